@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// BundleDeploymentSpec says which bundle is installed, where, and as whom.
+//
+// +kubebuilder:validation:ExactlyOneOf=source;sourceRef
+// +kubebuilder:validation:XValidation:rule="(has(oldSelf.installNamespace) ? oldSelf.installNamespace : '') == (has(self.installNamespace) ? self.installNamespace : '')",message="installNamespace cannot change; create another BundleDeployment instead"
+// +kubebuilder:validation:XValidation:rule="!has(self.registryV1) || !has(self.format) || self.format == 'registry+v1'",message="registryV1 needs format registry+v1"
+type BundleDeploymentSpec struct {
+	// Source is an inline BundleSource spec: the controller keeps it in a
+	// BundleSource of the same name, which goes when this object goes.
+	// +optional
+	Source *BundleSourceSpec `json:"source,omitempty"`
+
+	// SourceRef names a BundleSource in this namespace.
+	// +optional
+	SourceRef *SourceReference `json:"sourceRef,omitempty"`
+
+	// Path is the folder of the artifact that holds the bundle; its root if empty.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.split('/').exists(p, p == '..')",message="must be a relative path without .."
+	Path string `json:"path,omitempty"`
+
+	// Format of the bundle: plain+v0 (a folder of manifests) or registry+v1 (a
+	// bundle of the Operator Lifecycle Manager). Detected if left out; where the
+	// content does not tell, the Converted condition says what was found.
+	// +optional
+	Format Format `json:"format,omitempty"`
+
+	// InstallNamespace receives the objects that name no namespace themselves. It
+	// defaults to the namespace of this object and cannot change.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	InstallNamespace string `json:"installNamespace,omitempty"`
+
+	// CreateNamespace creates the install namespace, as the service account, where
+	// it does not exist. A namespace created so is never deleted.
+	// +optional
+	CreateNamespace bool `json:"createNamespace,omitempty"`
+
+	// ServiceAccountName is the ServiceAccount of this namespace whose rights are
+	// used for every read and write of the bundle's objects.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	ServiceAccountName string `json:"serviceAccountName"`
+
+	// Interval at which the installed objects are compared with the bundle and
+	// drift is repaired. At least 1s.
+	// +optional
+	// +kubebuilder:default="10m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 90s, 10m or 1h30m, between 1s and 8760h"
+	Interval metav1.Duration `json:"interval,omitzero"`
+
+	// RetryInterval is the longest pause before a failed attempt is repeated.
+	// +optional
+	// +kubebuilder:default="1m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 30s or 1m, between 1s and 8760h"
+	RetryInterval metav1.Duration `json:"retryInterval,omitzero"`
+
+	// Timeout is how long a revision may take to become healthy after it was
+	// applied, before it is reported as failed. It goes on being watched then.
+	// +optional
+	// +kubebuilder:default="5m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 60s or 5m, between 1s and 8760h"
+	Timeout metav1.Duration `json:"timeout,omitzero"`
+
+	// Suspend stops installing, upgrading and repairing. Deletion still works.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+
+	// RegistryV1 holds the options of the format registry+v1.
+	// +optional
+	RegistryV1 *RegistryV1Options `json:"registryV1,omitempty"`
+
+	// Prune says what becomes of objects that leave the bundle.
+	// +optional
+	// +kubebuilder:default={}
+	Prune PruneOptions `json:"prune,omitzero"`
+}
+
+// Format of a bundle.
+// +kubebuilder:validation:Enum=plain+v0;registry+v1
+type Format string
+
+// Formats of bundles.
+const (
+	// FormatPlainV0 is a folder of Kubernetes manifests.
+	FormatPlainV0 Format = "plain+v0"
+	// FormatRegistryV1 is a bundle of the Operator Lifecycle Manager.
+	FormatRegistryV1 Format = "registry+v1"
+)
+
+// SourceReference names the source of a deployment, in the same namespace.
+type SourceReference struct {
+	// APIVersion of the source.
+	// +optional
+	// +kubebuilder:validation:Enum=satchel.dev/v1alpha1
+	// +kubebuilder:default="satchel.dev/v1alpha1"
+	APIVersion string `json:"apiVersion,omitempty"`
+
+	// Kind of the source.
+	// +required
+	// +kubebuilder:validation:Enum=BundleSource
+	Kind string `json:"kind"`
+
+	// Name of the source.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+}
+
+// RegistryV1Options are the options of the format registry+v1.
+type RegistryV1Options struct {
+	// WatchNamespaces are the namespaces that the operator watches. Empty means
+	// all namespaces where the bundle supports that, and otherwise the only legal
+	// value, where there is one.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	WatchNamespaces []string `json:"watchNamespaces,omitempty"`
+
+	// CertificateProvider issues the certificates of the bundle's webhooks:
+	// cert-manager or service-ca, which must be installed. A bundle with webhooks
+	// is refused without it.
+	// +optional
+	// +kubebuilder:validation:Enum=cert-manager;service-ca
+	CertificateProvider string `json:"certificateProvider,omitempty"`
+}
+
+// PruneOptions say what becomes of objects that leave the bundle.
+type PruneOptions struct {
+	// Enabled deletes objects that are no longer in the bundle, after the new
+	// revision is healthy. CustomResourceDefinitions are always kept.
+	// +optional
+	// +kubebuilder:default=true
+	Enabled *bool `json:"enabled,omitempty"`
+}
+
+// BundleDeploymentStatus is what the deployment controller last saw and did.
+type BundleDeploymentStatus struct {
+	// ObservedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions follow kstatus: Ready, Reconciling, Stalled, and beside them one
+	// a step: SourceReady, Converted, Planned, Applied, Healthy.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// LastAttemptedRevision is the revision of the artifact that was tried last.
+	// +optional
+	LastAttemptedRevision string `json:"lastAttemptedRevision,omitempty"`
+
+	// LastAppliedRevision is the revision whose objects were all applied last. It
+	// is kept from drifting, also while a newer one fails.
+	// +optional
+	LastAppliedRevision string `json:"lastAppliedRevision,omitempty"`
+
+	// LastHealthyRevision is the revision whose objects were all healthy last.
+	// +optional
+	LastHealthyRevision string `json:"lastHealthyRevision,omitempty"`
+
+	// LastAppliedTime is when the objects of LastAppliedRevision were first all
+	// applied; the timeout counts from then.
+	// +optional
+	LastAppliedTime *metav1.Time `json:"lastAppliedTime,omitempty"`
+
+	// Plan sums up what the last attempt was going to do.
+	// +optional
+	Plan *PlanStatus `json:"plan,omitempty"`
+
+	// Inventory lists the objects that this deployment has on the cluster.
+	// +optional
+	Inventory *Inventory `json:"inventory,omitempty"`
+
+	// Format in which the bundle was read.
+	// +optional
+	Format Format `json:"format,omitempty"`
+
+	// Objects counts the objects of the last applied revision.
+	// +optional
+	Objects *ObjectCounts `json:"objects,omitempty"`
+
+	// Warnings of the conversion and of the API server, at most 20.
+	// +optional
+	// +listType=atomic
+	Warnings []string `json:"warnings,omitempty"`
+
+	// LastHandledReconcileAt is the value of the annotation
+	// reconcile.fluxcd.io/requestedAt that was handled last.
+	// +optional
+	LastHandledReconcileAt string `json:"lastHandledReconcileAt,omitempty"`
+}
+
+// PlanStatus sums up a plan.
+type PlanStatus struct {
+	// Revision of the artifact that the plan is for.
+	// +optional
+	Revision string `json:"revision,omitempty"`
+
+	// Create is the number of objects to create.
+	Create int32 `json:"create"`
+
+	// Update is the number of objects to change.
+	Update int32 `json:"update"`
+
+	// Delete is the number of objects to delete after the revision is healthy.
+	Delete int32 `json:"delete"`
+
+	// Summary in words.
+	// +optional
+	Summary string `json:"summary,omitempty"`
+}
+
+// ObjectCounts counts the objects of a deployment.
+type ObjectCounts struct {
+	// Applied is the number of objects that are as the bundle has them.
+	Applied int32 `json:"applied"`
+
+	// Unhealthy is the number of applied objects that are not healthy.
+	Unhealthy int32 `json:"unhealthy"`
+}
+
+// BundleDeployment installs a bundle and keeps it as its manifests say.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:categories=satchel,shortName=bdep
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.lastAppliedRevision`
+// +kubebuilder:printcolumn:name="Objects",type=integer,JSONPath=`.status.objects.applied`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name must have at most 63 characters"
+type BundleDeployment struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec says which bundle is installed, where, and as whom.
+	// +required
+	Spec BundleDeploymentSpec `json:"spec"`
+
+	// Status is written by the deployment controller.
+	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
+	Status BundleDeploymentStatus `json:"status,omitempty"`
+}
+
+// BundleDeploymentList is a list of BundleDeployments.
+//
+// +kubebuilder:object:root=true
+type BundleDeploymentList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// Items of the list.
+	Items []BundleDeployment `json:"items"`
+}
+
+// GetConditions returns the conditions of the status.
+func (in *BundleDeployment) GetConditions() []metav1.Condition { return in.Status.Conditions }
+
+// SetConditions replaces the conditions of the status.
+func (in *BundleDeployment) SetConditions(conditions []metav1.Condition) {
+	in.Status.Conditions = conditions
+}
+
+// InstallNamespaceOrDefault is the namespace of objects that name none.
+func (in *BundleDeployment) InstallNamespaceOrDefault() string {
+	if in.Spec.InstallNamespace == "" {
+		return in.Namespace
+	}
+	return in.Spec.InstallNamespace
+}
+
+// SourceName is the name of the BundleSource that is installed: the referenced
+// one, or the one that holds the inline source.
+func (in *BundleDeployment) SourceName() string {
+	if in.Spec.SourceRef != nil {
+		return in.Spec.SourceRef.Name
+	}
+	return in.Name
+}
+
+// IsEnabled tells whether objects that leave the bundle are deleted.
+func (in *PruneOptions) IsEnabled() bool { return in.Enabled == nil || *in.Enabled }
+
+// IntervalOrDefault is how often the objects are compared with the bundle.
+func (in *BundleDeploymentSpec) IntervalOrDefault() time.Duration {
+	return orDefault(in.Interval, 10*time.Minute)
+}
+
+// RetryIntervalOrDefault is the longest pause before a failed attempt is repeated.
+func (in *BundleDeploymentSpec) RetryIntervalOrDefault() time.Duration {
+	return orDefault(in.RetryInterval, time.Minute)
+}
+
+// TimeoutOrDefault is how long a revision may take to become healthy.
+func (in *BundleDeploymentSpec) TimeoutOrDefault() time.Duration {
+	return orDefault(in.Timeout, 5*time.Minute)
+}

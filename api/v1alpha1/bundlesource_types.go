@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// BundleSourceSpec says where a bundle comes from. What the references resolve
+// to is fetched by digest, composed into one tree and published as an
+// immutable artifact.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.immutable) && oldSelf.immutable) || (has(self.immutable) && self.immutable)",message="immutable cannot be unset; create another BundleSource instead"
+// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.immutable) && oldSelf.immutable) || self.sources == oldSelf.sources",message="sources cannot change while immutable is true; create another BundleSource instead"
+type BundleSourceSpec struct {
+	// Interval at which references that can move (a tag, a branch, a URL without
+	// digest) are resolved again. References that cannot move (a digest, a commit)
+	// are not polled. At least 1s.
+	// +optional
+	// +kubebuilder:default="10m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 90s, 10m or 1h30m, between 1s and 8760h"
+	Interval metav1.Duration `json:"interval,omitzero"`
+
+	// Timeout bounds one whole fetch of all sources: resolving, downloading,
+	// unpacking and storing.
+	// +optional
+	// +kubebuilder:default="60s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="must be a duration such as 60s or 5m, between 1s and 1h"
+	Timeout metav1.Duration `json:"timeout,omitzero"`
+
+	// Suspend stops resolving and fetching. What is published stays published.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+
+	// Immutable makes this source like an immutable ConfigMap: its sources can no
+	// longer change, and what a moving reference resolved to first is kept for
+	// good. It cannot be unset.
+	// +optional
+	Immutable bool `json:"immutable,omitempty"`
+
+	// Sources are composed into one tree, each into its own destination folder.
+	// With more than one, no destination may lie within another.
+	// +required
+	// +listType=map
+	// +listMapKey=destination
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.size() == 1 || self.all(a, a.destination != '' && self.all(b, a.destination == b.destination || !b.destination.startsWith(a.destination + '/')))",message="with several sources each needs a destination of its own, and none may lie within another"
+	Sources []Source `json:"sources"`
+}
+
+// Source is one place from which files come: exactly one of image, git, http
+// and configMap.
+//
+// +kubebuilder:validation:ExactlyOneOf=image;git;http;configMap
+type Source struct {
+	// Destination is the folder of the artifact that receives the files of this
+	// source; empty means its root.
+	// +optional
+	// +kubebuilder:default=""
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_-])?(/[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_-])?)*)?$`
+	Destination string `json:"destination"`
+
+	// Image takes the files of a container image or OCI artifact.
+	// +optional
+	Image *ImageSource `json:"image,omitempty"`
+
+	// Git takes the files of a commit in a Git repository.
+	// +optional
+	Git *GitSource `json:"git,omitempty"`
+
+	// HTTP takes the files of an archive.
+	// +optional
+	HTTP *HTTPSource `json:"http,omitempty"`
+
+	// ConfigMap takes the keys of a ConfigMap in this namespace as files: for
+	// small bundles kept in the cluster itself.
+	// +optional
+	ConfigMap *LocalReference `json:"configMap,omitempty"`
+}
+
+// ImageSource is a container image or OCI artifact. All its layers are
+// flattened into one tree.
+type ImageSource struct {
+	// Ref is the image, with a tag or a digest: quay.io/org/bundle:v1.2.3 or
+	// quay.io/org/bundle@sha256:... Without either, the tag is latest. A tag is
+	// resolved to a digest once an interval, and that digest is what is fetched.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="!self.contains('://')",message="must be an image reference without a scheme, such as quay.io/org/bundle:v1.2.3"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[[:space:]]')",message="must not contain blanks"
+	Ref string `json:"ref"`
+
+	// Platform chooses the child of a multi-platform index, as os/arch or
+	// os/arch/variant. It is the same on every node, since bundles hold manifests.
+	// +optional
+	// +kubebuilder:default="linux/amd64"
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]+/[a-z0-9_]+(/[a-z0-9]+)?$`
+	Platform string `json:"platform,omitempty"`
+
+	// Insecure reaches the registry over plain HTTP. It takes effect only for
+	// hosts that the source controller's --insecure-hosts flag lists.
+	// +optional
+	Insecure bool `json:"insecure,omitempty"`
+}
+
+// GitSource is a commit in a Git repository that is reached over HTTPS.
+type GitSource struct {
+	// Repository is the URL of the repository. Plain http is accepted only for
+	// hosts that the source controller's --insecure-hosts flag lists.
+	// +required
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^https?://[^\s@]+$`
+	Repository string `json:"repository"`
+
+	// Ref says which commit to take; the head of the default branch if it is left out.
+	// +optional
+	Ref *GitRef `json:"ref,omitempty"`
+
+	// Directory is the folder of the repository to take; all of it if empty.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.split('/').exists(p, p == '..')",message="must be a relative path without .."
+	Directory string `json:"directory,omitempty"`
+}
+
+// GitRef chooses a commit: at most one of branch, tag, semver and commit.
+//
+// +kubebuilder:validation:AtMostOneOf=branch;tag;semver;commit
+type GitRef struct {
+	// Branch whose head is taken, resolved again every interval.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Branch string `json:"branch,omitempty"`
+
+	// Tag whose commit is taken, resolved again every interval.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Tag string `json:"tag,omitempty"`
+
+	// SemVer is a range such as ">=1.2 <2"; the newest tag within it is taken.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	SemVer string `json:"semver,omitempty"`
+
+	// Commit is the full hash of a commit. It cannot move, so it is not polled.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^([a-f0-9]{40}|[a-f0-9]{64})$`
+	Commit string `json:"commit,omitempty"`
+}
+
+// HTTPSource is an archive (tar or tar.gz) at a URL.
+type HTTPSource struct {
+	// URL of the archive. Plain http is accepted only for hosts that the source
+	// controller's --insecure-hosts flag lists.
+	// +required
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^https?://[^\s@]+$`
+	URL string `json:"url"`
+
+	// Digest that the archive must have: sha256:, sha384: or sha512: and the hash
+	// in hexadecimal. With it the URL is not polled.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^(sha256:[A-Fa-f0-9]{64}|sha384:[A-Fa-f0-9]{96}|sha512:[A-Fa-f0-9]{128})$`
+	Digest string `json:"digest,omitempty"`
+}
+
+// BundleSourceStatus is what the source controller last saw and published.
+type BundleSourceStatus struct {
+	// ObservedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions follow kstatus: Ready, Reconciling, Stalled, and beside them
+	// ArtifactInStorage, FetchFailed and StorageOperationFailed.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Artifact is the newest published artifact. Its revision ends in the digest
+	// of the canonical uncompressed tar and changes whenever the content changes.
+	// +optional
+	Artifact *meta.Artifact `json:"artifact,omitempty"`
+
+	// Resolved says, for each source, what its reference resolved to.
+	// +optional
+	// +listType=map
+	// +listMapKey=destination
+	Resolved []ResolvedSource `json:"resolved,omitempty"`
+
+	// SourcesDigest identifies the sources of the spec that Artifact was made
+	// from, so that a change of the spec is told from a change upstream.
+	// +optional
+	SourcesDigest string `json:"sourcesDigest,omitempty"`
+
+	// LastHandledReconcileAt is the value of the annotation
+	// reconcile.fluxcd.io/requestedAt that was handled last.
+	// +optional
+	LastHandledReconcileAt string `json:"lastHandledReconcileAt,omitempty"`
+}
+
+// ResolvedSource is what one source's reference resolved to.
+type ResolvedSource struct {
+	// Destination of the source.
+	// +optional
+	// +kubebuilder:default=""
+	Destination string `json:"destination"`
+
+	// Reference in words: a tag, a branch; empty when the spec names a digest.
+	// +optional
+	Reference string `json:"reference,omitempty"`
+
+	// Digest of what was fetched: of an image's manifest, a commit (sha1:...), an
+	// archive, or a ConfigMap's content.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+
+	// Validator is how an HTTP server names this version of the archive (its ETag
+	// or Last-Modified), by which the next poll learns that nothing changed.
+	// +optional
+	Validator string `json:"validator,omitempty"`
+}
+
+// BundleSource says where a bundle comes from and publishes its content as an
+// immutable artifact.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:categories=satchel,shortName=bsrc
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.artifact.revision`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name must have at most 63 characters"
+type BundleSource struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec says where the bundle comes from.
+	// +required
+	Spec BundleSourceSpec `json:"spec"`
+
+	// Status is written by the source controller.
+	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
+	Status BundleSourceStatus `json:"status,omitempty"`
+}
+
+// BundleSourceList is a list of BundleSources.
+//
+// +kubebuilder:object:root=true
+type BundleSourceList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// Items of the list.
+	Items []BundleSource `json:"items"`
+}
+
+// GetConditions returns the conditions of the status.
+func (in *BundleSource) GetConditions() []metav1.Condition { return in.Status.Conditions }
+
+// SetConditions replaces the conditions of the status.
+func (in *BundleSource) SetConditions(conditions []metav1.Condition) {
+	in.Status.Conditions = conditions
+}
+
+// IntervalOrDefault is how often moving references are resolved again.
+func (in *BundleSourceSpec) IntervalOrDefault() time.Duration {
+	return orDefault(in.Interval, 10*time.Minute)
+}
+
+// TimeoutOrDefault bounds one whole fetch.
+func (in *BundleSourceSpec) TimeoutOrDefault() time.Duration {
+	return orDefault(in.Timeout, time.Minute)
+}
+
+// orDefault guards against objects that were stored before the CRD set a default.
+func orDefault(d metav1.Duration, fallback time.Duration) time.Duration {
+	if d.Duration <= 0 {
+		return fallback
+	}
+	return d.Duration
+}

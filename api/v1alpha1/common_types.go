@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Finalizer is put on BundleDeployments, so that what they installed is
+// removed in order before they go.
+const Finalizer = "satchel.dev/finalizer"
+
+// Labels and annotations on the objects that a BundleDeployment applies.
+const (
+	// DeploymentLabel holds the name of the BundleDeployment that applied the object.
+	DeploymentLabel = "satchel.dev/deployment"
+	// NamespaceLabel holds the namespace of the BundleDeployment that applied the object.
+	NamespaceLabel = "satchel.dev/namespace"
+	// OrphanedAnnotation marks an object that a removal left behind on purpose,
+	// such as a CustomResourceDefinition. The next deployment that contains the
+	// object takes it up without complaint. Its value is the namespace and name
+	// of the former owner.
+	OrphanedAnnotation = "satchel.dev/orphaned"
+)
+
+// Kinds of this API group, as references and messages spell them.
+const (
+	// BundleSourceKind is the kind of BundleSource.
+	BundleSourceKind = "BundleSource"
+	// BundleDeploymentKind is the kind of BundleDeployment.
+	BundleDeploymentKind = "BundleDeployment"
+)
+
+// LocalReference names an object in the namespace of the object that holds the
+// reference. There is no way to name another namespace.
+type LocalReference struct {
+	// Name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Conditions of both kinds. Ready, Reconciling and Stalled are those of kstatus
+// (github.com/fluxcd/pkg/apis/meta names them too).
+const (
+	// ReadyCondition is True when the newest revision is in force and healthy.
+	ReadyCondition = "Ready"
+	// ReconcilingCondition is True while something is being done or retried.
+	ReconcilingCondition = "Reconciling"
+	// StalledCondition is True when retrying cannot help until somebody changes
+	// the object or what it refers to.
+	StalledCondition = "Stalled"
+)
+
+// Conditions of BundleSource beside the three of kstatus.
+const (
+	// ArtifactInStorageCondition is True while the artifact of the status is
+	// stored and served with the digest that is advertised.
+	ArtifactInStorageCondition = "ArtifactInStorage"
+	// FetchFailedCondition is True while a source cannot be resolved or fetched;
+	// the last good artifact stays published.
+	FetchFailedCondition = "FetchFailed"
+	// StorageOperationFailedCondition is True while the artifact cannot be written
+	// or read, for instance because the volume is full.
+	StorageOperationFailedCondition = "StorageOperationFailed"
+)
+
+// Reasons of BundleSource's conditions.
+const (
+	// ReasonSucceeded says that the condition's subject is in order.
+	ReasonSucceeded = "Succeeded"
+	// ReasonProgressing says that work is under way for the first time or for a new generation.
+	ReasonProgressing = "Progressing"
+	// ReasonProgressingWithRetry says that the last attempt failed and another follows.
+	ReasonProgressingWithRetry = "ProgressingWithRetry"
+	// ReasonSuspended says that spec.suspend keeps the controller from acting.
+	ReasonSuspended = "Suspended"
+	// ReasonNotFound says that the image, repository, reference, URL or ConfigMap does not exist.
+	ReasonNotFound = "NotFound"
+	// ReasonUnauthorized says that the upstream refused access.
+	ReasonUnauthorized = "Unauthorized"
+	// ReasonUnreachable says that the upstream could not be reached: its name does
+	// not resolve, nothing listens, the connection broke, or TLS failed.
+	ReasonUnreachable = "Unreachable"
+	// ReasonTimeout says that spec.timeout ended before the work did.
+	ReasonTimeout = "Timeout"
+	// ReasonRateLimited says that the upstream asked for fewer requests.
+	ReasonRateLimited = "RateLimited"
+	// ReasonRefused says that the controller's address lists, or the rules for
+	// URLs and references, forbid what the source names.
+	ReasonRefused = "Refused"
+	// ReasonLimitExceeded says that the content is larger than the controller allows.
+	ReasonLimitExceeded = "LimitExceeded"
+	// ReasonInvalidContent says that the content is broken or hostile: not an
+	// archive, an entry that escapes, a name that is not portable.
+	ReasonInvalidContent = "InvalidContent"
+	// ReasonDigestMismatch says that the content does not have the digest it should have.
+	ReasonDigestMismatch = "DigestMismatch"
+	// ReasonStorageFailed says that the artifact could not be written or read.
+	ReasonStorageFailed = "StorageFailed"
+	// ReasonArtifactLost says that the stored artifact vanished or changed on disk;
+	// it is no longer advertised and is being fetched again.
+	ReasonArtifactLost = "ArtifactLost"
+)
+
+// Conditions of BundleDeployment beside the three of kstatus, in the order of
+// the pipeline.
+const (
+	// SourceReadyCondition is False while there is no artifact to install.
+	SourceReadyCondition = "SourceReady"
+	// ConvertedCondition is False when the bundle cannot be turned into objects.
+	ConvertedCondition = "Converted"
+	// PlannedCondition is False when the plan has violations. Its message lists
+	// them all, and nothing of that revision has been touched.
+	PlannedCondition = "Planned"
+	// AppliedCondition is False when an object could not be applied or pruned.
+	AppliedCondition = "Applied"
+	// HealthyCondition is True when all objects are healthy as kstatus defines it.
+	HealthyCondition = "Healthy"
+)
+
+// Reasons of BundleDeployment's conditions, in addition to those above.
+const (
+	// ReasonSourceNotFound says that the referenced BundleSource does not exist.
+	ReasonSourceNotFound = "SourceNotFound"
+	// ReasonSourceNotReady says that the source has published nothing yet.
+	ReasonSourceNotReady = "SourceNotReady"
+	// ReasonSourceNotOwned says that a BundleSource of the deployment's name exists
+	// and belongs to something else, so the inline source cannot be kept in it.
+	ReasonSourceNotOwned = "SourceNotOwned"
+	// ReasonArtifactFailed says that the published artifact could not be fetched
+	// from the source controller, or is not what it claims to be.
+	ReasonArtifactFailed = "ArtifactFailed"
+	// ReasonConversionFailed says that the bundle is not valid in its format.
+	ReasonConversionFailed = "ConversionFailed"
+	// ReasonAccountNotFound says that the ServiceAccount does not exist.
+	ReasonAccountNotFound = "AccountNotFound"
+	// ReasonTargetChanged says that the objects of the inventory live in another
+	// cluster than the one that is reached now.
+	ReasonTargetChanged = "TargetChanged"
+	// ReasonPlanRefused says that the plan has violations: missing permissions,
+	// objects of others, missing kinds or namespaces.
+	ReasonPlanRefused = "PlanRefused"
+	// ReasonDryRunFailed says that the API server refused an object in a dry run.
+	ReasonDryRunFailed = "DryRunFailed"
+	// ReasonApplyFailed says that an object could not be applied.
+	ReasonApplyFailed = "ApplyFailed"
+	// ReasonPruneFailed says that an object that left the bundle could not be deleted.
+	ReasonPruneFailed = "PruneFailed"
+	// ReasonHealthProgressing says that objects are not healthy yet and the timeout has not ended.
+	ReasonHealthProgressing = "HealthProgressing"
+	// ReasonHealthFailed says that objects are not healthy when they should be.
+	ReasonHealthFailed = "HealthFailed"
+	// ReasonRemoving says that the deployment is being deleted and its objects are going.
+	ReasonRemoving = "Removing"
+	// ReasonRemovalFailed says that an object could not be removed.
+	ReasonRemovalFailed = "RemovalFailed"
+	// ReasonFailed says that the controller could not do its work for a reason
+	// that is none of the others, such as an unreachable API server.
+	ReasonFailed = "Failed"
+)

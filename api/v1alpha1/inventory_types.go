@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Inventory lists the objects that a BundleDeployment applied or is about to
+// apply. It is stored before the first object is written, so that nothing is
+// lost when the controller dies between two writes.
+type Inventory struct {
+	// Target is the identity of the cluster that holds the objects: the UID of
+	// its kube-system namespace. Another target stalls the deployment.
+	// +optional
+	Target string `json:"target,omitempty"`
+
+	// Count is the number of objects.
+	// +optional
+	Count int32 `json:"count"`
+
+	// Entries are the objects, while they are few.
+	// +optional
+	// +listType=atomic
+	Entries []InventoryEntry `json:"entries,omitempty"`
+
+	// Compressed holds the entries when they are many: zlib over their JSON.
+	// +optional
+	Compressed []byte `json:"compressed,omitempty"`
+}
+
+// InventoryEntry is one object and what was last seen of it. The names are
+// short because there can be thousands.
+type InventoryEntry struct {
+	// ID of the object: namespace_name_group_kind.
+	ID string `json:"id"`
+
+	// V is the version of its API group.
+	// +optional
+	V string `json:"v,omitempty"`
+
+	// R is a hash of the object as rendered.
+	// +optional
+	R string `json:"r,omitempty"`
+
+	// F is a hash of the fields that the API server records as ours, by which
+	// drift is found without reading the object.
+	// +optional
+	F string `json:"f,omitempty"`
+
+	// S is a hash of the object's UID and generation when last seen.
+	// +optional
+	S string `json:"s,omitempty"`
+}

@@ -14,6 +14,8 @@ import (
 )
 
 func kwok() int {
+	// The other programs put flags there, among them a --version that is no boolean; cobra adds them all.
+	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ExitOnError)
 	flags := pflag.NewFlagSet("global", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
 	flags.Usage = func() {}

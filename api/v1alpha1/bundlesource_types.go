@@ -3,6 +3,9 @@
 package v1alpha1
 
 import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -296,4 +299,13 @@ func orDefault(d metav1.Duration, fallback time.Duration) time.Duration {
 		return fallback
 	}
 	return d.Duration
+}
+
+// SourcesDigest identifies the sources: equal sources, equal digest.
+func (in *BundleSourceSpec) SourcesDigest() string {
+	encoded, err := json.Marshal(in.Sources)
+	if err != nil { // a slice of plain structs always encodes
+		return ""
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(encoded))
 }

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package report writes what controllers found out: conditions that follow
+// kstatus, and a status that is patched only when it changed.
+package report
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// maxMessage bounds the message of a condition: the API server accepts 32,768 bytes.
+const maxMessage = 8192
+
+// Set sets one condition, with its message shortened where it is very long.
+func Set(object conditions.Setter, kind string, status metav1.ConditionStatus, reason, message string) {
+	conditions.Set(object, &metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: Shorten(message, maxMessage),
+		ObservedGeneration: object.GetGeneration(),
+	})
+}
+
+// Ready says that everything asked for is in force.
+func Ready(object conditions.Setter, reason, message string) {
+	conditions.Delete(object, meta.ReconcilingCondition)
+	conditions.Delete(object, meta.StalledCondition)
+	Set(object, meta.ReadyCondition, metav1.ConditionTrue, reason, message)
+}
+
+// Progressing says that work goes on towards the asked-for state, which is not reached yet.
+func Progressing(object conditions.Setter, reason, message string) {
+	conditions.Delete(object, meta.StalledCondition)
+	Set(object, meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, message)
+	Set(object, meta.ReadyCondition, metav1.ConditionUnknown, reason, message)
+}
+
+// Retrying says that an attempt failed and that another will follow.
+func Retrying(object conditions.Setter, reason, message string) {
+	conditions.Delete(object, meta.StalledCondition)
+	Set(object, meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingWithRetryReason, message)
+	Set(object, meta.ReadyCondition, metav1.ConditionFalse, reason, message)
+}
+
+// Stalled says that retrying cannot help until somebody changes something.
+func Stalled(object conditions.Setter, reason, message string) {
+	conditions.Delete(object, meta.ReconcilingCondition)
+	Set(object, meta.StalledCondition, metav1.ConditionTrue, reason, message)
+	Set(object, meta.ReadyCondition, metav1.ConditionFalse, reason, message)
+}
+
+// Shorten cuts a text to at most limit bytes, at a line end where one is near,
+// and says how much is missing.
+func Shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	cut := strings.ToValidUTF8(text[:limit-40], "")
+	if line := strings.LastIndexByte(cut, '\n'); line > limit/2 {
+		cut = cut[:line]
+	}
+	return fmt.Sprintf("%s … (%d more bytes)", cut, len(text)-len(cut))
+}
+
+// Object is a kind whose status is written here.
+type Object interface {
+	conditions.Setter
+	client.Object
+}
+
+// Writer writes statuses as one field manager.
+type Writer struct {
+	// Client writes to the API server.
+	Client client.Client
+	// Manager is the field manager.
+	Manager string
+}
+
+// Write patches the status when it differs from before. It fails with a
+// conflict when somebody changed the object since it was read, so that no
+// decision taken from a stale copy is recorded. Afterwards object carries the
+// new resource version.
+func (w Writer) Write(ctx context.Context, before, object Object) error {
+	if equality.Semantic.DeepEqual(before, object) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := w.Client.Status().Patch(ctx, object, patch, client.FieldOwner(w.Manager)); err != nil {
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package retry remembers how often an object failed in a row and how long to
+// pause before the next attempt.
+package retry
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// first is the pause after one failure; each further one doubles it.
+const first = time.Second
+
+// Backoff counts failures by object. The zero value is ready for use.
+type Backoff struct {
+	mu       sync.Mutex
+	failures map[types.NamespacedName]int
+}
+
+// Failed counts one more failure and returns the pause before the next attempt:
+// one second, doubled with each failure in a row, at most the given longest
+// pause, less up to a tenth so that objects that failed together spread out.
+func (b *Backoff) Failed(key types.NamespacedName, longest time.Duration) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failures == nil {
+		b.failures = map[types.NamespacedName]int{}
+	}
+	pause := min(first<<min(b.failures[key], 20), longest)
+	b.failures[key]++
+	return spread(pause)
+}
+
+// Succeeded forgets the failures of an object.
+func (b *Backoff) Succeeded(key types.NamespacedName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.failures, key)
+}
+
+// Count is how often the object failed in a row.
+func (b *Backoff) Count(key types.NamespacedName) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.failures[key]
+}
+
+// spread takes up to a tenth off, so that objects do not stay in step.
+func spread(pause time.Duration) time.Duration {
+	return pause - rand.N(pause/10+1)
+}
+
+// Interval is the pause until the next regular check, less up to a tenth.
+func Interval(interval time.Duration) time.Duration { return spread(interval) }

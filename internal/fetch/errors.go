@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fetch
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Reason says in one word why something could not be fetched, for the caller that decides what to do about it.
+type Reason string
+
+const (
+	// NotFound means that the server answered and does not have it (or hides it from strangers).
+	NotFound Reason = "NotFound"
+	// Unauthorized means that the server wants credentials, or refuses the ones it got.
+	Unauthorized Reason = "Unauthorized"
+	// Unreachable means that no usable answer came: unknown host, refused connection, broken TLS, 5xx, cut transfer.
+	Unreachable Reason = "Unreachable"
+	// Timeout means that the answer did not come in time.
+	Timeout Reason = "Timeout"
+	// RateLimited means that the server asked for fewer requests; Error.RetryAfter carries its wish.
+	RateLimited Reason = "RateLimited"
+	// Refused means that Satchel does not do this: a denied address, plain HTTP, a malformed reference.
+	Refused Reason = "Refused"
+	// LimitExceeded means that the content is larger than a limit of Limits.
+	LimitExceeded Reason = "LimitExceeded"
+	// InvalidContent means that the bytes are not what they should be: no archive, damaged, unsafe.
+	InvalidContent Reason = "InvalidContent"
+	// DigestMismatch means that the bytes are not the ones that were asked for.
+	DigestMismatch Reason = "DigestMismatch"
+	// Moved means that the reference no longer points at what was resolved, and the server no longer serves that:
+	// resolve again.
+	Moved Reason = "Moved"
+)
+
+// Error is what every function of the fetch packages returns when the failure has a known reason. Errors without
+// one (a full disk, a cancelled context) are plain.
+type Error struct {
+	// Reason is the class of the failure.
+	Reason Reason
+	// Err says what happened, to which object, and what to do.
+	Err error
+	// RetryAfter is the time for which the server asked to be left alone; 0 when it said nothing.
+	RetryAfter time.Duration
+}
+
+// Errorf returns an Error with a formatted text; %w works as in fmt.Errorf.
+func Errorf(reason Reason, format string, args ...any) *Error {
+	return &Error{Reason: reason, Err: fmt.Errorf(format, args...)}
+}
+
+// Error returns the text of the cause.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Permanent tells that fetching the same content again ends in the same way.
+func (e *Error) Permanent() bool {
+	switch e.Reason {
+	case Refused, LimitExceeded, InvalidContent, DigestMismatch:
+		return true
+	default:
+		return false
+	}
+}
+
+// ReasonOf returns the reason of the first Error in err's chain, "" when there is none.
+func ReasonOf(err error) Reason {
+	var typed *Error
+	if errors.As(err, &typed) {
+		return typed.Reason
+	}
+	return ""
+}
+
+// Describe puts a subject before err's text and keeps its reason and RetryAfter.
+func Describe(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	wrapped := fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
+	var typed *Error
+	if errors.As(err, &typed) {
+		return &Error{Reason: typed.Reason, Err: wrapped, RetryAfter: typed.RetryAfter}
+	}
+	return wrapped
+}
+
+// maxQuoted bounds, in characters, what Quote returns.
+const maxQuoted = 256
+
+// Quote returns a name from outside in double quotes and safe to show: at most 256 characters, everything that is
+// not graphic (control, bidirectional and zero-width characters, broken UTF-8) escaped.
+func Quote(s string) string {
+	quoted := strconv.QuoteToGraphic(s[:min(len(s), 4*maxQuoted)])
+	runes := []rune(quoted)
+	if len(runes) <= maxQuoted && len(s) <= 4*maxQuoted {
+		return quoted
+	}
+	return string(runes[:min(len(runes), maxQuoted)-2]) + `…"`
+}

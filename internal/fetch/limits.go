@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fetch
+
+import "github.com/spf13/pflag"
+
+// Limits bounds everything that comes from outside. Input at a limit is accepted, one more is refused.
+type Limits struct {
+	// DownloadBytes bounds the bytes that one source transfers, as they come over the wire.
+	DownloadBytes int64
+	// ExtractedBytes bounds the bytes that one source writes when unpacked.
+	ExtractedBytes int64
+	// FileBytes bounds one file of a source.
+	FileBytes int64
+	// GitPackBytes bounds what one fetch from a Git server transfers.
+	GitPackBytes int64
+	// Entries bounds files, folders and links of one source, replaced and skipped ones included.
+	Entries int
+	// Depth bounds the parts of a path.
+	Depth int
+	// PathBytes bounds the length of a path.
+	PathBytes int
+	// Layers bounds the layers of an image.
+	Layers int
+	// Redirects bounds the redirects that one request follows.
+	Redirects int
+	// GitRefs bounds the references that a Git server advertises.
+	GitRefs int
+}
+
+// DefaultLimits returns the limits that hold without flags.
+func DefaultLimits() Limits {
+	return Limits{
+		DownloadBytes:  128 << 20,
+		ExtractedBytes: 512 << 20,
+		FileBytes:      64 << 20,
+		GitPackBytes:   512 << 20,
+		Entries:        20_000,
+		Depth:          64,
+		PathBytes:      1024,
+		Layers:         128,
+		Redirects:      5,
+		GitRefs:        100_000,
+	}
+}
+
+// BindFlags adds a flag for each limit; the present values are the defaults.
+func (l *Limits) BindFlags(fs *pflag.FlagSet) {
+	fs.Int64Var(&l.DownloadBytes, "max-download-bytes", l.DownloadBytes,
+		"Most bytes that one source may download.")
+	fs.Int64Var(&l.ExtractedBytes, "max-extracted-bytes", l.ExtractedBytes,
+		"Most bytes that one source may hold once unpacked.")
+	fs.Int64Var(&l.FileBytes, "max-file-bytes", l.FileBytes,
+		"Most bytes that one file of a source may hold.")
+	fs.Int64Var(&l.GitPackBytes, "max-git-pack-bytes", l.GitPackBytes,
+		"Most bytes that one fetch from a Git server may transfer.")
+	fs.IntVar(&l.Entries, "max-entries", l.Entries,
+		"Most files, folders and links that one source may hold.")
+	fs.IntVar(&l.Depth, "max-depth", l.Depth,
+		"Most folders within folders that a source may hold.")
+	fs.IntVar(&l.PathBytes, "max-path-bytes", l.PathBytes,
+		"Longest path in a source, in bytes.")
+	fs.IntVar(&l.Layers, "max-layers", l.Layers,
+		"Most layers that an image may have.")
+	fs.IntVar(&l.Redirects, "max-redirects", l.Redirects,
+		"Most redirects that one request follows.")
+	fs.IntVar(&l.GitRefs, "max-git-refs", l.GitRefs,
+		"Most branches, tags and other references that a Git server may advertise.")
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// NetworkError gives a failed connection or transfer its reason, and says in words what the cause was. An error that
+// has a reason already, and the end of a cancelled context, are returned as they are.
+func NetworkError(err error) error {
+	if err == nil || ReasonOf(err) != "" || errors.Is(err, context.Canceled) {
+		return err
+	}
+	if timedOut(err) {
+		return Errorf(Timeout, "no answer in time: %w", err)
+	}
+	return Errorf(Unreachable, "%s: %w", networkCause(err), err)
+}
+
+func timedOut(err error) bool {
+	var network net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
+		errors.As(err, &network) && network.Timeout()
+}
+
+func networkCause(err error) string {
+	var (
+		dns         *net.DNSError
+		certificate *tls.CertificateVerificationError
+		record      tls.RecordHeaderError
+		alert       tls.AlertError
+		authority   x509.UnknownAuthorityError
+	)
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "unknown host"
+	case errors.As(err, &dns):
+		return "the host's address could not be found"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.As(err, &certificate), errors.As(err, &authority):
+		return "the server's certificate is not trusted"
+	case errors.As(err, &record), errors.As(err, &alert):
+		return "the server does not speak TLS as expected"
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF):
+		return "the transfer was cut"
+	}
+	return "the server cannot be reached"
+}
+
+// StatusError returns the error for an HTTP answer that is not a success; detail, "" or a word of the server's
+// protocol, is shown beside the code.
+func StatusError(code int, header http.Header, detail string) *Error {
+	shown := strconv.Itoa(code)
+	if detail != "" {
+		shown += " " + detail
+	} else if text := http.StatusText(code); text != "" {
+		shown += " " + text
+	}
+	failure := statusReason(code, shown)
+	failure.RetryAfter = retryAfter(header.Get("Retry-After"), time.Now())
+	return failure
+}
+
+func statusReason(code int, shown string) *Error {
+	switch {
+	case code == http.StatusNotFound, code == http.StatusGone:
+		return Errorf(NotFound, "not found (%s)", shown)
+	case code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusProxyAuthRequired:
+		return Errorf(Unauthorized, "access denied (%s)", shown)
+	case code == http.StatusTooManyRequests:
+		return Errorf(RateLimited, "the server asks for fewer requests (%s)", shown)
+	case code == http.StatusRequestTimeout, code == http.StatusGatewayTimeout:
+		return Errorf(Timeout, "no answer in time (%s)", shown)
+	case code >= 500:
+		return Errorf(Unreachable, "the server failed (%s)", shown)
+	}
+	return Errorf(Unreachable, "unexpected answer (%s)", shown)
+}
+
+// maxRetryAfter bounds a server's wish, so that no answer silences a source for good.
+const maxRetryAfter = time.Hour
+
+// retryAfter reads the header of that name: seconds or an HTTP date (RFC 9110 section 10.2.3).
+func retryAfter(value string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil {
+		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, min(at.Sub(now), maxRetryAfter))
+	}
+	return 0
+}

@@ -11,7 +11,7 @@ import (
 // BundleDeploymentSpec says which bundle is installed, where, and as whom.
 //
 // +kubebuilder:validation:ExactlyOneOf=source;sourceRef
-// +kubebuilder:validation:XValidation:rule="(has(oldSelf.installNamespace) ? oldSelf.installNamespace : '') == (has(self.installNamespace) ? self.installNamespace : '')",message="installNamespace cannot change; create another BundleDeployment instead"
+// +kubebuilder:validation:XValidation:rule=`(has(oldSelf.installNamespace) ? oldSelf.installNamespace : "") == (has(self.installNamespace) ? self.installNamespace : "")`,message="installNamespace cannot change; create another BundleDeployment instead"
 // +kubebuilder:validation:XValidation:rule="!has(self.registryV1) || !has(self.format) || self.format == 'registry+v1'",message="registryV1 needs format registry+v1"
 type BundleDeploymentSpec struct {
 	// Source is an inline BundleSource spec: the controller keeps it in a

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Two cores are enough for everything here: steps that compile a lot run one after the other.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X github.com/satchel-dev/satchel/internal/version.version=$(VERSION)
+BUILD   := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
+TOOL    := go tool -modfile=tools/go.mod
+
+# Runs a command and says every ten seconds that it still runs: a cold build takes minutes.
+PROGRESS := go run ./tests/progress
+
+# What `make test` runs; narrow it with PKG=./internal/convert/... and RUN=TestName.
+PKG ?= $(shell go list ./... | grep -v /tests/arch)
+RUN ?= .
+# Packages that start a control plane take about 1 GB each, so at most two run at once.
+TEST := go test -json -p 2 -timeout 40m -run '$(RUN)'
+
+# Packages that the race detector runs: those without a control plane, and one controller.
+RACE_PKG ?= ./api/... ./internal/fetch/... ./internal/convert/... ./internal/apply/... \
+	./internal/controller/step/... ./internal/controller/source/...
+
+FUZZTIME ?= 30s
+
+##@ Use
+
+.PHONY: help
+help: ## List the targets.
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build ## Show the main job on a control plane of its own; DEMO_ONCE=1 ends by itself.
+	@$(PROGRESS) -title 'building the demo' go build -v -o bin/demo ./tests/demo
+	@exec bin/demo
+
+.PHONY: build
+build: ## Build the controllers and the CLI as static binaries into bin/.
+	@$(PROGRESS) -title 'building the controllers and the CLI' \
+		env CGO_ENABLED=0 go build -v -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+.PHONY: images
+images: build ## Build container images from scratch as OCI archives into bin/images/.
+	go run ./build/image -version '$(VERSION)' -out bin/images
+
+##@ Develop
+
+.PHONY: generate
+generate: ## Regenerate deep copies, CRDs and the CLI's documentation.
+	$(TOOL) controller-gen object:headerFile=tools/boilerplate.go.txt paths=./api/...
+	$(TOOL) controller-gen crd paths=./api/... output:crd:dir=config/crd/bases
+
+.PHONY: verify
+verify: ## Fail when anything generated, formatted or tidied would change the tree.
+	@$(PROGRESS) -title 'verifying' .ci/verify
+
+.PHONY: lint
+lint: ## Run go vet and golangci-lint.
+	@$(PROGRESS) -title 'go vet' go vet ./...
+	@$(PROGRESS) -title 'golangci-lint' $(TOOL) golangci-lint run --timeout 20m ./...
+
+##@ Test
+
+# The architecture tests run again each time: the test cache does not see what `go list` reads.
+.PHONY: test
+test: build cluster ## Run all tests and say how many ran and how long it took.
+	@{ $(TEST) $(PKG) || echo '{"Action":"go-test-failed"}'; \
+	   go test -json -count=1 ./tests/arch || echo '{"Action":"go-test-failed"}'; } | go run ./tests/tally
+
+.PHONY: cluster
+cluster: ## Build the control plane for demo and tests: minutes once, then nothing.
+	go run ./tests/controlplane/cmd/controlplane build
+
+.PHONY: test-race
+test-race: cluster ## Run pure packages and one controller under the race detector (needs gcc).
+	@command -v gcc >/dev/null || { echo 'make test-race: the race detector needs gcc; install it' >&2; exit 1; }
+	@{ CGO_ENABLED=1 $(TEST) -race $(RACE_PKG) || echo '{"Action":"go-test-failed"}'; } | go run ./tests/tally
+
+.PHONY: bench
+bench: cluster ## Run the benchmarks of all packages.
+	go test -run '^$$' -bench . -benchmem -p 1 -timeout 60m $(PKG)
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (30s).
+	@grep -rlE '^func Fuzz' --include='*_test.go' api internal cmd | sort | while read -r file; do \
+		for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' "$$file"); do \
+			echo "== $$target in $$(dirname "$$file")"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")"; \
+		done; \
+	done
+
+.PHONY: test-reliability
+test-reliability: cluster fuzz ## Run the release suite: all tests at full size, then the race detector and the fuzzers.
+	@{ SATCHEL_FULL=1 go test -json -count=1 -p 1 -timeout 180m $(PKG) || echo '{"Action":"go-test-failed"}'; } \
+		| go run ./tests/tally
+	@$(MAKE) test-race
+
+.PHONY: clean
+clean: ## Remove what was built in this folder; the cached control plane stays.
+	rm -rf bin

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// event is a line of `go test -json`, see `go doc test2json`.
+type event struct {
+	Action, Package, ImportPath, Test, Output string
+	Elapsed                                   float64
+}
+
+// tally counts tests and keeps the output of those that have not ended.
+type tally struct {
+	out    io.Writer
+	output map[string][]string // of a test or package that has not ended
+
+	tests, subtests, passed, failed, skipped, packages int
+	broken                                             bool
+	skips                                              []string
+}
+
+func newTally(out io.Writer) *tally {
+	return &tally{out: out, output: map[string][]string{}}
+}
+
+// read handles events until the input ends. A line that is no event is passed on.
+func (t *tally) read(r io.Reader) error {
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			var e event
+			if json.Unmarshal(line, &e) == nil {
+				t.handle(e)
+			} else {
+				_, _ = t.out.Write(line)
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (t *tally) handle(e event) {
+	switch e.Action {
+	case "output":
+		t.keep(e)
+	case "build-output":
+		fmt.Fprint(t.out, e.Output)
+	case "build-fail", "go-test-failed":
+		t.broken = true
+	case "pass", "fail", "skip":
+		if e.Test == "" {
+			t.endPackage(e)
+		} else {
+			t.endTest(e)
+		}
+	}
+}
+
+// keep stores output under the test it belongs to: that of a subtest under its top-level test.
+func (t *tally) keep(e event) {
+	key := key(e)
+	t.output[key] = append(t.output[key], e.Output)
+}
+
+func key(e event) string {
+	top, _, _ := strings.Cut(e.Test, "/")
+	return e.Package + "\x00" + top
+}
+
+func (t *tally) endTest(e event) {
+	switch e.Action {
+	case "pass":
+		t.passed++
+	case "fail":
+		t.failed++
+	case "skip":
+		t.skipped++
+		t.skips = append(t.skips, e.Test+" ("+e.Package+")"+t.reason(e))
+	}
+	if strings.Contains(e.Test, "/") {
+		t.subtests++
+		return
+	}
+	t.tests++
+	if e.Action == "fail" {
+		fmt.Fprint(t.out, strings.Join(t.output[key(e)], ""))
+	}
+	delete(t.output, key(e))
+}
+
+// reason finds the sentence that a skipped test gave.
+func (t *tally) reason(e event) string {
+	lines := t.output[key(e)]
+	for i := len(lines) - 1; i >= 0; i-- {
+		line := strings.TrimSpace(lines[i])
+		if line != "" && !strings.HasPrefix(line, "---") && !strings.HasPrefix(line, "===") {
+			return ": " + line
+		}
+	}
+	return ""
+}
+
+// endPackage prints the line of the package; and, when it failed, what tests that never ended wrote, as
+// after a panic or a time-out.
+func (t *tally) endPackage(e event) {
+	lines := t.output[key(e)]
+	if e.Action == "fail" {
+		t.broken = true
+		for k, unfinished := range t.output {
+			if strings.HasPrefix(k, e.Package+"\x00") && k != key(e) {
+				fmt.Fprint(t.out, strings.Join(unfinished, ""))
+			}
+		}
+		fmt.Fprint(t.out, strings.Join(lines, ""))
+	} else if len(lines) > 0 {
+		fmt.Fprint(t.out, lines[len(lines)-1])
+	}
+	if e.Action != "skip" { // skip: no test files
+		t.packages++
+	}
+	for k := range t.output {
+		if strings.HasPrefix(k, e.Package+"\x00") {
+			delete(t.output, k)
+		}
+	}
+}
+
+// close prints the sum and tells whether all is well.
+func (t *tally) close(elapsed time.Duration) bool {
+	fmt.Fprintln(t.out)
+	for _, skip := range t.skips {
+		fmt.Fprintln(t.out, "skipped:", skip)
+	}
+	ok := !t.broken && t.failed == 0 && t.tests > 0
+	verdict := "PASS"
+	if !ok {
+		verdict = "FAIL"
+	}
+	fmt.Fprintf(t.out, "%s: %d tests and %d subtests in %d packages: %d passed, %d failed, %d skipped, in %s\n",
+		verdict, t.tests, t.subtests, t.packages, t.passed, t.failed, t.skipped, elapsed.Round(100*time.Millisecond))
+	return ok
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apply carries plans out on a cluster, as the tenant. Its functions are
+// the steps of a deployment's reconcile; each can be called by itself, is
+// bounded by its context, and none waits for health:
+//
+//	pool, err := tenant.NewPool(config, tenant.Options{})                 // once a process
+//	client, err := pool.Client(tenant.Identity{Namespace, ServiceAccount}) // never without an identity
+//
+//	input, err := Observe(ctx, client, Observing{Owner, Desired, Previous, InstallNamespace, ...})
+//	p := plan.Make(input)                                    // pure; p.Violations: nothing is touched
+//	violations, err := Preflight(ctx, client, p)             // permissions; 0 requests when nothing is written
+//	check, err := DryRun(ctx, client, p, Options{})          // check.Failed: nothing is touched
+//	... p.Inventory is stored ...
+//	result, err := Apply(ctx, client, p, Options{})          // result.Inventory is stored
+//	report, err := health.Check(ctx, client, objects, result.Live)
+//	pruned, err := Prune(ctx, client, p.Owner, p.Prune, Options{})        // after health; pruned.Gone leave the inventory
+//
+//	removed, err := Remove(ctx, client, Removing{Owner, Inventory, ...})  // called again until removed.Done()
+//
+// What happened to an object is a value (Outcome); an error means that it could
+// not be found out and that trying again may help.
+package apply

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Hash is a digest cut to eight bytes: enough to notice a change, small enough
+// to keep three an object.
+type Hash [8]byte
+
+// IsZero tells that the hash is not known.
+func (h Hash) IsZero() bool { return h == Hash{} }
+
+// String is the unpadded URL alphabet of base64, or nothing when not known.
+func (h Hash) String() string {
+	if h.IsZero() {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(h[:])
+}
+
+func decodeHash(text string) (Hash, error) {
+	if text == "" {
+		return Hash{}, nil
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(raw) != len(Hash{}) {
+		return Hash{}, fmt.Errorf("%.32q is not a hash of eight bytes", text)
+	}
+	return Hash(raw), nil
+}
+
+// HashRendered digests a desired object in its canonical JSON. With a key it is
+// an HMAC: whoever reads the status then cannot guess short Secret values
+// offline. Another key makes every object look changed once.
+func HashRendered(object *unstructured.Unstructured, key []byte) (Hash, error) {
+	canonical, err := json.Marshal(object.Object)
+	if err != nil {
+		return Hash{}, fmt.Errorf("hashing %s: %w", IDOf(object), err)
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write(canonical)
+	return cut(mac.Sum(nil)), nil
+}
+
+// HashFields digests the fields that the API server records as applied by the
+// manager. It is zero when the object has no such entry: somebody stripped it,
+// or never let us write.
+func HashFields(entries []metav1.ManagedFieldsEntry, manager string) Hash {
+	for i := range entries {
+		if isApplied(&entries[i], manager) && entries[i].FieldsV1 != nil {
+			return hashFieldsV1(entries[i].FieldsV1.Raw)
+		}
+	}
+	return Hash{}
+}
+
+func isApplied(entry *metav1.ManagedFieldsEntry, manager string) bool {
+	return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+}
+
+// hashFieldsV1 digests the canonical form, because protobuf and JSON answers of
+// the API server need not agree in order and white space.
+func hashFieldsV1(raw []byte) Hash {
+	var fields any
+	if err := json.Unmarshal(raw, &fields); err == nil {
+		if canonical, err := json.Marshal(fields); err == nil {
+			raw = canonical
+		}
+	}
+	sum := sha256.Sum256(raw)
+	return cut(sum[:])
+}
+
+// HashSeen digests what moves when an object is recreated or its content is
+// written: the UID and the generation, or the resource version for kinds that
+// count no generations.
+func HashSeen(meta metav1.Object) Hash {
+	version := "g" + strconv.FormatInt(meta.GetGeneration(), 10)
+	if meta.GetGeneration() == 0 {
+		version = "r" + meta.GetResourceVersion()
+	}
+	sum := sha256.Sum256([]byte(string(meta.GetUID()) + "/" + version))
+	return cut(sum[:])
+}
+
+func cut(sum []byte) Hash { return Hash(sum[:len(Hash{})]) }

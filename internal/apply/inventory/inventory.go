@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"slices"
+)
+
+// Entry is one object and what was last seen of it. All hashes are zero while
+// the object is only planned.
+type Entry struct {
+	ID
+	Version  string // of the API group, as last applied
+	Rendered Hash   // of the desired object
+	Fields   Hash   // of our managed fields
+	Seen     Hash   // of UID and generation
+}
+
+// Confirmed tells that the object was written at least once on our behalf.
+func (e Entry) Confirmed() bool { return !e.Fields.IsZero() }
+
+// Inventory is a set of entries of one target cluster, sorted by identity. The
+// zero value is empty. Its methods never change the receiver.
+type Inventory struct {
+	Target  string // UID of kube-system
+	Entries []Entry
+}
+
+// New sorts entries into an inventory; of two with one identity the later stays.
+func New(target string, entries ...Entry) Inventory {
+	sorted := slices.Clone(entries)
+	slices.SortStableFunc(sorted, func(a, b Entry) int { return a.Compare(b.ID) })
+	kept := sorted[:0]
+	for i, entry := range sorted {
+		if i+1 < len(sorted) && sorted[i+1].ID == entry.ID {
+			continue
+		}
+		kept = append(kept, entry)
+	}
+	return Inventory{Target: target, Entries: slices.Clip(kept)}
+}
+
+// Len is the number of objects.
+func (i Inventory) Len() int { return len(i.Entries) }
+
+// Get finds the entry of an object.
+func (i Inventory) Get(id ID) (Entry, bool) {
+	at, found := slices.BinarySearchFunc(i.Entries, id, func(e Entry, id ID) int { return e.Compare(id) })
+	if !found {
+		return Entry{}, false
+	}
+	return i.Entries[at], true
+}
+
+// Has tells whether the object is listed.
+func (i Inventory) Has(id ID) bool {
+	_, found := i.Get(id)
+	return found
+}
+
+// Union holds the entries of both; where both know an object, the receiver's
+// entry stays, for it has been seen and the other is only planned.
+func (i Inventory) Union(planned Inventory) Inventory {
+	return New(i.Target, append(slices.Clone(planned.Entries), i.Entries...)...)
+}
+
+// Minus holds the entries whose objects the other does not list.
+func (i Inventory) Minus(other Inventory) Inventory {
+	return i.filter(func(e Entry) bool { return !other.Has(e.ID) })
+}
+
+// With replaces or adds entries.
+func (i Inventory) With(entries ...Entry) Inventory {
+	return New(i.Target, append(slices.Clone(i.Entries), entries...)...)
+}
+
+// Without drops the entries of the given objects.
+func (i Inventory) Without(ids ...ID) Inventory {
+	gone := make(map[ID]struct{}, len(ids))
+	for _, id := range ids {
+		gone[id] = struct{}{}
+	}
+	return i.filter(func(e Entry) bool { _, dropped := gone[e.ID]; return !dropped })
+}
+
+func (i Inventory) filter(keep func(Entry) bool) Inventory {
+	kept := Inventory{Target: i.Target}
+	for _, entry := range i.Entries {
+		if keep(entry) {
+			kept.Entries = append(kept.Entries, entry)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+const (
+	// LabelDeployment and LabelNamespace on an applied object name the
+	// BundleDeployment that owns it.
+	LabelDeployment = "satchel.dev/deployment"
+	LabelNamespace  = "satchel.dev/namespace"
+
+	// AnnotationOrphaned marks an object that its deployment left behind on
+	// purpose. Its value names that deployment as namespace/name. The next
+	// deployment that contains the object takes it up.
+	AnnotationOrphaned = "satchel.dev/orphaned"
+
+	// OrphanManager is the field manager that holds the fields of an orphaned
+	// object until somebody takes it up.
+	OrphanManager = "satchel-orphaned"
+
+	managerPrefix  = "satchel/"
+	longestManager = 128 // limit of the API server
+)
+
+// Owner is the BundleDeployment on whose behalf objects are written.
+type Owner struct {
+	Namespace, Name string
+}
+
+// Manager is the owner's field manager: satchel/<namespace>/<name>, hashed when
+// the API server would refuse its length.
+func (o Owner) Manager() string {
+	manager := managerPrefix + o.Namespace + "/" + o.Name
+	if len(manager) <= longestManager {
+		return manager
+	}
+	sum := sha256.Sum256([]byte(manager))
+	return managerPrefix + hex.EncodeToString(sum[:])
+}
+
+// Labels are the two labels that every applied object carries.
+func (o Owner) Labels() map[string]string {
+	return map[string]string{LabelDeployment: o.Name, LabelNamespace: o.Namespace}
+}
+
+// OwnerOf reads the owner from an object's labels; the zero Owner when there is none.
+func OwnerOf(labels map[string]string) Owner {
+	return Owner{Namespace: labels[LabelNamespace], Name: labels[LabelDeployment]}
+}
+
+// OwnerOfManager reads the owner from the name of a field manager; the zero
+// Owner for managers of others and for hashed names.
+func OwnerOfManager(manager string) Owner {
+	rest, ours := strings.CutPrefix(manager, managerPrefix)
+	namespace, name, found := strings.Cut(rest, "/")
+	if !ours || !found {
+		return Owner{}
+	}
+	return Owner{Namespace: namespace, Name: name}
+}
+
+// IsZero tells that there is no owner.
+func (o Owner) IsZero() bool { return o == Owner{} }
+
+// String is the owner for people: "BundleDeployment shop/web".
+func (o Owner) String() string { return "BundleDeployment " + o.Namespace + "/" + o.Name }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+const definitionGroup, definitionKind = "apiextensions.k8s.io", "CustomResourceDefinition"
+
+// Definition is a kind that a CRD of the bundle brings.
+type Definition struct {
+	Name       string // of the CRD: <plural>.<group>
+	Group      string
+	Plural     string
+	Namespaced bool
+	Served     []string // versions
+}
+
+// Definitions reads the kinds that the CRDs among the objects bring. What does
+// not read as a CRD is passed over: the API server will say why.
+func Definitions(objects []*unstructured.Unstructured) map[schema.GroupKind]Definition {
+	definitions := map[schema.GroupKind]Definition{}
+	for _, object := range objects {
+		if IsDefinition(inventory.IDOf(object)) {
+			kind, definition := definitionOf(object)
+			definitions[kind] = definition
+		}
+	}
+	return definitions
+}
+
+// IsDefinition tells whether an object is a CRD.
+func IsDefinition(id inventory.ID) bool {
+	return id.Group == definitionGroup && id.Kind == definitionKind
+}
+
+// Kind gives how the definition will serve a version; false when it does not.
+func (d Definition) Kind(version string) (Kind, bool) {
+	return Kind{
+		Resource:   schema.GroupVersionResource{Group: d.Group, Version: version, Resource: d.Plural},
+		Namespaced: d.Namespaced,
+		Definition: d.Name,
+	}, slices.Contains(d.Served, version)
+}
+
+func definitionOf(crd *unstructured.Unstructured) (schema.GroupKind, Definition) {
+	text := func(fields ...string) string {
+		value, _, _ := unstructured.NestedString(crd.Object, fields...)
+		return value
+	}
+	definition := Definition{
+		Name:       crd.GetName(),
+		Group:      text("spec", "group"),
+		Plural:     text("spec", "names", "plural"),
+		Namespaced: text("spec", "scope") == "Namespaced",
+	}
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, version := range versions {
+		fields, _ := version.(map[string]any)
+		name, _ := fields["name"].(string)
+		if served, _ := fields["served"].(bool); served {
+			definition.Served = append(definition.Served, name)
+		}
+	}
+	return schema.GroupKind{Group: definition.Group, Kind: text("spec", "names", "kind")}, definition
+}
+
+// definitionID is the identity of the CRD that would bring a resource.
+func definitionID(resource schema.GroupResource) inventory.ID {
+	return inventory.ID{Group: definitionGroup, Kind: definitionKind, Name: resource.String()}
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// How an object of the inventory that is not desired any more is let go.
+type How string
+
+const (
+	// Delete it.
+	Delete How = "Delete"
+	// DeleteEmpty: delete the namespace when nothing else lives in it, else Release it.
+	DeleteEmpty How = "DeleteEmpty"
+	// Release: keep it, marked as orphaned, and give our ownership up.
+	Release How = "Release"
+	// Forget: it is gone, or not ours; only the inventory lists it.
+	Forget How = "Forget"
+	// Await: it is being deleted already.
+	Await How = "Await"
+	// Keep: nothing can be said about it now; it stays in the inventory.
+	Keep How = "Keep"
+)
+
+// Deletion is what happens to one object of the inventory, and why.
+type Deletion struct {
+	inventory.ID
+	Kind
+	How    How
+	Reason string
+	Live   Live // zero for Forget and Keep
+}
+
+// DeletionStage is a set of deletions that may run in parallel.
+type DeletionStage struct {
+	Name      string
+	Deletions []Deletion
+}
+
+// Removal plans the removal of everything that the inventory lists. Of the
+// Input it reads Owner, Previous, Live, Unreadable and Kinds. It is made anew at
+// every attempt; when no stage is left, the removal is done.
+func Removal(in Input) []DeletionStage {
+	return deletions(in, in.Previous)
+}
+
+// deletions sorts what is decided about each entry into the order of deleting.
+func deletions(in Input, entries inventory.Inventory) []DeletionStage {
+	byStage := map[string][]Deletion{}
+	for _, entry := range entries.Entries {
+		kind := in.Kinds[entry.GroupKind()]
+		if kind.Definition == "" && in.Previous.Has(definitionID(kind.Resource.GroupResource())) {
+			kind.Definition = kind.Resource.GroupResource().String()
+		}
+		deletion := in.decideDeletion(entry)
+		deletion.ID, deletion.Kind = entry.ID, kind
+		stage := stageOf(entry.ID, kind)
+		byStage[stage] = append(byStage[stage], deletion)
+	}
+	var stages []DeletionStage
+	for _, name := range deleteOrder {
+		if len(byStage[name]) > 0 {
+			stages = append(stages, DeletionStage{Name: name, Deletions: byStage[name]})
+		}
+	}
+	return stages
+}
+
+// decideDeletion: the first line that holds decides.
+//
+//	cannot be read              Keep    a failed read deletes nothing
+//	does not exist              Forget
+//	belongs to somebody else    Forget
+//	never confirmed, not ours   Forget  a planned object that somebody else created
+//	is being deleted            Await
+//	CRD                         Release decision 11: its resources are not ours to destroy
+//	Namespace                   DeleteEmpty
+//	else                        Delete
+func (in Input) decideDeletion(entry inventory.Entry) Deletion {
+	if why, found := in.Unreadable[entry.ID]; found {
+		return Deletion{How: Keep, Reason: why}
+	}
+	live, exists := in.Live[entry.ID]
+	switch {
+	case !exists:
+		return Deletion{How: Forget, Reason: "does not exist"}
+	case !live.Ours(in.Owner):
+		return Deletion{How: Forget, Reason: "is left alone: it " + live.holder(in.Owner)}
+	case !entry.Confirmed() && live.Fields.IsZero():
+		return Deletion{How: Forget, Reason: "is left alone: this deployment never applied it"}
+	case live.Deleting:
+		return Deletion{How: Await, Reason: deleting(live), Live: live}
+	case IsDefinition(entry.ID):
+		return Deletion{How: Release, Reason: "is kept with the resources of its kind", Live: live}
+	case IsNamespace(entry.ID):
+		return Deletion{How: DeleteEmpty, Reason: "is deleted when nothing else lives in it", Live: live}
+	}
+	return Deletion{How: Delete, Live: live}
+}
+
+// deleting says what a terminating object waits for.
+func deleting(live Live) string {
+	if len(live.Finalizers) == 0 {
+		return "is being deleted"
+	}
+	return fmt.Sprintf("is being deleted and waits for its finalizers %s", strings.Join(live.Finalizers, ", "))
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// Input is everything a plan depends on.
+type Input struct {
+	Owner    inventory.Owner
+	Previous inventory.Inventory
+
+	// Desired are the completed objects; Missing those whose kind nobody serves.
+	Desired []Object
+	Missing []MissingKind
+
+	// Live holds what exists, of desired objects and of the inventory. An object
+	// in neither Live nor Unreadable does not exist.
+	Live       map[inventory.ID]Live
+	Unreadable map[inventory.ID]string // why, in words
+
+	// Kinds maps what the inventory lists. A kind that is missing here and whose
+	// objects are not Unreadable is not served any more.
+	Kinds map[schema.GroupKind]Kind
+
+	// Namespaces tells about the namespaces that desired objects go to.
+	Namespaces map[string]Presence
+
+	// CreateNamespace is created when absent, and never deleted. Empty: none.
+	CreateNamespace string
+}
+
+// MissingKind is an object whose kind the cluster does not know.
+type MissingKind struct {
+	inventory.ID
+	Version string
+	Served  []string // versions of the kind that are served instead
+}
+
+// Presence of a namespace.
+type Presence int
+
+const (
+	// Unknown: the account may not look.
+	Unknown Presence = iota
+	// Present and accepting objects.
+	Present
+	// Absent: it does not exist.
+	Absent
+	// Terminating: it is being deleted and accepts nothing.
+	Terminating
+)

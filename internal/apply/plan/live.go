@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// Live is what the metadata of an existing object tells.
+type Live struct {
+	UID             types.UID
+	ResourceVersion string
+	Fields, Seen    inventory.Hash
+	Owner           inventory.Owner // by its labels; zero when none
+	Orphaned        bool
+	Deleting        bool
+	Finalizers      []string
+	Managers        []string // field managers other than the owner's, sorted
+	Controller      string   // "ReplicaSet web-5d" of the controlling owner reference
+	Tool            string   // "Helm release shop/web": the tool whose marks it bears
+}
+
+// LiveOf reads an object's metadata as the given owner sees it.
+func LiveOf(object metav1.Object, owner inventory.Owner) Live {
+	manager := owner.Manager()
+	_, orphaned := object.GetAnnotations()[inventory.AnnotationOrphaned]
+	live := Live{
+		UID:             object.GetUID(),
+		ResourceVersion: object.GetResourceVersion(),
+		Fields:          inventory.HashFields(object.GetManagedFields(), manager),
+		Seen:            inventory.HashSeen(object),
+		Owner:           inventory.OwnerOf(object.GetLabels()),
+		Orphaned:        orphaned,
+		Deleting:        object.GetDeletionTimestamp() != nil,
+		Finalizers:      object.GetFinalizers(),
+		Tool:            toolOf(object),
+	}
+	for _, entry := range object.GetManagedFields() {
+		if entry.Manager != manager {
+			live.Managers = append(live.Managers, entry.Manager)
+		}
+	}
+	slices.Sort(live.Managers)
+	live.Managers = slices.Compact(live.Managers)
+	if controller := metav1.GetControllerOf(object); controller != nil {
+		live.Controller = controller.Kind + " " + controller.Name
+	}
+	return live
+}
+
+// marks is how other tools mark what they own: where the name and, if they say,
+// the namespace of the owning thing stands.
+var marks = []struct{ tool, name, namespace string }{
+	{"Flux Kustomization", "kustomize.toolkit.fluxcd.io/name", "kustomize.toolkit.fluxcd.io/namespace"},
+	{"Flux HelmRelease", "helm.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/namespace"},
+	{"Argo CD application", "argocd.argoproj.io/instance", ""},
+	{"Argo CD application", "argocd.argoproj.io/tracking-id", ""},
+	{"Helm release", "meta.helm.sh/release-name", "meta.helm.sh/release-namespace"},
+	{"OLM", "olm.operatorframework.io/owner-name", ""},
+	{"OLM", "olm.owner", "olm.owner.namespace"},
+}
+
+func toolOf(object metav1.Object) string {
+	find := func(key string) string {
+		if value, found := object.GetLabels()[key]; found {
+			return value
+		}
+		return object.GetAnnotations()[key]
+	}
+	for _, mark := range marks {
+		name := find(mark.name)
+		if name == "" {
+			continue
+		}
+		if namespace := find(mark.namespace); namespace != "" {
+			name = namespace + "/" + name
+		}
+		return mark.tool + " " + name
+	}
+	return ""
+}
+
+// Ours tells whether the object provably belongs to the owner: its labels say
+// so, or nobody's labels are on it and the owner's manager applied it.
+func (l Live) Ours(owner inventory.Owner) bool {
+	if l.Owner.IsZero() {
+		return !l.Fields.IsZero()
+	}
+	return l.Owner == owner
+}
+
+// takenBy gives the other deployment that really applied the object and put its
+// labels on it; the zero Owner when there is none.
+func (l Live) takenBy(owner inventory.Owner) inventory.Owner {
+	if l.Owner.IsZero() || l.Owner == owner || !slices.Contains(l.Managers, l.Owner.Manager()) {
+		return inventory.Owner{}
+	}
+	return l.Owner
+}
+
+// holder names in words whom the object belongs to, from the best evidence.
+func (l Live) holder(owner inventory.Owner) string {
+	if !l.Owner.IsZero() && l.Owner != owner {
+		return "belongs to " + l.Owner.String()
+	}
+	for _, manager := range l.Managers {
+		if other := inventory.OwnerOfManager(manager); !other.IsZero() {
+			return "belongs to " + other.String()
+		}
+	}
+	switch {
+	case l.Tool != "":
+		return "belongs to " + l.Tool
+	case l.Controller != "":
+		return "is controlled by " + l.Controller
+	case l.Owner == owner:
+		return "carries the labels of this deployment, which never applied it"
+	case len(l.Managers) > 0:
+		return fmt.Sprintf("was written by %s", strings.Join(l.Managers, ", "))
+	}
+	return "was created by somebody else"
+}

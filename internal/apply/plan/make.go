@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// Make plans how the cluster becomes what the bundle renders. The same input
+// gives the same plan, whatever the order of the desired objects.
+func Make(in Input) Plan {
+	plan := Plan{Owner: in.Owner, Inventory: in.Previous}
+	plan.Upgrade = slices.ContainsFunc(in.Previous.Entries, inventory.Entry.Confirmed)
+	if len(in.Desired) == 0 && len(in.Missing) == 0 {
+		plan.Violations = []Violation{emptyRender(in.Previous.Len())}
+		return plan
+	}
+	desired, duplicates := unique(in.Desired)
+	plan.Violations = append(duplicates, in.missing(desired)...)
+	var actions []Action
+	var planned []inventory.Entry
+	for _, object := range desired {
+		planned = append(planned, inventory.Entry{ID: object.ID, Version: object.Resource.Version})
+		action, violation := in.decide(object)
+		if violation != nil {
+			plan.Violations = append(plan.Violations, *violation)
+			continue
+		}
+		actions = append(actions, action)
+	}
+	for _, missing := range in.Missing {
+		planned = append(planned, inventory.Entry{ID: missing.ID, Version: missing.Version})
+	}
+	if in.createsNamespace(desired) {
+		actions = append(actions, in.namespaceAction())
+	}
+	plan.Violations = SortViolations(plan.Violations)
+	plan.Stages = staged(actions)
+	wanted := inventory.New(in.Previous.Target, planned...)
+	plan.Prune = deletions(in, in.Previous.Minus(wanted))
+	plan.Inventory = in.Previous.Union(wanted)
+	return plan
+}
+
+func emptyRender(listed int) Violation {
+	return Violation{
+		Rule:    EmptyRender,
+		Message: fmt.Sprintf("the bundle renders no object; nothing is pruned of the %d that are installed", listed),
+		Remedy:  "check path and format, or delete the BundleDeployment to remove what it installed",
+	}
+}
+
+// unique sorts the objects by identity and reports those given more than once.
+func unique(objects []Object) ([]Object, []Violation) {
+	sorted := slices.Clone(objects)
+	slices.SortStableFunc(sorted, func(a, b Object) int { return a.Compare(b.ID) })
+	var kept []Object
+	var violations []Violation
+	for i, object := range sorted {
+		if i > 0 && sorted[i-1].ID == object.ID {
+			violations = append(violations, Violation{
+				Rule: Duplicate, Object: object.ID,
+				Message: fmt.Sprintf("%s is in the bundle more than once", object.ID),
+				Remedy:  "keep one",
+			})
+			continue
+		}
+		kept = append(kept, object)
+	}
+	return kept, violations
+}
+
+// missing reports kinds and namespaces that the desired objects need and lack.
+func (in Input) missing(desired []Object) []Violation {
+	var violations []Violation
+	for _, kind := range in.Missing {
+		violations = append(violations, kind.violation())
+	}
+	brought := map[string]bool{in.CreateNamespace: true, "": true}
+	for _, object := range desired {
+		if IsNamespace(object.ID) {
+			brought[object.Name] = true
+		}
+	}
+	for name, presence := range in.Namespaces {
+		switch {
+		case presence == Terminating:
+			violations = append(violations, Violation{
+				Rule: NamespaceMissing, Object: inventory.ID{Kind: "Namespace", Name: name},
+				Message: fmt.Sprintf("namespace %q is being deleted", name),
+				Remedy:  "wait until it is gone and create it again, or install elsewhere",
+			})
+		case presence == Absent && !brought[name]:
+			violations = append(violations, Violation{
+				Rule: NamespaceMissing, Object: inventory.ID{Kind: "Namespace", Name: name},
+				Message: fmt.Sprintf("namespace %q does not exist", name),
+				Remedy:  "create it, or set spec.createNamespace when it is the install namespace",
+			})
+		}
+	}
+	return violations
+}
+
+func (m MissingKind) violation() Violation {
+	kind := schema.GroupVersionKind{Group: m.Group, Version: m.Version, Kind: m.Kind}
+	violation := Violation{
+		Rule: KindMissing, Object: m.ID,
+		Message: fmt.Sprintf("%s: the cluster does not know kind %s of %s", m.ID, kind.Kind, kind.GroupVersion()),
+		Remedy:  fmt.Sprintf("install the CRD that defines %s in group %q first", kind.Kind, kind.Group),
+	}
+	if len(m.Served) > 0 {
+		violation.Remedy = "it is served as " + strings.Join(m.Served, ", ")
+	}
+	return violation
+}
+
+// createsNamespace tells whether the install namespace has to be created beside
+// the bundle's own objects.
+func (in Input) createsNamespace(desired []Object) bool {
+	return in.CreateNamespace != "" && in.Namespaces[in.CreateNamespace] == Absent &&
+		!slices.ContainsFunc(desired, func(o Object) bool {
+			return IsNamespace(o.ID) && o.Name == in.CreateNamespace
+		})
+}
+
+// namespaceAction creates the install namespace, bare: it belongs to nobody.
+func (in Input) namespaceAction() Action {
+	namespace := &unstructured.Unstructured{}
+	namespace.SetAPIVersion("v1")
+	namespace.SetKind("Namespace")
+	namespace.SetName(in.CreateNamespace)
+	return Action{
+		Object: Object{
+			ID:      inventory.IDOf(namespace),
+			Kind:    Kind{Resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}},
+			Desired: namespace,
+		},
+		Verb: Create, Reason: "spec.createNamespace is set", Untracked: true,
+	}
+}
+
+// staged sorts actions into the order of applying; inside a stage they keep
+// the order of their identities.
+func staged(actions []Action) []Stage {
+	byStage := map[string][]Action{}
+	for _, action := range actions {
+		stage := stageOf(action.ID, action.Kind)
+		byStage[stage] = append(byStage[stage], action)
+	}
+	var stages []Stage
+	for _, name := range applyOrder {
+		if len(byStage[name]) > 0 {
+			stages = append(stages, Stage{Name: name, Actions: byStage[name]})
+		}
+	}
+	return stages
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"encoding/base64"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// Kind is how the API server serves a kind.
+type Kind struct {
+	Resource   schema.GroupVersionResource
+	Namespaced bool
+	// Definition is the name of the CRD of the same bundle or inventory that
+	// brings the kind; empty for kinds that others bring.
+	Definition string
+}
+
+// Object is a desired object, complete: as it will be applied.
+type Object struct {
+	inventory.ID
+	Kind
+	Desired  *unstructured.Unstructured
+	Rendered inventory.Hash
+}
+
+// Completion is what an object of the bundle is completed with.
+type Completion struct {
+	Owner            inventory.Owner
+	InstallNamespace string // for namespaced objects that carry no namespace
+	HashKey          []byte // see inventory.HashRendered; may be empty
+}
+
+// Complete copies an object and makes it what will be applied: its namespace
+// filled in, or dropped when the kind has none, the owner's labels set,
+// stringData folded into data (the API server records only data as ours), and
+// without what only an API server writes.
+func (c Completion) Complete(object *unstructured.Unstructured, kind Kind) (Object, error) {
+	desired := object.DeepCopy()
+	dropServerFields(desired)
+	switch {
+	case !kind.Namespaced:
+		desired.SetNamespace("")
+	case desired.GetNamespace() == "":
+		desired.SetNamespace(c.InstallNamespace)
+	}
+	id := inventory.IDOf(desired)
+	if err := foldStringData(desired); err != nil {
+		return Object{}, fmt.Errorf("completing %s: %w", id, err)
+	}
+	labels := desired.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	for name, value := range c.Owner.Labels() {
+		labels[name] = value
+	}
+	desired.SetLabels(labels)
+	rendered, err := inventory.HashRendered(desired, c.HashKey)
+	if err != nil {
+		return Object{}, err
+	}
+	return Object{ID: id, Kind: kind, Desired: desired, Rendered: rendered}, nil
+}
+
+// dropServerFields removes status and the metadata that the API server fills in.
+func dropServerFields(object *unstructured.Unstructured) {
+	delete(object.Object, "status")
+	metadata, _ := object.Object["metadata"].(map[string]any)
+	for _, field := range []string{
+		"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generateName",
+		"generation", "managedFields", "resourceVersion", "selfLink", "uid",
+	} {
+		delete(metadata, field)
+	}
+	dropNullTimestamps(object.Object)
+}
+
+// dropNullTimestamps removes the `creationTimestamp: null` that generators
+// leave in templates: a null is nothing to own.
+func dropNullTimestamps(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		if stamp, found := value["creationTimestamp"]; found && stamp == nil {
+			delete(value, "creationTimestamp")
+		}
+		for _, child := range value {
+			dropNullTimestamps(child)
+		}
+	case []any:
+		for _, child := range value {
+			dropNullTimestamps(child)
+		}
+	}
+}
+
+func isSecret(id inventory.ID) bool { return id.Group == "" && id.Kind == "Secret" }
+
+// foldStringData does to a Secret what the API server does on every write.
+// Errors name keys, never values.
+func foldStringData(object *unstructured.Unstructured) error {
+	plain, found := object.Object["stringData"]
+	if !found || !isSecret(inventory.IDOf(object)) {
+		return nil
+	}
+	delete(object.Object, "stringData")
+	entries, ok := plain.(map[string]any)
+	if !ok && plain != nil {
+		return fmt.Errorf("stringData is not a map")
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	data, ok := object.Object["data"].(map[string]any)
+	if !ok {
+		data = map[string]any{}
+		object.Object["data"] = data
+	}
+	for key, value := range entries {
+		text, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("stringData.%s is not a string: quote it", key)
+		}
+		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// Verb is what is done to a desired object.
+type Verb string
+
+const (
+	// Create: it does not exist.
+	Create Verb = "Create"
+	// Update: the desired content changed, or was never applied completely.
+	Update Verb = "Update"
+	// Repair: the live object drifted from what was applied.
+	Repair Verb = "Repair"
+	// Settle: it was recreated or written without a visible change to our
+	// fields; one apply, mostly a no-op, makes sure.
+	Settle Verb = "Settle"
+	// Unchanged: nothing is asked or written.
+	Unchanged Verb = "Unchanged"
+	// Wait: it is being deleted; it can be applied when it is gone.
+	Wait Verb = "Wait"
+)
+
+// Action is what is done to one desired object, and why.
+type Action struct {
+	Object
+	Verb     Verb
+	Reason   string
+	Previous inventory.Entry // zero when it was never planned before
+	// Orphaned: an earlier deployment left it behind; it is taken up.
+	Orphaned bool
+	// Untracked: it does not enter the inventory and is never deleted.
+	Untracked bool
+}
+
+// Writes tells whether the action sends a request.
+func (a Action) Writes() bool { return a.Verb != Unchanged && a.Verb != Wait }
+
+// Stage is a set of actions that may run in parallel.
+type Stage struct {
+	Name    string
+	Actions []Action
+}
+
+// Plan is what will be done, in order.
+type Plan struct {
+	Owner inventory.Owner
+	// Upgrade: something of an earlier plan was applied already.
+	Upgrade bool
+	// Stages hold every desired object that nothing forbids. Empty stages are left out.
+	Stages []Stage
+	// Prune is what the inventory lists and the bundle does not contain any more, to
+	// be carried out after the stages, and after health.
+	Prune []DeletionStage
+	// Violations forbid to carry out the plan. Sorted.
+	Violations []Violation
+	// Inventory is the previous one together with what is planned. It must be
+	// stored before the first write.
+	Inventory inventory.Inventory
+}
+
+// Actions are the actions of all stages in order.
+func (p Plan) Actions() []Action {
+	var all []Action
+	for _, stage := range p.Stages {
+		all = append(all, stage.Actions...)
+	}
+	return all
+}
+
+// Count is the number of actions with one of the verbs.
+func (p Plan) Count(verbs ...Verb) int {
+	count := 0
+	for _, action := range p.Actions() {
+		for _, verb := range verbs {
+			if action.Verb == verb {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// Deletions is the number of objects that pruning will delete.
+func (p Plan) Deletions() int {
+	count := 0
+	for _, stage := range p.Prune {
+		for _, deletion := range stage.Deletions {
+			if deletion.How == Delete || deletion.How == DeleteEmpty {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// Quiet tells that the cluster is as planned: nothing to write, to delete or to wait for.
+func (p Plan) Quiet() bool {
+	return len(p.Violations) == 0 && len(p.Prune) == 0 && p.Count(Unchanged) == len(p.Actions())
+}
+
+// Summary says in one line what the plan does: "2 to create, 1 to delete".
+func (p Plan) Summary() string {
+	parts := []struct {
+		count int
+		what  string
+	}{
+		{len(p.Violations), "refused"},
+		{p.Count(Create), "to create"},
+		{p.Count(Update), "to update"},
+		{p.Count(Repair), "to repair"},
+		{p.Count(Settle), "to check"},
+		{p.Deletions(), "to delete"},
+		{p.Count(Wait), "being deleted"},
+	}
+	var words []string
+	for _, part := range parts {
+		if part.count > 0 {
+			words = append(words, fmt.Sprintf("%d %s", part.count, part.what))
+		}
+	}
+	if len(words) == 0 {
+		return fmt.Sprintf("%d objects, nothing to do", len(p.Actions()))
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// The stages in the order of applying. Objects of one stage do not depend on
+// one another.
+const (
+	stageNamespaces  = "namespaces"
+	stageDefinitions = "definitions"
+	stageFoundations = "foundations"
+	stageBindings    = "bindings"
+	stageResources   = "resources"
+	stageWorkloads   = "workloads"
+	stageCustom      = "custom resources"
+	stageAdmission   = "admission"
+)
+
+// applyOrder: what others need comes first; what could refuse the others
+// (webhooks, policies, APIs that are served by a workload) comes last.
+var applyOrder = []string{
+	stageNamespaces, stageDefinitions, stageFoundations, stageBindings,
+	stageResources, stageWorkloads, stageCustom, stageAdmission,
+}
+
+// deleteOrder: custom resources while their operator still runs; then admission,
+// which would refuse everything once its server is gone; what the account's own
+// rights may hang on comes late, and a namespace last.
+var deleteOrder = []string{
+	stageCustom, stageAdmission, stageWorkloads, stageResources,
+	stageBindings, stageFoundations, stageDefinitions, stageNamespaces,
+}
+
+// stageOfKind lists the kinds that have a stage of their own, as Kind or
+// Kind.group. Everything else is a resource.
+var stageOfKind = map[string]string{
+	"Namespace": stageNamespaces,
+	"CustomResourceDefinition.apiextensions.k8s.io": stageDefinitions,
+
+	"ServiceAccount":                               stageFoundations,
+	"Secret":                                       stageFoundations,
+	"ConfigMap":                                    stageFoundations,
+	"LimitRange":                                   stageFoundations,
+	"ResourceQuota":                                stageFoundations,
+	"Role.rbac.authorization.k8s.io":               stageFoundations,
+	"ClusterRole.rbac.authorization.k8s.io":        stageFoundations,
+	"PriorityClass.scheduling.k8s.io":              stageFoundations,
+	"StorageClass.storage.k8s.io":                  stageFoundations,
+	"RuntimeClass.node.k8s.io":                     stageFoundations,
+	"RoleBinding.rbac.authorization.k8s.io":        stageBindings,
+	"ClusterRoleBinding.rbac.authorization.k8s.io": stageBindings,
+
+	"Pod":                   stageWorkloads,
+	"ReplicationController": stageWorkloads,
+	"Deployment.apps":       stageWorkloads,
+	"StatefulSet.apps":      stageWorkloads,
+	"DaemonSet.apps":        stageWorkloads,
+	"ReplicaSet.apps":       stageWorkloads,
+	"Job.batch":             stageWorkloads,
+	"CronJob.batch":         stageWorkloads,
+
+	"APIService.apiregistration.k8s.io":                             stageAdmission,
+	"ValidatingWebhookConfiguration.admissionregistration.k8s.io":   stageAdmission,
+	"MutatingWebhookConfiguration.admissionregistration.k8s.io":     stageAdmission,
+	"ValidatingAdmissionPolicy.admissionregistration.k8s.io":        stageAdmission,
+	"ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io": stageAdmission,
+	"MutatingAdmissionPolicy.admissionregistration.k8s.io":          stageAdmission,
+	"MutatingAdmissionPolicyBinding.admissionregistration.k8s.io":   stageAdmission,
+}
+
+func stageOf(id inventory.ID, kind Kind) string {
+	if kind.Definition != "" {
+		return stageCustom
+	}
+	if stage, found := stageOfKind[id.GroupKind().String()]; found {
+		return stage
+	}
+	return stageResources
+}
+
+// IsAccess tells whether an object grants rights: the kinds whose escalation the
+// API server checks on every write.
+func IsAccess(id inventory.ID) bool { return id.Group == "rbac.authorization.k8s.io" }
+
+// IsNamespace tells whether an object is a namespace.
+func IsNamespace(id inventory.ID) bool { return id.Group == "" && id.Kind == "Namespace" }

@@ -3,7 +3,6 @@
 package controlplane
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -143,7 +141,7 @@ type packageCounter struct {
 	part  []byte
 	count int
 	last  string
-	lines []string
+	other []string // the last lines that name no package
 }
 
 // Write takes output of the build.
@@ -162,35 +160,32 @@ func (c *packageCounter) Write(data []byte) (int, error) {
 }
 
 func (c *packageCounter) add(line string) {
-	if c.lines = append(c.lines, line); len(c.lines) > 30 {
-		c.lines = slices.Delete(c.lines, 0, 1)
-	}
+	const kept = 30
+	c.last = line
 	if !strings.Contains(line, " ") {
 		c.count++
+		return
 	}
-	c.last = line
+	c.other = append(c.other, line)
+	c.other = c.other[max(0, len(c.other)-kept):]
 }
 
 // String says how far the build is.
 func (c *packageCounter) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.last == "" {
+		return "building the control plane: linking, or looking at what is built already"
+	}
 	return fmt.Sprintf("building the control plane: %d packages compiled, last output: %s", c.count, c.last)
 }
 
-// problem returns the last lines that are not just names of packages, or nil.
+// problem returns the last messages of the build, or nil.
 func (c *packageCounter) problem() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var out []string
-	scanner := bufio.NewScanner(strings.NewReader(strings.Join(c.lines, "\n") + "\n" + string(c.part)))
-	for scanner.Scan() {
-		if strings.Contains(scanner.Text(), " ") {
-			out = append(out, scanner.Text())
-		}
-	}
-	if len(out) == 0 {
+	if len(c.other) == 0 {
 		return nil
 	}
-	return errors.New(strings.Join(out, "\n"))
+	return errors.New(strings.Join(c.other, "\n"))
 }

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 )
@@ -129,5 +128,5 @@ func tail(path string, lines int) string {
 		return err.Error()
 	}
 	all := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
-	return strings.Join(slices.Clip(all[max(0, len(all)-lines):]), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }

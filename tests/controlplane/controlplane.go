@@ -27,8 +27,10 @@ type ControlPlane struct {
 
 	etcd, apiServer, controllerManager, scheduler, kwok *Component
 
-	lifeline *os.File // write end; the components exit when it closes
-	locks    []*os.File
+	// The components hold the read end of the lifeline, and exit when the write end closes.
+	lifelineRead, lifeline *os.File
+
+	locks []*os.File
 
 	mu       sync.Mutex
 	reserved []*os.File
@@ -110,15 +112,12 @@ func (cp *ControlPlane) describe(l layout) error {
 	if err != nil {
 		return err
 	}
-	lifeline, writeEnd, err := os.Pipe()
-	if err != nil {
+	if cp.lifelineRead, cp.lifeline, err = os.Pipe(); err != nil {
 		return fmt.Errorf("creating the lifeline: %w", err)
 	}
-	cp.lifeline = writeEnd
-	cp.locks = append(cp.locks, lifeline)
 	component := func(name string, args []string, port int, healthy func(context.Context) error) *Component {
 		return &Component{
-			name: name, args: args, port: port, dir: cp.dir, binDir: cp.binDir, lifeline: lifeline, healthy: healthy,
+			name: name, args: args, port: port, dir: cp.dir, binDir: cp.binDir, lifeline: cp.lifelineRead, healthy: healthy,
 		}
 	}
 	p := l.ports
@@ -153,28 +152,15 @@ func (cp *ControlPlane) Stop() error {
 }
 
 func (cp *ControlPlane) stop() error {
-	// Stopping outlives the caller's context on purpose: nothing may be left behind.
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	end := func(component *Component) func() error {
-		return func() error {
-			switch {
-			case component == nil || component.external():
-				return nil
-			case cp.temporary:
-				return component.Kill()
-			default:
-				return component.Stop(ctx)
-			}
-		}
-	}
 	errs := []error{
-		together(end(cp.controllerManager), end(cp.scheduler), end(cp.kwok)),
-		end(cp.apiServer)(),
-		end(cp.etcd)(),
+		together(cp.end(cp.controllerManager), cp.end(cp.scheduler), cp.end(cp.kwok)),
+		cp.end(cp.apiServer)(),
+		cp.end(cp.etcd)(),
 	}
-	if cp.lifeline != nil {
-		errs = append(errs, cp.lifeline.Close())
+	for _, end := range []*os.File{cp.lifeline, cp.lifelineRead} {
+		if end != nil {
+			errs = append(errs, end.Close())
+		}
 	}
 	if cp.temporary {
 		errs = append(errs, os.RemoveAll(cp.dir))
@@ -182,6 +168,21 @@ func (cp *ControlPlane) stop() error {
 	unlock(cp.locks...)
 	unlock(cp.reserved...)
 	return errors.Join(errs...)
+}
+
+// end returns a function that ends a component, gently where its state is kept.
+func (cp *ControlPlane) end(component *Component) func() error {
+	return func() error {
+		switch {
+		case component == nil || component.external():
+			return nil
+		case cp.temporary:
+			return component.Kill()
+		default:
+			// The caller's context may have ended, and still nothing may be left behind.
+			return component.Stop(context.Background())
+		}
+	}
 }
 
 // RESTConfig returns a fresh client configuration of the administrator, with a high rate limit.

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package arch
+
+// importRule forbids imports. A pattern that starts with ./ is a package of this module, any other is an
+// import path; /... at the end includes everything below.
+type importRule struct {
+	name   string
+	why    string
+	remedy string
+	from   []string // the rule is about these packages
+	except []string // but not about these
+	not    []string // which must not import any of these
+	but    []string // save these
+}
+
+// Groups of packages that rules name.
+var (
+	pure = []string{
+		"./internal/convert/...", "./internal/apply/plan/...", "./internal/apply/inventory/...",
+	}
+	kubernetesClients = []string{
+		"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "k8s.io/cli-runtime/...",
+		"github.com/fluxcd/pkg/runtime/...",
+	}
+	upstreamLibraries = []string{
+		"github.com/google/go-containerregistry/...", "github.com/go-git/...", "oras.land/...",
+		"github.com/sigstore/...", "github.com/notaryproject/...", "github.com/fluxcd/pkg/git/...",
+		"github.com/fluxcd/pkg/oci/...", "github.com/docker/...", "github.com/distribution/...",
+		"github.com/ProtonMail/...",
+	}
+	composers = []string{
+		"./internal/controller/...", "./internal/cli/...", "./internal/manager/...", "./cmd/...",
+	}
+)
+
+// importRules are DESIGN.md, section 4, and the decisions 2, 6 and 13 of section 1.
+var importRules = []importRule{{
+	name:   "fetch, convert and apply are strangers",
+	why:    "they meet in fs.FS, unstructured objects and meta.Artifact, so that each can be tested and replaced alone",
+	remedy: "pass values of those types through the controller or the CLI",
+	from:   []string{"./internal/fetch/..."},
+	not:    []string{"./internal/convert/...", "./internal/apply/..."},
+}, {
+	name:   "fetch, convert and apply are strangers",
+	why:    "they meet in fs.FS, unstructured objects and meta.Artifact, so that each can be tested and replaced alone",
+	remedy: "pass values of those types through the controller or the CLI",
+	from:   []string{"./internal/convert/..."},
+	not:    []string{"./internal/fetch/...", "./internal/apply/..."},
+}, {
+	name:   "fetch, convert and apply are strangers",
+	why:    "they meet in fs.FS, unstructured objects and meta.Artifact, so that each can be tested and replaced alone",
+	remedy: "pass values of those types through the controller or the CLI",
+	from:   []string{"./internal/apply/..."},
+	not:    []string{"./internal/fetch/...", "./internal/convert/..."},
+}, {
+	name:   "only controllers and the CLI compose",
+	why:    "a library that knows its callers cannot be used by another one",
+	remedy: "turn the dependency round: let the caller pass a value or a function",
+	from:   []string{"./internal/...", "./api/..."},
+	except: composers,
+	not:    composers,
+}, {
+	name:   "the API imports nothing of Satchel",
+	why:    "others import the API; it must not drag the implementation along",
+	remedy: "move the code that needs it into internal/",
+	from:   []string{"./api/..."},
+	not:    append([]string{"./internal/...", "./tests/...", "./cmd/..."}, kubernetesClients...),
+}, {
+	name:   "the CLI is no controller",
+	why:    "the CLI makes one library call a command; controllers carry queues, caches and metrics",
+	remedy: "move what both need into fetch, convert or apply",
+	from:   []string{"./internal/cli/...", "./cmd/satchel/..."},
+	not:    []string{"./internal/controller/...", "./internal/manager/..."},
+}, {
+	name:   "a controller is no CLI",
+	why:    "output for people has no place in a process nobody watches",
+	remedy: "move what both need into fetch, convert or apply",
+	from:   []string{"./internal/controller/...", "./internal/manager/...", "./cmd/bundle-source-controller/...", "./cmd/bundle-deployment-controller/..."},
+	not:    []string{"./internal/cli/...", "github.com/spf13/cobra/...", "k8s.io/cli-runtime/..."},
+}, {
+	name:   "the two controllers are strangers",
+	why:    "they are two processes with different rights, and meet in the API and the artifact server",
+	remedy: "move what both need below internal/controller/ but outside of both",
+	from:   []string{"./internal/controller/source/..."},
+	not:    []string{"./internal/controller/deployment/...", "./internal/convert/...", "./internal/apply/..."},
+}, {
+	name:   "the two controllers are strangers",
+	why:    "they are two processes with different rights, and meet in the API and the artifact server",
+	remedy: "move what both need below internal/controller/ but outside of both; load artifacts through internal/fetch/artifact",
+	from:   []string{"./internal/controller/deployment/..."},
+	not: []string{
+		"./internal/controller/source/...", "./internal/fetch/image/...", "./internal/fetch/git/...",
+		"./internal/fetch/http/...", "./internal/fetch/configmap/...", "./internal/fetch/verify/...",
+	},
+}, {
+	name:   "the step runner is generic",
+	why:    "both controllers use it, with states of their own",
+	remedy: "pass the state as a type parameter",
+	from:   []string{"./internal/controller/step/..."},
+	not:    []string{"./internal/...", "./api/..."},
+	but:    []string{"./internal/controller/step/..."},
+}, {
+	name:   "pure packages are pure",
+	why:    "what is previewed has to be what is executed: no network, cluster, environment or file outside the bundle",
+	remedy: "let the caller observe, and pass what it saw as a value",
+	from:   pure,
+	not: append([]string{
+		"net", "net/http/...", "os/...", "syscall", "math/rand/...", "crypto/rand", "path/filepath",
+		"./internal/...", "./tests/...",
+	}, kubernetesClients...),
+	but: append([]string{"./internal/convert/..."}, "./internal/apply/inventory/...", "./internal/apply/plan/..."),
+}, {
+	name:   "adapters get credentials, not clients",
+	why:    "a fetcher that can read the cluster could read another tenant's Secret",
+	remedy: "resolve credentials and ConfigMaps in the source controller and pass them in the adapter's options",
+	from:   []string{"./internal/fetch/..."},
+	not:    kubernetesClients,
+}, {
+	name:   "the vocabulary of fetch is free of registries and Git",
+	why:    "the deployment controller imports fetch and fetch/artifact, and must not link that code",
+	remedy: "put the code into the adapter's package, internal/fetch/image or internal/fetch/git",
+	from:   []string{"./internal/fetch", "./internal/fetch/artifact/..."},
+	not:    append([]string{"./internal/fetch/image/...", "./internal/fetch/git/...", "./internal/fetch/verify/..."}, upstreamLibraries...),
+}, {
+	name:   "no subprocess",
+	why:    "argument injection; a static image has no other program anyway",
+	remedy: "use a library",
+	from:   []string{"./internal/...", "./cmd/bundle-source-controller/...", "./cmd/bundle-deployment-controller/..."},
+	not:    []string{"os/exec"},
+}, {
+	name:   "the product does not import its tests",
+	why:    "test helpers have neither limits nor care",
+	remedy: "move what the product needs into internal/",
+	from:   []string{"./api/...", "./internal/...", "./cmd/..."},
+	not:    []string{"./tests/...", "testing/...", "net/http/httptest"},
+}, {
+	name:   "tenants' clients come from one place",
+	why:    "one code path without impersonation is enough to lose the tenant boundary",
+	remedy: "take a client from internal/apply/tenant",
+	from:   []string{"./internal/apply/..."},
+	except: []string{"./internal/apply/tenant/..."},
+	not:    []string{"k8s.io/client-go/kubernetes/...", "k8s.io/client-go/dynamic/...", "k8s.io/client-go/metadata/...", "k8s.io/client-go/rest/...", "sigs.k8s.io/controller-runtime/pkg/client/..."},
+}}
+
+// linkRule forbids packages in a binary, however they get there.
+type linkRule struct {
+	name   string
+	why    string
+	remedy string
+	into   []string
+	not    []string
+}
+
+// linkRules are DESIGN.md, section 7.
+var linkRules = []linkRule{{
+	name:   "the deployment controller has no upstream code",
+	why:    "it acts with tenants' rights; parsers of registries, Git and signatures do not belong next to those",
+	remedy: "find the import with `go mod why -m` and move it behind the source controller",
+	into:   []string{"./cmd/bundle-deployment-controller"},
+	not: append([]string{
+		"helm.sh/helm/v4/pkg/action/...", "github.com/fluxcd/pkg/artifact/storage/...",
+	}, upstreamLibraries...),
+}, {
+	name:   "no credential helpers of others",
+	why:    "unmaintained code that handles cloud credentials",
+	remedy: "use the login of the cloud's own library",
+	into:   []string{"./cmd/..."},
+	not:    []string{"github.com/chrismellard/docker-credential-acr-env/..."},
+}, {
+	name:   "no test code in a binary",
+	why:    "the testing package registers flags, and test helpers have no limits",
+	remedy: "find who imports it with `go list -deps -json`",
+	into:   []string{"./cmd/..."},
+	// net/http/httptest is not listed: Flux's runtime/conditions links it through gomega's matchers.
+	not: []string{"testing", "./tests/..."},
+}}
+
+// dependencyFloors are the oldest versions without a known vulnerability, of modules that are in go.mod:
+// DESIGN.md, section 7.
+var dependencyFloors = map[string]string{
+	"github.com/go-git/go-git/v5":             "v5.19.2",
+	"github.com/go-git/go-billy/v5":           "v5.9.0",
+	"github.com/google/go-containerregistry":  "v0.21.6",
+	"oras.land/oras-go/v2":                    "v2.6.2",
+	"github.com/sigstore/sigstore-go":         "v1.2.1",
+	"github.com/sigstore/cosign/v3":           "v3.0.6",
+	"github.com/sigstore/sigstore":            "v1.10.4",
+	"github.com/sigstore/rekor":               "v1.5.2",
+	"github.com/theupdateframework/go-tuf/v2": "v2.4.1",
+	"github.com/notaryproject/notation-go":    "v1.3.2",
+	"github.com/google/cel-go":                "v0.30.0",
+	"github.com/klauspost/compress":           "v1.18.7",
+	"golang.org/x/crypto":                     "v0.52.0",
+	"golang.org/x/net":                        "v0.56.0",
+}

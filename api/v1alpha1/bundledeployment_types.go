@@ -39,7 +39,7 @@ type BundleDeploymentSpec struct {
 	// defaults to the namespace of this object and cannot change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be the name of a namespace: lower-case letters, digits and '-'"
 	InstallNamespace string `json:"installNamespace,omitempty"`
 
 	// CreateNamespace creates the install namespace, as the service account, where
@@ -52,7 +52,7 @@ type BundleDeploymentSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a ServiceAccount in this namespace: lower-case letters, digits, '-' and '.'"
 	ServiceAccountName string `json:"serviceAccountName"`
 
 	// Interval at which the installed objects are compared with the bundle and
@@ -61,7 +61,7 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 90s, 10m or 1h30m, between 1s and 8760h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 90s, 10m or 1h30m, between 1s and 8760h"
 	Interval metav1.Duration `json:"interval,omitzero"`
 
 	// RetryInterval is the longest pause before a failed attempt is repeated.
@@ -69,7 +69,7 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:default="1m"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 30s or 1m, between 1s and 8760h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 30s or 1m, between 1s and 8760h"
 	RetryInterval metav1.Duration `json:"retryInterval,omitzero"`
 
 	// Timeout is how long a revision may take to become healthy after it was
@@ -78,7 +78,7 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 60s or 5m, between 1s and 8760h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 60s or 5m, between 1s and 8760h"
 	Timeout metav1.Duration `json:"timeout,omitzero"`
 
 	// Suspend stops installing, upgrading and repairing. Deletion still works.
@@ -136,7 +136,7 @@ type RegistryV1Options struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MaxLength=63
-	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be the name of a namespace: lower-case letters, digits and '-'"
 	WatchNamespaces []string `json:"watchNamespaces,omitempty"`
 
 	// CertificateProvider issues the certificates of the bundle's webhooks:

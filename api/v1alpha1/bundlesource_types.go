@@ -26,7 +26,7 @@ type BundleSourceSpec struct {
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 90s, 10m or 1h30m, between 1s and 8760h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 90s, 10m or 1h30m, between 1s and 8760h"
 	Interval metav1.Duration `json:"interval,omitzero"`
 
 	// Timeout bounds one whole fetch of all sources: resolving, downloading,
@@ -35,7 +35,7 @@ type BundleSourceSpec struct {
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="must be a duration such as 60s or 5m, between 1s and 1h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="must be a duration such as 60s or 5m, between 1s and 1h"
 	Timeout metav1.Duration `json:"timeout,omitzero"`
 
 	// Suspend stops resolving and fetching. What is published stays published.
@@ -69,7 +69,7 @@ type Source struct {
 	// +optional
 	// +kubebuilder:default=""
 	// +kubebuilder:validation:MaxLength=255
-	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_-])?(/[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_-])?)*)?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_-])?(/[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_-])?)*)?$')",message="must be a relative folder such as base/manifests: letters, digits, '.', '_' and '-', each part beginning with a letter, digit or '_' and not ending in '.'"
 	Destination string `json:"destination"`
 
 	// Image takes the files of a container image or OCI artifact.
@@ -108,7 +108,7 @@ type ImageSource struct {
 	// +optional
 	// +kubebuilder:default="linux/amd64"
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]+/[a-z0-9_]+(/[a-z0-9]+)?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]+/[a-z0-9_]+(/[a-z0-9]+)?$')",message="must be os/arch or os/arch/variant, such as linux/amd64"
 	Platform string `json:"platform,omitempty"`
 
 	// Insecure reaches the registry over plain HTTP. It takes effect only for
@@ -123,7 +123,7 @@ type GitSource struct {
 	// hosts that the source controller's --insecure-hosts flag lists.
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:Pattern=`^https?://[^\s@]+$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^[:space:]/?#@]+([/?#][^[:space:]]*)?$')",message="must be a URL that begins with https:// (or http://) and holds neither user name nor password"
 	Repository string `json:"repository"`
 
 	// Ref says which commit to take; the head of the default branch if it is left out.
@@ -161,7 +161,8 @@ type GitRef struct {
 
 	// Commit is the full hash of a commit. It cannot move, so it is not polled.
 	// +optional
-	// +kubebuilder:validation:Pattern=`^([a-f0-9]{40}|[a-f0-9]{64})$`
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-f0-9]{40}|[a-f0-9]{64})$')",message="must be the full hash of a commit: 40 or 64 lower-case hexadecimal digits"
 	Commit string `json:"commit,omitempty"`
 }
 
@@ -171,13 +172,14 @@ type HTTPSource struct {
 	// controller's --insecure-hosts flag lists.
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:Pattern=`^https?://[^\s@]+$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^[:space:]/?#@]+([/?#][^[:space:]]*)?$')",message="must be a URL that begins with https:// (or http://) and holds neither user name nor password"
 	URL string `json:"url"`
 
 	// Digest that the archive must have: sha256:, sha384: or sha512: and the hash
 	// in hexadecimal. With it the URL is not polled.
 	// +optional
-	// +kubebuilder:validation:Pattern=`^(sha256:[A-Fa-f0-9]{64}|sha384:[A-Fa-f0-9]{96}|sha512:[A-Fa-f0-9]{128})$`
+	// +kubebuilder:validation:MaxLength=135
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(sha256:[A-Fa-f0-9]{64}|sha384:[A-Fa-f0-9]{96}|sha512:[A-Fa-f0-9]{128})$')",message="must be sha256:, sha384: or sha512: and the whole hash in hexadecimal"
 	Digest string `json:"digest,omitempty"`
 }
 

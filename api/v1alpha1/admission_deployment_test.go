@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	aSourceRef  = "sourceRef: {kind: BundleSource, name: a}"
+	anAccount   = "serviceAccountName: installer"
+	aDeployment = aSourceRef + "\n" + anAccount
+)
+
+// TestBundleDeploymentAdmission writes what users write, rightly and wrongly.
+func TestBundleDeploymentAdmission(t *testing.T) {
+	checkAdmission(t, "BundleDeployment", map[string]admitted{
+		"reference":     {reason: "a source that others use too", spec: aDeployment},
+		"inline source": {reason: "the shortest form", spec: "source: {" + anImage + "}\n" + anAccount},
+		"all fields": {reason: "nothing contradicts", spec: aDeployment + `
+path: a/b
+format: registry+v1
+installNamespace: b
+createNamespace: true
+interval: 1m
+retryInterval: 5s
+timeout: 90s
+suspend: true
+registryV1: {watchNamespaces: [b, c], certificateProvider: cert-manager}
+prune: {enabled: false}`},
+		"name too long":       {reason: "a label value has at most 63 characters", name: strings.Repeat("a", 64), spec: aDeployment, want: "<nil>: Invalid value: the name must have at most 63 characters"},
+		"no spec":             {reason: "a deployment of nothing", want: "spec: Required value"},
+		"no source":           {reason: "a deployment of nothing", spec: anAccount, want: "spec: Invalid value: exactly one of the fields in [source sourceRef] must be set"},
+		"two sources":         {reason: "which one?", spec: aDeployment + "\nsource: {" + anImage + "}", want: "spec: Invalid value: exactly one of the fields in [source sourceRef] must be set"},
+		"bad inline source":   {reason: "the rules of sources hold here too", spec: "source: {sources: []}\n" + anAccount, want: "spec.source.sources: Invalid value: 0: spec.source.sources in body should have at least 1 items"},
+		"kind of source":      {reason: "only ours", spec: "sourceRef: {kind: GitRepository, name: a}\n" + anAccount, want: `spec.sourceRef.kind: Unsupported value: "GitRepository": supported values: "BundleSource"`},
+		"group of source":     {reason: "only ours", spec: "sourceRef: {apiVersion: v1, kind: BundleSource, name: a}\n" + anAccount, want: `spec.sourceRef.apiVersion: Unsupported value: "v1": supported values: "satchel.dev/v1alpha1"`},
+		"namespace of source": {reason: "no reference names a namespace", spec: "sourceRef: {kind: BundleSource, name: a, namespace: b}\n" + anAccount, want: `BundleDeployment in version "v1alpha1" cannot be handled as a BundleDeployment: strict decoding error: unknown field "spec.sourceRef.namespace"`},
+		"nameless source":     {reason: "which source?", spec: "sourceRef: {kind: BundleSource}\n" + anAccount, want: "spec.sourceRef.name: Required value"},
+		"unknown field":       {reason: "a typing error is told, as kubectl tells it", spec: aDeployment + "\nserviceAccount: a", want: `BundleDeployment in version "v1alpha1" cannot be handled as a BundleDeployment: strict decoding error: unknown field "spec.serviceAccount"`},
+		"absolute path":       {reason: "relative to the artifact", spec: aDeployment + "\npath: /a", want: `spec.path: Invalid value: "/a": must be a relative path without ..`},
+		"path above":          {reason: "nothing leaves the artifact", spec: aDeployment + "\npath: a/../../b", want: `spec.path: Invalid value: "a/../../b": must be a relative path without ..`},
+		"path with dots":      {reason: "two dots in a name lead nowhere", spec: aDeployment + "\npath: a..b/c"},
+		"long path":           {reason: "paths end somewhere", spec: aDeployment + "\npath: " + strings.Repeat("a", 1025), want: "spec.path: Too long: may not be more than 1024 bytes"},
+		"unknown format":      {reason: "only what is written", spec: aDeployment + "\nformat: helm", want: `spec.format: Unsupported value: "helm": supported values: "plain+v0", "registry+v1"`},
+		"options of a format": {reason: "registryV1 alone implies nothing about the format", spec: aDeployment + "\nregistryV1: {}"},
+		"options of another format": {
+			reason: "they would be ignored", spec: aDeployment + "\nformat: plain+v0\nregistryV1: {}", want: "spec: Invalid value: registryV1 needs format registry+v1",
+		},
+		"watched twice":         {reason: "a set", spec: aDeployment + "\nregistryV1: {watchNamespaces: [a, a]}", want: `spec.registryV1.watchNamespaces[1]: Duplicate value: "a"`},
+		"watched nowhere":       {reason: "an empty name is a mistake, not all namespaces", spec: aDeployment + "\nregistryV1: {watchNamespaces: [\"\"]}", want: `spec.registryV1.watchNamespaces[0]: Invalid value: "": must be the name of a namespace: lower-case letters, digits and '-'`},
+		"watched too many":      {reason: "watch all namespaces then", spec: aDeployment + "\nregistryV1: {watchNamespaces: [" + numbered(101) + "]}", want: "spec.registryV1.watchNamespaces: Too many: 101: must have at most 100 items"},
+		"certificate provider":  {reason: "only what is written", spec: aDeployment + "\nregistryV1: {certificateProvider: vault}", want: `spec.registryV1.certificateProvider: Unsupported value: "vault": supported values: "cert-manager", "service-ca"`},
+		"namespace in capitals": {reason: "no namespace has such a name", spec: aDeployment + "\ninstallNamespace: Prod", want: `spec.installNamespace: Invalid value: "Prod": must be the name of a namespace: lower-case letters, digits and '-'`},
+		"long namespace":        {reason: "no namespace has such a name", spec: aDeployment + "\ninstallNamespace: " + strings.Repeat("a", 64), want: "spec.installNamespace: Too long: may not be more than 63 bytes"},
+	})
+}
+
+func numbered(n int) string {
+	names := make([]string, 0, n)
+	for i := range n {
+		names = append(names, "n"+strconv.Itoa(i))
+	}
+	return strings.Join(names, ", ")
+}
+
+// TestT1AccountRequired leaves the account out in every way.
+func TestT1AccountRequired(t *testing.T) {
+	checkAdmission(t, "BundleDeployment", map[string]admitted{
+		"absent": {reason: "there is no default account", spec: aSourceRef, want: "spec.serviceAccountName: Required value"},
+		"null":   {reason: "the same in other words", spec: aSourceRef + "\nserviceAccountName: null", want: "spec.serviceAccountName: Required value"},
+		"empty":  {reason: "an empty name would not impersonate", spec: aSourceRef + "\nserviceAccountName: \"\"", want: `[spec.serviceAccountName: Invalid value: "": spec.serviceAccountName in body should be at least 1 chars long, spec.serviceAccountName: Invalid value: "": must be the name of a ServiceAccount in this namespace: lower-case letters, digits, '-' and '.']`},
+		"blank":  {reason: "a blank is not a name", spec: aSourceRef + "\nserviceAccountName: \" \"", want: `spec.serviceAccountName: Invalid value: " ": must be the name of a ServiceAccount in this namespace: lower-case letters, digits, '-' and '.'`},
+	})
+}
+
+// TestT2AccountNames writes accounts of others.
+func TestT2AccountNames(t *testing.T) {
+	account := func(name string) string { return aSourceRef + "\nserviceAccountName: \"" + name + "\"" }
+	checkAdmission(t, "BundleDeployment", map[string]admitted{
+		"dots":             {reason: "account names are DNS subdomains", spec: account("a.b-c.d")},
+		"longest":          {reason: "up to 253 characters", spec: account(strings.Repeat("a", 253))},
+		"two parts":        {reason: "would name another namespace's account", spec: account("x:y"), want: `spec.serviceAccountName: Invalid value: "x:y": must be the name of a ServiceAccount in this namespace: lower-case letters, digits, '-' and '.'`},
+		"path":             {reason: "would leave the namespace in a URL", spec: account("../b"), want: `spec.serviceAccountName: Invalid value: "../b": must be the name of a ServiceAccount in this namespace: lower-case letters, digits, '-' and '.'`},
+		"slash":            {reason: "would name another namespace's account", spec: account("b/deployer"), want: `spec.serviceAccountName: Invalid value: "b/deployer": must be the name of a ServiceAccount in this namespace: lower-case letters, digits, '-' and '.'`},
+		"group":            {reason: "would be a group", spec: account("system:masters"), want: `spec.serviceAccountName: Invalid value: "system:masters": must be the name of a ServiceAccount in this namespace: lower-case letters, digits, '-' and '.'`},
+		"line":             {reason: "would end a header", spec: account(`a\nb`), want: "spec.serviceAccountName: Invalid value: \"a\\nb\": must be the name of a ServiceAccount in this namespace: lower-case letters, digits, '-' and '.'"},
+		"too long":         {reason: "no account has such a name", spec: account(strings.Repeat("a", 300)), want: "spec.serviceAccountName: Too long: may not be more than 253 bytes"},
+		"capitals":         {reason: "no account has such a name", spec: account("Installer"), want: `spec.serviceAccountName: Invalid value: "Installer": must be the name of a ServiceAccount in this namespace: lower-case letters, digits, '-' and '.'`},
+		"trailing newline": {reason: "a pattern's end must be the end", spec: account(`a\n`), want: "spec.serviceAccountName: Invalid value: \"a\\n\": must be the name of a ServiceAccount in this namespace: lower-case letters, digits, '-' and '.'"},
+	})
+}
+
+// TestInstallNamespaceIsFixed edits the namespace of a deployment.
+func TestInstallNamespaceIsFixed(t *testing.T) {
+	checkChanges(t, "BundleDeployment", map[string]change{
+		"unchanged":     {reason: "other fields may change", from: aDeployment + "\ninstallNamespace: b", to: aDeployment + "\ninstallNamespace: b\nsuspend: true"},
+		"still default": {reason: "other fields may change", from: aDeployment, to: aDeployment + "\nsuspend: true"},
+		"changed":       {reason: "the objects would have to move", from: aDeployment + "\ninstallNamespace: b", to: aDeployment + "\ninstallNamespace: c", want: "spec: Invalid value: installNamespace cannot change; create another BundleDeployment instead"},
+		"set":           {reason: "the objects would have to move", from: aDeployment, to: aDeployment + "\ninstallNamespace: c", want: "spec: Invalid value: installNamespace cannot change; create another BundleDeployment instead"},
+		"left out":      {reason: "the objects would have to move", from: aDeployment + "\ninstallNamespace: b", to: aDeployment, want: "spec: Invalid value: installNamespace cannot change; create another BundleDeployment instead"},
+		"other source":  {reason: "a deployment may change its source", from: aDeployment, to: "source: {" + anImage + "}\n" + anAccount},
+	})
+}
+
+// TestDefaults reads what the API server fills in.
+func TestDefaults(t *testing.T) {
+	a := newAdmission(t)
+	created, err := a.create(object(t, "BundleDeployment", "x", "source: {"+anImage+"}\n"+anAccount))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]any{
+		"status.observedGeneration": int64(-1),
+		"spec.interval":             "10m",
+		"spec.retryInterval":        "1m",
+		"spec.timeout":              "5m",
+		"spec.prune.enabled":        true,
+		"spec.source.interval":      "10m",
+		"spec.source.timeout":       "60s",
+	} {
+		got, _, err := unstructured.NestedFieldNoCopy(created.Object, strings.Split(path, ".")...)
+		if err != nil || got != want {
+			t.Errorf("%s is %v (%v), want %v", path, got, err, want)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"strings"
+	"testing"
+)
+
+const anImage = "sources: [{image: {ref: example.org/bundle:v1}}]"
+
+// TestBundleSourceAdmission writes what users write, rightly and wrongly.
+func TestBundleSourceAdmission(t *testing.T) {
+	checkAdmission(t, "BundleSource", map[string]admitted{
+		"image tag":    {reason: "the usual source", spec: anImage},
+		"longest name": {reason: "names become label values", name: strings.Repeat("a", 63), spec: anImage},
+		"name too long": {
+			reason: "a label value has at most 63 characters", name: strings.Repeat("a", 64), spec: anImage,
+			want: "<nil>: Invalid value: the name must have at most 63 characters",
+		},
+		"no spec":      {reason: "a source without sources means nothing", want: "spec: Required value"},
+		"no sources":   {reason: "a source without sources means nothing", spec: "interval: 1m", want: "spec.sources: Required value"},
+		"zero sources": {reason: "a source without sources means nothing", spec: "sources: []", want: "spec.sources: Invalid value: 0: spec.sources in body should have at least 1 items"},
+		"too many sources": {
+			reason: "one tree of 16 parts is enough", spec: "sources:" + strings.Repeat("\n- {image: {ref: a}}", 17), want: `spec.sources: Too many: 17: must have at most 16 items, spec.sources[1]: Duplicate value: {"destination":""}`,
+		},
+		"unknown field": {
+			reason: "a typing error is told, as kubectl tells it", spec: anImage + "\nintervall: 1m", want: `BundleSource in version "v1alpha1" cannot be handled as a BundleSource: strict decoding error: unknown field "spec.intervall"`,
+		},
+		"secret of another namespace": {
+			reason: "no reference names a namespace", spec: "sources: [{configMap: {name: a, namespace: b}}]", want: `BundleSource in version "v1alpha1" cannot be handled as a BundleSource: strict decoding error: unknown field "spec.sources[0].configMap.namespace"`,
+		},
+		"no kind of source": {reason: "one kind has to be chosen", spec: "sources: [{destination: a}]", want: "spec.sources[0]: Invalid value: exactly one of the fields in [image git http configMap] must be set"},
+		"two kinds of source": {
+			reason: "and only one", spec: "sources: [{image: {ref: a}, configMap: {name: a}}]", want: "spec.sources[0]: Invalid value: exactly one of the fields in [image git http configMap] must be set",
+		},
+		"configMap":          {reason: "small bundles live in the cluster", spec: "sources: [{configMap: {name: a}}]"},
+		"nameless configMap": {reason: "a reference has a name", spec: `sources: [{configMap: {name: ""}}]`, want: `spec.sources[0].configMap.name: Invalid value: "": spec.sources[0].configMap.name in body should be at least 1 chars long`},
+		"empty configMap":    {reason: "a reference has a name", spec: `sources: [{configMap: {}}]`, want: "spec.sources[0].configMap.name: Required value"},
+		"immutable":          {reason: "as ConfigMaps know it", spec: anImage + "\nimmutable: true"},
+		"suspended":          {reason: "as Flux knows it", spec: anImage + "\nsuspend: true"},
+	})
+}
+
+// TestM22Destinations composes sources.
+func TestM22Destinations(t *testing.T) {
+	one := func(destination string) string {
+		return "sources: [{destination: " + destination + ", image: {ref: a}}]"
+	}
+	two := func(a, b string) string {
+		return "sources: [{destination: " + a + ", image: {ref: a}}, {destination: " + b + ", image: {ref: b}}]"
+	}
+	checkAdmission(t, "BundleSource", map[string]admitted{
+		"root":             {reason: "one source may fill all", spec: one(`""`)},
+		"folder":           {reason: "or a folder", spec: one("a/b/v1.2_3-x")},
+		"siblings":         {reason: "neither lies within the other", spec: two("a", "b")},
+		"common beginning": {reason: "ab is no folder of a", spec: two("a", "ab")},
+		"dash sorts first": {reason: "a-b sorts before a/b", spec: two("a-b", "a/b")},
+		"equal":            {reason: "two sources in one folder would mix", spec: two("a", "a"), want: `spec.sources[1]: Duplicate value: {"destination":"a"}`},
+		"within":           {reason: "a/b lies within a", spec: two("a", "a/b"), want: "spec.sources: Invalid value: with several sources each needs a destination of its own, and none may lie within another"},
+		"within, reversed": {reason: "in either order", spec: two("a/b", "a"), want: "spec.sources: Invalid value: with several sources each needs a destination of its own, and none may lie within another"},
+		"root and folder":  {reason: "everything lies within the root", spec: two(`""`, "a"), want: "spec.sources: Invalid value: with several sources each needs a destination of its own, and none may lie within another"},
+		"parent":           {reason: "nothing leaves the tree", spec: one("../a"), want: `spec.sources[0].destination: Invalid value: "../a": must be a relative folder such as base/manifests: letters, digits, '.', '_' and '-', each part beginning with a letter, digit or '_' and not ending in '.'`},
+		"inner parent":     {reason: "nothing leaves the tree", spec: one("a/../b"), want: `spec.sources[0].destination: Invalid value: "a/../b": must be a relative folder such as base/manifests: letters, digits, '.', '_' and '-', each part beginning with a letter, digit or '_' and not ending in '.'`},
+		"absolute":         {reason: "nothing leaves the tree", spec: one("/a"), want: `spec.sources[0].destination: Invalid value: "/a": must be a relative folder such as base/manifests: letters, digits, '.', '_' and '-', each part beginning with a letter, digit or '_' and not ending in '.'`},
+		"here":             {reason: "one folder has one name", spec: one("./a"), want: `spec.sources[0].destination: Invalid value: "./a": must be a relative folder such as base/manifests: letters, digits, '.', '_' and '-', each part beginning with a letter, digit or '_' and not ending in '.'`},
+		"trailing slash":   {reason: "one folder has one name", spec: one("a/"), want: `spec.sources[0].destination: Invalid value: "a/": must be a relative folder such as base/manifests: letters, digits, '.', '_' and '-', each part beginning with a letter, digit or '_' and not ending in '.'`},
+		"double slash":     {reason: "one folder has one name", spec: one("a//b"), want: `spec.sources[0].destination: Invalid value: "a//b": must be a relative folder such as base/manifests: letters, digits, '.', '_' and '-', each part beginning with a letter, digit or '_' and not ending in '.'`},
+		"hidden":           {reason: "VCS folders are left out", spec: one(".git"), want: `spec.sources[0].destination: Invalid value: ".git": must be a relative folder such as base/manifests: letters, digits, '.', '_' and '-', each part beginning with a letter, digit or '_' and not ending in '.'`},
+		"dash":             {reason: "a dash begins an option", spec: one("-a"), want: `spec.sources[0].destination: Invalid value: "-a": must be a relative folder such as base/manifests: letters, digits, '.', '_' and '-', each part beginning with a letter, digit or '_' and not ending in '.'`},
+		"backslash":        {reason: "not portable", spec: one(`a\b`), want: "spec.sources[0].destination: Invalid value: \"a\\\\b\": must be a relative folder such as base/manifests: letters, digits, '.', '_' and '-', each part beginning with a letter, digit or '_' and not ending in '.'"},
+		"too long":         {reason: "paths end somewhere", spec: one(strings.Repeat("a", 256)), want: "spec.sources[0].destination: Too long: may not be more than 255 bytes"},
+	})
+}
+
+// TestM22References names images, commits and archives.
+func TestM22References(t *testing.T) {
+	image := func(fields string) string { return "sources: [{image: {" + fields + "}}]" }
+	git := func(fields string) string {
+		return "sources: [{git: {repository: https://example.org/r.git, " + fields + "}}]"
+	}
+	url := func(fields string) string { return "sources: [{http: {" + fields + "}}]" }
+	commit, sum := strings.Repeat("c", 40), strings.Repeat("e", 64)
+	checkAdmission(t, "BundleSource", map[string]admitted{
+		"digest":            {reason: "a pinned image", spec: image("ref: example.org/bundle@sha256:" + sum)},
+		"port":              {reason: "a registry with a port", spec: image(`ref: "localhost:5000/bundle"`)},
+		"scheme":            {reason: "Flux writes oci://, images have none", spec: image("ref: oci://example.org/a"), want: `spec.sources[0].image.ref: Invalid value: "oci://example.org/a": must be an image reference without a scheme, such as quay.io/org/bundle:v1.2.3`},
+		"blank":             {reason: "no reference has one", spec: image("ref: example.org/a b"), want: `spec.sources[0].image.ref: Invalid value: "example.org/a b": must not contain blanks`},
+		"no ref":            {reason: "which image?", spec: image("platform: linux/amd64"), want: "spec.sources[0].image.ref: Required value"},
+		"empty ref":         {reason: "which image?", spec: image(`ref: ""`), want: `spec.sources[0].image.ref: Invalid value: "": spec.sources[0].image.ref in body should be at least 1 chars long`},
+		"long ref":          {reason: "references end somewhere", spec: image("ref: " + strings.Repeat("a", 513)), want: "spec.sources[0].image.ref: Too long: may not be more than 512 bytes"},
+		"platform":          {reason: "a variant", spec: image("ref: a, platform: linux/arm64/v8")},
+		"no platform":       {reason: "os without arch", spec: image("ref: a, platform: linux"), want: `spec.sources[0].image.platform: Invalid value: "linux": must be os/arch or os/arch/variant, such as linux/amd64`},
+		"branch":            {reason: "moves", spec: git("ref: {branch: main}")},
+		"tag":               {reason: "moves seldom", spec: git("ref: {tag: v1}")},
+		"semver":            {reason: "moves", spec: git(`ref: {semver: ">=1.2 <2"}`)},
+		"commit":            {reason: "never moves", spec: git("ref: {commit: " + commit + "}")},
+		"default branch":    {reason: "the repository decides", spec: git("directory: deploy/prod")},
+		"branch and tag":    {reason: "which one?", spec: git("ref: {branch: main, tag: v1}"), want: "spec.sources[0].git.ref: Invalid value: at most one of the fields in [branch tag semver commit] may be set"},
+		"empty branch":      {reason: "which branch?", spec: git(`ref: {branch: ""}`), want: `spec.sources[0].git.ref.branch: Invalid value: "": spec.sources[0].git.ref.branch in body should be at least 1 chars long`},
+		"short commit":      {reason: "abbreviations become ambiguous", spec: git("ref: {commit: abc1234}"), want: `spec.sources[0].git.ref.commit: Invalid value: "abc1234": must be the full hash of a commit: 40 or 64 lower-case hexadecimal digits`},
+		"semver bomb":       {reason: "ranges that take for ever", spec: git("ref: {semver: \"" + strings.Repeat(">=0 || ", 10_000) + ">=0\"}"), want: "spec.sources[0].git.ref.semver: Too long: may not be more than 255 bytes"},
+		"directory above":   {reason: "nothing leaves the repository", spec: git("directory: a/../../b"), want: `spec.sources[0].git.directory: Invalid value: "a/../../b": must be a relative path without ..`},
+		"directory at root": {reason: "relative to the repository", spec: git("directory: /etc"), want: `spec.sources[0].git.directory: Invalid value: "/etc": must be a relative path without ..`},
+		"ssh":               {reason: "not yet", spec: "sources: [{git: {repository: ssh://git@example.org/r.git}}]", want: `spec.sources[0].git.repository: Invalid value: "ssh://git@example.org/r.git": must be a URL that begins with https:// (or http://) and holds neither user name nor password`},
+		"scp":               {reason: "not yet", spec: `sources: [{git: {repository: "git@example.org:r.git"}}]`, want: `spec.sources[0].git.repository: Invalid value: "git@example.org:r.git": must be a URL that begins with https:// (or http://) and holds neither user name nor password`},
+		"file":              {reason: "the controller's own disk", spec: "sources: [{git: {repository: file:///etc}}]", want: `spec.sources[0].git.repository: Invalid value: "file:///etc": must be a URL that begins with https:// (or http://) and holds neither user name nor password`},
+		"git password":      {reason: "secrets do not belong into URLs", spec: "sources: [{git: {repository: https://u:p@example.org/r.git}}]", want: `spec.sources[0].git.repository: Invalid value: "https://u:p@example.org/r.git": must be a URL that begins with https:// (or http://) and holds neither user name nor password`},
+		"archive":           {reason: "moves", spec: url("url: https://example.org/b.tgz")},
+		"pinned archive":    {reason: "never moves", spec: url("url: https://example.org/b.tgz, digest: sha256:" + sum)},
+		"scoped archive":    {reason: "a path may hold an at sign", spec: url("url: https://example.org/@team/b.tgz")},
+		"ftp":               {reason: "not supported", spec: url("url: ftp://example.org/b.tgz"), want: `spec.sources[0].http.url: Invalid value: "ftp://example.org/b.tgz": must be a URL that begins with https:// (or http://) and holds neither user name nor password`},
+		"url password":      {reason: "secrets do not belong into URLs", spec: url("url: https://u:p@example.org/b.tgz"), want: `spec.sources[0].http.url: Invalid value: "https://u:p@example.org/b.tgz": must be a URL that begins with https:// (or http://) and holds neither user name nor password`},
+		"md5":               {reason: "broken", spec: url("url: https://example.org/b.tgz, digest: md5:" + sum[:32]), want: `spec.sources[0].http.digest: Invalid value: "md5:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee": must be sha256:, sha384: or sha512: and the whole hash in hexadecimal`},
+		"short digest":      {reason: "half a pin is none", spec: url("url: https://example.org/b.tgz, digest: sha256:" + sum[:63]), want: `spec.sources[0].http.digest: Invalid value: "sha256:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee": must be sha256:, sha384: or sha512: and the whole hash in hexadecimal`},
+	})
+}
+
+// TestImmutableSources edits sources that must not change.
+func TestImmutableSources(t *testing.T) {
+	const other = "sources: [{image: {ref: example.org/bundle:v2}}]"
+	checkChanges(t, "BundleSource", map[string]change{
+		"mutable":            {reason: "the usual upgrade", from: anImage, to: other},
+		"made immutable":     {reason: "from now on", from: anImage, to: other + "\nimmutable: true"},
+		"interval":           {reason: "only the sources are fixed", from: anImage + "\nimmutable: true", to: anImage + "\nimmutable: true\ninterval: 1h"},
+		"sources":            {reason: "what immutable is for", from: anImage + "\nimmutable: true", to: other + "\nimmutable: true", want: "spec: Invalid value: sources cannot change while immutable is true; create another BundleSource instead"},
+		"unset":              {reason: "or it would mean nothing", from: anImage + "\nimmutable: true", to: anImage + "\nimmutable: false", want: "spec: Invalid value: immutable cannot be unset; create another BundleSource instead"},
+		"left out":           {reason: "the same as unset", from: anImage + "\nimmutable: true", to: anImage, want: "spec: Invalid value: immutable cannot be unset; create another BundleSource instead"},
+		"unset with sources": {reason: "nor both at once", from: anImage + "\nimmutable: true", to: other, want: "[spec: Invalid value: immutable cannot be unset; create another BundleSource instead, spec: Invalid value: sources cannot change while immutable is true; create another BundleSource instead]"},
+		"source added": {reason: "an addition is a change", from: "sources: [{destination: a, image: {ref: a}}]\nimmutable: true",
+			to: "sources: [{destination: a, image: {ref: a}}, {destination: b, image: {ref: b}}]\nimmutable: true", want: "spec: Invalid value: sources cannot change while immutable is true; create another BundleSource instead"},
+	})
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package artifact
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+const (
+	// sendBytes is how much is sent at once; each piece has writeTimeout to leave.
+	sendBytes = 16 << 10
+	// retryAfterSeconds is when a consumer should ask again for a file that is there but must not be served.
+	retryAfterSeconds = 10
+)
+
+// Handler serves artifacts, and nothing else: GET and HEAD of exact paths, with Range and If-None-Match. Everything that
+// is not the path of an artifact, folders included, is 404, whatever exists. A file whose bytes are not the stored ones is
+// never served; the answer is 503 until it was stored again. A download goes on when its file is removed meanwhile.
+func (s *Store) Handler() http.Handler {
+	return &handler{store: s, buffers: sync.Pool{New: func() any { return new([sendBytes]byte) }}}
+}
+
+type handler struct {
+	store   *Store
+	buffers sync.Pool
+}
+
+// ServeHTTP implements http.Handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		h.refuse(w, http.StatusMethodNotAllowed)
+		return
+	}
+	file, ok := requestedFile(r)
+	if !ok {
+		h.refuse(w, http.StatusNotFound)
+		return
+	}
+	opened, found, err := h.store.openChecked(r.Context(), file)
+	if err != nil {
+		h.refuseBroken(w, err)
+		return
+	}
+	defer opened.Close() //nolint:errcheck // only read from
+	h.send(w, r, opened, found)
+}
+
+// requestedFile returns the artifact that a request names in the one spelling that there is for it.
+func requestedFile(r *http.Request) (string, bool) {
+	file, ok := strings.CutPrefix(r.URL.EscapedPath(), "/")
+	if !ok {
+		return "", false
+	}
+	_, _, ok = parseFile(file)
+	return file, ok
+}
+
+// send sends an open file. Its digest is a strong validator.
+func (h *handler) send(w http.ResponseWriter, r *http.Request, opened *os.File, found record) {
+	w.Header().Set("Content-Type", "application/gzip")
+	w.Header().Set("Etag", `"`+digestPrefix+found.digest+`"`)
+	buffer := h.buffers.Get().(*[sendBytes]byte) //nolint:errcheck,forcetypeassert // the pool holds nothing else
+	defer h.buffers.Put(buffer)
+	patient := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w), buffer: buffer[:]}
+	patient.extend()
+	// Without a time ServeContent leaves out Last-Modified, which is weaker than the digest.
+	http.ServeContent(patient, r, "", time.Time{}, opened)
+}
+
+func (h *handler) refuseBroken(w http.ResponseWriter, err error) {
+	if fetch.ReasonOf(err) == fetch.NotFound {
+		h.refuse(w, http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Retry-After", strconv.Itoa(retryAfterSeconds))
+	h.refuse(w, http.StatusServiceUnavailable)
+}
+
+// refuse answers with a status and its standard text, which says nothing about what exists.
+func (h *handler) refuse(w http.ResponseWriter, status int) {
+	http.Error(w, http.StatusText(status), status)
+}
+
+// patientWriter gives each piece of a body its own time to leave, so that a slow link is served to the end and one that
+// stands still is cut.
+type patientWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	buffer  []byte
+}
+
+// Write implements io.Writer.
+func (w *patientWriter) Write(p []byte) (int, error) {
+	w.extend()
+	return w.ResponseWriter.Write(p)
+}
+
+// extend starts the time for the next piece. A connection that cannot do that keeps the time-out of the server.
+func (w *patientWriter) extend() {
+	w.control.SetWriteDeadline(time.Now().Add(writeTimeout)) //nolint:errcheck,gosec // see above
+}
+
+// ReadFrom implements io.ReaderFrom with one small buffer, where io.Copy would allocate one for each download.
+func (w *patientWriter) ReadFrom(from io.Reader) (int64, error) {
+	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{from}, w.buffer)
+}

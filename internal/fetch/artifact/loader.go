@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package artifact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+const defaultCacheBytes = 1 << 30
+
+// LoaderOptions say where a Loader may fetch from, and what it may keep.
+type LoaderOptions struct {
+	// Client makes the requests; it should have no time-out of its own, the context has. Redirects are never followed.
+	Client *http.Client
+	// ServerURLs are the base URLs of the stores that may be asked; nothing else is ever contacted.
+	ServerURLs []string
+	// CacheDir is the cache folder; it is created when missing. One process uses it at a time.
+	CacheDir string
+	// CacheBytes bounds the archives in the cache; 0 means 1 GiB. Unpacked content comes on top while it is open.
+	CacheBytes int64
+	// Limits bound what is unpacked. An archive may have as many bytes as its content may (ExtractedBytes) and 4 KiB an
+	// entry: DownloadBytes bounds what a source transfers, which may be compressed better than the archive is.
+	Limits fetch.Limits
+	// FS is the file system of the cache; nil means the real one.
+	FS FileSystem
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Loader fetches, checks, caches and unpacks artifacts. It is safe for concurrent use.
+type Loader struct {
+	client  http.Client
+	servers []string
+	limits  fetch.Limits
+	cache   *cache
+	busy    keyedLocks // by cache key: what is fetched is fetched once
+}
+
+// NewLoader prepares a Loader and removes what a killed process left in the cache folder.
+func NewLoader(o LoaderOptions) (*Loader, error) {
+	if o.Client == nil {
+		return nil, errors.New("preparing to load artifacts: no HTTP client was given")
+	}
+	l := &Loader{client: *o.Client, limits: o.Limits, cache: &cache{
+		dir: o.CacheDir, most: o.CacheBytes, files: o.FS, now: o.Now,
+		entries: map[string]cacheEntry{}, pins: map[string][]string{},
+	}}
+	l.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	l.cache.defaults()
+	for _, server := range o.ServerURLs {
+		base, err := serverURL(server)
+		if err != nil {
+			return nil, fmt.Errorf("preparing to load artifacts: %w", err)
+		}
+		l.servers = append(l.servers, base)
+	}
+	if err := l.cache.load(); err != nil {
+		return nil, fmt.Errorf("preparing to load artifacts: %w", err)
+	}
+	return l, nil
+}
+
+func (c *cache) defaults() {
+	if c.most <= 0 {
+		c.most = defaultCacheBytes
+	}
+	if c.files == nil {
+		c.files = OSFileSystem{}
+	}
+	if c.now == nil {
+		c.now = time.Now
+	}
+}
+
+// serverURL checks the base URL of a store and returns it without a slash at its end.
+func serverURL(server string) (string, error) {
+	base, err := url.Parse(server)
+	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
+		return "", fmt.Errorf("artifact server %.200q is not of the form http://host:port", server)
+	}
+	if base.User != nil || base.RawQuery != "" || base.Fragment != "" {
+		return "", fmt.Errorf("artifact server %s: a base URL has no user, query or fragment", base.Redacted())
+	}
+	return strings.TrimRight(server, "/"), nil
+}
+
+// wanted is an artifact that has passed Loader.admit.
+type wanted struct {
+	owner    Owner
+	url      string
+	digest   string // of the file, hexadecimal
+	identity string // of the content, hexadecimal
+	size     *int64
+}
+
+// Load returns the files of an owner's artifact: from the cache when it was loaded before, whether the server runs or
+// not. The reason of the error is fetch.Refused for a URL that is not the owner's path on a configured server,
+// fetch.NotFound when the server no longer has it, fetch.Unreachable or fetch.Timeout when it does not answer,
+// fetch.DigestMismatch for other bytes than advertised, fetch.LimitExceeded beyond the limits; a *StorageError means that
+// the cache cannot take it. The caller closes the content.
+func (l *Loader) Load(ctx context.Context, o Owner, a meta.Artifact) (*Content, error) {
+	want, err := l.admit(o, a)
+	if err != nil {
+		return nil, fetch.Describe(&fetch.Error{Reason: fetch.Refused, Err: err}, "loading the artifact of %s", o)
+	}
+	archive, err := l.obtain(ctx, want)
+	if err != nil {
+		return nil, fetch.Describe(err, "loading the artifact of %s", o)
+	}
+	defer archive.Close() //nolint:errcheck // only read from
+	content, err := l.unpack(ctx, archive, want.identity)
+	if err != nil {
+		return nil, fetch.Describe(err, "unpacking the artifact of %s", o)
+	}
+	return content, nil
+}
+
+// Keep replaces the digests of files that must not be evicted for an owner, those that it runs or may return to; none
+// lifts all. It holds over restarts. Pinned archives count, so that a cache full of them takes no others.
+func (l *Loader) Keep(o Owner, digests []string) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	hexadecimal := make([]string, 0, len(digests))
+	for _, digest := range digests {
+		digits, err := parseDigest(digest)
+		if err != nil {
+			return fmt.Errorf("keeping artifacts of %s: %w", o, err)
+		}
+		hexadecimal = append(hexadecimal, digits)
+	}
+	if err := l.cache.pin(o, hexadecimal); err != nil {
+		return fmt.Errorf("keeping artifacts of %s: %w", o, err)
+	}
+	return nil
+}
+
+// admit decides whether what a status advertises may be fetched for this owner at all. The URL is compared as a whole:
+// a configured server, this owner's folder, the identity of the revision.
+func (l *Loader) admit(o Owner, a meta.Artifact) (wanted, error) {
+	if err := o.Validate(); err != nil {
+		return wanted{}, err
+	}
+	identity, err := identityOf(a.Revision)
+	if err != nil {
+		return wanted{}, err
+	}
+	digest, err := parseDigest(a.Digest)
+	if err != nil {
+		return wanted{}, err
+	}
+	for _, server := range l.servers {
+		if a.URL == server+"/"+o.file(identity) {
+			return wanted{owner: o, url: a.URL, digest: digest, identity: identity, size: a.Size}, nil
+		}
+	}
+	return wanted{}, fmt.Errorf("its URL %.300q is not the path %q on an artifact server that this controller is configured for",
+		a.URL, "/"+o.file(identity))
+}
+
+// obtain opens the archive, and fetches it first when the cache has none that is sound.
+func (l *Loader) obtain(ctx context.Context, want wanted) (*os.File, error) {
+	unlock, err := l.busy.lock(ctx, cacheKey(want.owner, want.digest))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	archive, ok, err := l.cache.open(want.owner, want.digest)
+	if err != nil || ok {
+		return archive, err
+	}
+	if err := l.download(ctx, want); err != nil {
+		return nil, err
+	}
+	archive, ok, err = l.cache.open(want.owner, want.digest)
+	if err == nil && !ok {
+		err = storageError("reading back a cached artifact", errReplaced)
+	}
+	return archive, err
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package artifact
+
+import (
+	"context"
+	"sync"
+)
+
+// keyedLocks serialises work on the same key. The zero value is ready for use.
+type keyedLocks struct {
+	mu   sync.Mutex
+	held map[string]*keyedLock
+}
+
+type keyedLock struct {
+	slot  chan struct{}
+	users int
+}
+
+// lock waits until nobody else holds key, or the context ends.
+func (k *keyedLocks) lock(ctx context.Context, key string) (unlock func(), err error) {
+	lock := k.join(key)
+	select {
+	case lock.slot <- struct{}{}:
+		return func() {
+			<-lock.slot
+			k.leave(key, lock)
+		}, nil
+	case <-ctx.Done():
+		k.leave(key, lock)
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (k *keyedLocks) join(key string) *keyedLock {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	lock := k.held[key]
+	if lock == nil {
+		lock = &keyedLock{slot: make(chan struct{}, 1)}
+		if k.held == nil {
+			k.held = map[string]*keyedLock{}
+		}
+		k.held[key] = lock
+	}
+	lock.users++
+	return lock
+}
+
+func (k *keyedLocks) leave(key string, lock *keyedLock) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if lock.users--; lock.users == 0 {
+		delete(k.held, key)
+	}
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package artifact
+
+import (
+	"encoding/hex"
+	"fmt"
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+const (
+	archiveSuffix  = ".tar.gz"
+	checksumSuffix = ".sha256"
+	digestPrefix   = "sha256:"
+)
+
+// Owner is the object that an artifact belongs to. Kind is lower-case, as in "bundlesource".
+type Owner struct{ Kind, Namespace, Name string }
+
+// String is "kind/namespace/name".
+func (o Owner) String() string { return o.Kind + "/" + o.Namespace + "/" + o.Name }
+
+// Validate refuses an owner whose parts are not DNS names, and which therefore could name a folder of somebody else.
+func (o Owner) Validate() error {
+	parts := []struct {
+		field, value string
+		problems     []string
+	}{
+		{"kind", o.Kind, validation.IsDNS1123Label(o.Kind)},
+		{"namespace", o.Namespace, validation.IsDNS1123Label(o.Namespace)},
+		{"name", o.Name, validation.IsDNS1123Subdomain(o.Name)},
+	}
+	for _, part := range parts {
+		if len(part.problems) > 0 {
+			return fmt.Errorf("owner %s %.70q: %s", part.field, part.value, part.problems[0])
+		}
+	}
+	return nil
+}
+
+// folder is the owner's folder below the storage folder.
+func (o Owner) folder() string { return path.Join(o.Kind, o.Namespace, o.Name) }
+
+// file is the path of the owner's artifact with that identity (64 hex digits), below the storage folder and in URLs.
+func (o Owner) file(identity string) string { return o.folder() + "/" + identity + archiveSuffix }
+
+// parseFile is the inverse of Owner.file. It accepts nothing that Owner.file would not have written.
+func parseFile(name string) (o Owner, identity string, ok bool) {
+	parts := strings.Split(name, "/")
+	if len(parts) != 4 {
+		return Owner{}, "", false
+	}
+	o = Owner{Kind: parts[0], Namespace: parts[1], Name: parts[2]}
+	identity, ok = parseArchiveName(parts[3])
+	if !ok || o.Validate() != nil {
+		return Owner{}, "", false
+	}
+	return o, identity, true
+}
+
+// parseArchiveName returns the identity in the base name of an archive.
+func parseArchiveName(base string) (identity string, ok bool) {
+	identity, ok = strings.CutSuffix(base, archiveSuffix)
+	return identity, ok && isHexDigest(identity)
+}
+
+// isHexDigest tells whether s is a SHA-256 in lower-case hexadecimal digits.
+func isHexDigest(s string) bool {
+	if len(s) != 64 || strings.ToLower(s) != s {
+		return false
+	}
+	_, err := hex.DecodeString(s)
+	return err == nil
+}
+
+// parseDigest returns the hexadecimal digits of "sha256:<hex>".
+func parseDigest(digest string) (string, error) {
+	digits, ok := strings.CutPrefix(digest, digestPrefix)
+	if !ok || !isHexDigest(digits) {
+		return "", fmt.Errorf("digest %.80q is not sha256: and 64 lower-case hexadecimal digits", digest)
+	}
+	return digits, nil
+}
+
+// revisionOf is "<reference>@sha256:<identity>", or "sha256:<identity>" without a reference.
+func revisionOf(reference, identity string) string {
+	if reference == "" {
+		return digestPrefix + identity
+	}
+	return reference + "@" + digestPrefix + identity
+}
+
+// identityOf returns the hexadecimal digits of the identity in a revision, and is the inverse of revisionOf.
+func identityOf(revision string) (string, error) {
+	identity, err := parseDigest(revision[strings.LastIndex(revision, "@")+1:])
+	if err != nil {
+		return "", fmt.Errorf("revision %.120q: %w", revision, err)
+	}
+	return identity, nil
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package artifact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Put stores the files of tree and returns what to advertise; reference is the tag or branch for people, or "". The same
+// content for the same owner is stored once: Put then returns what is there, with the time at which it was stored. What is
+// there and damaged is replaced. A *StorageError says that the volume is the reason; nothing is left behind then, and
+// other artifacts are unaffected.
+func (s *Store) Put(ctx context.Context, o Owner, reference string, tree fs.FS) (meta.Artifact, error) {
+	a, err := s.put(ctx, o, reference, tree)
+	if err != nil {
+		return meta.Artifact{}, fmt.Errorf("storing the artifact of %s: %w", o, err)
+	}
+	return a, nil
+}
+
+func (s *Store) put(ctx context.Context, o Owner, reference string, tree fs.FS) (meta.Artifact, error) {
+	if err := o.Validate(); err != nil {
+		return meta.Artifact{}, err
+	}
+	unlock, err := s.owners.lock(ctx, o.folder())
+	if err != nil {
+		return meta.Artifact{}, err
+	}
+	defer unlock()
+	root, err := openRoot(s.dir)
+	if err != nil {
+		return meta.Artifact{}, err
+	}
+	defer root.Close() //nolint:errcheck // all that was written is synced by then
+	if err := makeFolders(s.files, root, o.folder()); err != nil {
+		return meta.Artifact{}, err
+	}
+	archive, err := newDraft(s.files, root, o.folder())
+	if err != nil {
+		return meta.Artifact{}, err
+	}
+	defer archive.discard()
+	packed, err := pack(ctx, archive, tree)
+	if err != nil {
+		return meta.Artifact{}, err
+	}
+	file := o.file(packed.identity)
+	if err := s.settle(ctx, root, archive, file, packed.digest); err != nil {
+		return meta.Artifact{}, err
+	}
+	return s.describe(ctx, file, revisionOf(reference, packed.identity))
+}
+
+// settle publishes the draft as file, unless a good file is there already.
+func (s *Store) settle(ctx context.Context, root *os.Root, archive *draft, file, digest string) error {
+	if _, err := s.current(ctx, file); err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := removeIrregular(root, file, file+checksumSuffix); err != nil {
+		return err
+	}
+	if err := writeDurably(s.files, root, file+checksumSuffix, checksum{digest, path.Base(file)}.encode()); err != nil {
+		return err
+	}
+	return archive.publish(path.Base(file))
+}
+
+// removeIrregular clears away folders and links that took the place of a file.
+func removeIrregular(root *os.Root, names ...string) error {
+	for _, name := range names {
+		info, err := root.Lstat(name)
+		if err == nil && !info.Mode().IsRegular() {
+			err = root.RemoveAll(name)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return storageError("clearing away what took the place of an artifact", err)
+		}
+	}
+	return nil
+}
+
+// describe reads back what was stored, and says how to advertise it.
+func (s *Store) describe(ctx context.Context, file, revision string) (meta.Artifact, error) {
+	found, err := s.current(ctx, file)
+	if err != nil {
+		return meta.Artifact{}, fmt.Errorf("reading back what was stored: %w", err)
+	}
+	s.touch(file)
+	size := found.stamp.size
+	return meta.Artifact{
+		Path:           file,
+		URL:            s.urlOf(file),
+		Revision:       revision,
+		Digest:         digestPrefix + found.digest,
+		Size:           &size,
+		LastUpdateTime: metav1.NewTime(found.stamp.modified.Truncate(time.Second)),
+	}, nil
+}
+
+// touch notes that a file is about to be advertised, so that Collect counts its age from now.
+func (s *Store) touch(file string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used[file] = s.now()
+}

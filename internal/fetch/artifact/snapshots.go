@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package artifact
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/klauspost/compress/zstd"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+const (
+	snapshotSuffix = ".snapshot"
+	// snapshotMagic begins every file and names its layout: magic, SHA-256 of what follows, zstd frame.
+	snapshotMagic = "satchel snapshot 1\n"
+	// maxSnapshotBytes bounds one snapshot unpacked. 25,000 objects of the permitted 16 MiB of manifests stay far below.
+	maxSnapshotBytes = 1 << 30
+)
+
+// Snapshots keeps one compressed value a key: the objects that were applied last, so that they can be kept from drifting
+// while a newer revision cannot be loaded. Files are readable by this user only. It is safe for concurrent use with
+// different keys.
+type Snapshots struct {
+	dir   string
+	files FileSystem
+}
+
+// OpenSnapshots prepares a folder, which one process uses at a time; nil means the real file system.
+func OpenSnapshots(dir string, files FileSystem) (*Snapshots, error) {
+	if files == nil {
+		files = OSFileSystem{}
+	}
+	root, err := openRoot(dir)
+	if err == nil {
+		err = errors.Join(removeTemporary(root, "."), root.Close())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the snapshots: %w", err)
+	}
+	return &Snapshots{dir: dir, files: files}, nil
+}
+
+// Save replaces the value of key, which is a UID, as a whole: after a kill the previous or the present value is there.
+func (s *Snapshots) Save(key string, data []byte) error {
+	err := s.with(key, func(root *os.Root, name string) error {
+		compressor, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+		if err != nil {
+			return err
+		}
+		packed := compressor.EncodeAll(data, nil)
+		sum := sha256.Sum256(packed)
+		return writeDurably(s.files, root, name, bytes.Join([][]byte{[]byte(snapshotMagic), sum[:], packed}, nil))
+	})
+	if err != nil {
+		return fmt.Errorf("saving snapshot %.80q: %w", key, err)
+	}
+	return nil
+}
+
+// Load returns the value of key; false when there is none. A damaged one is an error with reason fetch.InvalidContent.
+func (s *Snapshots) Load(key string) (data []byte, ok bool, err error) {
+	err = s.with(key, func(root *os.Root, name string) error {
+		opened, _, err := openRegular(root, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return storageError("reading", err)
+		}
+		defer opened.Close() //nolint:errcheck // only read from
+		content, err := io.ReadAll(opened)
+		if err != nil {
+			return storageError("reading", err)
+		}
+		data, err = decodeSnapshot(content)
+		ok = err == nil
+		return err
+	})
+	if err != nil {
+		return nil, false, fetch.Describe(err, "loading snapshot %.80q", key)
+	}
+	return data, ok, nil
+}
+
+// Delete removes the value of key, if there is one.
+func (s *Snapshots) Delete(key string) error {
+	err := s.with(key, func(root *os.Root, name string) error {
+		return storageError("removing", root.RemoveAll(name))
+	})
+	if err != nil {
+		return fmt.Errorf("deleting snapshot %.80q: %w", key, err)
+	}
+	return nil
+}
+
+// with runs work on the file of a key.
+func (s *Snapshots) with(key string, work func(root *os.Root, name string) error) error {
+	if problems := validation.IsDNS1123Label(key); len(problems) > 0 {
+		return fmt.Errorf("it is no UID: %s", problems[0])
+	}
+	root, err := openRoot(s.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // all that was written is synced by then
+	return work(root, key+snapshotSuffix)
+}
+
+func decodeSnapshot(content []byte) ([]byte, error) {
+	rest, ok := bytes.CutPrefix(content, []byte(snapshotMagic))
+	if !ok || len(rest) < sha256.Size {
+		return nil, fetch.Errorf(fetch.InvalidContent, "the file is damaged: its beginning is not that of a snapshot")
+	}
+	if sha256.Sum256(rest[sha256.Size:]) != [sha256.Size]byte(rest[:sha256.Size]) {
+		return nil, fetch.Errorf(fetch.InvalidContent, "the file is damaged: its checksum is wrong")
+	}
+	expander, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxSnapshotBytes))
+	if err != nil {
+		return nil, fmt.Errorf("preparing to unpack: %w", err)
+	}
+	defer expander.Close()
+	data, err := expander.DecodeAll(rest[sha256.Size:], nil)
+	if err != nil {
+		return nil, fetch.Errorf(fetch.InvalidContent, "the file is damaged: %w", err)
+	}
+	return data, nil
+}

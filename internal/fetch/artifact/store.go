@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package artifact
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"golang.org/x/sync/singleflight"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Options say where a Store keeps its files and how it is reached.
+type Options struct {
+	// Dir is the storage folder; it is created when missing. One process uses it at a time.
+	Dir string
+	// BaseURL is where the handler is reached, as in http://host:port; a path of its own is allowed.
+	BaseURL string
+	// ConnectionsPerAddress is how many connections one remote address (for IPv6 its /64) may hold open; 0 means 2048.
+	// Consumers behind one address translation share it.
+	ConnectionsPerAddress int
+	// FS is the file system; nil means the real one.
+	FS FileSystem
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Store keeps artifacts. It is safe for concurrent use.
+type Store struct {
+	dir         string
+	baseURL     string
+	connections int
+	files       FileSystem
+	now         func() time.Time
+
+	owners  keyedLocks // by folder: Put, Collect and Remove of one owner exclude each other
+	reads   singleflight.Group
+	reading chan struct{} // bounds how many files are read for checking at once
+
+	mu      sync.Mutex
+	records map[string]record    // by file: what the last check found
+	used    map[string]time.Time // by file: when Put returned it last, also when it existed already
+}
+
+const (
+	parallelChecks     = 4
+	defaultConnections = 2048
+)
+
+// Open prepares a Store. It creates the folder and removes what a killed process left unfinished. It reads no archive:
+// each one is checked before its first use.
+func Open(o Options) (*Store, error) {
+	base, err := url.Parse(o.BaseURL)
+	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
+		return nil, fmt.Errorf("opening the artifact store: base URL %.200q is not of the form http://host:port", o.BaseURL)
+	}
+	s := &Store{
+		dir:         o.Dir,
+		baseURL:     strings.TrimRight(o.BaseURL, "/"),
+		connections: o.ConnectionsPerAddress,
+		files:       o.FS,
+		now:         o.Now,
+		reading:     make(chan struct{}, parallelChecks),
+		records:     map[string]record{},
+		used:        map[string]time.Time{},
+	}
+	if s.connections <= 0 {
+		s.connections = defaultConnections
+	}
+	if s.files == nil {
+		s.files = OSFileSystem{}
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if err := s.tidy(); err != nil {
+		return nil, fmt.Errorf("opening the artifact store: %w", err)
+	}
+	return s, nil
+}
+
+// tidy removes temporary files and empty folders. Folders that no owner can have are left alone.
+func (s *Store) tidy() error {
+	root, err := openRoot(s.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // nothing is written through it
+	owners, err := listOwners(root)
+	if err != nil {
+		return err
+	}
+	for _, o := range owners {
+		if err := removeTemporary(root, o.folder()); err != nil {
+			return fmt.Errorf("cleaning up %s: %w", o, err)
+		}
+		removeEmpty(root, o.folder(), path.Dir(o.folder()), o.Kind)
+	}
+	return nil
+}
+
+// removeEmpty removes those of the folders that are empty.
+func removeEmpty(root *os.Root, folders ...string) {
+	for _, folder := range folders {
+		root.Remove(folder) //nolint:errcheck,gosec // refused while something is in it, which is the point
+	}
+}
+
+// Owners lists everybody who has a folder in the store, sorted, so that a caller can remove those that no longer exist.
+func (s *Store) Owners() ([]Owner, error) {
+	root, err := os.OpenRoot(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, storageError("opening the storage folder", err)
+	}
+	defer root.Close() //nolint:errcheck // only read from
+	return listOwners(root)
+}
+
+func listOwners(root *os.Root) ([]Owner, error) {
+	folders := []string{""}
+	for range 3 {
+		var below []string
+		for _, folder := range folders {
+			names, err := subfolders(root, folder)
+			if err != nil {
+				return nil, storageError("listing the owners of artifacts", err)
+			}
+			below = append(below, names...)
+		}
+		folders = below
+	}
+	var owners []Owner
+	for _, folder := range folders {
+		parts := strings.Split(folder, "/")
+		o := Owner{Kind: parts[0], Namespace: parts[1], Name: parts[2]}
+		if o.Validate() == nil {
+			owners = append(owners, o)
+		}
+	}
+	return owners, nil
+}
+
+// subfolders lists the folders in a folder with their paths; links are none, nor is what no owner can have made
+// (lost+found). A folder that is gone has none.
+func subfolders(root *os.Root, folder string) ([]string, error) {
+	entries, err := listFolder(root, path.Clean("./"+folder))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var names []string
+	for _, entry := range entries {
+		if entry.IsDir() && len(validation.IsDNS1123Subdomain(entry.Name())) == 0 {
+			names = append(names, path.Join(folder, entry.Name()))
+		}
+	}
+	return names, nil
+}
+
+// Adopt returns the artifact with the URL under which this store serves it, which differs from the advertised one after
+// the base URL was changed.
+func (s *Store) Adopt(a meta.Artifact) meta.Artifact {
+	a.URL = s.urlOf(a.Path)
+	return a
+}
+
+func (s *Store) urlOf(file string) string { return s.baseURL + "/" + file }

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package upstream runs what bundles come from, for tests and for the demo: a
+// CNCF Distribution registry, a smart-HTTP Git server, and a web server, all on
+// loopback and all real.
+package upstream
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/distribution/distribution/v3/configuration"
+	"github.com/distribution/distribution/v3/registry/handlers"
+	_ "github.com/distribution/distribution/v3/registry/storage/driver/inmemory" // the storage that the registry is configured with
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/sirupsen/logrus"
+)
+
+// Registry is a CNCF Distribution registry that keeps its content in memory.
+type Registry struct{ server *httptest.Server }
+
+// NewRegistry starts a registry on a free port of loopback, without TLS.
+func NewRegistry(ctx context.Context) *Registry {
+	logrus.SetOutput(io.Discard) // the registry logs through the global logger
+	config := &configuration.Configuration{
+		Storage: configuration.Storage{"inmemory": nil, "delete": {"enabled": true}},
+	}
+	config.Log.AccessLog.Disabled = true
+	config.Log.Level = "error"
+	return &Registry{server: httptest.NewServer(handlers.NewApp(ctx, config))}
+}
+
+// Host is the host and port that image references begin with.
+func (r *Registry) Host() string { return strings.TrimPrefix(r.server.URL, "http://") }
+
+// Close stops the registry.
+func (r *Registry) Close() { r.server.Close() }
+
+// Push stores an image of the given layers as repository:tag, and returns its
+// digest.
+func (r *Registry) Push(ctx context.Context, repositoryAndTag string, layers ...fs.FS) (string, error) {
+	img, err := Image(layers...)
+	if err != nil {
+		return "", err
+	}
+	ref, err := name.ParseReference(r.Host()+"/"+repositoryAndTag, name.Insecure)
+	if err != nil {
+		return "", fmt.Errorf("naming the image: %w", err)
+	}
+	if err := remote.Write(ref, img, remote.WithContext(ctx), remote.WithTransport(http.DefaultTransport)); err != nil {
+		return "", fmt.Errorf("pushing %s: %w", ref, err)
+	}
+	digest, err := img.Digest()
+	return digest.String(), err
+}
+
+// Image builds an image whose layers hold the files of the given trees.
+func Image(layers ...fs.FS) (v1.Image, error) {
+	img := empty.Image
+	for _, files := range layers {
+		content, err := Tar(files)
+		if err != nil {
+			return nil, err
+		}
+		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
+		if err != nil {
+			return nil, fmt.Errorf("building a layer: %w", err)
+		}
+		if img, err = mutate.AppendLayers(img, layer); err != nil {
+			return nil, fmt.Errorf("appending a layer: %w", err)
+		}
+	}
+	return img, nil
+}
+
+// Tar packs the regular files of a tree.
+func Tar(files fs.FS) ([]byte, error) {
+	var buffer bytes.Buffer
+	archive := tar.NewWriter(&buffer)
+	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(files, path)
+		if err != nil {
+			return err
+		}
+		header := &tar.Header{Name: path, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(content))}
+		if err := archive.WriteHeader(header); err != nil {
+			return err
+		}
+		_, err = archive.Write(content)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("packing files: %w", err)
+	}
+	if err := archive.Close(); err != nil {
+		return nil, fmt.Errorf("packing files: %w", err)
+	}
+	return buffer.Bytes(), nil
+}

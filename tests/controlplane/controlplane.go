@@ -40,8 +40,16 @@ type ControlPlane struct {
 }
 
 // Start builds the control plane if need be, waits for one of the machine's two places, starts all
-// components, and returns when the API server answers and the nodes are ready. Stop it in the end.
+// components, and returns when the API server answers and the nodes are ready. Stop it in the end. While
+// the shared control plane of a test binary runs, see [StopShared] and [Options].Reserve.
 func Start(ctx context.Context, opts Options) (*ControlPlane, error) {
+	if opts.Beside == nil && sharedRuns() {
+		return nil, errSharedRuns
+	}
+	return start(ctx, opts)
+}
+
+func start(ctx context.Context, opts Options) (*ControlPlane, error) {
 	opts = opts.withDefaults()
 	bin, err := Build(ctx, opts.Progress)
 	if err != nil {

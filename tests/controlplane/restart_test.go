@@ -59,6 +59,13 @@ func TestKilledComponentsKeepState(t *testing.T) {
 	}
 }
 
+func TestStartBesideSharedNeedsAReserve(t *testing.T) {
+	controlplane.Shared(t).RequireControl(t)
+	if cp, err := controlplane.Start(t.Context(), controlplane.Options{}); err == nil {
+		t.Error("started, where it could have waited for ever", cp.Stop())
+	}
+}
+
 func TestPause(t *testing.T) {
 	cp := controlplane.Shared(t)
 	cp.RequireControl(t)
@@ -81,6 +88,7 @@ func TestPause(t *testing.T) {
 }
 
 func TestResumeDirectory(t *testing.T) {
+	controlplane.StopShared(t)
 	opts := controlplane.Options{Dir: t.TempDir(), Nodes: 1}
 	first, err := controlplane.Start(t.Context(), opts)
 	if err != nil {

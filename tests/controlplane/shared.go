@@ -4,6 +4,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -26,11 +27,15 @@ const KubeconfigEnv = "SATCHEL_TEST_KUBECONFIG"
 
 // shared is the control plane of a test binary; a test's main function has no other way to hand it on.
 var shared struct {
-	once    sync.Once
+	mu      sync.Mutex
 	options Options
 	cp      *ControlPlane
 	err     error
 }
+
+// errSharedRuns says that Start could wait for ever: the shared control plane keeps its place to the end.
+var errSharedRuns = errors.New("the shared control plane of this test binary runs: call StopShared first, or give " +
+	"RunMain an Options.Reserve and start this one with Options.Beside")
 
 // RunMain runs the tests of a package and then stops the shared control plane, if one of them started it.
 // It returns the exit code for os.Exit. Options, of which there may be one, are those of the shared
@@ -40,25 +45,53 @@ func RunMain(m *testing.M, options ...Options) int {
 		shared.options = options[0]
 	}
 	code := m.Run()
-	if shared.cp == nil {
-		return code
-	}
-	if err := shared.cp.Stop(); err != nil {
+	if err := stopShared(); err != nil {
 		fmt.Fprintf(os.Stderr, "stopping the shared control plane: %v\n", err)
 		code = max(code, 1)
 	}
 	return code
 }
 
-// Shared returns the control plane that the tests of this binary share, which the first call starts. The
-// package's TestMain must call [RunMain].
+// Shared returns the control plane that the tests of this binary share, and starts it if it does not run.
+// The package's TestMain must call [RunMain].
 func Shared(t testing.TB) *ControlPlane {
 	t.Helper()
-	shared.once.Do(func() { shared.cp, shared.err = startShared() })
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.cp == nil && shared.err == nil {
+		shared.cp, shared.err = startShared()
+	}
 	if shared.err != nil {
 		t.Fatalf("starting the shared control plane: %v", shared.err)
 	}
 	return shared.cp
+}
+
+// StopShared stops the shared control plane, if it runs, for a test that starts its own: the machine has
+// few places. The next call of [Shared] starts another, empty one. No test that uses it may run meanwhile.
+func StopShared(t testing.TB) {
+	t.Helper()
+	if err := stopShared(); err != nil {
+		t.Fatalf("stopping the shared control plane: %v", err)
+	}
+}
+
+func stopShared() error {
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	cp := shared.cp
+	shared.cp = nil
+	if cp == nil {
+		return nil
+	}
+	return cp.Stop()
+}
+
+// sharedRuns reports whether the shared control plane holds a place.
+func sharedRuns() bool {
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	return shared.cp != nil && !shared.cp.External()
 }
 
 func startShared() (*ControlPlane, error) {
@@ -69,7 +102,7 @@ func startShared() (*ControlPlane, error) {
 	if opts.Progress == nil {
 		opts.Progress = os.Stderr
 	}
-	return Start(context.Background(), opts)
+	return start(context.Background(), opts)
 }
 
 // existing returns the cluster of a kubeconfig.

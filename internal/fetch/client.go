@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fetch
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// Times after which a server that does not answer is given up. A fetch as a whole is bounded by its context.
+const (
+	dialTimeout   = 10 * time.Second
+	tlsTimeout    = 10 * time.Second
+	headerTimeout = 30 * time.Second
+	idleTimeout   = 30 * time.Second // between two reads of a body
+)
+
+// maxHeaderBytes bounds the header of an answer.
+const maxHeaderBytes = 256 << 10
+
+// keptHeaders survive a redirect to another server; everything else may be a secret.
+var keptHeaders = []string{"Accept", "Accept-Encoding", "Content-Type", "Git-Protocol", "User-Agent"}
+
+// HTTPClient returns a client that reaches only what the policy permits. It uses no proxy and no environment, follows
+// at most l.Redirects redirects, never one from https to http, speaks plain HTTP only to InsecureHosts, sends no
+// credentials or custom headers to another server than the first one, and does not decompress bodies. The rules hold
+// in the client's Transport, so libraries that take only that are bound as well. Failures are *Error with a reason.
+//
+// Share one client: each keeps connections of its own.
+func (p AddressPolicy) HTTPClient(l Limits) *http.Client {
+	return &http.Client{
+		Transport: &guard{policy: p, limits: l, idle: idleTimeout, next: &http.Transport{
+			DialContext:            p.dialer().DialContext,
+			ForceAttemptHTTP2:      true,
+			DisableCompression:     true,
+			TLSHandshakeTimeout:    tlsTimeout,
+			ResponseHeaderTimeout:  headerTimeout,
+			MaxResponseHeaderBytes: maxHeaderBytes,
+			MaxIdleConns:           100,
+			MaxIdleConnsPerHost:    4,
+			IdleConnTimeout:        90 * time.Second,
+		}},
+		// The guard decides; without this the client would add a limit of its own.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return nil },
+	}
+}
+
+// dialer returns a dialer that asks the policy after name resolution, for each address it is about to connect to.
+func (p AddressPolicy) dialer() *net.Dialer {
+	return &net.Dialer{
+		Timeout: dialTimeout,
+		ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+			target, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return Errorf(Refused, "connecting to %s: %w", Quote(address), err)
+			}
+			return p.Check(target.Addr())
+		},
+	}
+}
+
+// guard applies the rules that need a whole request.
+type guard struct {
+	policy AddressPolicy
+	limits Limits
+	idle   time.Duration
+	next   http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
+	request, err := g.checked(request)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(request.Context())
+	response, err := g.next.RoundTrip(request.WithContext(ctx))
+	if err != nil {
+		cancel(nil)
+		return nil, NetworkError(err)
+	}
+	response.Body = newGuardedBody(ctx, cancel, response.Body, g.idle)
+	return response, nil
+}
+
+// CloseIdleConnections makes http.Client.CloseIdleConnections work.
+func (g *guard) CloseIdleConnections() {
+	if closer, ok := g.next.(interface{ CloseIdleConnections() }); ok {
+		closer.CloseIdleConnections()
+	}
+}
+
+// checked returns the request as it may be sent. Each request that a redirect caused carries the answer that did
+// so, which leads back to the first one.
+func (g *guard) checked(request *http.Request) (*http.Request, error) {
+	first, hops := request, 0
+	for first.Response != nil && first.Response.Request != nil {
+		first, hops = first.Response.Request, hops+1
+	}
+	if hops > g.limits.Redirects {
+		return nil, Errorf(Refused, "stopped after %d redirects", g.limits.Redirects)
+	}
+	if err := g.checkScheme(request); err != nil {
+		return nil, err
+	}
+	if hops == 0 || sameServer(request, first) {
+		return request, nil
+	}
+	stripped := request.Clone(request.Context())
+	for name := range stripped.Header {
+		if !slices.Contains(keptHeaders, name) {
+			stripped.Header.Del(name)
+		}
+	}
+	return stripped, nil
+}
+
+func (g *guard) checkScheme(request *http.Request) error {
+	switch request.URL.Scheme {
+	case "https":
+		return nil
+	case "http":
+	default:
+		return Errorf(Refused, "the scheme %s is not supported", Quote(request.URL.Scheme))
+	}
+	if previous := request.Response; previous != nil && previous.Request != nil && previous.Request.URL.Scheme == "https" {
+		return Errorf(Refused, "the server redirects from https to http, which is refused")
+	}
+	if !g.policy.Insecure(request.URL.Host) {
+		return Errorf(Refused, "plain HTTP to %s is refused: use https, or list the host in --insecure-hosts",
+			Quote(request.URL.Host))
+	}
+	return nil
+}
+
+func sameServer(a, b *http.Request) bool {
+	return a.URL.Scheme == b.URL.Scheme && a.URL.Host == b.URL.Host
+}
+
+// guardedBody ends a body that stands still, and gives its failures reasons.
+type guardedBody struct {
+	io.ReadCloser
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	idle   time.Duration
+	timer  *time.Timer
+}
+
+func newGuardedBody(ctx context.Context, cancel context.CancelCauseFunc, body io.ReadCloser, idle time.Duration) *guardedBody {
+	stalled := Errorf(Timeout, "the server sent nothing for %v", idle)
+	timer := time.AfterFunc(idle, func() { cancel(stalled) })
+	timer.Stop()
+	return &guardedBody{ReadCloser: body, ctx: ctx, cancel: cancel, idle: idle, timer: timer}
+}
+
+// Read implements io.Reader.
+func (b *guardedBody) Read(p []byte) (int, error) {
+	b.timer.Reset(b.idle)
+	n, err := b.ReadCloser.Read(p)
+	b.timer.Stop()
+	switch {
+	case err == nil, err == io.EOF: //nolint:errorlint // a reader returns io.EOF itself
+		return n, err
+	case ReasonOf(context.Cause(b.ctx)) != "":
+		return n, context.Cause(b.ctx)
+	}
+	return n, NetworkError(fmt.Errorf("reading the answer: %w", err))
+}
+
+// Close implements io.Closer and ends the transfer.
+func (b *guardedBody) Close() error {
+	b.timer.Stop()
+	err := b.ReadCloser.Close()
+	b.cancel(nil)
+	return err
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package convert turns the files of a bundle into the objects to apply. It is pure: the same files and options give the
+// same bytes, on every machine, at every time; there is no network, cluster, clock or environment in it.
+package convert
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/convert/plain"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+)
+
+// Format names a kind of bundle.
+type Format string
+
+// Formats that Convert knows.
+const (
+	PlainV0    Format = "plain+v0"
+	RegistryV1 Format = "registry+v1"
+)
+
+// Limits bound what a bundle's manifests may be.
+type Limits = manifest.Limits
+
+// DefaultLimits are the limits that hold where nobody sets others.
+func DefaultLimits() Limits { return manifest.DefaultLimits() }
+
+// Problem is one reason why a bundle is refused; see there for what it may quote.
+type Problem = manifest.Problem
+
+// Error holds all reasons at once, sorted. It is the type of every error of Convert.
+type Error = manifest.Error
+
+// Options say how a bundle becomes objects.
+type Options struct {
+	// Format of the bundle; empty: it is detected, and refused where the tree leaves a doubt.
+	Format Format
+	// Path is the folder inside the tree that holds the bundle; empty: the tree itself.
+	Path string
+	// InstallNamespace is where objects go that carry no namespace. Required.
+	InstallNamespace string
+	// RegistryV1 are the options of that format; its InstallNamespace is taken from here.
+	RegistryV1 registryv1.Options
+	// Limits that are zero take their defaults.
+	Limits Limits
+}
+
+// Result is what a bundle becomes.
+type Result struct {
+	Format Format
+	// Objects in a stable order: plain+v0 as written (file, document), registry+v1 by family. Each has apiVersion, kind and
+	// name; no status and no metadata that a server fills in. Namespaced ones have a namespace, cluster-scoped ones none.
+	Objects []*unstructured.Unstructured
+	// Undecided are those of Objects whose kind neither Kubernetes nor the bundle defines and that carry no namespace:
+	// whoever knows the cluster sets InstallNamespace on them where their kind is namespaced.
+	Undecided []*unstructured.Unstructured
+	// Warnings say what was left out or inferred; sorted.
+	Warnings []string
+	// RequiredNamespaces must exist before the objects are applied: those the objects live in, watch namespaces too, without
+	// those that the bundle itself contains; sorted.
+	RequiredNamespaces []string
+}
+
+// Convert reads a bundle and returns its objects. It fails with an *Error that lists every problem found.
+func Convert(files fs.FS, o Options) (Result, error) {
+	root, problem := enter(files, o.Path)
+	if problem != nil {
+		return Result{}, manifest.AsError([]Problem{*problem})
+	}
+	if problems := checkNamespace(o.InstallNamespace); problems != nil {
+		return Result{}, manifest.AsError(problems)
+	}
+	format, problem := formatOf(root, o)
+	if problem != nil {
+		return Result{}, manifest.AsError([]Problem{*problem})
+	}
+	if format == PlainV0 {
+		return convertPlain(root, o)
+	}
+	return convertRegistryV1(root, o)
+}
+
+// enter returns the part of files below folder, which must exist and lie inside.
+func enter(files fs.FS, folder string) (fs.FS, *Problem) {
+	clean := path.Clean(strings.TrimPrefix(folder, "./"))
+	if folder == "" || clean == "." {
+		return files, nil
+	}
+	if !fs.ValidPath(clean) || strings.Contains(folder, `\`) {
+		return nil, &Problem{Rule: manifest.RuleFile, Message: fmt.Sprintf("the path %q leaves the bundle", folder),
+			Remedy: "give a folder inside it, without a leading slash"}
+	}
+	info, err := fs.Stat(files, clean)
+	if err != nil || !info.IsDir() {
+		return nil, &Problem{Rule: manifest.RuleFile, Message: fmt.Sprintf("the bundle has no folder %q", clean), Remedy: "correct spec.path"}
+	}
+	sub, err := fs.Sub(files, clean)
+	if err != nil {
+		return nil, &Problem{Rule: manifest.RuleFile, Message: fmt.Sprintf("the folder %q cannot be entered", clean)}
+	}
+	return sub, nil
+}
+
+func checkNamespace(name string) []Problem {
+	var problems []Problem
+	for _, message := range validation.IsDNS1123Label(name) {
+		problems = append(problems, Problem{Rule: "namespace", Message: fmt.Sprintf("the install namespace %q is not valid: %s", name, message),
+			Remedy: "correct spec.installNamespace"})
+	}
+	return problems
+}
+
+func convertPlain(files fs.FS, o Options) (Result, error) {
+	bundle, problems := plain.Parse(files, o.Limits)
+	n := normalizer{namespace: o.InstallNamespace}
+	problems = append(problems, n.run(bundle.Manifests)...)
+	if err := manifest.AsError(problems); err != nil {
+		return Result{}, err
+	}
+	result := n.result()
+	result.Format, result.Warnings = PlainV0, bundle.Warnings
+	return result, nil
+}
+
+func convertRegistryV1(files fs.FS, o Options) (Result, error) {
+	options := o.RegistryV1
+	options.InstallNamespace = o.InstallNamespace
+	rendered, err := registryv1.Convert(files, options, o.Limits)
+	if err != nil {
+		return Result{}, err
+	}
+	n := normalizer{namespace: o.InstallNamespace}
+	if err := manifest.AsError(n.run(rendered.Manifests)); err != nil {
+		return Result{}, err
+	}
+	result := n.result(rendered.Namespaces...)
+	result.Format, result.Warnings = RegistryV1, rendered.Warnings
+	return result, nil
+}

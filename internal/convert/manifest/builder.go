@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Costs of one value that an alias repeats, so that the repetition of small values is bounded as well.
+const aliasedValueCost = 16
+
+// builder turns a YAML node into the values that JSON knows. Aliases are expanded within a budget of bytes; an alias
+// inside its own anchor ends at the depth limit.
+type builder struct {
+	names       interned
+	maxDepth    int
+	aliasBudget int
+	aliases     int // how many aliases are being expanded around the present node
+}
+
+func (b *builder) value(n *yaml.Node, depth int) (any, error) {
+	if b.aliases > 0 {
+		if b.aliasBudget -= len(n.Value) + aliasedValueCost; b.aliasBudget < 0 {
+			return nil, &fault{rule: RuleLimit, line: n.Line, message: "the aliases of this document expand to too much", remedy: "write the values out"}
+		}
+	}
+	switch n.Kind {
+	case yaml.DocumentNode:
+		return b.value(n.Content[0], depth)
+	case yaml.ScalarNode:
+		return scalar(n)
+	case yaml.AliasNode:
+		return b.alias(n, depth)
+	}
+	if depth++; depth > b.maxDepth {
+		return nil, tooDeep(n.Line, b.maxDepth)
+	}
+	if n.Kind == yaml.MappingNode {
+		return b.mapping(n, depth)
+	}
+	return b.sequence(n, depth)
+}
+
+func tooDeep(line, limit int) error {
+	return &fault{rule: RuleLimit, line: line, message: fmt.Sprintf("mappings and lists are nested more than %d levels deep", limit)}
+}
+
+func (b *builder) alias(n *yaml.Node, depth int) (any, error) {
+	b.aliases++
+	defer func() { b.aliases-- }()
+	return b.value(n.Alias, depth)
+}
+
+func (b *builder) sequence(n *yaml.Node, depth int) (any, error) {
+	if err := knownTag(n, "!!seq"); err != nil {
+		return nil, err
+	}
+	out := make([]any, len(n.Content))
+	for i, item := range n.Content {
+		value, err := b.value(item, depth)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = value
+	}
+	return out, nil
+}
+
+func (b *builder) mapping(n *yaml.Node, depth int) (any, error) {
+	if err := knownTag(n, "!!map"); err != nil {
+		return nil, err
+	}
+	out := make(map[string]any, len(n.Content)/2)
+	var merges []*yaml.Node
+	for i := 0; i < len(n.Content); i += 2 {
+		if n.Content[i].Tag == "!!merge" {
+			merges = append(merges, n.Content[i+1])
+			continue
+		}
+		if err := b.entry(out, n, i, depth); err != nil {
+			return nil, err
+		}
+	}
+	for _, merge := range merges {
+		if err := b.merge(out, merge, depth); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// entry adds the key at position i of mapping n, and its value.
+func (b *builder) entry(out map[string]any, n *yaml.Node, i, depth int) error {
+	key, err := b.key(n.Content[i])
+	if err != nil {
+		return err
+	}
+	before := len(out)
+	value, err := b.value(n.Content[i+1], depth)
+	if err != nil {
+		return err
+	}
+	if out[key] = value; len(out) == before {
+		return &fault{
+			rule: RuleSyntax, line: n.Content[i].Line, remedy: "keep one of them",
+			message: fmt.Sprintf("the key %q appears twice in one mapping", shorten(key)),
+		}
+	}
+	return nil
+}
+
+// merge adds the keys of a merge key's value that are not there yet; of several mappings the first one wins.
+func (b *builder) merge(out map[string]any, n *yaml.Node, depth int) error {
+	value, err := b.value(n, depth)
+	if err != nil {
+		return err
+	}
+	sources, ok := value.([]any)
+	if !ok {
+		sources = []any{value}
+	}
+	for _, source := range sources {
+		entries, ok := source.(map[string]any)
+		if !ok {
+			return &fault{rule: RuleSyntax, line: n.Line, message: "a merge key (<<) needs a mapping or a list of mappings"}
+		}
+		for key, value := range entries {
+			if _, there := out[key]; !there {
+				out[key] = value
+			}
+		}
+	}
+	return nil
+}
+
+// knownTag refuses tags that JSON has no counterpart for.
+func knownTag(n *yaml.Node, want string) error {
+	if n.Tag == want || n.Tag == "" || n.Tag == "!" {
+		return nil
+	}
+	return &fault{rule: RuleSyntax, line: n.Line, message: "a YAML tag is not supported here", remedy: "remove the tag"}
+}
+
+// shorten keeps long keys out of messages.
+func shorten(key string) string {
+	const longest = 64
+	if len(key) <= longest {
+		return key
+	}
+	return key[:longest] + "..."
+}
+
+// interned keeps one copy of each short string: manifests repeat few keys very often.
+type interned map[string]string
+
+const (
+	longestInterned = 48
+	mostInterned    = 1 << 14
+)
+
+func (i interned) get(s string) string {
+	if len(s) > longestInterned {
+		return s
+	}
+	if known, ok := i[s]; ok {
+		return known
+	}
+	if len(i) < mostInterned {
+		i[s] = s
+	}
+	return s
+}

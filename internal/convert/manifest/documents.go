@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// document is one decoded document; an empty one has a nil value.
+type document struct {
+	number int
+	value  any
+}
+
+// fault is what is wrong inside one document: where (a line, 0 if unknown) and what; it quotes no values.
+type fault struct {
+	rule    string
+	line    int
+	message string
+	remedy  string
+}
+
+func (f *fault) Error() string { return f.message }
+
+func (r *Reader) decode(name string, data []byte) []document {
+	if braced := looksLikeJSON(data); braced || strings.EqualFold(path.Ext(name), ".json") {
+		documents, err := r.decodeJSON(name, data)
+		if err == nil {
+			return documents
+		}
+		if !braced || strings.EqualFold(path.Ext(name), ".json") {
+			r.report(Problem{File: name, Document: len(documents) + 1, Rule: RuleSyntax, Message: "this is not valid JSON: " + err.Error()})
+			return nil
+		}
+	}
+	return r.decodeYAML(name, data)
+}
+
+func looksLikeJSON(data []byte) bool {
+	data = bytes.TrimLeft(data, " \t\r\n")
+	return len(data) > 0 && data[0] == '{'
+}
+
+func (r *Reader) decodeYAML(name string, data []byte) []document {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var documents []document
+	for number := 1; ; number++ {
+		var node yaml.Node
+		err := decoder.Decode(&node)
+		if errors.Is(err, io.EOF) {
+			return documents
+		}
+		if err != nil {
+			r.report(Problem{File: name, Document: number, Rule: RuleSyntax, Message: "this is not valid YAML: " + syntaxError(err)})
+			return documents
+		}
+		if !r.countDocument(name, number) {
+			return documents
+		}
+		b := builder{names: r.names, maxDepth: r.limits.Depth, aliasBudget: int(r.limits.FileBytes)}
+		value, err := b.value(&node, 0)
+		if err != nil {
+			r.reportFault(name, number, err)
+			continue
+		}
+		documents = append(documents, document{number: number, value: value})
+	}
+}
+
+// unknownAnchor matches the one message of the parser that quotes the text.
+var unknownAnchor = regexp.MustCompile(`unknown anchor '.*' referenced`)
+
+func syntaxError(err error) string {
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	return unknownAnchor.ReplaceAllString(message, "an alias names an anchor that does not exist")
+}
+
+// decodeJSON returns an error where the text is no JSON, with the documents before it; a fault within JSON is reported.
+func (r *Reader) decodeJSON(name string, data []byte) ([]document, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	counted := r.documents
+	var documents []document
+	for number := 1; ; number++ {
+		b := jsonBuilder{decoder: decoder, names: r.names, maxDepth: r.limits.Depth}
+		value, err := b.next()
+		var f *fault
+		switch {
+		case errors.Is(err, io.EOF):
+			return documents, nil
+		case errors.As(err, &f):
+			r.reportFault(name, number, err)
+			return nil, nil
+		case err != nil:
+			r.documents = counted
+			return documents, err
+		}
+		if !r.countDocument(name, number) {
+			return documents, nil
+		}
+		documents = append(documents, document{number: number, value: value})
+	}
+}
+
+func (r *Reader) countDocument(name string, number int) bool {
+	if r.documents++; r.documents <= r.limits.Documents {
+		return true
+	}
+	r.stop(Problem{File: name, Document: number, Rule: RuleLimit, Remedy: "split the bundle",
+		Message: fmt.Sprintf("the bundle has more than %d documents", r.limits.Documents)})
+	return false
+}
+
+func (r *Reader) reportFault(name string, number int, err error) {
+	p := Problem{File: name, Document: number, Rule: RuleSyntax, Message: err.Error()}
+	var f *fault
+	if errors.As(err, &f) {
+		p.Rule, p.Remedy = f.rule, f.remedy
+		if f.line > 0 {
+			p.Message = fmt.Sprintf("line %d: %s", f.line, f.message)
+		}
+	}
+	r.report(p)
+}

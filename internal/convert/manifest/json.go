@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+)
+
+// jsonBuilder makes values from JSON tokens, so that depth and duplicate keys are seen, which json.Unmarshal hides.
+type jsonBuilder struct {
+	decoder  *json.Decoder
+	names    interned
+	maxDepth int
+}
+
+// next returns the next document, io.EOF after the last.
+func (b *jsonBuilder) next() (any, error) {
+	token, err := b.decoder.Token()
+	if errors.Is(err, io.EOF) {
+		return nil, io.EOF
+	}
+	if err != nil {
+		return nil, jsonSyntax(err, b.decoder)
+	}
+	return b.value(token, 0)
+}
+
+// value returns what begins with token; depth is that of the collection around it.
+func (b *jsonBuilder) value(token json.Token, depth int) (any, error) {
+	switch t := token.(type) {
+	case json.Delim:
+		if depth++; depth > b.maxDepth {
+			return nil, tooDeep(0, b.maxDepth)
+		}
+		if t == '{' {
+			return b.object(depth)
+		}
+		return b.array(depth)
+	case json.Number:
+		return jsonNumber(t)
+	default:
+		return t, nil // string, bool or nil
+	}
+}
+
+func (b *jsonBuilder) object(depth int) (any, error) {
+	out := map[string]any{}
+	for b.decoder.More() {
+		token, err := b.decoder.Token()
+		if err != nil {
+			return nil, jsonSyntax(err, b.decoder)
+		}
+		key := b.names.get(token.(string)) // the decoder accepts nothing else here
+		if _, double := out[key]; double {
+			return nil, &fault{rule: RuleSyntax, message: fmt.Sprintf("the key %q appears twice in one object", shorten(key)), remedy: "keep one of them"}
+		}
+		if out[key], err = b.element(depth); err != nil {
+			return nil, err
+		}
+	}
+	return out, b.end()
+}
+
+func (b *jsonBuilder) array(depth int) (any, error) {
+	out := []any{}
+	for b.decoder.More() {
+		value, err := b.element(depth)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, value)
+	}
+	return out, b.end()
+}
+
+func (b *jsonBuilder) element(depth int) (any, error) {
+	token, err := b.decoder.Token()
+	if err != nil {
+		return nil, jsonSyntax(err, b.decoder)
+	}
+	return b.value(token, depth)
+}
+
+// end consumes the closing bracket.
+func (b *jsonBuilder) end() error {
+	if _, err := b.decoder.Token(); err != nil {
+		return jsonSyntax(err, b.decoder)
+	}
+	return nil
+}
+
+// jsonNumber is what Kubernetes' decoder makes of a number: an int64 where it fits, else a float64.
+func jsonNumber(n json.Number) (any, error) {
+	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
+		return i, nil
+	}
+	f, err := strconv.ParseFloat(string(n), 64)
+	if err != nil || math.IsInf(f, 0) {
+		return nil, &fault{rule: RuleValue, message: "a number is too large"}
+	}
+	return f, nil
+}
+
+// jsonSyntax describes a syntax error by its place, without the text around it.
+func jsonSyntax(err error, decoder *json.Decoder) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("it ends too early")
+	}
+	return fmt.Errorf("something unexpected stands near byte %d", decoder.InputOffset())
+}

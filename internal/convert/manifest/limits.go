@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import "github.com/spf13/pflag"
+
+// Limits bound what the manifests of one bundle may be. Input at a limit is accepted, one more is refused.
+type Limits struct {
+	// FileBytes is the size of one manifest file, TotalBytes that of all together.
+	FileBytes, TotalBytes int64
+	// Documents counts YAML and JSON documents, empty ones too; Objects what they contain, items of lists each.
+	Documents, Objects int
+	// Depth is how deep mappings and lists may nest.
+	Depth int
+}
+
+// DefaultLimits are the limits that hold where nobody sets others.
+func DefaultLimits() Limits {
+	return Limits{FileBytes: 2 << 20, TotalBytes: 16 << 20, Documents: 100_000, Objects: 25_000, Depth: 100}
+}
+
+// BindFlags makes each limit a flag, with the present value as its default.
+func (l *Limits) BindFlags(flags *pflag.FlagSet) {
+	flags.Int64Var(&l.FileBytes, "limit-manifest-bytes", l.FileBytes, "Largest size of one manifest file, in bytes.")
+	flags.Int64Var(&l.TotalBytes, "limit-manifests-bytes", l.TotalBytes, "Largest size of all manifests of a bundle, in bytes.")
+	flags.IntVar(&l.Documents, "limit-manifest-documents", l.Documents, "Most YAML or JSON documents in a bundle.")
+	flags.IntVar(&l.Objects, "limit-objects", l.Objects, "Most objects in a bundle.")
+	flags.IntVar(&l.Depth, "limit-manifest-depth", l.Depth, "Deepest nesting of mappings and lists in a manifest.")
+}
+
+// OrDefault replaces limits that are not set (zero or less) by their defaults.
+func (l Limits) OrDefault() Limits {
+	d := DefaultLimits()
+	return Limits{
+		FileBytes:  positive(l.FileBytes, d.FileBytes),
+		TotalBytes: positive(l.TotalBytes, d.TotalBytes),
+		Documents:  positive(l.Documents, d.Documents),
+		Objects:    positive(l.Objects, d.Objects),
+		Depth:      positive(l.Depth, d.Depth),
+	}
+}
+
+func positive[N int | int64](value, fallback N) N {
+	if value > 0 {
+		return value
+	}
+	return fallback
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manifest reads Kubernetes objects from YAML and JSON that nobody vouches for.
+//
+// It reads what kubectl reads, YAML 1.1 scalars included, and is stricter where kubectl guesses: duplicate keys, aliases
+// that multiply, values JSON cannot hold and whatever exceeds a limit are refused, each problem naming file and document.
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// mostProblems ends the reading of a bundle in which everything is wrong.
+const mostProblems = 100
+
+// Manifest is one object and where it was read.
+type Manifest struct {
+	File string
+	// Document counts from 1; the items of a List share the number of their list.
+	Document int
+	Object   *unstructured.Unstructured
+}
+
+// Problem returns a problem of this manifest.
+func (m Manifest) Problem(rule, message, remedy string) Problem {
+	return Problem{File: m.File, Document: m.Document, Object: Describe(m.Object), Rule: rule, Message: message, Remedy: remedy}
+}
+
+// Describe names an object for people: "Kind name", "Kind" or "object name" where the rest is missing.
+func Describe(object *unstructured.Unstructured) string {
+	kind, name := object.GetKind(), object.GetName()
+	if kind == "" && name == "" {
+		return ""
+	}
+	if kind == "" {
+		kind = "object"
+	}
+	return strings.TrimSpace(kind + " " + name)
+}
+
+// Named says whether a file is a manifest by its name.
+func Named(file string) bool {
+	switch strings.ToLower(path.Ext(file)) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
+}
+
+// Reader reads the manifests of one bundle, all of them counted against one set of limits. It gathers problems instead
+// of stopping at the first, except that a limit on the whole ends the reading.
+type Reader struct {
+	files    fs.FS
+	limits   Limits
+	names    interned
+	problems []Problem
+	stopped  bool
+
+	bytes              int64
+	documents, objects int
+}
+
+// NewReader reads from files within limits; limits that are zero take their defaults.
+func NewReader(files fs.FS, limits Limits) *Reader {
+	return &Reader{files: files, limits: limits.OrDefault(), names: interned{}}
+}
+
+// Problems is what was wrong so far.
+func (r *Reader) Problems() []Problem { return r.problems }
+
+// Read returns the objects of one file in the order of their documents, Lists flattened. What is wrong becomes Problems.
+func (r *Reader) Read(name string) []Manifest {
+	data, ok := r.load(name)
+	if !ok {
+		return nil
+	}
+	documents := r.decode(name, data)
+	out := make([]Manifest, 0, len(documents))
+	for _, d := range documents {
+		if d.value == nil {
+			continue
+		}
+		out = r.collect(out, name, d)
+	}
+	return out
+}
+
+// ReadFile returns the bytes of a file that is no manifest but counts as one (annotations, properties).
+func (r *Reader) ReadFile(name string) ([]byte, error) {
+	data, problem := r.readLimited(name)
+	if problem != nil {
+		return nil, errors.New(problem.Message)
+	}
+	return data, nil
+}
+
+func (r *Reader) load(name string) ([]byte, bool) {
+	if r.stopped {
+		return nil, false
+	}
+	data, problem := r.readLimited(name)
+	if problem == nil {
+		data, problem = text(name, data)
+	}
+	if problem != nil {
+		r.report(*problem)
+		return nil, false
+	}
+	if r.bytes += int64(len(data)); r.bytes > r.limits.TotalBytes {
+		r.stop(Problem{File: name, Rule: RuleLimit, Remedy: "split the bundle or raise the controller's limit",
+			Message: fmt.Sprintf("the manifests up to here are larger than %d bytes in all", r.limits.TotalBytes)})
+		return nil, false
+	}
+	return data, true
+}
+
+func (r *Reader) readLimited(name string) ([]byte, *Problem) {
+	f, err := r.files.Open(name)
+	if err != nil {
+		return nil, &Problem{File: name, Rule: RuleFile, Message: "the file cannot be opened: " + reason(err)}
+	}
+	defer f.Close() //nolint:errcheck // opened for reading only: closing cannot lose anything
+	info, err := f.Stat()
+	if err != nil {
+		return nil, &Problem{File: name, Rule: RuleFile, Message: "the file cannot be examined: " + reason(err)}
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &Problem{File: name, Rule: RuleFile, Message: "this is not a regular file", Remedy: "replace links and folders of this name by a file"}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, r.limits.FileBytes+1))
+	if err != nil {
+		return nil, &Problem{File: name, Rule: RuleFile, Message: "the file cannot be read: " + reason(err)}
+	}
+	if int64(len(data)) > r.limits.FileBytes {
+		return nil, &Problem{File: name, Rule: RuleLimit, Remedy: "split the file",
+			Message: fmt.Sprintf("the file is larger than the %d bytes that one manifest may have", r.limits.FileBytes)}
+	}
+	return data, nil
+}
+
+// reason is the cause of a file error without the machine's own path.
+func reason(err error) string {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err.Error()
+	}
+	return err.Error()
+}
+
+// text strips a byte order mark and refuses what cannot be a text in UTF-8.
+func text(name string, data []byte) ([]byte, *Problem) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	switch {
+	case bytes.IndexByte(data, 0) >= 0:
+		return nil, &Problem{File: name, Rule: RuleSyntax, Message: "the file contains NUL bytes, so it is no text in UTF-8", Remedy: "save it as UTF-8"}
+	case !utf8.Valid(data):
+		return nil, &Problem{File: name, Rule: RuleSyntax, Message: "the file is not valid UTF-8", Remedy: "save it as UTF-8"}
+	}
+	return data, nil
+}
+
+func (r *Reader) report(p Problem) {
+	if r.stopped {
+		return
+	}
+	r.problems = append(r.problems, p)
+	if len(r.problems) >= mostProblems {
+		r.stop(Problem{File: p.File, Rule: RuleLimit, Message: fmt.Sprintf("reading stopped after %d problems", mostProblems)})
+	}
+}
+
+func (r *Reader) stop(p Problem) {
+	r.problems = append(r.problems, p)
+	r.stopped = true
+}

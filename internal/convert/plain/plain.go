@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plain reads plain+v0 bundles: folders of Kubernetes manifests that are applied as they are.
+package plain
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+)
+
+// folder is where a bundle image keeps its manifests.
+const folder = "manifests"
+
+// Bundle is what a plain+v0 tree holds.
+type Bundle struct {
+	// Manifests in the order of their files' names, then of their documents.
+	Manifests []manifest.Manifest
+	// Warnings about what was left out, sorted.
+	Warnings []string
+}
+
+// Parse reads all manifests of manifests/, or of the whole tree where there is no such folder, at any depth. Folders and
+// files whose name begins with a dot, and files that are not manifests by name, are left out with a warning.
+func Parse(files fs.FS, limits manifest.Limits) (*Bundle, []manifest.Problem) {
+	names, skipped, problems := list(files)
+	reader := manifest.NewReader(files, limits)
+	bundle := &Bundle{}
+	for _, name := range names {
+		bundle.Manifests = append(bundle.Manifests, reader.Read(name)...)
+	}
+	if len(skipped) > 0 {
+		bundle.Warnings = []string{manifest.Skipped(skipped)}
+	}
+	problems = append(problems, reader.Problems()...)
+	problems = append(problems, identities(bundle.Manifests)...)
+	if len(problems) == 0 && len(bundle.Manifests) == 0 {
+		problems = append(problems, manifest.Problem{Rule: manifest.RuleFile, Message: "no manifest was found",
+			Remedy: "add .yaml, .yml or .json files, or point spec.path at the folder that holds them"})
+	}
+	return bundle, problems
+}
+
+// list returns the sorted names of manifests and of what is left out.
+func list(files fs.FS) (names, skipped []string, problems []manifest.Problem) {
+	root := "."
+	if info, err := fs.Stat(files, folder); err == nil && info.IsDir() {
+		root = folder
+	}
+	err := fs.WalkDir(files, root, func(name string, entry fs.DirEntry, err error) error {
+		hidden := name != root && strings.HasPrefix(path.Base(name), ".")
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && hidden:
+			skipped = append(skipped, name+"/")
+			return fs.SkipDir
+		case entry.IsDir():
+		case hidden || !manifest.Named(name):
+			skipped = append(skipped, name)
+		default:
+			names = append(names, name)
+		}
+		return nil
+	})
+	if err != nil {
+		problems = append(problems, manifest.Problem{File: root, Rule: manifest.RuleFile, Message: "the folder cannot be read"})
+	}
+	slices.Sort(names)
+	slices.Sort(skipped)
+	return names, skipped, problems
+}
+
+// id tells objects apart, whatever the version of their group.
+type id struct {
+	schema.GroupKind
+	namespace, name string
+}
+
+// identities refuses objects that do not say what they are, and objects that are there twice.
+func identities(manifests []manifest.Manifest) []manifest.Problem {
+	var problems []manifest.Problem
+	first := make(map[id]manifest.Manifest, len(manifests))
+	for _, m := range manifests {
+		if found := manifest.Identity(m); len(found) > 0 {
+			problems = append(problems, found...)
+			continue
+		}
+		key := identify(m.Object)
+		if earlier, double := first[key]; double {
+			problems = append(problems, m.Problem(manifest.RuleDuplicate,
+				fmt.Sprintf("the same object is already in %s", place(earlier)), "keep one of them"))
+			continue
+		}
+		first[key] = m
+	}
+	return problems
+}
+
+func identify(object *unstructured.Unstructured) id {
+	return id{GroupKind: object.GroupVersionKind().GroupKind(), namespace: object.GetNamespace(), name: object.GetName()}
+}
+
+func place(m manifest.Manifest) string {
+	return fmt.Sprintf("%s (document %d)", m.File, m.Document)
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package registryv1 renders OLM's registry+v1 bundles to plain objects, without OLM.
+//
+// Two tables define the format: validators look for what is wrong with a bundle, generators make the objects, family by
+// family. All are pure functions, each in the file of its family. Names, contents and omissions follow OLM v1, so that a
+// user can move between the two; where that has faults, the documentation lists what is done differently.
+//
+// Problems name rules by the letters of the rule book: P parsing, C what is supported, N namespaces, V validity, O the
+// objects in common, S service accounts, R permissions, A other objects, K custom resource definitions, D deployments,
+// W webhooks and their certificates.
+package registryv1
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/operator-framework/api/pkg/operators/v1alpha1"
+
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+)
+
+// Bundle is a registry+v1 tree as it was read.
+type Bundle struct {
+	// Package is the name of the OLM package, from the annotations.
+	Package string
+	// CSV describes the operator; its annotations hold the merged properties.
+	CSV v1alpha1.ClusterServiceVersion
+	// CRDs are apiextensions.k8s.io/v1, whatever they were written in, without status.
+	CRDs []manifest.Manifest
+	// Others are all other objects, as written.
+	Others []manifest.Manifest
+	// Warnings say what was left out or inferred.
+	Warnings []string
+
+	csv manifest.Manifest // where the CSV was read
+}
+
+// Rendered is what a bundle becomes.
+type Rendered struct {
+	// Manifests in the order of their families, each with the file it comes from.
+	Manifests []manifest.Manifest
+	Warnings  []string
+	// Namespaces that must exist: where the operator runs and what it watches.
+	Namespaces []string
+}
+
+// Convert reads, validates and renders a bundle. Its error is a *manifest.Error with all problems that could be found: a
+// bundle that cannot be read is not validated, and one that is not valid is not rendered.
+func Convert(files fs.FS, o Options, limits manifest.Limits) (Rendered, error) {
+	bundle, problems := Parse(files, limits)
+	if err := manifest.AsError(problems); err != nil {
+		return Rendered{}, err
+	}
+	return Render(bundle, o)
+}
+
+// Render makes the objects of a bundle; it takes ownership of it.
+func Render(bundle *Bundle, o Options) (Rendered, error) {
+	problems := Validate(bundle)
+	targets, more := targetNamespaces(bundle, o)
+	problems = append(append(problems, more...), checkOptions(bundle, o)...)
+	if err := manifest.AsError(problems); err != nil {
+		return Rendered{}, err
+	}
+	in := &input{Bundle: bundle, Options: o, targets: targets}
+	var made []manifest.Manifest
+	for _, g := range generators {
+		objects, more := g.generate(in)
+		made, problems = append(made, objects...), append(problems, more...)
+	}
+	made, more = mergeDuplicates(made)
+	if err := manifest.AsError(append(problems, more...)); err != nil {
+		return Rendered{}, err
+	}
+	slices.Sort(bundle.Warnings)
+	return Rendered{Manifests: made, Warnings: slices.Compact(bundle.Warnings), Namespaces: in.namespaces()}, nil
+}
+
+// Validate runs all validators and returns all that they find.
+func Validate(bundle *Bundle) []manifest.Problem {
+	var problems []manifest.Problem
+	for _, v := range validators {
+		problems = append(problems, v.check(bundle)...)
+	}
+	return problems
+}
+
+// problem is one of the CSV.
+func (b *Bundle) problem(rule, remedy, message string, args ...any) manifest.Problem {
+	return b.csv.Problem(rule, fmt.Sprintf(message, args...), remedy)
+}
+
+func (b *Bundle) warn(message string, args ...any) {
+	b.Warnings = append(b.Warnings, fmt.Sprintf(message, args...))
+}
+
+// deployments are what the CSV installs.
+func (b *Bundle) deployments() []v1alpha1.StrategyDeploymentSpec {
+	return b.CSV.Spec.InstallStrategy.StrategySpec.DeploymentSpecs
+}
+
+// webhooks of the given types, all without any, in the order of the CSV.
+func (b *Bundle) webhooks(types ...v1alpha1.WebhookAdmissionType) []v1alpha1.WebhookDescription {
+	if len(types) == 0 {
+		return b.CSV.Spec.WebhookDefinitions
+	}
+	var out []v1alpha1.WebhookDescription
+	for _, w := range b.CSV.Spec.WebhookDefinitions {
+		if slices.Contains(types, w.Type) {
+			out = append(out, w)
+		}
+	}
+	return out
+}

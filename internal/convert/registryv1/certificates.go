@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registryv1
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+)
+
+// provider is what a certificate provider adds to the objects of a bundle.
+type provider struct {
+	// trust returns the annotation by which the provider fills in the CA bundle of an object that trusts the certificate.
+	trust func(namespace, certificate string) (key, value string)
+	// service returns the annotation of the Service that is served with the certificate; empty: none.
+	service func(certificate string) (key, value string)
+	// objects issue the certificate.
+	objects func(in *input, service, certificate string) []manifest.Manifest
+}
+
+var providers = map[CertificateProvider]provider{
+	CertManager: {
+		trust: func(namespace, certificate string) (string, string) {
+			return "cert-manager.io/inject-ca-from", namespace + "/" + certificate
+		},
+		service: func(string) (string, string) { return "", "" },
+		objects: certManagerObjects,
+	},
+	ServiceCA: {
+		trust: func(string, string) (string, string) { return "service.beta.openshift.io/inject-cabundle", "true" },
+		service: func(certificate string) (string, string) {
+			return "service.beta.openshift.io/serving-cert-secret-name", certificate
+		},
+		objects: func(*input, string, string) []manifest.Manifest { return nil },
+	},
+}
+
+// checkOptions refuses options that do not exist or that the bundle needs (C2).
+func checkOptions(b *Bundle, o Options) []manifest.Problem {
+	var problems []manifest.Problem
+	if _, known := providers[o.CertificateProvider]; !known {
+		switch {
+		case o.CertificateProvider != "":
+			problems = append(problems, manifest.Problem{Rule: "C2", Message: fmt.Sprintf("the certificate provider %q does not exist", o.CertificateProvider),
+				Remedy: "use cert-manager or service-ca"})
+		case len(b.webhooks()) > 0:
+			problems = append(problems, b.problem("C2", "set registryV1.certificateProvider to cert-manager or service-ca",
+				"the bundle has %d webhooks, which need certificates, and no certificate provider is chosen", len(b.webhooks())))
+		}
+	}
+	if !slices.Contains([]PodAnnotations{"", AllAnnotations, RequiredAnnotations}, o.PodAnnotations) {
+		problems = append(problems, manifest.Problem{Rule: "D3", Message: fmt.Sprintf("the choice of Pod annotations %q does not exist", o.PodAnnotations),
+			Remedy: "use All or Required"})
+	}
+	return problems
+}
+
+// generateCertificates makes the objects that issue certificates, for each deployment that serves webhooks (W7, W8).
+func generateCertificates(in *input) ([]manifest.Manifest, []manifest.Problem) {
+	var out []manifest.Manifest
+	for _, d := range in.deployments() {
+		if in.served(d.Name) {
+			service := serviceName(d.Name)
+			out = append(out, providers[in.CertificateProvider].objects(in, service, certificateName(service))...)
+		}
+	}
+	return out, nil
+}
+
+// longestCommonName is the limit that X.509 sets.
+const longestCommonName = 64
+
+func certManagerObjects(in *input, service, certificate string) []manifest.Manifest {
+	host := service + "." + in.InstallNamespace
+	spec := map[string]any{
+		"dnsNames":    []any{host, host + ".svc", host + ".svc.cluster.local"},
+		"duration":    "17520h0m0s",
+		"renewBefore": "24h0m0s",
+		"issuerRef":   map[string]any{"name": issuerName(certificate)},
+		"secretName":  certificate,
+		"usages":      []any{"server auth"},
+	}
+	if len(host) <= longestCommonName {
+		spec["commonName"] = host
+	}
+	return []manifest.Manifest{
+		in.object("cert-manager.io/v1", "Issuer", in.InstallNamespace, issuerName(certificate), map[string]any{
+			"spec": map[string]any{"selfSigned": map[string]any{}},
+		}),
+		in.object("cert-manager.io/v1", "Certificate", in.InstallNamespace, certificate, map[string]any{"spec": spec}),
+	}
+}
+
+// certificateMount is one of the two places where operators look for their certificate (D6).
+type certificateMount struct{ volume, path, certFile, keyFile string }
+
+var certificateMounts = []certificateMount{
+	{"webhook-cert", "/tmp/k8s-webhook-server/serving-certs", "tls.crt", "tls.key"},
+	{"apiservice-cert", "/apiserver.local.config/certificates", "apiserver.crt", "apiserver.key"},
+}
+
+// mountCertificate replaces whatever volumes a Pod has for its certificate by those of the Secret. Init containers see the
+// same files where they mounted the replaced volumes, and nothing else changes for them.
+func mountCertificate(pod *corev1.PodSpec, secret string) {
+	replaced := map[string]bool{}
+	for _, m := range certificateMounts {
+		replaced[m.volume] = true
+		for _, c := range pod.Containers {
+			for _, mount := range c.VolumeMounts {
+				if mount.MountPath == m.path {
+					replaced[mount.Name] = true
+				}
+			}
+		}
+	}
+	pod.Volumes = slices.DeleteFunc(pod.Volumes, func(v corev1.Volume) bool { return replaced[v.Name] })
+	for _, m := range certificateMounts {
+		pod.Volumes = append(pod.Volumes, m.of(secret))
+	}
+	for i := range pod.Containers {
+		pod.Containers[i].VolumeMounts = remount(pod.Containers[i].VolumeMounts, replaced)
+	}
+	for i := range pod.InitContainers {
+		c := &pod.InitContainers[i]
+		if slices.ContainsFunc(c.VolumeMounts, func(mount corev1.VolumeMount) bool { return replaced[mount.Name] }) {
+			c.VolumeMounts = remount(c.VolumeMounts, replaced)
+		}
+	}
+}
+
+func (m certificateMount) of(secret string) corev1.Volume {
+	return corev1.Volume{Name: m.volume, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+		SecretName: secret,
+		Items:      []corev1.KeyToPath{{Key: "tls.crt", Path: m.certFile}, {Key: "tls.key", Path: m.keyFile}},
+	}}}
+}
+
+func remount(mounts []corev1.VolumeMount, replaced map[string]bool) []corev1.VolumeMount {
+	mounts = slices.DeleteFunc(mounts, func(mount corev1.VolumeMount) bool { return replaced[mount.Name] })
+	for _, m := range certificateMounts {
+		mounts = append(mounts, corev1.VolumeMount{Name: m.volume, MountPath: m.path})
+	}
+	return mounts
+}

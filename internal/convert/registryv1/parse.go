@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registryv1
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+)
+
+const (
+	manifestsFolder   = "manifests"
+	annotationsFile   = "metadata/annotations.yaml"
+	packageAnnotation = "operators.operatorframework.io.bundle.package.v1"
+	csvKind           = "ClusterServiceVersion"
+	crdKind           = "CustomResourceDefinition"
+)
+
+// Parse reads a bundle tree (rules P). The bundle is complete only without problems.
+func Parse(files fs.FS, limits manifest.Limits) (*Bundle, []manifest.Problem) {
+	reader := manifest.NewReader(files, limits)
+	bundle := &Bundle{}
+	problems := bundle.readPackage(reader)
+	names, more := bundle.listManifests(files)
+	problems = append(problems, more...)
+	var csvs []manifest.Manifest
+	for _, name := range names {
+		for _, m := range reader.Read(name) {
+			more := bundle.classify(m, &csvs)
+			problems = append(problems, more...)
+		}
+	}
+	problems = append(problems, reader.Problems()...)
+	problems = append(problems, bundle.readCSV(csvs, len(problems) > 0)...)
+	problems = append(problems, bundle.readProperties(files, reader)...)
+	return bundle, problems
+}
+
+// readPackage takes the package name from the annotations, of which nothing else matters (P1 to P3).
+func (b *Bundle) readPackage(reader *manifest.Reader) []manifest.Problem {
+	data, err := reader.ReadFile(annotationsFile)
+	if err != nil {
+		return []manifest.Problem{{File: annotationsFile, Rule: "P2", Message: err.Error(), Remedy: "a registry+v1 bundle needs this file beside manifests/"}}
+	}
+	var content struct {
+		Annotations map[string]any `json:"annotations"`
+	}
+	if err := yaml.Unmarshal(data, &content); err != nil {
+		return []manifest.Problem{{File: annotationsFile, Rule: "P2", Message: "the annotations cannot be read as YAML", Remedy: "correct the file"}}
+	}
+	name, ok := content.Annotations[packageAnnotation].(string)
+	if !ok && content.Annotations[packageAnnotation] != nil {
+		return []manifest.Problem{{File: annotationsFile, Rule: "P3", Message: fmt.Sprintf("the annotation %q is not a text", packageAnnotation), Remedy: "put it into quotation marks"}}
+	}
+	b.Package = name
+	return nil
+}
+
+// listManifests returns the manifests in the order of their names (P4, P5); other files are left out with a warning.
+func (b *Bundle) listManifests(files fs.FS) ([]string, []manifest.Problem) {
+	entries, err := fs.ReadDir(files, manifestsFolder)
+	if err != nil {
+		return nil, []manifest.Problem{{File: manifestsFolder, Rule: "P1", Message: "the folder is missing or cannot be read", Remedy: "a registry+v1 bundle keeps its manifests there"}}
+	}
+	var names, skipped []string
+	var problems []manifest.Problem
+	for _, entry := range entries {
+		name := path.Join(manifestsFolder, entry.Name())
+		switch {
+		case entry.IsDir():
+			problems = append(problems, manifest.Problem{File: name, Rule: "P5", Message: "folders are not allowed inside manifests/", Remedy: "move its files up or out of the bundle"})
+		case !manifest.Named(name):
+			skipped = append(skipped, name)
+		default:
+			names = append(names, name)
+		}
+	}
+	if len(skipped) > 0 {
+		slices.Sort(skipped)
+		b.warn("%s", manifest.Skipped(skipped))
+	}
+	slices.Sort(names)
+	return names, problems
+}
+
+// classify sorts an object into its family by kind (P8), inferring a missing apiVersion where it is obvious (P6).
+func (b *Bundle) classify(m manifest.Manifest, csvs *[]manifest.Manifest) []manifest.Problem {
+	if m.Object.GetAPIVersion() == "" {
+		b.inferVersion(m)
+	}
+	if problems := manifest.Identity(m); len(problems) > 0 {
+		return problems
+	}
+	trimMetadata(m.Object.Object)
+	switch m.Object.GetKind() {
+	case csvKind:
+		*csvs = append(*csvs, m)
+	case crdKind:
+		crd, problems := readCRD(m)
+		b.CRDs = append(b.CRDs, crd)
+		return problems
+	default:
+		b.Others = append(b.Others, m)
+	}
+	return nil
+}
+
+func (b *Bundle) inferVersion(m manifest.Manifest) {
+	version := inferredVersion(m.Object.GetKind())
+	if version == "" {
+		return
+	}
+	m.Object.SetAPIVersion(version)
+	b.warn("%s: %s has no apiVersion, taken as %s", m.File, manifest.Describe(m.Object), version)
+}
+
+// trimMetadata keeps what makes up an object before it is applied (O5).
+func trimMetadata(object map[string]any) {
+	metadata, _ := object["metadata"].(map[string]any)
+	for key := range metadata {
+		switch key {
+		case "name", "namespace", "labels", "annotations":
+		default:
+			delete(metadata, key)
+		}
+	}
+}
+
+var csvShape = shapeOf[v1alpha1.ClusterServiceVersion]()
+
+// readCSV takes the one ClusterServiceVersion (P8, P9); without any it only complains when that is not explained already.
+func (b *Bundle) readCSV(csvs []manifest.Manifest, explained bool) []manifest.Problem {
+	if len(csvs) == 0 {
+		if explained {
+			return nil
+		}
+		return []manifest.Problem{{File: manifestsFolder, Rule: "P8", Message: "there is no ClusterServiceVersion", Remedy: "add the one that describes the operator"}}
+	}
+	var problems []manifest.Problem
+	for _, extra := range csvs[1:] {
+		problems = append(problems, extra.Problem("P8", "there is another ClusterServiceVersion in "+csvs[0].File, "a bundle is one version of an operator: keep one"))
+	}
+	b.csv = csvs[0]
+	object := b.csv.Object.Object
+	delete(object, "status")
+	for _, m := range fit(csvShape, object) {
+		problems = append(problems, b.csv.Problem("P9", m.String(), "correct the type"))
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &b.CSV); err != nil {
+		return []manifest.Problem{b.problem("P9", "correct it", "it is not a valid ClusterServiceVersion")}
+	}
+	return nil
+}

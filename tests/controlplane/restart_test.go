@@ -5,6 +5,7 @@ package controlplane_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,10 +90,14 @@ func TestPause(t *testing.T) {
 
 func TestResumeDirectory(t *testing.T) {
 	controlplane.StopShared(t)
-	opts := controlplane.Options{Dir: t.TempDir(), Nodes: 1}
+	var connections atomic.Int64
+	opts := controlplane.Options{Dir: t.TempDir(), Nodes: 1, EtcdProxy: relay(t, &connections)}
 	first, err := controlplane.Start(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if connections.Load() == 0 {
+		t.Error("the API server reached etcd without the proxy")
 	}
 	createConfigMap(t, newClient(t, first), metav1.NamespaceDefault, "kept")
 	if _, err := controlplane.Start(t.Context(), controlplane.Options{Dir: opts.Dir, Beside: first}); err == nil {

@@ -90,6 +90,19 @@ func Describe(err error, format string, args ...any) error {
 	return wrapped
 }
 
+// Hints tells what a user may do about a reason.
+type Hints map[Reason]string
+
+// Explain is Describe with the hint for err's reason, if there is one, at the end.
+func (h Hints) Explain(err error, format string, args ...any) error {
+	if hint := h[ReasonOf(err)]; hint != "" {
+		var typed *Error
+		errors.As(err, &typed)
+		err = &Error{Reason: typed.Reason, Err: fmt.Errorf("%w: %s", err, hint), RetryAfter: typed.RetryAfter}
+	}
+	return Describe(err, format, args...)
+}
+
 // maxQuoted bounds, in characters, what Quote returns.
 const maxQuoted = 256
 

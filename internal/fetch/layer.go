@@ -4,10 +4,15 @@ package fetch
 
 import (
 	"archive/tar"
+	"bufio"
+	"compress/gzip"
 	"context"
+	"errors"
 	"io"
 	"path"
 	"strings"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // Names with which an image layer removes what lower layers hold (OCI image specification, layer.md).
@@ -17,15 +22,63 @@ const (
 	whiteoutOpaque = ".wh..wh..opq"
 )
 
-// UntarLayer unpacks the uncompressed tar archive of one image layer over what lower layers left: whiteouts and
-// opaque folders remove what is below, a file may cover a folder of a lower layer and the reverse. Everything else
-// is as in Untar.
-func (t *Tree) UntarLayer(ctx context.Context, r io.Reader) error {
-	return t.unpack(ctx, r, layer{
+// Compression is how the archive of an image layer is packed.
+type Compression string
+
+const (
+	// Uncompressed is a plain tar archive.
+	Uncompressed Compression = "tar"
+	// Gzip may have several members, as lazily loadable images have.
+	Gzip Compression = "tar+gzip"
+	// Zstd may have several frames.
+	Zstd Compression = "tar+zstd"
+)
+
+// UntarLayer unpacks the tar archive of one image layer over what lower layers left, and reads r to its end:
+// whiteouts and opaque folders remove what is below, a file may cover a folder of a lower layer and the reverse.
+// Everything else is as in Untar.
+func (t *Tree) UntarLayer(ctx context.Context, r io.Reader, packed Compression) error {
+	raw := &witness{reader: r}
+	unpacked, err := decompress(raw, packed)
+	if err != nil {
+		return raw.explain(err)
+	}
+	err = t.unpack(ctx, unpacked, layer{
 		Tree:    t,
 		fresh:   map[string]struct{}{t.prefix: {}},
 		covered: map[string]struct{}{},
 	}.place)
+	return raw.explain(errors.Join(err, unpacked.Close()))
+}
+
+// maxWindow bounds the memory of a zstd decoder; the format's own default is 8 MiB.
+const maxWindow = 32 << 20
+
+func decompress(r io.Reader, packed Compression) (io.ReadCloser, error) {
+	switch packed {
+	case Gzip:
+		return gzip.NewReader(bufio.NewReaderSize(r, 64<<10))
+	case Zstd:
+		decoder, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, err
+		}
+		return zstdReader{decoder.IOReadCloser()}, nil
+	default:
+		return io.NopCloser(r), nil
+	}
+}
+
+// zstdReader gives the decoder's findings a reason; failures of its source keep theirs.
+type zstdReader struct{ io.ReadCloser }
+
+func (z zstdReader) Read(p []byte) (int, error) {
+	n, err := z.ReadCloser.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // a reader returns io.EOF itself
+		err = Errorf(InvalidContent, "the zstd archive is damaged: %w", err)
+	}
+	return n, err
 }
 
 // layer is the state while one layer is unpacked. Whiteouts act on lower layers only, wherever they stand in the

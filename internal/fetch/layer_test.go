@@ -89,7 +89,7 @@ func TestM10LayersAreFlattened(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, entries := range tc.layers {
-					if err := tree.UntarLayer(context.Background(), bytes.NewReader(archive(t, entries...))); err != nil {
+					if err := tree.UntarLayer(context.Background(), bytes.NewReader(archive(t, entries...)), Uncompressed); err != nil {
 						t.Fatalf("%s: %v", tc.reason, err)
 					}
 				}
@@ -120,7 +120,7 @@ func TestM10LayerRefusals(t *testing.T) {
 			if err := tree.WriteFile("m/a", bytes.NewReader(nil)); err != nil {
 				t.Fatal(err)
 			}
-			err := tree.UntarLayer(context.Background(), bytes.NewReader(archive(t, tc.entries...)))
+			err := tree.UntarLayer(context.Background(), bytes.NewReader(archive(t, tc.entries...)), Uncompressed)
 			if ReasonOf(err) != InvalidContent {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
@@ -137,13 +137,13 @@ func TestM4WhiteoutsCostOneEntryEach(t *testing.T) {
 		files = append(files, file(fmt.Sprintf("f%d", i), ""))
 		whiteouts = append(whiteouts, file(".wh..wh..opq", ""))
 	}
-	if err := tree.UntarLayer(context.Background(), bytes.NewReader(archive(t, files...))); err != nil {
+	if err := tree.UntarLayer(context.Background(), bytes.NewReader(archive(t, files...)), Uncompressed); err != nil {
 		t.Fatal(err)
 	}
-	if err := tree.UntarLayer(context.Background(), bytes.NewReader(archive(t, whiteouts...))); err != nil {
+	if err := tree.UntarLayer(context.Background(), bytes.NewReader(archive(t, whiteouts...)), Uncompressed); err != nil {
 		t.Fatal(err)
 	}
-	err := tree.UntarLayer(context.Background(), bytes.NewReader(archive(t, whiteouts[0])))
+	err := tree.UntarLayer(context.Background(), bytes.NewReader(archive(t, whiteouts[0])), Uncompressed)
 	if ReasonOf(err) != LimitExceeded {
 		t.Errorf("whiteouts are entries: %v", err)
 	}

@@ -492,7 +492,7 @@ func FuzzUntar(f *testing.F) {
 		defer func() { _ = tree.Close() }()
 		unpack := tree.Untar
 		if asLayer {
-			unpack = tree.UntarLayer
+			unpack = func(ctx context.Context, r io.Reader) error { return tree.UntarLayer(ctx, r, Uncompressed) }
 		}
 		if len(data) > 1 && data[0] == 0x1f && data[1] == 0x8b {
 			unpack = tree.UntarGzip

@@ -18,6 +18,11 @@ import (
 // to keep three an object.
 type Hash [8]byte
 
+// Untraceable stands for the managed fields of an object that was applied and
+// for which the API server recorded none (they are dropped when they grow too
+// large). Such an object is watched by what was seen of it alone.
+var Untraceable = Hash{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+
 // IsZero tells that the hash is not known.
 func (h Hash) IsZero() bool { return h == Hash{} }
 

@@ -38,14 +38,15 @@ func (in Input) decide(object Object) (Action, *Violation) {
 // collision tells whether an existing object is somebody else's.
 //
 //	applied by us before      ours, unless another deployment really took it over
-//	our labels and manager    ours: an apply was killed before it was recorded
+//	applied by our manager,   ours: an apply was killed before it was recorded
+//	and nobody else's labels
 //	marked as orphaned        taken up
 //	else                      a collision
 func (in Input) collision(id inventory.ID, entry inventory.Entry, live Live) *Violation {
 	taken := !live.takenBy(in.Owner).IsZero()
 	switch {
 	case entry.Confirmed() && !taken,
-		live.Owner == in.Owner && !live.Fields.IsZero(),
+		live.Ours(in.Owner) && !live.Fields.IsZero(),
 		live.Orphaned && !taken:
 		return nil
 	}
@@ -69,16 +70,16 @@ func (in Input) collision(id inventory.ID, entry inventory.Entry, live Live) *Vi
 func compare(object Object, entry inventory.Entry, live Live) (Verb, string) {
 	switch {
 	case live.Deleting:
-		return Wait, deleting(live)
+		return Wait, BeingDeleted(live)
 	case live.Orphaned:
 		return Update, "was left behind by an earlier deployment"
 	case !entry.Confirmed():
 		return Update, "was not applied completely"
 	case entry.Rendered != object.Rendered:
 		return Update, "its content changed"
-	case live.Fields.IsZero():
+	case live.Fields.IsZero() && entry.Fields != inventory.Untraceable:
 		return Repair, "its managed fields were removed"
-	case live.Fields != entry.Fields:
+	case !live.Fields.IsZero() && live.Fields != entry.Fields:
 		return Repair, "its fields were changed"
 	case live.Seen != entry.Seen:
 		return Settle, "it was written or created anew"

@@ -33,7 +33,8 @@ type Deletion struct {
 	Kind
 	How    How
 	Reason string
-	Live   Live // zero for Forget and Keep
+	Note   string // what is left alone on purpose, and why; mostly empty
+	Live   Live   // zero for Forget and Keep
 }
 
 // DeletionStage is a set of deletions that may run in parallel.
@@ -90,11 +91,13 @@ func (in Input) decideDeletion(entry inventory.Entry) Deletion {
 	case !exists:
 		return Deletion{How: Forget, Reason: "does not exist"}
 	case !live.Ours(in.Owner):
-		return Deletion{How: Forget, Reason: "is left alone: it " + live.holder(in.Owner)}
+		note := "is left alone: it " + live.holder(in.Owner)
+		return Deletion{How: Forget, Reason: note, Note: note}
 	case !entry.Confirmed() && live.Fields.IsZero():
-		return Deletion{How: Forget, Reason: "is left alone: this deployment never applied it"}
+		note := "is left alone: this deployment never applied it"
+		return Deletion{How: Forget, Reason: note, Note: note}
 	case live.Deleting:
-		return Deletion{How: Await, Reason: deleting(live), Live: live}
+		return Deletion{How: Await, Reason: BeingDeleted(live), Live: live}
 	case IsDefinition(entry.ID):
 		return Deletion{How: Release, Reason: "is kept with the resources of its kind", Live: live}
 	case IsNamespace(entry.ID):
@@ -103,8 +106,8 @@ func (in Input) decideDeletion(entry inventory.Entry) Deletion {
 	return Deletion{How: Delete, Live: live}
 }
 
-// deleting says what a terminating object waits for.
-func deleting(live Live) string {
+// BeingDeleted says what a terminating object waits for.
+func BeingDeleted(live Live) string {
 	if len(live.Finalizers) == 0 {
 		return "is being deleted"
 	}

@@ -75,6 +75,17 @@ func (p Plan) Actions() []Action {
 	return all
 }
 
+// Objects are the desired objects that the inventory will list, in order.
+func (p Plan) Objects() []Object {
+	var objects []Object
+	for _, action := range p.Actions() {
+		if !action.Untracked {
+			objects = append(objects, action.Object)
+		}
+	}
+	return objects
+}
+
 // Count is the number of actions with one of the verbs.
 func (p Plan) Count(verbs ...Verb) int {
 	count := 0

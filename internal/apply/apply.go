@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/apply/health"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/parallel"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// Apply carries the stages of a plan out, one after the other, the objects of a
+// stage in parallel. A failing object does not stop its stage, but no later stage
+// starts. Between the definitions and what needs them it waits, bounded, until
+// the API server serves them. Unchanged objects cost nothing.
+//
+// The plan's inventory must have been stored before. What happened to each
+// object is in the result, which is valid beside an error, too; an error means
+// that the context ended.
+func Apply(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (Result, error) {
+	o = o.defaulted()
+	warnings := &tenant.Warnings{}
+	run := application{
+		client:  client,
+		options: o,
+		writer: writer{
+			client: client, manager: p.Owner.Manager(), previous: o.Previous, served: o.EstablishTimeout,
+		},
+		result: Result{Inventory: p.Inventory, Live: map[inventory.ID]*unstructured.Unstructured{}},
+	}
+	err := run.stages(tenant.WithWarnings(ctx, warnings), p)
+	run.result.Warnings = warnings.List()
+	return run.result, err
+}
+
+// application is one run of Apply.
+type application struct {
+	client  *tenant.Client
+	options Options
+	writer  writer
+	result  Result
+}
+
+func (a *application) stages(ctx context.Context, p plan.Plan) error {
+	for i, stage := range p.Stages {
+		a.options.OnStage(stage.Name)
+		outcomes := parallel.Each(ctx, a.options.Parallelism, stage.Actions, a.object)
+		a.record(stage, outcomes)
+		if err := ctx.Err(); err != nil {
+			a.result.Stage = stage.Name
+			return fmt.Errorf("applying stage %q: %w", stage.Name, err)
+		}
+		if a.result.Stage != "" {
+			return nil
+		}
+		if pending := a.established(ctx, stage, p.Stages[i+1:]); pending != "" {
+			a.result.Stage, a.result.Pending = stage.Name, pending
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// record takes the outcomes of a stage into the result.
+func (a *application) record(stage plan.Stage, outcomes []Outcome) {
+	var entries []inventory.Entry
+	failed := false
+	for _, outcome := range outcomes {
+		if outcome.Kind == "" {
+			a.result.Stage = stage.Name // not begun: the context ended
+			continue
+		}
+		a.result.Outcomes = append(a.result.Outcomes, outcome)
+		if !outcome.entry.Fields.IsZero() && !outcome.untracked {
+			entries = append(entries, outcome.entry)
+		}
+		if outcome.live != nil {
+			a.result.Live[outcome.ID] = outcome.live
+		}
+		if outcome.stops() {
+			a.result.Stage = stage.Name
+			failed = failed || outcome.Err != nil
+			if a.result.Pending == "" && outcome.Kind == Pending {
+				a.result.Pending = outcome.ID.String() + " " + outcome.Reason
+			}
+		}
+	}
+	if failed {
+		a.result.Pending = ""
+	}
+	if len(entries) > 0 {
+		a.result.Inventory = a.result.Inventory.With(entries...)
+	}
+}
+
+// object carries one action out.
+func (a *application) object(ctx context.Context, action plan.Action) Outcome {
+	outcome := Outcome{ID: action.ID, Kind: kindOf[action.Verb], Reason: action.Reason, untracked: action.Untracked}
+	if !action.Writes() {
+		return outcome
+	}
+	answer, err := a.writer.write(ctx, action)
+	if err != nil {
+		return failure(outcome, err)
+	}
+	outcome.entry = entryOf(action, answer, a.writer.manager)
+	if !health.AlwaysCurrent(action.GroupKind()) {
+		if outcome.live, err = answer.Object(); err != nil {
+			return failure(outcome, err)
+		}
+	}
+	return outcome
+}
+
+func failure(outcome Outcome, err error) Outcome {
+	outcome.Kind, outcome.Reason = Failed, ""
+	var refused *refusal
+	if errors.As(err, &refused) {
+		outcome.Kind = Conflict
+		outcome.Err = &ObjectError{ID: outcome.ID, Reason: "Conflict", Message: oneLine(refused.Error())}
+		return outcome
+	}
+	outcome.Err = objectError(outcome.ID, err)
+	return outcome
+}
+
+// entryOf is what the inventory keeps of an object that was just written.
+func entryOf(action plan.Action, answer *tenant.Answer, manager string) inventory.Entry {
+	entry := inventory.Entry{
+		ID:       action.ID,
+		Version:  action.Resource.Version,
+		Rendered: action.Rendered,
+		Fields:   inventory.HashFields(answer.Meta.ManagedFields, manager),
+		Seen:     inventory.HashSeen(&answer.Meta),
+	}
+	if entry.Fields.IsZero() {
+		entry.Fields = inventory.Untraceable
+	}
+	return entry
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+// strippedManager is the name under which the API server keeps the fields of an
+// object that has lost all its managed fields.
+const strippedManager = "before-first-apply"
+
+// conflict is one field that another manager holds with another value.
+type conflict struct {
+	manager, subresource, path string
+}
+
+// conflictsOf reads the conflicts out of the API server's answer; none when the
+// error is something else.
+func conflictsOf(err error) []conflict {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || !apierrors.IsConflict(err) || status.Status().Details == nil {
+		return nil
+	}
+	var conflicts []conflict
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Type == metav1.CauseTypeFieldManagerConflict {
+			manager, subresource := parseConflict(cause.Message)
+			conflicts = append(conflicts, conflict{manager: manager, subresource: subresource, path: cause.Field})
+		}
+	}
+	return conflicts
+}
+
+// parseConflict reads `conflict with "name" with subresource "scale" using v1`.
+func parseConflict(message string) (manager, subresource string) {
+	manager, rest := quoted(strings.TrimPrefix(message, "conflict with "))
+	if after, found := strings.CutPrefix(rest, " with subresource "); found {
+		subresource, _ = quoted(after)
+	}
+	return manager, subresource
+}
+
+func quoted(text string) (value, rest string) {
+	prefix, err := strconv.QuotedPrefix(text)
+	if err != nil {
+		return text, ""
+	}
+	if value, err = strconv.Unquote(prefix); err != nil {
+		return prefix, text[len(prefix):]
+	}
+	return value, text[len(prefix):]
+}
+
+// verdict is what is done about the conflicts of one object.
+type verdict struct {
+	refused []conflict // somebody else's fields: nothing is written
+	giveUp  []string   // paths that are left out of the apply
+	force   bool
+}
+
+// judge decides, field by field; the first line that holds decides.
+//
+//	scale, by a controller        give up  an autoscaler took the replicas over
+//	another deployment's manager  refuse
+//	the object is taken up        force    it was marked for that
+//	applied before, same content  force    all of it was ours
+//	applied before, stripped      force    the API server forgot that it was ours
+//	in the previous content       force    it was ours
+//	else                          refuse
+func judge(conflicts []conflict, action plan.Action, previous *unstructured.Unstructured) verdict {
+	var v verdict
+	confirmed := action.Previous.Confirmed()
+	same := confirmed && action.Previous.Rendered == action.Rendered
+	for _, c := range conflicts {
+		switch {
+		case c.subresource == "scale" && !strings.HasPrefix(c.manager, "kubectl"):
+			v.giveUp = append(v.giveUp, c.path)
+		case !inventory.OwnerOfManager(c.manager).IsZero():
+			v.refused = append(v.refused, c)
+		case action.Orphaned, same, confirmed && c.manager == strippedManager, hasPath(previous, c.path):
+			v.force = true
+		default:
+			v.refused = append(v.refused, c)
+		}
+	}
+	return v
+}
+
+// describe names the other managers and the fields they hold.
+func describe(conflicts []conflict) string {
+	byManager := map[string][]string{}
+	for _, c := range conflicts {
+		byManager[c.manager] = append(byManager[c.manager], c.path)
+	}
+	var words []string
+	for manager, paths := range byManager {
+		holder := strconv.Quote(manager)
+		if other := inventory.OwnerOfManager(manager); !other.IsZero() {
+			holder = other.String()
+		}
+		slices.Sort(paths)
+		words = append(words, fmt.Sprintf("%s manages %s", holder, strings.Join(paths, ", ")))
+	}
+	slices.Sort(words)
+	return strings.Join(words, "; ") + ": remove the fields from one of the two"
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/parallel"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// Check is what a dry run found out.
+type Check struct {
+	Passed int
+	// Failed objects would be refused: nothing must be written.
+	Failed []*ObjectError
+	// Unknown objects depend on others of the same plan; their stage will tell.
+	Unknown  []inventory.ID
+	Warnings []string
+}
+
+// DryRun asks the API server whether it would accept what the plan writes. Objects
+// that grant rights are always asked about, so that an escalation is refused
+// before anything is granted; on an upgrade everything written is, so that a
+// revision that cannot be applied leaves the running one alone. An error means
+// that the answer could not be had.
+func DryRun(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (Check, error) {
+	o = o.defaulted()
+	warnings := &tenant.Warnings{}
+	dry := dryRun{
+		plan:   newIn(p),
+		writer: writer{client: client, manager: p.Owner.Manager(), previous: o.Previous, dryRun: true},
+	}
+	check, asked := Check{}, []plan.Action(nil)
+	for _, action := range p.Actions() {
+		switch {
+		case !action.Writes() || !(p.Upgrade || plan.IsAccess(action.ID)):
+		case dry.plan.hides(action):
+			check.Unknown = append(check.Unknown, action.ID)
+		default:
+			asked = append(asked, action)
+		}
+	}
+	answers := parallel.Each(tenant.WithWarnings(ctx, warnings), o.Parallelism, asked, dry.object)
+	if err := ctx.Err(); err != nil {
+		return Check{}, fmt.Errorf("trying the plan: %w", err)
+	}
+	var errs []error
+	for i, answer := range answers {
+		switch {
+		case answer.failed == nil && !answer.unknown:
+			check.Passed++
+		case answer.unknown:
+			check.Unknown = append(check.Unknown, asked[i].ID)
+		case answer.failed.Transient():
+			errs = append(errs, answer.failed)
+		default:
+			check.Failed = append(check.Failed, answer.failed)
+		}
+	}
+	check.Warnings = warnings.List()
+	if err := firstErrors(errs); err != nil {
+		return Check{}, fmt.Errorf("trying the plan: %w", err)
+	}
+	return check, nil
+}
+
+// newcomers are what a plan brings and others of its objects may depend on.
+type newcomers struct {
+	namespaces, definitions, roles map[string]bool
+}
+
+func newIn(p plan.Plan) newcomers {
+	n := newcomers{namespaces: map[string]bool{}, definitions: map[string]bool{}, roles: map[string]bool{}}
+	for _, action := range p.Actions() {
+		created := action.Verb == plan.Create || action.Verb == plan.Repair
+		switch {
+		case plan.IsNamespace(action.ID):
+			n.namespaces[action.Name] = created
+		case plan.IsDefinition(action.ID):
+			n.definitions[action.Name] = action.Writes()
+		case action.Kind.Resource.Resource == "roles", action.Kind.Resource.Resource == "clusterroles":
+			n.roles[action.Name] = action.Writes()
+		}
+	}
+	return n
+}
+
+// hides tells whether the API server cannot know the answer yet: the object goes
+// into a new namespace or is of a kind that the plan brings or changes.
+func (n newcomers) hides(action plan.Action) bool {
+	return n.namespaces[action.Namespace] || n.definitions[action.Definition]
+}
+
+type dryRun struct {
+	plan   newcomers
+	writer writer
+}
+
+type dryAnswer struct {
+	failed  *ObjectError
+	unknown bool
+}
+
+func (d dryRun) object(ctx context.Context, action plan.Action) dryAnswer {
+	_, err := d.writer.write(ctx, action)
+	if err == nil {
+		return dryAnswer{}
+	}
+	var refused *refusal
+	if errors.As(err, &refused) {
+		return dryAnswer{failed: &ObjectError{ID: action.ID, Reason: "Conflict", Message: oneLine(refused.Error())}}
+	}
+	return dryAnswer{failed: objectError(action.ID, err), unknown: d.undecided(action, err)}
+}
+
+// undecided tells whether a refusal says nothing about the object itself: a
+// binding whose role the plan brings, or a webhook that cannot answer a dry run.
+func (d dryRun) undecided(action plan.Action, err error) bool {
+	role, _, _ := unstructured.NestedString(action.Desired.Object, "roleRef", "name")
+	if d.plan.roles[role] && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) {
+		return true
+	}
+	webhookDown := apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
+	noDryRun := apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
+	return webhookDown || noDryRun
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/apply/parallel"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// litter are kinds that a namespace always has, that follow others, or that
+// nobody misses.
+var litter = map[string]bool{
+	"Endpoints": true, "Event": true, "Event.events.k8s.io": true,
+	"EndpointSlice.discovery.k8s.io": true, "Lease.coordination.k8s.io": true,
+}
+
+// given are single objects that Kubernetes puts into every namespace.
+var given = map[string]bool{"ServiceAccount/default": true, "ConfigMap/kube-root-ca.crt": true, "ConfigMap/openshift-service-ca.crt": true}
+
+// enough is how many objects of a kind are looked at: one of somebody else's
+// keeps the namespace.
+const enough = 20
+
+// deleteEmpty deletes a namespace when nothing else lives in it. What is on its
+// way out is waited for; what somebody else has there, or what the account may
+// not look at, keeps the namespace.
+func (d deleter) deleteEmpty(ctx context.Context, deletion plan.Deletion) end {
+	kinds, err := d.client.Kinds().Namespaced(ctx)
+	if err != nil {
+		return end{denied: &ObjectError{ID: deletion.ID, Message: oneLine(err.Error())}}
+	}
+	inhabitants := parallel.Each(ctx, d.limit, kinds, func(ctx context.Context, kind schema.GroupVersionKind) inhabitant {
+		return d.inhabitant(ctx, kind, deletion.Name)
+	})
+	if ctx.Err() != nil {
+		return end{}
+	}
+	leaving := ""
+	for _, found := range inhabitants {
+		switch {
+		case found.err != nil:
+			return end{denied: &ObjectError{ID: deletion.ID, Message: oneLine(found.err.Error())}}
+		case found.stays != "":
+			kept := d.release(ctx, deletion)
+			if kept.note != "" {
+				kept.note += ": " + found.stays
+			}
+			return kept
+		case leaving == "":
+			leaving = found.leaves
+		}
+	}
+	if leaving != "" {
+		return end{waiting: "waits for " + leaving + " to go"}
+	}
+	return d.delete(ctx, deletion)
+}
+
+// inhabitant is what lives in a namespace of one kind, if anything.
+type inhabitant struct {
+	stays, leaves string
+	err           error
+}
+
+func (d deleter) inhabitant(ctx context.Context, kind schema.GroupVersionKind, namespace string) inhabitant {
+	name := kind.GroupKind().String()
+	if litter[name] {
+		return inhabitant{}
+	}
+	served, err := d.client.Kinds().Find(ctx, kind)
+	if err != nil {
+		return inhabitant{err: err}
+	}
+	list, err := d.client.ListMetadata(ctx, tenant.Ref{Resource: served.Resource, Namespace: namespace}, metav1.ListOptions{Limit: enough})
+	switch {
+	case apierrors.IsForbidden(err):
+		return inhabitant{stays: fmt.Sprintf("the account may not list %s to see whether it is empty", served.Resource.GroupResource())}
+	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+		return inhabitant{}
+	case err != nil:
+		return inhabitant{err: err}
+	}
+	return whoStays(kind.Kind, name, list.Items)
+}
+
+// whoStays tells the objects that keep a namespace from those that will go by
+// themselves: terminating ones, and those that their controller owns.
+func whoStays(kind, name string, items []metav1.PartialObjectMetadata) inhabitant {
+	result := inhabitant{}
+	for i := range items {
+		item := &items[i]
+		switch {
+		case given[kind+"/"+item.Name], item.UID == "": // the latter is computed, not stored
+		case item.DeletionTimestamp != nil, metav1.GetControllerOf(item) != nil:
+			result.leaves = name + " " + item.Name
+		default:
+			return inhabitant{stays: fmt.Sprintf("%s %s lives in it", name, item.Name)}
+		}
+	}
+	return result
+}

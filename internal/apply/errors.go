@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+const maxMessage = 1000 // characters of one object's message
+
+// ObjectError is what went wrong with one object, in words fit for status and
+// logs: of a Secret it names fields, never values.
+type ObjectError struct {
+	inventory.ID
+	Reason  metav1.StatusReason // of the API server; empty when it did not answer
+	Message string
+}
+
+// Error implements error.
+func (e *ObjectError) Error() string { return e.ID.String() + ": " + e.Message }
+
+// Transient tells that the same request may succeed later without anybody
+// changing anything: the API server was busy, restarting or out of reach.
+func (e *ObjectError) Transient() bool {
+	switch e.Reason {
+	case metav1.StatusReasonUnknown, metav1.StatusReasonInternalError, metav1.StatusReasonServerTimeout,
+		metav1.StatusReasonServiceUnavailable, metav1.StatusReasonTimeout, metav1.StatusReasonTooManyRequests:
+		return true
+	}
+	return false
+}
+
+// objectError puts an API server's error into words. The original is not kept,
+// for it may quote the values of a Secret.
+func objectError(id inventory.ID, err error) *ObjectError {
+	message := err.Error()
+	if id.Group == "" && id.Kind == "Secret" {
+		message = withoutValues(err)
+	} else if strings.Contains(message, "immutable") && apierrors.IsInvalid(err) {
+		message += " (delete the object to have it created anew)"
+	}
+	return &ObjectError{ID: id, Reason: apierrors.ReasonForError(err), Message: oneLine(message)}
+}
+
+// withoutValues describes an error by its reason and the fields it is about.
+// Messages of the API server quote what they refuse.
+func withoutValues(err error) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return "the API server did not answer"
+	}
+	reason := status.Status().Reason
+	if reason == metav1.StatusReasonForbidden {
+		return err.Error() // about rights, and of admission; both see no more than names
+	}
+	words := "refused by the API server (" + string(reason) + ")"
+	if details := status.Status().Details; details != nil {
+		var fields []string
+		for _, cause := range details.Causes {
+			fields = append(fields, fmt.Sprintf("%s %s", cause.Field, cause.Type))
+		}
+		slices.Sort(fields)
+		if len(fields) > 0 {
+			words += ": " + strings.Join(fields, ", ")
+		}
+	}
+	if reason == metav1.StatusReasonBadRequest || reason == metav1.StatusReasonInternalError {
+		words += ": check that every value of data is base64"
+	}
+	return words
+}
+
+// oneLine keeps a message short and on one line.
+func oneLine(message string) string {
+	message = strings.Join(strings.Fields(message), " ")
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "..."
+	}
+	return message
+}
+
+// firstErrors joins errors sorted, and only so many of them as help.
+func firstErrors(errs []error) error {
+	const enough = 5
+	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	if len(errs) > enough {
+		errs = append(errs[:enough:enough], fmt.Errorf("and %d more", len(errs)-enough))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+const establishPoll = 100 * time.Millisecond
+
+// established waits, bounded, until the CRDs that later stages need are served.
+// It tells what is still missing then; nothing when all are there, or when the
+// stage was not the one with the definitions.
+func (a *application) established(ctx context.Context, stage plan.Stage, later []plan.Stage) string {
+	if len(stage.Actions) == 0 || !plan.IsDefinition(stage.Actions[0].ID) {
+		return ""
+	}
+	if slices.ContainsFunc(stage.Actions, plan.Action.Writes) {
+		a.client.Kinds().Forget()
+	}
+	waiting := needed(later)
+	_ = wait.PollUntilContextTimeout(ctx, establishPoll, a.options.EstablishTimeout, true, func(ctx context.Context) (bool, error) {
+		for _, name := range slices.Sorted(maps.Keys(waiting)) {
+			state := definitionState(ctx, a.client, name)
+			if ctx.Err() != nil {
+				break // the state tells of the time-out only
+			}
+			if waiting[name] = state; state == "" {
+				delete(waiting, name)
+			}
+		}
+		return len(waiting) == 0, nil
+	}) // its time-out is what the caller is told of, in words
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(waiting)) {
+		words = append(words, waiting[name])
+	}
+	return strings.Join(words, "; ")
+}
+
+// needed are the CRDs whose resources the stages write, each with why it is
+// waited for: not looked at yet.
+func needed(stages []plan.Stage) map[string]string {
+	names := map[string]string{}
+	for _, stage := range stages {
+		for _, action := range stage.Actions {
+			if action.Definition != "" && action.Writes() {
+				names[action.Definition] = "CustomResourceDefinition.apiextensions.k8s.io " + action.Definition + " is not established"
+			}
+		}
+	}
+	return names
+}
+
+// definitionState says in words why a CRD is not served yet; nothing when it is.
+func definitionState(ctx context.Context, client *tenant.Client, name string) string {
+	crds := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	crd, err := client.Get(ctx, tenant.Ref{Resource: crds, Name: name})
+	if err != nil {
+		return fmt.Sprintf("CustomResourceDefinition %s cannot be read: %s", name, oneLine(err.Error()))
+	}
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	reason := "the API server does not serve it yet"
+	for _, condition := range conditions {
+		fields, _ := condition.(map[string]any)
+		kind, _ := fields["type"].(string)
+		status, _ := fields["status"].(string)
+		if kind == "Established" && status == "True" {
+			return ""
+		}
+		if kind == "NamesAccepted" && status == "False" {
+			reason, _ = fields["message"].(string)
+		}
+	}
+	return fmt.Sprintf("CustomResourceDefinition %s is not established: %s", name, reason)
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/parallel"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// reader reads as the tenant; *tenant.Client is one.
+type reader interface {
+	Get(ctx context.Context, ref tenant.Ref) (*unstructured.Unstructured, error)
+	List(ctx context.Context, ref tenant.Ref, selector string, limit int) ([]unstructured.Unstructured, error)
+}
+
+const (
+	parallelism = 16
+	// causes is for how many unhealthy workloads the Pods are looked at.
+	causes = 5
+)
+
+// Check tells how the objects are. Those whose kind is always current cost
+// nothing, those in fresh (just returned by the API server) cost nothing, every
+// other one costs one GET; of the first few that are not healthy the Pods are
+// listed. An error means that the API server could not be asked.
+func Check(ctx context.Context, client reader, objects []plan.Object, fresh map[inventory.ID]*unstructured.Unstructured) (Report, error) {
+	check := checking{client: client, fresh: fresh}
+	var interesting []plan.Object
+	for _, object := range objects {
+		if !AlwaysCurrent(object.GroupKind()) {
+			interesting = append(interesting, object)
+		}
+	}
+	findings := parallel.Each(ctx, parallelism, interesting, check.object)
+	if err := ctx.Err(); err != nil {
+		return Report{}, fmt.Errorf("checking health: %w", err)
+	}
+	report := Report{Total: len(objects)}
+	workloads := map[inventory.ID]*unstructured.Unstructured{}
+	var errs []error
+	for _, finding := range findings {
+		errs = append(errs, finding.err)
+		if !finding.healthy && finding.err == nil {
+			report.Unhealthy = append(report.Unhealthy, finding.object)
+			workloads[finding.object.ID] = finding.live
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Report{}, fmt.Errorf("checking health: %w", err)
+	}
+	report.sort()
+	check.trace(ctx, &report, workloads)
+	return report, nil
+}
+
+type checking struct {
+	client reader
+	fresh  map[inventory.ID]*unstructured.Unstructured
+}
+
+// finding is what was found out about one object.
+type finding struct {
+	object  Object
+	live    *unstructured.Unstructured
+	healthy bool
+	err     error
+}
+
+func (c checking) object(ctx context.Context, object plan.Object) finding {
+	result := finding{object: Object{ID: object.ID}, live: c.fresh[object.ID]}
+	if result.live == nil {
+		live, err := c.client.Get(ctx, tenant.Ref{Resource: object.Resource, Namespace: object.Namespace, Name: object.Name})
+		switch {
+		case apierrors.IsNotFound(err):
+			result.object.State, result.object.Message = Missing, "it does not exist"
+			return result
+		case apierrors.IsForbidden(err):
+			result.object.State, result.object.Message = Unknown, "the account may not get it"
+			return result
+		case err != nil:
+			result.err = fmt.Errorf("%s: %w", object.ID, err)
+			return result
+		}
+		result.live = live
+	}
+	result.object.State, result.object.Message, result.healthy = assess(result.live)
+	return result
+}
+
+// trace looks at the Pods of the first few unhealthy workloads and puts what it
+// finds into their messages.
+func (c checking) trace(ctx context.Context, report *Report, workloads map[inventory.ID]*unstructured.Unstructured) {
+	var traced []int
+	for i, object := range report.Unhealthy {
+		if len(traced) < causes && selecting[object.GroupKind().String()] && workloads[object.ID] != nil {
+			traced = append(traced, i)
+		}
+	}
+	parallel.Each(ctx, causes, traced, func(ctx context.Context, i int) struct{} {
+		object := &report.Unhealthy[i]
+		if cause := c.cause(ctx, workloads[object.ID]); cause != "" {
+			object.Message += ": " + cause
+		}
+		return struct{}{}
+	})
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/parallel"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+const (
+	pageSize = 500
+	// crowd is how many objects of others a LIST may bring for each of ours before
+	// single GETs are cheaper.
+	crowd = 100
+)
+
+// sighting is what was found out about one object.
+type sighting struct {
+	id    inventory.ID
+	live  *plan.Live // nil: it does not exist
+	error error
+}
+
+// collection is the objects to look at in one kind and namespace.
+type collection struct {
+	ref tenant.Ref
+	ids []inventory.ID
+}
+
+// readLive reads the metadata of everything desired or listed in the inventory.
+func readLive(ctx context.Context, client *tenant.Client, in *plan.Input, limit int) error {
+	look := looking{client: client, owner: in.Owner}
+	collections := collect(in)
+	found := parallel.Each(ctx, limit, collections, look.collection)
+	var single []single
+	var sightings []sighting
+	for i, result := range found {
+		sightings = append(sightings, result.sightings...)
+		if result.one {
+			single = append(single, singles(collections[i])...)
+		}
+	}
+	sightings = append(sightings, parallel.Each(ctx, limit, single, look.object)...)
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("observing the cluster: %w", err)
+	}
+	return record(in, sightings)
+}
+
+// record sorts sightings into the input; only what could not be found out is an error.
+func record(in *plan.Input, sightings []sighting) error {
+	var errs []error
+	for _, s := range sightings {
+		switch {
+		case s.error == nil && s.live != nil:
+			in.Live[s.id] = *s.live
+		case apierrors.IsForbidden(s.error):
+			in.Unreadable[s.id] = oneLine(s.error.Error())
+		case s.error != nil:
+			errs = append(errs, fmt.Errorf("observing %s: %w", s.id, s.error))
+		}
+	}
+	return firstErrors(errs)
+}
+
+// collect groups what has to be looked at by collection, in a stable order.
+func collect(in *plan.Input) []collection {
+	groups := map[tenant.Ref]map[inventory.ID]struct{}{}
+	add := func(id inventory.ID, kind plan.Kind) {
+		ref := tenant.Ref{Resource: kind.Resource, Namespace: id.Namespace}
+		if groups[ref] == nil {
+			groups[ref] = map[inventory.ID]struct{}{}
+		}
+		groups[ref][id] = struct{}{}
+	}
+	desired := map[inventory.ID]struct{}{}
+	for _, object := range in.Desired {
+		desired[object.ID] = struct{}{}
+		add(object.ID, object.Kind)
+	}
+	for _, entry := range in.Previous.Entries {
+		kind, served := in.Kinds[entry.GroupKind()]
+		if _, done := desired[entry.ID]; served && !done && kind.Namespaced == (entry.Namespace != "") {
+			add(entry.ID, kind)
+		}
+	}
+	var collections []collection
+	for ref, ids := range groups {
+		sorted := slices.SortedFunc(maps.Keys(ids), inventory.ID.Compare)
+		collections = append(collections, collection{ref: ref, ids: sorted})
+	}
+	slices.SortFunc(collections, func(a, b collection) int { return cmp.Compare(a.ref.String(), b.ref.String()) })
+	return collections
+}
+
+// looking reads as the tenant, on behalf of an owner.
+type looking struct {
+	client *tenant.Client
+	owner  inventory.Owner
+}
+
+type collectionResult struct {
+	sightings []sighting
+	one       bool // the objects have to be read one by one
+}
+
+// collection lists one collection, or says that its objects are better read one
+// by one: a single one, more of others than pays, or no right to list.
+func (l looking) collection(ctx context.Context, c collection) collectionResult {
+	if len(c.ids) == 1 {
+		return collectionResult{one: true}
+	}
+	wanted := map[string]inventory.ID{}
+	for _, id := range c.ids {
+		wanted[id.Name] = id
+	}
+	result := collectionResult{}
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := l.client.ListMetadata(ctx, c.ref, options)
+		switch {
+		case apierrors.IsNotFound(err):
+			return collectionResult{} // the kind is not served yet: nothing of it exists
+		case apierrors.IsForbidden(err), apierrors.IsResourceExpired(err), apierrors.IsMethodNotSupported(err):
+			return collectionResult{one: true}
+		case err != nil:
+			return collectionResult{sightings: []sighting{{id: c.ids[0], error: err}}}
+		}
+		for i := range page.Items {
+			if id, ours := wanted[page.Items[i].Name]; ours {
+				result.sightings = append(result.sightings, l.seen(id, &page.Items[i]))
+			}
+		}
+		if page.Continue == "" {
+			return result
+		}
+		if rest := page.RemainingItemCount; rest != nil && *rest > int64(crowd*len(c.ids)) {
+			return collectionResult{one: true}
+		}
+		options.Continue = page.Continue
+	}
+}
+
+func (l looking) seen(id inventory.ID, object metav1.Object) sighting {
+	live := plan.LiveOf(object, l.owner)
+	return sighting{id: id, live: &live}
+}
+
+type single struct {
+	id  inventory.ID
+	ref tenant.Ref
+}
+
+func singles(c collection) []single {
+	list := make([]single, 0, len(c.ids))
+	for _, id := range c.ids {
+		list = append(list, single{id: id, ref: refOf(id, c.ref.Resource)})
+	}
+	return list
+}
+
+// object reads one object; what is not found does not exist.
+func (l looking) object(ctx context.Context, s single) sighting {
+	object, err := l.client.Metadata(ctx, s.ref)
+	if apierrors.IsNotFound(err) {
+		return sighting{id: s.id}
+	}
+	if err != nil {
+		return sighting{id: s.id, error: err}
+	}
+	return l.seen(s.id, object)
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// Observing is what Observe needs to know.
+type Observing struct {
+	Owner            Owner
+	Desired          []*unstructured.Unstructured // as rendered; they are copied
+	Previous         inventory.Inventory
+	InstallNamespace string // for namespaced objects that carry no namespace
+	CreateNamespace  bool   // of InstallNamespace, when it is absent
+	HashKey          []byte // see inventory.HashRendered; may be empty
+	Parallelism      int    // 16
+}
+
+// Observe gathers what a plan depends on: how the desired kinds are served and
+// what exists already, from one metadata LIST a kind and namespace. All is read as
+// the tenant. An error means that something could not be found out; what the
+// tenant may not read is part of the input.
+func Observe(ctx context.Context, client *tenant.Client, o Observing) (plan.Input, error) {
+	in := plan.Input{
+		Owner:      o.Owner,
+		Previous:   o.Previous,
+		Live:       map[inventory.ID]plan.Live{},
+		Unreadable: map[inventory.ID]string{},
+		Kinds:      map[schema.GroupKind]plan.Kind{},
+		Namespaces: map[string]plan.Presence{},
+	}
+	if o.CreateNamespace {
+		in.CreateNamespace = o.InstallNamespace
+	}
+	if o.Parallelism <= 0 {
+		o.Parallelism = defaultParallelism
+	}
+	if err := o.complete(ctx, client.Kinds(), &in); err != nil {
+		return plan.Input{}, err
+	}
+	if err := previousKinds(ctx, client.Kinds(), &in); err != nil {
+		return plan.Input{}, err
+	}
+	if err := readLive(ctx, client, &in, o.Parallelism); err != nil {
+		return plan.Input{}, err
+	}
+	if err := readNamespaces(ctx, client, &in, o.Parallelism); err != nil {
+		return plan.Input{}, err
+	}
+	return in, nil
+}
+
+// complete finds how each desired kind is served, by the bundle's own CRDs first,
+// and completes the objects.
+func (o Observing) complete(ctx context.Context, kinds *tenant.Kinds, in *plan.Input) error {
+	completion := plan.Completion{Owner: o.Owner, InstallNamespace: o.InstallNamespace, HashKey: o.HashKey}
+	definitions := plan.Definitions(o.Desired)
+	var errs []error
+	for _, object := range o.Desired {
+		gvk := object.GroupVersionKind()
+		kind, err := findKind(ctx, kinds, definitions, gvk)
+		var none *tenant.NoKindError
+		switch {
+		case errors.As(err, &none):
+			in.Missing = append(in.Missing, plan.MissingKind{ID: inventory.IDOf(object), Version: gvk.Version, Served: none.Served})
+			continue
+		case err != nil:
+			return fmt.Errorf("observing %s: %w", inventory.IDOf(object), err)
+		}
+		completed, err := completion.Complete(object, kind)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		in.Desired = append(in.Desired, completed)
+		in.Kinds[gvk.GroupKind()] = kind
+	}
+	return firstErrors(errs)
+}
+
+func findKind(ctx context.Context, kinds *tenant.Kinds, definitions map[schema.GroupKind]plan.Definition, gvk schema.GroupVersionKind) (plan.Kind, error) {
+	if definition, found := definitions[gvk.GroupKind()]; found {
+		kind, served := definition.Kind(gvk.Version)
+		if !served {
+			return plan.Kind{}, &tenant.NoKindError{Kind: gvk, Served: definition.Served}
+		}
+		return kind, nil
+	}
+	served, err := kinds.Find(ctx, gvk)
+	if err != nil {
+		return plan.Kind{}, err
+	}
+	return plan.Kind{Resource: served.Resource, Namespaced: served.Namespaced}, nil
+}
+
+// previousKinds finds how the kinds of the inventory are served that nothing
+// desired has told already. A kind that is certainly not served is left out: its
+// objects are gone.
+func previousKinds(ctx context.Context, kinds *tenant.Kinds, in *plan.Input) error {
+	unknown := map[schema.GroupKind]error{}
+	for _, entry := range in.Previous.Entries {
+		kind := entry.GroupKind()
+		if _, known := in.Kinds[kind]; known {
+			continue
+		}
+		err, asked := unknown[kind]
+		if !asked {
+			var served tenant.Kind
+			if served, err = kinds.Preferred(ctx, kind); err == nil {
+				in.Kinds[kind] = plan.Kind{Resource: served.Resource, Namespaced: served.Namespaced}
+				continue
+			}
+			unknown[kind] = err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !tenant.IsNoKind(err) {
+			in.Unreadable[entry.ID] = err.Error()
+		}
+	}
+	return nil
+}

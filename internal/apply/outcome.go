@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+// Kind of what happened to an object.
+type Kind string
+
+const (
+	// Created: it did not exist.
+	Created Kind = "Created"
+	// Updated: its content was brought to what is desired.
+	Updated Kind = "Updated"
+	// Repaired: it had drifted.
+	Repaired Kind = "Repaired"
+	// Settled: it was looked at by an apply that changed nothing of ours.
+	Settled Kind = "Settled"
+	// Unchanged: no request was sent.
+	Unchanged Kind = "Unchanged"
+	// Conflict: somebody else manages some of its fields; it was not written.
+	Conflict Kind = "Conflict"
+	// Failed: it could not be written.
+	Failed Kind = "Failed"
+	// Pending: it cannot be written yet.
+	Pending Kind = "Pending"
+)
+
+// Outcome is what happened to one object.
+type Outcome struct {
+	inventory.ID
+	Kind   Kind
+	Reason string       // why it was written, or what it waits for
+	Err    *ObjectError // of Conflict and Failed
+
+	entry     inventory.Entry // when it was written
+	live      *unstructured.Unstructured
+	untracked bool
+}
+
+// String is the outcome for people.
+func (o Outcome) String() string {
+	switch {
+	case o.Err != nil:
+		return o.Err.Error()
+	case o.Reason != "":
+		return fmt.Sprintf("%s %s: it %s", o.ID, strings.ToLower(string(o.Kind)), o.Reason)
+	}
+	return fmt.Sprintf("%s %s", o.ID, strings.ToLower(string(o.Kind)))
+}
+
+// stops tells whether later stages must not start.
+func (o Outcome) stops() bool {
+	return o.Kind == Conflict || o.Kind == Failed || o.Kind == Pending
+}
+
+// Result is what Apply did.
+type Result struct {
+	// Outcomes of all objects whose stage was begun, in the order of the plan.
+	Outcomes []Outcome
+	// Inventory is the plan's with what was seen of the objects that were written;
+	// it is to be stored even when something failed.
+	Inventory inventory.Inventory
+	// Live holds the API server's answers for the objects whose health is not
+	// always good; fresh input for health.Check.
+	Live map[inventory.ID]*unstructured.Unstructured
+	// Stage that was not passed; empty when all were.
+	Stage string
+	// Pending says what Stage waits for when nothing failed: try again soon.
+	Pending string
+	// Warnings of the API server, sorted and bounded.
+	Warnings []string
+}
+
+// Complete tells that every object of the plan is applied.
+func (r Result) Complete() bool { return r.Stage == "" }
+
+// Count is the number of outcomes of a kind.
+func (r Result) Count(kind Kind) int {
+	count := 0
+	for _, outcome := range r.Outcomes {
+		if outcome.Kind == kind {
+			count++
+		}
+	}
+	return count
+}
+
+// Errors are the failures and conflicts, in the order of the plan.
+func (r Result) Errors() []*ObjectError {
+	var errs []*ObjectError
+	for _, outcome := range r.Outcomes {
+		if outcome.Err != nil {
+			errs = append(errs, outcome.Err)
+		}
+	}
+	return errs
+}
+
+// kindOf is how the success of a verb is called.
+var kindOf = map[plan.Verb]Kind{
+	plan.Create: Created, plan.Update: Updated, plan.Repair: Repaired,
+	plan.Settle: Settled, plan.Unchanged: Unchanged, plan.Wait: Pending,
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package parallel runs one function over many items, a bounded number at once.
+package parallel
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Each runs do for every item, at most limit at once, and gives the results in
+// the order of the items. Items that were not begun when the context ended keep
+// the zero result.
+func Each[T, R any](ctx context.Context, limit int, items []T, do func(context.Context, T) R) []R {
+	results := make([]R, len(items))
+	var group errgroup.Group
+	group.SetLimit(limit)
+	for i := range items {
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			results[i] = do(ctx, items[i])
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions report by their results
+	return results
+}

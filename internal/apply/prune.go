@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/parallel"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// Remaining is an object that has not gone yet, and why.
+type Remaining struct {
+	inventory.ID
+	Reason string
+}
+
+// String is the object for people.
+func (r Remaining) String() string { return r.ID.String() + " " + r.Reason }
+
+// Pruned is what became of objects that were to go. What is not Gone stays in the
+// inventory.
+type Pruned struct {
+	// Gone objects leave the inventory: deleted, released, or never ours.
+	Gone []inventory.ID
+	// Deleted is how many of them were really deleted.
+	Deleted int
+	// Waiting objects are terminating, or were changing; try again.
+	Waiting []Remaining
+	// Denied objects could not be deleted.
+	Denied []*ObjectError
+	// Notes tell what was kept or left alone on purpose, and why.
+	Notes []string
+}
+
+// Complete tells that everything went.
+func (p Pruned) Complete() bool { return len(p.Waiting) == 0 && len(p.Denied) == 0 }
+
+// Prune lets the objects go, stage by stage, and waits for nothing. Each is
+// deleted only in the state in which it was seen to be the owner's. An error
+// means that the context ended; the result is valid beside it.
+func Prune(ctx context.Context, client *tenant.Client, owner Owner, stages []plan.DeletionStage, o Options) (Pruned, error) {
+	o = o.defaulted()
+	pruned := Pruned{}
+	for _, stage := range stages {
+		pruned.stage(ctx, client, owner, stage, o)
+		if err := ctx.Err(); err != nil {
+			return pruned, fmt.Errorf("deleting stage %q: %w", stage.Name, err)
+		}
+	}
+	return pruned, nil
+}
+
+func (p *Pruned) stage(ctx context.Context, client *tenant.Client, owner Owner, stage plan.DeletionStage, o Options) {
+	o.OnStage(stage.Name)
+	d := deleter{client: client, owner: owner, limit: o.Parallelism}
+	for i, end := range parallel.Each(ctx, o.Parallelism, stage.Deletions, d.object) {
+		id := stage.Deletions[i].ID
+		switch {
+		case end.denied != nil:
+			p.Denied = append(p.Denied, end.denied)
+		case end.waiting != "":
+			p.Waiting = append(p.Waiting, Remaining{ID: id, Reason: end.waiting})
+		case end.gone:
+			p.Gone = append(p.Gone, id)
+		}
+		if end.deleted {
+			p.Deleted++
+		}
+		if end.note != "" {
+			p.Notes = append(p.Notes, id.String()+" "+end.note)
+		}
+	}
+}
+
+// end is what became of one object; zero when it was not begun.
+type end struct {
+	gone, deleted bool
+	waiting, note string
+	denied        *ObjectError
+}
+
+// deleter lets objects go as the tenant.
+type deleter struct {
+	client *tenant.Client
+	owner  Owner
+	limit  int
+}
+
+func (d deleter) object(ctx context.Context, deletion plan.Deletion) end {
+	switch deletion.How {
+	case plan.Forget:
+		return end{gone: true, note: deletion.Note}
+	case plan.Await:
+		return end{waiting: deletion.Reason}
+	case plan.Keep:
+		return end{denied: &ObjectError{ID: deletion.ID, Reason: "Forbidden", Message: "cannot be looked at: " + deletion.Reason}}
+	case plan.Release:
+		return d.release(ctx, deletion)
+	case plan.DeleteEmpty:
+		return d.deleteEmpty(ctx, deletion)
+	}
+	return d.delete(ctx, deletion)
+}
+
+// attempts is how often a deletion follows an object that keeps changing.
+const attempts = 3
+
+// delete deletes the object in the state in which it was seen to be ours; when it
+// changed since, it is looked at again.
+func (d deleter) delete(ctx context.Context, deletion plan.Deletion) end {
+	ref, live := refOf(deletion.ID, deletion.Resource), deletion.Live
+	for range attempts {
+		gone, err := d.client.Delete(ctx, ref, live.UID, live.ResourceVersion)
+		switch {
+		case apierrors.IsNotFound(err):
+			return end{gone: true}
+		case err == nil && gone:
+			return end{gone: true, deleted: true}
+		case err == nil:
+			return end{deleted: true, waiting: plan.BeingDeleted(live)}
+		case !apierrors.IsConflict(err):
+			return end{denied: objectError(deletion.ID, err)}
+		}
+		again := looking{client: d.client, owner: d.owner}.object(ctx, single{id: deletion.ID, ref: ref})
+		switch {
+		case again.error != nil:
+			return end{denied: objectError(deletion.ID, again.error)}
+		case again.live == nil:
+			return end{gone: true}
+		case !again.live.Ours(d.owner):
+			return end{gone: true, note: "is left alone: it is not this deployment's any more"}
+		case again.live.Deleting:
+			return end{waiting: plan.BeingDeleted(*again.live)}
+		}
+		live = *again.live
+	}
+	return end{waiting: "keeps changing"}
+}
+
+// release keeps the object, marked as orphaned.
+func (d deleter) release(ctx context.Context, deletion plan.Deletion) end {
+	ref := refOf(deletion.ID, deletion.Resource)
+	live, err := d.client.Get(ctx, ref)
+	if apierrors.IsNotFound(err) {
+		return end{gone: true}
+	}
+	if err != nil {
+		return end{denied: objectError(deletion.ID, err)}
+	}
+	note := "is kept, marked " + inventory.AnnotationOrphaned
+	var further map[string]any
+	if plan.IsDefinition(deletion.ID) {
+		patch, kept := conversionPatch(live)
+		further = patch
+		if kept != "" {
+			note += "; it " + kept
+		}
+	}
+	err = release(ctx, d.client, ref, live, d.owner, further)
+	switch {
+	case apierrors.IsConflict(err):
+		return end{waiting: "was changing"}
+	case err != nil:
+		return end{denied: objectError(deletion.ID, err)}
+	}
+	return end{gone: true, note: note}
+}

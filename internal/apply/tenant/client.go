@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tenant
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+)
+
+// Client sends requests as one ServiceAccount. It is safe for concurrent use.
+type Client struct {
+	identity Identity
+	raw      rest.Interface
+	metadata metadata.Interface
+	kinds    *Kinds
+	timeout  time.Duration
+	requests *atomic.Int64
+}
+
+// Ref is the address of an object, or of a collection when Name is empty.
+type Ref struct {
+	Resource        schema.GroupVersionResource
+	Namespace, Name string // Namespace is empty for resources of the cluster
+}
+
+func newClient(id Identity, config *rest.Config, transport *http.Client, kinds *Kinds, timeout time.Duration) (*Client, error) {
+	requests := &atomic.Int64{}
+	counted := *transport
+	counted.Transport = countingTransport{next: transport.Transport, requests: requests}
+	rawConfig := dynamic.ConfigFor(config)
+	rawConfig.GroupVersion = &schema.GroupVersion{}
+	raw, err := rest.UnversionedRESTClientForConfigAndClient(rawConfig, &counted)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := metadata.NewForConfigAndClient(metadata.ConfigFor(config), &counted)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{
+		identity: id, raw: raw, metadata: meta, kinds: kinds,
+		timeout: timeout, requests: requests,
+	}, nil
+}
+
+// Identity is whom the client acts as.
+func (c *Client) Identity() Identity { return c.identity }
+
+// Kinds is what the cluster serves.
+func (c *Client) Kinds() *Kinds { return c.kinds }
+
+// Requests is the number of requests sent as this account since the client was made.
+func (c *Client) Requests() int64 { return c.requests.Load() }
+
+// Metadata gives the metadata of one object.
+func (c *Client) Metadata(ctx context.Context, ref Ref) (*metav1.PartialObjectMetadata, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	return c.metadata.Resource(ref.Resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+}
+
+// ListMetadata gives one page of a collection's metadata.
+func (c *Client) ListMetadata(ctx context.Context, ref Ref, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	return c.metadata.Resource(ref.Resource).Namespace(ref.Namespace).List(ctx, options)
+}
+
+// path is the request path of the reference.
+func (r Ref) path() []string {
+	path := []string{"/apis", r.Resource.Group, r.Resource.Version}
+	if r.Resource.Group == "" {
+		path = []string{"/api", r.Resource.Version}
+	}
+	if r.Namespace != "" {
+		path = append(path, "namespaces", r.Namespace)
+	}
+	path = append(path, r.Resource.Resource)
+	if r.Name != "" {
+		path = append(path, r.Name)
+	}
+	return path
+}
+
+// String is the reference for error messages.
+func (r Ref) String() string { return strings.Join(r.path(), "/") }
+
+// countingTransport counts what really goes out.
+type countingTransport struct {
+	next     http.RoundTripper
+	requests *atomic.Int64
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t countingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	t.requests.Add(1)
+	return t.next.RoundTrip(request)
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tenant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+)
+
+// Kind is how the API server serves a kind.
+type Kind struct {
+	Resource   schema.GroupVersionResource
+	Namespaced bool
+	Verbs      []string
+}
+
+// NoKindError says that the cluster does not serve a kind, or not in that version.
+type NoKindError struct {
+	Kind   schema.GroupVersionKind
+	Served []string // versions in which the kind is served
+}
+
+// Error implements error.
+func (e *NoKindError) Error() string {
+	return fmt.Sprintf("the cluster does not know kind %s of %s", e.Kind.Kind, e.Kind.GroupVersion())
+}
+
+// Kinds knows what a cluster serves. It asks discovery when it does not know a
+// kind, at most once in the refresh period. It is safe for concurrent use.
+type Kinds struct {
+	ask    func() (catalog, error)
+	period time.Duration
+	now    func() time.Time
+
+	mu    sync.Mutex
+	known catalog
+	stale bool
+	asked time.Time
+}
+
+// catalog is one answer of discovery.
+type catalog struct {
+	kinds  map[schema.GroupVersionKind]Kind
+	served map[schema.GroupKind][]string // versions, the preferred one first
+	failed map[string]error              // groups whose server does not answer
+}
+
+func newKinds(config *rest.Config, client *http.Client, o Options) (*Kinds, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = o.RequestTimeout // discovery takes no context
+	bounded := *client
+	bounded.Timeout = o.RequestTimeout
+	asking, err := discovery.NewDiscoveryClientForConfigAndClient(config, &bounded)
+	if err != nil {
+		return nil, fmt.Errorf("preparing discovery: %w", err)
+	}
+	return &Kinds{
+		ask:    func() (catalog, error) { return ask(asking) },
+		period: o.RefreshPeriod,
+		now:    o.Now,
+	}, nil
+}
+
+// Find gives how a kind is served. A *NoKindError says for sure that it is not;
+// any other error says that nobody knows just now.
+func (k *Kinds) Find(ctx context.Context, kind schema.GroupVersionKind) (Kind, error) {
+	known, err := k.catalog(ctx, func(c catalog) bool { _, found := c.kinds[kind]; return found })
+	if err != nil {
+		return Kind{}, err
+	}
+	if found, ok := known.kinds[kind]; ok {
+		return found, nil
+	}
+	if err := known.failed[kind.Group]; err != nil {
+		return Kind{}, fmt.Errorf("finding out about kind %s of %s: %w", kind.Kind, kind.GroupVersion(), err)
+	}
+	return Kind{}, &NoKindError{Kind: kind, Served: known.served[kind.GroupKind()]}
+}
+
+// Preferred is Find in the version that the API server prefers, for a kind of
+// which only the group is known.
+func (k *Kinds) Preferred(ctx context.Context, kind schema.GroupKind) (Kind, error) {
+	known, err := k.catalog(ctx, func(c catalog) bool { return len(c.served[kind]) > 0 })
+	if err != nil {
+		return Kind{}, err
+	}
+	if versions := known.served[kind]; len(versions) > 0 {
+		return known.kinds[kind.WithVersion(versions[0])], nil
+	}
+	if err := known.failed[kind.Group]; err != nil {
+		return Kind{}, fmt.Errorf("finding out about kind %s: %w", kind, err)
+	}
+	return Kind{}, &NoKindError{Kind: kind.WithVersion("")}
+}
+
+// Namespaced gives all kinds whose objects live in namespaces and can be listed,
+// each in its preferred version, sorted. It fails when some group's server does
+// not answer, for then the list would be incomplete.
+func (k *Kinds) Namespaced(ctx context.Context) ([]schema.GroupVersionKind, error) {
+	known, err := k.catalog(ctx, func(catalog) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	for group, err := range known.failed {
+		return nil, fmt.Errorf("listing the kinds of group %q: %w", group, err)
+	}
+	var kinds []schema.GroupVersionKind
+	for kind, versions := range known.served {
+		preferred := kind.WithVersion(versions[0])
+		if found := known.kinds[preferred]; found.Namespaced && slices.Contains(found.Verbs, "list") {
+			kinds = append(kinds, preferred)
+		}
+	}
+	slices.SortFunc(kinds, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
+	return kinds, nil
+}
+
+// Forget makes the next unknown kind be asked for, refresh period or not: CRDs
+// were just established.
+func (k *Kinds) Forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.stale = true
+}
+
+// catalog gives the known one when it satisfies, else asks, if it is time to.
+func (k *Kinds) catalog(ctx context.Context, satisfies func(catalog) bool) (catalog, error) {
+	if err := ctx.Err(); err != nil {
+		return catalog{}, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	empty := k.known.kinds == nil
+	if !empty && satisfies(k.known) && !k.stale {
+		return k.known, nil
+	}
+	if !empty && !k.stale && k.now().Sub(k.asked) < k.period {
+		return k.known, nil
+	}
+	k.asked = k.now()
+	fresh, err := k.ask()
+	if err != nil {
+		return catalog{}, fmt.Errorf("asking the API server for its kinds: %w", err)
+	}
+	k.known, k.stale = fresh, false
+	return fresh, nil
+}
+
+// ask reads everything that is served; a group whose server does not answer is
+// remembered as failed rather than taken for gone.
+func ask(client discovery.DiscoveryInterface) (catalog, error) {
+	groups, lists, err := discovery.ServerGroupsAndResources(client)
+	var partial *discovery.ErrGroupDiscoveryFailed
+	if err != nil && !errors.As(err, &partial) {
+		return catalog{}, err
+	}
+	answer := catalog{
+		kinds:  map[schema.GroupVersionKind]Kind{},
+		served: map[schema.GroupKind][]string{},
+		failed: map[string]error{},
+	}
+	if partial != nil {
+		for version, failure := range partial.Groups {
+			answer.failed[version.Group] = failure
+		}
+	}
+	byVersion := map[string]*metav1.APIResourceList{}
+	for _, list := range lists {
+		byVersion[list.GroupVersion] = list
+	}
+	for _, group := range groups {
+		for _, version := range preferredFirst(group) {
+			if list := byVersion[version.GroupVersion]; list != nil {
+				answer.add(group.Name, version.Version, list.APIResources)
+			}
+		}
+	}
+	return answer, nil
+}
+
+func preferredFirst(group *metav1.APIGroup) []metav1.GroupVersionForDiscovery {
+	versions := slices.Clone(group.Versions)
+	slices.SortStableFunc(versions, func(a, b metav1.GroupVersionForDiscovery) int {
+		return boolRank(a == group.PreferredVersion) - boolRank(b == group.PreferredVersion)
+	})
+	return versions
+}
+
+func boolRank(first bool) int {
+	if first {
+		return 0
+	}
+	return 1
+}
+
+func (c catalog) add(group, version string, resources []metav1.APIResource) {
+	for i := range resources {
+		resource := &resources[i]
+		if strings.Contains(resource.Name, "/") {
+			continue // a subresource
+		}
+		kind := schema.GroupVersionKind{Group: group, Version: version, Kind: resource.Kind}
+		if _, found := c.kinds[kind]; found {
+			continue
+		}
+		c.kinds[kind] = Kind{
+			Resource:   schema.GroupVersionResource{Group: group, Version: version, Resource: resource.Name},
+			Namespaced: resource.Namespaced,
+			Verbs:      resource.Verbs,
+		}
+		c.served[kind.GroupKind()] = append(c.served[kind.GroupKind()], version)
+	}
+}
+
+// IsNoKind tells whether the error says for sure that a kind is not served.
+func IsNoKind(err error) bool {
+	var none *NoKindError
+	return errors.As(err, &none)
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tenant
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+)
+
+// Options bound a Pool. The zero value of each has the default given here.
+type Options struct {
+	QPS            float32       // of one tenant's client; -1: the API server's priority and fairness governs
+	Burst          int           // with QPS
+	Clients        int           // how many clients are kept: 256
+	ClientTTL      time.Duration // how long one is kept: 1 h
+	RequestTimeout time.Duration // of one request: 30 s
+	RefreshPeriod  time.Duration // discovery is asked again at most this often: 1 s
+	Now            func() time.Time
+}
+
+func (o Options) defaulted() Options {
+	if o.QPS == 0 {
+		o.QPS = -1
+	}
+	if o.Clients <= 0 {
+		o.Clients = 256
+	}
+	if o.ClientTTL <= 0 {
+		o.ClientTTL = time.Hour
+	}
+	if o.RequestTimeout <= 0 {
+		o.RequestTimeout = 30 * time.Second
+	}
+	if o.RefreshPeriod <= 0 {
+		o.RefreshPeriod = time.Second
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Pool makes and keeps the clients of one cluster. They share connections and
+// what is known about the cluster's kinds. It is safe for concurrent use.
+type Pool struct {
+	base     *rest.Config
+	options  Options
+	kinds    *Kinds
+	metadata metadata.Interface // the controller's own; see the package comment
+
+	mu      sync.Mutex // held while a client is made, so that one is made an identity
+	clients *cache.LRUExpireCache
+}
+
+// NewPool makes a pool over the controller's own configuration, which must not
+// impersonate anybody.
+func NewPool(base *rest.Config, o Options) (*Pool, error) {
+	o = o.defaulted()
+	config := rest.CopyConfig(base)
+	config.Impersonate = rest.ImpersonationConfig{}
+	config.QPS, config.Burst, config.RateLimiter = o.QPS, o.Burst, nil
+	config.Timeout = 0 // requests are bounded by their contexts
+	config.WarningHandler, config.WarningHandlerWithContext = nil, warningHandler{}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+	}
+	kinds, err := newKinds(config, client, o)
+	if err != nil {
+		return nil, err
+	}
+	own, err := metadata.NewForConfigAndClient(metadata.ConfigFor(config), client)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the metadata client: %w", err)
+	}
+	return &Pool{
+		base: config, options: o, kinds: kinds, metadata: own,
+		clients: cache.NewLRUExpireCacheWithClock(o.Clients, clock(o.Now)),
+	}, nil
+}
+
+type clock func() time.Time
+
+// Now implements the clock of the cache.
+func (c clock) Now() time.Time { return c() }
+
+// Client gives the client of an account. It asks nothing of the cluster; whether
+// the account exists is for AccountExists to say.
+func (p *Pool) Client(id Identity) (*Client, error) {
+	if err := id.Validate(); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if kept, found := p.clients.Get(id); found {
+		return kept.(*Client), nil //nolint:forcetypeassert // only clients are added, below
+	}
+	client, err := p.newClient(id)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for service account %s: %w", id, err)
+	}
+	p.clients.Add(id, client, p.options.ClientTTL)
+	return client, nil
+}
+
+func (p *Pool) newClient(id Identity) (*Client, error) {
+	config := rest.CopyConfig(p.base)
+	config.Impersonate = rest.ImpersonationConfig{UserName: id.Username()}
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return newClient(id, config, transport, p.kinds, p.options.RequestTimeout)
+}
+
+// Kinds is what the cluster serves.
+func (p *Pool) Kinds() *Kinds { return p.kinds }
+
+// Target is the identity of the cluster: the UID of its kube-system namespace,
+// read with the controller's own rights.
+func (p *Pool) Target(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.options.RequestTimeout)
+	defer cancel()
+	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	system, err := p.metadata.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("identifying the cluster: %w", err)
+	}
+	return string(system.UID), nil
+}
+
+// AccountExists tells whether the ServiceAccount exists, read with the
+// controller's own rights: the API server impersonates accounts that do not
+// exist, with whatever bindings they left behind.
+func (p *Pool) AccountExists(ctx context.Context, id Identity) (bool, error) {
+	if err := id.Validate(); err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.options.RequestTimeout)
+	defer cancel()
+	accounts := schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	_, err := p.metadata.Resource(accounts).Namespace(id.Namespace).Get(ctx, id.ServiceAccount, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking for service account %s: %w", id, err)
+	}
+	return true, nil
+}

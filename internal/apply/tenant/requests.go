@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tenant
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+)
+
+// Answer is an object as the API server returned it.
+type Answer struct {
+	Created bool // by this very request
+	Meta    metav1.ObjectMeta
+	raw     []byte
+}
+
+// Object decodes the whole answer; most callers need only Meta.
+func (a *Answer) Object() (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(a.raw); err != nil {
+		return nil, fmt.Errorf("decoding the API server's answer: %w", err)
+	}
+	return object, nil
+}
+
+// ApplyOptions of one server-side apply.
+type ApplyOptions struct {
+	Manager string // field manager, required
+	Force   bool   // take fields from other managers
+	DryRun  bool
+}
+
+// Apply sends one server-side apply.
+func (c *Client) Apply(ctx context.Context, ref Ref, object *unstructured.Unstructured, o ApplyOptions) (*Answer, error) {
+	if o.Manager == "" {
+		return nil, errors.New("a server-side apply needs a field manager")
+	}
+	body, err := json.Marshal(object.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the object: %w", err)
+	}
+	request := c.raw.Patch(types.ApplyPatchType).AbsPath(ref.path()...).Body(body).
+		Param("fieldManager", o.Manager).Param("force", fmt.Sprint(o.Force))
+	if o.DryRun {
+		request.Param("dryRun", metav1.DryRunAll)
+	}
+	return c.send(ctx, request)
+}
+
+// Merge sends one JSON merge patch as the given field manager.
+func (c *Client) Merge(ctx context.Context, ref Ref, patch any, manager string) (*Answer, error) {
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the patch: %w", err)
+	}
+	return c.send(ctx, c.raw.Patch(types.MergePatchType).AbsPath(ref.path()...).Body(body).
+		Param("fieldManager", manager))
+}
+
+// Get reads one object.
+func (c *Client) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
+	answer, err := c.send(ctx, c.raw.Get().AbsPath(ref.path()...))
+	if err != nil {
+		return nil, err
+	}
+	return answer.Object()
+}
+
+// List reads at most limit objects of a collection.
+func (c *Client) List(ctx context.Context, ref Ref, selector string, limit int) ([]unstructured.Unstructured, error) {
+	answer, err := c.send(ctx, c.raw.Get().AbsPath(ref.path()...).
+		Param("labelSelector", selector).Param("limit", fmt.Sprint(limit)))
+	if err != nil {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{}
+	if err := list.UnmarshalJSON(answer.raw); err != nil {
+		return nil, fmt.Errorf("decoding the API server's answer: %w", err)
+	}
+	return list.Items, nil
+}
+
+// Delete deletes one object if it still has that UID and resource version, each
+// checked when not empty; dependents go in the background. It tells whether the
+// object is gone already, or terminating still.
+func (c *Client) Delete(ctx context.Context, ref Ref, uid types.UID, resourceVersion string) (gone bool, err error) {
+	options := map[string]any{"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": metav1.DeletePropagationBackground}
+	preconditions := map[string]any{}
+	if uid != "" {
+		preconditions["uid"] = uid
+	}
+	if resourceVersion != "" {
+		preconditions["resourceVersion"] = resourceVersion
+	}
+	options["preconditions"] = preconditions
+	body, err := json.Marshal(options)
+	if err != nil {
+		return false, fmt.Errorf("encoding the options: %w", err)
+	}
+	answer, err := c.send(ctx, c.raw.Delete().AbsPath(ref.path()...).Body(body).SetHeader("Content-Type", "application/json"))
+	if err != nil {
+		return false, err
+	}
+	// What lives on, for its finalizers or its grace period, is answered with its
+	// deletion time; everything else was the last of it.
+	return answer.Meta.DeletionTimestamp == nil, nil
+}
+
+// Allowed asks whether the account may do something.
+func (c *Client) Allowed(ctx context.Context, attributes authorizationv1.ResourceAttributes) (bool, error) {
+	review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &attributes}}
+	review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SelfSubjectAccessReview"
+	err := c.review(ctx, "selfsubjectaccessreviews", &review)
+	return review.Status.Allowed, err
+}
+
+// Rules asks for what the account may do in a namespace.
+func (c *Client) Rules(ctx context.Context, namespace string) (authorizationv1.SubjectRulesReviewStatus, error) {
+	review := authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
+	review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SelfSubjectRulesReview"
+	err := c.review(ctx, "selfsubjectrulesreviews", &review)
+	return review.Status, err
+}
+
+// review posts a review and reads the answer into it.
+func (c *Client) review(ctx context.Context, resource string, review any) error {
+	body, err := json.Marshal(review)
+	if err != nil {
+		return fmt.Errorf("encoding the review: %w", err)
+	}
+	answer, err := c.send(ctx, c.raw.Post().AbsPath(path.Join("/apis/authorization.k8s.io/v1", resource)).
+		Body(body).SetHeader("Content-Type", "application/json"))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(answer.raw, review)
+}
+
+// send bounds a request in time and reads the metadata of its answer.
+func (c *Client) send(ctx context.Context, request *rest.Request) (*Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	code := 0
+	result := request.SetHeader("Accept", "application/json").Do(ctx).StatusCode(&code)
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	raw, err := result.Raw()
+	if err != nil {
+		return nil, err
+	}
+	answer := &Answer{Created: code == http.StatusCreated, raw: raw}
+	var head struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return nil, fmt.Errorf("decoding the API server's answer: %w", err)
+	}
+	answer.Meta = head.Metadata
+	return answer, nil
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// writer applies objects as one field manager, for real or as a dry run.
+type writer struct {
+	client   *tenant.Client
+	manager  string
+	previous func(inventory.ID) *unstructured.Unstructured
+	dryRun   bool
+	// served is how long a custom resource waits for its kind to be served.
+	served time.Duration
+}
+
+// refusal is an apply that was not forced upon somebody else's fields.
+type refusal struct{ conflicts []conflict }
+
+// Error implements error.
+func (r *refusal) Error() string { return describe(r.conflicts) }
+
+// write applies one object: first without force, so that the API server itself
+// says whose fields would be taken.
+func (w writer) write(ctx context.Context, action plan.Action) (*tenant.Answer, error) {
+	if action.Orphaned && !w.dryRun {
+		if err := takeUp(ctx, w.client, refOf(action.ID, action.Resource), w.manager); err != nil {
+			return nil, err
+		}
+	}
+	answer, err := w.send(ctx, action, action.Desired, false)
+	conflicts := conflictsOf(err)
+	if len(conflicts) == 0 {
+		return answer, err
+	}
+	verdict := judge(conflicts, action, w.previous(action.ID))
+	if len(verdict.refused) > 0 {
+		return nil, &refusal{conflicts: verdict.refused}
+	}
+	desired := action.Desired
+	if len(verdict.giveUp) > 0 {
+		desired = without(desired, verdict.giveUp)
+	}
+	return w.send(ctx, action, desired, verdict.force)
+}
+
+// servedPoll is how often a custom resource asks for its kind, which is served a
+// moment after its CRD says so.
+const servedPoll = 100 * time.Millisecond
+
+func (w writer) send(ctx context.Context, action plan.Action, desired *unstructured.Unstructured, force bool) (*tenant.Answer, error) {
+	ref := refOf(action.ID, action.Resource)
+	options := tenant.ApplyOptions{Manager: w.manager, Force: force, DryRun: w.dryRun}
+	answer, err := w.client.Apply(ctx, ref, desired, options)
+	if action.Definition == "" || w.served <= 0 || !notServed(err) {
+		return answer, err
+	}
+	_ = wait.PollUntilContextTimeout(ctx, servedPoll, w.served, false, func(ctx context.Context) (bool, error) {
+		answer, err = w.client.Apply(ctx, ref, desired, options)
+		return !notServed(err), nil
+	}) // its time-out leaves the last answer, which says more
+	return answer, err
+}
+
+// notServed tells whether the API server has no such resource, rather than no
+// such object or namespace.
+func notServed(err error) bool {
+	return apierrors.IsNotFound(err) && !missingNamespace(err)
+}

@@ -48,7 +48,7 @@ func checkOptions(b *Bundle, o Options) []manifest.Problem {
 				Remedy: "use cert-manager or service-ca"})
 		case len(b.webhooks()) > 0:
 			problems = append(problems, b.problem("C2", "set registryV1.certificateProvider to cert-manager or service-ca",
-				"the bundle has %d webhooks, which need certificates, and no certificate provider is chosen", len(b.webhooks())))
+				"the bundle has webhooks, which need certificates, and no certificate provider is chosen"))
 		}
 	}
 	if !slices.Contains([]PodAnnotations{"", AllAnnotations, RequiredAnnotations}, o.PodAnnotations) {

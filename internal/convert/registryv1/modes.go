@@ -63,17 +63,17 @@ func (m modes) String() string {
 //	watch namespaces   modes                            watched
 //	none               All                              all
 //	none               Own, not Single                  the install namespace, the one legal value
-//	none               Single, with Own or without      refused: one must be chosen
+//	none               Single or Multi                  refused: one must be chosen
 //	""                 All                              all
 //	one, = install     Own                              it
-//	one, other         Single                           it
+//	one, other         Single or Multi                  it
 //	several            Multi; Own if install is in it   them
 //
 // The result is sorted and without repetitions.
 func targetNamespaces(b *Bundle, o Options) ([]string, []manifest.Problem) {
 	m := supportedModes(b)
 	targets := slices.Compact(slices.Sorted(slices.Values(o.WatchNamespaces)))
-	if !m.all && !m.own && !m.single {
+	if m == (modes{}) {
 		return nil, nil // the validator of C4 says why no choice would do
 	}
 	if len(targets) == 0 {
@@ -106,8 +106,8 @@ func defaultTargets(b *Bundle, o Options, m modes) ([]string, []manifest.Problem
 	case m.own && !m.single:
 		return []string{o.InstallNamespace}, nil
 	}
-	return nil, []manifest.Problem{b.problem("N2", "name one in watchNamespaces",
-		"the operator cannot watch all namespaces, so the one to watch must be chosen (supported install modes: %s)", m)}
+	return nil, []manifest.Problem{b.problem("N2", "name it in watchNamespaces",
+		"the operator cannot watch all namespaces, so what it watches must be chosen (supported install modes: %s)", m)}
 }
 
 // against says why the modes do not allow the targets, which are valid names, sorted; empty: they do.
@@ -119,7 +119,7 @@ func (m modes) against(targets []string, install string) (message, remedy string
 		return fmt.Sprintf("the operator cannot watch %d namespaces", len(targets)), "name one namespace in watchNamespaces"
 	case withInstall && !m.own:
 		return fmt.Sprintf("the operator cannot watch %q, the namespace it is installed in", install), "watch or install in another namespace"
-	case len(targets) == 1 && !withInstall && !m.single:
+	case !withInstall && !m.single && !m.multi:
 		return fmt.Sprintf("the operator cannot watch the single namespace %q, which is not the one it is installed in", targets[0]),
 			"watch the namespace it is installed in, or leave watchNamespaces empty if it supports AllNamespaces"
 	}

@@ -21,11 +21,11 @@ func noOwnedAPIServices(b *Bundle) []manifest.Problem {
 }
 
 func usableInstallModes(b *Bundle) []manifest.Problem {
-	if m := supportedModes(b); !m.all && !m.own && !m.single {
-		return []manifest.Problem{b.problem("C4", "support AllNamespaces, SingleNamespace or OwnNamespace in spec.installModes",
-			"the bundle supports none of the install modes AllNamespaces, SingleNamespace and OwnNamespace (it supports: %s)", m)}
+	if supportedModes(b) != (modes{}) {
+		return nil
 	}
-	return nil
+	return []manifest.Problem{b.problem("C4", "support AllNamespaces, MultiNamespace, OwnNamespace or SingleNamespace in spec.installModes",
+		"the bundle supports no install mode")}
 }
 
 func uniqueDeployments(b *Bundle) []manifest.Problem {

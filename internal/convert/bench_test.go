@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package convert_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/satchel-dev/satchel/internal/convert"
+)
+
+// loadCorpus holds the real bundles in memory, so that the disk is not measured.
+func loadCorpus(b *testing.B) (bundles map[string]fstest.MapFS, manifestBytes int64) {
+	b.Helper()
+	root := filepath.Join(corpus(b), "bundles")
+	bundles = map[string]fstest.MapFS{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		relative, _ := filepath.Rel(root, path)
+		parts := strings.SplitN(filepath.ToSlash(relative), "/", 3)
+		if bundles[parts[0]] == nil {
+			bundles[parts[0]] = fstest.MapFS{}
+		}
+		bundles[parts[0]][parts[2]] = &fstest.MapFile{Data: data, Mode: 0o644}
+		if strings.HasPrefix(parts[2], "manifests/") {
+			manifestBytes += int64(len(data))
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return bundles, manifestBytes
+}
+
+// BenchmarkConvertCorpus renders the real bundles; plain parsing of the same manifests stands beside it.
+func BenchmarkConvertCorpus(b *testing.B) {
+	bundles, size := loadCorpus(b)
+	modes := readModes(b)
+	b.Run("convert", func(b *testing.B) {
+		b.SetBytes(size)
+		b.ReportAllocs()
+		for b.Loop() {
+			for name, bundle := range bundles {
+				if _, err := convert.Convert(bundle, bundleOptions(modes[name])); err != nil {
+					b.Fatal(name, err)
+				}
+			}
+		}
+	})
+	b.Run("yaml", func(b *testing.B) {
+		b.SetBytes(size)
+		b.ReportAllocs()
+		for b.Loop() {
+			for _, bundle := range bundles {
+				parseAll(bundle)
+			}
+		}
+	})
+}
+
+// parseAll decodes every document to plain values and forgets them.
+func parseAll(bundle fstest.MapFS) {
+	for name, file := range bundle {
+		if !strings.HasPrefix(name, "manifests/") {
+			continue
+		}
+		decoder := yaml.NewDecoder(bytes.NewReader(file.Data))
+		for {
+			var value any
+			if decoder.Decode(&value) != nil {
+				break
+			}
+		}
+	}
+}

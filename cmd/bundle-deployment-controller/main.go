@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command bundle-deployment-controller installs the artifacts that
+// BundleDeployments refer to, and keeps them as their bundles say.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/pflag"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/satchel-dev/satchel/internal/controller/deployment"
+	"github.com/satchel-dev/satchel/internal/manager"
+)
+
+func main() {
+	var process manager.Options
+	var options deployment.Options
+	flags := pflag.NewFlagSet(deployment.FieldManager, pflag.ContinueOnError)
+	options.BindFlags(flags)
+	os.Exit(manager.Main(deployment.FieldManager, &process, flags, os.Args[1:], func(ctx context.Context, mgr ctrl.Manager) error {
+		return options.Setup(ctx, mgr, process.Concurrent)
+	}))
+}

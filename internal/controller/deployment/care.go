@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"slices"
+
+	"github.com/satchel-dev/satchel/internal/controller/step"
+)
+
+// beforeWriting are the steps after whose failure nothing of the new revision
+// has been touched.
+var beforeWriting = []string{"source", "load", "convert", "plan", "preflight", "dry-run"}
+
+// care keeps the last applied revision from drifting, and its health known,
+// while a newer one cannot be brought to the cluster.
+func (r *Reconciler) care(ctx context.Context, s *state, err error) {
+	if !slices.Contains(beforeWriting, step.Failed(err)) || s.object.Status.LastAppliedRevision == "" || s.client == nil {
+		return
+	}
+	last, found, readErr := readSnapshot(r.Snapshots, string(s.object.UID))
+	if readErr != nil || !found {
+		s.careErr = readErr
+		return
+	}
+	kept := &state{
+		object: s.object, owner: s.owner, previous: s.previous, client: s.client, now: s.now,
+		due: true, keeping: true, desired: last.Objects,
+	}
+	s.kept = kept
+	s.careErr = step.Run(ctx, r.delivery(), kept, r.Metrics.Observer("BundleDeployment, last revision"))
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/controller/report"
+)
+
+// longestNote bounds the text of an event: the API server accepts 1,024 bytes.
+const longestNote = 1000
+
+// emit records what this reconcile changed; nothing where nothing happened.
+func (r *Reconciler) emit(before *v1alpha1.BundleDeployment, s *state) {
+	r.emitApplied(before, s)
+	if s.kept != nil {
+		r.emitDrift(s.kept)
+	}
+	r.emitPruned(s)
+	r.emitReady(before, s.object)
+}
+
+func (r *Reconciler) emitApplied(before *v1alpha1.BundleDeployment, s *state) {
+	if s.applied == nil {
+		return
+	}
+	created, updated := s.applied.Count(apply.Created), s.applied.Count(apply.Updated)
+	switch was, is := before.Status.LastAppliedRevision, s.object.Status.LastAppliedRevision; {
+	case created+updated == 0:
+	case was == "":
+		r.normal(s, "Installed", "Apply", fmt.Sprintf("applied revision %s: %d objects created, %d updated", s.revision(), created, updated))
+	case was != is:
+		r.normal(s, "Upgraded", "Apply", fmt.Sprintf("went from revision %s to %s: %d objects created, %d updated", was, is, created, updated))
+	}
+	r.emitDrift(s)
+}
+
+// emitDrift names what was put right: objects that somebody changed, and those
+// that were deleted although they had been applied.
+func (r *Reconciler) emitDrift(s *state) {
+	if s.applied == nil {
+		return
+	}
+	var repaired []string
+	for _, outcome := range s.applied.Outcomes {
+		if outcome.Kind == apply.Repaired {
+			repaired = append(repaired, outcome.ID.String())
+		}
+	}
+	if len(repaired) > 0 {
+		r.normal(s, "DriftCorrected", "Apply", "restored what somebody had changed: "+strings.Join(repaired, ", "))
+	}
+}
+
+func (r *Reconciler) emitPruned(s *state) {
+	if s.pruned == nil {
+		return
+	}
+	if s.pruned.Deleted > 0 {
+		r.normal(s, "Pruned", "Prune", fmt.Sprintf("deleted %d objects that left the bundle: %s", s.pruned.Deleted, names(s.pruned.Gone)))
+	}
+	for _, note := range s.pruned.Notes {
+		r.normal(s, "Kept", "Prune", note)
+	}
+}
+
+// emitKept names what a removal leaves on purpose.
+func (r *Reconciler) emitKept(s *state) {
+	if s.removed == nil {
+		return
+	}
+	for _, note := range s.removed.Notes {
+		r.normal(s, "Kept", "Remove", note)
+	}
+}
+
+func (r *Reconciler) emitReady(before, after *v1alpha1.BundleDeployment) {
+	was, is := conditions.Get(before, meta.ReadyCondition), conditions.Get(after, meta.ReadyCondition)
+	if is == nil || was != nil && was.Status == is.Status && was.Message == is.Message {
+		return
+	}
+	switch is.Status {
+	case metav1.ConditionTrue:
+		r.Events.Eventf(after, nil, corev1.EventTypeNormal, "Ready", "Check", "%s", report.Shorten(is.Message, longestNote))
+	case metav1.ConditionFalse:
+		r.Events.Eventf(after, nil, corev1.EventTypeWarning, is.Reason, "Reconcile", "%s", report.Shorten(is.Message, longestNote))
+	}
+}
+
+func (r *Reconciler) normal(s *state, reason, action, note string) {
+	r.Events.Eventf(s.object, nil, corev1.EventTypeNormal, reason, action, "%s", report.Shorten(note, longestNote))
+}
+
+// emitRemoval records a removal that fails, once a message.
+func (r *Reconciler) emitRemoval(before *v1alpha1.BundleDeployment, s *state) {
+	was, is := conditions.Get(before, meta.ReadyCondition), conditions.Get(s.object, meta.ReadyCondition)
+	if is.Status == metav1.ConditionFalse && (was == nil || was.Message != is.Message) {
+		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, is.Reason, "Remove", "%s", report.Shorten(is.Message, longestNote))
+	}
+}
+
+func names[T fmt.Stringer](ids []T) string {
+	words := make([]string, 0, len(ids))
+	for _, id := range ids {
+		words = append(words, id.String())
+	}
+	return strings.Join(words, ", ")
+}

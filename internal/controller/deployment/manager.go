@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fluxcd/pkg/runtime/predicates"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/report"
+	"github.com/satchel-dev/satchel/internal/controller/retry"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+)
+
+// FieldManager owns the statuses, finalizers and inline sources that this
+// controller writes. The objects of bundles are written by a field manager of
+// their deployment's own.
+const FieldManager = "bundle-deployment-controller"
+
+// Deps is what the controller works with.
+type Deps struct {
+	// Client reads BundleDeployments and BundleSources from a cache, and writes
+	// them; it never touches an object of a bundle.
+	Client client.Client
+	// APIReader reads namespaces by name, past the cache.
+	APIReader client.Reader
+	// Events records what changed.
+	Events events.EventRecorder
+	// Metrics observes the steps; may be nil.
+	Metrics *step.Metrics
+	// Tenants holds the clients that act as service accounts.
+	Tenants *tenant.Pool
+	// Artifacts loads what sources publish.
+	Artifacts *artifact.Loader
+	// Snapshots keeps the objects that each deployment applied last.
+	Snapshots *artifact.Snapshots
+	// HashKey makes the hashes in inventories; see hashKey.
+	HashKey []byte
+}
+
+// Reconciler reconciles BundleDeployments.
+type Reconciler struct {
+	Deps
+	writer  report.Writer
+	backoff retry.Backoff
+	memory  memory
+}
+
+// NewReconciler returns a reconciler on the given collaborators.
+func NewReconciler(deps Deps) *Reconciler {
+	return &Reconciler{Deps: deps, writer: report.Writer{Client: deps.Client, Manager: FieldManager}}
+}
+
+// SetupWithManager registers the controller, running the given number of
+// reconciles at once.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
+	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{})
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.BundleDeployment{}, builder.WithPredicates(changed)).
+		Watches(&v1alpha1.BundleSource{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(sourceMoved())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
+		Complete(r)
+}
+
+// sourceMoved lets through what a deployment has to know of a source: that it
+// came or went, and a change of its artifact or of its readiness.
+func sourceMoved() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.BundleSource)
+		after, fine := e.ObjectNew.(*v1alpha1.BundleSource)
+		if !ok || !fine {
+			return true
+		}
+		return before.Status.SourcesDigest != after.Status.SourcesDigest ||
+			!equality.Semantic.DeepEqual(before.Status.Artifact, after.Status.Artifact) ||
+			!equality.Semantic.DeepEqual(readiness(before), readiness(after))
+	}}
+}
+
+// usersOf lists the deployments that install a source.
+func (r *Reconciler) usersOf(ctx context.Context, source client.Object) []reconcile.Request {
+	var deployments v1alpha1.BundleDeploymentList
+	if err := r.Client.List(ctx, &deployments, client.InNamespace(source.GetNamespace())); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot list the deployments of a source", "source", client.ObjectKeyFromObject(source))
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range deployments.Items {
+		if deployments.Items[i].SourceName() == source.GetName() {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&deployments.Items[i])})
+		}
+	}
+	return requests
+}
+
+// Reconcile brings one deployment up to date, or removes what it installed.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	var object v1alpha1.BundleDeployment
+	if err := r.Client.Get(ctx, request.NamespacedName, &object); err != nil {
+		if !apierrors.IsNotFound(err) {
+			return ctrl.Result{}, fmt.Errorf("reading bundledeployment %s: %w", request, err)
+		}
+		r.backoff.Succeeded(request.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	s, before := r.newState(object.DeepCopy()), object.DeepCopy()
+	switch {
+	case !object.DeletionTimestamp.IsZero():
+		return r.remove(ctx, s, before)
+	case object.Spec.Suspend:
+		return r.suspended(ctx, s)
+	}
+	ctx, cancel := context.WithTimeout(ctx, longestReconcile)
+	defer cancel()
+	defer s.close()
+	err := step.Run(ctx, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind))
+	r.care(ctx, s, err)
+	return r.finish(context.WithoutCancel(ctx), s, before, err)
+}
+
+// longestReconcile bounds one reconcile, which never waits for health. What it
+// did not finish, the next one goes on with.
+const longestReconcile = 10 * time.Minute
+
+// suspended leaves everything as it is.
+func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, error) {
+	markSuspended(s.object)
+	r.memory.forget(s.object.UID)
+	if err := r.write(ctx, s); err != nil {
+		return retryConflict(err)
+	}
+	return ctrl.Result{}, nil
+}
+
+// write stores the status as it is now, if it differs from what is stored.
+func (r *Reconciler) write(ctx context.Context, s *state) error {
+	if err := r.writer.Write(ctx, s.stored, s.object); err != nil {
+		return err
+	}
+	s.stored = s.object.DeepCopy()
+	return nil
+}
+
+// finish writes the status and says when to come back.
+func (r *Reconciler) finish(ctx context.Context, s *state, before *v1alpha1.BundleDeployment, err error) (ctrl.Result, error) {
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: conflictPause}, nil // decided on a stale copy; nothing was written
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	updateStatus(s, err)
+	if failed := r.write(ctx, s); failed != nil {
+		return retryConflict(failed)
+	}
+	r.emit(before, s)
+	return ctrl.Result{RequeueAfter: r.pause(s, err)}, nil
+}
+
+// writeTimeout bounds writing a status after the work has ended or timed out.
+const writeTimeout = 15 * time.Second
+
+// pause is how long until the next look, and keeps what that look needs.
+func (r *Reconciler) pause(s *state, err error) time.Duration {
+	spec, key := &s.object.Spec, client.ObjectKeyFromObject(s.object)
+	if err != nil {
+		r.memory.forget(s.object.UID)
+		if judge(err).stalled {
+			return retry.Interval(spec.IntervalOrDefault())
+		}
+		return r.backoff.Failed(key, spec.RetryIntervalOrDefault())
+	}
+	r.backoff.Succeeded(key)
+	looks := s.note.pauses
+	s.note.pauses++
+	r.memory.keep(s.object.UID, s.note)
+	switch {
+	case s.waitsFor != "":
+		return pace(looks)
+	case s.health == nil || s.health.Healthy() && len(s.note.prune) == 0:
+		return retry.Interval(spec.IntervalOrDefault())
+	case s.overdue():
+		return min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault())
+	}
+	return min(pace(looks), spec.IntervalOrDefault())
+}
+
+func (r *Reconciler) newState(object *v1alpha1.BundleDeployment) *state {
+	s := &state{
+		object: object, stored: object.DeepCopy(), now: time.Now(),
+		owner: inventory.Owner{Namespace: object.Namespace, Name: object.Name},
+	}
+	s.note, s.noted = r.memory.recall(object.UID)
+	return s
+}
+
+// protect puts the finalizer on, before anything is written for the deployment.
+func (r *Reconciler) protect(ctx context.Context, s *state) (step.Outcome, error) {
+	if controllerutil.ContainsFinalizer(s.object, v1alpha1.Finalizer) {
+		return step.Continue, nil
+	}
+	before := s.object.DeepCopy()
+	controllerutil.AddFinalizer(s.object, v1alpha1.Finalizer)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, s.object, patch, client.FieldOwner(FieldManager)); err != nil {
+		return step.Stop, fmt.Errorf("adding the finalizer: %w", err)
+	}
+	s.stored = s.object.DeepCopy()
+	return step.Continue, nil
+}
+
+// retryConflict comes back soon when somebody changed the object meanwhile, and
+// ends where it is gone.
+func retryConflict(err error) (ctrl.Result, error) {
+	switch {
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: conflictPause}, nil
+	case apierrors.IsNotFound(err):
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+// conflictPause is long enough for the cache to see the change.
+const conflictPause = 200 * time.Millisecond

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+)
+
+// Options are the flags of the deployment controller's process.
+type Options struct {
+	// ArtifactServers are the base URLs from which artifacts may be loaded.
+	ArtifactServers []string
+	// CachePath is the folder of loaded artifacts and of what was applied last.
+	CachePath string
+	// CacheMiB bounds the loaded artifacts in it.
+	CacheMiB int64
+	// Limits bound the artifacts.
+	Limits fetch.Limits
+}
+
+// BindFlags adds the flags to a set.
+func (o *Options) BindFlags(fs *pflag.FlagSet) {
+	o.Limits = fetch.DefaultLimits()
+	fs.StringSliceVar(&o.ArtifactServers, "artifact-servers", []string{"http://bundle-source-controller.satchel-system.svc"},
+		"The base URLs from which artifacts may be loaded; nothing else is ever contacted for them.")
+	fs.StringVar(&o.CachePath, "cache-path", "/cache", "The folder for loaded artifacts and for what was applied last.")
+	fs.Int64Var(&o.CacheMiB, "cache-size-mib", 1024, "How many MiB of artifacts are kept in the cache.")
+	o.Limits.BindFlags(fs)
+}
+
+// Setup adds the deployment controller to a manager.
+func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int) error {
+	deps, err := o.collaborators(mgr)
+	if err != nil {
+		return err
+	}
+	return NewReconciler(deps).SetupWithManager(mgr, concurrent)
+}
+
+func (o Options) collaborators(mgr ctrl.Manager) (Deps, error) {
+	loader, err := artifact.NewLoader(artifact.LoaderOptions{
+		Client: artifactClient(), ServerURLs: o.ArtifactServers, CacheDir: filepath.Join(o.CachePath, "artifacts"),
+		CacheBytes: o.CacheMiB << 20, Limits: o.Limits,
+	})
+	if err != nil {
+		return Deps{}, err
+	}
+	snapshots, err := artifact.OpenSnapshots(filepath.Join(o.CachePath, "applied"), nil)
+	if err != nil {
+		return Deps{}, err
+	}
+	key, err := hashKey(filepath.Join(o.CachePath, "hash-key"))
+	if err != nil {
+		return Deps{}, err
+	}
+	tenants, err := tenant.NewPool(mgr.GetConfig(), tenant.Options{})
+	if err != nil {
+		return Deps{}, fmt.Errorf("preparing clients: %w", err)
+	}
+	measures, err := step.NewMetrics(metrics.Registry)
+	if err != nil {
+		return Deps{}, fmt.Errorf("registering metrics: %w", err)
+	}
+	return Deps{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager),
+		Metrics: measures, Tenants: tenants, Artifacts: loader, Snapshots: snapshots, HashKey: key,
+	}, nil
+}
+
+// artifactClient reaches the artifact server: no proxy, and time-outs for all
+// that must be quick. Redirects are not followed.
+func artifactClient() *http.Client {
+	transport := &http.Transport{
+		MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: 30 * time.Second,
+	}
+	return &http.Client{Transport: transport}
+}
+
+// keyBytes is the length of the key that hashes in inventories are made with.
+const keyBytes = 32
+
+// hashKey reads the installation's key, or makes one. With a key, the hash of a
+// Secret in a status is no help in guessing it. When the key is lost, each
+// object is applied once more, which changes nothing.
+func hashKey(path string) ([]byte, error) {
+	key, err := os.ReadFile(path) //nolint:gosec // the path is a flag of the process
+	if err == nil && len(key) == keyBytes {
+		return key, nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("reading the hash key: %w: check --cache-path", err)
+	}
+	key = make([]byte, keyBytes)
+	if _, err := rand.Read(key); err != nil {
+		return nil, fmt.Errorf("making a hash key: %w", err)
+	}
+	if err := os.WriteFile(path, key, 0o600); err != nil {
+		return nil, fmt.Errorf("storing the hash key: %w: check --cache-path", err)
+	}
+	return key, nil
+}

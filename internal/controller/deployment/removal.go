@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/controller/report"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+)
+
+// lastTries is how many failures in a row it takes before a deployment whose own
+// namespace is going, with the rights to clean up, is let go.
+const lastTries = 6
+
+// removal are the steps of a deployment that is being deleted.
+func (r *Reconciler) removal() []step.Step[*state] {
+	return []step.Step[*state]{
+		{Name: "target", Run: r.target},
+		{Name: "account", Run: r.removalAccount},
+		{Name: "remove", Run: r.removeObjects},
+	}
+}
+
+// remove takes away what the deployment installed, in order, and lets the
+// deployment go when nothing is left.
+func (r *Reconciler) remove(ctx context.Context, s *state, before *v1alpha1.BundleDeployment) (ctrl.Result, error) {
+	if !controllerutil.ContainsFinalizer(s.object, v1alpha1.Finalizer) {
+		return ctrl.Result{}, nil
+	}
+	err := step.Run(ctx, r.removal(), s, r.Metrics.Observer("BundleDeployment, removal"))
+	r.emitKept(s)
+	if err == nil && s.removed.Done() {
+		return r.release(ctx, s)
+	}
+	if err != nil && r.abandoned(ctx, s) {
+		r.listLeftovers(s, err)
+		return r.release(ctx, s)
+	}
+	return r.finishRemoval(ctx, s, before, err)
+}
+
+// removalAccount is account, unless there is nothing to remove.
+func (r *Reconciler) removalAccount(ctx context.Context, s *state) (step.Outcome, error) {
+	if s.previous.Len() == 0 {
+		s.removed = &apply.Removed{}
+		return step.Stop, nil
+	}
+	return r.account(ctx, s)
+}
+
+// removeObjects deletes what is due, and says what is waited for.
+func (r *Reconciler) removeObjects(ctx context.Context, s *state) (step.Outcome, error) {
+	removed, err := apply.Remove(ctx, s.client, s.owner, s.previous, apply.Options{})
+	s.removed = &removed
+	if recorded := s.record(removed.Inventory); recorded != nil {
+		return step.Stop, recorded
+	}
+	if err != nil {
+		return step.Stop, err
+	}
+	if len(removed.Denied) > 0 {
+		return step.Stop, failure{reason: v1alpha1.ReasonRemovalFailed, err: objectErrors(removed.Denied)}
+	}
+	return step.Continue, nil
+}
+
+// finishRemoval writes what is left and what is waited for.
+func (r *Reconciler) finishRemoval(ctx context.Context, s *state, before *v1alpha1.BundleDeployment, err error) (ctrl.Result, error) {
+	reportRemoval(s, err)
+	if failed := r.write(ctx, s); failed != nil {
+		return retryConflict(failed)
+	}
+	r.emitRemoval(before, s)
+	key := client.ObjectKeyFromObject(s.object)
+	if err != nil {
+		return ctrl.Result{RequeueAfter: r.backoff.Failed(key, s.object.Spec.RetryIntervalOrDefault())}, nil
+	}
+	r.backoff.Succeeded(key)
+	n := s.note
+	n.pauses++
+	r.memory.keep(s.object.UID, n)
+	return ctrl.Result{RequeueAfter: pace(n.pauses)}, nil
+}
+
+// release lets the deployment go, and forgets it.
+func (r *Reconciler) release(ctx context.Context, s *state) (ctrl.Result, error) {
+	before := s.object.DeepCopy()
+	controllerutil.RemoveFinalizer(s.object, v1alpha1.Finalizer)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, s.object, patch, client.FieldOwner(FieldManager)); err != nil {
+		return retryConflict(fmt.Errorf("releasing bundledeployment %s/%s: %w", s.object.Namespace, s.object.Name, err))
+	}
+	r.memory.forget(s.object.UID)
+	r.backoff.Succeeded(client.ObjectKeyFromObject(s.object))
+	return ctrl.Result{}, r.Snapshots.Delete(string(s.object.UID))
+}
+
+// abandoned tells that the removal keeps failing while the deployment's own
+// namespace is being deleted: the account and its rights are gone then, and
+// will not come back.
+func (r *Reconciler) abandoned(ctx context.Context, s *state) bool {
+	if r.backoff.Count(client.ObjectKeyFromObject(s.object)) < lastTries {
+		return false
+	}
+	var namespace corev1.Namespace
+	err := r.APIReader.Get(ctx, types.NamespacedName{Name: s.object.Namespace}, &namespace)
+	return err == nil && !namespace.DeletionTimestamp.IsZero()
+}
+
+// listLeftovers names in an event what stays behind.
+func (r *Reconciler) listLeftovers(s *state, err error) {
+	var names []string
+	for _, entry := range s.previous.Entries {
+		names = append(names, entry.ID.String())
+	}
+	r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, "LeftBehind", "Remove", "%s",
+		report.Shorten(fmt.Sprintf("the namespace is being deleted and the objects could not be removed (%v); left behind: %s",
+			errors.Unwrap(err), strings.Join(names, ", ")), 1000))
+}
+
+// pace is the pause before looking again at something that is under way: short
+// at first, then longer.
+func pace(looks int) time.Duration {
+	return min(200*time.Millisecond<<min(looks, 5), 5*time.Second)
+}

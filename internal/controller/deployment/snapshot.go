@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+)
+
+// snapshot is what a deployment applied last: by it the running revision is kept
+// from drifting while a newer one cannot be fetched, converted or planned, and
+// an upgrade knows which fields were its own.
+type snapshot struct {
+	// Revision of the artifact.
+	Revision string `json:"revision"`
+	// Objects as they were rendered.
+	Objects []*unstructured.Unstructured `json:"objects"`
+}
+
+// lastApplied finds an object of the snapshot; nil when there is none.
+func (s *state) lastApplied(snapshots *artifact.Snapshots, id inventory.ID) *unstructured.Unstructured {
+	s.loadOnce.Do(func() {
+		last, found, err := readSnapshot(snapshots, string(s.object.UID))
+		if err != nil || !found {
+			return // without it, a field that somebody took is reported instead of taken back
+		}
+		s.last = make(map[inventory.ID]*unstructured.Unstructured, len(last.Objects))
+		for _, object := range last.Objects {
+			s.last[inventory.IDOf(object)] = object
+		}
+	})
+	return s.last[id]
+}
+
+func readSnapshot(snapshots *artifact.Snapshots, uid string) (snapshot, bool, error) {
+	data, found, err := snapshots.Load(uid)
+	if err != nil || !found {
+		return snapshot{}, false, err
+	}
+	var last snapshot
+	if err := json.Unmarshal(data, &last); err != nil {
+		return snapshot{}, false, fmt.Errorf("reading the objects that were applied last: %w", err)
+	}
+	return last, true, nil
+}
+
+// saveSnapshot keeps the desired objects, when they are not the ones kept already.
+func (r *Reconciler) saveSnapshot(s *state) error {
+	data, err := json.Marshal(snapshot{Revision: s.revision(), Objects: s.desired})
+	if err != nil {
+		return fmt.Errorf("keeping the applied objects: %w", err)
+	}
+	kept, found, err := r.Snapshots.Load(string(s.object.UID))
+	if err == nil && found && string(kept) == string(data) {
+		return nil
+	}
+	if err := r.Snapshots.Save(string(s.object.UID), data); err != nil {
+		return fmt.Errorf("keeping the applied objects: %w", err)
+	}
+	return nil
+}

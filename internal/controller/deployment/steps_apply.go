@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+)
+
+// steps is the whole reconcile of a deployment that is not being deleted.
+func (r *Reconciler) steps() []step.Step[*state] {
+	return append([]step.Step[*state]{
+		{Name: "protect", Run: r.protect},
+		{Name: "account", Run: r.account},
+		{Name: "target", Run: r.target},
+		{Name: "source", Run: r.findSource},
+		{Name: "decide", Run: r.decide},
+		{Name: "load", Run: r.load},
+		{Name: "convert", Run: r.convert},
+	}, r.delivery()...)
+}
+
+// delivery brings the desired objects to the cluster and looks after them.
+func (r *Reconciler) delivery() []step.Step[*state] {
+	return []step.Step[*state]{
+		{Name: "plan", Run: r.makePlan},
+		{Name: "preflight", Run: r.preflight},
+		{Name: "dry-run", Run: r.dryRun},
+		{Name: "remember", Run: r.remember},
+		{Name: "apply", Run: r.apply},
+		{Name: "health", Run: r.checkHealth},
+		{Name: "prune", Run: r.prune},
+	}
+}
+
+// account gets the client that acts as the deployment's service account, which
+// must exist: the API server would impersonate one that does not.
+func (r *Reconciler) account(ctx context.Context, s *state) (step.Outcome, error) {
+	identity := tenant.Identity{Namespace: s.object.Namespace, ServiceAccount: s.object.Spec.ServiceAccountName}
+	exists, err := r.Tenants.AccountExists(ctx, identity)
+	switch {
+	case err != nil && identity.Validate() != nil:
+		return step.Stop, failure{reason: v1alpha1.ReasonAccountNotFound, stalled: true, err: err}
+	case err != nil:
+		return step.Stop, err
+	case !exists:
+		return step.Stop, failure{reason: v1alpha1.ReasonAccountNotFound, err: fmt.Errorf(
+			"serviceaccount %s/%s does not exist: create it, or correct spec.serviceAccountName", identity.Namespace, identity.ServiceAccount)}
+	}
+	s.client, err = r.Tenants.Client(identity)
+	return step.Continue, err
+}
+
+// target reads the inventory and makes sure that its objects are in the cluster
+// that is reached now.
+func (r *Reconciler) target(ctx context.Context, s *state) (step.Outcome, error) {
+	current, err := r.Tenants.Target(ctx)
+	if err != nil {
+		return step.Stop, err
+	}
+	if s.previous, err = inventory.Decode(s.object.Status.Inventory); err != nil {
+		return step.Stop, failure{reason: v1alpha1.ReasonFailed, stalled: true, err: fmt.Errorf("reading status.inventory: %w", err)}
+	}
+	if s.previous.Target != "" && s.previous.Target != current {
+		return step.Stop, failure{reason: v1alpha1.ReasonTargetChanged, stalled: true, err: fmt.Errorf(
+			"the objects of the inventory are in the cluster %s, and this is %s: nothing is applied or pruned here; if the objects of the old cluster are of no concern, create another BundleDeployment",
+			s.previous.Target, current)}
+	}
+	s.previous.Target = current
+	return step.Continue, nil
+}
+
+// makePlan compares what is desired with what exists, and decides.
+func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, error) {
+	if !s.due {
+		return step.Continue, nil
+	}
+	observed, err := apply.Observe(ctx, s.client, apply.Observing{
+		Owner: s.owner, Desired: s.desired, Previous: s.previous, HashKey: r.HashKey,
+		InstallNamespace: s.object.InstallNamespaceOrDefault(), CreateNamespace: s.object.Spec.CreateNamespace,
+	})
+	if err != nil {
+		return step.Stop, err
+	}
+	made := plan.Make(observed)
+	if s.keeping || !s.object.Spec.Prune.IsEnabled() {
+		made.Prune = nil
+	}
+	s.plan = &made
+	return step.Continue, refused(made.Violations)
+}
+
+// preflight asks for every right that the plan needs.
+func (r *Reconciler) preflight(ctx context.Context, s *state) (step.Outcome, error) {
+	if !s.due {
+		return step.Continue, nil
+	}
+	violations, err := apply.Preflight(ctx, s.client, *s.plan)
+	if err != nil {
+		return step.Stop, err
+	}
+	return step.Continue, refused(violations)
+}
+
+// refused is the failure of a plan with violations: all of them, a line each.
+func refused(violations []plan.Violation) error {
+	if len(violations) == 0 {
+		return nil
+	}
+	lines := make([]string, 0, len(violations))
+	for _, v := range violations {
+		lines = append(lines, v.String())
+	}
+	return failure{reason: v1alpha1.ReasonPlanRefused, err: errors.New(strings.Join(lines, "\n"))}
+}
+
+// dryRun has the API server try what would be written.
+func (r *Reconciler) dryRun(ctx context.Context, s *state) (step.Outcome, error) {
+	if !s.due {
+		return step.Continue, nil
+	}
+	check, err := apply.DryRun(ctx, s.client, *s.plan, r.options(s))
+	if err != nil {
+		return step.Stop, err
+	}
+	if len(check.Failed) > 0 {
+		return step.Stop, failure{reason: v1alpha1.ReasonDryRunFailed, err: objectErrors(check.Failed)}
+	}
+	s.did(v1alpha1.PlannedCondition)
+	return step.Continue, nil
+}
+
+func (r *Reconciler) options(s *state) apply.Options {
+	return apply.Options{Previous: func(id inventory.ID) *unstructured.Unstructured { return s.lastApplied(r.Snapshots, id) }}
+}
+
+// objectErrors lists what went wrong, a line an object, sorted.
+func objectErrors(failed []*apply.ObjectError) error {
+	lines := make([]string, 0, len(failed))
+	for _, f := range failed {
+		lines = append(lines, f.Error())
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+// remember stores the inventory, previous and planned together, before the
+// first write: whatever dies after this leaves nothing that is not listed.
+func (r *Reconciler) remember(ctx context.Context, s *state) (step.Outcome, error) {
+	if !s.due {
+		return step.Continue, nil
+	}
+	if err := s.record(s.plan.Inventory); err != nil {
+		return step.Stop, err
+	}
+	announce(s)
+	return step.Continue, r.write(ctx, s)
+}
+
+// apply writes what the plan says, stage by stage.
+func (r *Reconciler) apply(ctx context.Context, s *state) (step.Outcome, error) {
+	if !s.due {
+		return step.Continue, nil
+	}
+	result, err := apply.Apply(ctx, s.client, *s.plan, r.options(s))
+	s.applied = &result
+	if recorded := s.record(result.Inventory); recorded != nil {
+		return step.Stop, recorded
+	}
+	if err != nil {
+		return step.Stop, err
+	}
+	s.warnings = append(s.warnings, result.Warnings...)
+	if failed := result.Errors(); len(failed) > 0 {
+		return step.Stop, failure{reason: v1alpha1.ReasonApplyFailed, err: objectErrors(failed)}
+	}
+	if !result.Complete() {
+		s.waitsFor = result.Pending
+		return step.Stop, nil
+	}
+	return step.Continue, r.settle(s)
+}
+
+// settle records that the revision is in force as far as applying goes.
+func (r *Reconciler) settle(s *state) error {
+	s.did(v1alpha1.AppliedCondition)
+	if s.keeping {
+		return nil
+	}
+	status := &s.object.Status
+	if status.LastAppliedRevision != s.revision() || s.plan.Count(plan.Create, plan.Update) > 0 || status.LastAppliedTime == nil {
+		status.LastAppliedTime = new(metaTime(s.now))
+	}
+	status.LastAppliedRevision = s.revision()
+	return r.saveSnapshot(s)
+}

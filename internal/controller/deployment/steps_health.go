@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/health"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+)
+
+// checkHealth looks at the objects once. While some are on their way only those
+// are looked at; all of them are when these have arrived.
+func (r *Reconciler) checkHealth(ctx context.Context, s *state) (step.Outcome, error) {
+	if s.due {
+		s.note = r.newNote(s)
+		return step.Continue, r.look(ctx, s, s.note.objects, s.applied.Live)
+	}
+	if len(s.note.unhealthy) > 0 {
+		if err := r.look(ctx, s, s.note.unhealthy, nil); err != nil || !s.health.Healthy() {
+			return step.Continue, err
+		}
+	}
+	return step.Continue, r.look(ctx, s, s.note.objects, nil)
+}
+
+func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, fresh map[inventory.ID]*unstructured.Unstructured) error {
+	report, err := health.Check(ctx, s.client, objects, fresh)
+	if err != nil {
+		return err
+	}
+	report.Total = s.note.total
+	s.health = &report
+	unhealthy := map[inventory.ID]bool{}
+	for _, object := range report.Unhealthy {
+		unhealthy[object.ID] = true
+	}
+	s.note.unhealthy = nil
+	for _, object := range objects {
+		if unhealthy[object.ID] {
+			s.note.unhealthy = append(s.note.unhealthy, object)
+		}
+	}
+	if report.Healthy() && !s.keeping {
+		s.object.Status.LastHealthyRevision = s.object.Status.LastAppliedRevision
+	}
+	return nil
+}
+
+// newNote is what the next reconciles need to know of this one, without the
+// contents of the objects.
+func (r *Reconciler) newNote(s *state) note {
+	n := note{
+		generation: s.object.Generation, requested: requested(s.object), checked: s.now, prune: s.plan.Prune,
+	}
+	if s.artifact != nil {
+		n.artifact = s.artifact.Digest
+	}
+	for _, action := range s.plan.Actions() {
+		if action.Untracked {
+			continue
+		}
+		n.total++
+		if !health.AlwaysCurrent(action.GroupKind()) {
+			object := action.Object
+			object.Desired = nil
+			n.objects = append(n.objects, object)
+		}
+	}
+	return n
+}
+
+// prune deletes what left the bundle, once the rest is healthy.
+func (r *Reconciler) prune(ctx context.Context, s *state) (step.Outcome, error) {
+	if s.keeping || !s.health.Healthy() {
+		return step.Continue, nil
+	}
+	if !s.object.Spec.Prune.IsEnabled() {
+		return step.Continue, r.letGo(s)
+	}
+	if len(s.note.prune) == 0 {
+		return step.Continue, nil
+	}
+	pruned, err := apply.Prune(ctx, s.client, s.owner, s.note.prune, apply.Options{})
+	s.pruned = &pruned
+	if recorded := s.record(s.previous.Without(pruned.Gone...)); recorded != nil {
+		return step.Stop, recorded
+	}
+	if err != nil {
+		return step.Stop, err
+	}
+	if len(pruned.Denied) > 0 {
+		return step.Stop, failure{reason: v1alpha1.ReasonPruneFailed, err: objectErrors(pruned.Denied)}
+	}
+	if pruned.Complete() {
+		s.note.prune = nil
+	} else {
+		s.note.checked = s.note.checked.Add(-s.object.Spec.IntervalOrDefault()) // look again at what is going
+	}
+	return step.Continue, nil
+}
+
+// letGo drops from the inventory what left the bundle and is not to be deleted.
+func (r *Reconciler) letGo(s *state) error {
+	if s.plan == nil {
+		return nil
+	}
+	var kept []inventory.Entry
+	for _, action := range s.plan.Actions() {
+		if entry, found := s.previous.Get(action.ID); found {
+			kept = append(kept, entry)
+		}
+	}
+	return s.record(inventory.New(s.previous.Target, kept...))
+}

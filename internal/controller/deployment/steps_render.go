@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+)
+
+// decide finds out whether the objects are compared with the cluster this time.
+func (r *Reconciler) decide(_ context.Context, s *state) (step.Outcome, error) {
+	s.due = s.full()
+	return step.Continue, nil
+}
+
+// load fetches the artifact, from the cache where it is there already.
+func (r *Reconciler) load(ctx context.Context, s *state) (step.Outcome, error) {
+	if !s.due {
+		return step.Continue, nil
+	}
+	s.object.Status.LastAttemptedRevision = s.artifact.Revision
+	owner := sourceOwner(s.source)
+	content, err := r.Artifacts.Load(ctx, owner, *s.artifact)
+	if err != nil {
+		return step.Stop, failure{reason: v1alpha1.ReasonArtifactFailed, err: fmt.Errorf("loading the artifact: %w", err)}
+	}
+	s.content = content
+	return step.Continue, nil
+}
+
+func sourceOwner(source *v1alpha1.BundleSource) artifact.Owner {
+	return artifact.Owner{Kind: "bundlesource", Namespace: source.Namespace, Name: source.Name}
+}
+
+// convert turns the files into objects.
+func (r *Reconciler) convert(_ context.Context, s *state) (step.Outcome, error) {
+	if !s.due {
+		return step.Continue, nil
+	}
+	defer s.close()
+	result, err := convert.Convert(s.content.FS(), convertOptions(s.object))
+	if err != nil {
+		// The same content converts in the same way, but a volume may fail to be read.
+		stalled := fetch.ReasonOf(err) == ""
+		return step.Stop, failure{reason: v1alpha1.ReasonConversionFailed, stalled: stalled, err: err}
+	}
+	s.desired = result.Objects
+	s.warnings = slices.Clone(result.Warnings)
+	s.object.Status.Format = v1alpha1.Format(result.Format)
+	s.did(v1alpha1.ConvertedCondition)
+	return step.Continue, nil
+}
+
+func convertOptions(d *v1alpha1.BundleDeployment) convert.Options {
+	options := convert.Options{
+		Format: convert.Format(d.Spec.Format), Path: d.Spec.Path, InstallNamespace: d.InstallNamespaceOrDefault(),
+	}
+	if given := d.Spec.RegistryV1; given != nil {
+		options.RegistryV1.WatchNamespaces = given.WatchNamespaces
+		options.RegistryV1.CertificateProvider = registryv1.CertificateProvider(given.CertificateProvider)
+	}
+	return options
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/fluxcd/pkg/runtime/predicates"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/report"
+	"github.com/satchel-dev/satchel/internal/controller/retry"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+)
+
+// FieldManager owns the statuses that this controller writes.
+const FieldManager = "bundle-source-controller"
+
+// Deps is what the controller works with.
+type Deps struct {
+	// Client reads BundleSources and BundleDeployments from a cache.
+	Client client.Client
+	// APIReader reads ConfigMaps by name, past the cache.
+	APIReader client.Reader
+	// Events records what changed.
+	Events events.EventRecorder
+	// Metrics observes the steps; may be nil.
+	Metrics *step.Metrics
+	// Store holds the artifacts.
+	Store *artifact.Store
+	// Scratch is a folder for downloads, on a volume of its own or the store's.
+	Scratch string
+	// Limits bound everything that is fetched.
+	Limits fetch.Limits
+	// Policy says which addresses may be reached.
+	Policy fetch.AddressPolicy
+	// Retain is how many superseded artifacts a source keeps at least.
+	Retain int
+	// RetainFor is how long a superseded artifact is kept at least, so that whoever
+	// read its URL can still download it.
+	RetainFor time.Duration
+}
+
+// Reconciler reconciles BundleSources.
+type Reconciler struct {
+	Deps
+	http    *http.Client
+	writer  report.Writer
+	backoff retry.Backoff
+}
+
+// NewReconciler returns a reconciler on the given collaborators.
+func NewReconciler(deps Deps) *Reconciler {
+	return &Reconciler{
+		Deps:   deps,
+		http:   deps.Policy.HTTPClient(deps.Limits),
+		writer: report.Writer{Client: deps.Client, Manager: FieldManager},
+	}
+}
+
+// SetupWithManager registers the controller, running the given number of
+// reconciles at once.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
+	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{})
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.BundleSource{}, builder.WithPredicates(changed)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
+		Complete(r)
+}
+
+// Reconcile brings one source up to date.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	var object v1alpha1.BundleSource
+	if err := r.Client.Get(ctx, request.NamespacedName, &object); err != nil {
+		return ctrl.Result{}, r.forget(ctx, request, err)
+	}
+	if !object.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil // the artifacts go when the object is gone
+	}
+	s, before := newState(object.DeepCopy()), object.DeepCopy()
+	if object.Spec.Suspend {
+		return r.suspended(ctx, s)
+	}
+	ctx, cancel := context.WithTimeout(ctx, object.Spec.TimeoutOrDefault())
+	defer cancel()
+	err := step.Run(ctx, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleSourceKind))
+	return r.finish(context.WithoutCancel(ctx), s, before, err)
+}
+
+// finish writes the status and says when to come back.
+func (r *Reconciler) finish(ctx context.Context, s *state, before *v1alpha1.BundleSource, err error) (ctrl.Result, error) {
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: time.Second}, nil // somebody changed the object meanwhile
+	}
+	stored := s.object.DeepCopy()
+	updateStatus(s, err)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	if failure := r.writer.Write(ctx, stored, s.object); failure != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(failure)
+	}
+	r.emit(before, s.object)
+	return ctrl.Result{RequeueAfter: r.pause(s, err)}, nil
+}
+
+// writeTimeout bounds writing a status after the work has ended or timed out.
+const writeTimeout = 15 * time.Second
+
+// pause is how long until the next attempt or poll.
+func (r *Reconciler) pause(s *state, err error) time.Duration {
+	interval, key := s.object.Spec.IntervalOrDefault(), client.ObjectKeyFromObject(s.object)
+	if err == nil {
+		r.backoff.Succeeded(key)
+		return retry.Interval(interval)
+	}
+	v := judge(err)
+	if v.stalled {
+		return retry.Interval(interval)
+	}
+	return max(r.backoff.Failed(key, interval), min(v.wait, time.Hour))
+}
+
+// suspended keeps what is published while it is in storage, and does nothing else.
+func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, error) {
+	before := s.object.DeepCopy()
+	if _, err := r.check(ctx, s); err != nil {
+		return ctrl.Result{}, err
+	}
+	markSuspended(s)
+	return ctrl.Result{}, client.IgnoreNotFound(r.writer.Write(ctx, before, s.object))
+}
+
+// forget removes the artifacts of a source that is gone. Deployments keep what
+// they run in a cache of their own.
+func (r *Reconciler) forget(ctx context.Context, request ctrl.Request, err error) error {
+	if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("reading bundlesource %s: %w", request, err)
+	}
+	r.backoff.Succeeded(request.NamespacedName)
+	return r.Store.Remove(ctx, artifact.Owner{Kind: "bundlesource", Namespace: request.Namespace, Name: request.Name})
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+)
+
+// Options are the flags of the source controller's process.
+type Options struct {
+	// StoragePath is the folder of the artifacts.
+	StoragePath string
+	// StorageAddr is the listen address of the artifact server.
+	StorageAddr string
+	// StorageAdvAddr is the host, with a port unless it is 80, in artifact URLs.
+	StorageAdvAddr string
+	// Retain is how many superseded artifacts a source keeps at least.
+	Retain int
+	// RetainFor is how long a superseded artifact is kept at least.
+	RetainFor time.Duration
+	// Limits bound everything that is fetched.
+	Limits fetch.Limits
+	// Policy says which addresses may be reached.
+	Policy fetch.AddressPolicy
+}
+
+// BindFlags adds the flags to a set.
+func (o *Options) BindFlags(fs *pflag.FlagSet) {
+	o.Limits = fetch.DefaultLimits()
+	fs.StringVar(&o.StoragePath, "storage-path", "/data", "The folder in which artifacts are stored.")
+	fs.StringVar(&o.StorageAddr, "storage-addr", ":9090", "The address on which artifacts are served.")
+	fs.StringVar(&o.StorageAdvAddr, "storage-adv-addr", "bundle-source-controller.satchel-system.svc",
+		"The host, with a port unless it is 80, under which consumers reach the artifact server.")
+	fs.IntVar(&o.Retain, "artifact-retention-records", 2, "How many artifacts of a source are kept at least, the advertised one included.")
+	fs.DurationVar(&o.RetainFor, "artifact-retention-ttl", time.Minute, "How long a superseded artifact is kept at least.")
+	o.Limits.BindFlags(fs)
+	o.Policy.BindFlags(fs)
+}
+
+// Setup adds the source controller and its artifact server to a manager.
+func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int) error {
+	store, err := artifact.Open(artifact.Options{
+		Dir: filepath.Join(o.StoragePath, "artifacts"), BaseURL: "http://" + o.StorageAdvAddr,
+	})
+	if err != nil {
+		return err
+	}
+	scratch, err := emptyFolder(filepath.Join(o.StoragePath, "scratch"))
+	if err != nil {
+		return err
+	}
+	measures, err := step.NewMetrics(metrics.Registry)
+	if err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	reconciler := NewReconciler(Deps{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager),
+		Metrics: measures, Store: store, Scratch: scratch, Limits: o.Limits, Policy: o.Policy,
+		Retain: o.Retain, RetainFor: o.RetainFor,
+	})
+	return errors.Join(
+		mgr.Add(sweepOnce(reconciler)),
+		mgr.Add(serve(store.Server(o.StorageAddr))),
+		reconciler.SetupWithManager(mgr, concurrent),
+	)
+}
+
+// emptyFolder makes a folder, without what a killed process left in it.
+func emptyFolder(dir string) (string, error) {
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
+		return "", fmt.Errorf("preparing the scratch folder: %w: check --storage-path", err)
+	}
+	return dir, nil
+}
+
+// serve runs the artifact server while this process leads.
+func serve(server *http.Server) manager.RunnableFunc {
+	return func(ctx context.Context) error {
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", server.Addr)
+		if err != nil {
+			return fmt.Errorf("serving artifacts: %w: check --storage-addr", err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- server.Serve(listener) }()
+		select {
+		case err := <-ended:
+			return fmt.Errorf("serving artifacts: %w", err)
+		case <-ctx.Done():
+		}
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		return server.Shutdown(grace)
+	}
+}
+
+// sweepOnce runs Sweep. What it could not remove stays until the next start.
+func sweepOnce(r *Reconciler) manager.RunnableFunc {
+	return func(ctx context.Context) error {
+		if err := r.Sweep(ctx); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "artifacts of deleted sources stay until the next start")
+		}
+		return nil
+	}
+}

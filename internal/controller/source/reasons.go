@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+)
+
+// verdict is what a failure means for the conditions and the next attempt.
+type verdict struct {
+	condition string // FetchFailed or StorageOperationFailed
+	reason    string
+	stalled   bool          // the same content ends in the same way
+	wait      time.Duration // what the upstream asked for
+}
+
+// reasons maps the typed errors of the fetch packages to condition reasons.
+var reasons = map[fetch.Reason]string{
+	fetch.NotFound:       v1alpha1.ReasonNotFound,
+	fetch.Unauthorized:   v1alpha1.ReasonUnauthorized,
+	fetch.Unreachable:    v1alpha1.ReasonUnreachable,
+	fetch.Timeout:        v1alpha1.ReasonTimeout,
+	fetch.RateLimited:    v1alpha1.ReasonRateLimited,
+	fetch.Refused:        v1alpha1.ReasonRefused,
+	fetch.LimitExceeded:  v1alpha1.ReasonLimitExceeded,
+	fetch.InvalidContent: v1alpha1.ReasonInvalidContent,
+	fetch.DigestMismatch: v1alpha1.ReasonDigestMismatch,
+	fetch.Moved:          v1alpha1.ReasonProgressingWithRetry,
+}
+
+// judge turns the error of a reconcile into a verdict.
+//
+//	the storage failed                   StorageOperationFailed, retried
+//	the content is what is wrong         FetchFailed, stalled until it moves
+//	the time is over                     FetchFailed, Timeout, retried
+//	the upstream                         FetchFailed, retried
+//	anything else (the API server)       FetchFailed, Failed, retried
+func judge(err error) verdict {
+	var storage *artifact.StorageError
+	if errors.As(err, &storage) {
+		return verdict{condition: v1alpha1.StorageOperationFailedCondition, reason: v1alpha1.ReasonStorageFailed}
+	}
+	v := verdict{condition: v1alpha1.FetchFailedCondition, reason: v1alpha1.ReasonFailed}
+	var typed *fetch.Error
+	if errors.As(err, &typed) {
+		v.reason, v.stalled, v.wait = reasons[typed.Reason], typed.Permanent(), typed.RetryAfter
+		return v
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		v.reason = v1alpha1.ReasonTimeout
+	}
+	return v
+}

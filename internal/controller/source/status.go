@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/report"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+// updateStatus writes every condition of a source from what the steps found
+// out, also when one of them failed.
+func updateStatus(s *state, err error) {
+	status := &s.object.Status
+	status.ObservedGeneration = s.object.Generation
+	if at, ok := meta.ReconcileAnnotationValue(s.object.GetAnnotations()); ok {
+		status.LastHandledReconcileAt = at
+	}
+	setArtifact(s)
+	setArtifactInStorage(s)
+	setFailures(s, err)
+	setReady(s, err)
+}
+
+// setArtifact advertises what is in storage, and nothing else.
+func setArtifact(s *state) {
+	status := &s.object.Status
+	status.Artifact = s.published
+	if s.resolved == nil || s.published == nil {
+		return
+	}
+	status.SourcesDigest = s.object.Spec.SourcesDigest()
+	status.Resolved = nil
+	for i, r := range s.resolved {
+		status.Resolved = append(status.Resolved, v1alpha1.ResolvedSource{
+			Destination: s.parts[i].Destination, Reference: r.Reference, Digest: r.Digest, Validator: r.Validator,
+		})
+	}
+}
+
+func setArtifactInStorage(s *state) {
+	kind := v1alpha1.ArtifactInStorageCondition
+	switch {
+	case s.published != nil:
+		report.Set(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "stored "+s.published.Revision)
+	case s.lost != nil:
+		report.Set(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonArtifactLost,
+			"the stored artifact is no longer usable and must be fetched again: "+s.lost.Error())
+	default:
+		conditions.Delete(s.object, kind)
+	}
+}
+
+func setFailures(s *state, err error) {
+	conditions.Delete(s.object, v1alpha1.FetchFailedCondition)
+	conditions.Delete(s.object, v1alpha1.StorageOperationFailedCondition)
+	if err == nil {
+		return
+	}
+	v := judge(err)
+	report.Set(s.object, v.condition, metav1.ConditionTrue, v.reason, explain(s, err))
+}
+
+func setReady(s *state, err error) {
+	if err == nil {
+		report.Ready(s.object, v1alpha1.ReasonSucceeded, "stored artifact for revision "+s.published.Revision)
+		return
+	}
+	v := judge(err)
+	if v.stalled {
+		report.Stalled(s.object, v.reason, explain(s, err))
+		return
+	}
+	report.Retrying(s.object, v.reason, explain(s, err))
+}
+
+// explain is the message of a failure: what went wrong, and what is still served.
+func explain(s *state, err error) string {
+	var failed *step.Error
+	if errors.As(err, &failed) {
+		err = failed.Err
+	}
+	message := err.Error()
+	if judge(err).reason == v1alpha1.ReasonTimeout {
+		message = fmt.Sprintf("not finished within spec.timeout (%s): %s", s.object.Spec.TimeoutOrDefault(), message)
+	}
+	if s.published != nil && !strings.HasSuffix(message, ".") {
+		message += "; revision " + s.published.Revision + " stays published"
+	}
+	return message
+}
+
+// announce says that a download is under way, before it begins.
+func (r *Reconciler) announce(ctx context.Context, s *state) error {
+	before := s.object.DeepCopy()
+	message := "fetching " + describe(s.parts)
+	report.Set(s.object, meta.ReconcilingCondition, metav1.ConditionTrue, v1alpha1.ReasonProgressing, message)
+	if conditions.Get(s.object, meta.ReadyCondition) == nil {
+		report.Set(s.object, meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonProgressing, message)
+	}
+	if s.published == nil {
+		s.object.Status.Artifact = nil
+	}
+	return r.writer.Write(ctx, before, s.object)
+}
+
+// describe names the references of parts for people.
+func describe(parts []fetch.Part) string {
+	names := make([]string, 0, len(parts))
+	for _, part := range parts {
+		name := part.Resolved.Digest
+		if part.Resolved.Reference != "" {
+			name = part.Resolved.Reference
+		}
+		if name == "" {
+			name = "the archive"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// emit records one event where something changed since before.
+func (r *Reconciler) emit(before, after *v1alpha1.BundleSource) {
+	was, is := conditions.Get(before, meta.ReadyCondition), conditions.Get(after, meta.ReadyCondition)
+	switch {
+	case is == nil:
+	case is.Status == metav1.ConditionTrue && !sameRevision(before, after):
+		r.Events.Eventf(after, nil, corev1.EventTypeNormal, "NewArtifact", "Publish", "published revision %s", after.Status.Artifact.Revision)
+	case is.Status == metav1.ConditionTrue && was != nil && was.Status == metav1.ConditionFalse:
+		r.Events.Eventf(after, nil, corev1.EventTypeNormal, "Recovered", "Fetch", "recovered at revision %s", after.Status.Artifact.Revision)
+	case is.Status == metav1.ConditionFalse && (was == nil || was.Message != is.Message):
+		r.Events.Eventf(after, nil, corev1.EventTypeWarning, is.Reason, "Fetch", "%s", report.Shorten(is.Message, 1000))
+	}
+}
+
+func sameRevision(before, after *v1alpha1.BundleSource) bool {
+	return before.Status.Artifact != nil && after.Status.Artifact != nil &&
+		before.Status.Artifact.Revision == after.Status.Artifact.Revision
+}
+
+// markSuspended keeps the status current while nothing is done. Ready stays as
+// it was, since what is published stays published.
+func markSuspended(s *state) {
+	object := s.object
+	object.Status.ObservedGeneration = object.Generation
+	if at, ok := meta.ReconcileAnnotationValue(object.GetAnnotations()); ok {
+		object.Status.LastHandledReconcileAt = at
+	}
+	setArtifact(s)
+	setArtifactInStorage(s)
+	conditions.Delete(object, meta.ReconcilingCondition)
+	switch {
+	case s.lost != nil:
+		report.Set(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonArtifactLost,
+			"the stored artifact is lost and is not fetched again while suspended: set spec.suspend to false")
+	case conditions.Get(object, meta.ReadyCondition) == nil:
+		report.Set(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonSuspended,
+			"suspended before the first fetch: set spec.suspend to false")
+	}
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+)
+
+// steps is the whole reconcile of a source.
+func (r *Reconciler) steps() []step.Step[*state] {
+	return []step.Step[*state]{
+		{Name: "check", Run: r.check},
+		{Name: "resolve", Run: r.resolve},
+		{Name: "fetch", Run: r.fetch},
+		{Name: "collect", Run: r.collect},
+	}
+}
+
+// check finds out whether the advertised artifact is still in storage.
+func (r *Reconciler) check(ctx context.Context, s *state) (step.Outcome, error) {
+	advertised := s.object.Status.Artifact
+	if advertised == nil {
+		return step.Continue, nil
+	}
+	if err := r.Store.Verify(ctx, s.owner, *advertised); err != nil {
+		s.lost = err
+		return step.Continue, nil
+	}
+	current := r.Store.Adopt(*advertised)
+	s.published = &current
+	return step.Continue, nil
+}
+
+// resolve asks each upstream what its reference points at. References that
+// cannot move, and those of an immutable source, are asked once.
+func (r *Reconciler) resolve(ctx context.Context, s *state) (step.Outcome, error) {
+	s.moved = s.published == nil || !s.sameSources()
+	for _, source := range s.object.Spec.Sources {
+		part, moved, err := r.resolveOne(ctx, s, source)
+		if err != nil {
+			return step.Stop, err
+		}
+		s.parts = append(s.parts, part)
+		s.moved = s.moved || moved
+	}
+	return step.Continue, nil
+}
+
+func (r *Reconciler) resolveOne(ctx context.Context, s *state, source v1alpha1.Source) (fetch.Part, bool, error) {
+	fetcher, err := r.fetcher(ctx, s.object.Namespace, source)
+	if err != nil {
+		return fetch.Part{}, false, err
+	}
+	part := fetch.Part{Destination: source.Destination, Fetcher: fetcher}
+	previous, known := s.previous(source.Destination)
+	if known && s.object.Spec.Immutable {
+		part.Resolved = previous
+		return part, false, nil
+	}
+	if part.Resolved, err = fetcher.Resolve(ctx); err != nil {
+		return fetch.Part{}, false, err
+	}
+	return part, !known || !part.Resolved.Same(previous), nil
+}
+
+// fetch downloads what was resolved into a temporary folder, and stores it.
+func (r *Reconciler) fetch(ctx context.Context, s *state) (step.Outcome, error) {
+	if !s.moved {
+		return step.Continue, nil
+	}
+	if err := r.announce(ctx, s); err != nil {
+		return step.Stop, err
+	}
+	dir, err := os.MkdirTemp(r.Scratch, "fetch-*")
+	if err != nil {
+		return step.Stop, &artifact.StorageError{Op: "creating a temporary folder", Err: err}
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // what stays is removed at the next start
+	tree, err := fetch.NewTree(dir, r.Limits)
+	if err != nil {
+		return step.Stop, &artifact.StorageError{Op: "preparing a temporary folder", Err: err}
+	}
+	defer func() { _ = tree.Close() }() // read-only by then
+	if s.resolved, err = fetch.Compose(ctx, s.parts, tree); err != nil {
+		return step.Stop, unpackingError(err)
+	}
+	return r.store(ctx, s, tree)
+}
+
+// unpackingError tells a full or broken scratch volume from a failing upstream.
+func unpackingError(err error) error {
+	var path *fs.PathError
+	if fetch.ReasonOf(err) == "" && errors.As(err, &path) {
+		return &artifact.StorageError{Op: "unpacking", Err: err}
+	}
+	return err
+}
+
+func (r *Reconciler) store(ctx context.Context, s *state, tree *fetch.Tree) (step.Outcome, error) {
+	reference := ""
+	if len(s.resolved) == 1 {
+		reference = s.resolved[0].Reference
+	}
+	published, err := r.Store.Put(ctx, s.owner, reference, tree.FS())
+	if err != nil {
+		return step.Stop, err
+	}
+	s.published = &published
+	return step.Continue, nil
+}
+
+// collect removes artifacts of this source that nobody needs.
+func (r *Reconciler) collect(ctx context.Context, s *state) (step.Outcome, error) {
+	inUse, err := r.inUse(ctx, s)
+	if err != nil {
+		return step.Stop, err
+	}
+	if _, err := r.Store.Collect(ctx, s.owner, inUse, r.Retain, r.RetainFor); err != nil {
+		return step.Stop, err
+	}
+	return step.Continue, nil
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// inUse returns a function that tells whether an artifact, by the digest of its
+// uncompressed tar, is advertised, or run, tried or to be returned to by a
+// deployment.
+func (r *Reconciler) inUse(ctx context.Context, s *state) (func(identity string) bool, error) {
+	var deployments v1alpha1.BundleDeploymentList
+	if err := r.Client.List(ctx, &deployments, client.InNamespace(s.object.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing the deployments that use bundlesource %s/%s: %w", s.object.Namespace, s.object.Name, err)
+	}
+	used := map[string]bool{}
+	if s.published != nil {
+		used[identity(s.published.Revision)] = true
+	}
+	for i := range deployments.Items {
+		d := &deployments.Items[i]
+		if d.SourceName() != s.object.Name {
+			continue
+		}
+		for _, revision := range []string{d.Status.LastAppliedRevision, d.Status.LastHealthyRevision, d.Status.LastAttemptedRevision} {
+			used[identity(revision)] = true
+		}
+	}
+	return func(id string) bool { return used[id] }, nil
+}
+
+// identity is the digest at the end of a revision: reference@sha256:... or sha256:...
+func identity(revision string) string {
+	return revision[strings.LastIndexByte(revision, '@')+1:]
+}

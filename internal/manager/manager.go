@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manager wires a controller's process: flags, logs, the connection to
+// the API server, caches, leader election, probes and metrics.
+package manager
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/fluxcd/cli-utils/pkg/flowcontrol"
+	fluxclient "github.com/fluxcd/pkg/runtime/client"
+	"github.com/fluxcd/pkg/runtime/leaderelection"
+	"github.com/fluxcd/pkg/runtime/logger"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// Options are the flags that both controllers share.
+type Options struct {
+	// MetricsAddr and HealthAddr are listen addresses; "0" switches one off.
+	MetricsAddr, HealthAddr string
+	// Concurrent is how many objects are reconciled at once.
+	Concurrent int
+	// Namespace is the controller's own namespace, which holds its lease.
+	Namespace string
+
+	log      logger.Options
+	client   fluxclient.Options
+	election leaderelection.Options
+}
+
+// BindFlags adds the shared flags, and those of controller-runtime, to a set.
+func (o *Options) BindFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.MetricsAddr, "metrics-addr", ":8080", "The address on which metrics are served; 0 switches them off.")
+	fs.StringVar(&o.HealthAddr, "health-addr", ":9440", "The address on which /healthz and /readyz are served; 0 switches them off.")
+	fs.IntVar(&o.Concurrent, "concurrent", 8, "How many objects are reconciled at once.")
+	fs.StringVar(&o.Namespace, "namespace", namespaceFromEnv(), "The controller's own namespace, which holds its leader election lease.")
+	o.log.BindFlags(fs)
+	o.client.BindFlags(fs)
+	o.election.BindFlags(fs)
+	if kubeconfig := flag.CommandLine.Lookup("kubeconfig"); kubeconfig != nil {
+		fs.AddGoFlag(kubeconfig)
+	}
+}
+
+func namespaceFromEnv() string {
+	if namespace := os.Getenv("RUNTIME_NAMESPACE"); namespace != "" {
+		return namespace
+	}
+	return "satchel-system"
+}
+
+// Scheme knows Satchel's kinds and those of Kubernetes.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+// Main parses the command line, builds a manager of the given name, lets setup
+// add to it, and runs it until the process is told to end. It returns the exit
+// code: 0, 1 after a failure, 2 for a wrong command line.
+func Main(name string, o *Options, fs *pflag.FlagSet, args []string, setup func(context.Context, ctrl.Manager) error) int {
+	o.BindFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			return 0
+		}
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		return 2
+	}
+	logger.SetLogger(logger.NewLogger(o.log))
+	ctx := ctrl.SetupSignalHandler()
+	if err := o.run(ctx, name, setup); err != nil {
+		ctrl.Log.Error(err, "the controller ended", "controller", name)
+		return 1
+	}
+	return 0
+}
+
+func (o *Options) run(ctx context.Context, name string, setup func(context.Context, ctrl.Manager) error) error {
+	config, err := o.restConfig(ctx)
+	if err != nil {
+		return err
+	}
+	mgr, err := New(config, name, *o)
+	if err != nil {
+		return err
+	}
+	if err := setup(ctx, mgr); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// restConfig connects without a rate limit of its own where the API server has
+// priority and fairness.
+func (o *Options) restConfig(ctx context.Context) (*rest.Config, error) {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the API server (in the cluster, by --kubeconfig or KUBECONFIG): %w", err)
+	}
+	config.QPS, config.Burst = o.client.QPS, o.client.Burst
+	if fair, err := flowcontrol.IsEnabled(ctx, config); err == nil && fair {
+		config.QPS, config.Burst = -1, -1
+	}
+	return config, nil
+}
+
+// New builds a manager with probes, and with a cache that holds only Satchel's
+// own kinds: whatever else is read by name goes to the API server.
+func New(config *rest.Config, name string, o Options) (ctrl.Manager, error) {
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        Scheme(),
+		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddr},
+		HealthProbeBindAddress:        o.HealthAddr,
+		GracefulShutdownTimeout:       new(gracePeriod),
+		LeaderElection:                o.election.Enable,
+		LeaderElectionID:              name,
+		LeaderElectionNamespace:       o.Namespace,
+		LeaderElectionReleaseOnCancel: o.election.ReleaseOnCancel,
+		LeaseDuration:                 &o.election.LeaseDuration,
+		RenewDeadline:                 &o.election.RenewDeadline,
+		RetryPeriod:                   &o.election.RetryPeriod,
+		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{
+			&corev1.Secret{}, &corev1.ConfigMap{}, &corev1.Namespace{}, &corev1.ServiceAccount{},
+		}}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the %s: %w", name, err)
+	}
+	return mgr, errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping))
+}
+
+// gracePeriod is how long running reconciles may go on after a signal: less than
+// the 30 s after which a kubelet kills.
+const gracePeriod = 20 * time.Second

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import "github.com/satchel-dev/satchel/api/v1alpha1"
+
+// hints say what to do about a reason. Every reason of the API that stands for a failure has one.
+var hints = map[string]string{
+	// Of sources.
+	v1alpha1.ReasonNotFound:       "Correct the image, repository, reference, URL or ConfigMap in the source; it does not exist, or is hidden from strangers.",
+	v1alpha1.ReasonUnauthorized:   "Make the image, repository or archive readable without credentials, or name one that is.",
+	v1alpha1.ReasonUnreachable:    "Check the host's name and that the source controller's network reaches it; it is tried again by itself.",
+	v1alpha1.ReasonTimeout:        "Raise spec.timeout of the source, or find out why the server is slow; it is tried again by itself.",
+	v1alpha1.ReasonRateLimited:    "Wait; or poll less often with a longer spec.interval, or pin the source by digest or commit.",
+	v1alpha1.ReasonRefused:        "Name a host, address or scheme that the source controller allows, or have its administrator allow it (--egress-allow, --insecure-hosts).",
+	v1alpha1.ReasonLimitExceeded:  "Make the bundle smaller, or have the source controller's administrator raise the limit that the message names.",
+	v1alpha1.ReasonInvalidContent: "Publish the bundle anew: what the server delivers is broken or unsafe.",
+	v1alpha1.ReasonDigestMismatch: "Find out who changed the content; then correct the digest in the source, or publish the right content.",
+	v1alpha1.ReasonStorageFailed:  "Have an administrator look at the source controller's volume: it may be full or read-only.",
+	v1alpha1.ReasonArtifactLost:   "Nothing: the source is fetched again. If that repeats, have an administrator look at the source controller's volume.",
+
+	// Of deployments.
+	v1alpha1.ReasonSourceNotFound:   "Create the BundleSource that spec.sourceRef names, or correct the name; it must be in the same namespace.",
+	v1alpha1.ReasonSourceNotReady:   "Look at the source: its own message says what it waits for.",
+	v1alpha1.ReasonSourceNotOwned:   "Rename the deployment, delete the BundleSource of its name, or refer to it with spec.sourceRef instead of spec.source.",
+	v1alpha1.ReasonArtifactFailed:   "Check that bundle-source-controller runs and that bundle-deployment-controller reaches it; it is tried again by itself.",
+	v1alpha1.ReasonConversionFailed: "Correct the bundle as the message says; the render command shows the same problems without a cluster.",
+	v1alpha1.ReasonAccountNotFound:  "Create the ServiceAccount that spec.serviceAccountName names, in the deployment's namespace, and give it the rights to install.",
+	v1alpha1.ReasonTargetChanged:    "If the cluster was replaced on purpose, delete the deployment and create it again; nothing is pruned until then.",
+	v1alpha1.ReasonPlanRefused:      "Remove each obstacle of the list (grant the permission, create the namespace, install the CRD); nothing was touched.",
+	v1alpha1.ReasonDryRunFailed:     "Correct the object in the bundle as the message says; the previous revision keeps running.",
+	v1alpha1.ReasonApplyFailed:      "Correct the object in the bundle, or what refused it (an admission webhook, a quota); it is tried again by itself.",
+	v1alpha1.ReasonPruneFailed:      "Find out what keeps the object (a finalizer, a missing permission to delete); it is tried again by itself.",
+	v1alpha1.ReasonHealthFailed:     "Look at the object that the message names; it goes on being watched, and recovers by itself when its cause is gone.",
+	v1alpha1.ReasonRemovalFailed:    "Find out what keeps the object (a finalizer, a missing permission to delete); it is tried again by itself.",
+	v1alpha1.ReasonFailed:           "It is tried again by itself; if it lasts, see the log of the controller.",
+}
+
+// hintFor says what to do about a reason; empty when there is nothing to say.
+func hintFor(reason string) string { return hints[reason] }

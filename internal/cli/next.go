@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+
+	"github.com/fluxcd/pkg/apis/meta"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// nextUp says what happens next without anybody's doing, most important first:
+//
+//	being deleted        the objects go, then the deployment
+//	suspended            nothing, until resumed
+//	change not seen yet  the controller sees it
+//	stalled              nothing, until somebody changes something
+//	failed, retrying     the next attempt, at the latest after retryInterval
+//	in progress          the attempt goes on
+//	Ready                the next check, after interval
+func nextUp(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, s summary) []string {
+	var next []string
+	if at := requested(d, s); at != "" && !s.suspended {
+		next = append(next, fmt.Sprintf("The reconcile requested at %s is not handled yet.", at))
+	}
+	switch {
+	case s.deleting:
+		return append(next, "Its objects are removed in order, then it goes itself.")
+	case s.suspended:
+		return append(next, "Nothing happens until spec.suspend is false; drift is not repaired.")
+	case s.unseen || s.ready == "":
+		return append(next, "The controller looks at it within seconds; if not, see whether bundle-deployment-controller runs.")
+	case s.stalled:
+		return append(next, "Nothing is tried again until the deployment, or what it refers to, is changed.")
+	case s.work == meta.ProgressingWithRetryReason:
+		next = append(next, fmt.Sprintf("It is tried again, at the latest after %s.", short(d.Spec.RetryIntervalOrDefault())))
+	case s.inProgress():
+		next = append(next, fmt.Sprintf("The controller is at it; %s after it was applied, what is not healthy counts as failed.",
+			short(d.Spec.TimeoutOrDefault())))
+	default:
+		next = append(next, fmt.Sprintf("Objects are compared with the bundle at the latest every %s, and drift is repaired.",
+			short(d.Spec.IntervalOrDefault())))
+	}
+	return append(next, nextSource(source)...)
+}
+
+// nextSource says when the source is looked at again.
+func nextSource(source *v1alpha1.BundleSource) []string {
+	switch {
+	case source == nil:
+		return nil
+	case source.Spec.Suspend:
+		return []string{"The source is suspended and not looked at."}
+	case source.Spec.Immutable && source.Status.Artifact != nil:
+		return []string{"The source is immutable and not looked at again."}
+	}
+	for _, s := range source.Spec.Sources {
+		if !isPinned(s) {
+			return []string{fmt.Sprintf("The source is looked at again every %s.", short(source.Spec.IntervalOrDefault()))}
+		}
+	}
+	return []string{"The source is pinned and not looked at again."}
+}

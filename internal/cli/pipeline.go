@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// pipeline is the state of a BundleDeployment, step by step. Its JSON form is what status -o json prints.
+type pipeline struct {
+	Namespace string                 `json:"namespace"`
+	Name      string                 `json:"name"`
+	Ready     metav1.ConditionStatus `json:"ready"`
+	Reason    string                 `json:"reason,omitempty"`
+	State     string                 `json:"state"`
+	Revision  string                 `json:"revision,omitempty"`
+	Source    sourceNode             `json:"source"`
+	Steps     []stepNode             `json:"steps"`
+	Problem   *problem               `json:"problem,omitempty"`
+	Warnings  []string               `json:"warnings,omitempty"`
+	Next      []string               `json:"next"`
+
+	inForce bool // the deployment as it is written now is Ready
+}
+
+// sourceNode is where the bundle comes from.
+type sourceNode struct {
+	Name     string       `json:"name"`
+	Inline   bool         `json:"inline"`
+	Exists   bool         `json:"exists"`
+	Ready    string       `json:"ready,omitempty"`
+	Parts    []sourcePart `json:"parts,omitempty"`
+	Revision string       `json:"revision,omitempty"`
+	Updated  *metav1.Time `json:"updated,omitempty"`
+	Trouble  string       `json:"trouble,omitempty"` // what keeps it from being renewed
+}
+
+// sourcePart is one of the places that a source takes files from, and what it resolved to.
+type sourcePart struct {
+	From        string `json:"from"`
+	Destination string `json:"destination,omitempty"`
+	Resolved    string `json:"resolved,omitempty"`
+	Pinned      bool   `json:"pinned"`
+}
+
+// stepState says how far a step is.
+type stepState string
+
+const (
+	stepDone    stepState = "Done"
+	stepFailed  stepState = "Failed"
+	stepWorking stepState = "Working"
+	stepWaiting stepState = "Waiting" // for the steps before it
+)
+
+// stepNode is one step of the pipeline.
+type stepNode struct {
+	Name   string       `json:"name"`
+	State  stepState    `json:"state"`
+	Reason string       `json:"reason,omitempty"`
+	Detail string       `json:"detail,omitempty"`
+	Since  *metav1.Time `json:"since,omitempty"`
+}
+
+// problem is the first step that failed, and what to do about it.
+type problem struct {
+	Step    string `json:"step"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// steps are the conditions of a deployment in the order of the pipeline.
+var steps = []struct {
+	condition string
+	detail    func(*v1alpha1.BundleDeployment, time.Time) string
+}{
+	{v1alpha1.SourceReadyCondition, attempted},
+	{v1alpha1.ConvertedCondition, converted},
+	{v1alpha1.PlannedCondition, planned},
+	{v1alpha1.AppliedCondition, applied},
+	{v1alpha1.HealthyCondition, healthy},
+}
+
+// newPipeline builds the state of a deployment; source is nil when it does not exist.
+func newPipeline(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, now time.Time) pipeline {
+	s := summarize(d)
+	p := pipeline{
+		Namespace: d.Namespace, Name: d.Name, Ready: metav1.ConditionStatus(s.readiness()), Reason: s.reason,
+		State: stateOf(s), Revision: d.Status.LastAppliedRevision, Source: newSourceNode(d, source), Warnings: d.Status.Warnings,
+		inForce: s.isReady(),
+	}
+	if s.ready == "" {
+		p.Ready = metav1.ConditionUnknown
+	}
+	for _, step := range steps {
+		node := newStep(d, step.condition)
+		if node.State == stepDone {
+			node.Detail = step.detail(d, now)
+		}
+		p.Steps = append(p.Steps, node)
+	}
+	p.Steps = append(p.Steps, newStep(d, v1alpha1.ReadyCondition))
+	settleSource(&p.Steps[0], source)
+	p.Problem = findProblem(p, source)
+	p.Next = nextUp(d, source, s)
+	return p
+}
+
+// stateOf is the state in one word or two.
+func stateOf(s summary) string {
+	switch {
+	case s.deleting:
+		return "being deleted"
+	case s.ready == "":
+		return "not seen by the controller yet"
+	case s.unseen:
+		return "changed, and the controller has not seen it yet"
+	case s.isReady() && s.suspended:
+		return "Ready, suspended"
+	case s.isReady():
+		return "Ready"
+	case s.suspended:
+		return "not Ready, suspended"
+	case s.inProgress():
+		return "in progress"
+	}
+	return "not Ready"
+}
+
+// newStep reads one condition. A step whose reason is progress is working, whatever its status.
+func newStep(d *v1alpha1.BundleDeployment, kind string) stepNode {
+	c := apimeta.FindStatusCondition(d.Status.Conditions, kind)
+	if c == nil {
+		return stepNode{Name: kind, State: stepWaiting}
+	}
+	node := stepNode{Name: kind, Reason: c.Reason, Detail: c.Message, Since: &c.LastTransitionTime}
+	switch {
+	case c.Status == metav1.ConditionTrue:
+		node.State = stepDone
+	case c.Status == metav1.ConditionUnknown || isProgress(c.Reason):
+		node.State = stepWorking
+	default:
+		node.State = stepFailed
+	}
+	return node
+}
+
+func isProgress(reason string) bool {
+	switch reason {
+	case v1alpha1.ReasonProgressing, v1alpha1.ReasonHealthProgressing, v1alpha1.ReasonRemoving:
+		return true
+	}
+	return false
+}
+
+// settleSource tells a source that is still being fetched for the first time from one that fails.
+func settleSource(step *stepNode, source *v1alpha1.BundleSource) {
+	if step.State == stepFailed && step.Reason == v1alpha1.ReasonSourceNotReady && source != nil && summarize(source).inProgress() {
+		step.State = stepWorking
+	}
+}
+
+// findProblem returns the first step that failed. When it is the source, the source's own words say more.
+func findProblem(p pipeline, source *v1alpha1.BundleSource) *problem {
+	for _, step := range p.Steps {
+		if step.State != stepFailed {
+			continue
+		}
+		found := &problem{Step: step.Name, Reason: step.Reason, Message: step.Detail}
+		if step.Reason == v1alpha1.ReasonSourceNotReady && source != nil {
+			if s := summarize(source); s.ready == metav1.ConditionFalse {
+				found.Reason, found.Message = s.reason, s.message
+			}
+		}
+		found.Hint = hintFor(found.Reason)
+		return found
+	}
+	return nil
+}
+
+// newSourceNode describes where the bundle comes from.
+func newSourceNode(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource) sourceNode {
+	node := sourceNode{Name: d.SourceName(), Inline: d.Spec.Source != nil, Exists: source != nil}
+	spec := d.Spec.Source
+	if source != nil {
+		spec = &source.Spec
+	}
+	if spec != nil {
+		for _, s := range spec.Sources {
+			node.Parts = append(node.Parts, newSourcePart(s, source))
+		}
+	}
+	if source == nil {
+		return node
+	}
+	s := summarize(source)
+	node.Ready, node.Revision = s.readiness(), s.revision
+	if source.Status.Artifact != nil {
+		node.Updated = &source.Status.Artifact.LastUpdateTime
+	}
+	if s.ready == metav1.ConditionFalse {
+		node.Trouble = fmt.Sprintf("%s: %s", s.reason, s.message)
+	}
+	return node
+}
+
+func newSourcePart(s v1alpha1.Source, source *v1alpha1.BundleSource) sourcePart {
+	part := sourcePart{From: upstream(s), Destination: s.Destination, Pinned: isPinned(s)}
+	if source == nil {
+		return part
+	}
+	for _, r := range source.Status.Resolved {
+		if r.Destination == s.Destination {
+			part.Resolved = r.Digest
+		}
+	}
+	return part
+}
+
+func attempted(d *v1alpha1.BundleDeployment, _ time.Time) string {
+	return shortRevision(d.Status.LastAttemptedRevision)
+}
+
+func converted(d *v1alpha1.BundleDeployment, _ time.Time) string { return string(d.Status.Format) }
+
+func planned(d *v1alpha1.BundleDeployment, _ time.Time) string {
+	p := d.Status.Plan
+	switch {
+	case p == nil:
+		return ""
+	case p.Create+p.Update+p.Delete == 0:
+		return "nothing to change"
+	}
+	return fmt.Sprintf("%d to create, %d to update, %d to delete", p.Create, p.Update, p.Delete)
+}
+
+func applied(d *v1alpha1.BundleDeployment, now time.Time) string {
+	var text string
+	if d.Status.Objects != nil {
+		text = plural(int(d.Status.Objects.Applied), "object")
+	}
+	if d.Status.LastAppliedRevision != "" {
+		text += " of " + shortRevision(d.Status.LastAppliedRevision)
+	}
+	if d.Status.LastAppliedTime != nil {
+		text += ", " + age(now, *d.Status.LastAppliedTime) + " ago"
+	}
+	return text
+}
+
+func healthy(d *v1alpha1.BundleDeployment, _ time.Time) string {
+	if counts := d.Status.Objects; counts != nil && counts.Unhealthy > 0 {
+		return fmt.Sprintf("all but %d", counts.Unhealthy)
+	}
+	return "all objects"
+}
+
+// plural counts things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// requested is the reconcile that was asked for and is not handled yet.
+func requested(o object, s summary) string {
+	if at := o.GetAnnotations()[meta.ReconcileRequestAnnotation]; at != s.handled {
+		return at
+	}
+	return ""
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+func (a *app) statusCommand() *cobra.Command {
+	var o output
+	cmd := &cobra.Command{
+		Use:     "status NAME",
+		GroupID: groupSee,
+		Short:   "Show how far a BundleDeployment is, and where it hangs",
+		Long: `Shows the pipeline of a BundleDeployment from its source to health. The first step that failed carries the whole
+message and what to do about it; at the end stands what happens next by itself.
+
+Signs: ✓ done, … under way, ✗ failed, · waits for the steps before it.
+
+Exit codes:
+  0    Ready
+  1    not Ready
+  2    failed: not found, no access
+  130  interrupted by Ctrl-C`,
+		Example: a.example(`
+# Where does it hang?
+satchel status podinfo -n demo
+
+# For a script: is it Ready?
+satchel status podinfo >/dev/null && echo ready
+
+# The first failing step
+satchel status podinfo -o json | jq .problem`),
+		ValidArgsFunction: a.completeOne(deployments),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := oneTarget(cmd, args)
+			if err != nil {
+				return err
+			}
+			if t.kind.name != deployments.name {
+				return usageError(cmd, "status shows BundleDeployments; for a source: %s get source %s -o yaml", a.name, t.name)
+			}
+			return a.status(cmd.Context(), o, t)
+		},
+	}
+	a.outputFlag(cmd, &o, outputText, outputJSON, outputYAML)
+	return cmd
+}
+
+// oneTarget reads the arguments of a command about one object.
+func oneTarget(cmd *cobra.Command, args []string) (target, error) {
+	targets := parseTargets(args)
+	if len(targets) != 1 || targets[0].name == "" {
+		return target{}, usageError(cmd, "%s needs the name of one object, got: %s", cmd.Name(), dash(strings.Join(args, " ")))
+	}
+	return targets[0], nil
+}
+
+func (a *app) status(ctx context.Context, o output, t target) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	p, err := c.pipeline(ctx, t, a)
+	if err != nil {
+		return err
+	}
+	if o == outputText {
+		fmt.Fprint(a.streams.Out, p.print(styleFor(a.streams.Out), a.now()))
+	} else if err := printValue(a.streams.Out, o, p); err != nil {
+		return err
+	}
+	if !p.inForce {
+		return errNo
+	}
+	return nil
+}
+
+// pipeline reads a deployment and its source.
+func (c *cluster) pipeline(ctx context.Context, t target, a *app) (pipeline, error) {
+	found, err := c.get(ctx, t)
+	if err != nil {
+		return pipeline{}, err
+	}
+	d := found.(*v1alpha1.BundleDeployment)
+	source := new(v1alpha1.BundleSource)
+	err = c.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: d.SourceName()}, source)
+	switch {
+	case isObjectNotFound(err):
+		source = nil
+	case err != nil:
+		return pipeline{}, &accessError{verb: "get", resource: sources.resource, namespace: c.namespace, err: err}
+	}
+	return newPipeline(d, source, a.now()), nil
+}

@@ -295,3 +295,15 @@ func TestErrorsHideUserInfo(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestErrorsHideSignedURLs(t *testing.T) {
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	server := httptest.NewServer(http.RedirectHandler(closed.URL+"/blob?X-Amz-Signature=CANARY-signature", http.StatusFound))
+	t.Cleanup(server.Close)
+	_, err := get(t, local().HTTPClient(DefaultLimits()), server.URL)
+	if err = NetworkError(err); ReasonOf(err) != Unreachable || strings.Contains(err.Error(), "CANARY") ||
+		!strings.Contains(err.Error(), closed.URL+"/blob") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strconv"
 	"syscall"
@@ -19,13 +20,32 @@ import (
 // NetworkError gives a failed connection or transfer its reason, and says in words what the cause was. An error that
 // has a reason already, and the end of a cancelled context, are returned as they are.
 func NetworkError(err error) error {
-	if err == nil || ReasonOf(err) != "" || errors.Is(err, context.Canceled) {
+	if err == nil {
+		return nil
+	}
+	hideQuery(err)
+	if ReasonOf(err) != "" || errors.Is(err, context.Canceled) {
 		return err
 	}
 	if timedOut(err) {
 		return Errorf(Timeout, "no answer in time: %w", err)
 	}
 	return Errorf(Unreachable, "%s: %w", networkCause(err), err)
+}
+
+// hideQuery takes query and user out of the URL that net/http's errors show: redirects lead to signed URLs.
+func hideQuery(err error) {
+	var failed *url.Error
+	if !errors.As(err, &failed) {
+		return
+	}
+	shown, parseErr := url.Parse(failed.URL)
+	if parseErr != nil {
+		failed.URL = "(malformed URL)"
+		return
+	}
+	shown.RawQuery, shown.User, shown.Fragment = "", nil, ""
+	failed.URL = shown.String()
 }
 
 func timedOut(err error) bool {

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"regexp"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+// maxReference bounds a reference: 255 bytes of name, 128 of tag, and a digest.
+const maxReference = 640
+
+// The grammar of names is that of the OCI distribution specification and of RFC 3986 hosts. go-containerregistry is
+// more liberal: it takes "host/../x" and "oci://host/x".
+var (
+	hostText       = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+	repositoryText = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
+	tagText        = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+)
+
+// parseReference reads an image reference.
+func parseReference(text string, insecure bool) (name.Reference, error) {
+	options := []name.Option{name.WeakValidation}
+	if insecure {
+		options = append(options, name.Insecure)
+	}
+	if len(text) > maxReference {
+		return nil, malformed(text)
+	}
+	ref, err := name.ParseReference(text, options...)
+	if err != nil || !wellFormed(ref.Context()) {
+		return nil, malformed(text)
+	}
+	if digest, ok := ref.(name.Digest); ok {
+		_, err := fetch.ParseDigest(digest.DigestStr())
+		return ref, fetch.Describe(err, "image %s", text)
+	}
+	if !tagText.MatchString(ref.Identifier()) {
+		return nil, malformed(text)
+	}
+	return ref, nil
+}
+
+func wellFormed(repository name.Repository) bool {
+	return hostText.MatchString(repository.RegistryStr()) && repositoryText.MatchString(repository.RepositoryStr())
+}
+
+func malformed(text string) error {
+	return fetch.Errorf(fetch.Refused,
+		"image %s: not an image reference: write host/repository:tag or host/repository@sha256:<hex>", fetch.Quote(text))
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package artifact_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+)
+
+func canonical(t *testing.T, tree fs.FS) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := artifact.WriteCanonical(t.Context(), &out, tree); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestCanonicalTarListing(t *testing.T) {
+	long := strings.Repeat("d/", 60) + strings.Repeat("n", 120)
+	tree := files(map[string]string{"z": "1", "a/b/c": "22", "a-b": "", "a/z": "4", "b/x": "5", "über": "6", long: "7"})
+	tree["empty"] = &fstest.MapFile{Mode: fs.ModeDir | 0o700}
+	tree["z"].Mode = 0o4777
+	tree["z"].ModTime = time.Now()
+	var got []string
+	archive := tar.NewReader(bytes.NewReader(canonical(t, tree)))
+	for {
+		header, err := archive.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%o %d/%d%s %d %d %s",
+			header.Mode, header.Uid, header.Gid, header.Uname+header.Gname, header.ModTime.Unix(), header.Size, header.Name))
+	}
+	want := []string{
+		"644 0/0 0 0 a-b", "755 0/0 0 0 a/", "755 0/0 0 0 a/b/", "644 0/0 0 2 a/b/c", "644 0/0 0 1 a/z",
+		"755 0/0 0 0 b/", "644 0/0 0 1 b/x",
+	}
+	for i := range 60 {
+		want = append(want, "755 0/0 0 0 "+strings.Repeat("d/", i+1))
+	}
+	want = append(want, "644 0/0 0 1 "+long, "644 0/0 0 1 z", "644 0/0 0 1 über")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The identity is in every revision: a new Go version or a new compressor must not move it.
+func TestCanonicalTarDigestIsForever(t *testing.T) {
+	tree := files(map[string]string{
+		"manifests/csv.yaml": "kind: ClusterServiceVersion\n", "metadata/annotations.yaml": "annotations: {}\n",
+		strings.Repeat("deep/", 30) + "ü": "long and not ASCII",
+	})
+	const want = "sha256:c4f33d6ba6c281174e1f4982572b2a70f8be509a7f312828337ee35a95e8f487"
+	if got := digestOf(canonical(t, tree)); got != want {
+		t.Errorf("the digest is %s where it was %s", got, want)
+	}
+}
+
+func TestCanonicalTarRefusesWhatIsNoFile(t *testing.T) {
+	for _, mode := range []fs.FileMode{fs.ModeSymlink, fs.ModeNamedPipe, fs.ModeDevice, fs.ModeSocket, fs.ModeIrregular} {
+		tree := fstest.MapFS{"a": {Mode: mode}}
+		if err := artifact.WriteCanonical(t.Context(), io.Discard, tree); err == nil {
+			t.Errorf("%v was accepted", mode)
+		}
+	}
+}
+
+// TestCanonicalTarProperty writes the same small trees to disk in another order, with other modes, times, owners and umask.
+func TestCanonicalTarProperty(t *testing.T) {
+	base := t.TempDir()
+	defer syscall.Umask(syscall.Umask(0))
+	for seed := range uint64(1000) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		contents := randomTree(random)
+		want := digestOf(canonical(t, files(contents)))
+		dir := filepath.Join(base, fmt.Sprint(seed))
+		scatter(t, random, dir, contents)
+		if got := digestOf(canonical(t, os.DirFS(dir))); got != want {
+			t.Fatalf("seed %d: the digest is %s where it was %s; tree %v", seed, got, want, contents)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// randomTree has one to seven files in folders that share beginnings of names.
+func randomTree(random *rand.Rand) map[string]string {
+	parts := []string{"a", "a.b", "a-b", "b", "B", "manifests", "ü"}
+	contents := map[string]string{}
+	for range 1 + random.IntN(7) {
+		folder := "d" + parts[random.IntN(len(parts))]
+		if random.IntN(2) == 0 {
+			folder += "/d" + parts[random.IntN(len(parts))]
+		}
+		contents[path.Join(folder, parts[random.IntN(len(parts))])] = strings.Repeat("x", random.IntN(600))
+	}
+	return contents
+}
+
+// scatter writes files in random order with random attributes, and folders that nothing needs.
+func scatter(t *testing.T, random *rand.Rand, dir string, contents map[string]string) {
+	t.Helper()
+	syscall.Umask(random.IntN(2) * 0o027)
+	names := slices.Sorted(maps.Keys(contents))
+	random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	for _, name := range append(names, "dempty/x") {
+		file := filepath.Join(dir, name)
+		when := time.Unix(random.Int64N(7e9), random.Int64N(1e9))
+		err := os.MkdirAll(filepath.Dir(file), 0o700+fs.FileMode(random.IntN(0o100)))
+		if content, ok := contents[name]; ok && err == nil {
+			err = os.WriteFile(file, []byte(content), 0o400+fs.FileMode(random.IntN(0o400)))
+		}
+		if err == nil {
+			_ = os.Chtimes(filepath.Dir(file), when, when) //nolint:errcheck // the times are arbitrary anyway
+			_ = os.Chtimes(file, when, when)               //nolint:errcheck // dempty/x does not exist
+		}
+		if os.Getuid() == 0 && err == nil {
+			_ = os.Lchown(file, random.IntN(1000), random.IntN(1000)) //nolint:errcheck // see above
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// FuzzCanonicalTarRoundTrip reads what was packed: the same files, and the same bytes when packed again.
+func FuzzCanonicalTarRoundTrip(f *testing.F) {
+	f.Add("a", "b/c", "content", uint16(3))
+	f.Add("a/b", "a.b", "", uint16(513))
+	f.Add(strings.Repeat("long/", 50)+"x", "ü/\u202e", "\x00", uint16(0))
+	f.Fuzz(func(t *testing.T, first, second, content string, size uint16) {
+		if !fs.ValidPath(first) || !fs.ValidPath(second) || first == "." || second == "." ||
+			strings.HasPrefix(first+"/", second+"/") || strings.HasPrefix(second+"/", first+"/") {
+			return // no tree has both
+		}
+		tree := files(map[string]string{first: content, second: strings.Repeat("x", int(size))})
+		var packed bytes.Buffer
+		if err := artifact.WriteCanonical(t.Context(), &packed, tree); err != nil {
+			if strings.Contains(first+second, "\x00") {
+				return // no tar can name it
+			}
+			t.Fatal(err)
+		}
+		copied := fstest.MapFS{}
+		archive := tar.NewReader(bytes.NewReader(packed.Bytes()))
+		for {
+			header, err := archive.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatalf("what was packed cannot be read: %v", err)
+			}
+			data, err := io.ReadAll(archive)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if header.Typeflag == tar.TypeReg {
+				copied[header.Name] = &fstest.MapFile{Data: data}
+			}
+		}
+		if len(copied) != 2 || string(copied[first].Data) != content || len(copied[second].Data) != int(size) {
+			t.Fatalf("other files came back: %v", slices.Sorted(maps.Keys(copied)))
+		}
+		if !bytes.Equal(packed.Bytes(), canonical(t, copied)) {
+			t.Error("packing again gives other bytes")
+		}
+	})
+}

@@ -20,6 +20,32 @@ var serverFields = []string{
 	"managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid",
 }
 
+// templates are where workloads keep the metadata of what they create; a step of a path that is a list stands for its items.
+var templates = [][]string{
+	{"spec", "template", "metadata"},
+	{"spec", "jobTemplate", "metadata"},
+	{"spec", "jobTemplate", "spec", "template", "metadata"},
+	{"spec", "volumeClaimTemplates", "metadata"},
+}
+
+// trimTemplate drops the creationTimestamp that generators write as null.
+func trimTemplate(value any, path []string) {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			trimTemplate(item, path)
+		}
+	case map[string]any:
+		if len(path) > 0 {
+			trimTemplate(v[path[0]], path[1:])
+			return
+		}
+		if when, there := v["creationTimestamp"]; there && when == nil {
+			delete(v, "creationTimestamp")
+		}
+	}
+}
+
 // normalizer brings objects of every format into the form that is applied.
 type normalizer struct {
 	namespace string
@@ -31,6 +57,7 @@ type normalizer struct {
 // run takes ownership of the manifests. Objects without an identity are left to those who report them.
 func (n *normalizer) run(manifests []manifest.Manifest) []Problem {
 	n.scopes = bundleScopes(manifests)
+	first := make(map[manifest.ID]manifest.Manifest, len(manifests))
 	var problems []Problem
 	for _, m := range manifests {
 		if _, ok := m.Object.Object["metadata"].(map[string]any); !ok {
@@ -38,6 +65,13 @@ func (n *normalizer) run(manifests []manifest.Manifest) []Problem {
 		}
 		problems = append(problems, n.object(m)...)
 		n.objects = append(n.objects, m.Object)
+		id := manifest.IDOf(m.Object)
+		if earlier, double := first[id]; double && id.Name != "" {
+			problems = append(problems, m.Problem(manifest.RuleDuplicate,
+				fmt.Sprintf("the same object is already in %s (document %d)", earlier.File, earlier.Document), "keep one of them"))
+			continue
+		}
+		first[id] = m
 	}
 	return problems
 }
@@ -49,6 +83,9 @@ func (n *normalizer) object(m manifest.Manifest) []Problem {
 		delete(metadata, field)
 	}
 	delete(object, "status")
+	for _, path := range templates {
+		trimTemplate(object, path)
+	}
 	problems := append(texts(m, metadata, "labels"), texts(m, metadata, "annotations")...)
 	n.place(m.Object, metadata)
 	if m.Object.GetKind() == "Secret" && m.Object.GetAPIVersion() == "v1" {

@@ -41,6 +41,17 @@ func nameless(object *unstructured.Unstructured) (message, remedy string) {
 	return "the object has no metadata.name", "add it"
 }
 
+// ID tells objects apart, whatever the version of their group.
+type ID struct {
+	schema.GroupKind
+	Namespace, Name string
+}
+
+// IDOf returns the identity of an object.
+func IDOf(object *unstructured.Unstructured) ID {
+	return ID{GroupKind: object.GroupVersionKind().GroupKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
 // Skipped is the warning about files that were left out.
 func Skipped(names []string) string {
 	const shown = 5

@@ -4,14 +4,10 @@
 package plain
 
 import (
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
@@ -78,36 +74,11 @@ func list(files fs.FS) (names, skipped []string, problems []manifest.Problem) {
 	return names, skipped, problems
 }
 
-// id tells objects apart, whatever the version of their group.
-type id struct {
-	schema.GroupKind
-	namespace, name string
-}
-
-// identities refuses objects that do not say what they are, and objects that are there twice.
+// identities refuses objects that do not say what they are.
 func identities(manifests []manifest.Manifest) []manifest.Problem {
 	var problems []manifest.Problem
-	first := make(map[id]manifest.Manifest, len(manifests))
 	for _, m := range manifests {
-		if found := manifest.Identity(m); len(found) > 0 {
-			problems = append(problems, found...)
-			continue
-		}
-		key := identify(m.Object)
-		if earlier, double := first[key]; double {
-			problems = append(problems, m.Problem(manifest.RuleDuplicate,
-				fmt.Sprintf("the same object is already in %s", place(earlier)), "keep one of them"))
-			continue
-		}
-		first[key] = m
+		problems = append(problems, manifest.Identity(m)...)
 	}
 	return problems
-}
-
-func identify(object *unstructured.Unstructured) id {
-	return id{GroupKind: object.GroupVersionKind().GroupKind(), namespace: object.GetNamespace(), name: object.GetName()}
-}
-
-func place(m manifest.Manifest) string {
-	return fmt.Sprintf("%s (document %d)", m.File, m.Document)
 }

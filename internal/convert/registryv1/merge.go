@@ -13,24 +13,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
-// identity tells objects apart, whatever the version of their group.
-type identity struct {
-	schema.GroupKind
-	namespace, name string
-}
-
-func identityOf(m manifest.Manifest) identity {
-	return identity{m.Object.GroupVersionKind().GroupKind(), m.Object.GetNamespace(), m.Object.GetName()}
-}
-
 // mergeDuplicates makes one object of those that are there several times (O4): equal ones count once, ServiceAccounts are
 // united, Services share their ports. What contradicts itself is refused.
 func mergeDuplicates(manifests []manifest.Manifest) ([]manifest.Manifest, []manifest.Problem) {
-	first := make(map[identity]manifest.Manifest, len(manifests))
+	first := make(map[manifest.ID]manifest.Manifest, len(manifests))
 	out := make([]manifest.Manifest, 0, len(manifests))
 	var problems []manifest.Problem
 	for _, m := range manifests {
-		id := identityOf(m)
+		id := manifest.IDOf(m.Object)
 		earlier, double := first[id]
 		if !double {
 			first[id] = m
@@ -50,7 +40,7 @@ func merge(object, extra manifest.Manifest) string {
 	if reflect.DeepEqual(object.Object.Object, extra.Object.Object) {
 		return ""
 	}
-	switch identityOf(object).GroupKind {
+	switch manifest.IDOf(object.Object).GroupKind {
 	case schema.GroupKind{Kind: "ServiceAccount"}:
 		return unite(object.Object.Object, extra.Object.Object, "")
 	case schema.GroupKind{Kind: "Service"}:

@@ -103,6 +103,9 @@ func (b *Bundle) classify(m manifest.Manifest, csvs *[]manifest.Manifest) []mani
 	case csvKind:
 		*csvs = append(*csvs, m)
 	case crdKind:
+		if m.Object.GetAPIVersion() == crdV1beta1 {
+			b.warn("%s: %s is written in v1beta1 and was converted to v1", m.File, manifest.Describe(m.Object))
+		}
 		crd, problems := readCRD(m)
 		b.CRDs = append(b.CRDs, crd)
 		return problems

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+const oneMap = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: one}
+data: {colour: blue}
+`
+
+// second is another deployment beside the first, with the same account.
+func (w *world) second() *world {
+	other := *w
+	other.owner = apply.Owner{Namespace: w.namespace, Name: "other"}
+	other.inventory = inventory.Inventory{}
+	return &other
+}
+
+func (w *world) refusedWith(objects string, rule plan.Rule, words ...string) {
+	w.t.Helper()
+	p := w.plan(w.objects(objects))
+	for _, violation := range p.Violations {
+		if violation.Rule != rule {
+			continue
+		}
+		for _, word := range words {
+			if !strings.Contains(violation.String(), word) {
+				w.t.Errorf("%q does not say %q", violation, word)
+			}
+		}
+		return
+	}
+	w.t.Errorf("got violations %v, want %s", p.Violations, rule)
+}
+
+// An object has one deployment: another one is refused, with the owner's name.
+func TestT13TwoDeployments(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.mustApply(oneMap)
+	other := w.second()
+	other.refusedWith(oneMap, plan.Collision, "ConfigMap "+w.namespace+"/one", "BundleDeployment "+w.namespace+"/app")
+}
+
+// Two deployments that both saw nothing race for the object: the API server lets
+// one of them have it.
+func TestT13Race(t *testing.T) {
+	w := newWorld(t, everything...)
+	other := w.second()
+	late := other.plan(other.objects(oneMap))
+	w.mustApply(oneMap)
+	result, err := apply.Apply(t.Context(), other.client, late, apply.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := result.Errors()
+	if result.Count(apply.Conflict) != 1 || !strings.Contains(errs[0].Error(), "BundleDeployment "+w.namespace+"/app") {
+		t.Errorf("got %v, want a conflict that names the owner", result.Outcomes)
+	}
+}
+
+// Nobody's object becomes ours because it carries our labels, or because the plan
+// was recorded before somebody else created it.
+func TestT13Forged(t *testing.T) {
+	w := newWorld(t, everything...)
+	create := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","labels":{"satchel.dev/deployment":"app","satchel.dev/namespace":"` + w.namespace + `"}},"data":{"colour":"blue"}}`
+	w.patch(types.ApplyPatchType, "one", create, "attacker")
+	w.refusedWith(oneMap, plan.Collision, "never applied it", inventory.AnnotationOrphaned)
+
+	w.inventory = w.plan(w.objects(oneMap)).Inventory
+	if w.inventory.Len() != 1 {
+		t.Fatal("the plan does not list the object")
+	}
+	w.refusedWith(oneMap, plan.Collision, "never applied it")
+	pruned := w.prune(twoMaps[strings.Index(twoMaps, "---\n")+4:])
+	if pruned.Deleted != 0 || w.data("one") == nil {
+		t.Errorf("an object that was never ours was pruned: %+v", pruned)
+	}
+}
+
+// An apply that was killed between the write and its record is continued.
+func TestF4KilledBeforeRecord(t *testing.T) {
+	w := newWorld(t, everything...)
+	p := w.plan(w.objects(twoMaps))
+	if _, err := apply.Apply(t.Context(), w.client, p, apply.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	w.inventory = p.Inventory // stored before the apply; its result was lost
+	w.mustApply(twoMaps)
+	w.inventory = inventory.Inventory{} // even that was lost
+	w.mustApply(twoMaps)
+	if p := w.plan(w.objects(twoMaps)); !p.Quiet() {
+		t.Error(p.Summary())
+	}
+}
+
+// Objects of an apply that died are pruned when the next revision lacks them.
+func TestF4NoOrphanOfADeadApply(t *testing.T) {
+	w := newWorld(t, everything...)
+	p := w.plan(w.objects(twoMaps))
+	if _, err := apply.Apply(t.Context(), w.client, p, apply.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	w.inventory = p.Inventory
+	pruned := w.prune(oneMap)
+	if pruned.Deleted != 1 || len(pruned.Denied) > 0 {
+		t.Errorf("got %+v, want object two deleted", pruned)
+	}
+	_, err := w.admin.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "two", metav1.GetOptions{})
+	if err == nil {
+		t.Error("object two is an orphan")
+	}
+}
+
+// prune plans the manifests and prunes what they lack, without applying them.
+func (w *world) prune(manifests string) apply.Pruned {
+	w.t.Helper()
+	p := w.plan(w.objects(manifests))
+	pruned, err := apply.Prune(w.t.Context(), w.client, w.owner, p.Prune, apply.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.inventory = w.inventory.Without(pruned.Gone...)
+	return pruned
+}
+
+// Pruning spares what another deployment has taken over in earnest, what changed
+// hands after the plan, and what was recreated by somebody else.
+func TestT13PruneSparesOthers(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.mustApply(twoMaps)
+	p := w.plan(w.objects(oneMap))
+	if p.Deletions() != 1 {
+		t.Fatalf("plan: %s, want one deletion", p.Summary())
+	}
+	w.patch(types.MergePatchType, "two", `{"metadata":{"labels":{"satchel.dev/deployment":"other"}}}`, "theirs")
+	pruned, err := apply.Prune(t.Context(), w.client, w.owner, p.Prune, apply.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pruned.Deleted != 0 || len(pruned.Notes) != 1 {
+		t.Errorf("got %+v, want the object left alone and a note", pruned)
+	}
+	if w.data("two")["colour"] != "red" {
+		t.Error("the object of another deployment is gone")
+	}
+}

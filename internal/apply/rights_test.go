@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/tests/controlplane"
+)
+
+func rule(groups, resources, verbs string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{
+		APIGroups: strings.Split(groups, ","), Resources: strings.Split(resources, ","), Verbs: strings.Split(verbs, ","),
+	}
+}
+
+func (w *world) preflight(manifests string) string {
+	w.t.Helper()
+	found, err := apply.Preflight(w.t.Context(), w.client, w.plan(w.objects(manifests)))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var words []string
+	for _, violation := range found {
+		words = append(words, violation.String())
+	}
+	return strings.Join(words, "\n")
+}
+
+// Missing permissions are named in words that an admin can act on, all at once.
+func TestT5MissingPermissions(t *testing.T) {
+	w := newWorld(t, rule("", "configmaps", "get,patch,create"), rule("rbac.authorization.k8s.io", "roles,rolebindings", "get"),
+		rule("", "secrets,serviceaccounts,services", "*"), rule("apps", "deployments", "get,patch"))
+	all := w.preflight(application)
+	for _, words := range []string{
+		`cannot create, patch roles.rbac.authorization.k8s.io in namespace "` + w.namespace + `" (web)`,
+		`cannot create, patch rolebindings.rbac.authorization.k8s.io`,
+		`cannot create deployments.apps in namespace`,
+		`grant service account "` + w.namespace + `/installer" the verbs create on deployments.apps by a Role and a RoleBinding there`,
+	} {
+		if !strings.Contains(all, words) {
+			t.Errorf("missing %q in:\n%s", words, all)
+		}
+	}
+	if strings.Contains(all, "configmaps") || strings.Contains(all, "services ") {
+		t.Errorf("granted rights are asked for:\n%s", all)
+	}
+}
+
+// Objects outside the account's namespace and of the cluster are refused, each,
+// before anything is written, and the controller's own rights help nobody.
+func TestT5OutsideOfTheNamespace(t *testing.T) {
+	w := newWorld(t, everything...)
+	b := controlplane.NewNamespace(t, w.cp)
+	bundle := twoMaps + `
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: theirs, namespace: ` + b + `}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: system, namespace: kube-system}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: NS-evil}
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: NS-evil}
+value: 1
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: NS-evil}
+`
+	mark := w.mark()
+	p := w.plan(w.objects(bundle))
+	var words []string
+	for _, violation := range p.Violations {
+		words = append(words, violation.String())
+	}
+	all := strings.Join(words, "\n")
+	for _, id := range []string{
+		"ConfigMap " + b + "/theirs", "ConfigMap kube-system/system", "ClusterRole.rbac.authorization.k8s.io " + w.namespace + "-evil",
+		"PriorityClass.scheduling.k8s.io " + w.namespace + "-evil", "Namespace " + w.namespace + "-evil",
+	} {
+		if !strings.Contains(all, id+" cannot be read: ") {
+			t.Errorf("%s is not refused in:\n%s", id, all)
+		}
+	}
+	// Carried out all the same, it is the API server that refuses.
+	result, err := apply.Apply(t.Context(), w.client, p, apply.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Count(apply.Created) != 2 {
+		t.Errorf("created %v, want the two objects of the own namespace", kinds(result))
+	}
+	w.onlyTheAccount(mark)
+}
+
+func (w *world) mark() controlplane.AuditMark {
+	w.t.Helper()
+	w.cp.RequireControl(w.t)
+	mark, err := w.cp.AuditMark()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return mark
+}
+
+// onlyTheAccount reads in the audit log that since the mark the pool's own
+// identity did nothing but discovery, and that it impersonated nobody but the account.
+func (w *world) onlyTheAccount(mark controlplane.AuditMark) {
+	w.t.Helper()
+	events, err := w.cp.Audit(mark)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	tenant := 0
+	for _, event := range events {
+		if event.ImpersonatedUser == w.client.Identity().Username() {
+			tenant++
+		} else if event.ImpersonatedUser != "" {
+			w.t.Errorf("somebody else was impersonated: %s", event)
+		}
+	}
+	if tenant == 0 {
+		w.t.Error("the audit log shows no request of the account: the test sees nothing")
+	}
+}
+
+// A role that holds more than the account is refused by the dry run, before the
+// objects of earlier stages are written; nothing half-granted remains.
+func TestT6Escalation(t *testing.T) {
+	const escalate = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: bystander}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: root}
+rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: root}
+subjects: [{kind: ServiceAccount, name: web, namespace: NS}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: root}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: admins}
+subjects: [{kind: ServiceAccount, name: web, namespace: NS}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+`
+	w := newWorld(t, rule("", "configmaps", "*"), rule("rbac.authorization.k8s.io", "roles,rolebindings", "get,create,patch,list"))
+	if missing := w.preflight(escalate); missing != "" {
+		t.Fatalf("the account lacks plain rights: %s", missing)
+	}
+	check, err := apply.DryRun(t.Context(), w.client, w.plan(w.objects(escalate)), apply.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for _, failed := range check.Failed {
+		words = append(words, failed.Error())
+	}
+	all := strings.Join(words, "\n")
+	if len(check.Failed) != 2 || !strings.Contains(all, "Role.rbac.authorization.k8s.io "+w.namespace+"/root: ") ||
+		!strings.Contains(all, "RoleBinding.rbac.authorization.k8s.io "+w.namespace+"/admins: ") || !strings.Contains(all, "attempting to grant") {
+		t.Errorf("got %s", all)
+	}
+	if len(check.Unknown) != 1 || check.Unknown[0].Name != "root" {
+		t.Errorf("unknown %v, want the binding whose role is new", check.Unknown)
+	}
+	roles, err := w.admin.RbacV1().Roles(w.namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=root"})
+	if err != nil || len(roles.Items) > 0 {
+		t.Errorf("the role exists (%v)", err)
+	}
+}
+
+// An upgrade that the API server would refuse in part is found by the dry run
+// while the old state is untouched; a first install dry-runs rights only.
+func TestDryRunOfAnUpgrade(t *testing.T) {
+	w := newWorld(t, everything...)
+	before := w.client.Requests()
+	p := w.plan(w.objects(twoMaps))
+	if _, err := apply.DryRun(t.Context(), w.client, p, apply.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.client.Requests() - before; got > 2 {
+		t.Errorf("%d requests before a first install, want the LIST and the look at the namespace", got)
+	}
+	w.mustApply(twoMaps)
+	next := strings.ReplaceAll(twoMaps, "colour: red", `"not a key": x`)
+	p = w.plan(w.objects(strings.ReplaceAll(next, "size: big", "size: small")))
+	check, err := apply.DryRun(t.Context(), w.client, p, apply.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if check.Passed != 1 || len(check.Failed) != 1 || !strings.Contains(check.Failed[0].Error(), "/two: ") {
+		t.Errorf("got %+v", check)
+	}
+	if w.data("one")["size"] != "big" {
+		t.Error("a dry run wrote")
+	}
+}
+
+// What depends on an object of the same plan is unknown, not failed.
+func TestDryRunUnknown(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", rule("*", "*", "*"))
+	w.mustApply(twoMaps)
+	bundle := w.widgets() + "\n---\n" + twoMaps + `
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: NS-new}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: inside, namespace: NS-new}
+`
+	p := w.plan(w.objects(bundle))
+	check, err := apply.DryRun(t.Context(), w.client, p, apply.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown := map[string]bool{}
+	for _, id := range check.Unknown {
+		unknown[id.Kind] = true
+	}
+	if len(check.Failed) != 0 || !unknown["Widget"] || !unknown["ConfigMap"] || len(check.Unknown) != 2 {
+		t.Errorf("got %+v", check)
+	}
+}
+
+// What is not desired any more and may not be deleted stays in the inventory and
+// is named; it goes when the right is there.
+func TestF6DeniedPrune(t *testing.T) {
+	w := newWorld(t, rule("", "configmaps", "get,list,patch,create"))
+	w.mustApply(twoMaps)
+	pruned := w.prune(oneMap)
+	if len(pruned.Denied) != 1 || !strings.Contains(pruned.Denied[0].Error(), "ConfigMap "+w.namespace+"/two: ") || pruned.Complete() {
+		t.Fatalf("got %+v", pruned)
+	}
+	if !w.inventory.Has(inventory.ID{Kind: "ConfigMap", Namespace: w.namespace, Name: "two"}) {
+		t.Error("the object left the inventory")
+	}
+	w.grant("installer", rule("", "configmaps", "delete"))
+	if pruned = w.prune(oneMap); pruned.Deleted != 1 || !pruned.Complete() {
+		t.Errorf("with the right: %+v", pruned)
+	}
+}
+
+// An account that may not list is served by single GETs.
+func TestObserveWithoutList(t *testing.T) {
+	w := newWorld(t, rule("", "configmaps", "get,patch,create"))
+	w.mustApply(twoMaps)
+	if p := w.plan(w.objects(twoMaps)); p.Count(plan.Unchanged) != 2 {
+		t.Error(p.Summary())
+	}
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+// withDefinition is a bundle that brings a kind and an object of it. GROUP stands
+// for a group that only one test uses.
+const withDefinition = `
+apiVersion: GROUP/v1
+kind: Widget
+metadata: {name: first}
+spec: {size: 1}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.GROUP}
+spec:
+  group: GROUP
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {colour: blue}
+`
+
+var (
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	definers    = rbacv1.PolicyRule{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"*"}}
+)
+
+// widgets gives the bundle with a group of its own, and cleans its CRD up.
+func (w *world) widgets() string {
+	w.t.Helper()
+	group := w.namespace + ".example.org"
+	w.t.Cleanup(func() {
+		_ = w.dynamic.Resource(definitions).Delete(context.Background(), "widgets."+group, metav1.DeleteOptions{})
+	})
+	return strings.ReplaceAll(withDefinition, "GROUP", group)
+}
+
+func (w *world) widget() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: w.namespace + ".example.org", Version: "v1", Resource: "widgets"}
+}
+
+func (w *world) definition() (*unstructured.Unstructured, error) {
+	return w.dynamic.Resource(definitions).Get(w.t.Context(), "widgets."+w.namespace+".example.org", metav1.GetOptions{})
+}
+
+// A CRD and its resource come in one apply: the kind is waited for, and the whole
+// costs no failed attempt.
+func TestF20DefinitionAndResource(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", definers)
+	bundle := w.widgets()
+	var stages []string
+	start := time.Now()
+	result := w.applyObjects(w.objects(bundle), apply.Options{OnStage: func(stage string) { stages = append(stages, stage) }})
+	if !result.Complete() {
+		t.Fatalf("stopped at %q: %s %v", result.Stage, result.Pending, result.Errors())
+	}
+	t.Logf("CRD, resource and ConfigMap applied in %s", time.Since(start).Round(time.Millisecond))
+	if want := []string{"definitions", "foundations", "custom resources"}; !slices.Equal(want, stages) {
+		t.Errorf("stages %v, want %v", stages, want)
+	}
+	if p := w.plan(w.objects(bundle)); !p.Quiet() {
+		t.Errorf("after the install: %s", p.Summary())
+	}
+}
+
+// A CRD that cannot be established stops what needs it, says why and does not
+// hold the worker longer than told; when it heals, the next apply goes on.
+func TestF20NeverEstablished(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", definers)
+	bundle := w.widgets()
+	// Another CRD of the group has the plural already: the names are not accepted.
+	clash := strings.NewReplacer("Widget", "Gadget", "name: widgets.", "name: gadgets.", "plural: widgets, singular: widget", "plural: gadgets, singular: gadget, shortNames: [widgets]").
+		Replace(bundle)
+	squatter := w.objects(clash)[1]
+	ctx := t.Context()
+	if _, err := w.dynamic.Resource(definitions).Create(ctx, squatter, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	drop := func() {
+		_ = w.dynamic.Resource(definitions).Delete(context.Background(), squatter.GetName(), metav1.DeleteOptions{})
+	}
+	t.Cleanup(drop)
+	eventually(t, "the names are taken", func() error {
+		found, err := w.dynamic.Resource(definitions).Get(ctx, squatter.GetName(), metav1.GetOptions{})
+		if err == nil && !strings.Contains(asText(t, found), `"Established"`) {
+			err = fmtError("not established")
+		}
+		return err
+	})
+	start := time.Now()
+	result := w.applyObjects(w.objects(bundle), apply.Options{EstablishTimeout: 500 * time.Millisecond})
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("held the worker for %s", took)
+	}
+	if result.Complete() || !strings.Contains(result.Pending, "is not established") || !strings.Contains(result.Pending, "widgets") {
+		t.Fatalf("stage %q pending %q, want it to wait for the CRD and say why", result.Stage, result.Pending)
+	}
+	drop()
+	eventually(t, "goes on", func() error {
+		result = w.applyObjects(w.objects(bundle), apply.Options{})
+		if !result.Complete() {
+			return fmtError(result.Pending)
+		}
+		return nil
+	})
+}
+
+func asText(t *testing.T, object *unstructured.Unstructured) string {
+	t.Helper()
+	raw, err := object.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// Every reason not to begin is found at once, and nothing has been touched.
+func TestViolationsAllAtOnce(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.patch("application/apply-patch+yaml", "one", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"a":"b"}}`, "helm")
+	objects := w.objects(twoMaps + `
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: two}
+---
+apiVersion: monitoring.example.org/v1
+kind: Monitor
+metadata: {name: web}
+---
+apiVersion: policy/v1beta1
+kind: PodDisruptionBudget
+metadata: {name: web}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: elsewhere, namespace: NS-nowhere}
+`)
+	p := w.plan(objects)
+	var found []string
+	for _, violation := range p.Violations {
+		found = append(found, string(violation.Rule)+" "+violation.String())
+	}
+	all := strings.Join(found, "\n")
+	for _, words := range []string{
+		"Collision ConfigMap " + w.namespace + "/one exists already and was written by helm",
+		"Duplicate ConfigMap " + w.namespace + "/two",
+		"KindMissing Monitor.monitoring.example.org",
+		`the CRD that defines Monitor in group "monitoring.example.org"`,
+		"it is served as v1",
+	} {
+		if !strings.Contains(all, words) {
+			t.Errorf("missing %q in:\n%s", words, all)
+		}
+	}
+	// The account may read namespaces nowhere: what it may not know is left to the API server.
+	if strings.Contains(all, "nowhere") && !strings.Contains(all, "PermissionMissing") {
+		t.Errorf("the namespace is judged without a look at it:\n%s", all)
+	}
+	w.grantCluster("installer", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces", "configmaps"}, Verbs: []string{"get"}})
+	w.refusedWith(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: elsewhere, namespace: NS-nowhere}
+`, plan.NamespaceMissing, w.namespace+"-nowhere", "spec.createNamespace")
+}
+
+// An empty render is refused and prunes nothing.
+func TestEmptyRender(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.mustApply(twoMaps)
+	p := w.plan(nil)
+	if len(p.Violations) != 1 || p.Violations[0].Rule != plan.EmptyRender || len(p.Prune) != 0 {
+		t.Errorf("got violations %v and %d stages to prune", p.Violations, len(p.Prune))
+	}
+}
+
+// One object that is refused does not keep the others of its stage from being
+// applied; later stages do not start, and the next apply does only what is left.
+func TestF5PartialApply(t *testing.T) {
+	w := newWorld(t, everything...)
+	bad := application + `
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: refused}
+data: {"not a key": x}
+`
+	result := w.apply(bad)
+	errs := result.Errors()
+	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "ConfigMap "+w.namespace+"/refused: ") {
+		t.Fatalf("got %v", errs)
+	}
+	if result.Stage != "foundations" || result.Count(apply.Created) != 4 {
+		t.Errorf("stage %q, %v", result.Stage, kinds(result))
+	}
+	result = w.mustApply(application)
+	if result.Count(apply.Unchanged) != 4 || result.Count(apply.Created) != 3 {
+		t.Errorf("the next apply did %v", kinds(result))
+	}
+	pruned := w.prune(application)
+	if len(pruned.Denied)+len(pruned.Waiting) > 0 || w.inventory.Len() != 7 {
+		t.Errorf("the refused object stays: %+v, %d objects", pruned, w.inventory.Len())
+	}
+}
+
+// A Secret that the API server refuses is reported without its values.
+func TestM23SecretValuesStayOut(t *testing.T) {
+	w := newWorld(t, everything...)
+	for name, manifest := range map[string]string{
+		"not base64":    `{apiVersion: v1, kind: Secret, metadata: {name: bad}, data: {k: "CANARY !!"}}`,
+		"wrong type":    `{apiVersion: v1, kind: Secret, metadata: {name: bad}, data: {k: {deep: CANARY}}}`,
+		"bad key":       `{apiVersion: v1, kind: Secret, metadata: {name: bad}, data: {"CANARY/key with space": Y2FuYXJ5}}`,
+		"wrong kind":    `{apiVersion: v1, kind: Secret, metadata: {name: bad}, type: kubernetes.io/tls, stringData: {tls.crt: CANARY}}`,
+		"unknown field": `{apiVersion: v1, kind: Secret, metadata: {name: bad}, data: [CANARY]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := w.apply(manifest)
+			errs := result.Errors()
+			if len(errs) != 1 {
+				t.Fatalf("got %v, want one error", result.Outcomes)
+			}
+			message := errs[0].Error()
+			if name != "bad key" && strings.Contains(message, "CANARY") {
+				t.Errorf("the value is in %q", message)
+			}
+			if !strings.Contains(message, "Secret "+w.namespace+"/bad") {
+				t.Errorf("%q does not name the object", message)
+			}
+			w.inventory = inventory.Inventory{}
+		})
+	}
+}
+
+// A field that cannot be changed fails clearly, and nothing is deleted.
+func TestF27ImmutableField(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.mustApply(scaled)
+	result := w.apply(strings.ReplaceAll(scaled, "app: web", "app: other"))
+	errs := result.Errors()
+	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "immutable") || !strings.Contains(errs[0].Error(), "delete the object") {
+		t.Errorf("got %v", errs)
+	}
+	if w.replicas() != 1 {
+		t.Error("the Deployment was touched")
+	}
+}

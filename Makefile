@@ -8,7 +8,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS := -s -w -X github.com/satchel-dev/satchel/internal/version.version=$(VERSION)
+LDFLAGS := -s -w -X main.version=$(VERSION)
 BUILD   := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
 TOOL    := go tool -modfile=tools/go.mod
 

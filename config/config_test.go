@@ -33,7 +33,9 @@ const systemNamespace = "satchel-system"
 // render returns the objects of a kustomization.
 func render(t *testing.T, dir string) []*unstructured.Unstructured {
 	t.Helper()
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionUnspecified // kustomizations say themselves
+	resources, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
 		t.Fatalf("rendering %s: %v", dir, err)
 	}

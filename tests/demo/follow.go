@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+const (
+	// poll is how often the demo looks.
+	poll = 200 * time.Millisecond
+	// limit is how long it waits for anything that the controllers have to do.
+	limit = 2 * time.Minute
+)
+
+// await looks until the check returns an empty string, which says what is missing until then. On the way it
+// tells how the conditions of Satchel's objects change.
+func (d *demo) await(ctx context.Context, what string, check func(context.Context) (missing string, err error)) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	ticker := time.NewTicker(poll)
+	defer ticker.Stop()
+	for {
+		err := d.tellConditions(ctx)
+		missing := ""
+		if err == nil {
+			missing, err = check(ctx)
+		}
+		if err == nil && missing == "" {
+			return d.tellConditions(ctx)
+		}
+		if err != nil {
+			missing = err.Error()
+		}
+		d.waitingf("still waiting for %s: %s", what, missing)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s for up to %s: %s", what, limit, missing)
+		case <-d.controllers.ended:
+			return errors.Join(fmt.Errorf("waiting for %s", what), d.controllers.problem)
+		}
+	}
+}
+
+// tellConditions prints each condition that changed since it was told last.
+func (d *demo) tellConditions(ctx context.Context) error {
+	var sources v1alpha1.BundleSourceList
+	if err := d.cluster.List(ctx, &sources, client.InNamespace(samplesNamespace)); err != nil {
+		return fmt.Errorf("listing BundleSources: %w", err)
+	}
+	for _, s := range sources.Items {
+		d.tell("source "+s.Name, s.Status.Conditions)
+	}
+	var deployments v1alpha1.BundleDeploymentList
+	if err := d.cluster.List(ctx, &deployments, client.InNamespace(samplesNamespace)); err != nil {
+		return fmt.Errorf("listing BundleDeployments: %w", err)
+	}
+	for _, b := range deployments.Items {
+		d.tell("deployment "+b.Name, b.Status.Conditions)
+	}
+	return nil
+}
+
+func (d *demo) tell(who string, conditions []metav1.Condition) {
+	for _, c := range conditions {
+		key, now := who+" "+c.Type, fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message)
+		if d.seen[key] != now {
+			d.seen[key] = now
+			d.sayf("%-26s %-17s %-7s %s: %s", who, c.Type, c.Status, c.Reason, c.Message)
+		}
+	}
+}

@@ -5,6 +5,7 @@ package fetch
 import (
 	"archive/tar"
 	"bufio"
+	"bytes"
 	"compress/flate"
 	"compress/gzip"
 	"context"
@@ -15,9 +16,17 @@ import (
 
 // Untar unpacks an uncompressed tar archive and reads r to its end. The first entry that is not safe refuses the
 // whole archive and is named in the error; after an error the tree is empty. The rules for links and duplicates are
-// those of Tree. Modes, owners, times and extended attributes are ignored.
+// those of Tree. Modes, owners, times and extended attributes are ignored. An archive without its end marker is
+// refused: nothing else tells that it was not cut between two entries.
 func (t *Tree) Untar(ctx context.Context, r io.Reader) error {
-	return t.unpack(ctx, r, t.place)
+	whole := &ending{reader: r}
+	if err := t.unpack(ctx, whole, t.place); err != nil {
+		return err
+	}
+	if !whole.marked() {
+		return errors.Join(Errorf(InvalidContent, "the archive is cut short: its end marker is missing"), t.clear())
+	}
+	return nil
 }
 
 // UntarGzip unpacks a tar archive compressed into one gzip member. The checksum at the end is verified, and nothing
@@ -30,7 +39,7 @@ func (t *Tree) UntarGzip(ctx context.Context, r io.Reader) error {
 		return raw.explain(err)
 	}
 	unzipped.Multistream(false)
-	err = t.unpack(ctx, unzipped, t.place)
+	err = t.Untar(ctx, unzipped)
 	if err == nil {
 		if err = atEnd(buffered); err != nil {
 			err = errors.Join(err, t.clear())
@@ -169,6 +178,31 @@ func drain(r io.Reader) error {
 			return err
 		}
 	}
+}
+
+// ending watches how a tar archive ends.
+type ending struct {
+	reader io.Reader
+	total  int64
+	zeros  int64 // at the end of what was read
+}
+
+func (e *ending) Read(p []byte) (int, error) {
+	n, err := e.reader.Read(p)
+	rest := int64(len(bytes.TrimRight(p[:n], "\x00")))
+	if rest > 0 {
+		e.zeros = 0
+	}
+	e.total += int64(n)
+	e.zeros += int64(n) - rest
+	return n, err
+}
+
+// tarBlock is the unit of tar archives; two blocks of zeros mark the end.
+const tarBlock = 512
+
+func (e *ending) marked() bool {
+	return e.total%tarBlock == 0 && e.zeros >= 2*tarBlock
 }
 
 // contextReader ends reading when ctx ends.

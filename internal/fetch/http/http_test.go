@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package http
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha512"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+func client(t *testing.T) *http.Client {
+	t.Helper()
+	c := fetch.AddressPolicy{
+		Allow:         []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
+		InsecureHosts: []string{"127.0.0.1", "satchel.invalid"},
+	}.HTTPClient(fetch.DefaultLimits())
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+func serve(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func body(data []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(data) }
+}
+
+func packed(t testing.TB, name, content string) []byte {
+	t.Helper()
+	var buffer bytes.Buffer
+	w := tar.NewWriter(&buffer)
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(content))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buffer.Bytes()
+}
+
+func gzipped(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var buffer bytes.Buffer
+	w := gzip.NewWriter(&buffer)
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buffer.Bytes()
+}
+
+// pull fetches o with the given prior resolution.
+func pull(t *testing.T, o Options, r fetch.Resolved) (fetch.Resolved, map[string]string, error) {
+	t.Helper()
+	if o.Client == nil {
+		o.Client = client(t)
+	}
+	if o.Limits == (fetch.Limits{}) {
+		o.Limits = fetch.DefaultLimits()
+	}
+	f, err := New(o)
+	if err != nil {
+		return fetch.Resolved{}, nil, err
+	}
+	tree, err := fetch.NewTree(t.TempDir(), o.Limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tree.Close() })
+	resolved, err := f.Fetch(context.Background(), r, tree)
+	files := map[string]string{}
+	walkErr := fs.WalkDir(tree.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(tree.FS(), path)
+		files[path] = string(data)
+		return err
+	})
+	if walkErr != nil {
+		t.Fatal(walkErr)
+	}
+	return resolved, files, err
+}
+
+func TestM6Formats(t *testing.T) {
+	archive := packed(t, "a", "1")
+	cases := map[string]struct {
+		reason string
+		data   []byte
+		want   fetch.Reason
+		text   string
+	}{
+		"Tar":       {"plain", archive, "", ""},
+		"TarGzip":   {"compressed", gzipped(t, archive), "", ""},
+		"Zip":       {"named .tgz", []byte("PK\x03\x04 rest"), fetch.InvalidContent, "a zip archive is not supported: publish a tar"},
+		"Zstd":      {"later", []byte("\x28\xb5\x2f\xfd rest"), fetch.InvalidContent, "a zstd archive is not supported"},
+		"Page":      {"an error page with 200", []byte("\n <!DOCTYPE html><html>"), fetch.InvalidContent, "a web page, not an archive"},
+		"Text":      {"no archive", []byte("hello"), fetch.InvalidContent, "not an archive: publish"},
+		"Nothing":   {"no archive", nil, fetch.InvalidContent, "sent nothing"},
+		"CutTar":    {"half of it", archive[:520], fetch.InvalidContent, "cut short"},
+		"CutGzip":   {"half of it", gzipped(t, archive)[:50], fetch.InvalidContent, "cut short"},
+		"Garbage":   {"something follows", append(gzipped(t, archive), 'x'), fetch.InvalidContent, "data follows the end"},
+		"Double":    {"gzip in gzip", gzipped(t, gzipped(t, archive)), fetch.InvalidContent, ""},
+		"Members":   {"two of them", append(gzipped(t, archive), gzipped(t, archive)...), fetch.InvalidContent, "data follows the end"},
+		"OnlyZeros": {"no archive", make([]byte, 10240), fetch.InvalidContent, "not an archive"},
+		"Escapes":   {"names are checked", packed(t, "../a", "1"), fetch.InvalidContent, `archive entry "../a": its name leads out`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			resolved, files, err := pull(t, Options{URL: serve(t, body(tc.data)) + "/bundle.tgz"}, fetch.Resolved{})
+			if fetch.ReasonOf(err) != tc.want || err != nil && !strings.Contains(err.Error(), tc.text) {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if err != nil {
+				if len(files) > 0 {
+					t.Errorf("%s: %v stayed", tc.reason, files)
+				}
+				return
+			}
+			if diff := cmp.Diff(map[string]string{"a": "1"}, files); diff != "" || resolved.Digest != fetch.SHA256(tc.data).String() {
+				t.Errorf("%s: %s %+v", tc.reason, diff, resolved)
+			}
+		})
+	}
+}
+
+func TestM20Digests(t *testing.T) {
+	data := gzipped(t, packed(t, "a", "1"))
+	url := serve(t, body(data))
+	right := fetch.SHA256(data).String()
+	cases := map[string]struct {
+		reason, digest string
+		want           fetch.Reason
+	}{
+		"Right":  {"the normal case", right, ""},
+		"Upper":  {"people paste it", strings.ToUpper(right), ""},
+		"SHA512": {"the family", fmt.Sprintf("sha512:%x", sha512.Sum512(data)), ""},
+		"SHA384": {"the family", fmt.Sprintf("sha384:%x", sha512.Sum384(data)), ""},
+		"Wrong":  {"other bytes", fetch.SHA256([]byte("x")).String(), fetch.DigestMismatch},
+		"Short":  {"cut", right[:len(right)-1], fetch.Refused},
+		"SHA1":   {"broken", "sha1:" + strings.Repeat("a", 40), fetch.Refused},
+		"MD5":    {"broken", "md5:" + strings.Repeat("a", 32), fetch.Refused},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := Options{URL: url, Digest: tc.digest, Client: client(t)}
+			resolved := fetch.Resolved{}
+			if f, err := New(o); err == nil {
+				resolved, err = f.Resolve(context.Background())
+				if err != nil || !resolved.Pinned || resolved.Digest != strings.ToLower(tc.digest) {
+					t.Errorf("%+v, %v", resolved, err)
+				}
+			}
+			got, files, err := pull(t, o, resolved)
+			if fetch.ReasonOf(err) != tc.want {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if tc.want == "" && (files["a"] != "1" || got != resolved) || tc.want != "" && len(files) > 0 {
+				t.Errorf("%s: %v %+v", tc.reason, files, got)
+			}
+		})
+	}
+}
+
+func TestM20Answers(t *testing.T) {
+	plain := packed(t, "a", strings.Repeat("x", 4000))
+	small := fetch.DefaultLimits()
+	small.DownloadBytes = int64(len(plain))
+	smaller := small
+	smaller.DownloadBytes--
+	status := func(code int, header ...string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			for i := 0; i < len(header); i += 2 {
+				w.Header().Set(header[i], header[i+1])
+			}
+			w.WriteHeader(code)
+			if code != http.StatusNotModified {
+				_, _ = w.Write(plain)
+			}
+		}
+	}
+	cases := map[string]struct {
+		reason  string
+		handler http.HandlerFunc
+		limits  fetch.Limits
+		want    fetch.Reason
+		text    string
+	}{
+		"Labelled":     {"servers label a .tgz as compressed", status(200, "Content-Encoding", "gzip"), small, "", ""},
+		"Brotli":       {"nobody asked for it", status(200, "Content-Encoding", "br"), small, fetch.InvalidContent, "content encoding"},
+		"HTML":         {"an error page with 200", status(200, "Content-Type", "text/html; charset=utf-8"), small, "", ""},
+		"Partial":      {"not the whole archive", status(206), small, fetch.Unreachable, "206 Partial Content"},
+		"NotModified":  {"nothing was asked conditionally", status(304), small, fetch.Unreachable, "304"},
+		"NoContent":    {"no archive", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, small, fetch.Unreachable, "204"},
+		"NotFound":     {"gone", status(404), small, fetch.NotFound, "not found (404 Not Found): check the URL"},
+		"Forbidden":    {"private", status(403), small, fetch.Unauthorized, "access denied (403 Forbidden)"},
+		"Limited":      {"too often", status(429, "Retry-After", "7"), small, fetch.RateLimited, "429"},
+		"Broken":       {"the server's fault", status(503), small, fetch.Unreachable, "503"},
+		"Declared":     {"larger than allowed, and says so", status(200), smaller, fetch.LimitExceeded, "more than"},
+		"Undeclared":   {"larger than allowed, and does not say", chunked(plain), smaller, fetch.LimitExceeded, "more than"},
+		"AtLimit":      {"input at the limit is accepted", chunked(plain), small, "", ""},
+		"LengthTooBig": {"cut by the server", status(200, "Content-Length", "99999"), fetch.DefaultLimits(), fetch.Unreachable, "cut"},
+		"LengthTooSmall": {"the rest is not read", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			_, _ = w.Write(plain[:1000])
+		}, small, fetch.InvalidContent, "cut short"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, files, err := pull(t, Options{URL: serve(t, tc.handler), Limits: tc.limits}, fetch.Resolved{})
+			if fetch.ReasonOf(err) != tc.want || err != nil && !strings.Contains(err.Error(), tc.text) {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if (len(files) > 0) != (tc.want == "") {
+				t.Errorf("%s: %d files", tc.reason, len(files))
+			}
+		})
+	}
+}
+
+func chunked(data []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.(http.Flusher).Flush()
+		_, _ = w.Write(data)
+	}
+}
+
+func TestM20EndlessBodyIsClosedAtTheCap(t *testing.T) {
+	var sent atomic.Int64
+	ended := make(chan struct{})
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		defer close(ended)
+		// Endless PAX headers: never a file, never an end.
+		block := packed(t, strings.Repeat("n", 200), "")[:1536]
+		for {
+			n, err := w.Write(block)
+			sent.Add(int64(n))
+			if err != nil {
+				return
+			}
+		}
+	})
+	limits := fetch.DefaultLimits()
+	limits.DownloadBytes = 1 << 20
+	limits.Entries = 100
+	if _, _, err := pull(t, Options{URL: url, Limits: limits}, fetch.Resolved{}); fetch.ReasonOf(err) != fetch.LimitExceeded {
+		t.Errorf("got %v", err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the connection is still open")
+	}
+	t.Logf("%d bytes were sent before the connection was closed", sent.Load())
+}
+
+func TestResolve(t *testing.T) {
+	var method atomic.Value
+	etag := "\"1\""
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		method.Store(r.Method)
+		w.Header().Set("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT")
+		switch r.URL.Path {
+		case "/etag":
+			w.Header().Set("ETag", etag)
+		case "/long":
+			w.Header().Set("ETag", `"`+strings.Repeat("x", 5000)+`"`)
+		case "/none":
+			w.Header().Del("Last-Modified")
+		case "/405":
+			w.WriteHeader(405)
+		case "/501":
+			w.WriteHeader(501)
+		case "/404":
+			w.WriteHeader(404)
+		}
+		if r.Method == http.MethodGet {
+			_, _ = w.Write(packed(t, "a", "1"))
+		}
+	})
+	cases := map[string]struct {
+		reason string
+		want   string
+		err    fetch.Reason
+	}{
+		"etag":  {"the better validator", `"1"`, ""},
+		"other": {"the older one", "Thu, 01 Jan 2026 00:00:00 GMT", ""},
+		"long":  {"bounded", fetch.SHA256([]byte(`"` + strings.Repeat("x", 5000) + `"`)).String(), ""},
+		"none":  {"downloaded each time", "", ""},
+		"405":   {"downloaded each time", "", ""},
+		"501":   {"downloaded each time", "", ""},
+		"404":   {"gone", "", fetch.NotFound},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f, err := New(Options{URL: url + "/" + name, Client: client(t), Limits: fetch.DefaultLimits()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			resolved, err := f.Resolve(context.Background())
+			if fetch.ReasonOf(err) != tc.err || resolved.Validator != tc.want || resolved.Digest != "" || resolved.Pinned {
+				t.Errorf("%s: %+v, %v", tc.reason, resolved, err)
+			}
+			if method.Load() != http.MethodHead {
+				t.Errorf("asked with %v", method.Load())
+			}
+		})
+	}
+	o := Options{URL: url + "/etag"}
+	fetched, _, err := pull(t, o, fetch.Resolved{Validator: "older"})
+	if err != nil || !(fetch.Resolved{Validator: etag}).Same(fetched) {
+		t.Errorf("the validator is that of the bytes that came: %+v, %v", fetched, err)
+	}
+}
+
+func TestFailuresAreDistinct(t *testing.T) {
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	for url, text := range map[string]string{
+		"http://satchel.invalid/x?token=CANARY-query": "archive http://satchel.invalid/x: ",
+		closed.URL + "/x": "connection refused",
+	} {
+		_, _, err := pull(t, Options{URL: url}, fetch.Resolved{})
+		if fetch.ReasonOf(err) != fetch.Unreachable || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "CANARY") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+func TestM20URLs(t *testing.T) {
+	cases := map[string]struct{ reason, url string }{
+		"File":      {"reads this machine", "file:///etc/passwd"},
+		"Relative":  {"no server", "/bundle.tgz"},
+		"Empty":     {"nothing", ""},
+		"NoHost":    {"no server", "https:///x"},
+		"User":      {"would be shown", "https://user:CANARY-password@example.org/x"},
+		"Fragment":  {"means nothing here", "https://example.org/x#y"},
+		"Newline":   {"forges requests", "https://example.org/x%0a"},
+		"BadEscape": {"malformed", "https://example.org/%zz"},
+		"Long":      {"too long", "https://example.org/" + strings.Repeat("x", 3000)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := New(Options{URL: tc.url, Client: client(t)})
+			if fetch.ReasonOf(err) != fetch.Refused || strings.Contains(err.Error(), "CANARY") {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+		})
+	}
+}

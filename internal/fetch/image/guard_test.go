@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+// canary is a server on 127.0.0.1 that must not be reached.
+func canary(t *testing.T) string {
+	t.Helper()
+	var hits atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			hits.Add(1)
+		}
+	}
+	server.Start()
+	t.Cleanup(func() {
+		server.Close()
+		if n := hits.Load(); n > 0 {
+			t.Errorf("%d connections reached the canary", n)
+		}
+	})
+	return strings.TrimPrefix(server.URL, "http://127.0.0.1:")
+}
+
+// elsewhere serves on 127.0.0.2, the only address that its client may reach.
+func elsewhere(t *testing.T, handler http.HandlerFunc) (host string, o Options) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Skipf("this machine has no second loopback address: %v", err)
+	}
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: handler}} //nolint:gosec // a test server
+	server.Start()
+	t.Cleanup(server.Close)
+	client := fetch.AddressPolicy{
+		Allow:         []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")},
+		InsecureHosts: []string{"127.0.0.2", "localhost", "127.0.0.1", "::ffff:127.0.0.1", "169.254.169.254"},
+	}.HTTPClient(fetch.DefaultLimits())
+	t.Cleanup(client.CloseIdleConnections)
+	host = listener.Addr().String()
+	return host, Options{Ref: host + "/b:v1", Insecure: true, Client: client, Limits: fetch.DefaultLimits()}
+}
+
+func TestM12TokenServers(t *testing.T) {
+	port := canary(t)
+	cases := map[string]struct{ reason, realm string }{
+		"Name":      {"a name that resolves to loopback", "http://localhost:" + port + "/token"},
+		"Address":   {"the address itself", "http://127.0.0.1:" + port + "/token"},
+		"Mapped":    {"another spelling", "http://[::ffff:127.0.0.1]:" + port + "/token"},
+		"Metadata":  {"the cloud's credentials", "http://169.254.169.254/token"},
+		"Redirect":  {"the token server redirects", "SELF/redirect"},
+		"Downgrade": {"to another scheme", "ftp://localhost:" + port + "/token"},
+		"Empty":     {"no realm", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, o := elsewhere(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/redirect" {
+					http.Redirect(w, r, "http://localhost:"+port+"/token", http.StatusTemporaryRedirect)
+					return
+				}
+				realm := strings.Replace(tc.realm, "SELF", "http://"+r.Host, 1)
+				w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer realm=%q,service=\"x\"", realm))
+				w.WriteHeader(http.StatusUnauthorized)
+			})
+			_, _, err := pull(t, o)
+			if r := fetch.ReasonOf(err); r != fetch.Refused && r != fetch.Unauthorized {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+func TestM12RedirectedBlobs(t *testing.T) {
+	port := canary(t)
+	u := small(t)
+	push(t, u.host+"/b:v1", imageOf(t, layer(t, "a", "1")))
+	var target string
+	_, o := elsewhere(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/blobs/") {
+			http.Redirect(w, r, target, http.StatusTemporaryRedirect)
+			return
+		}
+		u.Config.Handler.ServeHTTP(w, r)
+	})
+	for _, target = range []string{
+		"http://localhost:" + port, "http://127.0.0.1:" + port, "http://[::ffff:7f00:1]:" + port,
+		"http://169.254.169.254/latest", "file:///etc/passwd",
+	} {
+		if _, _, err := pull(t, o); err == nil || fetch.ReasonOf(err) == fetch.InvalidContent {
+			t.Errorf("%s: %v", target, err)
+		}
+	}
+}
+
+func TestM12BearerTokenStaysWithTheRegistry(t *testing.T) {
+	u := small(t)
+	push(t, u.host+"/b:v1", imageOf(t, layer(t, "a", "1")))
+	var leaked, used atomic.Bool
+	blobs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		leaked.Store(leaked.Load() || r.Header.Get("Authorization") != "")
+		u.Config.Handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(blobs.Close)
+	guarded := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/token":
+			_ = json.NewEncoder(w).Encode(map[string]string{"token": "CANARY-token"})
+		case r.Header.Get("Authorization") != "Bearer CANARY-token":
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer realm=%q", "http://"+r.Host+"/token"))
+			w.WriteHeader(http.StatusUnauthorized)
+		case strings.Contains(r.URL.Path, "/blobs/"):
+			used.Store(true)
+			http.Redirect(w, r, blobs.URL+r.URL.Path, http.StatusTemporaryRedirect)
+		default:
+			u.Config.Handler.ServeHTTP(w, r)
+		}
+	}))
+	_, files, err := pull(t, options(guarded.host+"/b:v1"))
+	if err != nil || files["a"] != "1" || !used.Load() {
+		t.Fatalf("%v %v", files, err)
+	}
+	if leaked.Load() {
+		t.Error("the token went to another server")
+	}
+}
+
+func TestT15NoPlainHTTPUnlessInsecure(t *testing.T) {
+	u := small(t)
+	push(t, u.host+"/b:v1", imageOf(t, layer(t, "a", "1")))
+	_, port, err := net.SplitHostPort(u.host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.alter(nil)
+	for _, host := range []string{"localhost", "127.0.0.1"} {
+		o := options(host + ":" + port + "/b:v1")
+		o.Insecure = false
+		if _, _, err := pull(t, o); fetch.ReasonOf(err) != fetch.Unreachable {
+			t.Errorf("%s: %v", host, err)
+		}
+		f, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.registry.login(context.Background()); err == nil {
+			t.Errorf("%s: the handshake of the library fell back to plain HTTP", host)
+		}
+	}
+	if got := u.seen(); len(got) > 0 {
+		t.Errorf("requests over plain HTTP: %v", got)
+	}
+}
+
+func TestS2LayersAreStreamed(t *testing.T) {
+	const size = 24 << 20
+	u := small(t)
+	blob := packed(t, "big", strings.Repeat("0123456789abcdef", size/16))
+	push(t, u.host+"/b:v1", imageOf(t, static.NewLayer(blob, types.OCIUncompressedLayer)))
+	f, err := New(options(u.host + "/b:v1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := f.Resolve(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := fetch.NewTree(t.TempDir(), fetch.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tree.Close() })
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := f.Fetch(context.Background(), resolved, tree); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	allocated := after.TotalAlloc - before.TotalAlloc
+	t.Logf("%d KiB allocated for a layer of %d KiB", allocated>>10, size>>10)
+	// The in-process registry serves from memory; the whole layer must not be allocated even once.
+	if allocated > size/4 {
+		t.Errorf("%d bytes allocated for a layer of %d", allocated, size)
+	}
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fetch
+
+import (
+	"net/url"
+	"strings"
+	"unicode"
+)
+
+// maxURL bounds a URL from outside.
+const maxURL = 2048
+
+// ParseURL reads the http or https URL of a source. Credentials in it are refused, as it is shown in messages and
+// statuses.
+func ParseURL(text string) (*url.URL, error) {
+	parsed, err := url.Parse(text)
+	switch {
+	case err != nil || len(text) > maxURL:
+		return nil, Errorf(Refused, "the URL is malformed, or has more than %d bytes", maxURL)
+	case parsed.User != nil:
+		return nil, Errorf(Refused, "the URL has credentials in it, which would be shown in statuses: remove them")
+	case parsed.Scheme != "https" && parsed.Scheme != "http":
+		return nil, Errorf(Refused, "the URL's scheme %s is not supported: use https", Quote(parsed.Scheme))
+	case parsed.Hostname() == "" || strings.HasPrefix(parsed.Host, "-"):
+		return nil, Errorf(Refused, "the URL has no valid host")
+	case parsed.Fragment != "" || strings.ContainsFunc(parsed.Path, unacceptable):
+		return nil, Errorf(Refused, "the URL has a fragment or a control character in it")
+	}
+	return parsed, nil
+}
+
+func unacceptable(r rune) bool {
+	return !unicode.IsGraphic(r)
+}
+
+// DisplayURL returns a URL as it may be shown: without query, which can hold a signature.
+func DisplayURL(u *url.URL) string {
+	shown := *u
+	shown.RawQuery, shown.ForceQuery, shown.User, shown.Fragment = "", false, nil, ""
+	return shown.String()
+}

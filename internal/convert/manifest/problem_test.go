@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+)
+
+// TestErrorListsProblems: sorted, without repetitions, nil without any.
+func TestErrorListsProblems(t *testing.T) {
+	if err := manifest.AsError(nil); err != nil {
+		t.Errorf("no problems give %v", err)
+	}
+	a := manifest.Problem{File: "a.yaml", Document: 2, Object: "Pod x", Rule: "V1", Message: "it is wrong", Remedy: "correct it"}
+	b := manifest.Problem{File: "a.yaml", Document: 10, Message: "late"}
+	c := manifest.Problem{Message: "of the bundle"}
+	err := manifest.AsError([]manifest.Problem{b, a, c, a})
+	want := "of the bundle\na.yaml (document 2): Pod x: it is wrong; correct it [V1]\na.yaml (document 10): late"
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestLimitFlags: each limit is a flag whose default is the documented one.
+func TestLimitFlags(t *testing.T) {
+	l := manifest.DefaultLimits()
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	l.BindFlags(flags)
+	args := []string{"--limit-manifest-bytes=1", "--limit-manifests-bytes=2", "--limit-manifest-documents=3", "--limit-objects=4", "--limit-manifest-depth=5"}
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(manifest.Limits{FileBytes: 1, TotalBytes: 2, Documents: 3, Objects: 4, Depth: 5}, l); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(manifest.Limits{FileBytes: 2 << 20, TotalBytes: 16 << 20, Documents: 100_000, Objects: 25_000, Depth: 100}, manifest.Limits{}.OrDefault()); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}

@@ -25,9 +25,10 @@ func (r *Reconciler) care(ctx context.Context, s *state, err error) {
 		return
 	}
 	kept := &state{
-		object: s.object, owner: s.owner, previous: s.previous, client: s.client, now: s.now,
+		object: s.object, stored: s.stored, owner: s.owner, previous: s.previous, client: s.client, now: s.now,
 		due: true, keeping: true, desired: last.Objects,
 	}
 	s.kept = kept
 	s.careErr = step.Run(ctx, r.delivery(), kept, r.Metrics.Observer("BundleDeployment, last revision"))
+	s.stored = kept.stored
 }

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/deployment"
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/manager"
+	"github.com/satchel-dev/satchel/tests/controlplane"
+	"github.com/satchel-dev/satchel/tests/installation"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard()) // what the controller says is in events and statuses
+	os.Exit(controlplane.RunMain(m))
+}
+
+// patience bounds waiting for the controller; it is many times what it needs.
+const patience = 60 * time.Second
+
+// rig is a control plane with Satchel's definitions and rights, the deployment
+// controller running with exactly its own rights, and an artifact server.
+type rig struct {
+	cp    *controlplane.ControlPlane
+	admin client.Client
+	store *artifact.Store
+}
+
+var shared struct {
+	once sync.Once
+	rig  rig
+	err  error
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	cp := controlplane.Shared(t)
+	shared.once.Do(func() { shared.err = startRig(cp) })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return &shared.rig
+}
+
+func startRig(cp *controlplane.ControlPlane) error {
+	ctx := context.Background() // the controller runs as long as the test binary
+	if err := installation.Install(ctx, cp.RESTConfig()); err != nil {
+		return err
+	}
+	admin, err := installation.Client(cp.RESTConfig())
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "satchel-deployment-*")
+	if err != nil {
+		return err
+	}
+	var handler http.Handler
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+	store, err := artifact.Open(artifact.Options{Dir: filepath.Join(dir, "store"), BaseURL: server.URL})
+	if err != nil {
+		return err
+	}
+	handler = store.Handler()
+	shared.rig = rig{cp: cp, admin: admin, store: store}
+	return runController(ctx, cp, server.URL, filepath.Join(dir, "cache"))
+}
+
+func runController(ctx context.Context, cp *controlplane.ControlPlane, artifacts, cache string) error {
+	config, err := installation.AccountConfig(ctx, cp.RESTConfig(), installation.Namespace, deployment.FieldManager)
+	if err != nil {
+		return err
+	}
+	mgr, err := manager.New(config, deployment.FieldManager, manager.Options{MetricsAddr: "0", HealthAddr: "0", Namespace: installation.Namespace})
+	if err != nil {
+		return err
+	}
+	options := deployment.Options{ArtifactServers: []string{artifacts}, CachePath: cache, CacheMiB: 64, Limits: fetch.DefaultLimits()}
+	if err := options.Setup(ctx, mgr, 8); err != nil {
+		return err
+	}
+	go func() {
+		if err := mgr.Start(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "the deployment controller ended:", err)
+		}
+	}()
+	return nil
+}
+
+// namespace is a fresh namespace with an account that may do everything.
+func (r *rig) namespace(t *testing.T) string {
+	t.Helper()
+	namespace := controlplane.NewNamespace(t, r.cp)
+	if err := installation.Admin(t.Context(), r.admin, namespace, "installer"); err != nil {
+		t.Fatal(err)
+	}
+	return namespace
+}
+
+// publish makes a tree the artifact of the BundleSource of the given name, as
+// the source controller would.
+func (r *rig) publish(t *testing.T, namespace, name, reference string, files fs.FS) meta.Artifact {
+	t.Helper()
+	published, err := r.store.Put(t.Context(), artifact.Owner{Kind: "bundlesource", Namespace: namespace, Name: name}, reference, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	source.Spec.Sources = []v1alpha1.Source{{ConfigMap: &v1alpha1.LocalReference{Name: "content"}}}
+	if err := r.admin.Create(t.Context(), source); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	r.setSource(t, namespace, name, func(source *v1alpha1.BundleSource) {
+		source.Status.Artifact = &published
+		source.Status.SourcesDigest = source.Spec.SourcesDigest()
+		source.Status.ObservedGeneration = source.Generation
+		conditions.MarkTrue(source, meta.ReadyCondition, v1alpha1.ReasonSucceeded, "published")
+	})
+	return published
+}
+
+// setSource changes the status of a BundleSource.
+func (r *rig) setSource(t *testing.T, namespace, name string, change func(*v1alpha1.BundleSource)) {
+	t.Helper()
+	var source v1alpha1.BundleSource
+	if err := r.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &source); err != nil {
+		t.Fatal(err)
+	}
+	before := source.DeepCopy()
+	change(&source)
+	if err := r.admin.Status().Patch(t.Context(), &source, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deploy creates a deployment of the source of the same name; change may adjust it.
+func (r *rig) deploy(t *testing.T, namespace, name string, change func(*v1alpha1.BundleDeployment)) client.ObjectKey {
+	t.Helper()
+	d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	d.Spec.ServiceAccountName = "installer"
+	d.Spec.SourceRef = &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: name}
+	if change != nil {
+		change(d)
+	}
+	if err := r.admin.Create(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	key := client.ObjectKeyFromObject(d)
+	t.Cleanup(func() { r.remove(t, key) })
+	return key
+}
+
+// remove deletes a deployment, and waits until it is gone.
+func (r *rig) remove(t *testing.T, key client.ObjectKey) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	if err := client.IgnoreNotFound(r.admin.Delete(ctx, d)); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually(t, ctx, "the deployment is gone", func(ctx context.Context) (bool, string) {
+		var d v1alpha1.BundleDeployment
+		err := r.admin.Get(ctx, key, &d)
+		return apierrors.IsNotFound(err), describe(&d)
+	})
+}
+
+// edit changes the spec of a deployment.
+func (r *rig) edit(t *testing.T, key client.ObjectKey, change func(*v1alpha1.BundleDeployment)) {
+	t.Helper()
+	var d v1alpha1.BundleDeployment
+	if err := r.admin.Get(t.Context(), key, &d); err != nil {
+		t.Fatal(err)
+	}
+	before := d.DeepCopy()
+	change(&d)
+	if err := r.admin.Patch(t.Context(), &d, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// until waits for a state of a deployment, and returns it.
+func (r *rig) until(t *testing.T, key client.ObjectKey, what string, holds func(*v1alpha1.BundleDeployment) bool) *v1alpha1.BundleDeployment {
+	t.Helper()
+	var d v1alpha1.BundleDeployment
+	r.eventually(t, t.Context(), what, func(ctx context.Context) (bool, string) {
+		d = v1alpha1.BundleDeployment{}
+		if err := r.admin.Get(ctx, key, &d); err != nil {
+			return false, err.Error()
+		}
+		return d.Status.ObservedGeneration == d.Generation && holds(&d), describe(&d)
+	})
+	return &d
+}
+
+// ready waits until a revision is in force and healthy.
+func (r *rig) ready(t *testing.T, key client.ObjectKey, revision string) *v1alpha1.BundleDeployment {
+	t.Helper()
+	return r.until(t, key, "Ready at "+revision, func(d *v1alpha1.BundleDeployment) bool {
+		return conditions.IsTrue(d, meta.ReadyCondition) && d.Status.LastHealthyRevision == revision
+	})
+}
+
+// unready waits until Ready is False for a reason.
+func (r *rig) unready(t *testing.T, key client.ObjectKey, reason string) *v1alpha1.BundleDeployment {
+	t.Helper()
+	return r.until(t, key, "not Ready: "+reason, func(d *v1alpha1.BundleDeployment) bool {
+		return conditions.IsFalse(d, meta.ReadyCondition) && conditions.GetReason(d, meta.ReadyCondition) == reason
+	})
+}
+
+func (r *rig) eventually(t *testing.T, ctx context.Context, what string, check func(context.Context) (bool, string)) {
+	t.Helper()
+	var seen string
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		done, now := check(ctx)
+		if ctx.Err() == nil {
+			seen = now
+		}
+		return done, nil
+	})
+	if err != nil {
+		t.Fatalf("waited in vain: %s; last seen:\n%s", what, seen)
+	}
+}
+
+func describe(d *v1alpha1.BundleDeployment) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "generation %d, observed %d, attempted %q, applied %q, healthy %q\n", d.Generation, d.Status.ObservedGeneration,
+		d.Status.LastAttemptedRevision, d.Status.LastAppliedRevision, d.Status.LastHealthyRevision)
+	for _, c := range d.Status.Conditions {
+		fmt.Fprintf(&text, "  %s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
+	}
+	return text.String()
+}
+
+// configMap is a manifest of a ConfigMap with one value.
+func configMap(name, value string) *fstest.MapFile {
+	return file(`apiVersion: v1
+kind: ConfigMap
+metadata: {name: ` + name + `}
+data: {value: "` + value + `"}
+`)
+}
+
+// workload is a manifest of a Deployment of one replica.
+func workload(name, image string) *fstest.MapFile {
+	return file(`apiVersion: apps/v1
+kind: Deployment
+metadata: {name: ` + name + `}
+spec:
+  selector: {matchLabels: {app: ` + name + `}}
+  template:
+    metadata: {labels: {app: ` + name + `}}
+    spec:
+      containers: [{name: main, image: "` + image + `"}]
+`)
+}
+
+func file(content string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(content)} }
+
+// value reads the one value of a ConfigMap; "" when it does not exist.
+func (r *rig) value(t *testing.T, ctx context.Context, namespace, name string) string {
+	t.Helper()
+	var found corev1.ConfigMap
+	err := r.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &found)
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	return found.Data["value"]
+}

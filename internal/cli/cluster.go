@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -90,38 +91,52 @@ func namespaceMapper() meta.RESTMapper {
 
 // get reads one object. Where it does not exist, the error names those that do.
 func (c *cluster) get(ctx context.Context, t target) (object, error) {
-	o := t.kind.empty()
-	err := c.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: t.name}, o)
+	raw, err := c.getRaw(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return typed(t.kind, raw)
+}
+
+// getRaw is get with the object as the cluster has it, fields of later versions included.
+func (c *cluster) getRaw(ctx context.Context, t target) (*unstructured.Unstructured, error) {
+	raw := new(unstructured.Unstructured)
+	raw.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(t.kind.name))
+	err := c.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: t.name}, raw)
 	if isObjectNotFound(err) {
 		return nil, c.notFound(ctx, t)
 	}
 	if err != nil {
 		return nil, &accessError{verb: "get", resource: t.kind.resource, namespace: c.namespace, err: err}
 	}
-	setGroupVersionKind(o, t.kind)
-	return o, nil
+	return raw, nil
 }
 
-// list reads all objects of a kind; everywhere means in all namespaces.
-func (c *cluster) list(ctx context.Context, k kind, everywhere bool, selector string) ([]object, error) {
+// list reads all objects of a kind as the cluster has them; everywhere means in all namespaces.
+func (c *cluster) list(ctx context.Context, k kind, everywhere bool, selector string) ([]*unstructured.Unstructured, error) {
 	options := &client.ListOptions{Raw: &metav1.ListOptions{LabelSelector: selector}}
 	if !everywhere {
 		options.Namespace = c.namespace
 	}
-	list := k.list()
+	list := new(unstructured.UnstructuredList)
+	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(k.name + "List"))
 	if err := c.client.List(ctx, list, options); err != nil {
 		return nil, &accessError{verb: "list", resource: k.resource, namespace: options.Namespace, err: err}
 	}
-	items := k.items(list)
-	for _, item := range items {
-		setGroupVersionKind(item, k)
+	items := make([]*unstructured.Unstructured, 0, len(list.Items))
+	for i := range list.Items {
+		items = append(items, &list.Items[i])
 	}
 	return items, nil
 }
 
-// setGroupVersionKind names the kind, which typed clients leave out and output must have.
-func setGroupVersionKind(o object, k kind) {
-	o.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(k.name))
+// typed converts an object to its Go type.
+func typed(k kind, raw *unstructured.Unstructured) (object, error) {
+	o := k.empty()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw.Object, o); err != nil {
+		return nil, fmt.Errorf("reading %s %s/%s: %w", k.name, raw.GetNamespace(), raw.GetName(), err)
+	}
+	return o, nil
 }
 
 // notFound returns an error that names the objects with similar names.

@@ -28,8 +28,8 @@ func (a *app) completionCommand() *cobra.Command {
 As a kubectl plugin, the program is completed by kubectl's own script when an executable file kubectl_complete-satchel in
 the PATH holds the two lines:
 
-  #!/bin/sh
-  exec kubectl satchel __complete "$@"`,
+    #!/bin/sh
+    exec kubectl satchel __complete "$@"`,
 		Example: a.example(`
 # bash, for all sessions to come (needs the package bash-completion)
 satchel completion bash > ~/.local/share/bash-completion/completions/satchel

@@ -5,13 +5,10 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
@@ -52,6 +49,9 @@ satchel get deployments -l team=payments -o name`),
 			if o.everywhere && targets[0].name != "" {
 				return usageError(cmd, "a name means one object of one namespace: leave -A or the name out")
 			}
+			if o.selector != "" && targets[0].name != "" {
+				return usageError(cmd, "a name means one object whatever its labels: leave -l or the name out")
+			}
 			return a.get(cmd.Context(), o, targets)
 		},
 	}
@@ -65,6 +65,20 @@ satchel get deployments -l team=payments -o name`),
 type group struct {
 	kind    kind
 	objects []object
+	raw     []*unstructured.Unstructured // the same, as the cluster has them
+}
+
+// add appends an object in both forms.
+func (g *group) add(raw ...*unstructured.Unstructured) error {
+	for _, one := range raw {
+		o, err := typed(g.kind, one)
+		if err != nil {
+			return err
+		}
+		one.SetManagedFields(nil)
+		g.objects, g.raw = append(g.objects, o), append(g.raw, one)
+	}
+	return nil
 }
 
 func (a *app) get(ctx context.Context, o getOptions, targets []target) error {
@@ -81,29 +95,35 @@ func (a *app) get(ctx context.Context, o getOptions, targets []target) error {
 
 // collect reads the targets and groups them by kind.
 func (c *cluster) collect(ctx context.Context, o getOptions, targets []target) ([]group, error) {
-	found := map[string][]object{}
-	for _, t := range targets {
-		var objects []object
-		var err error
-		if t.name == "" {
-			objects, err = c.list(ctx, t.kind, o.everywhere, o.selector)
-		} else {
-			var one object
-			one, err = c.get(ctx, t)
-			objects = []object{one}
-		}
-		if err != nil {
-			return nil, err
-		}
-		found[t.kind.name] = append(found[t.kind.name], objects...)
-	}
 	var groups []group
 	for _, k := range kinds {
-		if len(found[k.name]) > 0 {
-			groups = append(groups, group{kind: k, objects: found[k.name]})
+		g := group{kind: k}
+		for _, t := range targets {
+			if t.kind.name != k.name {
+				continue
+			}
+			found, err := c.find(ctx, o, t)
+			if err == nil {
+				err = g.add(found...)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		if len(g.objects) > 0 {
+			groups = append(groups, g)
 		}
 	}
 	return groups, nil
+}
+
+// find reads one target: one object, or all of its kind.
+func (c *cluster) find(ctx context.Context, o getOptions, t target) ([]*unstructured.Unstructured, error) {
+	if t.name == "" {
+		return c.list(ctx, t.kind, o.everywhere, o.selector)
+	}
+	one, err := c.getRaw(ctx, t)
+	return []*unstructured.Unstructured{one}, err
 }
 
 // printGroups writes what was found; single means that the user asked for one object by its name.
@@ -145,131 +165,14 @@ func nothingFound(o getOptions, namespace string) string {
 
 // document is what -o json and yaml print: the object itself when one was named, else a List as kubectl has it.
 func document(groups []group, single bool) any {
-	items := []object{}
+	items := []any{}
 	for _, g := range groups {
-		for _, item := range g.objects {
-			item.SetManagedFields(nil)
-			items = append(items, item)
+		for _, item := range g.raw {
+			items = append(items, item.Object)
 		}
 	}
 	if single && len(items) == 1 {
 		return items[0]
 	}
 	return map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{}, "items": items}
-}
-
-// statusWidth is where the column STATUS is cut, unless the output is wide.
-const statusWidth = 100
-
-// objectTable lists objects of one kind; qualified puts the kind before the names.
-func (a *app) objectTable(g group, o getOptions, qualified bool) *table {
-	wide := o.output == outputWide
-	t := &table{headers: headers(g.kind, wide, o.everywhere)}
-	for _, item := range g.objects {
-		s := summarize(item)
-		name, revision, limit := item.GetName(), shortRevision(s.revision), statusWidth
-		if qualified {
-			name = g.kind.word + "/" + name
-		}
-		if wide {
-			revision, limit = s.revision, 0
-		}
-		texts := []string{name, s.readiness(), dash(printable(revision))}
-		if g.kind.name == v1alpha1.BundleDeploymentKind {
-			texts = append(texts, objectCount(s.objects))
-		}
-		texts = append(texts, age(a.now(), item.GetCreationTimestamp()))
-		if wide {
-			texts = append(texts, wideColumns(item)...)
-		}
-		texts = append(texts, oneLine(s.text(), limit))
-		if o.everywhere {
-			texts = append([]string{item.GetNamespace()}, texts...)
-		}
-		row := t.add(texts...)
-		row[readyColumn(o)].color = s.color()
-	}
-	return t
-}
-
-func readyColumn(o getOptions) int {
-	if o.everywhere {
-		return 2
-	}
-	return 1
-}
-
-func headers(k kind, wide, everywhere bool) []string {
-	var h []string
-	if everywhere {
-		h = append(h, "NAMESPACE")
-	}
-	h = append(h, "NAME", "READY", "REVISION")
-	deployment := k.name == v1alpha1.BundleDeploymentKind
-	if deployment {
-		h = append(h, "OBJECTS")
-	}
-	h = append(h, "AGE")
-	switch {
-	case wide && deployment:
-		h = append(h, "SOURCE", "FORMAT", "INSTALLED IN", "ACCOUNT", "INTERVAL")
-	case wide:
-		h = append(h, "FROM", "INTERVAL")
-	}
-	return append(h, "STATUS")
-}
-
-// wideColumns are the further columns of -o wide.
-func wideColumns(o object) []string {
-	switch o := o.(type) {
-	case *v1alpha1.BundleDeployment:
-		return []string{o.SourceName(), dash(string(o.Status.Format)), o.InstallNamespaceOrDefault(), o.Spec.ServiceAccountName,
-			short(o.Spec.IntervalOrDefault())}
-	case *v1alpha1.BundleSource:
-		from := make([]string, 0, len(o.Spec.Sources))
-		for _, s := range o.Spec.Sources {
-			from = append(from, printable(upstream(s)))
-		}
-		return []string{strings.Join(from, ", "), short(o.Spec.IntervalOrDefault())}
-	}
-	return nil
-}
-
-// objectCount is the number of applied objects, and of those in trouble.
-func objectCount(counts *v1alpha1.ObjectCounts) string {
-	if counts == nil {
-		return "-"
-	}
-	text := strconv.Itoa(int(counts.Applied))
-	if counts.Unhealthy > 0 {
-		text += fmt.Sprintf(" (%d unhealthy)", counts.Unhealthy)
-	}
-	return text
-}
-
-func dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
-
-// age is how long ago something was, as kubectl writes it.
-func age(now time.Time, then metav1.Time) string {
-	if then.IsZero() {
-		return "-"
-	}
-	return duration.HumanDuration(now.Sub(then.Time))
-}
-
-// short is a duration without empty parts: 10m instead of 10m0s.
-func short(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }

@@ -26,7 +26,6 @@ type kind struct {
 	aliases  []string // further names that users may know
 	empty    func() object
 	list     func() client.ObjectList
-	items    func(client.ObjectList) []object
 }
 
 // deployments and sources are the kinds.
@@ -36,29 +35,15 @@ var (
 		aliases: []string{"deployments", "bdep", "bundledeployment", "bundledeployments.satchel.dev", "bundledeployment.satchel.dev"},
 		empty:   func() object { return new(v1alpha1.BundleDeployment) },
 		list:    func() client.ObjectList { return new(v1alpha1.BundleDeploymentList) },
-		items: func(list client.ObjectList) []object {
-			return pointers(list.(*v1alpha1.BundleDeploymentList).Items, func(i *v1alpha1.BundleDeployment) object { return i })
-		},
 	}
 	sources = kind{
 		name: v1alpha1.BundleSourceKind, word: "source", resource: "bundlesources",
 		aliases: []string{"sources", "bsrc", "bundlesource", "bundlesources.satchel.dev", "bundlesource.satchel.dev"},
 		empty:   func() object { return new(v1alpha1.BundleSource) },
 		list:    func() client.ObjectList { return new(v1alpha1.BundleSourceList) },
-		items: func(list client.ObjectList) []object {
-			return pointers(list.(*v1alpha1.BundleSourceList).Items, func(i *v1alpha1.BundleSource) object { return i })
-		},
 	}
 	kinds = []kind{deployments, sources}
 )
-
-func pointers[T any](items []T, as func(*T) object) []object {
-	objects := make([]object, 0, len(items))
-	for i := range items {
-		objects = append(objects, as(&items[i]))
-	}
-	return objects
-}
 
 // kindNamed returns the kind that a word of the user means.
 func kindNamed(word string) (kind, bool) {

@@ -5,13 +5,15 @@ package cli
 import (
 	"cmp"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // maxSuggestions bounds the names that an error suggests.
 const maxSuggestions = 5
 
 // names returns the names of objects.
-func names(objects []object) []string {
+func names(objects []*unstructured.Unstructured) []string {
 	found := make([]string, 0, len(objects))
 	for _, o := range objects {
 		found = append(found, o.GetName())
@@ -20,7 +22,7 @@ func names(objects []object) []string {
 }
 
 // namespacesOf returns the namespaces that hold an object of that name.
-func namespacesOf(name string, objects []object) []string {
+func namespacesOf(name string, objects []*unstructured.Unstructured) []string {
 	var found []string
 	for _, o := range objects {
 		if o.GetName() == name {

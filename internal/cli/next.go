@@ -35,9 +35,11 @@ func nextUp(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, s summa
 		return append(next, "Nothing is tried again until the deployment, or what it refers to, is changed.")
 	case s.work == meta.ProgressingWithRetryReason:
 		next = append(next, fmt.Sprintf("It is tried again, at the latest after %s.", short(d.Spec.RetryIntervalOrDefault())))
-	case s.inProgress():
-		next = append(next, fmt.Sprintf("The controller is at it; %s after it was applied, what is not healthy counts as failed.",
+	case s.inProgress() && s.reason == v1alpha1.ReasonHealthProgressing:
+		next = append(next, fmt.Sprintf("Health is watched; what is not healthy %s after it was applied counts as failed.",
 			short(d.Spec.TimeoutOrDefault())))
+	case s.inProgress():
+		next = append(next, "The controller is at it.")
 	default:
 		next = append(next, fmt.Sprintf("Objects are compared with the bundle at the latest every %s, and drift is repaired.",
 			short(d.Spec.IntervalOrDefault())))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -107,8 +106,9 @@ func newPipeline(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, no
 		}
 		p.Steps = append(p.Steps, node)
 	}
-	p.Steps = append(p.Steps, newStep(d, v1alpha1.ReadyCondition))
+	p.Steps = append(p.Steps, newReadyStep(d, s))
 	settleSource(&p.Steps[0], source)
+	markPrevious(p.Steps[:len(steps)])
 	p.Problem = findProblem(p, source)
 	p.Next = nextUp(d, source, s)
 	return p
@@ -151,6 +151,32 @@ func newStep(d *v1alpha1.BundleDeployment, kind string) stepNode {
 		node.State = stepFailed
 	}
 	return node
+}
+
+// newReadyStep reads Ready. What it says about an older spec is no answer.
+func newReadyStep(d *v1alpha1.BundleDeployment, s summary) stepNode {
+	node := newStep(d, v1alpha1.ReadyCondition)
+	if s.unseen && node.State != stepWaiting {
+		node.State, node.Reason, node.Detail = stepWorking, "", "this is about the spec before the last change"
+	}
+	return node
+}
+
+// markPrevious looks at what comes after the first step that failed: a plan is of no interest then, and what is applied
+// and healthy is the previous revision.
+func markPrevious(nodes []stepNode) {
+	failed := false
+	for i := range nodes {
+		node := &nodes[i]
+		switch {
+		case failed && node.State == stepDone && node.Name == v1alpha1.PlannedCondition:
+			*node = stepNode{Name: node.Name, State: stepWaiting}
+		case failed && node.State == stepDone && node.Detail != "":
+			node.Detail = "still " + node.Detail
+		case node.State == stepFailed:
+			failed = true
+		}
+	}
 }
 
 func isProgress(reason string) bool {
@@ -223,58 +249,4 @@ func newSourcePart(s v1alpha1.Source, source *v1alpha1.BundleSource) sourcePart 
 		}
 	}
 	return part
-}
-
-func attempted(d *v1alpha1.BundleDeployment, _ time.Time) string {
-	return shortRevision(d.Status.LastAttemptedRevision)
-}
-
-func converted(d *v1alpha1.BundleDeployment, _ time.Time) string { return string(d.Status.Format) }
-
-func planned(d *v1alpha1.BundleDeployment, _ time.Time) string {
-	p := d.Status.Plan
-	switch {
-	case p == nil:
-		return ""
-	case p.Create+p.Update+p.Delete == 0:
-		return "nothing to change"
-	}
-	return fmt.Sprintf("%d to create, %d to update, %d to delete", p.Create, p.Update, p.Delete)
-}
-
-func applied(d *v1alpha1.BundleDeployment, now time.Time) string {
-	var text string
-	if d.Status.Objects != nil {
-		text = plural(int(d.Status.Objects.Applied), "object")
-	}
-	if d.Status.LastAppliedRevision != "" {
-		text += " of " + shortRevision(d.Status.LastAppliedRevision)
-	}
-	if d.Status.LastAppliedTime != nil {
-		text += ", " + age(now, *d.Status.LastAppliedTime) + " ago"
-	}
-	return text
-}
-
-func healthy(d *v1alpha1.BundleDeployment, _ time.Time) string {
-	if counts := d.Status.Objects; counts != nil && counts.Unhealthy > 0 {
-		return fmt.Sprintf("all but %d", counts.Unhealthy)
-	}
-	return "all objects"
-}
-
-// plural counts things.
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
-// requested is the reconcile that was asked for and is not handled yet.
-func requested(o object, s summary) string {
-	if at := o.GetAnnotations()[meta.ReconcileRequestAnnotation]; at != s.handled {
-		return at
-	}
-	return ""
 }

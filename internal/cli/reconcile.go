@@ -36,10 +36,11 @@ func (a *app) reconcileCommand() *cobra.Command {
 --with-source the source is resolved again first, so that a tag or branch that moved is installed at once.
 
 Exit codes:
-  0    handled, and Ready (with --wait=false: asked for)
-  1    handled, and not Ready
-  2    failed: not found, no access, suspended, not handled within --timeout
-  130  interrupted by Ctrl-C (the controller goes on)`,
+
+    0    handled, and Ready (with --wait=false: asked for)
+    1    handled, and not Ready
+    2    failed: not found, no access, suspended, not handled within --timeout
+    130  interrupted by Ctrl-C (the controller goes on)`,
 		Example: a.example(`
 # Check for drift, and repair it, now
 satchel reconcile podinfo

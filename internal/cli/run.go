@@ -29,10 +29,11 @@ const (
 
 // exitCodes is the part of the help about exit codes.
 const exitCodes = `Exit codes:
-  0    done, and the answer is good
-  1    done, and the answer is no (such as: not Ready)
-  2    failed: wrong use, not found, no access, a refused bundle
-  130  interrupted by Ctrl-C`
+
+    0    done, and the answer is good
+    1    done, and the answer is no (such as: not Ready)
+    2    failed: wrong use, not found, no access, a refused bundle
+    130  interrupted by Ctrl-C`
 
 // errNo ends a command with ExitNo; what there was to say has been printed.
 var errNo = errors.New("the answer is no")

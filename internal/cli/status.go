@@ -25,10 +25,11 @@ message and what to do about it; at the end stands what happens next by itself.
 Signs: ✓ done, … under way, ✗ failed, · waits for the steps before it.
 
 Exit codes:
-  0    Ready
-  1    not Ready
-  2    failed: not found, no access
-  130  interrupted by Ctrl-C`,
+
+    0    Ready
+    1    not Ready
+    2    failed: not found, no access
+    130  interrupted by Ctrl-C`,
 		Example: a.example(`
 # Where does it hang?
 satchel status podinfo -n demo

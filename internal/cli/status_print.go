@@ -73,7 +73,7 @@ func (p pipeline) stepNode(step stepNode, s style, width int, now time.Time) nod
 	switch {
 	case failedHere:
 		line += padding(step.Name, width) + s.paint(red, step.Reason) + since(step, now)
-	case step.Name == v1alpha1.ReadyCondition:
+	case step.Name == v1alpha1.ReadyCondition && step.State == stepFailed:
 		line += padding(step.Name, width) + step.Reason
 	case step.State == stepDone:
 		line += padding(step.Name, width) + oneLine(step.Detail, 0)
@@ -100,9 +100,31 @@ func (p problem) nodes(s style, shown string) []node {
 		lines = append(lines, node{text: line})
 	}
 	if p.Hint != "" {
-		lines = append(lines, node{text: s.paint(bold, "What to do: ") + p.Hint})
+		lines = append(lines, node{text: s.paint(bold, "What to do:") + " " + wrap(p.Hint, hintWidth)})
 	}
 	return lines
+}
+
+// hintWidth is where hints are broken; messages stay in one piece, for searching and copying.
+const hintWidth = 90
+
+// wrap breaks a text between words, the first line being shorter by a heading.
+func wrap(text string, width int) string {
+	var out strings.Builder
+	column := len("What to do:")
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case column+1+len(word) > width:
+			out.WriteByte('\n')
+			column = -1
+		default:
+			out.WriteByte(' ')
+		}
+		out.WriteString(word)
+		column += 1 + len(word)
+	}
+	return out.String()
 }
 
 func padding(name string, width int) string {
@@ -166,7 +188,11 @@ func writeNodes(out *strings.Builder, nodes []node, indent string) {
 		if i == len(nodes)-1 {
 			branch, further = "└─ ", "   "
 		}
-		fmt.Fprintf(out, "%s%s%s\n", indent, branch, n.text)
+		stem := "\n" + indent + further
+		if len(n.below) > 0 {
+			stem += "│  "
+		}
+		fmt.Fprintf(out, "%s%s%s\n", indent, branch, strings.ReplaceAll(n.text, "\n", stem))
 		writeNodes(out, n.below, indent+further)
 	}
 }

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// The details of the steps: what each did, for people.
+
+func attempted(d *v1alpha1.BundleDeployment, _ time.Time) string {
+	return shortRevision(d.Status.LastAttemptedRevision)
+}
+
+func converted(d *v1alpha1.BundleDeployment, _ time.Time) string { return string(d.Status.Format) }
+
+func planned(d *v1alpha1.BundleDeployment, _ time.Time) string {
+	p := d.Status.Plan
+	switch {
+	case p == nil:
+		return ""
+	case p.Create+p.Update+p.Delete == 0:
+		return "nothing to change"
+	}
+	return fmt.Sprintf("%d to create, %d to update, %d to delete", p.Create, p.Update, p.Delete)
+}
+
+func applied(d *v1alpha1.BundleDeployment, now time.Time) string {
+	var text string
+	if d.Status.Objects != nil {
+		text = plural(int(d.Status.Objects.Applied), "object")
+	}
+	if d.Status.LastAppliedRevision != "" {
+		text += " of " + shortRevision(d.Status.LastAppliedRevision)
+	}
+	if d.Status.LastAppliedTime != nil {
+		text += ", " + age(now, *d.Status.LastAppliedTime) + " ago"
+	}
+	return text
+}
+
+func healthy(d *v1alpha1.BundleDeployment, _ time.Time) string {
+	if counts := d.Status.Objects; counts != nil && counts.Unhealthy > 0 {
+		return fmt.Sprintf("all but %d", counts.Unhealthy)
+	}
+	return "all healthy"
+}
+
+// plural counts things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// requested is the reconcile that was asked for and is not handled yet.
+func requested(o object, s summary) string {
+	if at := o.GetAnnotations()[meta.ReconcileRequestAnnotation]; at != s.handled {
+		return at
+	}
+	return ""
+}

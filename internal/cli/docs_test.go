@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
+)
+
+// TestDocsAreCurrent generates docs/cli and docs/man and compares them with what is committed.
+func TestDocsAreCurrent(t *testing.T) {
+	for folder, generate := range map[string]func(*cobra.Command, string) error{
+		"../../docs/cli": doc.GenMarkdownTree,
+		"../../docs/man": func(root *cobra.Command, dir string) error {
+			epoch := time.Unix(0, 0).UTC()
+			header := &doc.GenManHeader{Section: "1", Source: "Satchel", Manual: "Satchel", Date: &epoch}
+			return doc.GenManTree(root, header, dir)
+		},
+	} {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			generated := t.TempDir()
+			if err := generate(testApp(&bytes.Buffer{}).rootCommand(), generated); err != nil {
+				t.Fatal(err)
+			}
+			want := readFolder(t, generated)
+			if *update {
+				writeFolder(t, folder, want)
+			}
+			if diff := cmp.Diff(want, readFolder(t, folder)); diff != "" {
+				t.Errorf("%s is not current; write it anew with: go test ./internal/cli -update\n-want +got:\n%s", folder, diff)
+			}
+		})
+	}
+}
+
+// readFolder returns the files of a folder.
+func readFolder(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		content, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[entry.Name()] = strings.TrimSpace(string(content)) + "\n"
+	}
+	return found
+}
+
+// writeFolder makes a folder hold these files only.
+func writeFolder(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestEveryCommandExplainsItself wants a description, examples and exit codes of each command, and completion of each
+// flag that takes one of a few words.
+func TestEveryCommandExplainsItself(t *testing.T) {
+	root := testApp(&bytes.Buffer{}).rootCommand()
+	for _, cmd := range append(root.Commands(), root) {
+		if cmd.Short == "" || cmd.Long == "" || cmd.Example == "" {
+			t.Errorf("%s lacks Short, Long or Example", cmd.CommandPath())
+		}
+		if cmd.Name() != "completion" && !strings.Contains(cmd.Long, "Exit codes:") {
+			t.Errorf("%s does not tell its exit codes", cmd.CommandPath())
+		}
+		if cmd != root && cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 && cmd.Name() != "render" {
+			t.Errorf("%s completes no arguments", cmd.CommandPath())
+		}
+		for _, line := range strings.Split(cmd.Long+"\n"+cmd.Example, "\n") {
+			if len([]rune(line)) > 122 {
+				t.Errorf("%s: a line of the help is too long: %s", cmd.CommandPath(), line)
+			}
+		}
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			_, completed := cmd.GetFlagCompletionFunc(flag.Name)
+			if strings.Contains(flag.Usage, "One of:") && !completed {
+				t.Errorf("%s --%s is not completed", cmd.CommandPath(), flag.Name)
+			}
+		})
+	}
+	for _, flag := range []string{"namespace", "context"} {
+		if _, completed := root.GetFlagCompletionFunc(flag); !completed {
+			t.Errorf("--%s is not completed", flag)
+		}
+	}
+}
+
+// TestExamplesParse runs the command line of each example as far as its flags.
+func TestExamplesParse(t *testing.T) {
+	root := testApp(&bytes.Buffer{}).rootCommand()
+	seen := 0
+	for _, cmd := range append(root.Commands(), root) {
+		for line := range strings.SplitSeq(strings.ReplaceAll(cmd.Example, "\\\n", " "), "\n") {
+			words, found := strings.CutPrefix(strings.TrimSpace(line), "satchel ")
+			if !found {
+				continue
+			}
+			seen++
+			words, _, _ = strings.Cut(words, "|")
+			words, _, _ = strings.Cut(words, ">")
+			fields := strings.Fields(strings.TrimSuffix(strings.TrimSpace(words), " 2"))
+			named, rest, err := testApp(&bytes.Buffer{}).rootCommand().Find(fields)
+			if err == nil {
+				err = named.ParseFlags(rest)
+			}
+			if err != nil || named.Name() != fields[0] {
+				t.Errorf("%s: %q: %v", cmd.CommandPath(), line, err)
+			}
+		}
+	}
+	if seen < 15 {
+		t.Errorf("only %d examples were found", seen)
+	}
+}
+
+// TestPluginName shows that the program calls itself as the user does.
+func TestPluginName(t *testing.T) {
+	got := runAs(t, "/opt/bin/kubectl-satchel", time.Now, "status", "--help")
+	for _, want := range []string{"Usage:\n  kubectl satchel status NAME", "\n  kubectl satchel status podinfo -n demo\n"} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("%q is missing in\n%s", want, got.out)
+		}
+	}
+	if strings.Contains(got.out, "\n  satchel ") {
+		t.Errorf("another name is used in\n%s", got.out)
+	}
+	for path, want := range map[string]string{
+		"satchel": "satchel", "/tmp/x/satchel": "satchel", "kubectl-satchel": "kubectl satchel", "kubectl-satchel.exe": "kubectl satchel",
+		"renamed": "satchel", "kubectl-": "satchel",
+	} {
+		if got := displayName(path); got != want {
+			t.Errorf("displayName(%q) = %q, want %q", path, got, want)
+		}
+	}
+}
+
+// TestHelpHidesGlobalFlags keeps a command's own flags in sight.
+func TestHelpHidesGlobalFlags(t *testing.T) {
+	if got := satchel(t, "get", "--help"); strings.Contains(got.out, "--as-group") || !strings.Contains(got.out, "satchel --help") {
+		t.Errorf("got\n%s", got.out)
+	}
+	if got := satchel(t, "--help"); !strings.Contains(got.out, "--as-group") {
+		t.Errorf("got\n%s", got.out)
+	}
+}
+
+func TestUsageErrors(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	for name, tc := range map[string]struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		"typing error":       {"the command is suggested", []string{"gte"}, `there is no command "gte"; did you mean get?; see satchel --help`},
+		"no command":         {"nothing is near", []string{"xyzzy"}, `there is no command "xyzzy"; see satchel --help`},
+		"no flag":            {"where to look", []string{"get", "--foo"}, "unknown flag: --foo; see satchel get --help"},
+		"no format":          {"what there is", []string{"get", "-o", "csv"}, `invalid argument "csv" for "-o, --output" flag: "csv" is not one of: table, wide, json, yaml, name; see satchel get --help`},
+		"name and -A":        {"a name is of one namespace", []string{"get", "a", "-A"}, "a name means one object of one namespace: leave -A or the name out; see satchel get --help"},
+		"name and -l":        {"a name is a name", []string{"get", "a", "-l", "a=b"}, "a name means one object whatever its labels: leave -l or the name out; see satchel get --help"},
+		"status of nothing":  {"of what?", []string{"status"}, "status needs the name of one object, got: -; see satchel status --help"},
+		"status of two":      {"of which?", []string{"status", "a", "b"}, "status needs the name of one object, got: a b; see satchel status --help"},
+		"status of a source": {"where to look", []string{"status", "source/a"}, "status shows BundleDeployments; for a source: satchel get source a -o yaml; see satchel status --help"},
+		"source with source": {"a flag without meaning", []string{"reconcile", "source", "a", "--with-source"}, "--with-source is for deployments; a source is resolved anyway; see satchel reconcile --help"},
+		"no shell":           {"which one?", []string{"completion"}, "completion needs the name of one shell: bash, zsh, fish or powershell; see satchel completion --help"},
+		"unknown shell":      {"what there is", []string{"completion", "csh"}, `there is no completion for "csh": choose bash, zsh, fish or powershell; see satchel completion --help`},
+		"no cluster":         {"how to choose one", []string{"get"}, "no cluster is chosen: set KUBECONFIG, or give --kubeconfig or --server"},
+		"no such kubeconfig": {"the file is named", []string{"get", "--kubeconfig", "/none"}, "reading the kubeconfig: stat /none: no such file or directory"},
+		"nobody listens": {"which cluster, and what to do", []string{"get", "-s", "http://127.0.0.1:1"},
+			"the cluster at http://127.0.0.1:1 cannot be reached (dial tcp 127.0.0.1:1: connect: connection refused): start it, or choose another with --context or --kubeconfig"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := satchel(t, tc.args...)
+			if diff := cmp.Diff(outcome{code: ExitError, err: "Error: " + tc.want + "\n"}, got, cmp.AllowUnexported(outcome{})); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestVersion(t *testing.T) {
+	for _, format := range []string{"text", "json", "yaml"} {
+		golden(t, "version/"+format, satchel(t, "version", "--client", "-o", format).String())
+	}
+	if v := BuildVersion("v1.2.3"); v.Version != "v1.2.3" || v.Go == "" {
+		t.Errorf("the linker's version is lost: %+v", v)
+	}
+	if v := BuildVersion(""); v.Version == "" {
+		t.Errorf("a version is missing: %+v", v)
+	}
+}
+
+func TestCompletionScripts(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if got := satchel(t, "completion", shell); got.code != ExitOK || !strings.Contains(got.out, "__complete") {
+			t.Errorf("%s: %s", shell, got)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// situation is a deployment and its source in some state.
+type situation struct {
+	reason     string
+	deployment *v1alpha1.BundleDeployment
+	source     *v1alpha1.BundleSource
+	inForce    bool
+	failed     string // the step that status points at
+}
+
+// situations are what users meet.
+func situations() map[string]situation {
+	return map[string]situation{
+		"ready": {
+			reason: "everything is in order", deployment: aDeployment(), source: aSource(), inForce: true,
+		},
+		"ready-suspended": {
+			reason: "what runs is in order, and nothing repairs it", source: aSource(), inForce: true,
+			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }),
+		},
+		"ready-pinned": {
+			reason: "a digest is not looked at again", inForce: true, deployment: aDeployment(),
+			source: aSource(func(s *v1alpha1.BundleSource) { s.Spec.Sources[0].Image.Ref = "example.org/podinfo@" + digestA }),
+		},
+		"ready-several-sources": {
+			reason: "all parts are listed", inForce: true, deployment: aDeployment(), source: aSource(severalSources),
+		},
+		"never-seen": {
+			reason: "no controller runs", deployment: aDeployment(never),
+		},
+		"changed": {
+			reason: "Ready is about the spec before", source: aSource(),
+			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) { d.Generation = 3 }),
+		},
+		"source-missing": {
+			reason: "the reference leads nowhere", failed: v1alpha1.SourceReadyCondition,
+			deployment: aDeployment(never, reference, with(
+				no(v1alpha1.SourceReadyCondition, v1alpha1.ReasonSourceNotFound, `the BundleSource "podinfo" does not exist`),
+				no(meta.ReadyCondition, v1alpha1.ReasonSourceNotFound, `the BundleSource "podinfo" does not exist`), retrying()), seen),
+		},
+		"source-fails": {
+			reason: "the source's own words say more than: not ready", failed: v1alpha1.SourceReadyCondition,
+			deployment: aDeployment(never, seen, with(
+				no(v1alpha1.SourceReadyCondition, v1alpha1.ReasonSourceNotReady, "the source has published nothing yet"),
+				no(meta.ReadyCondition, v1alpha1.ReasonSourceNotReady, "the source has published nothing yet"), retrying())),
+			source: aSource(unpublished, failing(v1alpha1.ReasonNotFound, "image example.org/podinfo:v1.3.0: not found (404)")),
+		},
+		"source-fetching": {
+			reason: "the first fetch takes its time",
+			deployment: aDeployment(never, seen, with(
+				no(v1alpha1.SourceReadyCondition, v1alpha1.ReasonSourceNotReady, "the source has published nothing yet"),
+				condition(meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonSourceNotReady, "waiting for the source"), working())),
+			source: aSource(unpublished, func(s *v1alpha1.BundleSource) {
+				s.Status.Conditions = []metav1.Condition{
+					condition(meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonProgressing, "fetching"), working()}
+			}),
+		},
+		"source-fails-later": {
+			reason: "what runs goes on, and the source is in trouble", deployment: aDeployment(), inForce: true,
+			source: aSource(failing(v1alpha1.ReasonUnreachable, "image example.org/podinfo:v1.3.0: unknown host")),
+		},
+		"account-missing": {
+			reason: "a failure that belongs to no step", source: aSource(), failed: meta.ReadyCondition,
+			deployment: aDeployment(first, without(v1alpha1.PlannedCondition, v1alpha1.AppliedCondition, v1alpha1.HealthyCondition), with(
+				no(meta.ReadyCondition, v1alpha1.ReasonAccountNotFound, `the ServiceAccount "installer" does not exist in the namespace "demo"`), retrying())),
+		},
+		"conversion-fails": {
+			reason: "the new revision is broken and the old one runs", source: aSource(), failed: v1alpha1.ConvertedCondition,
+			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) { d.Status.LastAppliedRevision = revisionA }, with(
+				no(v1alpha1.ConvertedCondition, v1alpha1.ReasonConversionFailed, "manifests/a.yaml: no kind\nmanifests/b.yaml: not YAML"),
+				no(meta.ReadyCondition, v1alpha1.ReasonConversionFailed, "manifests/a.yaml: no kind\nmanifests/b.yaml: not YAML"),
+				condition(meta.StalledCondition, metav1.ConditionTrue, v1alpha1.ReasonConversionFailed, ""))),
+		},
+		"plan-refused": {
+			reason: "all violations at once", source: aSource(), failed: v1alpha1.PlannedCondition,
+			deployment: aDeployment(first, without(v1alpha1.AppliedCondition, v1alpha1.HealthyCondition), with(
+				no(v1alpha1.PlannedCondition, v1alpha1.ReasonPlanRefused, "installer may not create deployments.apps in demo\nthe namespace shop does not exist"),
+				no(meta.ReadyCondition, v1alpha1.ReasonPlanRefused, "2 obstacles"), retrying())),
+		},
+		"health-progressing": {
+			reason: "not healthy yet is no failure", source: aSource(),
+			deployment: aDeployment(with(
+				no(v1alpha1.HealthyCondition, v1alpha1.ReasonHealthProgressing, "Deployment demo/podinfo: 0 of 2 replicas are available"),
+				condition(meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing, "Deployment demo/podinfo: 0 of 2 replicas are available"),
+				working())),
+		},
+		"health-failed": {
+			reason: "the cause down to the Pod", source: aSource(), failed: v1alpha1.HealthyCondition,
+			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) { d.Status.Objects.Unhealthy = 1 }, with(
+				no(v1alpha1.HealthyCondition, v1alpha1.ReasonHealthFailed, "Deployment demo/podinfo: Pod podinfo-1: container app: the image cannot be pulled"),
+				no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "Deployment demo/podinfo is not healthy"), retrying())),
+		},
+		"deleting": {
+			reason: "it goes", source: aSource(),
+			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) { at := ago(0); d.DeletionTimestamp = &at }, with(
+				no(meta.ReadyCondition, v1alpha1.ReasonRemoving, "removing 5 objects"), working())),
+		},
+		"hostile": {
+			reason: "a message must not steer the terminal", source: aSource(), failed: v1alpha1.ConvertedCondition,
+			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) {
+				d.Status.Warnings = []string{"\x1b[2J\x1b]0;owned\x07"}
+				d.Status.LastAttemptedRevision = "\x1b[31mv1@" + digestA
+			}, with(no(v1alpha1.ConvertedCondition, v1alpha1.ReasonConversionFailed, "\x1b[2Jgone\u202e"),
+				no(meta.ReadyCondition, v1alpha1.ReasonConversionFailed, "\x1b[2Jgone\u202e"), retrying())),
+		},
+	}
+}
+
+func reference(d *v1alpha1.BundleDeployment) {
+	d.Spec.Source = nil
+	d.Spec.SourceRef = &v1alpha1.SourceReference{Kind: "BundleSource", Name: "podinfo"}
+}
+
+func seen(d *v1alpha1.BundleDeployment) { d.Status.ObservedGeneration = 2 }
+
+func unpublished(s *v1alpha1.BundleSource) { s.Status.Artifact, s.Status.Resolved = nil, nil }
+
+func failing(reason, message string) func(*v1alpha1.BundleSource) {
+	return func(s *v1alpha1.BundleSource) {
+		s.Status.Conditions = []metav1.Condition{no(meta.ReadyCondition, reason, message), retrying()}
+	}
+}
+
+func severalSources(s *v1alpha1.BundleSource) {
+	s.Spec.Sources = []v1alpha1.Source{
+		{Destination: "base", Git: &v1alpha1.GitSource{Repository: "https://example.org/r.git", Ref: &v1alpha1.GitRef{Branch: "main"}}},
+		{Destination: "crds", HTTP: &v1alpha1.HTTPSource{URL: "https://example.org/crds.tgz", Digest: digestB}},
+		{Destination: "extra", ConfigMap: &v1alpha1.LocalReference{Name: "extra"}},
+	}
+	s.Status.Resolved = []v1alpha1.ResolvedSource{
+		{Destination: "base", Reference: "main", Digest: "sha1:0123456789abcdef0123456789abcdef01234567"},
+		{Destination: "crds", Digest: digestB}, {Destination: "extra", Digest: digestA},
+	}
+}
+
+func TestStatus(t *testing.T) {
+	for name, tc := range situations() {
+		t.Run(name, func(t *testing.T) {
+			p := newPipeline(tc.deployment, tc.source, noon)
+			golden(t, "status/"+name, p.print(style{}, noon))
+			if p.inForce != tc.inForce {
+				t.Errorf("%s: in force is %v, want %v", tc.reason, p.inForce, tc.inForce)
+			}
+			got := ""
+			if p.Problem != nil {
+				got = p.Problem.Step
+			}
+			if got != tc.failed {
+				t.Errorf("%s: the first failing step is %q, want %q", tc.reason, got, tc.failed)
+			}
+		})
+	}
+}
+
+func TestStatusJSON(t *testing.T) {
+	tc := situations()["plan-refused"]
+	for _, format := range []output{outputJSON, outputYAML} {
+		var out bytes.Buffer
+		if err := printValue(&out, format, newPipeline(tc.deployment, tc.source, noon)); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "status/plan-refused-"+string(format), out.String())
+	}
+}
+
+// TestStatusColours shows that colours go where people look: nothing else changes.
+func TestStatusColours(t *testing.T) {
+	tc := situations()["plan-refused"]
+	p := newPipeline(tc.deployment, tc.source, noon)
+	coloured := p.print(style{enabled: true}, noon)
+	golden(t, "status/plan-refused-colour", coloured)
+	for _, code := range []color{red, green, yellow, bold, faint, "\x1b[0m"} {
+		coloured = strings.ReplaceAll(coloured, string(code), "")
+	}
+	if coloured != p.print(style{}, noon) {
+		t.Error("colours change the text")
+	}
+}
+
+// TestEveryFailureHasAHint reads the reasons of the API: who meets one is told what to do.
+func TestEveryFailureHasAHint(t *testing.T) {
+	good := []string{"ReasonSucceeded", "ReasonProgressing", "ReasonProgressingWithRetry", "ReasonSuspended",
+		"ReasonHealthProgressing", "ReasonRemoving"}
+	parsed, err := parser.ParseFile(token.NewFileSet(), "../../api/v1alpha1/conditions.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Reason") || slices.Contains(good, spec.Names[0].Name) {
+			return true
+		}
+		value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count++
+		if hintFor(value) == "" {
+			t.Errorf("%s has no hint: add one to hints.go", spec.Names[0].Name)
+		}
+		return true
+	})
+	if count != len(hints) {
+		t.Errorf("%d hints for %d reasons: remove those that no reason has", len(hints), count)
+	}
+}

@@ -18,6 +18,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
+// definitionResource is where CRDs are.
+var definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
 const establishPoll = 100 * time.Millisecond
 
 // established waits, bounded, until the CRDs that later stages need are served.
@@ -66,8 +69,7 @@ func needed(stages []plan.Stage) map[string]string {
 
 // definitionState says in words why a CRD is not served yet; nothing when it is.
 func definitionState(ctx context.Context, client *tenant.Client, name string) string {
-	crds := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	crd, err := client.Get(ctx, tenant.Ref{Resource: crds, Name: name})
+	crd, err := client.Get(ctx, tenant.Ref{Resource: definitionResource, Name: name})
 	if err != nil {
 		return fmt.Sprintf("CustomResourceDefinition %s cannot be read: %s", name, oneLine(err.Error()))
 	}

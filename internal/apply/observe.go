@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -48,7 +50,7 @@ func Observe(ctx context.Context, client *tenant.Client, o Observing) (plan.Inpu
 	if err := o.complete(ctx, client.Kinds(), &in); err != nil {
 		return plan.Input{}, err
 	}
-	if err := previousKinds(ctx, client.Kinds(), &in); err != nil {
+	if err := previousKinds(ctx, client, &in); err != nil {
 		return plan.Input{}, err
 	}
 	if err := readLive(ctx, client, &in, o.Parallelism); err != nil {
@@ -106,7 +108,7 @@ func findKind(ctx context.Context, kinds *tenant.Kinds, definitions map[schema.G
 // previousKinds finds how the kinds of the inventory are served that nothing
 // desired has told already. A kind that is certainly not served is left out: its
 // objects are gone.
-func previousKinds(ctx context.Context, kinds *tenant.Kinds, in *plan.Input) error {
+func previousKinds(ctx context.Context, client *tenant.Client, in *plan.Input) error {
 	unknown := map[schema.GroupKind]error{}
 	for _, entry := range in.Previous.Entries {
 		kind := entry.GroupKind()
@@ -115,9 +117,9 @@ func previousKinds(ctx context.Context, kinds *tenant.Kinds, in *plan.Input) err
 		}
 		err, asked := unknown[kind]
 		if !asked {
-			var served tenant.Kind
-			if served, err = kinds.Preferred(ctx, kind); err == nil {
-				in.Kinds[kind] = plan.Kind{Resource: served.Resource, Namespaced: served.Namespaced}
+			var found plan.Kind
+			if found, err = previousKind(ctx, client, in.Previous, kind); err == nil {
+				in.Kinds[kind] = found
 				continue
 			}
 			unknown[kind] = err
@@ -126,8 +128,38 @@ func previousKinds(ctx context.Context, kinds *tenant.Kinds, in *plan.Input) err
 			return ctx.Err()
 		}
 		if !tenant.IsNoKind(err) {
-			in.Unreadable[entry.ID] = err.Error()
+			in.Unreadable[entry.ID] = oneLine(err.Error())
 		}
 	}
 	return nil
+}
+
+// previousKind asks discovery and, because that lags behind, the CRDs of the
+// inventory: what is taken for gone is forgotten.
+func previousKind(ctx context.Context, client *tenant.Client, previous inventory.Inventory, kind schema.GroupKind) (plan.Kind, error) {
+	served, err := client.Kinds().Preferred(ctx, kind)
+	if err == nil {
+		return plan.Kind{Resource: served.Resource, Namespaced: served.Namespaced}, nil
+	}
+	if !tenant.IsNoKind(err) {
+		return plan.Kind{}, err
+	}
+	for _, entry := range previous.Entries {
+		if !plan.IsDefinition(entry.ID) || !strings.HasSuffix(entry.Name, "."+kind.Group) {
+			continue
+		}
+		crd, err := client.Get(ctx, tenant.Ref{Resource: definitionResource, Name: entry.Name})
+		switch {
+		case apierrors.IsNotFound(err):
+			continue
+		case err != nil:
+			return plan.Kind{}, err
+		}
+		definition, found := plan.Definitions([]*unstructured.Unstructured{crd})[kind]
+		if found && len(definition.Served) > 0 {
+			of, _ := definition.Kind(definition.Served[0])
+			return of, nil
+		}
+	}
+	return plan.Kind{}, err
 }

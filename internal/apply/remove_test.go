@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+func grants(rules []authorizationv1.ResourceRule) bool {
+	return slices.ContainsFunc(rules, func(r authorizationv1.ResourceRule) bool { return slices.Contains(r.Resources, "*") })
+}
+
+// remove makes one attempt, as the controller does.
+func (w *world) remove() apply.Removed {
+	w.t.Helper()
+	removed, err := apply.Remove(w.t.Context(), w.client, w.owner, w.inventory, apply.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.inventory = removed.Inventory
+	return removed
+}
+
+// removeAll repeats attempts until the removal is done, and collects the notes.
+func (w *world) removeAll() []string {
+	w.t.Helper()
+	var notes []string
+	eventually(w.t, "the removal", func() error {
+		removed := w.remove()
+		notes = append(notes, removed.Notes...)
+		if !removed.Done() {
+			return fmtError(strings.Join(remainingWords(removed), "; "))
+		}
+		return nil
+	})
+	return notes
+}
+
+func remainingWords(removed apply.Removed) []string {
+	var words []string
+	for _, remaining := range removed.Waiting {
+		words = append(words, remaining.String())
+	}
+	for _, denied := range removed.Denied {
+		words = append(words, denied.Error())
+	}
+	return words
+}
+
+// An installed application goes to the last object.
+func TestF22RemoveAll(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.mustApply(application)
+	if notes := w.removeAll(); len(notes) > 0 {
+		t.Errorf("left behind: %v", notes)
+	}
+	if got := w.plan(w.objects(application)).Count(plan.Create); got != 7 {
+		t.Errorf("%d of 7 objects are gone", got)
+	}
+}
+
+// The operator's custom resources go first and are waited for, with what holds
+// them by name; the CRD stays, marked, and the next deployment takes it up.
+func TestF22CustomResourcesFirst(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", definers)
+	bundle := w.widgets()
+	w.mustApply(strings.ReplaceAll(bundle, "singular: widget", "singular: widget, shortNames: [wdg]"))
+	widgets := w.dynamic.Resource(w.widget()).Namespace(w.namespace)
+	hold := []byte(`{"metadata":{"finalizers":["example.org/hold"]}}`)
+	if _, err := widgets.Patch(t.Context(), "first", types.MergePatchType, hold, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		start := time.Now()
+		removed := w.remove()
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("an attempt took %s: it waits", took)
+		}
+		words := strings.Join(remainingWords(removed), "; ")
+		if removed.Done() || removed.Stage != "custom resources" || !strings.Contains(words, "first") || !strings.Contains(words, "example.org/hold") {
+			t.Errorf("stage %q, remaining %q: want it to wait for the finalizer", removed.Stage, words)
+		}
+		if w.data("settings") == nil {
+			t.Fatal("later stages went before the custom resource")
+		}
+	}
+	if _, err := widgets.Patch(t.Context(), "first", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	notes := strings.Join(w.removeAll(), "; ")
+	if !strings.Contains(notes, "CustomResourceDefinition.apiextensions.k8s.io widgets.") || !strings.Contains(notes, "is kept") {
+		t.Errorf("notes %q do not say that the CRD is kept", notes)
+	}
+	crd, err := w.definition()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if crd.GetAnnotations()[inventory.AnnotationOrphaned] != w.namespace+"/app" || len(crd.GetLabels()) > 0 {
+		t.Errorf("annotations %v, labels %v: want it marked and free of our labels", crd.GetAnnotations(), crd.GetLabels())
+	}
+	other := w.second()
+	other.mustApply(bundle)
+	crd, err = w.definition()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, marked := crd.GetAnnotations()[inventory.AnnotationOrphaned]; marked || crd.GetLabels()[inventory.LabelDeployment] != "other" {
+		t.Errorf("annotations %v, labels %v: want it taken up", crd.GetAnnotations(), crd.GetLabels())
+	}
+	for _, entry := range crd.GetManagedFields() {
+		if entry.Manager == inventory.OrphanManager || entry.Manager == w.owner.Manager() {
+			t.Errorf("fields stay with %s", entry.Manager)
+		}
+	}
+	// Taken over completely: what the next revision does not contain went.
+	if names, _, _ := unstructured.NestedStringSlice(crd.Object, "spec", "names", "shortNames"); len(names) > 0 {
+		t.Errorf("short names %v stay", names)
+	}
+	if p := other.plan(other.objects(bundle)); !p.Quiet() {
+		t.Errorf("after it was taken up: %s", p.Summary())
+	}
+}
+
+// A CRD that an upgrade drops is released, and its resources live on.
+func TestReleasedDefinition(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", definers)
+	w.mustApply(w.widgets())
+	const rest = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {colour: blue}
+`
+	w.mustApply(rest)
+	// The widget of the bundle is pruned with it; one that a user made is not.
+	user := &unstructured.Unstructured{Object: map[string]any{"apiVersion": w.widget().GroupVersion().String(), "kind": "Widget", "metadata": map[string]any{"name": "users"}}}
+	widgets := w.dynamic.Resource(w.widget()).Namespace(w.namespace)
+	if _, err := widgets.Create(t.Context(), user, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	pruned := w.prune(rest)
+	if !pruned.Complete() || pruned.Deleted != 1 || len(pruned.Notes) != 1 {
+		t.Errorf("got %+v", pruned)
+	}
+	if _, err := widgets.Get(t.Context(), "users", metav1.GetOptions{}); err != nil {
+		t.Errorf("the user's widget: %v", err)
+	}
+	if w.inventory.Len() != 1 {
+		t.Errorf("inventory %v", w.inventory.Entries)
+	}
+}
+
+// A conversion webhook that goes with its operator is not left on a CRD whose
+// objects are all stored in one version, and is told of where it stays.
+func TestReleasedConversion(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", definers)
+	const conversion = `
+  conversion:
+    strategy: Webhook
+    webhook:
+      conversionReviewVersions: [v1]
+      clientConfig: {url: "https://198.18.0.1/convert"}
+  versions:
+  - name: v1alpha1
+    served: true
+    storage: false
+    schema: {openAPIV3Schema: {type: object}}`
+	bundle := w.objects(strings.Replace(w.widgets(), "\n  versions:", conversion, 1))[1:2]
+	w.applyObjects(bundle, apply.Options{})
+	w.removeAll()
+	crd, err := w.definition()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy"); strategy != "None" {
+		t.Errorf("conversion strategy %q", strategy)
+	}
+	if result := w.applyObjects(bundle, apply.Options{}); !result.Complete() {
+		t.Fatal(result.Errors())
+	}
+	crd, err = w.definition()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy"); strategy != "Webhook" {
+		t.Errorf("after it was taken up: conversion strategy %q", strategy)
+	}
+	_, err = w.dynamic.Resource(definitions).Patch(t.Context(), crd.GetName(), types.MergePatchType, []byte(`{"status":{"storedVersions":["v1alpha1","v1"]}}`), metav1.PatchOptions{}, "status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := strings.Join(w.removeAll(), "; "); !strings.Contains(notes, "keeps its conversion webhook") || !strings.Contains(notes, "v1alpha1") {
+		t.Errorf("notes %q", notes)
+	}
+}
+
+const ownNamespace = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: NS-own}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: inside, namespace: NS-own}
+data: {colour: blue}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: NS-own}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "registry.example/web:v1"}]}
+`
+
+func (w *world) own() string {
+	w.t.Helper()
+	name := w.namespace + "-own"
+	w.t.Cleanup(func() {
+		_ = w.admin.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{})
+	})
+	return name
+}
+
+// A namespace of the bundle goes last, when what it held is gone.
+func TestF22EmptyNamespace(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", rule("*", "*", "*"))
+	own := w.own()
+	w.mustApply(ownNamespace)
+	w.removeAll()
+	eventually(t, "the namespace goes", func() error {
+		_, err := w.admin.CoreV1().Namespaces().Get(t.Context(), own, metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
+			return fmtError("it is there")
+		}
+		return nil
+	})
+}
+
+// A namespace in which somebody else has something stays, marked, and is taken up
+// again later.
+func TestF22InhabitedNamespace(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", rule("*", "*", "*"))
+	own := w.own()
+	w.mustApply(ownNamespace)
+	lodger := w.objects(`{apiVersion: v1, kind: ConfigMap, metadata: {name: lodger}}`)[0]
+	if _, err := w.dynamic.Resource(configMaps).Namespace(own).Create(t.Context(), lodger, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	notes := strings.Join(w.removeAll(), "; ")
+	if !strings.Contains(notes, "Namespace "+own+" is kept") || !strings.Contains(notes, "ConfigMap lodger lives in it") {
+		t.Errorf("notes %q", notes)
+	}
+	w.mustApply(ownNamespace)
+	found, err := w.admin.CoreV1().Namespaces().Get(t.Context(), own, metav1.GetOptions{})
+	if err != nil || found.Labels[inventory.LabelDeployment] != "app" || found.Annotations[inventory.AnnotationOrphaned] != "" {
+		t.Errorf("not taken up again: %v %v", found, err)
+	}
+}
+
+// An account that may not look does not delete a namespace on suspicion.
+func TestF22NamespaceNotToBeSeen(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", rule("", "namespaces,configmaps", "*"))
+	own := w.own()
+	w.mustApply(`{apiVersion: v1, kind: Namespace, metadata: {name: NS-own}}`)
+	notes := strings.Join(w.removeAll(), "; ")
+	if !strings.Contains(notes, "may not list") {
+		t.Errorf("notes %q", notes)
+	}
+	if _, err := w.admin.CoreV1().Namespaces().Get(t.Context(), own, metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// createNamespace makes the install namespace as the account, and it stays.
+func TestCreateNamespace(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", rule("*", "*", "*"))
+	own := w.own()
+	observing := apply.Observing{Owner: w.owner, Desired: w.objects(twoMaps), InstallNamespace: own, CreateNamespace: true}
+	in, err := apply.Observe(t.Context(), w.client, observing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := plan.Make(in)
+	result, err := apply.Apply(t.Context(), w.client, p, apply.Options{})
+	if err != nil || !result.Complete() || len(p.Violations) > 0 {
+		t.Fatal(err, p.Violations, result.Errors())
+	}
+	w.inventory = result.Inventory
+	if w.inventory.Len() != 2 {
+		t.Errorf("the inventory lists %v", w.inventory.Entries)
+	}
+	w.removeAll()
+	found, err := w.admin.CoreV1().Namespaces().Get(t.Context(), own, metav1.GetOptions{})
+	if err != nil || found.DeletionTimestamp != nil {
+		t.Errorf("the namespace goes: %v", err)
+	}
+}
+
+// While the account has lost its rights nothing is given up, and everything that
+// is left is named.
+func TestF22RightsLost(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.mustApply(twoMaps)
+	bindings := w.admin.RbacV1().RoleBindings(w.namespace)
+	if err := bindings.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the rights are gone", func() error {
+		status, err := w.client.Rules(t.Context(), w.namespace)
+		if err == nil && grants(status.ResourceRules) {
+			return fmtError("still there")
+		}
+		return err
+	})
+	removed := w.remove()
+	if removed.Done() || removed.Inventory.Len() != 2 || len(removed.Denied) != 2 {
+		t.Errorf("got %+v", removed)
+	}
+	w.grant("installer", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"*"}, Verbs: []string{"*"}})
+	w.removeAll()
+}

@@ -44,7 +44,7 @@ func TestParse(t *testing.T) {
 		},
 		"flag": {reason: "flags win", args: []string{"-once", "-kubeconfig", "/b"}, want: options{once: true, kubeconfig: "/b"}},
 		"typing error": {
-			reason: "an unknown choice must not fall back to a default", env: map[string]string{"DEMO_CLUSTER": "exisitng"}, err: "use own or existing",
+			reason: "an unknown choice must not fall back to a default", env: map[string]string{"DEMO_CLUSTER": "exists"}, err: "use own or existing",
 		},
 	}
 	for name, tc := range cases {

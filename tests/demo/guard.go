@@ -53,12 +53,13 @@ func guard(specFile string, stdin io.Reader) int {
 		_, _ = io.Copy(io.Discard, stdin)
 		close(parentGone)
 	}()
-	ended := make(chan error, len(spec.Programs))
+	ended := make(chan string, len(spec.Programs))
 	children, err := startAll(spec.Programs, ended)
 	left := len(children)
 	if err == nil {
 		select {
-		case err = <-ended:
+		case how := <-ended:
+			err = errors.New(how)
 			left--
 		case <-parentGone:
 		}
@@ -97,8 +98,8 @@ func readSpec(file string) (guardSpec, error) {
 // processes are the children of the guard.
 type processes []*os.Process
 
-// startAll starts the programs and returns those that run; the end of each is sent as an error.
-func startAll(programs []program, ended chan<- error) (processes, error) {
+// startAll starts the programs and returns those that run; the end of each is sent in words.
+func startAll(programs []program, ended chan<- string) (processes, error) {
 	var running processes
 	for _, p := range programs {
 		command, err := start(p)
@@ -108,7 +109,7 @@ func startAll(programs []program, ended chan<- error) (processes, error) {
 		running = append(running, command.Process)
 		go func() {
 			err := command.Wait()
-			ended <- fmt.Errorf("%s ended by itself: %w; its last words were:\n%s", p.Name, orExit(err), tail(p.Log))
+			ended <- fmt.Sprintf("%s ended by itself (%v); its last words were:\n%s", p.Name, orExit(err), tail(p.Log))
 		}()
 	}
 	return running, nil
@@ -146,7 +147,7 @@ func start(p program) (*exec.Cmd, error) {
 }
 
 // end asks the processes to end, waits for as many as are left, and then kills.
-func (p processes) end(left int, ended <-chan error) {
+func (p processes) end(left int, ended <-chan string) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Kill} {
 		for _, process := range p {
 			_ = process.Signal(signal)

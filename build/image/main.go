@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command image packs the controllers' static binaries into container images from scratch, without Docker, and
+// writes each as an OCI archive, which podman, skopeo, crane, containerd and Docker load. An image holds the
+// binary, the root certificates of the NSS trust store, and a user without rights; it is the same for the same
+// binary.
+//
+//	image -version v0.1.0 -bin bin -out bin/images
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// names are the binaries that become images.
+var names = []string{"bundle-source-controller", "bundle-deployment-controller"}
+
+func main() {
+	version := flag.String("version", "dev", "tag of the images")
+	bin := flag.String("bin", "bin", "folder with the static binaries")
+	out := flag.String("out", "bin/images", "folder for the archives")
+	arch := flag.String("arch", runtime.GOARCH, "architecture that the binaries were built for")
+	flag.Parse()
+	if err := run(*version, *bin, *out, *arch); err != nil {
+		fmt.Fprintln(os.Stderr, "image:", err)
+		os.Exit(1)
+	}
+}
+
+// run writes an archive for each binary.
+func run(version, bin, out, arch string) error {
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	for _, name := range names {
+		image, err := build(filepath.Join(bin, name), version, arch)
+		if err != nil {
+			return fmt.Errorf("building the image of %s: %w", name, err)
+		}
+		archive := filepath.Join(out, name+".tar")
+		if err := writeArchive(archive, name+":"+version, image); err != nil {
+			return fmt.Errorf("writing %s: %w", archive, err)
+		}
+		digest, err := image.Digest()
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s: %s:%s, %s\n", archive, name, version, digest)
+	}
+	return nil
+}

@@ -146,7 +146,7 @@ func (c *cache) touch(root *os.Root, key string, size int64) {
 	now := c.now()
 	c.bytes += size - c.entries[key].size
 	c.entries[key] = cacheEntry{size: size, used: now}
-	root.Chtimes(key, now, now) //nolint:errcheck,gosec // only the order of eviction after a restart suffers
+	root.Chtimes(key, now, now) //nolint:errcheck // only the order of eviction after a restart suffers
 }
 
 // drop removes an archive, whatever took its place included.

@@ -29,9 +29,9 @@ func WriteCanonical(ctx context.Context, w io.Writer, tree fs.FS) error {
 	if err != nil {
 		return err
 	}
-	archive := canonicalWriter{ctx: ctx, tree: tree, tar: tar.NewWriter(w), buffer: make([]byte, copyBufferBytes)}
+	archive := canonicalWriter{tree: tree, tar: tar.NewWriter(w), buffer: make([]byte, copyBufferBytes)}
 	for _, name := range names {
-		if err := archive.add(name); err != nil {
+		if err := archive.add(ctx, name); err != nil {
 			return fmt.Errorf("packing %q: %w", name, err)
 		}
 	}
@@ -62,14 +62,13 @@ func regularFiles(ctx context.Context, tree fs.FS) ([]string, error) {
 
 // canonicalWriter adds files in sorted order and remembers the folder it is in.
 type canonicalWriter struct {
-	ctx    context.Context
 	tree   fs.FS
 	tar    *tar.Writer
 	folder string
 	buffer []byte
 }
 
-func (w *canonicalWriter) add(name string) error {
+func (w *canonicalWriter) add(ctx context.Context, name string) error {
 	if err := w.enter(path.Dir(name)); err != nil {
 		return err
 	}
@@ -88,7 +87,7 @@ func (w *canonicalWriter) add(name string) error {
 	if err := w.tar.WriteHeader(canonicalHeader(tar.TypeReg, name, info.Size())); err != nil {
 		return err
 	}
-	_, err = io.CopyBuffer(struct{ io.Writer }{w.tar}, contextReader{w.ctx, file}, w.buffer)
+	_, err = io.CopyBuffer(struct{ io.Writer }{w.tar}, contextReader{ctx, file}, w.buffer)
 	if err != nil {
 		return err
 	}
@@ -154,7 +153,7 @@ func (w *digestWriter) sum() string { return hex.EncodeToString(w.hash.Sum(nil))
 
 // contextReader ends with the context.
 type contextReader struct {
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // Read has no parameter for it
 	from io.Reader
 }
 

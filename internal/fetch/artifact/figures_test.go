@@ -100,7 +100,7 @@ func TestS2LargeBundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("50 MiB: stored in %d ms (%d MB/s), loaded in %d ms, memory grew by %d KiB", stored, 50*1049/max(stored, 1), loaded, grown)
-	if stored > 60_000 || loaded > 60_000 || grown > 64<<10 {
+	if stored > 60_000 || loaded > 60_000 || (grown > 64<<10 && !raceDetector) {
 		t.Error("that is more than 60 s, or 64 MiB")
 	}
 }
@@ -144,7 +144,7 @@ func TestF18ParallelDownloads(t *testing.T) {
 	slices.Sort(took)
 	t.Logf("%d downloads of %d MiB: half done after %v, all after %v, memory grew by %d KiB",
 		consumers, size>>20, took[consumers/2], took[consumers-1], after-before)
-	if after-before > 64<<10 {
+	if after-before > 64<<10 && !raceDetector {
 		t.Error("that is more than 64 MiB")
 	}
 }
@@ -165,10 +165,8 @@ func startServer(t *testing.T, dir string) (addr, process string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		var exit *exec.ExitError
-		if err := errors.Join(input.Close(), server.Wait()); err != nil && !errors.As(err, &exit) {
-			t.Error(err)
-		}
+		_ = input.Close()
+		_ = server.Wait() // ended by the closed input or the context, whichever came first
 	})
 	line, err := bufio.NewReader(output).ReadString('\n')
 	if err != nil {

@@ -177,11 +177,11 @@ func (d *draft) publish(base string) error {
 // discard removes a temporary file that was not published.
 func (d *draft) discard() {
 	if d.file != nil {
-		d.file.Close() //nolint:errcheck,gosec // its content is thrown away
+		d.file.Close() //nolint:errcheck // its content is thrown away
 		d.file = nil
 	}
 	if d.name != "" {
-		d.root.Remove(d.name) //nolint:errcheck,gosec // the next start removes what is left
+		d.root.Remove(d.name) //nolint:errcheck // the next start removes what is left
 		d.name = ""
 	}
 }

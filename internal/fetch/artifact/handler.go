@@ -107,7 +107,7 @@ func (w *patientWriter) Write(p []byte) (int, error) {
 
 // extend starts the time for the next piece. A connection that cannot do that keeps the time-out of the server.
 func (w *patientWriter) extend() {
-	w.control.SetWriteDeadline(time.Now().Add(writeTimeout)) //nolint:errcheck,gosec // see above
+	w.control.SetWriteDeadline(time.Now().Add(writeTimeout)) //nolint:errcheck // see above
 }
 
 // ReadFrom implements io.ReaderFrom with one small buffer, where io.Copy would allocate one for each download.

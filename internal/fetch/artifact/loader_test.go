@@ -228,7 +228,7 @@ func TestLoadErrors(t *testing.T) {
 					w.Header().Set(header[i], header[i+1])
 				}
 				w.WriteHeader(status)
-				_, _ = w.Write([]byte(body)) //nolint:errcheck // a test
+				_, _ = w.Write([]byte(body))
 			})
 		}
 	}
@@ -290,14 +290,14 @@ func TestLoadErrors(t *testing.T) {
 func flipped(h http.Handler) http.Handler {
 	return rewritten(h, func(w http.ResponseWriter, body []byte) {
 		body[len(body)/2] ^= 1
-		_, _ = w.Write(body) //nolint:errcheck // a test
+		_, _ = w.Write(body)
 	})
 }
 
 // cut ends the connection in the middle.
 func cut(h http.Handler) http.Handler {
 	return rewritten(h, func(w http.ResponseWriter, body []byte) {
-		_, _ = w.Write(body[:len(body)/2]) //nolint:errcheck // a test
+		_, _ = w.Write(body[:len(body)/2])
 		panic(http.ErrAbortHandler)
 	})
 }
@@ -307,7 +307,7 @@ func chunked(h http.Handler) http.Handler {
 	return rewritten(h, func(w http.ResponseWriter, body []byte) {
 		w.Header().Del("Content-Length")
 		w.(http.Flusher).Flush() //nolint:errcheck // a test
-		_, _ = w.Write(body)     //nolint:errcheck // a test
+		_, _ = w.Write(body)
 	})
 }
 

@@ -50,7 +50,7 @@ func (s *Store) Server(addr string) *http.Server {
 // boundSocket bounds the kernel's memory for a connection.
 func boundSocket(ctx context.Context, conn net.Conn) context.Context {
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		tcp.SetWriteBuffer(socketBytes) //nolint:errcheck,gosec // the connection works without it
+		tcp.SetWriteBuffer(socketBytes) //nolint:errcheck // the connection works without it
 	}
 	return ctx
 }
@@ -67,7 +67,7 @@ func (c *connections) observe(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		if c.add(remotePrefix(conn), 1) > c.most {
-			conn.Close() //nolint:errcheck,gosec // the peer sees it either way
+			conn.Close() //nolint:errcheck // the peer sees it either way
 		}
 	case http.StateClosed, http.StateHijacked:
 		c.add(remotePrefix(conn), -1)

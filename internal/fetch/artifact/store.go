@@ -110,7 +110,7 @@ func (s *Store) tidy() error {
 // removeEmpty removes those of the folders that are empty.
 func removeEmpty(root *os.Root, folders ...string) {
 	for _, folder := range folders {
-		root.Remove(folder) //nolint:errcheck,gosec // refused while something is in it, which is the point
+		root.Remove(folder) //nolint:errcheck // refused while something is in it, which is the point
 	}
 }
 

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registryv1
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+)
+
+// TestW2ServicePorts: ports are a set, 443 where none is given, and no two targets share a number.
+func TestW2ServicePorts(t *testing.T) {
+	number := func(n int) *intstr.IntOrString { v := intstr.FromInt(n); return &v }
+	name := func(s string) *intstr.IntOrString { v := intstr.FromString(s); return &v }
+	hook := func(port int32, target *intstr.IntOrString) v1alpha1.WebhookDescription {
+		return v1alpha1.WebhookDescription{DeploymentName: "d", ContainerPort: port, TargetPort: target}
+	}
+	for label, c := range map[string]struct {
+		reason string
+		hooks  []v1alpha1.WebhookDescription
+		want   []any
+	}{
+		"default": {"no port is 443, and leads to itself", []v1alpha1.WebhookDescription{hook(0, nil)}, []any{port("443", 443, int64(443))}},
+		"shared":  {"equal ports are one", []v1alpha1.WebhookDescription{hook(443, number(9443)), hook(0, number(9443))}, []any{port("443", 443, int64(9443))}},
+		"two":     {"different ports are two, sorted", []v1alpha1.WebhookDescription{hook(8443, nil), hook(443, nil)}, []any{port("443", 443, int64(443)), port("8443", 8443, int64(8443))}},
+		"two targets": {"the second target gets its own number", []v1alpha1.WebhookDescription{hook(443, number(9444)), hook(443, number(9443))},
+			[]any{port("443", 443, int64(9443)), port("9444", 9444, int64(9444))}},
+		"target taken": {"or the next free one", []v1alpha1.WebhookDescription{hook(443, number(9443)), hook(443, number(9444)), hook(9444, number(1))},
+			[]any{port("443", 443, int64(9443)), port("9444", 9444, int64(1)), port("9445", 9445, int64(9444))}},
+		"named target": {"a name has no number of its own", []v1alpha1.WebhookDescription{hook(443, number(9443)), hook(443, name("web"))},
+			[]any{port("443", 443, int64(9443)), port("444", 444, "web")}},
+	} {
+		t.Run(label, func(t *testing.T) {
+			in := &input{Bundle: &Bundle{}}
+			in.CSV.Spec.WebhookDefinitions = c.hooks
+			if diff := cmp.Diff(c.want, in.portList("d")); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+func port(name string, number int64, target any) map[string]any {
+	return map[string]any{"name": name, "port": number, "targetPort": target}
+}
+
+// TestO4MergeServiceAccounts: labels, annotations and pull secrets are united, contradictions refused.
+func TestO4MergeServiceAccounts(t *testing.T) {
+	account := func(extra map[string]any) manifest.Manifest {
+		object := map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "a", "namespace": "n"}}
+		for key, value := range extra {
+			object[key] = value
+		}
+		return manifest.Manifest{File: "f.yaml", Object: &unstructured.Unstructured{Object: object}}
+	}
+	secrets := func(names ...string) []any {
+		var out []any
+		for _, n := range names {
+			out = append(out, map[string]any{"name": n})
+		}
+		return out
+	}
+	merged, problems := mergeDuplicates([]manifest.Manifest{
+		account(nil), account(map[string]any{"imagePullSecrets": secrets("x", "y")}), account(map[string]any{"imagePullSecrets": secrets("y", "z"), "automountServiceAccountToken": false}),
+	})
+	if len(merged) != 1 || len(problems) != 0 {
+		t.Fatalf("%d objects, %v", len(merged), problems)
+	}
+	if diff := cmp.Diff(secrets("x", "y", "z"), merged[0].Object.Object["imagePullSecrets"]); diff != "" {
+		t.Errorf("pull secrets (-want +got):\n%s", diff)
+	}
+	_, problems = mergeDuplicates([]manifest.Manifest{account(map[string]any{"automountServiceAccountToken": true}), account(map[string]any{"automountServiceAccountToken": false})})
+	if len(problems) != 1 || problems[0].Rule != "O4" {
+		t.Errorf("a contradiction gives %v", problems)
+	}
+}
+
+// TestP12Properties: those of the file follow those of the annotation, as compact JSON.
+func TestP12Properties(t *testing.T) {
+	bundle, problems := Parse(bundleWith(t, "gadget"), manifest.Limits{})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	want := `[{"type":"gadget.flavour","value":{"sweet":true}},{"type":"olm.maxOpenShiftVersion","value":"9.9"}]`
+	if diff := cmp.Diff(want, bundle.CSV.Annotations[propertiesAnnotation]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -71,7 +71,7 @@ var builtin = map[string]map[string]Scope{
 		"ClusterRole": Cluster, "ClusterRoleBinding": Cluster, "Role": Namespaced, "RoleBinding": Namespaced,
 	},
 	"resource.k8s.io": {
-		"DeviceClass": Cluster, "DeviceTaintRule": Cluster, "ResourceClaim": Namespaced, "ResourceClaimTemplate": Namespaced, "ResourceSlice": Cluster,
+		"DeviceClass": Cluster, "DeviceTaintRule": Cluster, "ResourceClaim": Namespaced, "ResourcePoolStatusRequest": Cluster, "ResourceClaimTemplate": Namespaced, "ResourceSlice": Cluster,
 	},
 	"scheduling.k8s.io": {"PriorityClass": Cluster, "PodGroup": Namespaced, "Workload": Namespaced},
 	"storage.k8s.io": {

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package convert_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/satchel-dev/satchel/internal/convert"
+)
+
+func tree(pairs ...string) fstest.MapFS {
+	files := fstest.MapFS{}
+	for i := 0; i < len(pairs); i += 2 {
+		files[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1]), Mode: 0o644}
+	}
+	return files
+}
+
+const (
+	configMap   = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+	csv         = "apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata: {name: op.v1}\nspec:\n  installModes: [{type: AllNamespaces, supported: true}]\n"
+	annotations = "annotations: {operators.operatorframework.io.bundle.package.v1: op}\n"
+)
+
+func mediaType(name string) string {
+	return "annotations: {operators.operatorframework.io.bundle.package.v1: op, operators.operatorframework.io.bundle.mediatype.v1: " + name + "}\n"
+}
+
+// TestDetect is the decision table of formats; a refusal says what to do.
+func TestDetect(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		files  fstest.MapFS
+		format convert.Format // asked for
+		want   convert.Format
+		refuse string
+	}{
+		"plain":               {"manifests alone", tree("a.yaml", configMap), "", convert.PlainV0, ""},
+		"plain folder":        {"in their folder", tree("manifests/a.yaml", configMap), "", convert.PlainV0, ""},
+		"plain JSON":          {"JSON counts", tree("x/a.json", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`), "", convert.PlainV0, ""},
+		"registry":            {"both folders", tree("manifests/a.yaml", csv, "metadata/annotations.yaml", annotations), "", convert.RegistryV1, ""},
+		"registry declared":   {"and the media type", tree("manifests/a.yaml", csv, "metadata/annotations.yaml", mediaType("registry+v1")), "", convert.RegistryV1, ""},
+		"declared plain":      {"RukPak's plain bundles", tree("manifests/a.yaml", configMap, "metadata/annotations.yaml", mediaType("plain+v0")), "", convert.PlainV0, ""},
+		"plain with CSV":      {"OLM ignores the media type", tree("manifests/a.yaml", csv, "metadata/annotations.yaml", mediaType("plain+v0")), "", convert.RegistryV1, ""},
+		"declared helm":       {"a type that is not supported", tree("manifests/a.yaml", configMap, "metadata/annotations.yaml", mediaType("helm")), "", "", `the media type "helm"`},
+		"broken annotations":  {"nobody knows", tree("manifests/a.yaml", csv, "metadata/annotations.yaml", "]["), "", "", "cannot be read"},
+		"no manifests":        {"the converter says what is missing", tree("metadata/annotations.yaml", mediaType("registry+v1")), "", "", "manifests"},
+		"no annotations":      {"applying a CSV would install nothing", tree("manifests/a.yaml", csv), "", "", "spec.format"},
+		"no annotations JSON": {"also in JSON", tree("manifests/a.json", `{"kind": "ClusterServiceVersion"}`), "", "", "spec.format"},
+		"mentioned only":      {"a mention is not a CSV", tree("manifests/a.yaml", configMap+"data: {a: ClusterServiceVersion}"), "", convert.PlainV0, ""},
+		"chosen":              {"a choice overrides", tree("manifests/a.yaml", csv), convert.PlainV0, convert.PlainV0, ""},
+		"helm":                {"charts are recognised", tree("Chart.yaml", "name: x", "templates/a.yaml", "{{ x }}"), "", "", "a Helm chart"},
+		"kustomize":           {"kustomizations are recognised", tree("kustomization.yaml", "resources: []", "a.yaml", configMap), "", "", "a kustomization"},
+		"kustomize, other":    {"under all three names", tree("Kustomization", "resources: []"), "", "", "a kustomization"},
+		"kustomize chosen":    {"the folder as plain manifests: its kustomization is none", tree("kustomization.yaml", "resources: []", "a.yaml", configMap), convert.PlainV0, "", "no apiVersion"},
+		"empty":               {"nothing", tree("README.md", "x"), "", "", "no manifests"},
+		"unknown format":      {"a format that does not exist", tree("a.yaml", configMap), "helm", "", `the format "helm"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result, err := convert.Convert(c.files, convert.Options{Format: c.format, InstallNamespace: "ns"})
+			if c.refuse == "" {
+				if err != nil || result.Format != c.want {
+					t.Errorf("%s: %q, %v", c.reason, result.Format, err)
+				}
+				return
+			}
+			var refused *convert.Error
+			if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.refuse) {
+				t.Errorf("%s: %v", c.reason, err)
+			}
+		})
+	}
+}
+
+// TestPath: a folder is picked, and none outside.
+func TestPath(t *testing.T) {
+	files := tree("deploy/app/a.yaml", configMap, "top.yaml", strings.ReplaceAll(configMap, "name: a", "name: top"))
+	for path, want := range map[string]string{
+		"deploy": "1", "./deploy/app": "1", "deploy/app/": "1", "": "2", ".": "2", "./": "2", "deploy/../deploy": "1",
+		"../x": "leaves", "/deploy": "leaves", "deploy/../..": "leaves", `deploy\app`: "leaves", "missing": "no folder", "top.yaml": "no folder",
+	} {
+		result, err := convert.Convert(files, convert.Options{Path: path, InstallNamespace: "ns"})
+		got := fmt.Sprint(len(result.Objects))
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("path %q: %s, want %s", path, got, want)
+		}
+	}
+}
+
+// TestInstallNamespace: it is required and checked before anything is read.
+func TestInstallNamespace(t *testing.T) {
+	for _, namespace := range []string{"", "Upper", "a.b", strings.Repeat("a", 64)} {
+		if _, err := convert.Convert(tree("a.yaml", configMap), convert.Options{InstallNamespace: namespace}); err == nil {
+			t.Errorf("%q is accepted", namespace)
+		}
+	}
+}

@@ -92,6 +92,34 @@ func (t *Tree) WriteFile(name string, content io.Reader) error {
 	return Describe(err, "file %s", Quote(name))
 }
 
+// Mkdir creates a folder with its parents. It counts as an entry even when it exists.
+func (t *Tree) Mkdir(name string) error {
+	where, err := t.locate(name)
+	if err == nil {
+		err = t.makeDirEntry(where)
+	}
+	return Describe(err, "folder %s", Quote(name))
+}
+
+// SkipLink records a link that is not stored; see Tree for the rule.
+func (t *Tree) SkipLink(name string) error {
+	where, err := t.locate(name)
+	if err == nil {
+		err = t.skipLink(where)
+	}
+	return Describe(err, "link %s", Quote(name))
+}
+
+// Scratch creates a folder for intermediate files inside the folder of the tree, so that whoever cleans up after a
+// crash finds everything in one place. The files of the tree do not include it once remove was called.
+func (t *Tree) Scratch() (dir string, remove func() error, err error) {
+	dir, err = os.MkdirTemp(t.root.Name(), ".scratch-")
+	if err != nil {
+		return "", nil, fmt.Errorf("creating a folder for intermediate files: %w", err)
+	}
+	return dir, func() error { return os.RemoveAll(dir) }, nil
+}
+
 // FS returns the files of the tree, read only.
 func (t *Tree) FS() fs.FS {
 	if t.prefix == "." {

@@ -5,6 +5,7 @@ package artifact_test
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -85,6 +86,22 @@ func TestCanonicalTarRefusesWhatIsNoFile(t *testing.T) {
 		if err := artifact.WriteCanonical(t.Context(), io.Discard, tree); err == nil {
 			t.Errorf("%v was accepted", mode)
 		}
+	}
+	dir := t.TempDir()
+	err := errors.Join(os.WriteFile(filepath.Join(dir, "a"), nil, 0o600), os.Symlink("a", filepath.Join(dir, "b")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := artifact.WriteCanonical(t.Context(), io.Discard, os.DirFS(dir)); err == nil {
+		t.Error("a link to a file was accepted")
+	}
+}
+
+func TestCanonicalTarEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	err := artifact.WriteCanonical(ctx, io.Discard, cancellingFS{noise(1, 1<<20), cancel})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
 	}
 }
 

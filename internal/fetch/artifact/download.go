@@ -65,6 +65,9 @@ func answerError(response *http.Response) error {
 		return nil
 	case http.StatusNotFound, http.StatusGone:
 		e = fetch.Errorf(fetch.NotFound, "the artifact server no longer has it: the source has to store it again")
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		e = fetch.Errorf(fetch.Refused, "the artifact server answered with a redirect, which is not followed")
 	case http.StatusUnauthorized, http.StatusForbidden:
 		e.Reason = fetch.Unauthorized
 	case http.StatusTooManyRequests:
@@ -89,13 +92,11 @@ func (l *Loader) checkSize(size int64, want wanted) error {
 	return nil
 }
 
-// receive copies exactly size bytes with the wanted digest.
+// receive copies a body of size bytes, which must have the wanted digest.
 func receive(ctx context.Context, to io.Writer, from io.Reader, size int64, digest string) error {
 	w := &digestWriter{to: to, hash: sha256.New()}
+	// A body that ends before the length that was announced is an error of the client already.
 	_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{io.LimitReader(from, size)}, make([]byte, copyBufferBytes))
-	if err == nil && w.size < size {
-		err = io.ErrUnexpectedEOF
-	}
 	if err != nil {
 		return transferError(ctx, err)
 	}

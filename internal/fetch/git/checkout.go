@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+// Modes of tree entries, as git writes them; some tools put zeros before them.
+const (
+	modeFolder    = "40000"
+	modeLink      = "120000"
+	modeSubmodule = "160000"
+)
+
+// fileModes are those of regular files; the third one is from git's first days.
+var fileModes = map[string]bool{"100644": true, "100755": true, "100664": true}
+
+// entry is one name in a tree object.
+type entry struct {
+	mode string
+	name string
+	hash plumbing.Hash
+}
+
+// parseTree reads a tree object: "<mode> <name>\0<20 bytes of hash>", again and again.
+func parseTree(data []byte) ([]entry, error) {
+	var entries []entry
+	for len(data) > 0 {
+		head, rest, found := bytes.Cut(data, []byte{0})
+		mode, name, spaced := strings.Cut(string(head), " ")
+		if !found || !spaced || len(rest) < len(plumbing.ZeroHash) {
+			return nil, fetch.Errorf(fetch.InvalidContent, "a tree object is malformed")
+		}
+		entries = append(entries, entry{strings.TrimLeft(mode, "0"), name, plumbing.Hash(rest[:len(plumbing.ZeroHash)])})
+		data = rest[len(plumbing.ZeroHash):]
+	}
+	return entries, nil
+}
+
+// parseCommit returns the tree of a commit object.
+func parseCommit(data []byte) (plumbing.Hash, error) {
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	text, found := strings.CutPrefix(string(line), "tree ")
+	if !found || !commitText.MatchString(text) {
+		return plumbing.ZeroHash, fetch.Errorf(fetch.InvalidContent, "the commit object is malformed")
+	}
+	return plumbing.NewHash(text), nil
+}
+
+// parseDirectory returns the canonical form of the part of a repository to take; "" is all of it.
+func parseDirectory(text string) (string, error) {
+	clean := path.Clean(strings.TrimPrefix(text, "./"))
+	if text == "" || clean == "." {
+		return "", nil
+	}
+	if clean != strings.TrimSuffix(strings.TrimPrefix(text, "./"), "/") {
+		return "", fetch.Errorf(fetch.Refused, "the directory %s is not a plain path inside the repository", fetch.Quote(text))
+	}
+	for part := range strings.SplitSeq(clean, "/") {
+		if part == "" || part == ".." || isDotGit(part) {
+			return "", fetch.Errorf(fetch.Refused, "the directory %s leads out of the repository", fetch.Quote(text))
+		}
+	}
+	return clean, nil
+}
+
+// dotGit matches the spellings of ".git" that some file system takes for it: upper case, trailing dots and spaces,
+// streams, and the short form of old Windows.
+var dotGit = regexp.MustCompile(`(?i)^(\.git|git~[0-9]+)[. ]*(:.*)?$`)
+
+func isDotGit(name string) bool { return dotGit.MatchString(name) }
+
+// checkout writes the files of a commit, or of one folder of it.
+func checkout(ctx context.Context, p *pack, commit plumbing.Hash, directory string, tree *fetch.Tree) error {
+	data, err := p.get(commit, plumbing.CommitObject)
+	if err != nil {
+		return err
+	}
+	root, err := parseCommit(data)
+	if err != nil {
+		return err
+	}
+	if root, err = enter(p, root, directory); err != nil {
+		return err
+	}
+	return walker{ctx, p, tree}.folder(root, "")
+}
+
+// enter follows a path from one tree object to another.
+func enter(p *pack, root plumbing.Hash, directory string) (plumbing.Hash, error) {
+	if directory == "" {
+		return root, nil
+	}
+	for part := range strings.SplitSeq(directory, "/") {
+		data, err := p.get(root, plumbing.TreeObject)
+		if err != nil {
+			return root, err
+		}
+		entries, err := parseTree(data)
+		if err != nil {
+			return root, err
+		}
+		if root, err = lookUp(entries, part); err != nil {
+			return root, fetch.Describe(err, "directory %s", fetch.Quote(directory))
+		}
+	}
+	return root, nil
+}
+
+func lookUp(entries []entry, name string) (plumbing.Hash, error) {
+	for _, e := range entries {
+		switch {
+		case e.name != name:
+		case e.mode != modeFolder:
+			return plumbing.ZeroHash, fetch.Errorf(fetch.InvalidContent, "%s is not a folder in this commit", fetch.Quote(name))
+		default:
+			return e.hash, nil
+		}
+	}
+	return plumbing.ZeroHash, fetch.Errorf(fetch.NotFound, "%s does not exist in this commit", fetch.Quote(name))
+}
+
+// walker writes tree objects into a tree.
+type walker struct {
+	ctx  context.Context
+	pack *pack
+	tree *fetch.Tree
+}
+
+// folder writes one tree object. Each level and each entry counts against the tree's limits before its content is
+// looked at, which bounds the recursion.
+func (w walker) folder(hash plumbing.Hash, prefix string) error {
+	data, err := w.pack.get(hash, plumbing.TreeObject)
+	if err != nil {
+		return err
+	}
+	entries, err := parseTree(data)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if w.ctx.Err() != nil {
+			return fetch.NetworkError(context.Cause(w.ctx))
+		}
+		if err := checkName(e.name); err != nil {
+			return err
+		}
+		if err := w.entry(e, path.Join(prefix, e.name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkName(name string) error {
+	if name == "" || name == "." || name == ".." || strings.Contains(name, "/") || isDotGit(name) {
+		return fetch.Errorf(fetch.InvalidContent, "the commit has an entry named %s, which is refused", fetch.Quote(name))
+	}
+	return nil
+}
+
+func (w walker) entry(e entry, name string) error {
+	switch {
+	case e.mode == modeFolder:
+		if err := w.tree.Mkdir(name); err != nil {
+			return err
+		}
+		return w.folder(e.hash, name)
+	case e.mode == modeLink, e.mode == modeSubmodule:
+		return w.tree.SkipLink(name)
+	case fileModes[e.mode]:
+		return w.file(e.hash, name)
+	}
+	return fetch.Errorf(fetch.InvalidContent, "file %s: the mode %s is not supported", fetch.Quote(name), fetch.Quote(e.mode))
+}
+
+// file streams one blob.
+func (w walker) file(hash plumbing.Hash, name string) error {
+	blob, err := w.pack.find(hash, plumbing.BlobObject)
+	if err != nil {
+		return err
+	}
+	content, err := w.pack.open(blob)
+	if err != nil {
+		return err
+	}
+	return errors.Join(damaged(w.tree.WriteFile(name, content)), content.Close())
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package git fetches the files of one commit from a Git server that speaks the smart HTTP protocol.
+//
+// Of go-git it uses the protocol and the pack scanner, per instance: no global table of transports, so that there is
+// no way to a file, ssh or git URL, and no object store in memory. Submodules are not fetched; links follow the rule of
+// fetch.Tree.
+package git
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+// Options describes what to take from a repository. At most one of Branch, Tag, SemVer and Commit is set; without any
+// it is the branch that the repository calls its HEAD.
+type Options struct {
+	// URL of the repository, https or http, without credentials.
+	URL string
+	// Branch whose newest commit is taken.
+	Branch string
+	// Tag whose commit is taken.
+	Tag string
+	// SemVer is a range; the newest tag in it is taken.
+	SemVer string
+	// Commit is a full hash; it cannot move.
+	Commit string
+	// Directory is the part of the repository to take; "" and "." are all of it.
+	Directory string
+	// Client decides what is reached.
+	Client *http.Client
+	// Limits bounds what is read.
+	Limits fetch.Limits
+}
+
+// Fetcher is one repository and what to take from it.
+type Fetcher struct {
+	url       *url.URL
+	want      wanted
+	directory string
+	client    *http.Client
+	limits    fetch.Limits
+}
+
+// hints tell what a user may do.
+var hints = fetch.Hints{
+	fetch.NotFound:     "check the URL and the reference, or that the repository is public",
+	fetch.Unauthorized: "check the URL, or that the repository is public",
+}
+
+// New returns the fetcher of a repository, without asking the server yet.
+func New(o Options) (*Fetcher, error) {
+	if o.Client == nil {
+		return nil, errors.New("a Git fetcher needs an HTTP client")
+	}
+	parsed, err := fetch.ParseURL(o.URL)
+	if err == nil && (parsed.RawQuery != "" || parsed.ForceQuery) {
+		err = fetch.Errorf(fetch.Refused, "the URL has a query, which no repository has")
+	}
+	if err != nil {
+		return nil, fetch.Describe(err, "git repository")
+	}
+	f := &Fetcher{url: parsed, client: o.Client, limits: o.Limits}
+	if f.want, err = parseWanted(o); err != nil {
+		return nil, f.explain(err)
+	}
+	if f.directory, err = parseDirectory(o.Directory); err != nil {
+		return nil, f.explain(err)
+	}
+	return f, nil
+}
+
+// wanted is the reference to take; one of its fields is set, or none.
+type wanted struct {
+	branch string
+	tag    string
+	semver *semver.Constraints
+	spoken string // the range as the user wrote it
+	commit string
+}
+
+func parseWanted(o Options) (wanted, error) {
+	set := 0
+	for _, text := range []string{o.Branch, o.Tag, o.SemVer, o.Commit} {
+		if text != "" {
+			set++
+		}
+	}
+	if set > 1 {
+		return wanted{}, fetch.Errorf(fetch.Refused, "only one of branch, tag, semver and commit can be given")
+	}
+	w := wanted{branch: o.Branch, tag: o.Tag, spoken: o.SemVer, commit: o.Commit}
+	switch {
+	case o.Branch != "":
+		return w, checkReference(branchPrefix + o.Branch)
+	case o.Tag != "":
+		return w, checkReference(tagPrefix + o.Tag)
+	case o.Commit != "":
+		return w, checkCommit(o.Commit)
+	case o.SemVer != "":
+		constraint, err := parseRange(o.SemVer)
+		w.semver = constraint
+		return w, err
+	}
+	return w, nil
+}
+
+// Resolve asks the server once what the reference points at. A commit is not asked for.
+func (f *Fetcher) Resolve(ctx context.Context) (fetch.Resolved, error) {
+	if f.want.commit != "" {
+		return fetch.Resolved{Digest: digestOf(plumbing.NewHash(f.want.commit)), Pinned: true}, nil
+	}
+	server, err := f.connect(ctx)
+	if err != nil {
+		return fetch.Resolved{}, f.explain(err)
+	}
+	name, commit, err := f.want.choose(server.refs)
+	if err != nil {
+		return fetch.Resolved{}, f.explain(err)
+	}
+	return fetch.Resolved{Reference: name, Digest: digestOf(commit)}, nil
+}
+
+// Fetch writes the files of the commit that r names. When the server no longer gives that commit away the error has
+// the reason Moved.
+func (f *Fetcher) Fetch(ctx context.Context, r fetch.Resolved, tree *fetch.Tree) (fetch.Resolved, error) {
+	commit, err := commitOf(r.Digest)
+	if err != nil {
+		return fetch.Resolved{}, f.explain(err)
+	}
+	if err := f.fetch(ctx, commit, tree); err != nil {
+		return fetch.Resolved{}, f.explain(err)
+	}
+	return r, nil
+}
+
+func (f *Fetcher) fetch(ctx context.Context, commit plumbing.Hash, tree *fetch.Tree) (err error) {
+	scratch, remove, err := tree.Scratch()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	objects, err := f.download(ctx, commit, scratch)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, objects.Close()) }()
+	return checkout(ctx, objects, commit, f.directory, tree)
+}
+
+func (f *Fetcher) explain(err error) error {
+	return hints.Explain(err, "git repository %s", fetch.DisplayURL(f.url))
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package git
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+const (
+	// objectsPerEntry is how many objects a pack may have for each entry that a tree may have. What is outside the
+	// wanted folder comes along.
+	objectsPerEntry = 10
+	// inflation is how many times larger than the largest pack its objects may be once inflated.
+	inflation = 8
+	// maxMetadata bounds a commit or tree object, which are not files.
+	maxMetadata = 8 << 20
+)
+
+// pack is a pack file with an index of its objects. Objects that the pack holds as they are stay in it; those it
+// holds as deltas are rebuilt once and kept in a second file. No more than one object and the chain of deltas that
+// leads to it is in memory at a time.
+type pack struct {
+	limits  fetch.Limits
+	file    *os.File
+	scanner *packfile.Scanner
+	rebuilt *os.File
+	written int64 // bytes in rebuilt
+	left    int64 // bytes that may yet be inflated
+	objects map[plumbing.Hash]object
+}
+
+// object tells where the content of an object is.
+type object struct {
+	kind    plumbing.ObjectType
+	offset  int64
+	size    int64
+	rebuilt bool
+}
+
+// openPack indexes the pack in a file, which it closes on failure and owns otherwise.
+func openPack(ctx context.Context, file *os.File, scratch string, l fetch.Limits) (*pack, error) {
+	// The scanner counts from where the file stands when it is made.
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	rebuilt, err := os.OpenFile(filepath.Join(scratch, "rebuilt"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	p := &pack{
+		limits: l, file: file, rebuilt: rebuilt, scanner: packfile.NewScanner(file),
+		left: inflation * l.GitPackBytes, objects: map[plumbing.Hash]object{},
+	}
+	if err := p.index(ctx); err != nil {
+		return nil, errors.Join(damaged(err), p.Close())
+	}
+	return p, nil
+}
+
+// Close releases the files; whoever owns their folder removes them.
+func (p *pack) Close() error { return errors.Join(p.file.Close(), p.rebuilt.Close()) }
+
+func (p *pack) index(ctx context.Context) error {
+	_, count, err := p.scanner.Header()
+	if err != nil {
+		return err
+	}
+	if most := objectsPerEntry * p.limits.Entries; int64(count) > int64(most) {
+		return fetch.Errorf(fetch.LimitExceeded, "the commit has more than %d objects", most)
+	}
+	todo := newDeltas()
+	for range count {
+		if err := ctx.Err(); err != nil {
+			return fetch.NetworkError(context.Cause(ctx))
+		}
+		if err := p.scan(todo); err != nil {
+			return err
+		}
+	}
+	if _, err := p.scanner.Checksum(); err != nil {
+		return err
+	}
+	return p.rebuild(ctx, todo)
+}
+
+// scan reads one object of the pack.
+func (p *pack) scan(todo *deltas) error {
+	header, err := p.scanner.NextObjectHeader()
+	if err != nil {
+		return err
+	}
+	if err := p.inflate(header.Length); err != nil {
+		return err
+	}
+	hasher := plumbing.NewHasher(header.Type, header.Length)
+	var sink io.Writer = hasher
+	if header.Type.IsDelta() {
+		sink = io.Discard
+	}
+	if _, _, err := p.scanner.NextObject(sink); err != nil {
+		return err
+	}
+	switch header.Type {
+	case plumbing.OFSDeltaObject:
+		todo.byOffset[header.OffsetReference] = append(todo.byOffset[header.OffsetReference], header.Offset)
+	case plumbing.REFDeltaObject:
+		todo.byHash[header.Reference] = append(todo.byHash[header.Reference], header.Offset)
+	default:
+		hash := hasher.Sum()
+		p.objects[hash] = object{kind: header.Type, offset: header.Offset, size: header.Length}
+		todo.bases = append(todo.bases, hash)
+	}
+	return nil
+}
+
+// inflate takes bytes off what may yet be inflated.
+func (p *pack) inflate(bytes int64) error {
+	if bytes < 0 || bytes > p.left {
+		return fetch.Errorf(fetch.LimitExceeded, "the objects of the commit have more than %d bytes",
+			inflation*p.limits.GitPackBytes)
+	}
+	p.left -= bytes
+	return nil
+}
+
+// read returns the content of a small object: a commit, a tree, a base of deltas.
+func (p *pack) read(found object) ([]byte, error) {
+	if found.size > p.largest() {
+		return nil, tooLarge(p.largest())
+	}
+	content, err := p.open(found)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(content)
+	return data, errors.Join(damaged(err), content.Close())
+}
+
+// largest bounds an object that is read into memory.
+func (p *pack) largest() int64 { return max(p.limits.FileBytes, maxMetadata) }
+
+func tooLarge(most int64) error {
+	return fetch.Errorf(fetch.LimitExceeded, "the commit has an object of more than %d bytes", most)
+}
+
+// open returns the content of an object. Only one can be open at a time.
+func (p *pack) open(found object) (io.ReadCloser, error) {
+	if found.rebuilt {
+		return io.NopCloser(io.NewSectionReader(p.rebuilt, found.offset, found.size)), nil
+	}
+	if _, err := p.scanner.SeekObjectHeader(found.offset); err != nil {
+		return nil, damaged(err)
+	}
+	content, err := p.scanner.ReadObject()
+	return content, damaged(err)
+}
+
+// get returns the content of an object that must be of a kind.
+func (p *pack) get(hash plumbing.Hash, kind plumbing.ObjectType) ([]byte, error) {
+	found, err := p.find(hash, kind)
+	if err != nil {
+		return nil, err
+	}
+	return p.read(found)
+}
+
+func (p *pack) find(hash plumbing.Hash, kind plumbing.ObjectType) (object, error) {
+	found, known := p.objects[hash]
+	if !known {
+		return object{}, fetch.Errorf(fetch.InvalidContent, "the server did not send the object %s", hash)
+	}
+	if found.kind != kind {
+		return object{}, fetch.Errorf(fetch.InvalidContent, "the object %s is a %s, not a %s", hash, found.kind, kind)
+	}
+	return found, nil
+}
+
+// damaged gives the scanner's findings a reason; those that have one, and failures of the disk, stay as they are.
+func damaged(err error) error {
+	var local *fs.PathError
+	if err == nil || fetch.ReasonOf(err) != "" || errors.As(err, &local) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fetch.Errorf(fetch.InvalidContent, "the pack is damaged: %s", fetch.Quote(err.Error()))
+}

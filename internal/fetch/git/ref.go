@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package git
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+const (
+	branchPrefix = "refs/heads/"
+	tagPrefix    = "refs/tags/"
+	digestPrefix = "sha1:"
+	// maxReference bounds the name of a branch or tag, maxRange the text of a range.
+	maxReference = 300
+	maxRange     = 256
+)
+
+// wellFormed tells whether a full reference name has the syntax of git-check-ref-format(1).
+func wellFormed(name string) bool {
+	if !strings.Contains(name, "/") || strings.HasSuffix(name, ".") || strings.Contains(name, "..") ||
+		strings.Contains(name, "@{") || strings.ContainsAny(name, " ~^:?*[\\\x7f") ||
+		strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
+		return false
+	}
+	for component := range strings.SplitSeq(name, "/") {
+		if component == "" || component[0] == '.' || strings.HasSuffix(component, ".lock") {
+			return false
+		}
+	}
+	return true
+}
+
+// checkReference refuses what is not the name of a branch or tag that people use.
+func checkReference(full string) error {
+	short := shortName(full)
+	if len(full) > maxReference || !wellFormed(full) || strings.HasPrefix(short, "-") {
+		return fetch.Errorf(fetch.Refused, "%s is not a valid reference name (git check-ref-format)", fetch.Quote(short))
+	}
+	return nil
+}
+
+func shortName(full string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(full, branchPrefix), tagPrefix)
+}
+
+// commitText is a full SHA-1. Repositories with SHA-256 are not supported by go-git.
+var commitText = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+func checkCommit(text string) error {
+	if len(text) == 64 {
+		return fetch.Errorf(fetch.Refused, "repositories with SHA-256 hashes are not supported yet")
+	}
+	if !commitText.MatchString(text) {
+		return fetch.Errorf(fetch.Refused, "the commit %s is not a full hash of 40 lower-case hexadecimal digits",
+			fetch.Quote(text))
+	}
+	return nil
+}
+
+func digestOf(commit plumbing.Hash) string { return digestPrefix + commit.String() }
+
+// commitOf reads what digestOf wrote.
+func commitOf(digest string) (plumbing.Hash, error) {
+	text, found := strings.CutPrefix(digest, digestPrefix)
+	if !found || !commitText.MatchString(text) {
+		return plumbing.ZeroHash, fetch.Errorf(fetch.Refused, "%s is not the digest of a commit", fetch.Quote(digest))
+	}
+	return plumbing.NewHash(text), nil
+}
+
+func parseRange(text string) (*semver.Constraints, error) {
+	if len(text) > maxRange {
+		return nil, fetch.Errorf(fetch.Refused, "the range has more than %d bytes", maxRange)
+	}
+	constraint, err := semver.NewConstraint(text)
+	if err != nil {
+		return nil, fetch.Errorf(fetch.Refused, "the range %s is malformed: write for example \">=1.2 <2\"", fetch.Quote(text))
+	}
+	return constraint, nil
+}
+
+// choose returns the name and the commit of what is wanted among the references that a server has.
+func (w wanted) choose(refs *packp.AdvRefs) (string, plumbing.Hash, error) {
+	switch {
+	case w.branch != "":
+		commit, found := refs.References[branchPrefix+w.branch]
+		if !found {
+			return "", commit, fetch.Errorf(fetch.NotFound, "the branch %s does not exist", fetch.Quote(w.branch))
+		}
+		return w.branch, commit, nil
+	case w.tag != "":
+		commit, found := peeled(refs, tagPrefix+w.tag)
+		if !found {
+			return "", commit, fetch.Errorf(fetch.NotFound, "the tag %s does not exist", fetch.Quote(w.tag))
+		}
+		return w.tag, commit, nil
+	case w.semver != nil:
+		return w.newest(refs)
+	}
+	return head(refs)
+}
+
+// peeled returns the commit of a tag, also when an annotated tag stands between.
+func peeled(refs *packp.AdvRefs, full string) (plumbing.Hash, bool) {
+	if commit, found := refs.Peeled[full]; found {
+		return commit, true
+	}
+	commit, found := refs.References[full]
+	return commit, found
+}
+
+// head returns the branch that HEAD stands for, "HEAD" when the server does not say which that is.
+func head(refs *packp.AdvRefs) (string, plumbing.Hash, error) {
+	if refs.Head == nil {
+		return "", plumbing.ZeroHash, fetch.Errorf(fetch.NotFound, "the repository has no default branch: name a branch")
+	}
+	for _, link := range refs.Capabilities.Get(capability.SymRef) {
+		target, found := strings.CutPrefix(link, "HEAD:"+branchPrefix)
+		if found && checkReference(branchPrefix+target) == nil {
+			return target, *refs.Head, nil
+		}
+	}
+	return "HEAD", *refs.Head, nil
+}
+
+// newest returns the tag with the highest version in the range. Tags that are no versions, or have no valid name, do
+// not count; of equal versions the last name is taken, so that the answer is always the same.
+func (w wanted) newest(refs *packp.AdvRefs) (string, plumbing.Hash, error) {
+	best, bestName := (*semver.Version)(nil), ""
+	for full := range refs.References {
+		name, isTag := strings.CutPrefix(full, tagPrefix)
+		if !isTag || len(name) > maxRange || checkReference(full) != nil {
+			continue
+		}
+		version, err := semver.NewVersion(name)
+		if err != nil || !w.semver.Check(version) {
+			continue
+		}
+		if best == nil || cmp.Or(version.Compare(best), cmp.Compare(name, bestName)) > 0 {
+			best, bestName = version, name
+		}
+	}
+	if best == nil {
+		return "", plumbing.ZeroHash, fetch.Errorf(fetch.NotFound, "no tag is in the range %s", fetch.Quote(w.spoken))
+	}
+	commit, _ := peeled(refs, tagPrefix+bestName)
+	return bestName, commit, nil
+}

@@ -11,8 +11,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubeconfigs may name any of the providers that kubectl knows
+	"k8s.io/klog/v2"
 
 	"github.com/satchel-dev/satchel/internal/cli"
 )
@@ -21,6 +23,7 @@ import (
 var version string
 
 func main() {
+	klog.SetLogger(logr.Discard()) // what client libraries log is for programmers; errors are told anyway
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the first Ctrl-C cleans up, a second one ends at once
 	code := cli.Run(ctx, cli.Program{

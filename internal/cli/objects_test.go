@@ -45,8 +45,9 @@ func aSource(edit ...func(*v1alpha1.BundleSource)) *v1alpha1.BundleSource {
 		Status: v1alpha1.BundleSourceStatus{
 			ObservedGeneration: 2,
 			Conditions:         []metav1.Condition{yes(meta.ReadyCondition, "stored v1.3.0")},
-			Artifact:           &meta.Artifact{Revision: revisionB, LastUpdateTime: ago(4 * time.Minute)},
-			Resolved:           []v1alpha1.ResolvedSource{{Reference: "v1.3.0", Digest: digestA}},
+			Artifact: &meta.Artifact{Path: "a.tar.gz", URL: "http://sources/a.tar.gz", Revision: revisionB,
+				Digest: digestB, LastUpdateTime: ago(4 * time.Minute)},
+			Resolved: []v1alpha1.ResolvedSource{{Reference: "v1.3.0", Digest: digestA}},
 		},
 	}
 	for _, change := range edit {

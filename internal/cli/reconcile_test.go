@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// controller handles requests to reconcile, as told.
+type controller struct {
+	mu      sync.Mutex
+	handled []string
+}
+
+// play answers each request for objects of a kind with statuses, one after the other.
+func (c *controller) play(tc testCluster, k kind, answers ...func(object)) {
+	tc.t.Helper()
+	w, err := tc.client.Watch(tc.t.Context(), k.list(), client.InNamespace(tc.namespace))
+	if err != nil {
+		tc.t.Fatal(err)
+	}
+	tc.t.Cleanup(w.Stop)
+	go func() {
+		for event := range w.ResultChan() {
+			o, ok := event.Object.(object)
+			if !ok || event.Type == watch.Deleted || requested(o, summarize(o)) == "" {
+				continue
+			}
+			c.mu.Lock()
+			c.handled = append(c.handled, k.word+"/"+o.GetName())
+			c.mu.Unlock()
+			for _, answer := range answers {
+				answer(o)
+				// A failure shows as a request that is never handled.
+				_ = tc.client.Status().Update(tc.t.Context(), o)
+			}
+		}
+	}()
+}
+
+// answer handles the request and sets conditions.
+func answer(conditions ...metav1.Condition) func(object) {
+	return func(o object) {
+		at := o.GetAnnotations()[meta.ReconcileRequestAnnotation]
+		switch o := o.(type) {
+		case *v1alpha1.BundleDeployment:
+			o.Status.LastHandledReconcileAt, o.Status.ObservedGeneration, o.Status.Conditions = at, o.Generation, conditions
+		case *v1alpha1.BundleSource:
+			o.Status.LastHandledReconcileAt, o.Status.ObservedGeneration, o.Status.Conditions = at, o.Generation, conditions
+		}
+	}
+}
+
+func TestReconcile(t *testing.T) {
+	inOrder := answer(yes(meta.ReadyCondition, "in order"))
+	atIt := answer(condition(meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing, "waiting for Pods"), working())
+	failed := answer(no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "Pod x: no image"), retrying())
+	for name, tc := range map[string]struct {
+		reason  string
+		args    []string
+		answers []func(object)
+		source  []func(object)
+		code    int
+		says    []string
+		handled []string
+	}{
+		"ready": {reason: "the usual case", args: []string{"podinfo"}, answers: []func(object){inOrder},
+			says: []string{"asked for, waiting for the outcome ...\n", "BundleDeployment podinfo: Ready, revision v1.3.0@sha256:cccccccccccc\n"}, handled: []string{"deployment/podinfo"}},
+		"ready later": {reason: "progress is no outcome", args: []string{"podinfo"}, answers: []func(object){atIt, inOrder},
+			says: []string{": Ready, revision"}, handled: []string{"deployment/podinfo"}},
+		"fails": {reason: "a failure is an outcome, although it is tried again", args: []string{"podinfo"}, answers: []func(object){atIt, failed}, code: ExitNo,
+			says: []string{": not Ready, HealthFailed\nPod x: no image\nWhat to do: Look at the object"}, handled: []string{"deployment/podinfo"}},
+		"takes long": {reason: "handled, and not settled", args: []string{"podinfo", "--timeout", "1500ms"}, answers: []func(object){atIt}, code: ExitNo,
+			says: []string{"still in progress after 1.5s\nwaiting for Pods"}, handled: []string{"deployment/podinfo"}},
+		"nobody there": {reason: "no controller runs", args: []string{"podinfo", "--timeout", "500ms"}, code: ExitError,
+			says: []string{`the BundleDeployment "podinfo" was not handled within 500ms: check that its controller runs`}},
+		"without waiting": {reason: "asked for, no more", args: []string{"podinfo", "--wait=false"},
+			says: []string{"BundleDeployment podinfo: asked for.\n"}},
+		"source": {reason: "a source by itself", args: []string{"source", "podinfo"}, source: []func(object){inOrder},
+			says: []string{"BundleSource podinfo: Ready, revision v1.3.0@sha256:cccccccccccc\n"}, handled: []string{"source/podinfo"}},
+		"with source": {reason: "the source first", args: []string{"podinfo", "--with-source"}, answers: []func(object){inOrder}, source: []func(object){inOrder},
+			says: []string{"BundleSource podinfo: Ready", "BundleDeployment podinfo: Ready"}, handled: []string{"source/podinfo", "deployment/podinfo"}},
+		"source fails": {reason: "the deployment is not asked for then", args: []string{"podinfo", "--with-source"}, answers: []func(object){inOrder}, source: []func(object){failed}, code: ExitNo,
+			says: []string{"BundleSource podinfo: not Ready"}, handled: []string{"source/podinfo"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newTestCluster(t)
+			c.create(aSource())
+			c.create(aDeployment())
+			var played controller
+			if tc.answers != nil {
+				played.play(c, deployments, tc.answers...)
+			}
+			if tc.source != nil {
+				played.play(c, sources, tc.source...)
+			}
+			c.want(c.satchel(append([]string{"reconcile"}, tc.args...)...), tc.code, tc.says...)
+			played.mu.Lock()
+			defer played.mu.Unlock()
+			if diff := cmp.Diff(tc.handled, played.handled); diff != "" {
+				t.Errorf("%s: handled -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestReconcileRefuses(t *testing.T) {
+	c := newTestCluster(t)
+	c.create(aSource(func(s *v1alpha1.BundleSource) { s.Spec.Suspend = true }))
+	c.create(aDeployment())
+	c.create(aDeployment(called("paused"), func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }))
+	c.want(c.satchel("reconcile", "paused"), ExitError, `Error: the BundleDeployment "paused" is suspended, so nothing would happen: set spec.suspend to false first`)
+	c.want(c.satchel("reconcile", "podinfo", "--with-source"), ExitError, `the BundleSource "podinfo" is suspended`)
+	c.want(c.satchel("reconcile", "source", "none"), ExitError, `there is no BundleSource "none"`, "there is: podinfo")
+}
+
+// TestReconcileWhileItGoes deletes the object during the wait.
+func TestReconcileWhileItGoes(t *testing.T) {
+	c := newTestCluster(t)
+	c.create(aDeployment())
+	gone := make(chan struct{})
+	var played controller
+	played.play(c, deployments, func(o object) {
+		defer close(gone)
+		if err := c.client.Delete(t.Context(), o); err != nil {
+			t.Error(err)
+		}
+	})
+	got := c.satchel("reconcile", "podinfo", "--timeout", "20s")
+	<-gone
+	c.want(got, ExitError, `Error: there is no BundleDeployment "podinfo"`)
+}
+
+// TestReconcileInterrupted presses Ctrl-C during the wait.
+func TestReconcileInterrupted(t *testing.T) {
+	c := newTestCluster(t)
+	c.create(aDeployment())
+	ctx, interrupt := context.WithCancel(t.Context())
+	var played controller
+	played.play(c, deployments, func(object) { interrupt() })
+	var out, errOut bytes.Buffer
+	code := Run(ctx, Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}},
+		[]string{"--kubeconfig", c.cp.KubeconfigPath(), "-n", c.namespace, "reconcile", "podinfo"})
+	if code != ExitInterrupted || !strings.HasSuffix(errOut.String(), "Interrupted.\n") {
+		t.Errorf("exit %d: %s", code, errOut.String())
+	}
+}

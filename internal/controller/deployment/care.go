@@ -25,7 +25,7 @@ func (r *Reconciler) care(ctx context.Context, s *state, err error) {
 		return
 	}
 	kept := &state{
-		object: s.object, stored: s.stored, owner: s.owner, previous: s.previous, client: s.client, now: s.now,
+		object: s.object, before: s.before, stored: s.stored, owner: s.owner, previous: s.previous, client: s.client, now: s.now,
 		due: true, keeping: true, desired: last.Objects,
 	}
 	s.kept = kept

@@ -20,21 +20,21 @@ import (
 const longestNote = 1000
 
 // emit records what this reconcile changed; nothing where nothing happened.
-func (r *Reconciler) emit(before *v1alpha1.BundleDeployment, s *state) {
-	r.emitApplied(before, s)
+func (r *Reconciler) emit(s *state) {
+	r.emitApplied(s)
 	if s.kept != nil {
 		r.emitDrift(s.kept)
 	}
 	r.emitPruned(s)
-	r.emitReady(before, s.object)
+	r.emitReady(s.before, s.object)
 }
 
-func (r *Reconciler) emitApplied(before *v1alpha1.BundleDeployment, s *state) {
+func (r *Reconciler) emitApplied(s *state) {
 	if s.applied == nil {
 		return
 	}
 	created, updated := s.applied.Count(apply.Created), s.applied.Count(apply.Updated)
-	switch was, is := before.Status.LastAppliedRevision, s.object.Status.LastAppliedRevision; {
+	switch was, is := s.before.Status.LastAppliedRevision, s.object.Status.LastAppliedRevision; {
 	case created+updated == 0:
 	case was == "":
 		r.normal(s, "Installed", "Apply", fmt.Sprintf("applied revision %s: %d objects created, %d updated", s.revision(), created, updated))
@@ -101,8 +101,8 @@ func (r *Reconciler) normal(s *state, reason, action, note string) {
 }
 
 // emitRemoval records a removal that fails, once a message.
-func (r *Reconciler) emitRemoval(before *v1alpha1.BundleDeployment, s *state) {
-	was, is := conditions.Get(before, meta.ReadyCondition), conditions.Get(s.object, meta.ReadyCondition)
+func (r *Reconciler) emitRemoval(s *state) {
+	was, is := conditions.Get(s.before, meta.ReadyCondition), conditions.Get(s.object, meta.ReadyCondition)
 	if is.Status == metav1.ConditionFalse && (was == nil || was.Message != is.Message) {
 		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, is.Reason, "Remove", "%s", report.Shorten(is.Message, longestNote))
 	}

@@ -72,12 +72,23 @@ func NewReconciler(deps Deps) *Reconciler {
 // SetupWithManager registers the controller, running the given number of
 // reconciles at once.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
-	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{})
+	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, statusLost())
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BundleDeployment{}, builder.WithPredicates(changed)).
 		Watches(&v1alpha1.BundleSource{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(sourceMoved())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Complete(r)
+}
+
+// statusLost lets through that somebody emptied a status, as a restore from a
+// backup does: it is written anew before anything depends on it.
+func statusLost() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.BundleDeployment)
+		after, fine := e.ObjectNew.(*v1alpha1.BundleDeployment)
+		return ok && fine && (len(before.Status.Conditions) > 0 && len(after.Status.Conditions) == 0 ||
+			before.Status.Inventory != nil && after.Status.Inventory == nil)
+	}}
 }
 
 // sourceMoved lets through what a deployment has to know of a source: that it
@@ -119,21 +130,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			return ctrl.Result{}, fmt.Errorf("reading bundledeployment %s: %w", request, err)
 		}
 		r.backoff.Succeeded(request.NamespacedName)
+		r.memory.forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	s, before := r.newState(object.DeepCopy()), object.DeepCopy()
+	s := r.newState(&object)
+	ctx, cancel := context.WithTimeout(ctx, longestReconcile)
+	defer cancel()
 	switch {
 	case !object.DeletionTimestamp.IsZero():
-		return r.remove(ctx, s, before)
+		return r.remove(ctx, s)
 	case object.Spec.Suspend:
 		return r.suspended(ctx, s)
 	}
-	ctx, cancel := context.WithTimeout(ctx, longestReconcile)
-	defer cancel()
 	defer s.close()
 	err := step.Run(ctx, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind))
 	r.care(ctx, s, err)
-	return r.finish(context.WithoutCancel(ctx), s, before, err)
+	return r.finish(context.WithoutCancel(ctx), s, err)
 }
 
 // longestReconcile bounds one reconcile, which never waits for health. What it
@@ -143,7 +155,7 @@ const longestReconcile = 10 * time.Minute
 // suspended leaves everything as it is.
 func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, error) {
 	markSuspended(s.object)
-	r.memory.forget(s.object.UID)
+	r.memory.forget(client.ObjectKeyFromObject(s.object))
 	if err := r.write(ctx, s); err != nil {
 		return retryConflict(err)
 	}
@@ -160,7 +172,7 @@ func (r *Reconciler) write(ctx context.Context, s *state) error {
 }
 
 // finish writes the status and says when to come back.
-func (r *Reconciler) finish(ctx context.Context, s *state, before *v1alpha1.BundleDeployment, err error) (ctrl.Result, error) {
+func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: conflictPause}, nil // decided on a stale copy; nothing was written
 	}
@@ -170,32 +182,41 @@ func (r *Reconciler) finish(ctx context.Context, s *state, before *v1alpha1.Bund
 	if failed := r.write(ctx, s); failed != nil {
 		return retryConflict(failed)
 	}
-	r.emit(before, s)
+	r.emit(s)
 	return ctrl.Result{RequeueAfter: r.pause(s, err)}, nil
 }
 
 // writeTimeout bounds writing a status after the work has ended or timed out.
 const writeTimeout = 15 * time.Second
 
+// settled tells that nothing is under way: everything is applied and healthy, and
+// nothing is going.
+func (s *state) settled() bool {
+	return s.waitsFor == "" && (s.health == nil || s.health.Healthy() && len(s.note.prune) == 0)
+}
+
 // pause is how long until the next look, and keeps what that look needs.
 func (r *Reconciler) pause(s *state, err error) time.Duration {
 	spec, key := &s.object.Spec, client.ObjectKeyFromObject(s.object)
 	if err != nil {
-		r.memory.forget(s.object.UID)
+		r.memory.forget(key)
 		if judge(err).stalled {
 			return retry.Interval(spec.IntervalOrDefault())
 		}
 		return r.backoff.Failed(key, spec.RetryIntervalOrDefault())
 	}
 	r.backoff.Succeeded(key)
+	if s.settled() {
+		s.note.pauses = 0
+		r.memory.keep(key, s.note)
+		return retry.Interval(max(time.Second/10, spec.IntervalOrDefault()-s.now.Sub(s.note.checked)))
+	}
 	looks := s.note.pauses
 	s.note.pauses++
-	r.memory.keep(s.object.UID, s.note)
+	r.memory.keep(key, s.note)
 	switch {
 	case s.waitsFor != "":
 		return pace(looks)
-	case s.health == nil || s.health.Healthy() && len(s.note.prune) == 0:
-		return retry.Interval(spec.IntervalOrDefault())
 	case s.overdue():
 		return min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault())
 	}
@@ -204,10 +225,10 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 
 func (r *Reconciler) newState(object *v1alpha1.BundleDeployment) *state {
 	s := &state{
-		object: object, stored: object.DeepCopy(), now: time.Now(),
+		object: object, before: object.DeepCopy(), stored: object.DeepCopy(), now: time.Now(),
 		owner: inventory.Owner{Namespace: object.Namespace, Name: object.Name},
 	}
-	s.note, s.noted = r.memory.recall(object.UID)
+	s.note, s.noted = r.memory.recall(client.ObjectKeyFromObject(object), object.UID)
 	return s
 }
 

@@ -15,41 +15,56 @@ import (
 // reconciles, so that waiting for health costs nothing but reading health. It
 // is lost with the process; the next reconcile is a full one then.
 type note struct {
+	uid       types.UID
+	attempt   attempt
+	checked   time.Time
+	wrote     time.Time            // when an object was last written
+	waits     time.Time            // since when an apply waits for something; zero when it does not
+	total     int                  // objects in all
+	objects   []plan.Object        // those whose health is looked at, without content
+	unhealthy []plan.Object        // those of them that were not healthy when last seen
+	prune     []plan.DeletionStage // to carry out once all is healthy
+	pauses    int                  // how often something under way was looked at since the last write
+	removing  bool                 // the deployment is being removed
+}
+
+// attempt is what a full reconcile was about; when it changes, another is due.
+type attempt struct {
 	generation int64
-	artifact   string // digest of the artifact that was applied
-	requested  string // request to reconcile that was handled
-	checked    time.Time
-	total      int                  // objects in all
-	objects    []plan.Object        // those whose health is looked at, without content
-	unhealthy  []plan.Object        // those of them that were not healthy when last seen
-	prune      []plan.DeletionStage // to carry out once all is healthy
-	pauses     int                  // how often health was looked at since the apply
+	revision   string // of the artifact
+	digest     string // of the artifact
+	requested  string // request to reconcile
 }
 
 // memory holds the notes. The zero value is ready for use.
 type memory struct {
 	mu    sync.Mutex
-	notes map[types.UID]note
+	notes map[types.NamespacedName]note
 }
 
-func (m *memory) recall(uid types.UID) (note, bool) {
+// recall finds the note of a deployment; one of an earlier deployment of the
+// same name does not count.
+func (m *memory) recall(key types.NamespacedName, uid types.UID) (note, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n, found := m.notes[uid]
-	return n, found
+	n, found := m.notes[key]
+	if !found || n.uid != uid {
+		return note{uid: uid}, false
+	}
+	return n, true
 }
 
-func (m *memory) keep(uid types.UID, n note) {
+func (m *memory) keep(key types.NamespacedName, n note) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.notes == nil {
-		m.notes = map[types.UID]note{}
+		m.notes = map[types.NamespacedName]note{}
 	}
-	m.notes[uid] = n
+	m.notes[key] = n
 }
 
-func (m *memory) forget(uid types.UID) {
+func (m *memory) forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.notes, uid)
+	delete(m.notes, key)
 }

@@ -4,12 +4,11 @@ package deployment
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/controller/report"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
@@ -36,10 +36,11 @@ func (r *Reconciler) removal() []step.Step[*state] {
 
 // remove takes away what the deployment installed, in order, and lets the
 // deployment go when nothing is left.
-func (r *Reconciler) remove(ctx context.Context, s *state, before *v1alpha1.BundleDeployment) (ctrl.Result, error) {
+func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(s.object, v1alpha1.Finalizer) {
 		return ctrl.Result{}, nil
 	}
+	r.beginRemoval(s)
 	err := step.Run(ctx, r.removal(), s, r.Metrics.Observer("BundleDeployment, removal"))
 	r.emitKept(s)
 	if err == nil && s.removed.Done() {
@@ -49,7 +50,18 @@ func (r *Reconciler) remove(ctx context.Context, s *state, before *v1alpha1.Bund
 		r.listLeftovers(s, err)
 		return r.release(ctx, s)
 	}
-	return r.finishRemoval(ctx, s, before, err)
+	return r.finishRemoval(ctx, s, err)
+}
+
+// beginRemoval forgets what installing took: a removal counts its own looks and failures.
+func (r *Reconciler) beginRemoval(s *state) {
+	if s.note.removing {
+		return
+	}
+	key := client.ObjectKeyFromObject(s.object)
+	s.note = note{uid: s.object.UID, removing: true}
+	r.memory.keep(key, s.note)
+	r.backoff.Succeeded(key)
 }
 
 // removalAccount is account, unless there is nothing to remove.
@@ -78,21 +90,21 @@ func (r *Reconciler) removeObjects(ctx context.Context, s *state) (step.Outcome,
 }
 
 // finishRemoval writes what is left and what is waited for.
-func (r *Reconciler) finishRemoval(ctx context.Context, s *state, before *v1alpha1.BundleDeployment, err error) (ctrl.Result, error) {
+func (r *Reconciler) finishRemoval(ctx context.Context, s *state, err error) (ctrl.Result, error) {
 	reportRemoval(s, err)
 	if failed := r.write(ctx, s); failed != nil {
 		return retryConflict(failed)
 	}
-	r.emitRemoval(before, s)
+	r.emitRemoval(s)
 	key := client.ObjectKeyFromObject(s.object)
 	if err != nil {
 		return ctrl.Result{RequeueAfter: r.backoff.Failed(key, s.object.Spec.RetryIntervalOrDefault())}, nil
 	}
 	r.backoff.Succeeded(key)
-	n := s.note
-	n.pauses++
-	r.memory.keep(s.object.UID, n)
-	return ctrl.Result{RequeueAfter: pace(n.pauses)}, nil
+	looks := s.note.pauses
+	s.note.pauses++
+	r.memory.keep(key, s.note)
+	return ctrl.Result{RequeueAfter: pace(looks)}, nil
 }
 
 // release lets the deployment go, and forgets it.
@@ -103,7 +115,7 @@ func (r *Reconciler) release(ctx context.Context, s *state) (ctrl.Result, error)
 	if err := r.Client.Patch(ctx, s.object, patch, client.FieldOwner(FieldManager)); err != nil {
 		return retryConflict(fmt.Errorf("releasing bundledeployment %s/%s: %w", s.object.Namespace, s.object.Name, err))
 	}
-	r.memory.forget(s.object.UID)
+	r.memory.forget(client.ObjectKeyFromObject(s.object))
 	r.backoff.Succeeded(client.ObjectKeyFromObject(s.object))
 	return ctrl.Result{}, r.Snapshots.Delete(string(s.object.UID))
 }
@@ -120,15 +132,24 @@ func (r *Reconciler) abandoned(ctx context.Context, s *state) bool {
 	return err == nil && !namespace.DeletionTimestamp.IsZero()
 }
 
-// listLeftovers names in an event what stays behind.
+// listLeftovers names in an event what stays behind; what lives in the namespace
+// goes with it. The event is about the namespace, and so kept in namespace
+// default: a namespace that is being deleted takes no events.
 func (r *Reconciler) listLeftovers(s *state, err error) {
-	var names []string
+	var left []inventory.ID
 	for _, entry := range s.previous.Entries {
-		names = append(names, entry.ID.String())
+		if entry.Namespace != s.object.Namespace {
+			left = append(left, entry.ID)
+		}
 	}
-	r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, "LeftBehind", "Remove", "%s",
-		report.Shorten(fmt.Sprintf("the namespace is being deleted and the objects could not be removed (%v); left behind: %s",
-			errors.Unwrap(err), strings.Join(names, ", ")), 1000))
+	if len(left) == 0 {
+		return
+	}
+	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
+	namespace.Name = s.object.Namespace
+	r.Events.Eventf(namespace, s.object, corev1.EventTypeWarning, "LeftBehind", "Remove", "%s",
+		report.Shorten(fmt.Sprintf("bundledeployment %s/%s went with its namespace and could not remove its objects (%s); delete these yourself: %s",
+			s.object.Namespace, s.object.Name, judge(err).Error(), names(left)), longestNote))
 }
 
 // pace is the pause before looking again at something that is under way: short

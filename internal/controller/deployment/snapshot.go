@@ -18,7 +18,9 @@ import (
 type snapshot struct {
 	// Revision of the artifact.
 	Revision string `json:"revision"`
-	// Objects as they were rendered.
+	// Target is the cluster that holds the objects.
+	Target string `json:"target"`
+	// Objects as they were applied.
 	Objects []*unstructured.Unstructured `json:"objects"`
 }
 
@@ -49,9 +51,24 @@ func readSnapshot(snapshots *artifact.Snapshots, uid string) (snapshot, bool, er
 	return last, true, nil
 }
 
-// saveSnapshot keeps the desired objects, when they are not the ones kept already.
+// inventory lists the objects as planned: whether they are still there, and
+// ours, is for the next look at the cluster to say.
+func (s snapshot) inventory() inventory.Inventory {
+	entries := make([]inventory.Entry, 0, len(s.Objects))
+	for _, object := range s.Objects {
+		entries = append(entries, inventory.Entry{ID: inventory.IDOf(object), Version: object.GroupVersionKind().Version})
+	}
+	return inventory.New(s.Target, entries...)
+}
+
+// saveSnapshot keeps the objects of the plan, complete as they were applied, when
+// they are not the ones kept already.
 func (r *Reconciler) saveSnapshot(s *state) error {
-	data, err := json.Marshal(snapshot{Revision: s.revision(), Objects: s.desired})
+	last := snapshot{Revision: s.revision(), Target: s.previous.Target}
+	for _, object := range s.plan.Objects() {
+		last.Objects = append(last.Objects, object.Desired)
+	}
+	data, err := json.Marshal(last)
 	if err != nil {
 		return fmt.Errorf("keeping the applied objects: %w", err)
 	}

@@ -95,7 +95,12 @@ func (r *Reconciler) createInlineSource(ctx context.Context, d *v1alpha1.BundleD
 	if err := controllerutil.SetControllerReference(d, source, r.Client.Scheme()); err != nil {
 		return nil, fmt.Errorf("owning bundlesource %s/%s: %w", d.Namespace, d.Name, err)
 	}
-	if err := r.Client.Create(ctx, source, client.FieldOwner(FieldManager)); err != nil {
+	err := r.Client.Create(ctx, source, client.FieldOwner(FieldManager))
+	if apierrors.IsAlreadyExists(err) { // created a moment ago; the cache will show by whom
+		return nil, failure{reason: v1alpha1.ReasonSourceNotReady, waiting: true,
+			err: fmt.Errorf("waiting for bundlesource %s/%s to be fetched", d.Namespace, d.Name)}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("creating bundlesource %s/%s: %w", d.Namespace, d.Name, err)
 	}
 	return source, nil

@@ -7,10 +7,12 @@ package deployment
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -26,6 +28,7 @@ import (
 // turns them into conditions.
 type state struct {
 	object   *v1alpha1.BundleDeployment
+	before   *v1alpha1.BundleDeployment // as it was when the reconcile began
 	stored   *v1alpha1.BundleDeployment // as the API server has it
 	owner    inventory.Owner
 	previous inventory.Inventory // what the status lists, and later what the cluster holds
@@ -103,11 +106,32 @@ func (s *state) did(condition string) {
 // full tells whether the objects must be compared with the cluster: something
 // asked for it, or the interval is over.
 func (s *state) full() bool {
-	switch {
-	case !s.noted, s.note.generation != s.object.Generation, s.note.artifact != s.artifact.Digest:
-		return true
-	case s.note.requested != requested(s.object):
-		return true
+	return !s.noted || s.note.attempt != s.attempt() ||
+		s.now.Sub(s.note.checked) >= s.object.Spec.IntervalOrDefault()*9/10
+}
+
+// attempt is what this reconcile is about.
+func (s *state) attempt() attempt {
+	a := attempt{generation: s.object.Generation, requested: requested(s.object)}
+	if s.artifact != nil {
+		a.revision, a.digest = s.artifact.Revision, s.artifact.Digest
 	}
-	return s.now.Sub(s.note.checked) >= s.object.Spec.IntervalOrDefault()*9/10
+	return a
+}
+
+// writes tells whether the plan sends anything to an object.
+func (s *state) writes() bool {
+	return s.plan != nil && slices.ContainsFunc(s.plan.Actions(), plan.Action.Writes)
+}
+
+// repeats tells that the same revision failed before for the same spec. Its
+// failure stands in the status until an attempt succeeds.
+func (s *state) repeats() bool {
+	return conditions.IsFalse(s.before, meta.ReadyCondition) && s.sameAsBefore()
+}
+
+// sameAsBefore tells that the last reconcile was about the same spec and revision.
+func (s *state) sameAsBefore() bool {
+	was := &s.before.Status
+	return was.ObservedGeneration == s.object.Generation && was.LastAttemptedRevision == s.revision()
 }

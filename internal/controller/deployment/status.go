@@ -4,7 +4,6 @@ package deployment
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -12,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/report"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
@@ -29,16 +27,14 @@ var conditionOf = map[string]string{
 // updateStatus writes every condition and count of a deployment from what the
 // steps found out, also when one of them failed.
 func updateStatus(s *state, err error) {
-	status := &s.object.Status
 	markHandled(s.object)
 	setPlan(s)
 	setCounts(s)
-	if s.due && len(s.desired) > 0 {
-		status.Warnings = bounded(s.warnings)
-	}
+	setWarnings(s)
 	setSourceReady(s)
 	setReached(s)
 	setFailed(s, err)
+	setPending(s)
 	setHealthy(s)
 	setReady(s, err)
 }
@@ -49,51 +45,6 @@ func markHandled(d *v1alpha1.BundleDeployment) {
 	if at := requested(d); at != "" {
 		d.Status.LastHandledReconcileAt = at
 	}
-}
-
-func setPlan(s *state) {
-	if s.plan == nil {
-		return
-	}
-	if s.plan.Quiet() && s.object.Status.Plan != nil && s.object.Status.Plan.Revision == s.revision() {
-		return // what the plan of this revision was is more telling than that nothing is left to do
-	}
-	s.object.Status.Plan = &v1alpha1.PlanStatus{
-		Revision: s.revision(),
-		Create:   int32(s.plan.Count(plan.Create)),              //nolint:gosec // at most 25,000 objects
-		Update:   int32(s.plan.Count(plan.Update, plan.Repair)), //nolint:gosec // at most 25,000 objects
-		Delete:   int32(s.plan.Deletions()),                     //nolint:gosec // at most 25,000 objects
-		Summary:  s.plan.Summary(),
-	}
-}
-
-func setCounts(s *state) {
-	looked := s
-	if s.kept != nil {
-		looked = s.kept
-	}
-	if looked.health == nil {
-		return
-	}
-	s.object.Status.Objects = &v1alpha1.ObjectCounts{
-		Applied:   int32(looked.health.Total),          //nolint:gosec // at most 25,000 objects
-		Unhealthy: int32(len(looked.health.Unhealthy)), //nolint:gosec // at most 25,000 objects
-	}
-}
-
-// mostWarnings bounds the warnings in a status.
-const mostWarnings = 20
-
-// bounded sorts warnings, drops repetitions and keeps so many as help.
-func bounded(warnings []string) []string {
-	sorted := slices.Compact(slices.Sorted(slices.Values(warnings)))
-	if len(sorted) > mostWarnings {
-		sorted = append(sorted[:mostWarnings-1:mostWarnings-1], fmt.Sprintf("and %d more", len(sorted)-mostWarnings+1))
-	}
-	for i := range sorted {
-		sorted[i] = report.Shorten(sorted[i], 512)
-	}
-	return sorted
 }
 
 // setSourceReady tells of the source, also where its last artifact is still
@@ -142,6 +93,22 @@ func setFailed(s *state, err error) {
 	report.Set(s.object, kind, status, f.reason, f.Error())
 }
 
+// setPending tells what an unfinished apply waits for.
+func setPending(s *state) {
+	switch {
+	case s.waitsFor == "":
+	case s.waitedLong():
+		report.Set(s.object, v1alpha1.AppliedCondition, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, s.waitsFor)
+	default:
+		report.Set(s.object, v1alpha1.AppliedCondition, metav1.ConditionUnknown, v1alpha1.ReasonProgressing, s.waitsFor)
+	}
+}
+
+// waitedLong tells that what an apply waits for should have come by now.
+func (s *state) waitedLong() bool {
+	return s.now.Sub(s.note.waits) > s.object.Spec.TimeoutOrDefault()
+}
+
 // setHealthy tells of the health of what is applied: this revision, or the last
 // one while this one fails.
 func setHealthy(s *state) {
@@ -165,10 +132,12 @@ func setHealthy(s *state) {
 	report.Set(s.object, kind, status, reason, looked.health.Message())
 }
 
-// overdue tells that the time to become healthy is over.
+// overdue tells that the time to become healthy is over. It counts from the last
+// write, also where that repaired something.
 func (s *state) overdue() bool {
 	since := s.object.Status.LastAppliedTime
-	return since != nil && s.now.Sub(since.Time) > s.object.Spec.TimeoutOrDefault()
+	return since != nil && s.now.Sub(since.Time) > s.object.Spec.TimeoutOrDefault() &&
+		s.now.Sub(s.note.wrote) > s.object.Spec.TimeoutOrDefault()
 }
 
 // setReady sums up; the first line that holds decides.
@@ -176,23 +145,26 @@ func (s *state) overdue() bool {
 //	a step failed for good            Stalled
 //	a step waits                      Progressing
 //	a step failed                     Retrying
-//	an apply is not finished          Progressing
+//	an apply is not finished          Progressing, Retrying when it takes too long
 //	objects are unhealthy             Progressing, Retrying when overdue or failed
 //	else                              Ready
 func setReady(s *state, err error) {
 	d := s.object
 	if err != nil {
-		setUnready(s, judge(err))
+		setUnready(s, err)
 		return
 	}
 	healthy := conditions.Get(d, v1alpha1.HealthyCondition)
 	switch {
+	case s.waitsFor != "" && s.waitedLong():
+		report.Retrying(d, v1alpha1.ReasonApplyFailed, s.waitsFor)
 	case s.waitsFor != "":
 		report.Progressing(d, v1alpha1.ReasonProgressing, s.waitsFor)
 	case s.health == nil || healthy == nil:
 		report.Progressing(d, v1alpha1.ReasonProgressing, "applied revision "+s.revision())
 	case healthy.Status == metav1.ConditionTrue:
-		report.Ready(d, v1alpha1.ReasonSucceeded, fmt.Sprintf("applied revision %s: %d objects, all healthy", s.revision(), s.health.Total))
+		report.Ready(d, v1alpha1.ReasonSucceeded,
+			fmt.Sprintf("applied revision %s: %d objects, all healthy%s", s.revision(), s.health.Total, stillGoing(s)))
 	case healthy.Status == metav1.ConditionUnknown:
 		report.Progressing(d, healthy.Reason, healthy.Message)
 	default:
@@ -200,8 +172,17 @@ func setReady(s *state, err error) {
 	}
 }
 
-func setUnready(s *state, f failure) {
-	message := f.Error() + inForce(s)
+// stillGoing names what left the bundle and has not gone yet.
+func stillGoing(s *state) string {
+	if s.pruned == nil || len(s.pruned.Waiting) == 0 {
+		return ""
+	}
+	return "; not gone yet of what left the bundle: " + names(s.pruned.Waiting)
+}
+
+func setUnready(s *state, err error) {
+	f := judge(err)
+	message := f.Error() + inForce(s, step.Failed(err))
 	switch {
 	case f.stalled:
 		report.Stalled(s.object, f.reason, message)
@@ -212,11 +193,16 @@ func setUnready(s *state, f failure) {
 	}
 }
 
-// inForce says which revision goes on running while this one fails.
-func inForce(s *state) string {
+// inForce says which revision goes on running while this one fails in a step.
+func inForce(s *state, failed string) string {
 	last := s.object.Status.LastAppliedRevision
-	if last == "" {
+	switch {
+	case last == "":
 		return ""
+	case last == s.revision() && s.kept == nil:
+		return "" // it is the one that fails
+	case failed == "apply":
+		return "\nuntil this succeeds, some objects are as revision " + last + " has them"
 	}
 	text := "\nrevision " + last + " stays in force"
 	switch {
@@ -232,12 +218,13 @@ func inForce(s *state) string {
 
 // announce says, before the first write, what is under way.
 func announce(s *state) {
-	if s.keeping || s.plan.Quiet() {
+	if s.keeping || !s.writes() || s.repeats() {
 		return
 	}
 	setPlan(s)
 	setReached(s)
 	setSourceReady(s)
+	conditions.Delete(s.object, meta.StalledCondition)
 	report.Set(s.object, meta.ReconcilingCondition, metav1.ConditionTrue, v1alpha1.ReasonProgressing,
 		"applying revision "+s.revision()+": "+s.plan.Summary())
 	if ready := conditions.Get(s.object, meta.ReadyCondition); ready == nil || s.object.Status.LastAppliedRevision != s.revision() {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -69,16 +70,45 @@ func (r *Reconciler) target(ctx context.Context, s *state) (step.Outcome, error)
 	if err != nil {
 		return step.Stop, err
 	}
-	if s.previous, err = inventory.Decode(s.object.Status.Inventory); err != nil {
-		return step.Stop, failure{reason: v1alpha1.ReasonFailed, stalled: true, err: fmt.Errorf("reading status.inventory: %w", err)}
+	if s.previous, err = r.inventory(s); err != nil {
+		return step.Stop, failure{reason: v1alpha1.ReasonFailed, stalled: true, err: err}
 	}
 	if s.previous.Target != "" && s.previous.Target != current {
 		return step.Stop, failure{reason: v1alpha1.ReasonTargetChanged, stalled: true, err: fmt.Errorf(
-			"the objects of the inventory are in the cluster %s, and this is %s: nothing is applied or pruned here; if the objects of the old cluster are of no concern, create another BundleDeployment",
-			s.previous.Target, current)}
+			"the objects of the inventory are in the cluster %s, and this is %s: nothing is applied or pruned here; if the objects of the old cluster are of no concern, %s",
+			s.previous.Target, current, s.wayOut())}
 	}
 	s.previous.Target = current
 	return step.Continue, nil
+}
+
+// wayOut is how a deployment is given up whose objects are out of reach.
+func (s *state) wayOut() string {
+	if s.object.DeletionTimestamp.IsZero() {
+		return "create another BundleDeployment"
+	}
+	return "take the finalizer " + v1alpha1.Finalizer + " off this one"
+}
+
+// inventory reads the status. Where that was lost, as in a restore from a
+// backup, what was applied last is taken instead, so that nothing is orphaned.
+func (r *Reconciler) inventory(s *state) (inventory.Inventory, error) {
+	if s.object.Status.Inventory != nil {
+		listed, err := inventory.Decode(s.object.Status.Inventory)
+		if err != nil {
+			return inventory.Inventory{}, fmt.Errorf("reading status.inventory: %w", err)
+		}
+		return listed, nil
+	}
+	last, found, err := readSnapshot(r.Snapshots, string(s.object.UID))
+	if err != nil || !found {
+		return inventory.Inventory{}, err
+	}
+	s.noted = false // compare with the cluster in any case
+	if s.object.Status.LastAppliedRevision == "" {
+		s.object.Status.LastAppliedRevision = last.Revision
+	}
+	return last.inventory(), nil
 }
 
 // makePlan compares what is desired with what exists, and decides.
@@ -141,8 +171,15 @@ func (r *Reconciler) dryRun(ctx context.Context, s *state) (step.Outcome, error)
 	return step.Continue, nil
 }
 
+// establishTimeout is how long an apply waits for CRDs to be served before it
+// gives its worker to another deployment; mostly they are within this time.
+const establishTimeout = 2 * time.Second
+
 func (r *Reconciler) options(s *state) apply.Options {
-	return apply.Options{Previous: func(id inventory.ID) *unstructured.Unstructured { return s.lastApplied(r.Snapshots, id) }}
+	return apply.Options{
+		Previous:         func(id inventory.ID) *unstructured.Unstructured { return s.lastApplied(r.Snapshots, id) },
+		EstablishTimeout: establishTimeout,
+	}
 }
 
 // objectErrors lists what went wrong, a line an object, sorted.
@@ -185,10 +222,20 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (step.Outcome, error) 
 		return step.Stop, failure{reason: v1alpha1.ReasonApplyFailed, err: objectErrors(failed)}
 	}
 	if !result.Complete() {
-		s.waitsFor = result.Pending
+		s.wait(result.Pending)
 		return step.Stop, nil
 	}
 	return step.Continue, r.settle(s)
+}
+
+// wait records what an apply waits for, and since when.
+func (s *state) wait(what string) {
+	s.waitsFor = what
+	n := note{uid: s.object.UID, attempt: s.attempt(), wrote: s.note.wrote, waits: s.now}
+	if s.note.attempt == n.attempt && !s.note.waits.IsZero() {
+		n.waits, n.pauses = s.note.waits, s.note.pauses
+	}
+	s.note = n
 }
 
 // settle records that the revision is in force as far as applying goes.

@@ -4,6 +4,7 @@ package deployment
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -56,11 +57,12 @@ func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, 
 // newNote is what the next reconciles need to know of this one, without the
 // contents of the objects.
 func (r *Reconciler) newNote(s *state) note {
-	n := note{
-		generation: s.object.Generation, requested: requested(s.object), checked: s.now, prune: s.plan.Prune,
-	}
-	if s.artifact != nil {
-		n.artifact = s.artifact.Digest
+	n := note{uid: s.object.UID, attempt: s.attempt(), checked: s.now, prune: s.plan.Prune, wrote: s.note.wrote}
+	switch {
+	case s.writes():
+		n.wrote = s.now
+	case s.note.attempt == n.attempt:
+		n.pauses = s.note.pauses // what is under way is the same as before
 	}
 	for _, action := range s.plan.Actions() {
 		if action.Untracked {
@@ -101,7 +103,7 @@ func (r *Reconciler) prune(ctx context.Context, s *state) (step.Outcome, error) 
 	if pruned.Complete() {
 		s.note.prune = nil
 	} else {
-		s.note.checked = s.note.checked.Add(-s.object.Spec.IntervalOrDefault()) // look again at what is going
+		s.note.checked = time.Time{} // look again at what is going
 	}
 	return step.Continue, nil
 }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/controller/report"
+)
+
+// setPlan sums the plan up.
+func setPlan(s *state) {
+	if s.plan == nil {
+		return
+	}
+	if s.plan.Quiet() && s.object.Status.Plan != nil && s.object.Status.Plan.Revision == s.revision() {
+		return // what the plan of this revision was is more telling than that nothing is left to do
+	}
+	s.object.Status.Plan = &v1alpha1.PlanStatus{
+		Revision: s.revision(),
+		Create:   int32(s.plan.Count(plan.Create)),              //nolint:gosec // at most 25,000 objects
+		Update:   int32(s.plan.Count(plan.Update, plan.Repair)), //nolint:gosec // at most 25,000 objects
+		Delete:   int32(s.plan.Deletions()),                     //nolint:gosec // at most 25,000 objects
+		Summary:  s.plan.Summary(),
+	}
+}
+
+func setCounts(s *state) {
+	looked := s
+	if s.kept != nil {
+		looked = s.kept
+	}
+	if looked.health == nil {
+		return
+	}
+	s.object.Status.Objects = &v1alpha1.ObjectCounts{
+		Applied:   int32(looked.health.Total),          //nolint:gosec // at most 25,000 objects
+		Unhealthy: int32(len(looked.health.Unhealthy)), //nolint:gosec // at most 25,000 objects
+	}
+}
+
+// setWarnings takes the warnings of the conversion and of what was written. They
+// hold as long as the objects do: comparing finds none anew.
+func setWarnings(s *state) {
+	same := s.sameAsBefore()
+	switch {
+	case !s.due || len(s.desired) == 0 || s.applied != nil && same && !s.writes():
+	case same:
+		s.object.Status.Warnings = bounded(append(s.warnings, s.before.Status.Warnings...))
+	default:
+		s.object.Status.Warnings = bounded(s.warnings)
+	}
+}
+
+// mostWarnings bounds the warnings in a status.
+const mostWarnings = 20
+
+// bounded sorts warnings, drops repetitions and keeps so many as help.
+func bounded(warnings []string) []string {
+	sorted := slices.Compact(slices.Sorted(slices.Values(warnings)))
+	if len(sorted) > mostWarnings {
+		sorted = append(sorted[:mostWarnings-1:mostWarnings-1], fmt.Sprintf("and %d more", len(sorted)-mostWarnings+1))
+	}
+	for i := range sorted {
+		sorted[i] = report.Shorten(sorted[i], 512)
+	}
+	return sorted
+}

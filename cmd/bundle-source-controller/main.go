@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command bundle-source-controller fetches what BundleSources refer to and
+// publishes it as immutable artifacts over HTTP.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/pflag"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/satchel-dev/satchel/internal/controller/source"
+	"github.com/satchel-dev/satchel/internal/manager"
+)
+
+func main() {
+	var process manager.Options
+	var options source.Options
+	flags := pflag.NewFlagSet(source.FieldManager, pflag.ContinueOnError)
+	options.BindFlags(flags)
+	os.Exit(manager.Main(source.FieldManager, &process, flags, os.Args[1:], func(ctx context.Context, mgr ctrl.Manager) error {
+		return options.Setup(ctx, mgr, process.Concurrent)
+	}))
+}

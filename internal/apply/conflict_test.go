@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+func TestParseConflict(t *testing.T) {
+	tests := map[string][2]string{
+		`conflict with "kubectl-edit" using v1`:                                          {"kubectl-edit", ""},
+		`conflict with "kube-controller-manager" with subresource "scale" using apps/v1`: {"kube-controller-manager", "scale"},
+		`conflict with "a \"quoted\" one" using v1 at 2026-01-01T00:00:00Z`:              {`a "quoted" one`, ""},
+		`conflict with "with subresource \"scale\"" using v1`:                            {`with subresource "scale"`, ""},
+		`something else`: {"something else", ""},
+		``:               {"", ""},
+	}
+	for message, want := range tests {
+		manager, subresource := parseConflict(message)
+		if manager != want[0] || subresource != want[1] {
+			t.Errorf("%q: got %q %q", message, manager, subresource)
+		}
+	}
+}
+
+func TestConflictsOf(t *testing.T) {
+	conflict := apierrors.NewApplyConflict([]metav1.StatusCause{
+		{Type: metav1.CauseTypeFieldManagerConflict, Message: `conflict with "x" using v1`, Field: ".data.a"},
+	}, "Apply failed")
+	if got := conflictsOf(conflict); len(got) != 1 || got[0].manager != "x" || got[0].path != ".data.a" {
+		t.Errorf("got %+v", got)
+	}
+	for name, err := range map[string]error{
+		"none": nil, "other": errors.New("x"),
+		"version": apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("the object has been modified")),
+	} {
+		if got := conflictsOf(err); len(got) > 0 {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
+// Whose fields are taken, given up and respected.
+func TestF25Judge(t *testing.T) {
+	confirmed := inventory.Entry{Rendered: inventory.Hash{1}, Fields: inventory.Hash{2}}
+	previous := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"a": "b"}}}
+	tests := map[string]struct {
+		reason                string
+		conflict              conflict
+		action                plan.Action
+		previous              *unstructured.Unstructured
+		force, refuse, giveUp bool
+	}{
+		"drift":              {"the content is what was applied: all of it was ours", conflict{manager: "kubectl-edit", path: ".data.a"}, plan.Action{Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{1}}}, nil, true, false, false},
+		"never applied":      {"nothing was ever ours", conflict{manager: "kubectl-edit", path: ".data.a"}, plan.Action{}, nil, false, true, false},
+		"upgrade, was ours":  {"the previous content had the field", conflict{manager: "kubectl-edit", path: ".data.a"}, plan.Action{Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{3}}}, previous, true, false, false},
+		"upgrade, is theirs": {"the previous content did not have it", conflict{manager: "kubectl-edit", path: ".data.c"}, plan.Action{Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{3}}}, previous, false, true, false},
+		"upgrade, unknown":   {"without the previous content nothing is taken", conflict{manager: "kubectl-edit", path: ".data.a"}, plan.Action{Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{3}}}, nil, false, true, false},
+		"upgrade, stripped":  {"the API server forgot whose it was", conflict{manager: "before-first-apply", path: ".data.a"}, plan.Action{Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{3}}}, nil, true, false, false},
+		"foreign, stripped":  {"somebody created it without server-side apply", conflict{manager: "before-first-apply", path: ".data.a"}, plan.Action{}, nil, false, true, false},
+		"orphaned":           {"it was marked to be taken up", conflict{manager: "kubectl", path: ".data.a"}, plan.Action{Orphaned: true}, nil, true, false, false},
+		"another deployment": {"T13: never taken, whatever else holds", conflict{manager: "satchel/shop/other", path: ".data.a"}, plan.Action{Orphaned: true, Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{1}}}, previous, false, true, false},
+		"autoscaler":         {"it took the replicas over", conflict{manager: "kube-controller-manager", subresource: "scale", path: ".spec.replicas"}, plan.Action{Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{1}}}, nil, false, false, true},
+		"kubectl scale":      {"a person's scale is drift", conflict{manager: "kubectl-scale", subresource: "scale", path: ".spec.replicas"}, plan.Action{Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{1}}}, nil, true, false, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := judge([]conflict{tc.conflict}, tc.action, tc.previous)
+			if got.force != tc.force || (len(got.refused) > 0) != tc.refuse || (len(got.giveUp) > 0) != tc.giveUp {
+				t.Errorf("%s: got %+v", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestHasPath(t *testing.T) {
+	object := &unstructured.Unstructured{}
+	err := yaml.Unmarshal([]byte(`
+metadata: {labels: {app.kubernetes.io/name: web, app: x}, finalizers: [a/b]}
+spec:
+  ports: [{port: 80, protocol: TCP, name: http}, {port: 443}]
+  containers: [{name: 'a]b"c', image: i}]
+  list: [x, y]
+`), &object.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]bool{
+		`.metadata.labels.app.kubernetes.io/name`:   true,
+		`.metadata.labels.app`:                      true,
+		`.metadata.labels.app.kubernetes.io/other`:  false,
+		`.metadata.finalizers[="a/b"]`:              true,
+		`.metadata.finalizers[="a/c"]`:              false,
+		`.spec.ports[port=80,protocol="TCP"].name`:  true,
+		`.spec.ports[port=443,protocol="TCP"].port`: true, // protocol has a default
+		`.spec.ports[port=443,protocol="TCP"].name`: false,
+		`.spec.ports[port=81,protocol="TCP"]`:       false,
+		`.spec.containers[name="a]b\"c"].image`:     true,
+		`.spec.containers[name="a]b"].image`:        false,
+		`.spec.list[1]`:                             true,
+		`.spec.list[2]`:                             false,
+		`.spec`:                                     true,
+		`.spec.containers[name="unclosed`:           false,
+		`spec`:                                      false,
+		``:                                          false,
+	}
+	for path, want := range tests {
+		if got := hasPath(object, path); got != want {
+			t.Errorf("%s: got %t", path, got)
+		}
+	}
+	if hasPath(nil, ".spec") {
+		t.Error("nothing has a path")
+	}
+}
+
+// FuzzHasPath: paths come from an API server, and must not bring us down.
+func FuzzHasPath(f *testing.F) {
+	for _, path := range []string{`.spec.a[b="c"].d`, `[=1]`, `.[`, `[a=,b="`, `.metadata.labels.a.b/c`, `[-1]`} {
+		f.Add(path)
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{"a": []any{map[string]any{"b": "c", "d": nil}, "x", int64(1)}, "": map[string]any{"": ""}},
+	}}
+	f.Fuzz(func(_ *testing.T, path string) {
+		hasPath(object, path)
+		parseConflict(path)
+	})
+}
+
+func TestDescribeNamesManagersOnce(t *testing.T) {
+	words := describe([]conflict{
+		{manager: "b", path: ".z"}, {manager: "b", path: ".a"}, {manager: "satchel/shop/other", path: ".c"},
+	})
+	if !strings.HasPrefix(words, `"b" manages .a, .z; BundleDeployment shop/other manages .c`) {
+		t.Errorf("got %q", words)
+	}
+}
+
+func TestRenameManagers(t *testing.T) {
+	entry := func(manager string, operation metav1.ManagedFieldsOperationType, subresource string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, Subresource: subresource}
+	}
+	names := func(entries []metav1.ManagedFieldsEntry) []string {
+		var list []string
+		for _, entry := range entries {
+			list = append(list, entry.Manager+" "+string(entry.Operation))
+		}
+		return list
+	}
+	others := []metav1.ManagedFieldsEntry{entry("x", "Update", ""), entry("from", "Update", ""), entry("from", "Apply", "status")}
+	got := names(rename(append(slices.Clone(others), entry("from", "Apply", "")), "from", "to"))
+	if want := []string{"x Update", "from Update", "from Apply", "to Apply"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	got = names(rename([]metav1.ManagedFieldsEntry{entry("from", "Apply", ""), entry("to", "Apply", "")}, "from", "to"))
+	if want := []string{"to Apply"}; !slices.Equal(got, want) {
+		t.Errorf("both hold some: got %v, want %v", got, want)
+	}
+	if got := rename(nil, "from", "to"); len(got) != 1 {
+		t.Errorf("without entries: got %v, want the API server's word for none", got)
+	}
+}
+
+func TestObjectErrorStaysShort(t *testing.T) {
+	id := inventory.ID{Kind: "ConfigMap", Namespace: "shop", Name: "one"}
+	err := objectError(id, errors.New("a\n\tb "+strings.Repeat("é", 2000)))
+	if strings.ContainsAny(err.Error(), "\n\t") || len(err.Message) > maxMessage+10 || !strings.HasPrefix(err.Error(), "ConfigMap shop/one: a b é") {
+		t.Errorf("%d bytes: %.40q", len(err.Message), err)
+	}
+	if !err.Transient() {
+		t.Error("no answer of the API server may be a passing trouble")
+	}
+}

@@ -19,7 +19,7 @@ func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		"kind: A\nv: {a: [1, 2.5, yes, ~, 0x1f, 1e3, 2024-01-01]}", "{\"kind\": \"A\", \"n\": 1.0}", "---\n# c\n---\nkind: List\nitems: [{kind: B}]",
 		"a: &a [1]\nb: *a", "a: &a [*a]", "x: {<<: {a: 1}, a: 2}", "a: |\n  text\nb: >-\n  folded", "? a\n: b", "a: !!binary aGk=", "a: 'it''s'",
-		"a: \"\\u00e9\\n\"", "- a\n- b", "\ufeffkind: A", "a: 1\na: 2", "a: 0o14", "a: 1_0.5", "a: -0.0", "a: =", "a: <<", "1: {true: x, ~: y}", "%YAML 1.1\n---\na: b",
+		"a: \"\\u00e9\\n\"", "- a\n- b", "\ufeffkind: A", "a: 1\na: 2", "a: 0o14", "a: 1_0.5", "a: -0.0", "a: =", "a: <<", "1: {true: x, ~: y}", "08000000: a", "%YAML 1.1\n---\na: b",
 	} {
 		f.Add([]byte(seed))
 	}

@@ -112,6 +112,9 @@ func (b *builder) key(n *yaml.Node) (string, error) {
 	if n.Kind != yaml.ScalarNode {
 		return "", &fault{rule: RuleSyntax, line: n.Line, message: "a mapping has a key that is itself a mapping or a list"}
 	}
+	if n.Tag == "!!float" {
+		return floatKey(n)
+	}
 	value, err := scalar(n)
 	if err != nil {
 		return "", err
@@ -123,8 +126,15 @@ func (b *builder) key(n *yaml.Node) (string, error) {
 		return strconv.FormatBool(v), nil
 	case int64:
 		return strconv.FormatInt(v, 10), nil
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 32), nil
 	}
 	return "", &fault{rule: RuleSyntax, line: n.Line, message: "a mapping has an empty key"}
+}
+
+// floatKey spells a number in 32 bits, as kubectl does.
+func floatKey(n *yaml.Node) (string, error) {
+	f, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
+	if err != nil || math.IsNaN(f) || math.Abs(f) > math.MaxFloat32 {
+		return "", &fault{rule: RuleValue, line: n.Line, message: "a mapping has a key that is no number JSON could spell", remedy: "put the key into quotation marks"}
+	}
+	return strconv.FormatFloat(f, 'g', -1, 32), nil
 }

@@ -225,16 +225,27 @@ func TestNotInstalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	missing := "Error: Satchel is not installed in this cluster: the API satchel.dev/v1alpha1 is missing; apply the manifests"
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	for _, args := range [][]string{{"get"}, {"get", "x"}, {"get", "sources"}, {"status", "x"}, {"reconcile", "source", "x"}} {
+		c.want(c.eventually(missing, args...), ExitError, missing)
+	}
+	const installed = "Satchel is not installed in this cluster\n"
+	c.want(c.eventually(installed, "version"), ExitOK, installed)
+}
+
+// eventually repeats a command line until it says something: an API that was just removed is still known for a moment.
+func (c testCluster) eventually(text string, args ...string) outcome {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
 	defer cancel()
-	for c.satchel("get").code == ExitOK && ctx.Err() == nil {
+	for {
+		got := c.satchel(args...)
+		if strings.Contains(got.out+got.err, text) {
+			return got
+		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(50 * time.Millisecond):
+			return got
+		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	for _, args := range [][]string{{"get"}, {"get", "x"}, {"status", "x"}, {"reconcile", "source", "x"}} {
-		c.want(c.satchel(args...), ExitError, missing)
-	}
-	c.want(c.satchel("version"), ExitOK, "Satchel is not installed in this cluster\n")
 }

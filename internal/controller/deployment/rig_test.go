@@ -4,6 +4,7 @@ package deployment_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -36,7 +37,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard()) // what the controller says is in events and statuses
+	ctrl.SetLogger(logr.Discard())      // what the controller says is in events and statuses
+	_ = flag.Set("test.parallel", "12") // the tests mostly wait
 	os.Exit(controlplane.RunMain(m))
 }
 
@@ -49,6 +51,8 @@ type rig struct {
 	cp    *controlplane.ControlPlane
 	admin client.Client
 	store *artifact.Store
+	// down holds the namespaces whose artifacts the server does not give out.
+	down sync.Map
 }
 
 var shared struct {
@@ -81,13 +85,19 @@ func startRig(cp *controlplane.ControlPlane) error {
 		return err
 	}
 	var handler http.Handler
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if shared.rig.isDown(r.URL.Path) {
+			http.Error(w, "down for a test", http.StatusServiceUnavailable)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
 	store, err := artifact.Open(artifact.Options{Dir: filepath.Join(dir, "store"), BaseURL: server.URL})
 	if err != nil {
 		return err
 	}
 	handler = store.Handler()
-	shared.rig = rig{cp: cp, admin: admin, store: store}
+	shared.rig.cp, shared.rig.admin, shared.rig.store = cp, admin, store
 	return runController(ctx, cp, server.URL, filepath.Join(dir, "cache"))
 }
 

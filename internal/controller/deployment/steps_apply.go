@@ -128,7 +128,14 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 		made.Prune = nil
 	}
 	s.plan = &made
-	return step.Continue, refused(made.Violations)
+	if len(made.Violations) == 0 {
+		return step.Continue, nil
+	}
+	lacking, err := apply.Preflight(ctx, s.client, made) // so that all is said at once
+	if err != nil {
+		return step.Stop, err
+	}
+	return step.Stop, refused(plan.SortViolations(append(made.Violations, lacking...)))
 }
 
 // preflight asks for every right that the plan needs.

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/tests/controlplane"
+)
+
+// isDown tells whether the artifact server is to refuse a path.
+func (r *rig) isDown(path string) bool {
+	down := false
+	r.down.Range(func(namespace, _ any) bool {
+		down = strings.Contains(path, "/"+namespace.(string)+"/") //nolint:forcetypeassert // only names are kept
+		return !down
+	})
+	return down
+}
+
+// quick makes a deployment look at its objects, and retry, every second.
+func quick(d *v1alpha1.BundleDeployment) {
+	d.Spec.Interval = metav1.Duration{Duration: time.Second}
+	d.Spec.RetryInterval = metav1.Duration{Duration: time.Second}
+}
+
+// both applies two changes.
+func both(changes ...func(*v1alpha1.BundleDeployment)) func(*v1alpha1.BundleDeployment) {
+	return func(d *v1alpha1.BundleDeployment) {
+		for _, change := range changes {
+			change(d)
+		}
+	}
+}
+
+// object is a bare object of a kind, to be read or deleted.
+func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetAPIVersion(apiVersion)
+	o.SetKind(kind)
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o
+}
+
+func aConfigMap(namespace, name string) *unstructured.Unstructured {
+	return object("v1", "ConfigMap", namespace, name)
+}
+
+// get reads an object; false when it does not exist.
+func (r *rig) get(t *testing.T, o *unstructured.Unstructured) bool {
+	t.Helper()
+	err := r.admin.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+// must reads an object that has to be there.
+func (r *rig) must(t *testing.T, o *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	if !r.get(t, o) {
+		t.Fatalf("%s %s/%s is not there", o.GetKind(), o.GetNamespace(), o.GetName())
+	}
+	return o
+}
+
+// patch changes an object as a user would, by a JSON merge patch.
+func (r *rig) patch(t *testing.T, o *unstructured.Unstructured, merge string) {
+	t.Helper()
+	if err := r.admin.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(merge)), client.FieldOwner("somebody")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// create makes an object from its manifest, as the administrator; the end of the test deletes it.
+func (r *rig) create(t *testing.T, o client.Object) {
+	t.Helper()
+	if err := r.admin.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.admin.Delete(context.WithoutCancel(t.Context()), o) })
+}
+
+func (r *rig) delete(t *testing.T, o client.Object) {
+	t.Helper()
+	if err := r.admin.Delete(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// gone waits until an object does not exist.
+func (r *rig) gone(t *testing.T, o *unstructured.Unstructured) {
+	t.Helper()
+	r.eventually(t, t.Context(), o.GetKind()+" "+o.GetName()+" is gone", func(context.Context) (bool, string) {
+		return !r.get(t, o), fmt.Sprint(o.Object["metadata"])
+	})
+}
+
+// holds waits until a ConfigMap has a value.
+func (r *rig) holds(t *testing.T, namespace, name, want string) {
+	t.Helper()
+	r.eventually(t, t.Context(), "ConfigMap "+name+" has the value "+want, func(ctx context.Context) (bool, string) {
+		value := r.value(t, ctx, namespace, name)
+		return value == want, value
+	})
+}
+
+// startRemoval deletes a deployment without waiting.
+func (r *rig) startRemoval(t *testing.T, key client.ObjectKey) {
+	t.Helper()
+	r.delete(t, &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
+}
+
+// events lists reason and note of the events about an object, oldest first, each
+// as often as it was recorded.
+func (r *rig) events(t *testing.T, namespace, about string) []string {
+	t.Helper()
+	var list eventsv1.EventList
+	if err := r.admin.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for i := range list.Items {
+		e := &list.Items[i]
+		if e.Regarding.Name != about {
+			continue
+		}
+		times := 1
+		if e.Series != nil {
+			times = int(e.Series.Count)
+		}
+		for range times {
+			found = append(found, e.Reason+": "+e.Note)
+		}
+	}
+	return found
+}
+
+// audit returns the requests since a mark that satisfy a condition.
+func (r *rig) audit(t *testing.T, since controlplane.AuditMark, wanted func(controlplane.AuditEvent) bool) []controlplane.AuditEvent {
+	t.Helper()
+	all, err := r.cp.Audit(since)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []controlplane.AuditEvent
+	for _, e := range all {
+		if wanted(e) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+func (r *rig) mark(t *testing.T) controlplane.AuditMark {
+	t.Helper()
+	r.cp.RequireControl(t)
+	mark, err := r.cp.AuditMark()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mark
+}
+
+// isWrite tells the requests that change something from reads and questions.
+func isWrite(e controlplane.AuditEvent) bool {
+	switch e.Verb {
+	case "get", "list", "watch":
+		return false
+	}
+	return !strings.HasPrefix(e.Resource, "selfsubject") && !strings.Contains(e.RequestURI, "dryRun=All")
+}
+
+// policy refuses requests in a namespace; the function lifts it.
+type policy struct {
+	operation admissionv1.OperationType
+	resource  string
+	// rule is CEL; what does not satisfy it is refused, or warned of.
+	rule, message string
+	warn          bool
+}
+
+// refuse installs a policy and waits until it works: until the probe, which a
+// dry run sends, is answered as the policy says.
+func (r *rig) refuse(t *testing.T, namespace string, p policy, probe func(context.Context) error) (lift func()) {
+	t.Helper()
+	action := admissionv1.Deny
+	if p.warn {
+		action = admissionv1.Warn
+	}
+	definition := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	definition.Spec.FailurePolicy = new(admissionv1.Fail)
+	definition.Spec.MatchConstraints = &admissionv1.MatchResources{
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": namespace}},
+		ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{p.operation},
+			Rule:       admissionv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{p.resource}},
+		}}},
+	}
+	definition.Spec.Validations = []admissionv1.Validation{{Expression: p.rule, MessageExpression: p.message}}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	binding.Spec.PolicyName = namespace
+	binding.Spec.ValidationActions = []admissionv1.ValidationAction{action}
+	r.create(t, definition)
+	r.create(t, binding)
+	if probe == nil {
+		return nil
+	}
+	r.eventually(t, t.Context(), "the policy works", func(ctx context.Context) (bool, string) {
+		err := probe(ctx)
+		return apierrors.IsForbidden(err) || apierrors.IsInvalid(err), fmt.Sprint(err)
+	})
+	return func() { r.delete(t, binding) }
+}
+
+// crd is a manifest of a CRD of the kind Gadget in a group.
+func crd(group string) *fstest.MapFile {
+	return file(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.` + group + `}
+spec:
+  group: ` + group + `
+  scope: Namespaced
+  names: {kind: Gadget, listKind: GadgetList, plural: gadgets, singular: gadget}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}
+`)
+}
+
+func gadget(group, name string) *fstest.MapFile {
+	return file("apiVersion: " + group + "/v1\nkind: Gadget\nmetadata: {name: " + name + "}\nspec: {size: 1}\n")
+}
+
+func crdObject(group string) *unstructured.Unstructured {
+	return object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "gadgets."+group)
+}
+
+// group is an API group of a test's own, whose CRD goes at the end.
+func (r *rig) group(t *testing.T, namespace string) string {
+	t.Helper()
+	group := namespace + ".example.org"
+	t.Cleanup(func() { _ = r.admin.Delete(context.WithoutCancel(t.Context()), crdObject(group)) })
+	return group
+}

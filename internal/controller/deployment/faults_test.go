@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/tests/installation"
+)
+
+func TestF5HalfAppliedObjectsArePruned(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	service := func() *corev1.Service {
+		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "refused"}}
+		s.Spec.Ports = []corev1.ServicePort{{Port: 80}}
+		return s
+	}
+	r.refuse(t, namespace, policy{operation: admissionv1.Create, resource: "services", rule: "object.metadata.name != 'refused'", message: "'not this one'"},
+		func(ctx context.Context) error { return r.admin.Create(ctx, service(), client.DryRunAll) })
+
+	files := fstest.MapFS{"z.yaml": file("apiVersion: v1\nkind: Service\nmetadata: {name: refused}\nspec: {ports: [{port: 80}]}")}
+	for _, name := range []string{"a1", "a2", "a3", "a4"} {
+		files[name+".yaml"] = configMap(name, "one")
+	}
+	r.publish(t, namespace, "app", "v1", files)
+	key := r.deploy(t, namespace, "app", quick)
+	d := r.unready(t, key, v1alpha1.ReasonApplyFailed)
+	if message := conditions.GetMessage(d, v1alpha1.AppliedCondition); !strings.Contains(message, "Service "+namespace+"/refused") || !strings.Contains(message, "not this one") {
+		t.Errorf("the message does not name the object and the reason: %s", message)
+	}
+	if d.Status.Inventory.Count != 5 || r.value(t, t.Context(), namespace, "a1") != "one" {
+		t.Fatalf("%d objects in the inventory, want 5 of which 4 exist", d.Status.Inventory.Count)
+	}
+	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"b.yaml": configMap("b", "two")})
+	r.ready(t, key, second.Revision)
+	for _, name := range []string{"a1", "a2", "a3", "a4"} {
+		r.gone(t, aConfigMap(namespace, name))
+	}
+	r.until(t, key, "one object in the inventory", func(d *v1alpha1.BundleDeployment) bool { return d.Status.Inventory.Count == 1 })
+}
+
+func TestF6PruneDeniedAndAllowedLater(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	files := fstest.MapFS{"keep.yaml": configMap("keep", "one")}
+	for _, name := range []string{"x", "y", "z"} {
+		files[name+".yaml"] = configMap(name, "one")
+	}
+	first := r.publish(t, namespace, "app", "v1", files)
+	key := r.deploy(t, namespace, "app", quick)
+	r.ready(t, key, first.Revision)
+	lift := r.refuse(t, namespace, policy{operation: admissionv1.Delete, resource: "configmaps", rule: "false", message: "'nothing is deleted here'"},
+		func(ctx context.Context) error { return r.admin.Delete(ctx, aConfigMap(namespace, "x"), client.DryRunAll) })
+
+	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"keep.yaml": configMap("keep", "two")})
+	d := r.unready(t, key, v1alpha1.ReasonPruneFailed)
+	message := conditions.GetMessage(d, "Ready")
+	for _, name := range []string{"x", "y", "z"} {
+		if !strings.Contains(message, "ConfigMap "+namespace+"/"+name+":") {
+			t.Errorf("%s is not named: %s", name, message)
+		}
+	}
+	if strings.Contains(message, "stays in force") || d.Status.Inventory.Count != 4 {
+		t.Errorf("%d objects in the inventory, want 4; message: %s", d.Status.Inventory.Count, message)
+	}
+	if got := r.value(t, t.Context(), namespace, "keep"); got != "two" {
+		t.Errorf("the kept object has %q, want the new value", got)
+	}
+	lift()
+	r.ready(t, key, second.Revision)
+	for _, name := range []string{"x", "y", "z"} {
+		r.gone(t, aConfigMap(namespace, name))
+	}
+}
+
+func TestPruneWaitsForAForeignFinalizer(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("held", "one"), "b.yaml": configMap("b", "one")})
+	key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) {
+		d.Spec.RetryInterval = metav1.Duration{Duration: time.Second} // the interval is ten minutes
+	})
+	r.ready(t, key, first.Revision)
+	r.patch(t, aConfigMap(namespace, "held"), `{"metadata":{"finalizers":["example.org/hold"]}}`)
+	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"b.yaml": configMap("b", "two")})
+	d := r.ready(t, key, second.Revision)
+	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "held") || !strings.Contains(message, "example.org/hold") {
+		t.Errorf("the message does not say for what it waits: %s", message)
+	}
+	r.patch(t, aConfigMap(namespace, "held"), `{"metadata":{"finalizers":null}}`)
+	r.until(t, key, "one object in the inventory", func(d *v1alpha1.BundleDeployment) bool {
+		return d.Status.Inventory.Count == 1 && !strings.Contains(conditions.GetMessage(d, "Ready"), "held")
+	})
+}
+
+func TestF20DefinitionAndResourceInOneBundle(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	group := r.group(t, namespace)
+	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": gadget(group, "one"), "b.yaml": crd(group)})
+	key := r.deploy(t, namespace, "app", nil)
+	r.ready(t, key, published.Revision)
+	r.must(t, object(group+"/v1", "Gadget", namespace, "one"))
+	// A kind that appeared a moment ago is found by others, too.
+	other := r.publish(t, namespace, "other", "v1", fstest.MapFS{"a.yaml": gadget(group, "two")})
+	r.ready(t, r.deploy(t, namespace, "other", quick), other.Revision)
+}
+
+func TestF20DefinitionThatIsNeverEstablished(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	group := r.group(t, namespace)
+	// The names of the kind are taken by another definition of the group.
+	rival := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "rivals."+group)
+	rival.Object["spec"] = map[string]any{
+		"group": group, "scope": "Namespaced",
+		"names": map[string]any{"kind": "Gadget", "listKind": "GadgetList", "plural": "rivals", "singular": "rival"},
+		"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}},
+	}
+	r.create(t, rival)
+	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": gadget(group, "one"), "b.yaml": crd(group)})
+	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) {
+		d.Spec.Timeout = metav1.Duration{Duration: 2 * time.Second}
+	}))
+	d := r.unready(t, key, v1alpha1.ReasonApplyFailed)
+	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "gadgets."+group+" is not established") || !strings.Contains(message, "already in use") {
+		t.Errorf("the message does not say what is wrong: %s", message)
+	}
+	if !conditions.IsFalse(d, v1alpha1.AppliedCondition) {
+		t.Errorf("Applied is not False:\n%s", describe(d))
+	}
+	r.delete(t, rival)
+	r.gone(t, rival)
+	repaired := time.Now()
+	r.ready(t, key, published.Revision)
+	if took := time.Since(repaired); took > 30*time.Second {
+		t.Errorf("took %s after the repair, want about 5 s", took)
+	}
+}
+
+func TestF22RemovalWaitsForAForeignFinalizer(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("held", "one"), "b.yaml": configMap("free", "one")})
+	key := r.deploy(t, namespace, "app", nil)
+	r.ready(t, key, published.Revision)
+	r.patch(t, aConfigMap(namespace, "held"), `{"metadata":{"finalizers":["example.org/hold"]}}`)
+	r.startRemoval(t, key)
+	r.until(t, key, "the message names the finalizer", func(d *v1alpha1.BundleDeployment) bool {
+		message := conditions.GetMessage(d, "Ready")
+		return strings.Contains(message, "ConfigMap "+namespace+"/held") && strings.Contains(message, "example.org/hold") && d.Status.Inventory.Count == 1
+	})
+	r.gone(t, aConfigMap(namespace, "free"))
+	r.patch(t, aConfigMap(namespace, "held"), `{"metadata":{"finalizers":null}}`)
+	r.remove(t, key)
+}
+
+func TestF22AccountDeletedBeforeRemoval(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
+	key := r.deploy(t, namespace, "app", quick)
+	r.ready(t, key, published.Revision)
+	r.delete(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "installer"}})
+	r.startRemoval(t, key)
+	d := r.until(t, key, "the removal fails", func(d *v1alpha1.BundleDeployment) bool {
+		return conditions.GetReason(d, "Ready") == v1alpha1.ReasonAccountNotFound && !d.DeletionTimestamp.IsZero() &&
+			strings.HasPrefix(conditions.GetMessage(d, "Ready"), "removing 1 objects: ")
+	})
+	time.Sleep(8 * time.Second) // longer than the tries that a terminating namespace gets
+	if len(r.until(t, key, "still there", func(*v1alpha1.BundleDeployment) bool { return true }).Finalizers) == 0 {
+		t.Errorf("the finalizer is gone:\n%s", describe(d))
+	}
+	r.must(t, aConfigMap(namespace, "a"))
+	if err := installation.Admin(t.Context(), r.admin, namespace, "installer"); err != nil {
+		t.Fatal(err)
+	}
+	r.remove(t, key)
+	r.gone(t, aConfigMap(namespace, "a"))
+}
+
+func TestF22WholeNamespaceDeleted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace, elsewhere := r.namespace(t), r.namespace(t)
+	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("near", "one"), "b.yaml": file(
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: far, namespace: " + elsewhere + "}\ndata: {value: one}")})
+	key := r.deploy(t, namespace, "app", quick)
+	r.ready(t, key, published.Revision)
+	// The account goes first, as it may when the namespace is emptied.
+	r.delete(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "installer"}})
+	r.delete(t, object("v1", "Namespace", "", namespace))
+	r.gone(t, object("v1", "Namespace", "", namespace))
+	if got := r.value(t, t.Context(), elsewhere, "far"); got != "one" {
+		t.Errorf("the object elsewhere has %q", got)
+	}
+	r.eventually(t, t.Context(), "an event names what is left", func(context.Context) (bool, string) {
+		all := strings.Join(r.events(t, "default", namespace), "\n")
+		return strings.Contains(all, "LeftBehind: ") && strings.Contains(all, "ConfigMap "+elsewhere+"/far") && !strings.Contains(all, "near"), all
+	})
+}
+
+func TestF22DefinitionGoneBeforeRemoval(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	group := r.group(t, namespace)
+	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": gadget(group, "one"), "b.yaml": crd(group), "c.yaml": configMap("a", "one")})
+	key := r.deploy(t, namespace, "app", nil)
+	r.ready(t, key, published.Revision)
+	r.delete(t, crdObject(group))
+	r.gone(t, crdObject(group))
+	r.remove(t, key)
+	r.gone(t, aConfigMap(namespace, "a"))
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment_test
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/tests/controlplane"
+)
+
+// sick are templates of Pods that cannot become ready, with what the message has
+// to name.
+var sick = map[string]struct{ labels, spec, says string }{
+	"unschedulable": {spec: "nodeSelector: {example.org/there-is: none}", says: "didn't match"},
+	"pending":       {labels: "annotations: {" + controlplane.PodAnnotation + ": " + controlplane.PodPending + "}", says: "Pod web-"},
+	"crashing":      {labels: "annotations: {" + controlplane.PodAnnotation + ": " + controlplane.PodCrash + "}", says: "CrashLoopBackOff"},
+}
+
+// sickWorkload is a workload whose Pods have something more in their template.
+func sickWorkload(metadata, spec string) *fstest.MapFile {
+	manifest := strings.Replace(string(workload("web", "example.org/web:1").Data), "    spec:", "    spec:\n      "+spec, 1)
+	return file(strings.Replace(manifest, "metadata: {labels: {app: web}}", "metadata:\n      labels: {app: web}\n      "+metadata, 1))
+}
+
+func TestF29CauseDownToThePod(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for name, c := range sick {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			namespace := r.namespace(t)
+			r.publish(t, namespace, "app", "v1", fstest.MapFS{"b.yaml": sickWorkload(c.labels, c.spec)})
+			key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) {
+				d.Spec.Timeout = metav1.Duration{Duration: 3 * time.Second}
+			}))
+			r.until(t, key, "on its way", func(d *v1alpha1.BundleDeployment) bool {
+				return conditions.IsUnknown(d, "Ready") && conditions.GetReason(d, "Ready") == v1alpha1.ReasonHealthProgressing &&
+					conditions.IsTrue(d, "Reconciling")
+			})
+			d := r.unready(t, key, v1alpha1.ReasonHealthFailed)
+			message := conditions.GetMessage(d, "Ready")
+			if !strings.Contains(message, "Deployment.apps "+namespace+"/web") || !strings.Contains(message, c.says) {
+				t.Errorf("the message does not name the cause %q: %s", c.says, message)
+			}
+			t.Log(message)
+		})
+	}
+}
+
+func TestF29NewRevisionSupersedesAWait(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"b.yaml": sickWorkload("", "nodeSelector: {example.org/there-is: none}")})
+	key := r.deploy(t, namespace, "app", nil) // the timeout is five minutes
+	r.until(t, key, "waiting for health", func(d *v1alpha1.BundleDeployment) bool {
+		return conditions.GetReason(d, "Ready") == v1alpha1.ReasonHealthProgressing && d.Status.LastAppliedRevision == first.Revision
+	})
+	time.Sleep(3 * time.Second) // the looks are seconds apart by now
+	began := time.Now()
+	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"b.yaml": workload("web", "example.org/web:2")})
+	r.until(t, key, "the second revision is applied", func(d *v1alpha1.BundleDeployment) bool {
+		return d.Status.LastAppliedRevision == second.Revision
+	})
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("took %s until the new revision was applied, want at most 5 s", took)
+	}
+	d := r.ready(t, key, second.Revision)
+	if d.Status.LastHealthyRevision != second.Revision {
+		t.Errorf("last healthy is %s", d.Status.LastHealthyRevision)
+	}
+}
+
+func TestRepairedWorkloadIsProgressingNotFailed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"b.yaml": workload("web", "example.org/web:1")})
+	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) {
+		d.Spec.Timeout = metav1.Duration{Duration: 4 * time.Second}
+	}))
+	seen := r.record(t, key)
+	r.ready(t, key, published.Revision)
+	time.Sleep(5 * time.Second) // the time to become healthy is over
+	web := r.must(t, object("apps/v1", "Deployment", namespace, "web"))
+	uid := web.GetUID()
+	r.delete(t, web)
+	r.until(t, key, "Ready with another Deployment", func(d *v1alpha1.BundleDeployment) bool {
+		return r.get(t, web) && web.GetUID() != uid && conditions.IsTrue(d, "Ready")
+	})
+	for _, d := range seen() {
+		if conditions.IsFalse(d, "Ready") && conditions.GetReason(d, "Ready") == v1alpha1.ReasonHealthFailed {
+			t.Errorf("a repair was reported as a failure:\n%s", describe(d))
+		}
+	}
+}

@@ -329,8 +329,6 @@ func TestM18Redirects(t *testing.T) {
 }
 
 func TestFailuresAreDistinct(t *testing.T) {
-	closed := httptest.NewServer(nil)
-	closed.Close()
 	answer := func(code int) string {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "30")
@@ -350,7 +348,7 @@ func TestFailuresAreDistinct(t *testing.T) {
 		"Forbidden":   {answer(403), fetch.Unauthorized, "403"},
 		"Limited":     {answer(429), fetch.RateLimited, "429"},
 		"Broken":      {answer(502), fetch.Unreachable, "502"},
-		"Closed":      {closed.URL, fetch.Unreachable, "connection refused"},
+		"Closed":      {"http://127.0.0.1:1", fetch.Unreachable, "connection refused"},
 		"UnknownHost": {"http://satchel.invalid/r", fetch.Unreachable, "git repository http://satchel.invalid/r: "},
 	}
 	for name, tc := range cases {

@@ -611,8 +611,6 @@ func (s static_) MediaType() (types.MediaType, error) { return types.OCIImageInd
 func TestFailuresAreDistinct(t *testing.T) {
 	u := small(t)
 	push(t, u.host+"/b:v1", imageOf(t, layer(t, "a", "1")))
-	closed := httptest.NewServer(nil)
-	closed.Close()
 	answer := func(code int, header, value, body string) func(http.ResponseWriter, *http.Request) bool {
 		return func(w http.ResponseWriter, _ *http.Request) bool {
 			if header != "" {
@@ -645,7 +643,7 @@ func TestFailuresAreDistinct(t *testing.T) {
 		"OddCode":      {u.host + "/b:v1", answer(403, "", "", code("<script>\n")), fetch.Unauthorized, "access denied (403 Forbidden)"},
 		"RateLimited":  {u.host + "/b:v1", answer(429, "Retry-After", "30", code("TOOMANYREQUESTS")), fetch.RateLimited, "fewer requests (429"},
 		"Broken":       {u.host + "/b:v1", answer(500, "", "", "oops"), fetch.Unreachable, "the server failed (500 Internal Server Error)"},
-		"Closed":       {strings.TrimPrefix(closed.URL, "http://") + "/b:v1", nil, fetch.Unreachable, "connection refused"},
+		"Closed":       {"127.0.0.1:1" + "/b:v1", nil, fetch.Unreachable, "connection refused"},
 		"LoginPage":    {u.host + "/b:v1", answer(200, "Content-Type", "text/html", "<html>"), fetch.DigestMismatch, ""},
 	}
 	for name, tc := range cases {

@@ -53,7 +53,7 @@ func (c *cluster) watchOnce(ctx context.Context, t target, done func(object) boo
 	if err != nil || len(present) == 0 {
 		return false, errors.Join(err, &notFoundError{kind: t.kind, name: t.name, namespace: c.namespace})
 	}
-	if done(present[0].(object)) {
+	if o, isObject := present[0].(object); isObject && done(o) {
 		return true, nil
 	}
 	options.Raw = &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -108,8 +109,13 @@ func newPipeline(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, no
 	}
 	p.Steps = append(p.Steps, newReadyStep(d, s))
 	settleSource(&p.Steps[0], source)
-	markPrevious(p.Steps[:len(steps)])
-	p.Problem = findProblem(p, source)
+	// A source that cannot be renewed stops nothing while its last artifact is there.
+	first := 0
+	if source != nil && source.Status.Artifact != nil {
+		first = 1
+	}
+	markPrevious(p.Steps[first:len(steps)])
+	p.Problem = findProblem(p, first, source)
 	p.Next = nextUp(d, source, s)
 	return p
 }
@@ -194,22 +200,27 @@ func settleSource(step *stepNode, source *v1alpha1.BundleSource) {
 	}
 }
 
-// findProblem returns the first step that failed. When it is the source, the source's own words say more.
-func findProblem(p pipeline, source *v1alpha1.BundleSource) *problem {
-	for _, step := range p.Steps {
-		if step.State != stepFailed {
-			continue
-		}
-		found := &problem{Step: step.Name, Reason: step.Reason, Message: step.Detail}
-		if step.Reason == v1alpha1.ReasonSourceNotReady && source != nil {
-			if s := summarize(source); s.ready == metav1.ConditionFalse {
-				found.Reason, found.Message = s.reason, s.message
-			}
-		}
-		found.Hint = hintFor(found.Reason)
-		return found
+// findProblem returns the first step that failed, from the given one on; only when there is none, those before count.
+// When it is the source, the source's own words say more.
+func findProblem(p pipeline, first int, source *v1alpha1.BundleSource) *problem {
+	failed := func(step stepNode) bool { return step.State == stepFailed }
+	ready := len(p.Steps) - 1
+	at := slices.IndexFunc(p.Steps[first:], failed) + first
+	if at < first || at == ready && p.Steps[0].Reason == p.Steps[ready].Reason {
+		at = slices.IndexFunc(p.Steps, failed)
 	}
-	return nil
+	if at < 0 {
+		return nil
+	}
+	step := p.Steps[at]
+	found := &problem{Step: step.Name, Reason: step.Reason, Message: step.Detail}
+	if step.Reason == v1alpha1.ReasonSourceNotReady && source != nil {
+		if s := summarize(source); s.ready == metav1.ConditionFalse {
+			found.Reason, found.Message = s.reason, s.message
+		}
+	}
+	found.Hint = hintFor(found.Reason)
+	return found
 }
 
 // newSourceNode describes where the bundle comes from.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -86,11 +87,14 @@ func (a *app) status(ctx context.Context, o output, t target) error {
 
 // pipeline reads a deployment and its source.
 func (c *cluster) pipeline(ctx context.Context, t target, a *app) (pipeline, error) {
-	found, err := c.get(ctx, t)
+	raw, err := c.getRaw(ctx, t)
 	if err != nil {
 		return pipeline{}, err
 	}
-	d := found.(*v1alpha1.BundleDeployment)
+	d := new(v1alpha1.BundleDeployment)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw.Object, d); err != nil {
+		return pipeline{}, fmt.Errorf("reading %s %s: %w", t.kind.name, t.name, err)
+	}
 	source := new(v1alpha1.BundleSource)
 	err = c.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: d.SourceName()}, source)
 	switch {

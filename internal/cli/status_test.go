@@ -75,8 +75,22 @@ func situations() map[string]situation {
 			}),
 		},
 		"source-fails-later": {
-			reason: "what runs goes on, and the source is in trouble", deployment: aDeployment(), inForce: true,
+			reason: "what runs goes on, and the source is in trouble", inForce: true, failed: v1alpha1.SourceReadyCondition,
+			deployment: aDeployment(with(no(v1alpha1.SourceReadyCondition, v1alpha1.ReasonUnreachable, "image example.org/podinfo:v1.3.0: unknown host"))),
+			source:     aSource(failing(v1alpha1.ReasonUnreachable, "image example.org/podinfo:v1.3.0: unknown host")),
+		},
+		"source-and-health-fail": {
+			reason: "the source is not what keeps it from being healthy", failed: v1alpha1.HealthyCondition,
+			deployment: aDeployment(with(no(v1alpha1.SourceReadyCondition, v1alpha1.ReasonUnreachable, "image example.org/podinfo:v1.3.0: unknown host"),
+				no(v1alpha1.HealthyCondition, v1alpha1.ReasonHealthFailed, "Deployment demo/podinfo: Pod podinfo-1: no image"),
+				no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "Deployment demo/podinfo: Pod podinfo-1: no image"), retrying())),
 			source: aSource(failing(v1alpha1.ReasonUnreachable, "image example.org/podinfo:v1.3.0: unknown host")),
+		},
+		"artifact-fails": {
+			reason: "there is an artifact, and it cannot be loaded", source: aSource(), failed: v1alpha1.SourceReadyCondition,
+			deployment: aDeployment(with(
+				no(v1alpha1.SourceReadyCondition, v1alpha1.ReasonArtifactFailed, "loading the artifact: connection refused"),
+				no(meta.ReadyCondition, v1alpha1.ReasonArtifactFailed, "loading the artifact: connection refused"), retrying())),
 		},
 		"account-missing": {
 			reason: "a failure that belongs to no step", source: aSource(), failed: meta.ReadyCondition,

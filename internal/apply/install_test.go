@@ -9,6 +9,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/health"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
 const application = `
@@ -67,16 +68,7 @@ func TestF3LifeOfAnApplication(t *testing.T) {
 	if !p.Quiet() {
 		t.Fatalf("right after the install: %s", p.Summary())
 	}
-	eventually(t, "health", func() error {
-		report, err := health.Check(t.Context(), w.client, p.Objects(), nil)
-		if err != nil {
-			return err
-		}
-		if !report.Healthy() {
-			return fmtError(report.Message())
-		}
-		return nil
-	})
+	w.healthy(p.Objects())
 	if p := w.plan(w.objects(application)); !p.Quiet() {
 		t.Fatalf("after its controllers wrote its status: %s", p.Summary())
 	}
@@ -85,3 +77,15 @@ func TestF3LifeOfAnApplication(t *testing.T) {
 type fmtError string
 
 func (e fmtError) Error() string { return string(e) }
+
+// healthy waits until the objects are.
+func (w *world) healthy(objects []plan.Object) {
+	w.t.Helper()
+	eventually(w.t, "health", func() error {
+		report, err := health.Check(w.t.Context(), w.client, objects, nil)
+		if err == nil && !report.Healthy() {
+			err = fmtError(report.Message())
+		}
+		return err
+	})
+}

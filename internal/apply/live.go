@@ -131,7 +131,8 @@ func (l looking) collection(ctx context.Context, c collection) collectionResult 
 		page, err := l.client.ListMetadata(ctx, c.ref, options)
 		switch {
 		case apierrors.IsNotFound(err):
-			return collectionResult{} // the kind is not served yet: nothing of it exists
+			l.client.Kinds().Forget() // the kind is not served, or not yet: nothing of it exists
+			return collectionResult{}
 		case apierrors.IsForbidden(err), apierrors.IsResourceExpired(err), apierrors.IsMethodNotSupported(err):
 			return collectionResult{one: true}
 		case err != nil:

@@ -64,6 +64,9 @@ func OwnerOfManager(manager string) Owner {
 	return Owner{Namespace: namespace, Name: name}
 }
 
+// IsManager tells whether a field manager is that of any deployment.
+func IsManager(manager string) bool { return strings.HasPrefix(manager, managerPrefix) }
+
 // IsZero tells that there is no owner.
 func (o Owner) IsZero() bool { return o == Owner{} }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,20 +38,24 @@ func (e *NoKindError) Error() string {
 }
 
 // Kinds knows what a cluster serves. It asks discovery when it does not know a
-// kind, at most once in the refresh period. It is safe for concurrent use.
+// kind, at most once in the refresh period, and now and then anyway. It is safe
+// for concurrent use; what is known is read without waiting for others.
 type Kinds struct {
 	ask    func() (catalog, error)
 	period time.Duration
 	now    func() time.Time
 
-	mu    sync.Mutex
-	known catalog
-	stale bool
-	asked time.Time
+	asking sync.Mutex // held while discovery is asked
+	known  atomic.Pointer[catalog]
+	stale  atomic.Bool
 }
+
+// maxAge is how long an answer of discovery is believed when nothing seems amiss.
+const maxAge = 10 * time.Minute
 
 // catalog is one answer of discovery.
 type catalog struct {
+	asked  time.Time
 	kinds  map[schema.GroupVersionKind]Kind
 	served map[schema.GroupKind][]string // versions, the preferred one first
 	failed map[string]error              // groups whose server does not answer
@@ -75,7 +80,7 @@ func newKinds(config *rest.Config, client *http.Client, o Options) (*Kinds, erro
 // Find gives how a kind is served. A *NoKindError says for sure that it is not;
 // any other error says that nobody knows just now.
 func (k *Kinds) Find(ctx context.Context, kind schema.GroupVersionKind) (Kind, error) {
-	known, err := k.catalog(ctx, func(c catalog) bool { _, found := c.kinds[kind]; return found })
+	known, err := k.catalog(ctx, func(c *catalog) bool { _, found := c.kinds[kind]; return found })
 	if err != nil {
 		return Kind{}, err
 	}
@@ -91,7 +96,7 @@ func (k *Kinds) Find(ctx context.Context, kind schema.GroupVersionKind) (Kind, e
 // Preferred is Find in the version that the API server prefers, for a kind of
 // which only the group is known.
 func (k *Kinds) Preferred(ctx context.Context, kind schema.GroupKind) (Kind, error) {
-	known, err := k.catalog(ctx, func(c catalog) bool { return len(c.served[kind]) > 0 })
+	known, err := k.catalog(ctx, func(c *catalog) bool { return len(c.served[kind]) > 0 })
 	if err != nil {
 		return Kind{}, err
 	}
@@ -108,7 +113,8 @@ func (k *Kinds) Preferred(ctx context.Context, kind schema.GroupKind) (Kind, err
 // each in its preferred version, sorted. It fails when some group's server does
 // not answer, for then the list would be incomplete.
 func (k *Kinds) Namespaced(ctx context.Context) ([]schema.GroupVersionKind, error) {
-	known, err := k.catalog(ctx, func(catalog) bool { return true })
+	young := func(c *catalog) bool { return k.now().Sub(c.asked) < k.period }
+	known, err := k.catalog(ctx, young)
 	if err != nil {
 		return nil, err
 	}
@@ -126,35 +132,51 @@ func (k *Kinds) Namespaced(ctx context.Context) ([]schema.GroupVersionKind, erro
 	return kinds, nil
 }
 
-// Forget makes the next unknown kind be asked for, refresh period or not: CRDs
-// were just established.
-func (k *Kinds) Forget() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.stale = true
-}
+// Forget says that what is known may be outdated: CRDs were just established, or
+// something that should be served was not found. An unknown kind is asked for at
+// once then, everything else when the refresh period is over.
+func (k *Kinds) Forget() { k.stale.Store(true) }
 
 // catalog gives the known one when it satisfies, else asks, if it is time to.
-func (k *Kinds) catalog(ctx context.Context, satisfies func(catalog) bool) (catalog, error) {
+func (k *Kinds) catalog(ctx context.Context, satisfies func(*catalog) bool) (*catalog, error) {
 	if err := ctx.Err(); err != nil {
-		return catalog{}, err
+		return nil, err
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	empty := k.known.kinds == nil
-	if !empty && satisfies(k.known) && !k.stale {
-		return k.known, nil
+	if known := k.known.Load(); known != nil && !k.due(known, satisfies(known)) {
+		return known, nil
 	}
-	if !empty && !k.stale && k.now().Sub(k.asked) < k.period {
-		return k.known, nil
+	k.asking.Lock()
+	defer k.asking.Unlock()
+	if known := k.known.Load(); known != nil && !k.due(known, satisfies(known)) {
+		return known, nil // somebody else asked meanwhile
 	}
-	k.asked = k.now()
+	asked := k.now()
+	k.stale.Store(false)
 	fresh, err := k.ask()
 	if err != nil {
-		return catalog{}, fmt.Errorf("asking the API server for its kinds: %w", err)
+		k.stale.Store(true)
+		return nil, fmt.Errorf("asking the API server for its kinds: %w", err)
 	}
-	k.known, k.stale = fresh, false
-	return fresh, nil
+	fresh.asked = asked
+	k.known.Store(&fresh)
+	return &fresh, nil
+}
+
+// due tells whether it is time to ask again.
+//
+//	satisfied  stale   when the period is over
+//	satisfied  fresh   after maxAge
+//	not        stale   at once
+//	not        fresh   when the period is over
+func (k *Kinds) due(known *catalog, satisfied bool) bool {
+	age, stale := k.now().Sub(known.asked), k.stale.Load()
+	switch {
+	case satisfied && !stale:
+		return age >= maxAge
+	case !satisfied && stale:
+		return true
+	}
+	return age >= k.period
 }
 
 // ask reads everything that is served; a group whose server does not answer is

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// here selects the world's namespace.
+func (w *world) here() *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.namespace}}
+}
+
+// webhookDown registers a webhook for ConfigMaps whose server is not there.
+func (w *world) webhookDown() {
+	w.t.Helper()
+	url, fail, none, seconds := "https://127.0.0.1:1/validate", admissionv1.Fail, admissionv1.SideEffectClassNone, int32(1)
+	hooks := w.admin.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	configuration := &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: w.namespace},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "down.example.org", FailurePolicy: &fail, SideEffects: &none, TimeoutSeconds: &seconds,
+			AdmissionReviewVersions: []string{"v1"}, NamespaceSelector: w.here(),
+			ClientConfig: admissionv1.WebhookClientConfig{URL: &url},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{"*"},
+				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+			}},
+		}},
+	}
+	if _, err := hooks.Create(w.t.Context(), configuration, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = hooks.Delete(context.Background(), w.namespace, metav1.DeleteOptions{}) })
+	probe := w.objects(`{apiVersion: v1, kind: ConfigMap, metadata: {name: probe}}`)[0]
+	eventually(w.t, "the webhook is asked", func() error {
+		_, err := w.dynamic.Resource(configMaps).Namespace(w.namespace).Create(w.t.Context(), probe, metav1.CreateOptions{DryRun: []string{"All"}})
+		if err == nil {
+			return fmtError("not yet")
+		}
+		return nil
+	})
+}
+
+// While a webhook is down each object it guards is reported, what it does not
+// guard is applied, a dry run does not take the outage for a refusal, and the
+// failure counts as passing.
+func TestF19WebhookDown(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.webhookDown()
+	result := w.apply(application)
+	errs := result.Errors()
+	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "ConfigMap "+w.namespace+"/settings: ") ||
+		!strings.Contains(errs[0].Error(), "down.example.org") || !errs[0].Transient() {
+		t.Fatalf("got %v", errs)
+	}
+	if result.Stage != "foundations" || result.Count(apply.Created) != 3 {
+		t.Errorf("stage %q, %v", result.Stage, kinds(result))
+	}
+	check, err := apply.DryRun(t.Context(), w.client, w.plan(w.objects(application)), apply.Options{})
+	if err != nil || len(check.Failed) > 0 || len(check.Unknown) == 0 {
+		t.Errorf("got %+v, %v: want the ConfigMap unknown", check, err)
+	}
+	_ = w.admin.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(t.Context(), w.namespace, metav1.DeleteOptions{})
+	eventually(t, "recovery", func() error {
+		if result := w.apply(application); !result.Complete() {
+			return result.Errors()[0]
+		}
+		return nil
+	})
+}
+
+// A policy that denies deletion keeps the object in the books, by name, and its
+// message is told.
+func TestF6DeniedByPolicy(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.mustApply(twoMaps)
+	policies := w.admin.AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	bindings := w.admin.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	meta := metav1.ObjectMeta{Name: w.namespace}
+	_, err := policies.Create(t.Context(), &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{"DELETE"},
+			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+		}}}},
+		Validations: []admissionv1.Validation{{Expression: "false", Message: "kept for the auditors"}},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = bindings.Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: w.namespace, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		MatchResources: &admissionv1.MatchResources{NamespaceSelector: w.here()},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	drop := func() {
+		_ = bindings.Delete(context.Background(), w.namespace, metav1.DeleteOptions{})
+		_ = policies.Delete(context.Background(), w.namespace, metav1.DeleteOptions{})
+	}
+	t.Cleanup(drop)
+	eventually(t, "the policy denies", func() error {
+		err := w.admin.CoreV1().ConfigMaps(w.namespace).Delete(t.Context(), "two", metav1.DeleteOptions{DryRun: []string{"All"}})
+		if err == nil {
+			return fmtError("not yet")
+		}
+		return nil
+	})
+	for range 3 {
+		pruned := w.prune(oneMap)
+		if len(pruned.Denied) != 1 || !strings.Contains(pruned.Denied[0].Error(), "ConfigMap "+w.namespace+"/two: ") ||
+			!strings.Contains(pruned.Denied[0].Error(), "kept for the auditors") || w.inventory.Len() != 2 {
+			t.Fatalf("got %+v with %d in the inventory", pruned, w.inventory.Len())
+		}
+	}
+	drop()
+	eventually(t, "pruned", func() error {
+		if pruned := w.prune(oneMap); !pruned.Complete() {
+			return pruned.Denied[0]
+		}
+		return nil
+	})
+	if w.inventory.Len() != 1 {
+		t.Errorf("%d in the inventory", w.inventory.Len())
+	}
+}
+
+// A policy that rewrites what we apply does so in our manager's name. That is
+// neither drift nor somebody else's field.
+func TestMutatedByAdmission(t *testing.T) {
+	w := newWorld(t, everything...)
+	policies := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicies"}
+	bindings := policies.GroupVersion().WithResource("mutatingadmissionpolicybindings")
+	for resource, manifest := range map[schema.GroupVersionResource]string{
+		policies: `
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: NS}
+spec:
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  matchConstraints:
+    resourceRules: [{operations: [CREATE, UPDATE], apiGroups: [""], apiVersions: [v1], resources: [configmaps]}]
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration: {expression: 'Object{metadata: Object.metadata{labels: Object.metadata.labels{tier: "policy"}}}'}
+`,
+		bindings: `
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: NS}
+spec: {policyName: NS, matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NS}}}}
+`,
+	} {
+		object := w.objects(manifest)[0]
+		if _, err := w.dynamic.Resource(resource).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+			t.Skipf("the API server has no mutating policies: %v", err)
+		}
+		t.Cleanup(func() {
+			_ = w.dynamic.Resource(resource).Delete(context.Background(), w.namespace, metav1.DeleteOptions{})
+		})
+	}
+	probe := w.objects(`{apiVersion: v1, kind: ConfigMap, metadata: {name: probe}}`)[0]
+	eventually(t, "the policy mutates", func() error {
+		got, err := w.dynamic.Resource(configMaps).Namespace(w.namespace).Create(t.Context(), probe.DeepCopy(), metav1.CreateOptions{DryRun: []string{"All"}})
+		if err != nil || got.GetLabels()["tier"] != "policy" {
+			return fmtError("not yet")
+		}
+		return nil
+	})
+	w.mustApply(twoMaps)
+	if p := w.plan(w.objects(twoMaps)); !p.Quiet() {
+		t.Errorf("right after the install: %s", p.Summary())
+	}
+	next := strings.ReplaceAll(strings.ReplaceAll(twoMaps, "tier: a", "tier: b"), "size: big", "size: small")
+	w.mustApply(next)
+	if p := w.plan(w.objects(next)); !p.Quiet() || p.Count(plan.Unchanged) != 2 {
+		t.Errorf("after an upgrade: %s", p.Summary())
+	}
+	if w.data("one")["size"] != "small" {
+		t.Error("the upgrade was not applied")
+	}
+}
+
+// An account that does not exist is told from one that does, though the API
+// server impersonates both.
+func TestT2AccountThatDoesNotExist(t *testing.T) {
+	w := newWorld(t)
+	for name, want := range map[string]bool{"installer": true, "left-behind": false} {
+		got, err := w.pool.AccountExists(t.Context(), tenant.Identity{Namespace: w.namespace, ServiceAccount: name})
+		if err != nil || got != want {
+			t.Errorf("%s: got %t, %v", name, got, err)
+		}
+	}
+	target, err := w.pool.Target(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	system, err := w.admin.CoreV1().Namespaces().Get(t.Context(), "kube-system", metav1.GetOptions{})
+	if err != nil || target != string(system.UID) {
+		t.Errorf("target %q, %v", target, err)
+	}
+}
+
+// Over a whole life every request but discovery is the account's.
+func TestT7WholeLifeAsTheAccount(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", definers)
+	config := w.cp.RESTConfig()
+	config.UserAgent = "pool-of-" + w.namespace
+	w.client = w.clientOver(config)
+	mark := w.mark()
+	bundle := w.widgets() + "\n---\n" + strings.ReplaceAll(application, "name: settings", "name: colours")
+	w.reconcile(bundle)
+	w.reconcile(strings.ReplaceAll(bundle, "colour: blue", "colour: red"))
+	p := w.plan(w.objects(bundle))
+	if _, err := apply.Preflight(t.Context(), w.client, p); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := apply.DryRun(t.Context(), w.client, p, apply.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	w.healthy(p.Objects())
+	w.removeAll()
+	events, err := w.cp.Audit(mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := 0
+	for _, event := range events {
+		if event.UserAgent != config.UserAgent {
+			continue
+		}
+		mine++
+		switch {
+		case event.ImpersonatedUser == w.client.Identity().Username():
+		case event.Resource == "" && event.Verb == "get": // discovery
+		default:
+			t.Errorf("not as the account: %s", event)
+		}
+	}
+	if mine < 30 {
+		t.Errorf("only %d requests are in the audit log: the test sees too little", mine)
+	}
+}

@@ -4,20 +4,15 @@ package artifact_test
 
 import (
 	"fmt"
-	"io/fs"
-	"math/rand/v2"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
@@ -158,188 +153,4 @@ func TestRemoveAndOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(nil)
-}
-
-// TestF13AdvertisedArtifactsExist runs Put, GET, Verify and Collect of several owners in random order at the same time:
-// what is advertised can be had at any time.
-func TestF13AdvertisedArtifactsExist(t *testing.T) {
-	store := openStore(t, t.TempDir())
-	publications := 100
-	if full() {
-		publications = 500
-	}
-	var group sync.WaitGroup
-	var all []*advertised
-	for n := range 4 {
-		status := &advertised{owner: artifact.Owner{Kind: "bundlesource", Namespace: "team", Name: fmt.Sprintf("app-%d", n)}}
-		all = append(all, status)
-		done := make(chan struct{})
-		group.Go(func() {
-			defer close(done)
-			status.publish(t, store, rand.New(rand.NewPCG(uint64(n), 2)), publications)
-		})
-		for range 2 {
-			group.Go(func() { status.consume(t, store, done) })
-		}
-		group.Go(func() { status.collect(t, store, done) })
-	}
-	group.Wait()
-	for _, status := range all {
-		if status.removed == 0 {
-			t.Errorf("nothing of %s was ever collected", status.owner)
-		}
-	}
-}
-
-// advertised is what a status says: the present artifact and one that a deployment still runs.
-type advertised struct {
-	owner artifact.Owner
-	// mu is held in reading while something depends on the status staying as it is.
-	mu  sync.RWMutex
-	now []meta.Artifact
-	// removed counts what was collected.
-	removed int
-}
-
-func (s *advertised) publish(t *testing.T, store *artifact.Store, random *rand.Rand, n int) {
-	for range n {
-		tree := noise(uint64(random.IntN(30)), 20_000) // some return
-		a, err := store.Put(t.Context(), s.owner, "main", tree)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		s.mu.Lock()
-		s.now = append([]meta.Artifact{a}, s.now[:min(len(s.now), 1)]...)
-		s.mu.Unlock()
-	}
-}
-
-func (s *advertised) consume(t *testing.T, store *artifact.Store, done <-chan struct{}) {
-	for !closed(done) {
-		s.mu.RLock()
-		for _, a := range s.now {
-			if answer := get(store, a); answer.Code != http.StatusOK || digestOf(answer.Body.Bytes()) != a.Digest {
-				t.Errorf("an advertised artifact is answered with %d", answer.Code)
-			}
-			if err := store.Verify(t.Context(), s.owner, a); err != nil {
-				t.Error(err)
-			}
-		}
-		s.mu.RUnlock()
-	}
-}
-
-// collect keeps what it saw advertised when it began, as a reconcile does; what came since is young.
-func (s *advertised) collect(t *testing.T, store *artifact.Store, done <-chan struct{}) {
-	for !closed(done) {
-		kept := map[string]bool{}
-		s.mu.RLock()
-		for _, a := range s.now {
-			kept[a.Digest] = true
-		}
-		s.mu.RUnlock()
-		removed, err := store.Collect(t.Context(), s.owner, func(digest string) bool { return kept[digest] }, 0, 200*time.Millisecond)
-		if err != nil {
-			t.Error(err)
-		}
-		s.removed += len(removed)
-	}
-}
-
-func closed(done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	default:
-		return false
-	}
-}
-
-func TestSnapshots(t *testing.T) {
-	dir := t.TempDir()
-	open := func() *artifact.Snapshots {
-		snapshots, err := artifact.OpenSnapshots(dir, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return snapshots
-	}
-	const key = "5d3e9a1c-0a53-4f4e-8f34-0a6f8f0a2b7e"
-	load := func(want string, exists bool) {
-		t.Helper()
-		data, ok, err := open().Load(key)
-		if err != nil || ok != exists || string(data) != want {
-			t.Errorf("loaded %.20q, %v, %v", data, ok, err)
-		}
-	}
-	load("", false)
-	for _, value := range []string{"first", "", string(noise(12, 100_000)["noise"].Data)} {
-		if err := open().Save(key, []byte(value)); err != nil {
-			t.Fatal(err)
-		}
-		load(value, true)
-	}
-	file := filepath.Join(dir, key+".snapshot")
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, at := range []int{0, 25, len(content) - 1} { // in the beginning, the checksum, the value
-		content[at] ^= 1
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, _, err := open().Load(key)
-		wantReason(t, err, fetch.InvalidContent)
-		content[at] ^= 1
-	}
-	if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
-		t.Errorf("its mode is %v: %v", info.Mode(), err)
-	}
-	if err := os.Truncate(file, 10); err != nil {
-		t.Fatal(err)
-	}
-	_, _, err = open().Load(key)
-	wantReason(t, err, fetch.InvalidContent)
-	for range 2 {
-		if err := open().Delete(key); err != nil {
-			t.Fatal(err)
-		}
-	}
-	load("", false)
-}
-
-func TestSnapshotsKeepThePreviousWhenSavingFails(t *testing.T) {
-	dir := t.TempDir()
-	steps, fail := 0, -1
-	snapshots, err := artifact.OpenSnapshots(dir, hookFS{before: func(string) error {
-		if steps++; steps-1 == fail {
-			return fs.ErrInvalid
-		}
-		return nil
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := snapshots.Save("uid", []byte("previous")); err != nil {
-		t.Fatal(err)
-	}
-	for fail = range steps - 1 { // the last one syncs the folder, the new value is in place then
-		steps = 0
-		if err := snapshots.Save("uid", []byte("next")); err == nil {
-			t.Errorf("step %d failed unnoticed", fail)
-		}
-		if data, ok, err := snapshots.Load("uid"); err != nil || !ok || string(data) != "previous" {
-			t.Errorf("after step %d failed: %q, %v, %v", fail, data, ok, err)
-		}
-		if left := temporary(t, dir); len(left) > 0 {
-			t.Errorf("left behind: %v", left)
-		}
-	}
-	for _, key := range []string{"", "../x", "a/b", ".", "A b"} {
-		if err := snapshots.Save(key, nil); err == nil {
-			t.Errorf("key %q was accepted", key)
-		}
-	}
 }

@@ -100,8 +100,8 @@ func TestS2LargeBundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("50 MiB: stored in %d ms (%d MB/s), loaded in %d ms, memory grew by %d KiB", stored, 50*1049/max(stored, 1), loaded, grown)
-	if stored > 60_000 || loaded > 60_000 || (grown > 64<<10 && !raceDetector) {
-		t.Error("that is more than 60 s, or 64 MiB")
+	if stored+loaded > noisy*60_000 || (grown > noisy*64<<10 && !raceDetector) {
+		t.Error("that is far more than 60 s, or 64 MiB")
 	}
 }
 
@@ -144,8 +144,8 @@ func TestF18ParallelDownloads(t *testing.T) {
 	slices.Sort(took)
 	t.Logf("%d downloads of %d MiB: half done after %v, all after %v, memory grew by %d KiB",
 		consumers, size>>20, took[consumers/2], took[consumers-1], after-before)
-	if after-before > 64<<10 && !raceDetector {
-		t.Error("that is more than 64 MiB")
+	if after-before > noisy*64<<10 && !raceDetector {
+		t.Error("that is far more than 64 MiB")
 	}
 }
 

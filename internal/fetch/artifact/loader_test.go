@@ -6,16 +6,13 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -115,46 +112,6 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-func TestF9LoadFromTheCache(t *testing.T) {
-	s := newServed(t)
-	a := s.put(t, noise(5, 10_000))
-	dir := t.TempDir()
-	load := func() error {
-		content, err := newLoader(t, dir, s.server.URL).Load(t.Context(), owner, a)
-		if err != nil {
-			return err
-		}
-		return content.Close()
-	}
-	if err := errors.Join(load(), load()); err != nil || s.requests.Load() != 1 {
-		t.Fatalf("%d requests were made: %v", s.requests.Load(), err)
-	}
-	cached, err := filepath.Glob(filepath.Join(dir, "*/*/*/*.tar.gz"))
-	if err != nil || len(cached) != 1 {
-		t.Fatalf("cached is %v: %v", cached, err)
-	}
-	for name, tc := range damages() {
-		if strings.HasPrefix(name, "digest") || strings.HasPrefix(name, "storage") || strings.HasPrefix(name, "folder of") {
-			continue // there is no such thing in a cache
-		}
-		before := s.requests.Load()
-		if err := tc.do(cached[0]); err != nil {
-			t.Fatal(err)
-		}
-		if err := load(); err != nil || s.requests.Load() != before+1 {
-			t.Errorf("%s: %d requests were made: %v", name, s.requests.Load()-before, err)
-		}
-	}
-	s.server.Close()
-	if err := load(); err != nil {
-		t.Errorf("with the server down: %v", err)
-	}
-	if err := flipBit(cached[0]); err != nil {
-		t.Fatal(err)
-	}
-	wantReason(t, load(), fetch.Unreachable)
-}
-
 func TestT11OnlyTheOwnersPathOnAConfiguredServer(t *testing.T) {
 	s := newServed(t)
 	canary := newServed(t)
@@ -220,107 +177,6 @@ func TestT11CacheIsPerOwner(t *testing.T) {
 	wantReason(t, err, fetch.NotFound)
 }
 
-func TestLoadErrors(t *testing.T) {
-	answer := func(status int, body string, header ...string) func(http.Handler) http.Handler {
-		return func(http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				for i := 0; i < len(header); i += 2 {
-					w.Header().Set(header[i], header[i+1])
-				}
-				w.WriteHeader(status)
-				_, _ = w.Write([]byte(body))
-			})
-		}
-	}
-	cases := map[string]struct {
-		reason string
-		wrap   func(http.Handler) http.Handler
-		edit   func(*meta.Artifact)
-		limits func(*fetch.Limits)
-		want   fetch.Reason
-	}{
-		"gone":          {reason: "the source was deleted", wrap: answer(404, ""), want: fetch.NotFound},
-		"forbidden":     {reason: "", wrap: answer(403, ""), want: fetch.Unauthorized},
-		"rate limit":    {reason: "", wrap: answer(429, ""), want: fetch.RateLimited},
-		"unavailable":   {reason: "the server must not serve what it has", wrap: answer(503, ""), want: fetch.Unreachable},
-		"redirect":      {reason: "a redirect could lead anywhere", wrap: answer(302, "", "Location", "http://127.0.0.1:1/"), want: fetch.Refused},
-		"no content":    {reason: "only 200 carries an archive", wrap: answer(204, ""), want: fetch.Unreachable},
-		"other bytes":   {reason: "", wrap: flipped, want: fetch.DigestMismatch},
-		"short":         {reason: "the connection ends before the length that was said", wrap: cut, want: fetch.Unreachable},
-		"other size":    {reason: "", edit: func(a *meta.Artifact) { *a.Size++ }, want: fetch.DigestMismatch},
-		"no length":     {reason: "", wrap: chunked, want: fetch.Refused},
-		"wrong digest":  {reason: "", edit: func(a *meta.Artifact) { a.Digest = digestOf([]byte("x")) }, want: fetch.DigestMismatch},
-		"no digest":     {reason: "", edit: func(a *meta.Artifact) { a.Digest = "" }, want: fetch.Refused},
-		"weak digest":   {reason: "", edit: func(a *meta.Artifact) { a.Digest = "sha1:" + strings.Repeat("0", 40) }, want: fetch.Refused},
-		"too large":     {reason: "it is refused before it is downloaded", limits: func(l *fetch.Limits) { l.ExtractedBytes, l.Entries = 1000, 1 }, want: fetch.LimitExceeded},
-		"too many":      {reason: "", limits: func(l *fetch.Limits) { l.Entries = 1 }, want: fetch.LimitExceeded},
-		"unpacked size": {reason: "", limits: func(l *fetch.Limits) { l.ExtractedBytes = 9000 }, want: fetch.LimitExceeded},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			wrap := tc.wrap
-			if wrap == nil {
-				wrap = func(h http.Handler) http.Handler { return h }
-			}
-			s := newServed(t, wrap)
-			tree := noise(6, 10_000)
-			tree["second"] = tree["noise"]
-			a := s.put(t, tree)
-			if tc.edit != nil {
-				tc.edit(&a)
-			}
-			dir := t.TempDir()
-			_, err := newLoader(t, dir, s.server.URL, func(o *artifact.LoaderOptions) {
-				if tc.limits != nil {
-					tc.limits(&o.Limits)
-				}
-			}).Load(t.Context(), owner, a)
-			wantReason(t, err, tc.want)
-			if left := temporary(t, dir); len(left) > 0 {
-				t.Errorf("left behind: %v", left)
-			}
-			// Only what is too much once unpacked has been downloaded.
-			if cached := archives(t, dir); len(cached) > 0 && name != "too many" && name != "unpacked size" {
-				t.Errorf("cached in spite of it: %v", cached)
-			}
-		})
-	}
-}
-
-// flipped serves what the handler serves with one bit changed.
-func flipped(h http.Handler) http.Handler {
-	return rewritten(h, func(w http.ResponseWriter, body []byte) {
-		body[len(body)/2] ^= 1
-		_, _ = w.Write(body)
-	})
-}
-
-// cut ends the connection in the middle.
-func cut(h http.Handler) http.Handler {
-	return rewritten(h, func(w http.ResponseWriter, body []byte) {
-		_, _ = w.Write(body[:len(body)/2])
-		panic(http.ErrAbortHandler)
-	})
-}
-
-// chunked does not say a length.
-func chunked(h http.Handler) http.Handler {
-	return rewritten(h, func(w http.ResponseWriter, body []byte) {
-		w.Header().Del("Content-Length")
-		w.(http.Flusher).Flush() //nolint:errcheck // a test
-		_, _ = w.Write(body)
-	})
-}
-
-func rewritten(h http.Handler, send func(http.ResponseWriter, []byte)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer := httptest.NewRecorder()
-		h.ServeHTTP(answer, r)
-		maps.Copy(w.Header(), answer.Header())
-		send(w, answer.Body.Bytes())
-	})
-}
-
 // TestLoadIdentity serves an archive whose file is as advertised and whose content is not the revision's.
 func TestLoadIdentity(t *testing.T) {
 	s := newServed(t)
@@ -379,89 +235,6 @@ func TestLoadTogetherDownloadsOnce(t *testing.T) {
 	group.Wait()
 	if n := s.requests.Load(); n != 1 {
 		t.Errorf("%d requests were made", n)
-	}
-}
-
-// TestCacheEviction keeps three artifacts of 10 kB in a cache of 35 kB.
-func TestCacheEviction(t *testing.T) {
-	s := newServed(t)
-	dir := t.TempDir()
-	now := &clock{now: time.Unix(1e9, 0)}
-	open := func() *artifact.Loader {
-		return newLoader(t, dir, s.server.URL, func(o *artifact.LoaderOptions) { o.CacheBytes, o.Now = 35_000, now.Now })
-	}
-	loader := open()
-	var all []meta.Artifact
-	for seed := range uint64(5) {
-		all = append(all, s.put(t, noise(20+seed, 10_000)))
-	}
-	load := func(i int) error {
-		now.add(time.Second)
-		content, err := loader.Load(t.Context(), owner, all[i])
-		if err != nil {
-			return err
-		}
-		return content.Close()
-	}
-	expect := func(step string, indices ...int) {
-		t.Helper()
-		var want []string
-		for _, i := range indices {
-			want = append(want, all[i].Digest[7:]+".tar.gz")
-		}
-		slices.Sort(want)
-		if diff := cmp.Diff(want, archives(t, dir)); diff != "" {
-			t.Errorf("%s: %s", step, diff)
-		}
-	}
-	must := func(errs ...error) {
-		t.Helper()
-		if err := errors.Join(errs...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(load(0), load(1), load(2), load(0), load(3))
-	expect("1 was used least recently", 0, 2, 3)
-	must(loader.Keep(owner, []string{all[2].Digest, all[2].Digest}), load(4))
-	expect("2 is pinned, 0 goes", 2, 3, 4)
-	loader = open()
-	must(load(0))
-	expect("pins and order hold over a restart", 2, 4, 0)
-	must(loader.Keep(owner, []string{all[0].Digest, all[2].Digest, all[4].Digest}))
-	var failure *artifact.StorageError
-	if err := load(1); !errors.As(err, &failure) || !failure.Full() || !strings.Contains(err.Error(), "raise the size") {
-		t.Errorf("a cache full of pinned artifacts gives %v", err)
-	}
-	expect("nothing was evicted", 0, 2, 4)
-	must(loader.Keep(owner, nil), load(1))
-	expect("2 was used least recently", 0, 1, 4)
-}
-
-func TestF12LoadOnAFullDisk(t *testing.T) {
-	s := newServed(t)
-	a := s.put(t, noise(8, 100_000))
-	dir := t.TempDir()
-	armed := atomic.Bool{}
-	loader := newLoader(t, dir, s.server.URL, func(o *artifact.LoaderOptions) {
-		o.FS = hookFS{before: func(op string) error {
-			if armed.Load() && op == "write" {
-				return syscall.ENOSPC
-			}
-			return nil
-		}}
-	})
-	armed.Store(true)
-	_, err := loader.Load(t.Context(), owner, a)
-	var failure *artifact.StorageError
-	if !errors.As(err, &failure) || !failure.Full() || fetch.ReasonOf(err) != "" {
-		t.Errorf("a full disk is reported as %v", err)
-	}
-	if left := temporary(t, dir); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-	armed.Store(false)
-	if _, err := loader.Load(t.Context(), owner, a); err != nil {
-		t.Errorf("with room again: %v", err)
 	}
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package e2e
 
 import (
@@ -9,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -36,7 +39,11 @@ func TestF4KilledApplyLeavesNoOrphan(t *testing.T) {
 				}
 			})
 			key := r.deploy(t, namespace, "app", image, nil)
-			<-killed
+			select {
+			case <-killed:
+			case <-time.After(patience):
+				t.Fatalf("the controller wrote %d of %d objects; its log ends in:\n%s", writes.Load(), k, r.log(deploymentController))
+			}
 			r.proxy.onAnswer(nil)
 			first := r.published(t, key)
 			r.push(t, repository, configMaps("stays", 2))

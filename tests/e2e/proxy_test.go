@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package e2e
 
 import (
+	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -11,6 +16,7 @@ import (
 	"sync"
 
 	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // proxy stands between a controller and the API server and can act when an
@@ -32,10 +38,12 @@ func newProxy(admin *rest.Config) (*proxy, error) {
 		return nil, fmt.Errorf("connecting to the API server: %w", err)
 	}
 	p := &proxy{}
-	p.server = httptest.NewServer(&httputil.ReverseProxy{
+	quiet := log.New(io.Discard, "", 0) // a killed controller leaves broken connections
+	p.server = httptest.NewUnstartedServer(&httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = "" },
 		Transport:     transport,
 		FlushInterval: -1, // watches
+		ErrorLog:      quiet,
 		ModifyResponse: func(response *http.Response) error {
 			p.mu.Lock()
 			after := p.after
@@ -45,13 +53,21 @@ func newProxy(admin *rest.Config) (*proxy, error) {
 			}
 			return nil
 		},
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		},
 	})
+	p.server.Config.ErrorLog = quiet
+	p.server.StartTLS()
 	return p, nil
 }
 
-// URL is where the proxy listens.
-func (p *proxy) URL() string { return p.server.URL }
+// cluster is how a kubeconfig reaches the proxy: over TLS, since client-go sends
+// no token without.
+func (p *proxy) cluster() *clientcmdapi.Cluster {
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
+	return &clientcmdapi.Cluster{Server: p.server.URL, CertificateAuthorityData: authority}
+}
 
 // onAnswer has a function called after each answer of the API server, before
 // the controller sees it; nil ends that.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e runs both controllers as processes of their own, with exactly the
-// rights that config/ grants, against a real control plane, registry and Git
-// server.
+//go:build linux
+
 package e2e
 
 import (
@@ -21,10 +20,10 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,7 +41,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds waiting for a deployment; it is many times what one needs.
-const patience = 3 * time.Minute
+const patience = 2 * time.Minute
 
 const (
 	sourceController     = "bundle-source-controller"
@@ -87,6 +86,9 @@ func (r *rig) start(cp *controlplane.ControlPlane) (err error) {
 	if r.admin, err = installation.Client(cp.RESTConfig()); err != nil {
 		return err
 	}
+	if err := apiextensionsv1.AddToScheme(r.admin.Scheme()); err != nil {
+		return err
+	}
 	if r.dir, err = os.MkdirTemp("", "satchel-e2e-*"); err != nil {
 		return err
 	}
@@ -115,8 +117,10 @@ func (r *rig) startControllers(ctx context.Context) error {
 	r.arguments[deploymentController] = append([]string{
 		"--artifact-servers=http://" + storage, "--cache-path=" + filepath.Join(r.dir, "cache"),
 	}, common...)
-	for name, server := range map[string]string{sourceController: "", deploymentController: r.proxy.URL()} {
-		if err := r.credentials(ctx, name, server); err != nil {
+	admin := r.cp.RESTConfig()
+	direct := &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData, CertificateAuthority: admin.CAFile}
+	for name, cluster := range map[string]*clientcmdapi.Cluster{sourceController: direct, deploymentController: r.proxy.cluster()} {
+		if err := r.credentials(ctx, name, cluster); err != nil {
 			return err
 		}
 		if err := r.run(name); err != nil {
@@ -127,14 +131,10 @@ func (r *rig) startControllers(ctx context.Context) error {
 }
 
 // credentials writes the kubeconfig of a controller's service account.
-func (r *rig) credentials(ctx context.Context, name, server string) error {
+func (r *rig) credentials(ctx context.Context, name string, cluster *clientcmdapi.Cluster) error {
 	config, err := installation.AccountConfig(ctx, r.cp.RESTConfig(), installation.Namespace, name)
 	if err != nil {
 		return err
-	}
-	cluster := &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData, CertificateAuthority: config.CAFile}
-	if server != "" {
-		cluster = &clientcmdapi.Cluster{Server: server}
 	}
 	file := clientcmdapi.NewConfig()
 	file.Clusters["c"], file.AuthInfos["u"] = cluster, &clientcmdapi.AuthInfo{Token: config.BearerToken}
@@ -145,7 +145,7 @@ func (r *rig) credentials(ctx context.Context, name, server string) error {
 
 func (r *rig) file(name string) string { return filepath.Join(r.dir, name) }
 
-// run starts a controller, which ends with this process.
+// run starts a controller, which the kernel kills when this process ends.
 func (r *rig) run(name string) error {
 	log, err := os.OpenFile(r.file(name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -154,7 +154,7 @@ func (r *rig) run(name string) error {
 	defer func() { _ = log.Close() }()
 	process := exec.Command(r.file(name), r.arguments[name]...)
 	process.Stdout, process.Stderr = log, log
-	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := process.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", name, err)
 	}
@@ -290,5 +290,11 @@ func describe(d *v1alpha1.BundleDeployment) string {
 	return text.String()
 }
 
-// restConfig of the administrator.
-func (r *rig) restConfig() *rest.Config { return r.cp.RESTConfig() }
+// log is the end of what a controller said.
+func (r *rig) log(name string) string {
+	content, err := os.ReadFile(r.file(name + ".log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(content[max(0, len(content)-4000):])
+}

@@ -165,6 +165,7 @@ func TestCauseInThePod(t *testing.T) {
 		"just crashed":          {"nor here", []string{container(`state: {terminated: {exitCode: 3, reason: Error}}`)}, "container web keeps crashing with exit code 3"},
 		"killed for memory":     {"the reason is worth a word", []string{container(`state: {terminated: {exitCode: 137, reason: OOMKilled}}`)}, "exit code 137 (OOMKilled)"},
 		"unschedulable":         {"no node fits", []string{pod(`{phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "0/3 nodes are available."}]}`)}, "Pod web-1: cannot be scheduled: 0/3 nodes are available"},
+		"not started":           {"it has a node and nothing happens there", []string{`{apiVersion: v1, kind: Pod, metadata: {name: web-1, namespace: shop}, spec: {nodeName: a}, status: {phase: Pending}}`}, "Pod web-1: is scheduled and has not started"},
 		"evicted":               {"the Pod failed as a whole", []string{pod(`{phase: Failed, reason: Evicted, message: "low on memory"}`)}, "failed: Evicted low on memory"},
 		"init container":        {"they come first", []string{pod(`{initContainerStatuses: [{name: init, image: i, state: {waiting: {reason: ErrImagePull}}}], containerStatuses: [{name: web, state: {waiting: {reason: PodInitializing}}}]}`)}, `container init cannot pull image "i"`},
 		"not ready":             {"its probe fails", []string{container(`ready: false, state: {running: {}}`)}, "container web runs and is not ready"},

@@ -98,6 +98,9 @@ func podCause(pod *corev1.Pod) (int, string) {
 			best, words = rankUnschedulable, "cannot be scheduled: "+strings.TrimSuffix(condition.Message, ".")
 		}
 	}
+	if best == rankNone && pod.Status.Phase == corev1.PodPending && pod.Spec.NodeName != "" {
+		best, words = rankNotReady, "is scheduled and has not started"
+	}
 	return best, words
 }
 

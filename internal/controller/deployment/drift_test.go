@@ -22,10 +22,19 @@ import (
 
 // damages are ways in which people change what a deployment applied.
 var damages = map[string]func(r *rig, t *testing.T, o *unstructured.Unstructured){
-	"deleted":  func(r *rig, t *testing.T, o *unstructured.Unstructured) { t.Helper(); r.delete(t, o) },
-	"edited":   func(r *rig, t *testing.T, o *unstructured.Unstructured) { t.Helper(); r.patch(t, o, `{"data":{"value":"x"}}`) },
-	"unlabel":  func(r *rig, t *testing.T, o *unstructured.Unstructured) { t.Helper(); r.patch(t, o, `{"metadata":{"labels":null}}`) },
-	"stripped": func(r *rig, t *testing.T, o *unstructured.Unstructured) { t.Helper(); r.patch(t, o, `{"metadata":{"managedFields":[{}]}}`) },
+	"deleted": func(r *rig, t *testing.T, o *unstructured.Unstructured) { t.Helper(); r.delete(t, o) },
+	"edited": func(r *rig, t *testing.T, o *unstructured.Unstructured) {
+		t.Helper()
+		r.patch(t, o, `{"data":{"value":"x"}}`)
+	},
+	"unlabel": func(r *rig, t *testing.T, o *unstructured.Unstructured) {
+		t.Helper()
+		r.patch(t, o, `{"metadata":{"labels":null}}`)
+	},
+	"stripped": func(r *rig, t *testing.T, o *unstructured.Unstructured) {
+		t.Helper()
+		r.patch(t, o, `{"metadata":{"managedFields":[{}]}}`)
+	},
 }
 
 // intact tells whether an object is as the bundle has it, and ours.

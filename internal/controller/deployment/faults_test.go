@@ -64,7 +64,9 @@ func TestF6PruneDeniedAndAllowedLater(t *testing.T) {
 	key := r.deploy(t, namespace, "app", quick)
 	r.ready(t, key, first.Revision)
 	lift := r.refuse(t, namespace, policy{operation: admissionv1.Delete, resource: "configmaps", rule: "false", message: "'nothing is deleted here'"},
-		func(ctx context.Context) error { return r.admin.Delete(ctx, aConfigMap(namespace, "x"), client.DryRunAll) })
+		func(ctx context.Context) error {
+			return r.admin.Delete(ctx, aConfigMap(namespace, "x"), client.DryRunAll)
+		})
 
 	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"keep.yaml": configMap("keep", "two")})
 	d := r.unready(t, key, v1alpha1.ReasonPruneFailed)

@@ -19,8 +19,8 @@ import (
 // to name.
 var sick = map[string]struct{ labels, spec, says string }{
 	"unschedulable": {spec: "nodeSelector: {example.org/there-is: none}", says: "didn't match"},
-	"pending":       {labels: "annotations: {" + controlplane.PodAnnotation + ": " + controlplane.PodPending + "}", says: "Pod web-"},
-	"crashing":      {labels: "annotations: {" + controlplane.PodAnnotation + ": " + controlplane.PodCrash + "}", says: "CrashLoopBackOff"},
+	"pending":       {labels: "annotations: {" + controlplane.PodAnnotation + ": " + controlplane.PodPending + "}", says: ": is scheduled and has not started"},
+	"crashing":      {labels: "annotations: {" + controlplane.PodAnnotation + ": " + controlplane.PodCrash + "}", says: ": container main keeps crashing with exit code 1"},
 }
 
 // sickWorkload is a workload whose Pods have something more in their template.

@@ -24,6 +24,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -76,7 +77,9 @@ func startRig(cp *controlplane.ControlPlane) error {
 	if err := installation.Install(ctx, cp.RESTConfig()); err != nil {
 		return err
 	}
-	admin, err := installation.Client(cp.RESTConfig())
+	unlimited := rest.CopyConfig(cp.RESTConfig())
+	unlimited.QPS, unlimited.Burst = -1, -1 // many tests poll at once
+	admin, err := installation.Client(unlimited)
 	if err != nil {
 		return err
 	}
@@ -239,9 +242,11 @@ func (r *rig) ready(t *testing.T, key client.ObjectKey, revision string) *v1alph
 // unready waits until Ready is False for a reason.
 func (r *rig) unready(t *testing.T, key client.ObjectKey, reason string) *v1alpha1.BundleDeployment {
 	t.Helper()
-	return r.until(t, key, "not Ready: "+reason, func(d *v1alpha1.BundleDeployment) bool {
+	d := r.until(t, key, "not Ready: "+reason, func(d *v1alpha1.BundleDeployment) bool {
 		return conditions.IsFalse(d, meta.ReadyCondition) && conditions.GetReason(d, meta.ReadyCondition) == reason
 	})
+	t.Logf("%s says: %s", key.Name, conditions.GetMessage(d, meta.ReadyCondition))
+	return d
 }
 
 func (r *rig) eventually(t *testing.T, ctx context.Context, what string, check func(context.Context) (bool, string)) {

@@ -4,7 +4,6 @@ package deployment
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -30,7 +29,7 @@ func (r *Reconciler) load(ctx context.Context, s *state) (step.Outcome, error) {
 	owner := sourceOwner(s.source)
 	content, err := r.Artifacts.Load(ctx, owner, *s.artifact)
 	if err != nil {
-		return step.Stop, failure{reason: v1alpha1.ReasonArtifactFailed, err: fmt.Errorf("loading the artifact: %w", err)}
+		return step.Stop, failure{reason: v1alpha1.ReasonArtifactFailed, err: err}
 	}
 	s.content = content
 	return step.Continue, nil

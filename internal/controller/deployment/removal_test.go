@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+const orphaned = "satchel.dev/orphaned"
+
+func TestRemovalKeepsDefinitionsAndTakesResourcesFirst(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	group := r.group(t, namespace)
+	bundle := fstest.MapFS{"a.yaml": crd(group), "b.yaml": gadget(group, "own"), "c.yaml": workload("operator", "example.org/operator:1")}
+	published := r.publish(t, namespace, "app", "v1", bundle)
+	key := r.deploy(t, namespace, "app", nil)
+	r.ready(t, key, published.Revision)
+	users := object(group+"/v1", "Gadget", namespace, "of-a-user")
+	r.create(t, users)
+	own := object(group+"/v1", "Gadget", namespace, "own")
+	r.patch(t, own, `{"metadata":{"finalizers":["example.org/operator"]}}`)
+	r.startRemoval(t, key)
+	r.until(t, key, "the removal waits for the custom resource", func(d *v1alpha1.BundleDeployment) bool {
+		message := conditions.GetMessage(d, "Ready")
+		return strings.Contains(message, "Gadget."+group+" "+namespace+"/own") && strings.Contains(message, "example.org/operator")
+	})
+	operator := object("apps/v1", "Deployment", namespace, "operator")
+	if r.must(t, operator).GetDeletionTimestamp() != nil {
+		t.Error("the operator goes before its custom resource is finished")
+	}
+	r.patch(t, own, `{"metadata":{"finalizers":null}}`)
+	r.remove(t, key)
+	r.gone(t, operator)
+	definition := r.must(t, crdObject(group))
+	if definition.GetAnnotations()[orphaned] != namespace+"/app" || definition.GetLabels()[v1alpha1.DeploymentLabel] != "" {
+		t.Errorf("the CRD is not marked as left behind: %v %v", definition.GetAnnotations(), definition.GetLabels())
+	}
+	r.must(t, users)
+	if all := strings.Join(r.events(t, namespace, "app"), "\n"); !strings.Contains(all, "Kept: CustomResourceDefinition.apiextensions.k8s.io gadgets."+group+" is kept, marked "+orphaned) {
+		t.Errorf("no event tells what is kept:\n%s", all)
+	}
+
+	// Installing it again, by another name, takes the CRD up.
+	again := r.publish(t, namespace, "again", "v1", bundle)
+	r.ready(t, r.deploy(t, namespace, "again", quick), again.Revision)
+	definition = r.must(t, crdObject(group))
+	if _, still := definition.GetAnnotations()[orphaned]; still || definition.GetLabels()[v1alpha1.DeploymentLabel] != "again" {
+		t.Errorf("the CRD was not taken up: %v %v", definition.GetAnnotations(), definition.GetLabels())
+	}
+}
+
+func TestNamespaceThatDoesNotExist(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	elsewhere := namespace + "-target"
+	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
+	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) { d.Spec.InstallNamespace = elsewhere }))
+	d := r.unready(t, key, v1alpha1.ReasonPlanRefused)
+	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, `namespace "`+elsewhere+`" does not exist`) || !strings.Contains(message, "spec.createNamespace") {
+		t.Errorf("the message does not name the namespace and the way: %s", message)
+	}
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.CreateNamespace = true })
+	r.ready(t, key, published.Revision)
+	r.holds(t, elsewhere, "a", "one")
+	r.remove(t, key)
+	r.gone(t, aConfigMap(elsewhere, "a"))
+	target := r.must(t, object("v1", "Namespace", "", elsewhere))
+	if target.GetDeletionTimestamp() != nil || len(target.GetLabels()[v1alpha1.DeploymentLabel]) > 0 {
+		t.Error("the namespace that was created goes, or is marked as owned")
+	}
+	r.delete(t, target)
+}
+
+func TestKindThatIsMissing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	group := r.group(t, namespace)
+	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": gadget(group, "one"), "b.yaml": configMap("a", "one")})
+	key := r.deploy(t, namespace, "app", quick)
+	d := r.unready(t, key, v1alpha1.ReasonPlanRefused)
+	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "does not know kind Gadget of "+group+"/v1") || !strings.Contains(message, "install the CRD") {
+		t.Errorf("the message does not name the kind and the remedy: %s", message)
+	}
+	if r.get(t, aConfigMap(namespace, "a")) {
+		t.Error("part of the bundle was applied")
+	}
+	definitions := r.publish(t, namespace, "definitions", "v1", fstest.MapFS{"a.yaml": crd(group)})
+	r.ready(t, r.deploy(t, namespace, "definitions", nil), definitions.Revision)
+	r.ready(t, key, published.Revision)
+}
+
+func TestEmptyBundlePrunesNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for name, empty := range map[string]fstest.MapFS{
+		"no manifest":     {"README": file("nothing here")},
+		"empty documents": {"a.yaml": file("# nothing\n---\n")},
+		"empty list":      {"a.yaml": file("apiVersion: v1\nkind: List\nitems: []\n")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			namespace := r.namespace(t)
+			first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
+			key := r.deploy(t, namespace, "app", quick)
+			r.ready(t, key, first.Revision)
+			r.publish(t, namespace, "app", "v2", empty)
+			d := r.until(t, key, "not Ready", func(d *v1alpha1.BundleDeployment) bool { return conditions.IsFalse(d, "Ready") })
+			t.Logf("%s: %s", conditions.GetReason(d, "Ready"), conditions.GetMessage(d, "Ready"))
+			if d.Status.Inventory.Count != 1 || r.value(t, t.Context(), namespace, "a") != "one" {
+				t.Errorf("something was pruned:\n%s", describe(d))
+			}
+		})
+	}
+}
+
+func TestPruneDisabled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one"), "b.yaml": configMap("b", "one")})
+	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) { d.Spec.Prune.Enabled = new(false) }))
+	r.ready(t, key, first.Revision)
+	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two")})
+	r.ready(t, key, second.Revision)
+	r.until(t, key, "one object in the inventory", func(d *v1alpha1.BundleDeployment) bool { return d.Status.Inventory.Count == 1 })
+	r.remove(t, key)
+	r.gone(t, aConfigMap(namespace, "a"))
+	if got := r.value(t, t.Context(), namespace, "b"); got != "one" {
+		t.Errorf("the object that left the bundle has %q, want it kept", got)
+	}
+}
+
+func TestSuspendResumeAndDeletionWhileSuspended(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
+	suspend := func(key client.ObjectKey, value bool) {
+		r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = value })
+		r.until(t, key, "observed", func(*v1alpha1.BundleDeployment) bool { return true })
+	}
+	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }))
+	r.unready(t, key, v1alpha1.ReasonSuspended)
+	suspend(key, false)
+	r.ready(t, key, first.Revision)
+	suspend(key, true)
+	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two")})
+	r.delete(t, aConfigMap(namespace, "a"))
+	quiet(t)
+	if got := r.value(t, t.Context(), namespace, "a"); got != "" {
+		t.Errorf("a suspended deployment was repaired: %q", got)
+	}
+	suspend(key, false)
+	r.ready(t, key, second.Revision)
+	suspend(key, true)
+	r.remove(t, key)
+	r.gone(t, aConfigMap(namespace, "a"))
+}
+
+func TestRemovalOfWhatWasNeverInstalled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	mine := aConfigMap(namespace, "a")
+	r.create(t, mine)
+	r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
+	key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "nobody" })
+	r.unready(t, key, v1alpha1.ReasonAccountNotFound)
+	r.remove(t, key) // although the account does not exist
+	if err := r.admin.Get(context.Background(), client.ObjectKeyFromObject(mine), mine); err != nil {
+		t.Errorf("somebody's object is gone: %v", err)
+	}
+}

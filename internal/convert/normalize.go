@@ -60,10 +60,11 @@ func (n *normalizer) run(manifests []manifest.Manifest) []Problem {
 	first := make(map[manifest.ID]manifest.Manifest, len(manifests))
 	var problems []Problem
 	for _, m := range manifests {
-		if _, ok := m.Object.Object["metadata"].(map[string]any); !ok {
+		metadata, ok := m.Object.Object["metadata"].(map[string]any)
+		if !ok {
 			continue
 		}
-		problems = append(problems, n.object(m)...)
+		problems = append(problems, n.object(m, metadata)...)
 		n.objects = append(n.objects, m.Object)
 		id := manifest.IDOf(m.Object)
 		if earlier, double := first[id]; double && id.Name != "" {
@@ -76,9 +77,8 @@ func (n *normalizer) run(manifests []manifest.Manifest) []Problem {
 	return problems
 }
 
-func (n *normalizer) object(m manifest.Manifest) []Problem {
+func (n *normalizer) object(m manifest.Manifest, metadata map[string]any) []Problem {
 	object := m.Object.Object
-	metadata := object["metadata"].(map[string]any)
 	for _, field := range serverFields {
 		delete(metadata, field)
 	}

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Costs of one value that an alias repeats, so that the repetition of small values is bounded as well.
+// aliasedValueCost is charged for each value that an alias repeats, so that the repetition of small ones is bounded as well.
 const aliasedValueCost = 16
 
 // builder turns a YAML node into the values that JSON knows. Aliases are expanded within a budget of bytes; an alias
@@ -16,14 +16,14 @@ const aliasedValueCost = 16
 type builder struct {
 	names       interned
 	maxDepth    int
-	aliasBudget int
-	aliases     int // how many aliases are being expanded around the present node
+	aliasBudget *int // of the whole bundle
+	aliases     int  // how many aliases are being expanded around the present node
 }
 
 func (b *builder) value(n *yaml.Node, depth int) (any, error) {
 	if b.aliases > 0 {
-		if b.aliasBudget -= len(n.Value) + aliasedValueCost; b.aliasBudget < 0 {
-			return nil, &fault{rule: RuleLimit, line: n.Line, message: "the aliases of this document expand to too much", remedy: "write the values out"}
+		if *b.aliasBudget -= len(n.Value) + aliasedValueCost; *b.aliasBudget < 0 {
+			return nil, &fault{rule: RuleLimit, line: n.Line, message: "the aliases of the bundle expand to too much", remedy: "write the values out"}
 		}
 	}
 	switch n.Kind {

@@ -66,7 +66,7 @@ func (r *Reader) decodeYAML(name string, data []byte) []document {
 		if !r.countDocument(name, number) {
 			return documents
 		}
-		b := builder{names: r.names, maxDepth: r.limits.Depth, aliasBudget: int(r.limits.FileBytes)}
+		b := builder{names: r.names, maxDepth: r.limits.Depth, aliasBudget: &r.aliasBudget}
 		value, err := b.value(&node, 0)
 		if err != nil {
 			r.reportFault(name, number, err)

@@ -55,7 +55,8 @@ func (b *jsonBuilder) object(depth int) (any, error) {
 		if err != nil {
 			return nil, jsonSyntax(err, b.decoder)
 		}
-		key := b.names.get(token.(string)) // the decoder accepts nothing else here
+		text, _ := token.(string) // the decoder accepts nothing else as a key
+		key := b.names.get(text)
 		if _, double := out[key]; double {
 			return nil, &fault{rule: RuleSyntax, message: fmt.Sprintf("the key %q appears twice in one object", shorten(key)), remedy: "keep one of them"}
 		}

@@ -58,7 +58,8 @@ func listItems(object map[string]any) ([]any, bool) {
 // typedItem gives an item of a typed list the kind and version that its list implies.
 func typedItem(list map[string]any, item any) any {
 	object, ok := item.(map[string]any)
-	kind := strings.TrimSuffix(list["kind"].(string), "List")
+	listKind, _ := list["kind"].(string)
+	kind := strings.TrimSuffix(listKind, "List")
 	if !ok || kind == "" || object["kind"] != nil {
 		return item
 	}

@@ -74,14 +74,22 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// AsError returns nil without problems, else an *Error with them sorted and without repetitions.
+// mostListed bounds the error of a bundle that was made to have millions of problems.
+const mostListed = 1000
+
+// AsError returns nil without problems, else an *Error with them sorted and without repetitions. What goes beyond a thousand
+// is only counted.
 func AsError(problems []Problem) error {
 	if len(problems) == 0 {
 		return nil
 	}
 	sorted := slices.Clone(problems)
 	slices.SortFunc(sorted, compareProblems)
-	return &Error{Problems: slices.Compact(sorted)}
+	sorted = slices.Compact(sorted)
+	if more := len(sorted) - mostListed; more > 0 {
+		sorted = append(sorted[:mostListed:mostListed], Problem{Rule: RuleLimit, Message: "there are " + strconv.Itoa(more) + " more problems"})
+	}
+	return &Error{Problems: sorted}
 }
 
 func compareProblems(a, b Problem) int {

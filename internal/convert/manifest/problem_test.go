@@ -3,6 +3,7 @@
 package manifest_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,6 +24,18 @@ func TestErrorListsProblems(t *testing.T) {
 	want := "of the bundle\na.yaml (document 2): Pod x: it is wrong; correct it [V1]\na.yaml (document 10): late"
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestErrorIsBounded: a thousand problems are enough to read.
+func TestErrorIsBounded(t *testing.T) {
+	var problems []manifest.Problem
+	for i := range 1500 {
+		problems = append(problems, manifest.Problem{Document: i, Message: "wrong"})
+	}
+	var refused *manifest.Error
+	if !errors.As(manifest.AsError(problems), &refused) || len(refused.Problems) != 1001 || refused.Problems[1000].Message != "there are 500 more problems" {
+		t.Errorf("%d problems, the last is %v", len(refused.Problems), refused.Problems[len(refused.Problems)-1])
 	}
 }
 

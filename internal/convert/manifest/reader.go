@@ -67,11 +67,13 @@ type Reader struct {
 
 	bytes              int64
 	documents, objects int
+	aliasBudget        int
 }
 
 // NewReader reads from files within limits; limits that are zero take their defaults.
 func NewReader(files fs.FS, limits Limits) *Reader {
-	return &Reader{files: files, limits: limits.OrDefault(), names: interned{}}
+	limits = limits.OrDefault()
+	return &Reader{files: files, limits: limits, names: interned{}, aliasBudget: int(limits.TotalBytes)}
 }
 
 // Problems is what was wrong so far.

@@ -34,7 +34,8 @@ type Bundle struct {
 	// Warnings say what was left out or inferred.
 	Warnings []string
 
-	csv manifest.Manifest // where the CSV was read
+	csv    manifest.Manifest            // where the CSV was read
+	byName map[string]manifest.Manifest // CRDs, made when first asked for
 }
 
 // Rendered is what a bundle becomes.
@@ -64,13 +65,16 @@ func Render(bundle *Bundle, o Options) (Rendered, error) {
 	if err := manifest.AsError(problems); err != nil {
 		return Rendered{}, err
 	}
-	in := &input{Bundle: bundle, Options: o, targets: targets}
-	var made []manifest.Manifest
+	in := newInput(bundle, o, targets)
+	var products []product
 	for _, g := range generators {
 		objects, more := g.generate(in)
-		made, problems = append(made, objects...), append(problems, more...)
+		problems = append(problems, more...)
+		for _, m := range objects {
+			products = append(products, product{Manifest: m, bundled: g.bundled})
+		}
 	}
-	made, more = mergeDuplicates(made)
+	made, more := in.mergeDuplicates(products)
 	if err := manifest.AsError(append(problems, more...)); err != nil {
 		return Rendered{}, err
 	}

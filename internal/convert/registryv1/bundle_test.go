@@ -162,8 +162,6 @@ func TestM21Refused(t *testing.T) {
 		"other kinds": {"V13", []change{{"manifests/x.yaml", "", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: x}"}}, nil, []string{"V13 manifests/x.yaml: not allowed"}},
 		"many": {"all problems at once", []change{{"manifests/x.yaml", "", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: x}"}, csv("fill.gadgets.tools.example.org", "fill-")}, func(o *Options) { o.WatchNamespaces = []string{"Not Valid"} },
 			[]string{"N2 " + csvFile + ": not a valid name", "V9 " + csvFile + `: "fill-"`, "V13 manifests/x.yaml: not allowed"}},
-		"contradicting service": {"O4", []change{{"manifests/extras.yaml", "selector: {app: gadget-manager}", "selector: {app: other}"}}, nil, []string{"O4 " + csvFile + ": differ in spec.selector"}},
-		"contradicting port":    {"O4", []change{{"manifests/extras.yaml", "port: 8443", "port: 443"}}, nil, []string{"O4 " + csvFile + ": where port 443 leads"}},
 		"contradicting objects": {"O4", []change{{"manifests/zz.yaml", "", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: gadget-config}\ndata: {a: '2'}"}}, nil, []string{"O4 manifests/zz.yaml: differ in their contents"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -51,20 +51,11 @@ func TestP10Upgrade(t *testing.T) {
 			}
 			want := oldCRD(t, c.want)
 			want.Object.SetAPIVersion(crdV1)
-			if diff := cmp.Diff(asJSON(t, want), asJSON(t, m)); diff != "" {
+			if diff := cmp.Diff(asYAML(t, want.Object.Object), asYAML(t, m.Object.Object)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 		})
 	}
-}
-
-func asJSON(t *testing.T, m manifest.Manifest) string {
-	t.Helper()
-	data, err := yaml.Marshal(m.Object.Object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }
 
 // TestP10Protected: v1 demands an annotation in Kubernetes' own groups.

@@ -70,16 +70,6 @@ func (in *input) podAnnotations(template map[string]string) map[string]string {
 	return out
 }
 
-// served says whether a webhook is answered by the deployment.
-func (b *Bundle) served(deployment string) bool {
-	for _, w := range b.webhooks() {
-		if w.DeploymentName == deployment {
-			return true
-		}
-	}
-	return false
-}
-
 // manifest turns a typed object into a manifest, without the empty status that types bring along.
 func (in *input) manifest(object runtime.Object) (manifest.Manifest, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)

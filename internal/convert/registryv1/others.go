@@ -33,11 +33,8 @@ func generateOthers(in *input) ([]manifest.Manifest, []manifest.Problem) {
 // set where the cluster's scope is known.
 func (in *input) placeCustomResource(m manifest.Manifest) {
 	namespace := ""
-	for _, crd := range in.CRDs {
-		kind := m.Object.GroupVersionKind().GroupKind()
-		if crdField(crd, "group") == kind.Group && crdField(crd, "names", "kind") == kind.Kind && crdField(crd, "scope") == "Namespaced" {
-			namespace = in.InstallNamespace
-		}
+	if in.namespaced[m.Object.GroupVersionKind().GroupKind()] {
+		namespace = in.InstallNamespace
 	}
 	m.Object.SetNamespace(namespace)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
@@ -15,27 +16,52 @@ type input struct {
 	*Bundle
 	Options
 	targets []string // watched namespaces, sorted; one empty name means all
+	// ports at which each deployment serves its webhooks; deployments without webhooks are missing
+	ports map[string]map[servicePort]int32
+	// namespaced custom resources of the bundle
+	namespaced map[schema.GroupKind]bool
 }
+
+func newInput(b *Bundle, o Options, targets []string) *input {
+	in := &input{Bundle: b, Options: o, targets: targets, ports: map[string]map[servicePort]int32{}, namespaced: map[schema.GroupKind]bool{}}
+	wanted := map[string][]servicePort{}
+	for _, w := range b.webhooks() {
+		wanted[w.DeploymentName] = append(wanted[w.DeploymentName], portOf(w))
+	}
+	for deployment, ports := range wanted {
+		in.ports[deployment] = servicePorts(ports)
+	}
+	for _, crd := range b.CRDs {
+		if crdField(crd, "scope") == "Namespaced" {
+			in.namespaced[schema.GroupKind{Group: crdField(crd, "group"), Kind: crdField(crd, "names", "kind")}] = true
+		}
+	}
+	return in
+}
+
+// served says whether a webhook is answered by the deployment.
+func (in *input) served(deployment string) bool { return in.ports[deployment] != nil }
 
 // generator makes one family of objects.
 type generator struct {
 	family   string
 	generate func(*input) ([]manifest.Manifest, []manifest.Problem)
+	bundled  bool // it passes on what the bundle contains
 }
 
 // generators in the order in which objects are emitted (O1).
 var generators = []generator{
-	{"service accounts", generateServiceAccounts},
-	{"permissions", generatePermissions},
-	{"cluster permissions", generateClusterPermissions},
-	{"API cluster roles", generateAPIClusterRoles},
-	{"custom resource definitions", generateCRDs},
-	{"other objects", generateOthers},
-	{"deployments", generateDeployments},
-	{"validating webhooks", generateValidatingWebhooks},
-	{"mutating webhooks", generateMutatingWebhooks},
-	{"webhook services", generateWebhookServices},
-	{"certificates", generateCertificates},
+	{family: "service accounts", generate: generateServiceAccounts},
+	{family: "permissions", generate: generatePermissions},
+	{family: "cluster permissions", generate: generateClusterPermissions},
+	{family: "API cluster roles", generate: generateAPIClusterRoles},
+	{family: "custom resource definitions", generate: generateCRDs, bundled: true},
+	{family: "other objects", generate: generateOthers, bundled: true},
+	{family: "deployments", generate: generateDeployments},
+	{family: "validating webhooks", generate: generateValidatingWebhooks},
+	{family: "mutating webhooks", generate: generateMutatingWebhooks},
+	{family: "webhook services", generate: generateWebhookServices},
+	{family: "certificates", generate: generateCertificates},
 }
 
 // all says whether every namespace is watched.

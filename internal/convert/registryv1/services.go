@@ -36,16 +36,9 @@ func comparePorts(a, b servicePort) int {
 		cmp.Compare(a.target.IntVal, b.target.IntVal), cmp.Compare(a.target.StrVal, b.target.StrVal))
 }
 
-// servicePorts returns which port of its Service each kind of webhook of a deployment is reached at. Two webhooks that want
-// one port to lead to different targets get different ports: the first keeps the number, the others take that of their
-// target, or the next free one (W2).
-func (b *Bundle) servicePorts(deployment string) map[servicePort]int32 {
-	var wanted []servicePort
-	for _, w := range b.webhooks() {
-		if w.DeploymentName == deployment {
-			wanted = append(wanted, portOf(w))
-		}
-	}
+// servicePorts returns which port of a Service each wanted one becomes. Two webhooks that want one port to lead to different
+// targets get different ports: the first keeps the number, the others take that of their target, or the next free one (W2).
+func servicePorts(wanted []servicePort) map[servicePort]int32 {
 	slices.SortFunc(wanted, comparePorts)
 	wanted = slices.Compact(wanted)
 	taken := map[int32]bool{}
@@ -97,7 +90,7 @@ func (in *input) webhookService(d v1alpha1.StrategyDeploymentSpec) manifest.Mani
 }
 
 func (in *input) portList(deployment string) []any {
-	ports := in.servicePorts(deployment)
+	ports := in.ports[deployment]
 	sorted := make([]servicePort, 0, len(ports))
 	for p, number := range ports {
 		sorted = append(sorted, servicePort{port: number, target: p.target})
@@ -122,7 +115,7 @@ func (in *input) clientConfig(w v1alpha1.WebhookDescription, path *string) map[s
 	service := map[string]any{
 		"namespace": in.InstallNamespace,
 		"name":      serviceName(w.DeploymentName),
-		"port":      int64(in.servicePorts(w.DeploymentName)[portOf(w)]),
+		"port":      int64(in.ports[w.DeploymentName][portOf(w)]),
 	}
 	if path != nil {
 		service["path"] = *path

@@ -81,12 +81,14 @@ func (b *Bundle) ownedCRDs() []string {
 
 // crd finds a CustomResourceDefinition of the bundle by name.
 func (b *Bundle) crd(name string) (manifest.Manifest, bool) {
-	for _, crd := range b.CRDs {
-		if crd.Object.GetName() == name {
-			return crd, true
+	if b.byName == nil {
+		b.byName = make(map[string]manifest.Manifest, len(b.CRDs))
+		for _, crd := range b.CRDs {
+			b.byName[crd.Object.GetName()] = crd
 		}
 	}
-	return manifest.Manifest{}, false
+	crd, ok := b.byName[name]
+	return crd, ok
 }
 
 // repeated returns the names that are there more than once, each once, sorted.

@@ -32,9 +32,13 @@ func conversionNeedsAllNamespaces(b *Bundle) []manifest.Problem {
 }
 
 func webhookDeployments(b *Bundle) []manifest.Problem {
+	known := map[string]bool{}
+	for _, d := range b.deployments() {
+		known[d.Name] = true
+	}
 	var problems []manifest.Problem
 	for _, w := range b.webhooks() {
-		if !slices.ContainsFunc(b.deployments(), func(d v1alpha1.StrategyDeploymentSpec) bool { return d.Name == w.DeploymentName }) {
+		if !known[w.DeploymentName] {
 			problems = append(problems, b.problem("V7", "correct its deploymentName",
 				"the %s %q is served by the deployment %q, which the bundle does not have", w.Type, w.GenerateName, w.DeploymentName))
 		}
@@ -88,7 +92,7 @@ func conversionOfOwned(b *Bundle) []manifest.Problem {
 	var problems []manifest.Problem
 	for _, w := range b.conversionWebhooks() {
 		for _, crd := range w.ConversionCRDs {
-			if !slices.Contains(owned, crd) {
+			if _, found := slices.BinarySearch(owned, crd); !found {
 				problems = append(problems, b.problem("V11", "list it in spec.customresourcedefinitions.owned, or drop it from conversionCRDs",
 					"the conversion webhook %q converts %q, which the bundle does not own", w.GenerateName, crd))
 			}

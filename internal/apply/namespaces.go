@@ -4,6 +4,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -68,11 +69,8 @@ func presenceOf(ctx context.Context, client *tenant.Client, name string) (plan.P
 // missingNamespace tells whether an error says that the object's namespace does
 // not exist.
 func missingNamespace(err error) bool {
-	if !apierrors.IsNotFound(err) {
-		return false
-	}
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // errors of the client are not wrapped here
-	if !ok || status.Status().Details == nil {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil {
 		return false
 	}
 	return status.Status().Details.Kind == "namespaces"

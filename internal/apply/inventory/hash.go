@@ -64,7 +64,7 @@ func HashRendered(object *unstructured.Unstructured, key []byte) (Hash, error) {
 func HashFields(entries []metav1.ManagedFieldsEntry, manager string) Hash {
 	for i := range entries {
 		if isApplied(&entries[i], manager) && entries[i].FieldsV1 != nil {
-			return hashFieldsV1(entries[i].FieldsV1.Raw)
+			return hashFieldsV1(entries[i].FieldsV1.GetRawBytes())
 		}
 	}
 	return Hash{}

@@ -9,10 +9,11 @@ import (
 )
 
 const (
-	// LabelDeployment and LabelNamespace on an applied object name the
-	// BundleDeployment that owns it.
+	// LabelDeployment on an applied object names the BundleDeployment that owns it.
 	LabelDeployment = "satchel.dev/deployment"
-	LabelNamespace  = "satchel.dev/namespace"
+
+	// LabelNamespace on an applied object names that BundleDeployment's namespace.
+	LabelNamespace = "satchel.dev/namespace"
 
 	// AnnotationOrphaned marks an object that its deployment left behind on
 	// purpose. Its value names that deployment as namespace/name. The next

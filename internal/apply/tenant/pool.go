@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,7 +60,17 @@ type Pool struct {
 
 	mu      sync.Mutex // held while a client is made, so that one is made an identity
 	clients *cache.LRUExpireCache
+	target  atomic.Pointer[target]
 }
+
+// target is the identity of the cluster, and when it was read.
+type target struct {
+	uid  string
+	read time.Time
+}
+
+// targetAge is how long the identity of the cluster is believed.
+const targetAge = time.Minute
 
 // NewPool makes a pool over the controller's own configuration, which must not
 // impersonate anybody.
@@ -102,7 +113,9 @@ func (p *Pool) Client(id Identity) (*Client, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if kept, found := p.clients.Get(id); found {
-		return kept.(*Client), nil //nolint:forcetypeassert // only clients are added, below
+		if client, ok := kept.(*Client); ok {
+			return client, nil
+		}
 	}
 	client, err := p.newClient(id)
 	if err != nil {
@@ -126,8 +139,12 @@ func (p *Pool) newClient(id Identity) (*Client, error) {
 func (p *Pool) Kinds() *Kinds { return p.kinds }
 
 // Target is the identity of the cluster: the UID of its kube-system namespace,
-// read with the controller's own rights.
+// read with the controller's own rights, and kept for a minute.
 func (p *Pool) Target(ctx context.Context) (string, error) {
+	now := p.options.Now()
+	if kept := p.target.Load(); kept != nil && now.Sub(kept.read) < targetAge {
+		return kept.uid, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, p.options.RequestTimeout)
 	defer cancel()
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -135,6 +152,7 @@ func (p *Pool) Target(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("identifying the cluster: %w", err)
 	}
+	p.target.Store(&target{uid: string(system.UID), read: now})
 	return string(system.UID), nil
 }
 

@@ -44,7 +44,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+r.Header.Get("Impersonate-User")))
-	answer := map[string]any{}
+	var answer map[string]any
 	switch r.URL.Path {
 	case "/api":
 		answer = map[string]any{"kind": "APIVersions", "versions": []string{"v1"}}
@@ -55,6 +55,8 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 			groups = append(groups, map[string]any{"name": s.failing, "versions": []any{version}, "preferredVersion": version})
 		}
 		answer = map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+	case "/api/v1/namespaces/kube-system":
+		answer = map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": map[string]any{"name": "kube-system", "uid": "uid-of-system"}}
 	case "/api/v1":
 		var resources []any
 		for _, kind := range s.kinds {
@@ -272,5 +274,24 @@ func TestWarningsAreCollected(t *testing.T) {
 	}
 	if _, err := client.Get(t.Context(), one); err != nil {
 		t.Fatal(err) // without a collector nothing breaks
+	}
+}
+
+// The identity of the cluster is asked for once a minute, as the controller.
+func TestTargetIsKept(t *testing.T) {
+	s := newServer(t)
+	now := time.Unix(0, 0)
+	pool := newPool(t, s, tenant.Options{Now: func() time.Time { return now }})
+	for range 3 {
+		if target, err := pool.Target(t.Context()); err != nil || target != "uid-of-system" {
+			t.Fatalf("got %q, %v", target, err)
+		}
+	}
+	now = now.Add(2 * time.Minute)
+	if _, err := pool.Target(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.seen("GET /api/v1/namespaces/kube-system"); len(got) != 2 || strings.Contains(got[0], "system:serviceaccount") {
+		t.Errorf("asked %q", got)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -83,21 +85,31 @@ satchel render localhost:5000/bundle:dev --insecure --install-namespace demo`),
 }
 
 // render writes the manifests of a bundle.
-func (a *app) render(ctx context.Context, o renderOptions, what string) (err error) {
-	b, err := a.openBundle(ctx, what, o.bundle)
+func (a *app) render(ctx context.Context, o renderOptions, what string) error {
+	result, err := a.convertBundle(ctx, o, what)
 	if err != nil {
 		return err
-	}
-	defer func() { err = errors.Join(err, b.close()) }()
-	fmt.Fprintf(a.streams.ErrOut, "Reading %s.\n", printable(b.from))
-	result, err := convert.Convert(b.files, o.convert())
-	a.note(b.notes())
-	if err != nil {
-		return refused(err)
 	}
 	a.note(result.Warnings)
 	a.note(clusterDecides(result))
 	return writeManifests(a.streams.Out, result.Objects)
+}
+
+// convertBundle reads and converts a bundle. What was downloaded is gone when it returns, before anything is written:
+// whoever reads the output may end the process by closing it.
+func (a *app) convertBundle(ctx context.Context, o renderOptions, what string) (result convert.Result, err error) {
+	b, err := a.openBundle(ctx, what, o.bundle)
+	if err != nil {
+		return convert.Result{}, err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	fmt.Fprintf(a.streams.ErrOut, "Reading %s.\n", printable(b.from))
+	result, err = convert.Convert(b.files, o.convert())
+	a.note(b.notes())
+	if err != nil {
+		return convert.Result{}, refused(err, bundleBelow(b.files, o))
+	}
+	return result, nil
 }
 
 func (o renderOptions) convert() convert.Options {
@@ -128,8 +140,21 @@ func clusterDecides(result convert.Result) []string {
 	return lines
 }
 
-// refused lists all problems of a bundle under one sentence.
-func refused(err error) error {
+// bundleBelow returns a folder that looks like the bundle that was meant: the one below, where the user gave its parent.
+func bundleBelow(files fs.FS, o renderOptions) string {
+	if o.path != "" {
+		return ""
+	}
+	// The pattern is well-formed, so that it cannot fail.
+	found, _ := fs.Glob(files, "*/metadata/annotations.yaml")
+	if len(found) == 0 {
+		return ""
+	}
+	return path.Dir(path.Dir(found[0]))
+}
+
+// refused lists all problems of a bundle under one sentence; below is a folder that may have been meant.
+func refused(err error, below string) error {
 	var problems *convert.Error
 	if !errors.As(err, &problems) {
 		return err
@@ -137,6 +162,9 @@ func refused(err error) error {
 	lines := []string{"the bundle is refused, " + plural(len(problems.Problems), "problem") + ":"}
 	for _, p := range problems.Problems {
 		lines = append(lines, "  - "+oneLine(p.String(), 0))
+	}
+	if below != "" {
+		lines = append(lines, fmt.Sprintf("The folder %s looks like a registry+v1 bundle; if it was meant, add --path %s", below, below))
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }

@@ -93,6 +93,8 @@ func TestRenderRefuses(t *testing.T) {
 	}{
 		"broken bundle": {reason: "all problems at once", args: []string{"./broken", "--install-namespace", "demo"},
 			want: []string{"the bundle is refused, 3 problems:", "a.yaml (document 1)", "a.yaml (document 2)", "b.yaml"}},
+		"the parent": {reason: "a folder above the bundle is a common mistake", args: []string{".", "--install-namespace", "demo"},
+			want: []string{"The folder registry looks like a registry+v1 bundle; if it was meant, add --path registry"}},
 		"two namespaces": {reason: "the bundle does not support that",
 			args: []string{"registry", "--install-namespace", "demo", "--watch-namespace", "a", "--watch-namespace", "b"},
 			want: []string{"the bundle is refused, 1 problem:", "ClusterServiceVersion greeter.v0.1.0"}},

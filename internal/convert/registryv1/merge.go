@@ -89,8 +89,8 @@ func uniteLists(items, more []any) []any {
 		there[fingerprint(item)] = true
 	}
 	for _, item := range more {
-		if print := fingerprint(item); !there[print] {
-			there[print] = true
+		if mark := fingerprint(item); !there[mark] {
+			there[mark] = true
 			items = append(items, item)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 
+	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
@@ -70,6 +71,27 @@ func failStep(t *testing.T, at int) {
 	}
 	if err := store.VerifyFull(t.Context(), owner, a); err != nil {
 		t.Error(err)
+	}
+}
+
+// lyingFS loses what is written and says that all went well.
+type lyingFS struct{ artifact.OSFileSystem }
+
+func (l lyingFS) Create(root *os.Root, name string) (artifact.File, error) {
+	file, err := l.OSFileSystem.Create(root, name)
+	return lyingFile{file}, err
+}
+
+type lyingFile struct{ artifact.File }
+
+func (f lyingFile) Write(p []byte) (int, error) { return f.File.Write(make([]byte, len(p))) }
+
+func TestF12LostWrites(t *testing.T) {
+	store := openStore(t, t.TempDir(), func(o *artifact.Options) { o.FS = lyingFS{} })
+	_, err := store.Put(t.Context(), owner, "", files(map[string]string{"a": "1"}))
+	var failure *artifact.StorageError
+	if !errors.As(err, &failure) || failure.Full() || fetch.ReasonOf(err) != "" || !strings.Contains(err.Error(), "check the storage volume") {
+		t.Errorf("a volume that loses writes is reported as %v", err)
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
 // Put stores the files of tree and returns what to advertise; reference is the tag or branch for people, or "". The same
@@ -92,7 +94,10 @@ func removeIrregular(root *os.Root, names ...string) error {
 func (s *Store) describe(ctx context.Context, file, revision string) (meta.Artifact, error) {
 	found, err := s.current(ctx, file)
 	if err != nil {
-		return meta.Artifact{}, fmt.Errorf("reading back what was stored: %w", err)
+		if fetch.ReasonOf(err) != "" {
+			err = errors.New(err.Error()) // the content is fine, only the volume can be at fault: hide the reason
+		}
+		return meta.Artifact{}, storageError("reading back what was stored", err)
 	}
 	s.touch(file)
 	size := found.stamp.size

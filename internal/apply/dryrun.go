@@ -29,7 +29,7 @@ type Check struct {
 
 // DryRun asks the API server whether it would accept what the plan writes. Objects
 // that grant rights are always asked about, so that an escalation is refused
-// before anything is granted; on an upgrade everything written is, so that a
+// before anything is granted; on an upgrade everything that changed is, so that a
 // revision that cannot be applied leaves the running one alone. An error means
 // that the answer could not be had.
 func DryRun(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (Check, error) {
@@ -42,7 +42,7 @@ func DryRun(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) 
 	check, asked := Check{}, []plan.Action(nil)
 	for _, action := range p.Actions() {
 		switch {
-		case !action.Writes() || !(p.Upgrade || plan.IsAccess(action.ID)):
+		case !worthTrying(action, p.Upgrade):
 		case dry.plan.hides(action):
 			check.Unknown = append(check.Unknown, action.ID)
 		default:
@@ -71,6 +71,13 @@ func DryRun(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) 
 		return Check{}, fmt.Errorf("trying the plan: %w", err)
 	}
 	return check, nil
+}
+
+// worthTrying tells whether the API server might refuse what it has not accepted
+// before: content that was applied already, and is only repaired, it accepts.
+func worthTrying(action plan.Action, upgrade bool) bool {
+	known := action.Previous.Confirmed() && action.Previous.Rendered == action.Rendered
+	return action.Writes() && !known && (upgrade || plan.IsAccess(action.ID))
 }
 
 // newcomers are what a plan brings and others of its objects may depend on.

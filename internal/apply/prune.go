@@ -41,9 +41,10 @@ type Pruned struct {
 // Complete tells that everything went.
 func (p Pruned) Complete() bool { return len(p.Waiting) == 0 && len(p.Denied) == 0 }
 
-// Prune lets the objects go, stage by stage, and waits for nothing. Each is
-// deleted only in the state in which it was seen to be the owner's. An error
-// means that the context ended; the result is valid beside it.
+// Prune lets the objects go, stage by stage. Each is deleted only in the state in
+// which it was seen to be the owner's. It waits for nothing: where a stage is
+// awaited and not gone yet, the rest is left to the next call. An error means that
+// the context ended; the result is valid beside it.
 func Prune(ctx context.Context, client *tenant.Client, owner Owner, stages []plan.DeletionStage, o Options) (Pruned, error) {
 	o = o.defaulted()
 	pruned := Pruned{}
@@ -51,6 +52,9 @@ func Prune(ctx context.Context, client *tenant.Client, owner Owner, stages []pla
 		pruned.stage(ctx, client, owner, stage, o)
 		if err := ctx.Err(); err != nil {
 			return pruned, fmt.Errorf("deleting stage %q: %w", stage.Name, err)
+		}
+		if stage.Awaited && len(pruned.Waiting) > 0 {
+			break
 		}
 	}
 	return pruned, nil
@@ -108,6 +112,8 @@ func (d deleter) object(ctx context.Context, deletion plan.Deletion) end {
 	return d.delete(ctx, deletion)
 }
 
+const notOurs = "is left alone: it is not this deployment's any more"
+
 // attempts is how often a deletion follows an object that keeps changing.
 const attempts = 3
 
@@ -134,7 +140,7 @@ func (d deleter) delete(ctx context.Context, deletion plan.Deletion) end {
 		case again.live == nil:
 			return end{gone: true}
 		case !again.live.Ours(d.owner):
-			return end{gone: true, note: "is left alone: it is not this deployment's any more"}
+			return end{gone: true, note: notOurs}
 		case again.live.Deleting:
 			return end{waiting: plan.BeingDeleted(*again.live)}
 		}
@@ -152,6 +158,9 @@ func (d deleter) release(ctx context.Context, deletion plan.Deletion) end {
 	}
 	if err != nil {
 		return end{denied: objectError(deletion.ID, err)}
+	}
+	if !plan.LiveOf(live, d.owner).Ours(d.owner) {
+		return end{gone: true, note: notOurs}
 	}
 	note := "is kept, marked " + inventory.AnnotationOrphaned
 	var further map[string]any

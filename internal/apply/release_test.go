@@ -87,3 +87,66 @@ func TestReleasedConversion(t *testing.T) {
 		t.Errorf("notes %q", notes)
 	}
 }
+
+// What an upgrade drops goes after the custom resources that may need it.
+func TestPruneWaitsForCustomResources(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", definers)
+	w.mustApply(w.widgets() + "\n---\n" + oneMap)
+	widgets := w.dynamic.Resource(w.widget()).Namespace(w.namespace)
+	if _, err := widgets.Patch(t.Context(), "first", types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.org/hold"]}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		pruned := w.prune(oneMap)
+		if len(pruned.Waiting) != 1 || pruned.Complete() || w.data("settings") == nil {
+			t.Fatalf("got %+v: want it to wait for the widget", pruned)
+		}
+	}
+	if _, err := widgets.Patch(t.Context(), "first", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if pruned := w.prune(oneMap); !pruned.Complete() || w.inventory.Len() != 1 {
+		t.Errorf("got %+v", pruned)
+	}
+}
+
+// A removal whose CRD somebody deleted finds its resources gone with it.
+func TestF22DefinitionGone(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", definers)
+	w.mustApply(w.widgets())
+	crd, err := w.definition()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.dynamic.Resource(definitions).Delete(t.Context(), crd.GetName(), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if notes := w.removeAll(); len(notes) > 0 {
+		t.Errorf("left behind: %v", notes)
+	}
+}
+
+// A CRD that another deployment took over after the plan was made is not released.
+func TestT13ReleaseSparesOthers(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", definers)
+	w.mustApply(w.widgets())
+	p := w.plan(w.objects(oneMap))
+	theirs := []byte(`{"metadata":{"labels":{"satchel.dev/deployment":"other"}}}`)
+	crd, err := w.definition()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.dynamic.Resource(definitions).Patch(t.Context(), crd.GetName(), types.MergePatchType, theirs, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	pruned, err := apply.Prune(t.Context(), w.client, w.owner, p.Prune, apply.Options{})
+	if err != nil || !strings.Contains(strings.Join(pruned.Notes, ";"), "is left alone") {
+		t.Errorf("got %+v, %v", pruned, err)
+	}
+	if crd, err = w.definition(); err != nil || crd.GetLabels()["satchel.dev/deployment"] != "other" {
+		t.Errorf("labels %v, %v", crd.GetLabels(), err)
+	}
+}

@@ -215,6 +215,10 @@ func TestDryRunOfAnUpgrade(t *testing.T) {
 	if w.data("one")["size"] != "big" {
 		t.Error("a dry run wrote")
 	}
+	w.patch("application/merge-patch+json", "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
+	if check, err = apply.DryRun(t.Context(), w.client, w.plan(w.objects(twoMaps)), apply.Options{}); err != nil || check.Passed > 0 {
+		t.Errorf("got %+v, %v: a repair is tried first", check, err)
+	}
 }
 
 // What depends on an object of the same plan is unknown, not failed.

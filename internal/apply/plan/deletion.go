@@ -41,6 +41,9 @@ type Deletion struct {
 type DeletionStage struct {
 	Name      string
 	Deletions []Deletion
+	// Awaited: what comes after may be needed until all of this is gone, as an
+	// operator is by its custom resources.
+	Awaited bool
 }
 
 // Removal plans the removal of everything that the inventory lists. Of the
@@ -66,7 +69,7 @@ func deletions(in Input, entries inventory.Inventory) []DeletionStage {
 	var stages []DeletionStage
 	for _, name := range deleteOrder {
 		if len(byStage[name]) > 0 {
-			stages = append(stages, DeletionStage{Name: name, Deletions: byStage[name]})
+			stages = append(stages, DeletionStage{Name: name, Deletions: byStage[name], Awaited: name == stageCustom})
 		}
 	}
 	return stages

@@ -130,8 +130,12 @@ func (d dryRun) object(ctx context.Context, action plan.Action) dryAnswer {
 }
 
 // undecided tells whether a refusal says nothing about the object itself: a
-// binding whose role the plan brings, or a webhook that cannot answer a dry run.
+// binding whose role the plan brings, a kind whose CRD the bundle brings and which
+// is not served yet, or a webhook that cannot answer a dry run.
 func (d dryRun) undecided(action plan.Action, err error) bool {
+	if action.Definition != "" && notServed(err) {
+		return true
+	}
 	role, _, _ := unstructured.NestedString(action.Desired.Object, "roleRef", "name")
 	if d.plan.roles[role] && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) {
 		return true

@@ -57,7 +57,7 @@ func TestF6PruneDeniedAndAllowedLater(t *testing.T) {
 	r := newRig(t)
 	namespace := r.namespace(t)
 	files := fstest.MapFS{"keep.yaml": configMap("keep", "one")}
-	for _, name := range []string{"x", "y", "z"} {
+	for _, name := range []string{"p", "q", "r"} {
 		files[name+".yaml"] = configMap(name, "one")
 	}
 	first := r.publish(t, namespace, "app", "v1", files)
@@ -65,13 +65,13 @@ func TestF6PruneDeniedAndAllowedLater(t *testing.T) {
 	r.ready(t, key, first.Revision)
 	lift := r.refuse(t, namespace, policy{operation: admissionv1.Delete, resource: "configmaps", rule: "false", message: "'nothing is deleted here'"},
 		func(ctx context.Context) error {
-			return r.admin.Delete(ctx, aConfigMap(namespace, "x"), client.DryRunAll)
+			return r.admin.Delete(ctx, aConfigMap(namespace, "p"), client.DryRunAll)
 		})
 
 	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"keep.yaml": configMap("keep", "two")})
 	d := r.unready(t, key, v1alpha1.ReasonPruneFailed)
 	message := conditions.GetMessage(d, "Ready")
-	for _, name := range []string{"x", "y", "z"} {
+	for _, name := range []string{"p", "q", "r"} {
 		if !strings.Contains(message, "ConfigMap "+namespace+"/"+name+":") {
 			t.Errorf("%s is not named: %s", name, message)
 		}
@@ -84,7 +84,7 @@ func TestF6PruneDeniedAndAllowedLater(t *testing.T) {
 	}
 	lift()
 	r.ready(t, key, second.Revision)
-	for _, name := range []string{"x", "y", "z"} {
+	for _, name := range []string{"p", "q", "r"} {
 		r.gone(t, aConfigMap(namespace, name))
 	}
 }

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/parallel"
+	"github.com/satchel-dev/satchel/internal/controller/deployment"
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/manager"
+	"github.com/satchel-dev/satchel/tests/controlplane"
+	"github.com/satchel-dev/satchel/tests/installation"
+)
+
+// controllerUser is who the controller is to the API server.
+const controllerUser = "system:serviceaccount:" + installation.Namespace + ":" + deployment.FieldManager
+
+// patience bounds every wait.
+const patience = 5 * time.Minute
+
+// atOnce is how many requests the bare loops have under way, as the controller has.
+const atOnce = 16
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(controlplane.RunMain(m))
+}
+
+// rig is a control plane with the deployment controller and an artifact server.
+type rig struct {
+	cp    *controlplane.ControlPlane
+	admin client.Client
+	store *artifact.Store
+}
+
+var shared struct {
+	once sync.Once
+	rig  rig
+	err  error
+}
+
+func newRig(t testing.TB) *rig {
+	t.Helper()
+	cp := controlplane.Shared(t)
+	cp.RequireControl(t)
+	shared.once.Do(func() { shared.err = start(cp) })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return &shared.rig
+}
+
+func start(cp *controlplane.ControlPlane) error {
+	ctx := context.Background() // the controller runs as long as the test binary
+	unlimited := rest.CopyConfig(cp.RESTConfig())
+	unlimited.QPS, unlimited.Burst = -1, -1
+	if err := installation.Install(ctx, unlimited); err != nil {
+		return err
+	}
+	admin, err := installation.Client(unlimited)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "satchel-bench-*")
+	if err != nil {
+		return err
+	}
+	var handler http.Handler
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+	store, err := artifact.Open(artifact.Options{Dir: filepath.Join(dir, "store"), BaseURL: server.URL})
+	if err != nil {
+		return err
+	}
+	handler = store.Handler()
+	shared.rig = rig{cp: cp, admin: admin, store: store}
+	config, err := installation.AccountConfig(ctx, unlimited, installation.Namespace, deployment.FieldManager)
+	if err != nil {
+		return err
+	}
+	mgr, err := manager.New(config, deployment.FieldManager, manager.Options{MetricsAddr: "0", HealthAddr: "0", Namespace: installation.Namespace})
+	if err != nil {
+		return err
+	}
+	options := deployment.Options{ArtifactServers: []string{server.URL}, CachePath: filepath.Join(dir, "cache"), CacheMiB: 64, Limits: fetch.DefaultLimits()}
+	if err := options.Setup(ctx, mgr, 8); err != nil {
+		return err
+	}
+	go func() {
+		if err := mgr.Start(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "the deployment controller ended:", err)
+		}
+	}()
+	return nil
+}
+
+func (r *rig) namespace(t testing.TB) string {
+	t.Helper()
+	namespace := controlplane.NewNamespace(t, r.cp)
+	if err := installation.Admin(t.Context(), r.admin, namespace, "installer"); err != nil {
+		t.Fatal(err)
+	}
+	return namespace
+}
+
+// publish makes a tree the artifact of a BundleSource.
+func (r *rig) publish(ctx context.Context, namespace, name string, files fs.FS) error {
+	published, err := r.store.Put(ctx, artifact.Owner{Kind: "bundlesource", Namespace: namespace, Name: name}, "v1", files)
+	if err != nil {
+		return err
+	}
+	source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	source.Spec.Sources = []v1alpha1.Source{{ConfigMap: &v1alpha1.LocalReference{Name: "content"}}}
+	if err := r.admin.Create(ctx, source); err != nil {
+		return err
+	}
+	before := source.DeepCopy()
+	source.Status.Artifact, source.Status.SourcesDigest = &published, source.Spec.SourcesDigest()
+	source.Status.ObservedGeneration = source.Generation
+	conditions.MarkTrue(source, meta.ReadyCondition, v1alpha1.ReasonSucceeded, "published")
+	return r.admin.Status().Patch(ctx, source, client.MergeFrom(before))
+}
+
+// deploy creates a deployment of the source of the same name.
+func (r *rig) deploy(ctx context.Context, namespace, name string) error {
+	d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	d.Spec.ServiceAccountName = "installer"
+	d.Spec.SourceRef = &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: name}
+	return r.admin.Create(ctx, d)
+}
+
+// waitAll polls until each of the deployments of a namespace satisfies a condition.
+func (r *rig) waitAll(t testing.TB, namespace string, count int, holds func(*v1alpha1.BundleDeployment) bool) {
+	t.Helper()
+	seen := ""
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		var list v1alpha1.BundleDeploymentList
+		if err := r.admin.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+			return false, err
+		}
+		done := 0
+		for i := range list.Items {
+			if holds(&list.Items[i]) {
+				done++
+			} else {
+				seen = list.Items[i].Name + ": " + conditions.GetMessage(&list.Items[i], meta.ReadyCondition)
+			}
+		}
+		return done == count, nil
+	})
+	if err != nil {
+		t.Fatalf("waiting for %d deployments: %v; one that is not done: %s", count, err, seen)
+	}
+}
+
+func isReady(d *v1alpha1.BundleDeployment) bool { return conditions.IsTrue(d, meta.ReadyCondition) }
+
+// bare applies objects in parallel and returns how long that took.
+func (r *rig) bare(t testing.TB, objects []*unstructured.Unstructured) time.Duration {
+	t.Helper()
+	began := time.Now()
+	errs := parallel.Each(t.Context(), atOnce, objects, func(ctx context.Context, o *unstructured.Unstructured) error {
+		return r.admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("bare"))
+	})
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return time.Since(began)
+}
+
+// requests counts what the controller asked of the API server since a mark.
+type requests struct {
+	byVerb map[string]int
+	// objects is how many were about single objects of a bundle.
+	objects int
+}
+
+func (r *rig) requests(t testing.TB, since controlplane.AuditMark) requests {
+	t.Helper()
+	events, err := r.cp.Audit(since)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := requests{byVerb: map[string]int{}}
+	for _, e := range events {
+		if e.User != controllerUser || e.Resource == "leases" || e.Verb == "watch" {
+			continue
+		}
+		who := "own"
+		if e.ImpersonatedUser != "" {
+			who = "as the account"
+			if e.Name != "" && !strings.HasPrefix(e.Resource, "selfsubject") {
+				counted.objects++
+			}
+		}
+		counted.byVerb[who+": "+e.Verb+" "+e.Resource]++
+	}
+	return counted
+}
+
+func (r *rig) mark(t testing.TB) controlplane.AuditMark {
+	t.Helper()
+	mark, err := r.cp.AuditMark()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mark
+}

@@ -5,6 +5,7 @@
 package convert
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -97,6 +98,13 @@ func enter(files fs.FS, folder string) (fs.FS, *Problem) {
 	if !fs.ValidPath(clean) || strings.Contains(folder, `\`) {
 		return nil, &Problem{Rule: manifest.RuleFile, Message: fmt.Sprintf("the path %q leaves the bundle", folder),
 			Remedy: "give a folder inside it, without a leading slash"}
+	}
+	linked, err := manifest.Linked(files, clean)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, manifest.Unreadable(clean, err)
+	}
+	if linked {
+		return nil, &Problem{Rule: manifest.RuleFile, Message: fmt.Sprintf("the path %q leads through a symbolic link", clean), Remedy: "give the folder itself"}
 	}
 	info, err := fs.Stat(files, clean)
 	if err != nil || !info.IsDir() {

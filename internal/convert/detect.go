@@ -4,6 +4,7 @@ package convert
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -43,54 +44,77 @@ func formatOf(files fs.FS, o Options) (Format, *Problem) {
 	return "", &Problem{Rule: "format", Message: fmt.Sprintf("the format %q is not supported", o.Format), Remedy: chooseFormat}
 }
 
+// detector looks at a tree; the first file that could not be read ends its certainty.
+type detector struct {
+	files  fs.FS
+	limits Limits
+	failed *Problem
+}
+
 func detect(files fs.FS, limits Limits) (Format, *Problem) {
-	if exists(files, annotationsFile) {
-		if format, problem := detectAnnotated(files, limits); format != "" || problem != nil {
+	d := &detector{files: files, limits: limits}
+	format, problem := d.detect()
+	if d.failed != nil {
+		return "", d.failed
+	}
+	return format, problem
+}
+
+func (d *detector) detect() (Format, *Problem) {
+	if d.exists(annotationsFile) {
+		if format, problem := d.annotated(); format != "" || problem != nil {
 			return format, problem
 		}
 	}
-	if hasCSV(files, limits) {
-		return "", &Problem{Rule: "format", File: annotationsFile,
+	if d.hasCSV() {
+		return "", &Problem{
+			Rule: "format", File: annotationsFile,
 			Message: "manifests/ holds a ClusterServiceVersion as a registry+v1 bundle does, but this file is missing",
-			Remedy:  "add it, or " + chooseFormat}
+			Remedy:  "add it, or " + chooseFormat,
+		}
 	}
-	if problem := unsupported(files); problem != nil {
+	if problem := d.unsupported(); problem != nil {
 		return "", problem
 	}
-	if !holdsManifests(files) {
-		return "", &Problem{Rule: "format", Message: "no manifests were found, neither YAML nor JSON files",
-			Remedy: "point spec.path at the folder of the bundle"}
+	if !d.holdsManifests() {
+		return "", &Problem{
+			Rule: "format", Message: "no manifests were found, neither YAML nor JSON files",
+			Remedy: "point spec.path at the folder of the bundle",
+		}
 	}
 	return PlainV0, nil
 }
 
-func detectAnnotated(files fs.FS, limits Limits) (Format, *Problem) {
-	declared, problem := declaredMediaType(files, limits)
+// annotated decides where there are annotations; neither format nor problem means that they decide nothing.
+func (d *detector) annotated() (Format, *Problem) {
+	declared, problem := d.declaredMediaType()
 	switch {
 	case problem != nil:
 		return "", problem
-	case !exists(files, manifestsFolder) && declared != string(RegistryV1):
+	case !d.exists(manifestsFolder) && declared != string(RegistryV1):
 		return "", nil
 	case declared == "" || declared == string(RegistryV1):
 		return RegistryV1, nil
-	case declared == string(PlainV0) && hasCSV(files, limits):
+	case declared == string(PlainV0) && d.hasCSV():
 		return RegistryV1, nil
 	case declared == string(PlainV0):
 		return PlainV0, nil
 	}
-	return "", &Problem{Rule: "format", File: annotationsFile,
-		Message: fmt.Sprintf("the bundle declares the media type %q, which is not supported", declared), Remedy: chooseFormat + " if it is one of them all the same"}
+	return "", &Problem{
+		Rule: "format", File: annotationsFile,
+		Message: fmt.Sprintf("the bundle declares the media type %q, which is not supported", declared), Remedy: chooseFormat + " if it is one of them all the same",
+	}
 }
 
-func declaredMediaType(files fs.FS, limits Limits) (string, *Problem) {
+func (d *detector) declaredMediaType() (string, *Problem) {
 	var content struct {
 		Annotations map[string]any `json:"annotations"`
 	}
-	data, err := manifest.NewReader(files, limits).ReadFile(annotationsFile)
-	if err == nil {
-		err = yaml.Unmarshal(data, &content)
+	data, problem := manifest.NewReader(d.files, d.limits).ReadFile(annotationsFile, "P2")
+	if problem != nil {
+		return "", problem
 	}
-	if err != nil {
+	if err := yaml.Unmarshal(data, &content); err != nil {
 		return "", &Problem{Rule: "P2", File: annotationsFile, Message: "the annotations cannot be read as YAML", Remedy: "correct the file"}
 	}
 	declared, _ := content.Annotations[mediaType].(string)
@@ -106,65 +130,78 @@ var markers = []struct{ file, format string }{
 }
 
 // unsupported recognises trees of formats that are refused, so that the refusal can name them.
-func unsupported(files fs.FS) *Problem {
+func (d *detector) unsupported() *Problem {
 	for _, marker := range markers {
-		if exists(files, marker.file) {
-			return &Problem{Rule: "format", File: marker.file, Message: "this is " + marker.format + "; the supported formats are registry+v1 and plain+v0",
-				Remedy: "render it to manifests first, or point spec.path at a folder of manifests"}
+		if d.exists(marker.file) {
+			return &Problem{
+				Rule: "format", File: marker.file, Message: "this is " + marker.format + "; the supported formats are registry+v1 and plain+v0",
+				Remedy: "render it to manifests first, or point spec.path at a folder of manifests",
+			}
 		}
 	}
 	return nil
 }
 
-func exists(files fs.FS, name string) bool {
-	_, err := fs.Stat(files, name)
+func (d *detector) exists(name string) bool {
+	_, err := fs.Stat(d.files, name)
+	return d.read(name, err)
+}
+
+// read says whether something was there; anything but its absence is remembered.
+func (d *detector) read(name string, err error) bool {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && d.failed == nil {
+		d.failed = manifest.Unreadable(name, err)
+	}
 	return err == nil
 }
 
 // hasCSV looks for the word in the files right in manifests/; a false friend only leads to a question, never to an apply.
-func hasCSV(files fs.FS, limits Limits) bool {
-	entries, err := fs.ReadDir(files, manifestsFolder)
-	if err != nil {
+func (d *detector) hasCSV() bool {
+	if !d.exists(manifestsFolder) {
+		return false
+	}
+	entries, err := fs.ReadDir(d.files, manifestsFolder)
+	if !d.read(manifestsFolder, err) {
 		return false
 	}
 	for _, entry := range entries {
-		if entry.Type().IsRegular() && manifest.Named(entry.Name()) && mentions(files, path.Join(manifestsFolder, entry.Name()), limits.FileBytes) {
+		if entry.Type().IsRegular() && manifest.Named(entry.Name()) && d.mentions(path.Join(manifestsFolder, entry.Name())) {
 			return true
 		}
 	}
 	return false
 }
 
-func mentions(files fs.FS, name string, limit int64) bool {
-	f, err := files.Open(name)
-	if err != nil {
+func (d *detector) mentions(name string) bool {
+	f, err := d.files.Open(name)
+	if !d.read(name, err) {
 		return false
 	}
 	defer f.Close() //nolint:errcheck // opened for reading only: closing cannot lose anything
-	data, err := io.ReadAll(io.LimitReader(f, limit))
-	return err == nil && csvKind(data)
+	data, err := io.ReadAll(io.LimitReader(f, d.limits.FileBytes))
+	return d.read(name, err) && csvKind(data)
 }
 
 // csvKind finds a line (or JSON member) that gives the kind ClusterServiceVersion.
 func csvKind(data []byte) bool {
-	const word = "ClusterServiceVersion"
+	const word, before = "ClusterServiceVersion", 16
 	for {
 		at := bytes.Index(data, []byte(word))
 		if at < 0 {
 			return false
 		}
-		before := strings.TrimRight(string(data[max(0, at-16):at]), ` "'`)
-		before, colon := strings.CutSuffix(before, ":")
-		if colon && strings.HasSuffix(strings.TrimRight(before, ` "'`), "kind") {
+		head := strings.TrimRight(string(data[max(0, at-before):at]), ` "'`)
+		head, colon := strings.CutSuffix(head, ":")
+		if colon && strings.HasSuffix(strings.TrimRight(head, ` "'`), "kind") {
 			return true
 		}
 		data = data[at+len(word):]
 	}
 }
 
-func holdsManifests(files fs.FS) bool {
+func (d *detector) holdsManifests() bool {
 	found := false
-	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(d.files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -174,5 +211,5 @@ func holdsManifests(files fs.FS) bool {
 		}
 		return nil
 	})
-	return err == nil && found
+	return d.read(".", err) && found
 }

@@ -5,11 +5,13 @@ package convert_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 )
 
 func tree(pairs ...string) fstest.MapFS {
@@ -73,6 +75,38 @@ func TestDetect(t *testing.T) {
 				t.Errorf("%s: %v", c.reason, err)
 			}
 		})
+	}
+}
+
+// failing is a tree of which one file cannot be read.
+type failing struct {
+	fstest.MapFS
+	name string
+}
+
+func (f failing) Open(name string) (fs.File, error) {
+	if name == f.name {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("input/output error")}
+	}
+	return f.MapFS.Open(name)
+}
+
+func (f failing) Stat(name string) (fs.FileInfo, error) {
+	if name == f.name {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: errors.New("input/output error")}
+	}
+	return f.MapFS.Stat(name)
+}
+
+// TestDetectOnAFailingDisk: what cannot be read must not change the format, and is no lasting fault of the bundle.
+func TestDetectOnAFailingDisk(t *testing.T) {
+	files := tree("manifests/a.yaml", csv, "metadata/annotations.yaml", annotations)
+	for _, name := range []string{"manifests", "manifests/a.yaml", "metadata/annotations.yaml"} {
+		_, err := convert.Convert(failing{files, name}, withV1(registryv1.Options{}))
+		var refused *convert.Error
+		if !errors.As(err, &refused) || refused.Permanent() {
+			t.Errorf("%s fails: %v", name, err)
+		}
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 const (
 	RuleSyntax    = "syntax"    // the text is not YAML or JSON
 	RuleLimit     = "limit"     // more than a limit allows
-	RuleFile      = "file"      // the file cannot be read as one
+	RuleFile      = "file"      // the file is missing or not a file
+	RuleRead      = "read"      // the file could not be read this time
 	RuleIdentity  = "identity"  // an object does not say what it is
 	RuleDuplicate = "duplicate" // two objects are the same one
 	RuleValue     = "value"     // a value has the wrong type
@@ -72,6 +73,12 @@ func (e *Error) Error() string {
 		lines[i] = p.String()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Permanent says whether the same bundle will be refused again: whatever is wrong lies in the bundle or the options, not in
+// reading it.
+func (e *Error) Permanent() bool {
+	return !slices.ContainsFunc(e.Problems, func(p Problem) bool { return p.Rule == RuleRead })
 }
 
 // mostListed bounds the error of a bundle that was made to have millions of problems.

@@ -96,13 +96,14 @@ func (r *Reader) Read(name string) []Manifest {
 	return out
 }
 
-// ReadFile returns the bytes of a file that is no manifest but counts as one (annotations, properties).
-func (r *Reader) ReadFile(name string) ([]byte, error) {
+// ReadFile returns the bytes of a file beside the manifests (annotations, properties) within the limit of one file. Its
+// problem bears rule, unless the file could not be read this time.
+func (r *Reader) ReadFile(name, rule string) ([]byte, *Problem) {
 	data, problem := r.readLimited(name)
-	if problem != nil {
-		return nil, errors.New(problem.Message)
+	if problem != nil && problem.Rule != RuleRead {
+		problem.Rule = rule
 	}
-	return data, nil
+	return data, problem
 }
 
 func (r *Reader) load(name string) ([]byte, bool) {
@@ -126,21 +127,24 @@ func (r *Reader) load(name string) ([]byte, bool) {
 }
 
 func (r *Reader) readLimited(name string) ([]byte, *Problem) {
+	if linked, err := Linked(r.files, name); err != nil || linked {
+		return nil, linkProblem(name, err)
+	}
 	f, err := r.files.Open(name)
 	if err != nil {
-		return nil, &Problem{File: name, Rule: RuleFile, Message: "the file cannot be opened: " + reason(err)}
+		return nil, unreadable(name, err)
 	}
 	defer f.Close() //nolint:errcheck // opened for reading only: closing cannot lose anything
 	info, err := f.Stat()
 	if err != nil {
-		return nil, &Problem{File: name, Rule: RuleFile, Message: "the file cannot be examined: " + reason(err)}
+		return nil, unreadable(name, err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &Problem{File: name, Rule: RuleFile, Message: "this is not a regular file", Remedy: "replace links and folders of this name by a file"}
+		return nil, &Problem{File: name, Rule: RuleFile, Message: "this is not a regular file", Remedy: "replace it by one"}
 	}
 	data, err := io.ReadAll(io.LimitReader(f, r.limits.FileBytes+1))
 	if err != nil {
-		return nil, &Problem{File: name, Rule: RuleFile, Message: "the file cannot be read: " + reason(err)}
+		return nil, unreadable(name, err)
 	}
 	if int64(len(data)) > r.limits.FileBytes {
 		return nil, &Problem{File: name, Rule: RuleLimit, Remedy: "split the file",
@@ -149,13 +153,46 @@ func (r *Reader) readLimited(name string) ([]byte, *Problem) {
 	return data, nil
 }
 
-// reason is the cause of a file error without the machine's own path.
-func reason(err error) string {
+// Linked says whether a path leads through a symbolic link. Links are never followed: they can lead out of the bundle.
+func Linked(files fs.FS, name string) (bool, error) {
+	for at := 0; at <= len(name); at++ {
+		if at < len(name) && name[at] != '/' {
+			continue
+		}
+		info, err := fs.Lstat(files, name[:at])
+		if err != nil {
+			return false, err
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func linkProblem(name string, err error) *Problem {
+	if err != nil {
+		return unreadable(name, err)
+	}
+	return &Problem{File: name, Rule: RuleFile, Message: "this is a symbolic link, or lies behind one", Remedy: "replace the link by what it points to"}
+}
+
+// unreadable tells a file that the bundle lacks from one that cannot be read now; without the machine's own path.
+func unreadable(name string, err error) *Problem {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		return &Problem{File: name, Rule: RuleFile, Message: "the file does not exist"}
+	}
+	return Unreadable(name, err)
+}
+
+// Unreadable is the problem of a file or folder that cannot be read now.
+func Unreadable(name string, err error) *Problem {
+	message := err.Error()
 	var pathError *fs.PathError
 	if errors.As(err, &pathError) {
-		return pathError.Err.Error()
+		message = pathError.Err.Error()
 	}
-	return err.Error()
+	return &Problem{File: name, Rule: RuleRead, Message: "reading fails: " + message, Remedy: "it is tried again"}
 }
 
 // text strips a byte order mark and refuses what cannot be a text in UTF-8.

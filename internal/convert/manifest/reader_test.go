@@ -4,7 +4,9 @@ package manifest_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -264,14 +266,35 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		got = append(got, p.String())
 	}
 	want := []string{
-		"missing.yaml: the file cannot be opened: file does not exist [file]",
-		"d: this is not a regular file; replace links and folders of this name by a file [file]",
+		"missing.yaml: the file does not exist [file]",
+		"d: this is not a regular file; replace it by one [file]",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if _, err := reader.ReadFile("missing.yaml"); err == nil {
-		t.Error("ReadFile of a missing file succeeds")
+	if _, problem := reader.ReadFile("missing.yaml", "P2"); problem == nil || problem.Rule != "P2" {
+		t.Errorf("ReadFile of a missing file gives %v", problem)
+	}
+}
+
+// failing is a file system of a broken disk.
+type failing struct{}
+
+func (failing) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: "/secret/place/" + name, Err: errors.New("input/output error")}
+}
+
+// TestDisksFail: a bundle that cannot be read now may be fine, and the machine's paths are not the bundle's.
+func TestDisksFail(t *testing.T) {
+	reader := manifest.NewReader(failing{}, manifest.Limits{})
+	reader.Read("a.yaml")
+	var refused *manifest.Error
+	err := manifest.AsError(reader.Problems())
+	if !errors.As(err, &refused) || refused.Permanent() || err.Error() != "a.yaml: reading fails: input/output error; it is tried again [read]" {
+		t.Errorf("got %v", err)
+	}
+	if broken := manifest.AsError([]manifest.Problem{{Rule: manifest.RuleSyntax}}); !errors.As(broken, &refused) || !refused.Permanent() {
+		t.Error("a syntax error is expected to go away")
 	}
 }
 

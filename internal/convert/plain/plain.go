@@ -47,7 +47,7 @@ func Parse(files fs.FS, limits manifest.Limits) (*Bundle, []manifest.Problem) {
 // list returns the sorted names of manifests and of what is left out.
 func list(files fs.FS) (names, skipped []string, problems []manifest.Problem) {
 	root := "."
-	if info, err := fs.Stat(files, folder); err == nil && info.IsDir() {
+	if info, err := fs.Lstat(files, folder); err == nil && info.IsDir() {
 		root = folder
 	}
 	err := fs.WalkDir(files, root, func(name string, entry fs.DirEntry, err error) error {
@@ -67,7 +67,7 @@ func list(files fs.FS) (names, skipped []string, problems []manifest.Problem) {
 		return nil
 	})
 	if err != nil {
-		problems = append(problems, manifest.Problem{File: root, Rule: manifest.RuleFile, Message: "the folder cannot be read"})
+		problems = append(problems, *manifest.Unreadable(root, err))
 	}
 	slices.Sort(names)
 	slices.Sort(skipped)

@@ -3,6 +3,7 @@
 package registryv1
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -45,9 +46,10 @@ func Parse(files fs.FS, limits manifest.Limits) (*Bundle, []manifest.Problem) {
 
 // readPackage takes the package name from the annotations, of which nothing else matters (P1 to P3).
 func (b *Bundle) readPackage(reader *manifest.Reader) []manifest.Problem {
-	data, err := reader.ReadFile(annotationsFile)
-	if err != nil {
-		return []manifest.Problem{{File: annotationsFile, Rule: "P2", Message: err.Error(), Remedy: "a registry+v1 bundle needs this file beside manifests/"}}
+	data, problem := reader.ReadFile(annotationsFile, "P2")
+	if problem != nil {
+		problem.Remedy = "a registry+v1 bundle needs this file beside manifests/"
+		return []manifest.Problem{*problem}
 	}
 	var content struct {
 		Annotations map[string]any `json:"annotations"`
@@ -65,9 +67,18 @@ func (b *Bundle) readPackage(reader *manifest.Reader) []manifest.Problem {
 
 // listManifests returns the manifests in the order of their names (P4, P5); other files are left out with a warning.
 func (b *Bundle) listManifests(files fs.FS) ([]string, []manifest.Problem) {
-	entries, err := fs.ReadDir(files, manifestsFolder)
-	if err != nil {
-		return nil, []manifest.Problem{{File: manifestsFolder, Rule: "P1", Message: "the folder is missing or cannot be read", Remedy: "a registry+v1 bundle keeps its manifests there"}}
+	linked, err := manifest.Linked(files, manifestsFolder)
+	var entries []fs.DirEntry
+	if err == nil && !linked {
+		entries, err = fs.ReadDir(files, manifestsFolder)
+	}
+	switch {
+	case linked:
+		return nil, []manifest.Problem{{File: manifestsFolder, Rule: "P1", Message: "the folder is a symbolic link", Remedy: "replace the link by the folder"}}
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, []manifest.Problem{{File: manifestsFolder, Rule: "P1", Message: "the folder is missing", Remedy: "a registry+v1 bundle keeps its manifests there"}}
+	case err != nil:
+		return nil, []manifest.Problem{*manifest.Unreadable(manifestsFolder, err)}
 	}
 	var names, skipped []string
 	var problems []manifest.Problem

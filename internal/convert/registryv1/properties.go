@@ -32,9 +32,9 @@ func (b *Bundle) readProperties(files fs.FS, reader *manifest.Reader) []manifest
 		}
 	}
 	if _, err := fs.Stat(files, propertiesFile); !errors.Is(err, fs.ErrNotExist) {
-		data, err := reader.ReadFile(propertiesFile)
-		if err != nil {
-			return []manifest.Problem{{File: propertiesFile, Rule: "P12", Message: err.Error()}}
+		data, problem := reader.ReadFile(propertiesFile, "P12")
+		if problem != nil {
+			return []manifest.Problem{*problem}
 		}
 		var content struct {
 			Properties []property `json:"properties"`

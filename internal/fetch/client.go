@@ -166,7 +166,7 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.timer.Stop()
 	switch {
-	case err == nil, err == io.EOF: //nolint:errorlint // a reader returns io.EOF itself
+	case err == nil, err == io.EOF:
 		return n, err
 	case ReasonOf(context.Cause(b.ctx)) != "":
 		return n, context.Cause(b.ctx)

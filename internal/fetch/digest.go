@@ -73,7 +73,7 @@ func (v *verifier) Read(p []byte) (int, error) {
 		return 0, Errorf(DigestMismatch, "more than the declared %d bytes came", v.size)
 	}
 	v.hash.Write(p[:n])
-	if err == io.EOF { //nolint:errorlint // a reader returns io.EOF itself
+	if err == io.EOF {
 		return n, v.finish()
 	}
 	return n, err

@@ -72,3 +72,22 @@ func TestM10DigestVerify(t *testing.T) {
 		})
 	}
 }
+
+func TestM10DigestStopsAtTheSize(t *testing.T) {
+	source := &endless{}
+	_, err := io.ReadAll(SHA256(nil).Verify(source, 1000))
+	if ReasonOf(err) != DigestMismatch || source.read > 1<<20 {
+		t.Errorf("%d bytes were read of a blob of 1000: %v", source.read, err)
+	}
+}
+
+// endless is a source that would never end; it gives up after 16 MiB.
+type endless struct{ read int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.read > 16<<20 {
+		return 0, io.EOF
+	}
+	e.read += len(p)
+	return len(p), nil
+}

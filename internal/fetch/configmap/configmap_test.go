@@ -39,6 +39,7 @@ func TestDigestIsOfNamesAndContent(t *testing.T) {
 		"Name":    {"other file", Options{Data: map[string]string{"x": "1", "z": "2"}}, false},
 		"Moved":   {"the same letters in other places", Options{Data: map[string]string{"x": "1y2", "y": ""}}, false},
 		"Empty":   {"no files", Options{}, false},
+		"Joined":  {"the same letters in one file", Options{Data: map[string]string{"x": "1y2"}}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

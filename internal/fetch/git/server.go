@@ -255,7 +255,7 @@ func (c *countedBody) Read(p []byte) (int, error) {
 	if limit := c.traffic.count(n); limit != nil {
 		return 0, c.traffic.fail(limit)
 	}
-	if err != nil && err != io.EOF { //nolint:errorlint // a reader returns io.EOF itself
+	if err != nil && err != io.EOF {
 		return n, c.traffic.fail(err)
 	}
 	return n, err

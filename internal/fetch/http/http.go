@@ -137,7 +137,8 @@ func (f *Fetcher) check(response *http.Response) error {
 		return fetch.StatusError(response.StatusCode, response.Header, "")
 	}
 	if response.ContentLength > f.limits.DownloadBytes {
-		return fetch.Errorf(fetch.LimitExceeded, "the download has more than %d bytes", f.limits.DownloadBytes)
+		return fetch.Errorf(fetch.LimitExceeded, "the server declares %d bytes, more than %d",
+			response.ContentLength, f.limits.DownloadBytes)
 	}
 	// Servers label a .tgz with its own compression. Its bytes are taken as they come, so that digest and format do
 	// not depend on the label.

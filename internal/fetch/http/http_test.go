@@ -280,6 +280,19 @@ func TestM20EndlessBodyIsClosedAtTheCap(t *testing.T) {
 	t.Logf("%d bytes were sent before the connection was closed", sent.Load())
 }
 
+func TestM20DeclaredSizeIsEnough(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", fmt.Sprint(64<<20))
+		w.WriteHeader(http.StatusOK)
+	})
+	limits := fetch.DefaultLimits()
+	limits.DownloadBytes = 32 << 20
+	_, _, err := pull(t, Options{URL: url, Limits: limits}, fetch.Resolved{})
+	if fetch.ReasonOf(err) != fetch.LimitExceeded || !strings.Contains(err.Error(), "the server declares") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestResolve(t *testing.T) {
 	var method atomic.Value
 	etag := "\"1\""

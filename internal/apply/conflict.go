@@ -73,14 +73,13 @@ type verdict struct {
 // judge decides, field by field; the first line that holds decides.
 //
 //	scale, by a controller        give up  an autoscaler took the replicas over
-//	our own manager               force    an admission webhook rewrote it in our name
 //	another deployment's manager  refuse
 //	the object is taken up        force    it was marked for that
 //	applied before, same content  force    all of it was ours
 //	applied before, stripped      force    the API server forgot that it was ours
 //	in the previous content       force    it was ours
 //	else                          refuse
-func judge(conflicts []conflict, action plan.Action, previous *unstructured.Unstructured, manager string) verdict {
+func judge(conflicts []conflict, action plan.Action, previous *unstructured.Unstructured) verdict {
 	var v verdict
 	confirmed := action.Previous.Confirmed()
 	same := confirmed && action.Previous.Rendered == action.Rendered
@@ -88,8 +87,6 @@ func judge(conflicts []conflict, action plan.Action, previous *unstructured.Unst
 		switch {
 		case c.subresource == "scale" && !strings.HasPrefix(c.manager, "kubectl"):
 			v.giveUp = append(v.giveUp, c.path)
-		case c.manager == manager:
-			v.force = true
 		case inventory.IsManager(c.manager):
 			v.refused = append(v.refused, c)
 		case action.Orphaned, same, confirmed && c.manager == strippedManager, hasPath(previous, c.path):

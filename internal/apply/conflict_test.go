@@ -72,14 +72,13 @@ func TestF25Judge(t *testing.T) {
 		"foreign, stripped":  {"somebody created it without server-side apply", conflict{manager: "before-first-apply", path: ".data.a"}, plan.Action{}, nil, false, true, false},
 		"orphaned":           {"it was marked to be taken up", conflict{manager: "kubectl", path: ".data.a"}, plan.Action{Orphaned: true}, nil, true, false, false},
 		"another deployment": {"T13: never taken, whatever else holds", conflict{manager: "satchel/shop/other", path: ".data.a"}, plan.Action{Orphaned: true, Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{1}}}, previous, false, true, false},
-		"our own manager":    {"an admission webhook rewrote the field in our name", conflict{manager: "satchel/shop/web", path: ".data.a"}, plan.Action{}, nil, true, false, false},
 		"hashed manager":     {"T13: a deployment with a long name is one, too", conflict{manager: "satchel/0123", path: ".data.a"}, plan.Action{Orphaned: true}, nil, false, true, false},
 		"autoscaler":         {"it took the replicas over", conflict{manager: "kube-controller-manager", subresource: "scale", path: ".spec.replicas"}, plan.Action{Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{1}}}, nil, false, false, true},
 		"kubectl scale":      {"a person's scale is drift", conflict{manager: "kubectl-scale", subresource: "scale", path: ".spec.replicas"}, plan.Action{Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{1}}}, nil, true, false, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := judge([]conflict{tc.conflict}, tc.action, tc.previous, "satchel/shop/web")
+			got := judge([]conflict{tc.conflict}, tc.action, tc.previous)
 			if got.force != tc.force || (len(got.refused) > 0) != tc.refuse || (len(got.giveUp) > 0) != tc.giveUp {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}

@@ -44,7 +44,7 @@ func (w writer) write(ctx context.Context, action plan.Action) (*tenant.Answer, 
 	if len(conflicts) == 0 {
 		return answer, err
 	}
-	verdict := judge(conflicts, action, w.previous(action.ID), w.manager)
+	verdict := judge(conflicts, action, w.previous(action.ID))
 	if len(verdict.refused) > 0 {
 		return nil, &refusal{conflicts: verdict.refused}
 	}

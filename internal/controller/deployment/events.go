@@ -4,6 +4,7 @@ package deployment
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -35,10 +36,9 @@ func (r *Reconciler) emitApplied(s *state) {
 	}
 	created, updated := s.applied.Count(apply.Created), s.applied.Count(apply.Updated)
 	switch was, is := s.before.Status.LastAppliedRevision, s.object.Status.LastAppliedRevision; {
-	case created+updated == 0:
-	case was == "":
+	case was == "" && created+updated > 0:
 		r.normal(s, "Installed", "Apply", fmt.Sprintf("applied revision %s: %d objects created, %d updated", s.revision(), created, updated))
-	case was != is:
+	case was != "" && was != is:
 		r.normal(s, "Upgraded", "Apply", fmt.Sprintf("went from revision %s to %s: %d objects created, %d updated", was, is, created, updated))
 	}
 	r.emitDrift(s)
@@ -66,7 +66,11 @@ func (r *Reconciler) emitPruned(s *state) {
 		return
 	}
 	if s.pruned.Deleted > 0 {
-		r.normal(s, "Pruned", "Prune", fmt.Sprintf("deleted %d objects that left the bundle: %s", s.pruned.Deleted, names(s.pruned.Gone)))
+		ids := slices.Clone(s.pruned.Gone)
+		for _, going := range s.pruned.Waiting {
+			ids = append(ids, going.ID)
+		}
+		r.normal(s, "Pruned", "Prune", fmt.Sprintf("deleted %d objects that left the bundle: %s", s.pruned.Deleted, names(ids)))
 	}
 	for _, note := range s.pruned.Notes {
 		r.normal(s, "Kept", "Prune", note)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
@@ -43,6 +44,11 @@ func TestF5HalfAppliedObjectsArePruned(t *testing.T) {
 	}
 	if d.Status.Inventory.Count != 5 || r.value(t, t.Context(), namespace, "a1") != "one" {
 		t.Fatalf("%d objects in the inventory, want 5 of which 4 exist", d.Status.Inventory.Count)
+	}
+	seen := r.record(t, key)
+	quiet(t)
+	if versions := seen(); len(versions) > 1 {
+		t.Errorf("the status was written %d times while each retry fails alike:\n%s", len(versions)-1, describe(versions[1]))
 	}
 	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"b.yaml": configMap("b", "two")})
 	r.ready(t, key, second.Revision)
@@ -103,6 +109,17 @@ func TestPruneWaitsForAForeignFinalizer(t *testing.T) {
 	d := r.ready(t, key, second.Revision)
 	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "held") || !strings.Contains(message, "example.org/hold") {
 		t.Errorf("the message does not say for what it waits: %s", message)
+	}
+	if all := strings.Join(r.events(t, namespace, "app"), "\n"); strings.Count(all, "Pruned: deleted 1 objects that left the bundle: ConfigMap "+namespace+"/held") != 1 {
+		t.Errorf("want one event that names what was deleted:\n%s", all)
+	}
+	mark := r.mark(t)
+	quiet(t)
+	looks := r.audit(t, mark, func(e controlplane.AuditEvent) bool {
+		return e.Namespace == namespace && e.Resource == "serviceaccounts"
+	})
+	if len(looks) > 6 {
+		t.Errorf("%d reconciles in three seconds while nothing changes", len(looks))
 	}
 	r.patch(t, aConfigMap(namespace, "held"), `{"metadata":{"finalizers":null}}`)
 	r.until(t, key, "one object in the inventory", func(d *v1alpha1.BundleDeployment) bool {

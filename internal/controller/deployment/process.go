@@ -100,7 +100,7 @@ const keyBytes = 32
 // Secret in a status is no help in guessing it. When the key is lost, each
 // object is applied once more, which changes nothing.
 func hashKey(path string) ([]byte, error) {
-	key, err := os.ReadFile(path) //nolint:gosec // the path is a flag of the process
+	key, err := os.ReadFile(path)
 	if err == nil && len(key) == keyBytes {
 		return key, nil
 	}

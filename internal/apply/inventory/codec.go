@@ -99,7 +99,7 @@ func listed(encoded *v1alpha1.Inventory) ([]v1alpha1.InventoryEntry, error) {
 
 func deflate(entries []v1alpha1.InventoryEntry) ([]byte, error) {
 	var buffer bytes.Buffer
-	writer, err := zlib.NewWriterLevel(&buffer, zlib.BestCompression)
+	writer, err := zlib.NewWriterLevel(&buffer, zlib.DefaultCompression)
 	if err != nil {
 		return nil, err
 	}

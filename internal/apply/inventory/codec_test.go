@@ -57,7 +57,7 @@ func mustEncode(t testing.TB, i inventory.Inventory) *v1alpha1.Inventory {
 // What is encoded decodes to the same, on both sides of the limit of compression,
 // through the JSON of the API server, and equal inventories give equal bytes.
 func TestRoundTrip(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range uint64(16) {
 		source := rand.New(rand.NewPCG(seed, 1))
 		want := random(source, source.IntN(700))
 		encoded := mustEncode(t, want)

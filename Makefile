@@ -7,9 +7,11 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
+# For builds, tests and linters alike: they share one build cache then, and gcc is not needed.
+export CGO_ENABLED := 0
+
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION)
-BUILD   := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
 TOOL    := go tool -modfile=tools/go.mod
 
 # Runs a command and says every ten seconds that it still runs: a cold build takes minutes.
@@ -34,15 +36,17 @@ help: ## List the targets.
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 		/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# Without -trimpath, so that this, `make test` and `make lint` compile each package once.
 .PHONY: demo
-demo: build ## Show the main job on a control plane of its own; DEMO_ONCE=1 ends by itself.
-	@$(PROGRESS) -title 'building the demo' go build -v -o bin/demo ./tests/demo
+demo: ## Show the main job on a control plane of its own; DEMO_ONCE=1 ends by itself.
+	@$(PROGRESS) -title 'building the controllers, the CLI and the demo' \
+		go build -v -ldflags '$(LDFLAGS)' -o bin/ ./cmd/... ./tests/demo
 	@exec bin/demo
 
 .PHONY: build
 build: ## Build the controllers and the CLI as static binaries into bin/.
 	@$(PROGRESS) -title 'building the controllers and the CLI' \
-		env CGO_ENABLED=0 go build -v -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+		go build -v -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
 .PHONY: images
 images: build ## Build container images from scratch as OCI archives into bin/images/.
@@ -54,6 +58,7 @@ images: build ## Build container images from scratch as OCI archives into bin/im
 generate: ## Regenerate deep copies, CRDs and the CLI's documentation.
 	$(TOOL) controller-gen object:headerFile=tools/boilerplate.go.txt paths=./api/...
 	$(TOOL) controller-gen crd paths=./api/... output:crd:dir=config/crd/bases
+	go test -count=1 -run TestDocsAreCurrent ./internal/cli -update >/dev/null
 
 .PHONY: verify
 verify: ## Fail when anything generated, formatted or tidied would change the tree.
@@ -68,13 +73,13 @@ lint: ## Run go vet and golangci-lint.
 
 # The architecture tests run again each time: the test cache does not see what `go list` reads.
 .PHONY: test
-test: build cluster ## Run all tests and say how many ran and how long it took.
+test: cluster ## Run all tests and say how many ran and how long it took.
 	@{ $(TEST) $(PKG) || echo '{"Action":"go-test-failed"}'; \
 	   go test -json -count=1 ./tests/arch || echo '{"Action":"go-test-failed"}'; } | go run ./tests/tally
 
 .PHONY: cluster
 cluster: ## Build the control plane for demo and tests: minutes once, then nothing.
-	go run ./tests/controlplane/cmd/controlplane build
+	@$(PROGRESS) -title 'preparing the control plane' go run -v ./tests/controlplane/cmd/controlplane build
 
 .PHONY: test-race
 test-race: cluster ## Run pure packages and one controller under the race detector (needs gcc).

@@ -5,8 +5,11 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,39 +25,85 @@ type tally struct {
 	out    io.Writer
 	output map[string][]string // of a test or package that has not ended
 
+	running map[string]bool // packages
+
 	tests, subtests, passed, failed, skipped, packages int
 	broken                                             bool
 	skips                                              []string
 }
 
 func newTally(out io.Writer) *tally {
-	return &tally{out: out, output: map[string][]string{}}
+	return &tally{out: out, output: map[string][]string{}, running: map[string]bool{}}
 }
 
-// read handles events until the input ends. A line that is no event is passed on.
+// silence is the longest pause without a word about what is going on.
+const silence = 30 * time.Second
+
+// read handles events until the input ends. A line that is no event is passed on. While nothing is printed it
+// says now and then what still runs.
 func (t *tally) read(r io.Reader) error {
-	lines := bufio.NewReader(r)
+	lines, failed := make(chan []byte), make(chan error, 1)
+	go scan(r, lines, failed)
+	ticker := time.NewTicker(silence)
+	defer ticker.Stop()
 	for {
-		line, err := lines.ReadBytes('\n')
-		if len(line) > 0 {
-			var e event
-			if json.Unmarshal(line, &e) == nil {
-				t.handle(e)
-			} else {
-				_, _ = t.out.Write(line)
+		select {
+		case line, ok := <-lines:
+			if !ok {
+				return <-failed
 			}
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
+			t.line(line)
+		case <-ticker.C:
+			fmt.Fprintf(t.out, "... %d tests so far; running: %s\n", t.tests, t.runs())
 		}
 	}
 }
 
+// scan sends the lines of the input and then the error that ended it, or nil.
+func scan(r io.Reader, lines chan<- []byte, failed chan<- error) {
+	defer close(lines)
+	in := bufio.NewReader(r)
+	for {
+		line, err := in.ReadBytes('\n')
+		if len(line) > 0 {
+			lines <- line
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		} else if err == nil {
+			continue
+		}
+		failed <- err
+		return
+	}
+}
+
+func (t *tally) line(line []byte) {
+	var e event
+	if json.Unmarshal(line, &e) != nil {
+		_, _ = t.out.Write(line)
+		return
+	}
+	t.handle(e)
+}
+
+// runs names the packages whose tests run, in short.
+func (t *tally) runs() string {
+	if len(t.running) == 0 {
+		return "none, packages are being compiled"
+	}
+	var names []string
+	for name := range t.running {
+		names = append(names, path.Base(name))
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
 func (t *tally) handle(e event) {
 	switch e.Action {
+	case "start":
+		t.running[e.Package] = true
 	case "output":
 		t.keep(e)
 	case "build-output":
@@ -117,6 +166,7 @@ func (t *tally) reason(e event) string {
 // endPackage prints the line of the package; and, when it failed, what tests that never ended wrote, as
 // after a panic or a time-out.
 func (t *tally) endPackage(e event) {
+	delete(t.running, e.Package)
 	lines := t.output[key(e)]
 	if e.Action == "fail" {
 		t.broken = true

@@ -124,8 +124,8 @@ func (d *demo) checkObjects(ctx context.Context, name string, objects []*unstruc
 	if err != nil {
 		return err
 	}
-	d.sayf("Checked: %s has %d objects at %s, applied by its own field manager; %d Pods run.",
-		name, b.Status.Objects.Applied, b.Status.LastAppliedRevision, pods)
+	d.sayf("Checked: %s has %d objects at %s, applied by its own field manager; Pods running: %d.",
+		name, b.Status.Objects.Applied, shorten(b.Status.LastAppliedRevision), pods)
 	return nil
 }
 

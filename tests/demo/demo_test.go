@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -211,4 +212,27 @@ func waitForPID(t *testing.T, file string) int {
 	}
 	t.Fatal("the program did not start")
 	return 0
+}
+
+// TestTellLeavesRepetitionsOut wants the sum last, and each message once.
+func TestTellLeavesRepetitionsOut(t *testing.T) {
+	var out bytes.Buffer
+	d := &demo{narrator: newNarrator(&out), seen: map[string]string{}}
+	long := "sha256:" + strings.Repeat("a", 64)
+	conditions := []metav1.Condition{
+		{Type: "Ready", Status: "Unknown", Reason: "HealthProgressing", Message: "one is missing"},
+		{Type: "Healthy", Status: "Unknown", Reason: "HealthProgressing", Message: "one is missing"},
+		{Type: "SourceReady", Status: "True", Reason: "Succeeded", Message: "revision v1@" + long},
+	}
+	d.tell("deployment a", conditions)
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], "revision v1@sha256:aaaaaaaaaaaa") ||
+		strings.Contains(lines[0], long) || !strings.Contains(lines[1], "Ready") {
+		t.Errorf("got:\n%s\nwant SourceReady with a short digest, then Ready", &out)
+	}
+	out.Reset()
+	d.tell("deployment a", conditions)
+	if out.Len() != 0 {
+		t.Errorf("nothing changed, and yet it was told:\n%s", &out)
+	}
 }

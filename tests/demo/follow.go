@@ -6,8 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -70,12 +73,38 @@ func (d *demo) tellConditions(ctx context.Context) error {
 	return nil
 }
 
+// pipeline is the order in which conditions are told; the sum comes last.
+var pipeline = []string{
+	v1alpha1.FetchFailedCondition, v1alpha1.StorageOperationFailedCondition, v1alpha1.ArtifactInStorageCondition,
+	v1alpha1.SourceReadyCondition, v1alpha1.ConvertedCondition, v1alpha1.PlannedCondition, v1alpha1.AppliedCondition,
+	v1alpha1.HealthyCondition, v1alpha1.ReconcilingCondition, v1alpha1.StalledCondition, v1alpha1.ReadyCondition,
+}
+
+// tell prints the conditions of an object that changed, save those that only repeat what a later one says.
 func (d *demo) tell(who string, conditions []metav1.Condition) {
-	for _, c := range conditions {
-		key, now := who+" "+c.Type, fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message)
-		if d.seen[key] != now {
-			d.seen[key] = now
-			d.sayf("%-26s %-17s %-7s %s: %s", who, c.Type, c.Status, c.Reason, c.Message)
+	var changed []metav1.Condition
+	for _, kind := range pipeline {
+		c := meta.FindStatusCondition(conditions, kind)
+		if c == nil {
+			delete(d.seen, who+" "+kind)
+			continue
+		}
+		now := fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message)
+		if d.seen[who+" "+kind] != now {
+			d.seen[who+" "+kind] = now
+			changed = append(changed, *c)
+		}
+	}
+	for i, c := range changed {
+		repeats := func(later metav1.Condition) bool { return later.Message == c.Message }
+		if !slices.ContainsFunc(changed[i+1:], repeats) {
+			d.sayf("%-26s %-17s %-7s %s: %s", who, c.Type, c.Status, c.Reason, shorten(c.Message))
 		}
 	}
 }
+
+// digests matches SHA-256 digests, of which twelve digits tell enough.
+var digests = regexp.MustCompile(`sha256:([0-9a-f]{12})[0-9a-f]{52}`)
+
+// shorten makes a message with digests readable.
+func shorten(message string) string { return digests.ReplaceAllString(message, "sha256:$1") }

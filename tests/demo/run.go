@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"path/filepath"
 	"time"
@@ -40,6 +42,7 @@ var errInterrupted = errors.New("interrupted before the end")
 // run plays the demo and leaves nothing behind, save the logs when it fails.
 func run(ctx context.Context, o options) error {
 	ctrllog.SetLogger(logr.Discard())
+	log.SetOutput(io.Discard) // the Git server reports every request there
 	d := &demo{narrator: newNarrator(os.Stdout), options: o, seen: map[string]string{}}
 	if err := d.findBinaries(); err != nil {
 		return err

@@ -183,7 +183,7 @@ func (d *demo) publish(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		d.sayf("Pushed bundles/%s:%s, two layers, %s", operatorName, version, digest)
+		d.sayf("Pushed bundles/%s:%s, two layers, %s", operatorName, version, shorten(digest))
 	}
 	return d.commit("Install the samples", "v0.1.0")
 }

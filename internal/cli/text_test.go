@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestPrintable(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain":           "plain",
+		"two\nlines":      "two\nlines",
+		"a\tb":            "a b",
+		"\x1b[31mred":     "\uFFFD[31mred",
+		"\x9b2J":          "\uFFFD2J",
+		"a\u202eb\u200bc": "a\uFFFDb\uFFFDc",
+		"bell\x07\r":      "bell\uFFFD\uFFFD",
+		"ünïcode ✓":       "ünïcode ✓",
+	} {
+		if got := printable(in); got != want {
+			t.Errorf("printable(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func FuzzPrintable(f *testing.F) {
+	f.Add("\x1b]0;title\x07")
+	f.Add("ordinary text\nin lines")
+	f.Fuzz(func(t *testing.T, text string) {
+		once := printable(text)
+		if strings.ContainsAny(once, "\x1b\x07\r\x00\u009b") {
+			t.Errorf("%q can steer a terminal", once)
+		}
+		if again := printable(once); again != once {
+			t.Errorf("%q becomes %q the second time", once, again)
+		}
+	})
+}
+
+func TestOneLine(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, text, want string
+		limit              int
+	}{
+		"short":    {reason: "nothing to do", text: "abc", limit: 5, want: "abc"},
+		"exact":    {reason: "the limit fits", text: "abcde", limit: 5, want: "abcde"},
+		"long":     {reason: "characters count, not bytes", text: "äbcdef", limit: 5, want: "äbcd…"},
+		"lines":    {reason: "there is more", text: "\nfirst\nsecond", want: "first …"},
+		"no limit": {reason: "wide output", text: strings.Repeat("a", 500), want: strings.Repeat("a", 500)},
+	} {
+		if got := oneLine(tc.text, tc.limit); got != tc.want {
+			t.Errorf("%s: %s: got %q, want %q", name, tc.reason, got, tc.want)
+		}
+	}
+}
+
+// TestColours shows who gets colours: terminals, and nobody who does not want them. A buffer is no terminal.
+func TestColours(t *testing.T) {
+	if styleFor(&bytes.Buffer{}).enabled {
+		t.Error("a file would get colours")
+	}
+	if got := (style{}).paint(red, "x"); got != "x" {
+		t.Errorf("without colours: %q", got)
+	}
+	if got := (style{enabled: true}).paint(red, "x"); got != "\x1b[31mx\x1b[0m" {
+		t.Errorf("with colours: %q", got)
+	}
+}
+
+func TestProgressCounts(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Repeat("x", 3000))
+	}))
+	defer server.Close()
+	var out bytes.Buffer
+	p := newProgress(&out, "Downloading")
+	client := &http.Client{Transport: p.count(http.DefaultTransport)}
+	response, err := client.Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	p.done()
+	if got := p.bytes.Load(); got != 3000 {
+		t.Errorf("%d bytes counted", got)
+	}
+	if out.Len() > 0 {
+		t.Errorf("%q was written to what is no terminal", out.String())
+	}
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 5 << 20: "5.0 MiB"} {
+		if got := bytesText(n); got != want {
+			t.Errorf("bytesText(%d) = %s, want %s", n, got, want)
+		}
+	}
+}

@@ -26,15 +26,18 @@ import (
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
-// realBundles are published operators. prometheus supports only the mode
-// OwnNamespace, the others watch all namespaces.
-var realBundles = []struct{ name, version string }{
-	{"grafana-operator", "5.22.2"},
-	{"strimzi-kafka-operator", "1.1.0"},
-	{"external-secrets-operator", "0.10.7"},
-	{"keycloak-operator", "26.7.0"},
-	{"prometheus", "0.47.0"},
-	{"flux", "2.2.2"},
+// realBundles are published operators, and whether they are to watch only their
+// own namespace; the others watch all.
+var realBundles = []struct {
+	name, version string
+	own           bool
+}{
+	{"grafana-operator", "5.22.2", false},
+	{"strimzi-kafka-operator", "1.1.0", false},
+	{"external-secrets-operator", "0.10.7", false},
+	{"keycloak-operator", "26.7.0", false},
+	{"prometheus", "0.47.0", true},
+	{"flux", "2.2.2", false},
 }
 
 // Real bundles, pushed as images of several layers as OLM bundles are, are
@@ -49,14 +52,22 @@ func TestRealBundles(t *testing.T) {
 		t.Run(bundle.name, func(t *testing.T) {
 			files := os.DirFS(filepath.Join(corpus, bundle.name, bundle.version))
 			namespace := r.namespace(t)
-			rendered, err := convert.Convert(files, convert.Options{InstallNamespace: namespace})
+			options := convert.Options{InstallNamespace: namespace}
+			if bundle.own {
+				options.RegistryV1.WatchNamespaces = []string{namespace}
+			}
+			rendered, err := convert.Convert(files, options)
 			if err != nil {
 				t.Fatal(err)
 			}
 			r.provideForeignKinds(t, rendered.Objects)
 			image := r.push(t, bundle.name+":v"+bundle.version, under(t, files, "manifests"), under(t, files, "metadata"))
 			start := time.Now()
-			key := r.deploy(t, namespace, bundle.name, image, nil)
+			key := r.deploy(t, namespace, bundle.name, image, func(d *v1alpha1.BundleDeployment) {
+				if bundle.own {
+					d.Spec.RegistryV1 = &v1alpha1.RegistryV1Options{WatchNamespaces: []string{namespace}}
+				}
+			})
 			d := r.ready(t, key)
 			took := time.Since(start)
 			if got := int(d.Status.Inventory.Count); got != len(rendered.Objects) || int(d.Status.Objects.Applied) != got {

@@ -30,12 +30,16 @@ func (r *Reconciler) check(ctx context.Context, s *state) (step.Outcome, error) 
 	if advertised == nil {
 		return step.Continue, nil
 	}
-	if err := r.Store.Verify(ctx, s.owner, *advertised); err != nil {
-		s.lost = err
-		return step.Continue, nil
-	}
 	current := r.Store.Adopt(*advertised)
-	s.published = &current
+	switch err := r.Store.Verify(ctx, s.owner, *advertised); {
+	case err == nil:
+		s.published = &current
+	case fetch.ReasonOf(err) != "":
+		s.lost = err // it is gone, or not what it was
+	default:
+		s.published = &current // nothing is known against it: the volume, or the time, is the problem
+		return step.Stop, err
+	}
 	return step.Continue, nil
 }
 

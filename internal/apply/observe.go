@@ -67,7 +67,6 @@ func Observe(ctx context.Context, client *tenant.Client, o Observing) (plan.Inpu
 func (o Observing) complete(ctx context.Context, kinds *tenant.Kinds, in *plan.Input) error {
 	completion := plan.Completion{Owner: o.Owner, InstallNamespace: o.InstallNamespace, HashKey: o.HashKey}
 	definitions := plan.Definitions(o.Desired)
-	var errs []error
 	for _, object := range o.Desired {
 		gvk := object.GroupVersionKind()
 		kind, err := findKind(ctx, kinds, definitions, gvk)
@@ -81,13 +80,13 @@ func (o Observing) complete(ctx context.Context, kinds *tenant.Kinds, in *plan.I
 		}
 		completed, err := completion.Complete(object, kind)
 		if err != nil {
-			errs = append(errs, err)
+			in.Invalid = append(in.Invalid, plan.Violation{Rule: plan.Invalid, Object: inventory.IDOf(object), Message: err.Error()})
 			continue
 		}
 		in.Desired = append(in.Desired, completed)
 		in.Kinds[gvk.GroupKind()] = kind
 	}
-	return firstErrors(errs)
+	return nil
 }
 
 func findKind(ctx context.Context, kinds *tenant.Kinds, definitions map[schema.GroupKind]plan.Definition, gvk schema.GroupVersionKind) (plan.Kind, error) {

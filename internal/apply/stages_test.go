@@ -161,6 +161,11 @@ kind: PodDisruptionBudget
 metadata: {name: web}
 ---
 apiVersion: v1
+kind: Secret
+metadata: {name: unquoted}
+stringData: {pin: 4711}
+---
+apiVersion: v1
 kind: ConfigMap
 metadata: {name: elsewhere, namespace: NS-nowhere}
 `)
@@ -176,6 +181,7 @@ metadata: {name: elsewhere, namespace: NS-nowhere}
 		"KindMissing Monitor.monitoring.example.org",
 		`the CRD that defines Monitor in group "monitoring.example.org"`,
 		"it is served as v1",
+		"Invalid completing Secret " + w.namespace + "/unquoted: stringData.pin is not a string: quote it",
 	} {
 		if !strings.Contains(all, words) {
 			t.Errorf("missing %q in:\n%s", words, all)

@@ -16,6 +16,8 @@ type Input struct {
 	// Desired are the completed objects; Missing those whose kind nobody serves.
 	Desired []Object
 	Missing []MissingKind
+	// Invalid objects could not be completed; the violations say why.
+	Invalid []Violation
 
 	// Live holds what exists, of desired objects and of the inventory. An object
 	// in neither Live nor Unreadable does not exist.

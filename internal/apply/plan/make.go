@@ -18,12 +18,12 @@ import (
 func Make(in Input) Plan {
 	plan := Plan{Owner: in.Owner, Inventory: in.Previous}
 	plan.Upgrade = slices.ContainsFunc(in.Previous.Entries, inventory.Entry.Confirmed)
-	if len(in.Desired) == 0 && len(in.Missing) == 0 {
+	if len(in.Desired)+len(in.Missing)+len(in.Invalid) == 0 {
 		plan.Violations = []Violation{emptyRender(in.Previous.Len())}
 		return plan
 	}
 	desired, duplicates := unique(in.Desired)
-	plan.Violations = append(duplicates, in.missing(desired)...)
+	plan.Violations = slices.Concat(in.Invalid, duplicates, in.missing(desired))
 	var actions []Action
 	var planned []inventory.Entry
 	for _, object := range desired {

@@ -20,6 +20,8 @@ const (
 	Collision Rule = "Collision"
 	// Duplicate: the bundle contains the object more than once.
 	Duplicate Rule = "Duplicate"
+	// Invalid: the object is not what its kind says.
+	Invalid Rule = "Invalid"
 	// KindMissing: the cluster does not serve the kind.
 	KindMissing Rule = "KindMissing"
 	// NamespaceMissing: the namespace does not exist, or is being deleted.

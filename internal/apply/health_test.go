@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/satchel-dev/satchel/internal/apply/health"
+)
+
+// The cause is found where the cluster says it: in the Deployment that may not
+// create its Pods, and in the Pod that no node takes.
+func TestHealthNamesTheCause(t *testing.T) {
+	w := newWorld(t, everything...)
+	tests := map[string]struct {
+		manifest string
+		want     string
+	}{
+		"account missing": {
+			manifest: strings.ReplaceAll(scaled, "spec: {containers", "spec: {serviceAccountName: nobody, containers"),
+			want:     `serviceaccount "nobody" not found`,
+		},
+		"unschedulable": {
+			manifest: strings.ReplaceAll(scaled, "spec: {containers", "spec: {nodeSelector: {moon: full}, containers"),
+			want:     "cannot be scheduled: ",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			manifest := strings.ReplaceAll(tc.manifest, "name: web", "name: web-"+strings.ReplaceAll(name, " ", "-"))
+			w.mustApply(manifest)
+			p := w.plan(w.objects(manifest))
+			eventually(t, "the cause", func() error {
+				report, err := health.Check(t.Context(), w.client, p.Objects(), nil)
+				if err == nil && (report.Healthy() || !strings.Contains(report.Message(), tc.want)) {
+					err = fmtError(report.Message())
+				}
+				return err
+			})
+		})
+	}
+}

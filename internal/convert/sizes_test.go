@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/satchel-dev/satchel/internal/convert"
@@ -65,6 +66,12 @@ func TestM21Sizes(t *testing.T) {
 				seen[id] = true
 				if len(validation.IsDNS1123Subdomain(o.GetName())) > 0 || o.GetKind() == "Service" && len(validation.IsDNS1035Label(o.GetName())) > 0 {
 					t.Errorf("%s has no valid name", id)
+				}
+			}
+			for _, o := range result.Objects {
+				common, _, _ := unstructured.NestedString(o.Object, "spec", "commonName")
+				if len(common) > 64 {
+					t.Errorf("%s %s has a common name of %d bytes, and X.509 ends at 64", o.GetKind(), o.GetName(), len(common))
 				}
 			}
 			if len(result.Objects) != c.objects {

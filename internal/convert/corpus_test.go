@@ -75,7 +75,7 @@ func readCase(t *testing.T, dir string) (convert.Options, error) {
 	case "none":
 		provider = ""
 	}
-	return convert.Options{Format: convert.RegistryV1, InstallNamespace: c.InstallNamespace, RegistryV1: registryv1.Options{
+	return convert.Options{InstallNamespace: c.InstallNamespace, RegistryV1: registryv1.Options{
 		WatchNamespaces: c.WatchNamespaces, CertificateProvider: provider, DeploymentConfig: c.Config.DeploymentConfig,
 	}}, nil
 }

@@ -152,6 +152,15 @@ func (r *rig) events(t *testing.T, namespace, about string) []string {
 	return found
 }
 
+// told waits for an event about the deployment app; they are recorded after the status.
+func (r *rig) told(t *testing.T, namespace, text string) {
+	t.Helper()
+	r.eventually(t, t.Context(), "an event says "+text, func(context.Context) (bool, string) {
+		all := strings.Join(r.events(t, namespace, "app"), "\n")
+		return strings.Contains(all, text), all
+	})
+}
+
 // audit returns the requests since a mark that satisfy a condition.
 func (r *rig) audit(t *testing.T, since controlplane.AuditMark, wanted func(controlplane.AuditEvent) bool) []controlplane.AuditEvent {
 	t.Helper()

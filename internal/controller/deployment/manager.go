@@ -106,12 +106,20 @@ func sourceMoved() predicate.Predicate {
 	}}
 }
 
-// usersOf lists the deployments that install a source.
+// usersOf lists the deployments to wake when a source changes.
 func (r *Reconciler) usersOf(ctx context.Context, source client.Object) []reconcile.Request {
+	requests, err := r.users(ctx, source)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot wake the deployments of a source", "source", client.ObjectKeyFromObject(source))
+	}
+	return requests
+}
+
+// users lists the deployments that install a source.
+func (r *Reconciler) users(ctx context.Context, source client.Object) ([]reconcile.Request, error) {
 	var deployments v1alpha1.BundleDeploymentList
 	if err := r.Client.List(ctx, &deployments, client.InNamespace(source.GetNamespace())); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot list the deployments of a source", "source", client.ObjectKeyFromObject(source))
-		return nil
+		return nil, fmt.Errorf("listing the deployments of bundlesource %s: %w", client.ObjectKeyFromObject(source), err)
 	}
 	var requests []reconcile.Request
 	for i := range deployments.Items {
@@ -119,7 +127,7 @@ func (r *Reconciler) usersOf(ctx context.Context, source client.Object) []reconc
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&deployments.Items[i])})
 		}
 	}
-	return requests
+	return requests, nil
 }
 
 // Reconcile brings one deployment up to date, or removes what it installed.

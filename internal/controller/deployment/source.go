@@ -33,6 +33,9 @@ func (r *Reconciler) findSource(ctx context.Context, s *state) (step.Outcome, er
 	if err := sourceProblem(s.source); err != nil {
 		return step.Stop, err
 	}
+	if err := r.dropInlineSource(ctx, s.object); err != nil {
+		return step.Stop, err
+	}
 	s.artifact = s.source.Status.Artifact
 	return step.Continue, nil
 }
@@ -88,6 +91,31 @@ func (r *Reconciler) keepInlineSource(ctx context.Context, d *v1alpha1.BundleDep
 		return &source, nil
 	}
 	return r.updateInlineSource(ctx, d, &source)
+}
+
+// dropInlineSource deletes the BundleSource that held an inline source once the
+// deployment installs another one, unless somebody refers to it.
+func (r *Reconciler) dropInlineSource(ctx context.Context, d *v1alpha1.BundleDeployment) error {
+	if d.SourceName() == d.Name {
+		return nil
+	}
+	var source v1alpha1.BundleSource
+	key := client.ObjectKeyFromObject(d)
+	err := r.Client.Get(ctx, key, &source)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && !metav1.IsControlledBy(&source, d):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading bundlesource %s: %w", key, err)
+	}
+	if users, err := r.users(ctx, &source); err != nil || len(users) > 0 {
+		return err
+	}
+	err = r.Client.Delete(ctx, &source, client.Preconditions{UID: &source.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting bundlesource %s, which held the inline source: %w", key, err)
+	}
+	return nil
 }
 
 func (r *Reconciler) createInlineSource(ctx context.Context, d *v1alpha1.BundleDeployment) (*v1alpha1.BundleSource, error) {

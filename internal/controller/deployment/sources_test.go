@@ -84,6 +84,25 @@ func TestInlineSourceLifeCycle(t *testing.T) {
 	r.gone(t, object("satchel.dev/v1alpha1", "BundleSource", namespace, "app"))
 }
 
+func TestInlineSourceGoesWhenAnotherIsReferredTo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	key := r.deploy(t, namespace, "app", withInline("one"))
+	r.sourceOf(t, key, func(*v1alpha1.BundleSource) bool { return true })
+	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
+	r.ready(t, key, first.Revision)
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
+		d.Spec.Source, d.Spec.SourceRef = nil, &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: "other"}
+	})
+	r.unready(t, key, v1alpha1.ReasonSourceNotFound)
+	old := object("satchel.dev/v1alpha1", "BundleSource", namespace, "app")
+	r.must(t, old) // until there is something to install instead
+	second := r.publish(t, namespace, "other", "v2", fstest.MapFS{"a.yaml": configMap("a", "two")})
+	r.ready(t, key, second.Revision)
+	r.gone(t, old)
+}
+
 func TestInlineSourceOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -437,6 +437,7 @@ func TestM6Gzip(t *testing.T) {
 		"Zip":         {"another format", []byte("PK\x03\x04 and so on"), InvalidContent},
 		"Empty":       {"nothing at all", nil, InvalidContent},
 		"GzipInGzip":  {"only one layer is unpacked", zipped(t, whole), InvalidContent},
+		"TarMore":     {"whole blocks follow inside", zipped(t, append(append(bytes.Clone(plain), bytes.Repeat([]byte("g"), 512)...), make([]byte, 1024)...)), InvalidContent},
 		"TarGarbage":  {"something follows inside", zipped(t, append(bytes.Clone(plain), "x"...)), InvalidContent},
 	}
 	for name, tc := range cases {

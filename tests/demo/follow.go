@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -98,7 +99,7 @@ func (d *demo) tell(who string, conditions []metav1.Condition) {
 	for i, c := range changed {
 		repeats := func(later metav1.Condition) bool { return later.Message == c.Message }
 		if !slices.ContainsFunc(changed[i+1:], repeats) {
-			d.sayf("%-26s %-17s %-7s %s: %s", who, c.Type, c.Status, c.Reason, shorten(c.Message))
+			d.sayf("%-26s %-17s %-7s %s: %s", who, c.Type, c.Status, c.Reason, strings.ReplaceAll(shorten(c.Message), "\n", "\n"+strings.Repeat(" ", 53)))
 		}
 	}
 }

@@ -3,19 +3,15 @@
 package fetch
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // local permits what a test server needs.
@@ -195,111 +191,5 @@ func TestM20HeadersStayWithTheirServer(t *testing.T) {
 	}
 	if other.Get("Accept") == "" {
 		t.Error("Accept is no secret")
-	}
-}
-
-func TestF14NetworkFailures(t *testing.T) {
-	cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", "100")
-		_, _ = io.WriteString(w, "short")
-	}))
-	t.Cleanup(cut.Close)
-	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, "begin")
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	}))
-	t.Cleanup(silent.Close)
-	plain := httptest.NewServer(nil)
-	t.Cleanup(plain.Close)
-	policy := local()
-	policy.InsecureHosts = append(policy.InsecureHosts, "satchel.invalid")
-	cases := map[string]struct {
-		url  string
-		want Reason
-		text string
-	}{
-		"UnknownHost": {"http://satchel.invalid", Unreachable, ""},
-		"Refused":     {"http://127.0.0.1:1", Unreachable, "connection refused"},
-		"Cut":         {cut.URL, Unreachable, "the transfer was cut"},
-		"Silent":      {silent.URL, Timeout, "sent nothing for"},
-		"NoTLS":       {strings.Replace(plain.URL, "http://", "https://", 1), Unreachable, ""},
-		"Scheme":      {"ftp://127.0.0.1/x", Refused, "not supported"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			client := policy.HTTPClient(DefaultLimits())
-			client.Transport.(*guard).idle = 100 * time.Millisecond
-			_, err := get(t, client, tc.url)
-			if ReasonOf(err) != tc.want || !strings.Contains(err.Error(), tc.text) {
-				t.Errorf("got %v", err)
-			}
-		})
-	}
-}
-
-func TestF14ContextEnds(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
-	t.Cleanup(server.Close)
-	ask := func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = local().HTTPClient(DefaultLimits()).Do(request) //nolint:bodyclose // there is no answer
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
-	if err := ask(ctx); ReasonOf(err) != Timeout {
-		t.Errorf("time is up: %v", err)
-	}
-	ctx, cancel = context.WithCancel(context.Background())
-	cancel()
-	if err := ask(ctx); ReasonOf(err) != "" || !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled by the caller: %v", err)
-	}
-}
-
-func TestStatusError(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	cases := map[int]Reason{
-		404: NotFound, 410: NotFound, 401: Unauthorized, 403: Unauthorized, 429: RateLimited, 408: Timeout,
-		500: Unreachable, 503: Unreachable, 504: Timeout, 206: Unreachable, 400: Unreachable,
-	}
-	for code, want := range cases {
-		if got := StatusError(code, nil, ""); got.Reason != want || !strings.Contains(got.Error(), fmt.Sprint(code)) {
-			t.Errorf("%d: %v %v", code, got.Reason, got)
-		}
-	}
-	if got := StatusError(429, http.Header{"Retry-After": {"30"}}, "TOOMANYREQUESTS"); got.RetryAfter != 30*time.Second ||
-		!strings.Contains(got.Error(), "429 TOOMANYREQUESTS") {
-		t.Errorf("%v %v", got.RetryAfter, got)
-	}
-	for value, want := range map[string]time.Duration{
-		"": 0, "0": 0, "-5": 0, "x": 0, "99999999": time.Hour, "Thu, 01 Jan 2026 00:01:00 GMT": time.Minute,
-		"Wed, 31 Dec 2025 00:00:00 GMT": 0,
-	} {
-		if got := retryAfter(value, now); got != want {
-			t.Errorf("%q: %v", value, got)
-		}
-	}
-}
-
-func TestErrorsHideUserInfo(t *testing.T) {
-	_, err := get(t, local().HTTPClient(DefaultLimits()), "http://user:CANARY-password@127.0.0.1:1/")
-	var wrapped *url.Error
-	if !errors.As(err, &wrapped) || strings.Contains(err.Error(), "CANARY") {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestErrorsHideSignedURLs(t *testing.T) {
-	server := httptest.NewServer(http.RedirectHandler("http://127.0.0.1:1/blob?X-Amz-Signature=CANARY-signature", http.StatusFound))
-	t.Cleanup(server.Close)
-	_, err := get(t, local().HTTPClient(DefaultLimits()), server.URL)
-	if err = NetworkError(err); ReasonOf(err) != Unreachable || strings.Contains(err.Error(), "CANARY") ||
-		!strings.Contains(err.Error(), "http://127.0.0.1:1/blob") {
-		t.Errorf("got %v", err)
 	}
 }

@@ -3,17 +3,10 @@
 package http
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha512"
 	"fmt"
-	"io"
-	"io/fs"
 	"net/http"
-	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,90 +16,6 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
-
-func client(t *testing.T) *http.Client {
-	t.Helper()
-	c := fetch.AddressPolicy{
-		Allow:         []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
-		InsecureHosts: []string{"127.0.0.1", "satchel.invalid"},
-	}.HTTPClient(fetch.DefaultLimits())
-	t.Cleanup(c.CloseIdleConnections)
-	return c
-}
-
-func serve(t *testing.T, handler http.HandlerFunc) string {
-	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
-func body(data []byte) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(data) }
-}
-
-func packed(t testing.TB, name, content string) []byte {
-	t.Helper()
-	var buffer bytes.Buffer
-	w := tar.NewWriter(&buffer)
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(content))}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(w, content); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return buffer.Bytes()
-}
-
-func gzipped(t testing.TB, data []byte) []byte {
-	t.Helper()
-	var buffer bytes.Buffer
-	w := gzip.NewWriter(&buffer)
-	if _, err := w.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return buffer.Bytes()
-}
-
-// pull fetches o with the given prior resolution.
-func pull(t *testing.T, o Options, r fetch.Resolved) (fetch.Resolved, map[string]string, error) {
-	t.Helper()
-	if o.Client == nil {
-		o.Client = client(t)
-	}
-	if o.Limits == (fetch.Limits{}) {
-		o.Limits = fetch.DefaultLimits()
-	}
-	f, err := New(o)
-	if err != nil {
-		return fetch.Resolved{}, nil, err
-	}
-	tree, err := fetch.NewTree(t.TempDir(), o.Limits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = tree.Close() })
-	resolved, err := f.Fetch(context.Background(), r, tree)
-	files := map[string]string{}
-	walkErr := fs.WalkDir(tree.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		data, err := fs.ReadFile(tree.FS(), path)
-		files[path] = string(data)
-		return err
-	})
-	if walkErr != nil {
-		t.Fatal(walkErr)
-	}
-	return resolved, files, err
-}
 
 func TestM6Formats(t *testing.T) {
 	archive := packed(t, "a", "1")
@@ -244,13 +153,6 @@ func TestM20Answers(t *testing.T) {
 	}
 }
 
-func chunked(data []byte) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.(http.Flusher).Flush()
-		_, _ = w.Write(data)
-	}
-}
-
 func TestM20EndlessBodyIsClosedAtTheCap(t *testing.T) {
 	var sent atomic.Int64
 	ended := make(chan struct{})
@@ -290,98 +192,5 @@ func TestM20DeclaredSizeIsEnough(t *testing.T) {
 	_, _, err := pull(t, Options{URL: url, Limits: limits}, fetch.Resolved{})
 	if fetch.ReasonOf(err) != fetch.LimitExceeded || !strings.Contains(err.Error(), "the server declares") {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestResolve(t *testing.T) {
-	var method atomic.Value
-	etag := "\"1\""
-	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		method.Store(r.Method)
-		w.Header().Set("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT")
-		switch r.URL.Path {
-		case "/etag":
-			w.Header().Set("ETag", etag)
-		case "/long":
-			w.Header().Set("ETag", `"`+strings.Repeat("x", 5000)+`"`)
-		case "/none":
-			w.Header().Del("Last-Modified")
-		case "/405":
-			w.WriteHeader(405)
-		case "/501":
-			w.WriteHeader(501)
-		case "/404":
-			w.WriteHeader(404)
-		}
-		if r.Method == http.MethodGet {
-			_, _ = w.Write(packed(t, "a", "1"))
-		}
-	})
-	cases := map[string]struct {
-		reason string
-		want   string
-		err    fetch.Reason
-	}{
-		"etag":  {"the better validator", `"1"`, ""},
-		"other": {"the older one", "Thu, 01 Jan 2026 00:00:00 GMT", ""},
-		"long":  {"bounded", fetch.SHA256([]byte(`"` + strings.Repeat("x", 5000) + `"`)).String(), ""},
-		"none":  {"downloaded each time", "", ""},
-		"405":   {"downloaded each time", "", ""},
-		"501":   {"downloaded each time", "", ""},
-		"404":   {"gone", "", fetch.NotFound},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			f, err := New(Options{URL: url + "/" + name, Client: client(t), Limits: fetch.DefaultLimits()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			resolved, err := f.Resolve(context.Background())
-			if fetch.ReasonOf(err) != tc.err || resolved.Validator != tc.want || resolved.Digest != "" || resolved.Pinned {
-				t.Errorf("%s: %+v, %v", tc.reason, resolved, err)
-			}
-			if method.Load() != http.MethodHead {
-				t.Errorf("asked with %v", method.Load())
-			}
-		})
-	}
-	o := Options{URL: url + "/etag"}
-	fetched, _, err := pull(t, o, fetch.Resolved{Validator: "older"})
-	if err != nil || !(fetch.Resolved{Validator: etag}).Same(fetched) {
-		t.Errorf("the validator is that of the bytes that came: %+v, %v", fetched, err)
-	}
-}
-
-func TestFailuresAreDistinct(t *testing.T) {
-	for url, text := range map[string]string{
-		"http://satchel.invalid/x?token=CANARY-query": "archive http://satchel.invalid/x: ",
-		"http://127.0.0.1:1/x":                        "connection refused",
-	} {
-		_, _, err := pull(t, Options{URL: url}, fetch.Resolved{})
-		if fetch.ReasonOf(err) != fetch.Unreachable || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "CANARY") {
-			t.Errorf("%s: %v", url, err)
-		}
-	}
-}
-
-func TestM20URLs(t *testing.T) {
-	cases := map[string]struct{ reason, url string }{
-		"File":      {"reads this machine", "file:///etc/passwd"},
-		"Relative":  {"no server", "/bundle.tgz"},
-		"Empty":     {"nothing", ""},
-		"NoHost":    {"no server", "https:///x"},
-		"User":      {"would be shown", "https://user:CANARY-password@example.org/x"},
-		"Fragment":  {"means nothing here", "https://example.org/x#y"},
-		"Newline":   {"forges requests", "https://example.org/x%0a"},
-		"BadEscape": {"malformed", "https://example.org/%zz"},
-		"Long":      {"too long", "https://example.org/" + strings.Repeat("x", 3000)},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			_, err := New(Options{URL: tc.url, Client: client(t)})
-			if fetch.ReasonOf(err) != fetch.Refused || strings.Contains(err.Error(), "CANARY") {
-				t.Errorf("%s: %v", tc.reason, err)
-			}
-		})
 	}
 }

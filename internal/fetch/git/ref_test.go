@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package git
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+func TestM15Refusals(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		o      Options
+	}{
+		"UploadPack":  {"an option of git", Options{URL: "--upload-pack=touch /tmp/x"}},
+		"Ext":         {"runs a command", Options{URL: "ext::sh -c touch% /tmp/x"}},
+		"File":        {"reads this machine", Options{URL: "file:///etc"}},
+		"Local":       {"reads this machine", Options{URL: "/etc"}},
+		"Relative":    {"reads this machine", Options{URL: "../repo"}},
+		"Option":      {"an option of git", Options{URL: "-o"}},
+		"SSH":         {"in a later release", Options{URL: "ssh://-oProxyCommand=x/y"}},
+		"SCP":         {"in a later release", Options{URL: "git@example.org:org/repo.git"}},
+		"Git":         {"without any protection", Options{URL: "git://example.org/org/repo.git"}},
+		"Credentials": {"would be shown", Options{URL: "https://user:CANARY-password@example.org/repo.git"}},
+		"Newline":     {"forges requests", Options{URL: "https://example.org/a%0ab"}},
+		"RawNewline":  {"forges requests", Options{URL: "https://example.org/a\nb"}},
+		"Query":       {"no repository has one", Options{URL: "https://example.org/repo.git?x=y"}},
+		"DashHost":    {"no host begins so", Options{URL: "https://-oProxyCommand/x"}},
+		"RefParent":   {"git check-ref-format", Options{URL: "https://example.org/r", Branch: "../../config"}},
+		"RefDash":     {"an option of git", Options{URL: "https://example.org/r", Branch: "-x"}},
+		"RefAt":       {"git check-ref-format", Options{URL: "https://example.org/r", Tag: "@{u}"}},
+		"RefLong":     {"10 kB", Options{URL: "https://example.org/r", Branch: strings.Repeat("x", 10_000)}},
+		"RefNewline":  {"forges lines of the protocol", Options{URL: "https://example.org/r", Tag: "a\nwant"}},
+		"ShortCommit": {"ambiguous", Options{URL: "https://example.org/r", Commit: "abcdef1"}},
+		"SHA256":      {"not supported", Options{URL: "https://example.org/r", Commit: strings.Repeat("a", 64)}},
+		"Range":       {"malformed", Options{URL: "https://example.org/r", SemVer: "newest"}},
+		"LongRange":   {"costly", Options{URL: "https://example.org/r", SemVer: strings.Repeat(">=0 || ", 10_000) + ">=0"}},
+		"Two":         {"ambiguous", Options{URL: "https://example.org/r", Branch: "a", Tag: "b"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.o.Client = client()
+			_, err := New(tc.o)
+			if fetch.ReasonOf(err) != fetch.Refused || strings.Contains(err.Error(), "CANARY") {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// TestM15NoOtherTransports keeps go-git's table of transports, with file, ssh and git in it, out of the program.
+func TestM15NoOtherTransports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Skipf("go list does not work here: %v", err)
+	}
+	for _, bad := range []string{
+		"github.com/go-git/go-git/v5\n", "/plumbing/transport/client\n", "/plumbing/transport/file\n",
+		"/plumbing/transport/ssh\n", "/plumbing/transport/git\n", "\nos/exec\n",
+	} {
+		if strings.Contains("\n"+string(out), bad) {
+			t.Errorf("%s is linked", strings.TrimSpace(bad))
+		}
+	}
+}
+
+// refNames are names with and without the syntax of git-check-ref-format(1).
+var refNames = map[string]bool{
+	"a": true, "a/b": true, "a.b": true, "v1.0.0": true, "@": true, "a@b": true, "ü": true, "a-b_c": true, "-x": true,
+	"": false, ".a": false, "a/.b": false, "a..b": false, "a.lock": false, "a.lock/b": false, "a.": false, "a/": false, "/a": false,
+	"a//b": false, "a b": false, "a~1": false, "a^": false, "a:b": false, "a?": false, "a*": false, "a[": false, `a\b`: false,
+	"@{u}": false, "a@{1}": false, "a\x7f": false, "a\n": false, "a\tb": false, "..": false, "a/../b": false,
+}
+
+func TestM15ReferenceNames(t *testing.T) {
+	for name, want := range refNames {
+		if got := wellFormed(branchPrefix + name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}
+
+func FuzzGitRefName(f *testing.F) {
+	for name := range refNames {
+		f.Add(name)
+	}
+	git, err := exec.LookPath("git")
+	if err != nil {
+		f.Log("git is not installed: nothing to compare with")
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		full := branchPrefix + name
+		got := wellFormed(full)
+		if got && (strings.Contains(full, "..") || strings.ContainsAny(full, "\x00\n\\ ")) {
+			t.Errorf("%q was accepted", name)
+		}
+		if git == "" || strings.Contains(name, "\x00") || len(name) > 1000 {
+			return
+		}
+		if want := exec.Command(git, "check-ref-format", full).Run() == nil; got != want {
+			t.Errorf("%q: %v, git says %v", name, got, want)
+		}
+	})
+}

@@ -3,8 +3,12 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -159,5 +163,38 @@ func TestDeltasAreRebuilt(t *testing.T) {
 	t.Cleanup(func() { _ = objects.Close() })
 	if objects.written == 0 {
 		t.Error("the pack had no deltas, so this tested nothing")
+	}
+}
+
+func TestS2LargeFilesAreStreamed(t *testing.T) {
+	const size = 16 << 20
+	r := newRepository(t)
+	content := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(content)
+	r.commit("main", r.tree(leaf{"100644", "big", r.blob(string(content))}), "big")
+	f := fetcher(t, Options{URL: r.url})
+	resolved, err := f.Resolve(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := fetch.NewTree(t.TempDir(), f.limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tree.Close() })
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := f.Fetch(context.Background(), resolved, tree); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	got, err := fs.ReadFile(tree.FS(), "big")
+	if err != nil || !bytes.Equal(got, content) {
+		t.Errorf("%d bytes came, %v", len(got), err)
+	}
+	allocated := after.TotalAlloc - before.TotalAlloc
+	t.Logf("%d KiB allocated for a file of %d KiB", allocated>>10, size>>10)
+	if allocated > size/4 {
+		t.Errorf("%d bytes allocated for a file of %d", allocated, size)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 

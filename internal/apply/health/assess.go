@@ -24,10 +24,8 @@ var stateOf = map[status.Status]State{
 // assess gives the state of an object by its own status; healthy when ok.
 func assess(object *unstructured.Unstructured) (state State, message string, ok bool) {
 	kind := inventory.IDOf(object).GroupKind().String()
-	if controlled[kind] && object.GetDeletionTimestamp() == nil {
-		if _, seen, _ := unstructured.NestedInt64(object.Object, "status", "observedGeneration"); !seen {
-			return InProgress, "its controller has not seen it yet", false
-		}
+	if unseen(object) {
+		return InProgress, "its controller has not seen it yet", false
 	}
 	if kind == "Job.batch" && object.GetDeletionTimestamp() == nil {
 		return assessJob(object)
@@ -40,6 +38,16 @@ func assess(object *unstructured.Unstructured) (state State, message string, ok 
 		return "", "", true
 	}
 	return stateOf[result.Status], inWords(object, result.Message), false
+}
+
+// unseen tells that the controller of a workload has not looked at it yet, so that
+// it has no Pods either.
+func unseen(object *unstructured.Unstructured) bool {
+	if !controlled[inventory.IDOf(object).GroupKind().String()] || object.GetDeletionTimestamp() != nil {
+		return false
+	}
+	_, seen, _ := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
+	return !seen
 }
 
 // inWords prefers the object's own words: a Deployment that may not create Pods

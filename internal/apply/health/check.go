@@ -101,7 +101,7 @@ func (c checking) object(ctx context.Context, object plan.Object) finding {
 func (c checking) trace(ctx context.Context, report *Report, workloads map[inventory.ID]*unstructured.Unstructured) {
 	var traced []int
 	for i, object := range report.Unhealthy {
-		if len(traced) < causes && selecting[object.GroupKind().String()] && workloads[object.ID] != nil {
+		if len(traced) < causes && selecting[object.GroupKind().String()] && workloads[object.ID] != nil && !unseen(workloads[object.ID]) {
 			traced = append(traced, i)
 		}
 	}

@@ -75,7 +75,7 @@ func startAndStop(ctx context.Context, dir string) error {
 		return err
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%s is still there: %v", dir, err)
+		return errors.Join(fmt.Errorf("%s is still there", dir), err)
 	}
 	return nil
 }

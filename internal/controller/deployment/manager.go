@@ -27,6 +27,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/report"
 	"github.com/satchel-dev/satchel/internal/controller/retry"
 	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
@@ -52,6 +53,8 @@ type Deps struct {
 	Artifacts *artifact.Loader
 	// Snapshots keeps the objects that each deployment applied last.
 	Snapshots *artifact.Snapshots
+	// Manifests bound what a bundle may contain; zero fields have their defaults.
+	Manifests convert.Limits
 	// HashKey makes the hashes in inventories; see hashKey.
 	HashKey []byte
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
@@ -32,16 +33,19 @@ type Options struct {
 	CacheMiB int64
 	// Limits bound the artifacts.
 	Limits fetch.Limits
+	// Manifests bound what a bundle in them may contain.
+	Manifests convert.Limits
 }
 
 // BindFlags adds the flags to a set.
 func (o *Options) BindFlags(fs *pflag.FlagSet) {
-	o.Limits = fetch.DefaultLimits()
+	o.Limits, o.Manifests = fetch.DefaultLimits(), convert.DefaultLimits()
 	fs.StringSliceVar(&o.ArtifactServers, "artifact-servers", []string{"http://bundle-source-controller.satchel-system.svc"},
 		"The base URLs from which artifacts may be loaded; nothing else is ever contacted for them.")
 	fs.StringVar(&o.CachePath, "cache-path", "/cache", "The folder for loaded artifacts and for what was applied last.")
 	fs.Int64Var(&o.CacheMiB, "cache-size-mib", 1024, "How many MiB of artifacts are kept in the cache.")
 	o.Limits.BindFlags(fs)
+	o.Manifests.BindFlags(fs)
 }
 
 // Setup adds the deployment controller to a manager.
@@ -79,7 +83,7 @@ func (o Options) collaborators(mgr ctrl.Manager) (Deps, error) {
 	}
 	return Deps{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager),
-		Metrics: measures, Tenants: tenants, Artifacts: loader, Snapshots: snapshots, HashKey: key,
+		Metrics: measures, Tenants: tenants, Artifacts: loader, Snapshots: snapshots, HashKey: key, Manifests: o.Manifests,
 	}, nil
 }
 

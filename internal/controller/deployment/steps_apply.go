@@ -256,5 +256,8 @@ func (r *Reconciler) settle(s *state) error {
 		status.LastAppliedTime = new(metaTime(s.now))
 	}
 	status.LastAppliedRevision = s.revision()
+	if err := r.Artifacts.Keep(sourceOwner(s.source), []string{s.artifact.Digest}); err != nil {
+		return err
+	}
 	return r.saveSnapshot(s)
 }

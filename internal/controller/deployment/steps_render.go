@@ -4,13 +4,13 @@ package deployment
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
-	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
@@ -45,10 +45,10 @@ func (r *Reconciler) convert(_ context.Context, s *state) (step.Outcome, error) 
 		return step.Continue, nil
 	}
 	defer s.close()
-	result, err := convert.Convert(s.content.FS(), convertOptions(s.object))
+	result, err := convert.Convert(s.content.FS(), r.convertOptions(s.object))
 	if err != nil {
-		// The same content converts in the same way, but a volume may fail to be read.
-		stalled := fetch.ReasonOf(err) == ""
+		var refused *convert.Error // the same content is refused again, but a volume may fail to be read only once
+		stalled := errors.As(err, &refused) && refused.Permanent()
 		return step.Stop, failure{reason: v1alpha1.ReasonConversionFailed, stalled: stalled, err: err}
 	}
 	s.desired = result.Objects
@@ -58,9 +58,10 @@ func (r *Reconciler) convert(_ context.Context, s *state) (step.Outcome, error) 
 	return step.Continue, nil
 }
 
-func convertOptions(d *v1alpha1.BundleDeployment) convert.Options {
+func (r *Reconciler) convertOptions(d *v1alpha1.BundleDeployment) convert.Options {
 	options := convert.Options{
 		Format: convert.Format(d.Spec.Format), Path: d.Spec.Path, InstallNamespace: d.InstallNamespaceOrDefault(),
+		Limits: r.Manifests,
 	}
 	if given := d.Spec.RegistryV1; given != nil {
 		options.RegistryV1.WatchNamespaces = given.WatchNamespaces

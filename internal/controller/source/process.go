@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -69,9 +70,11 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int) erro
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
+	policy := o.Policy
+	policy.Deny = append(slices.Clone(policy.Deny), apiServers(mgr.GetConfig().Host, os.Getenv("KUBERNETES_SERVICE_HOST"))...)
 	reconciler := NewReconciler(Deps{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager),
-		Metrics: measures, Store: store, Scratch: scratch, Limits: o.Limits, Policy: o.Policy,
+		Metrics: measures, Store: store, Scratch: scratch, Limits: o.Limits, Policy: policy,
 		Retain: o.Retain, RetainFor: o.RetainFor,
 	})
 	return errors.Join(

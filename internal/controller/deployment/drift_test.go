@@ -116,6 +116,7 @@ func TestF25OnlyOwnFieldsAreReverted(t *testing.T) {
 	web := object("apps/v1", "Deployment", namespace, "web")
 	r.patch(t, web, `{"spec":{"replicas":3},"metadata":{"annotations":{"example.org/note":"theirs"}}}`)
 	r.holds(t, namespace, "a", "one")
+	time.Sleep(2 * time.Second) // a write of somebody is answered once, by a look whether anything of ours is gone
 	mark := r.mark(t)
 	time.Sleep(3 * time.Second)
 	data, _, _ := unstructured.NestedStringMap(r.must(t, aConfigMap(namespace, "a")).Object, "data")

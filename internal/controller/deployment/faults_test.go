@@ -45,6 +45,7 @@ func TestF5HalfAppliedObjectsArePruned(t *testing.T) {
 	if d.Status.Inventory.Count != 5 || r.value(t, t.Context(), namespace, "a1") != "one" {
 		t.Fatalf("%d objects in the inventory, want 5 of which 4 exist", d.Status.Inventory.Count)
 	}
+	r.unready(t, key, v1alpha1.ReasonDryRunFailed) // from the second attempt on it is a dry run that tells
 	seen := r.record(t, key)
 	quiet(t)
 	if versions := seen(); len(versions) > 1 {
@@ -56,6 +57,32 @@ func TestF5HalfAppliedObjectsArePruned(t *testing.T) {
 		r.gone(t, aConfigMap(namespace, name))
 	}
 	r.until(t, key, "one object in the inventory", func(d *v1alpha1.BundleDeployment) bool { return d.Status.Inventory.Count == 1 })
+}
+
+func TestF4InventoryIsStoredBeforeTheFirstWrite(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	mark := r.mark(t)
+	namespace := r.namespace(t)
+	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one"), "b.yaml": configMap("b", "one")})
+	seen := r.record(t, client.ObjectKey{Namespace: namespace, Name: "app"})
+	r.ready(t, r.deploy(t, namespace, "app", nil), published.Revision)
+	ahead := false
+	for _, d := range seen() {
+		ahead = ahead || d.Status.LastAppliedRevision == "" && d.Status.Inventory != nil && d.Status.Inventory.Count == 2
+	}
+	if !ahead {
+		t.Error("no version of the status lists the objects before they are applied")
+	}
+	stored := false
+	for _, e := range r.audit(t, mark, func(e controlplane.AuditEvent) bool {
+		return e.Namespace == namespace && e.User == controllerUser && isWrite(e)
+	}) {
+		stored = stored || e.Resource == "bundledeployments" && e.Subresource == "status"
+		if e.ImpersonatedUser != "" && !stored {
+			t.Errorf("written before anything was stored: %s", e)
+		}
+	}
 }
 
 func TestF6PruneDeniedAndAllowedLater(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -39,19 +40,25 @@ func (r *rig) record(t *testing.T, key client.ObjectKey) func() []*v1alpha1.Bund
 	if err != nil {
 		t.Fatal(err)
 	}
+	var mu sync.Mutex
+	var seen []*v1alpha1.BundleDeployment
+	go func() {
+		for event := range watch.ResultChan() {
+			d := &v1alpha1.BundleDeployment{}
+			o, ok := event.Object.(*unstructured.Unstructured) // else the watch ends
+			if ok && runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, d) == nil {
+				mu.Lock()
+				seen = append(seen, d)
+				mu.Unlock()
+			}
+		}
+	}()
 	return func() []*v1alpha1.BundleDeployment {
 		time.Sleep(500 * time.Millisecond) // the last events arrive
 		watch.Stop()
-		var seen []*v1alpha1.BundleDeployment
-		for event := range watch.ResultChan() {
-			var d v1alpha1.BundleDeployment
-			content := event.Object.(*unstructured.Unstructured).Object //nolint:forcetypeassert // of the dynamic client
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &d); err != nil {
-				t.Fatal(err)
-			}
-			seen = append(seen, &d)
-		}
-		return seen
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(seen)
 	}
 }
 
@@ -113,7 +120,11 @@ func TestConditionsFollowKstatusAtEveryStep(t *testing.T) {
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Timeout = metav1.Duration{Duration: time.Minute} })
 	r.ready(t, key, third.Revision)
 	r.remove(t, key)
-	for i, d := range seen() {
+	versions := seen()
+	if len(versions) < 12 {
+		t.Errorf("only %d versions were seen", len(versions))
+	}
+	for i, d := range versions {
 		if wrong := contradictions(d); len(wrong) > 0 {
 			t.Errorf("version %d: %s:\n%s", i, strings.Join(wrong, ", "), describe(d))
 		}

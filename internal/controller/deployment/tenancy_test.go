@@ -224,3 +224,32 @@ func TestT13LabelsForgedBeforehand(t *testing.T) {
 		t.Error("the removal took an object that was never applied")
 	}
 }
+
+func TestT5WhatMayBeReadAndNotWritten(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := controlplane.NewNamespace(t, r.cp)
+	r.create(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"*"}},
+		{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"get", "list", "create"}},
+	}})
+	if err := installation.Account(t.Context(), r.admin, namespace, "installer", namespace, namespace); err != nil {
+		t.Fatal(err)
+	}
+	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{
+		"a.yaml": configMap("a", "one"), "b.yaml": file("apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {ports: [{port: 80}]}"),
+	})
+	key := r.deploy(t, namespace, "app", quick)
+	d := r.unready(t, key, v1alpha1.ReasonPlanRefused)
+	want := `cannot patch services in namespace "` + namespace + `" (s): grant service account "` + namespace +
+		`/installer" the verbs patch on services by a Role and a RoleBinding there`
+	if message := conditions.GetMessage(d, v1alpha1.PlannedCondition); message != want {
+		t.Errorf("the message is %q, want %q", message, want)
+	}
+	if r.get(t, aConfigMap(namespace, "a")) || d.Status.Inventory != nil {
+		t.Error("part of the bundle was written")
+	}
+	role := object("rbac.authorization.k8s.io/v1", "ClusterRole", "", namespace)
+	r.patch(t, role, `{"rules":[{"apiGroups":[""],"resources":["configmaps","services"],"verbs":["*"]}]}`)
+	r.ready(t, key, published.Revision)
+}

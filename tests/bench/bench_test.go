@@ -95,6 +95,7 @@ func measureOne(t testing.TB, r *rig, n int) (bare, install, rest row) {
 		return d.Status.LastHandledReconcileAt == "again" && isReady(d)
 	})
 	rest = row{what: "second full reconcile, nothing changed", took: time.Since(began), requests: r.requests(t, mark)}
+	r.clear(t, namespace)
 	return bare, install, rest
 }
 

@@ -155,7 +155,7 @@ func (r *rig) deploy(ctx context.Context, namespace, name string) error {
 func (r *rig) waitAll(t testing.TB, namespace string, count int, holds func(*v1alpha1.BundleDeployment) bool) {
 	t.Helper()
 	seen := ""
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 250*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		var list v1alpha1.BundleDeploymentList
 		if err := r.admin.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 			return false, err
@@ -168,7 +168,7 @@ func (r *rig) waitAll(t testing.TB, namespace string, count int, holds func(*v1a
 				seen = list.Items[i].Name + ": " + conditions.GetMessage(&list.Items[i], meta.ReadyCondition)
 			}
 		}
-		return done == count, nil
+		return done == count && len(list.Items) == count, nil
 	})
 	if err != nil {
 		t.Fatalf("waiting for %d deployments: %v; one that is not done: %s", count, err, seen)
@@ -176,6 +176,16 @@ func (r *rig) waitAll(t testing.TB, namespace string, count int, holds func(*v1a
 }
 
 func isReady(d *v1alpha1.BundleDeployment) bool { return conditions.IsTrue(d, meta.ReadyCondition) }
+
+// clear removes the deployments of a namespace, so that nothing of them is under
+// way in the next measurement.
+func (r *rig) clear(t testing.TB, namespace string) {
+	t.Helper()
+	if err := r.admin.DeleteAllOf(t.Context(), &v1alpha1.BundleDeployment{}, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	r.waitAll(t, namespace, 0, isReady)
+}
 
 // bare applies objects in parallel and returns how long that took.
 func (r *rig) bare(t testing.TB, objects []*unstructured.Unstructured) time.Duration {

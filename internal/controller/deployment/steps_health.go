@@ -4,6 +4,7 @@ package deployment
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,12 +24,23 @@ func (r *Reconciler) checkHealth(ctx context.Context, s *state) (step.Outcome, e
 		s.note = r.newNote(s)
 		return step.Continue, r.look(ctx, s, s.note.objects, s.applied.Live)
 	}
-	if len(s.note.unhealthy) > 0 {
-		if err := r.look(ctx, s, s.note.unhealthy, nil); err != nil || !s.health.Healthy() {
+	others := s.note.objects
+	if waited := s.note.unhealthy; len(waited) > 0 {
+		if err := r.look(ctx, s, waited, nil); err != nil || !s.health.Healthy() {
 			return step.Continue, err
 		}
+		others = without(others, waited)
 	}
-	return step.Continue, r.look(ctx, s, s.note.objects, nil)
+	return step.Continue, r.look(ctx, s, others, nil)
+}
+
+// without leaves out the objects that were looked at a moment ago.
+func without(objects, seen []plan.Object) []plan.Object {
+	ids := make(map[inventory.ID]bool, len(seen))
+	for _, object := range seen {
+		ids[object.ID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(objects), func(o plan.Object) bool { return ids[o.ID] })
 }
 
 func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, fresh map[inventory.ID]*unstructured.Unstructured) error {

@@ -176,10 +176,10 @@ func (t *tally) endPackage(e event) {
 			}
 		}
 		fmt.Fprint(t.out, strings.Join(lines, ""))
-	} else if len(lines) > 0 {
+	} else if len(lines) > 0 && e.Action != "skip" {
 		fmt.Fprint(t.out, lines[len(lines)-1])
 	}
-	if e.Action != "skip" { // skip: no test files
+	if e.Action != "skip" { // no test files
 		t.packages++
 	}
 	for k := range t.output {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -236,27 +235,6 @@ func (r *rig) refuse(t *testing.T, namespace string, p policy, probe func(contex
 		return apierrors.IsForbidden(err) || apierrors.IsInvalid(err), fmt.Sprint(err)
 	})
 	return func() { r.delete(t, binding) }
-}
-
-// crd is a manifest of a CRD of the kind Gadget in a group.
-func crd(group string) *fstest.MapFile {
-	return file(`apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: gadgets.` + group + `}
-spec:
-  group: ` + group + `
-  scope: Namespaced
-  names: {kind: Gadget, listKind: GadgetList, plural: gadgets, singular: gadget}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}
-`)
-}
-
-func gadget(group, name string) *fstest.MapFile {
-	return file("apiVersion: " + group + "/v1\nkind: Gadget\nmetadata: {name: " + name + "}\nspec: {size: 1}\n")
 }
 
 func crdObject(group string) *unstructured.Unstructured {

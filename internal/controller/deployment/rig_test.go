@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -273,31 +272,6 @@ func describe(d *v1alpha1.BundleDeployment) string {
 	}
 	return text.String()
 }
-
-// configMap is a manifest of a ConfigMap with one value.
-func configMap(name, value string) *fstest.MapFile {
-	return file(`apiVersion: v1
-kind: ConfigMap
-metadata: {name: ` + name + `}
-data: {value: "` + value + `"}
-`)
-}
-
-// workload is a manifest of a Deployment of one replica.
-func workload(name, image string) *fstest.MapFile {
-	return file(`apiVersion: apps/v1
-kind: Deployment
-metadata: {name: ` + name + `}
-spec:
-  selector: {matchLabels: {app: ` + name + `}}
-  template:
-    metadata: {labels: {app: ` + name + `}}
-    spec:
-      containers: [{name: main, image: "` + image + `"}]
-`)
-}
-
-func file(content string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(content)} }
 
 // value reads the one value of a ConfigMap; "" when it does not exist.
 func (r *rig) value(t *testing.T, ctx context.Context, namespace, name string) string {

@@ -46,7 +46,9 @@ const atOnce = 16
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	os.Exit(controlplane.RunMain(m))
+	code := controlplane.RunMain(m)
+	_ = os.RemoveAll(shared.dir)
+	os.Exit(code)
 }
 
 // rig is a control plane with the deployment controller and an artifact server.
@@ -59,6 +61,7 @@ type rig struct {
 var shared struct {
 	once sync.Once
 	rig  rig
+	dir  string
 	err  error
 }
 
@@ -88,6 +91,7 @@ func start(cp *controlplane.ControlPlane) error {
 	if err != nil {
 		return err
 	}
+	shared.dir = dir
 	var handler http.Handler
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
 	store, err := artifact.Open(artifact.Options{Dir: filepath.Join(dir, "store"), BaseURL: server.URL})

@@ -39,7 +39,9 @@ import (
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())      // what the controller says is in events and statuses
 	_ = flag.Set("test.parallel", "12") // the tests mostly wait
-	os.Exit(controlplane.RunMain(m))
+	code := controlplane.RunMain(m)
+	_ = os.RemoveAll(shared.dir)
+	os.Exit(code)
 }
 
 // patience bounds waiting for the controller; it is many times what it needs.
@@ -58,6 +60,7 @@ type rig struct {
 var shared struct {
 	once sync.Once
 	rig  rig
+	dir  string
 	err  error
 }
 
@@ -86,6 +89,7 @@ func startRig(cp *controlplane.ControlPlane) error {
 	if err != nil {
 		return err
 	}
+	shared.dir = dir
 	var handler http.Handler
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if shared.rig.isDown(r.URL.Path) {

@@ -37,7 +37,11 @@ import (
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard()) // what the controller says is in events and statuses
-	os.Exit(controlplane.RunMain(m))
+	code := controlplane.RunMain(m)
+	if dir := shared.dir; dir != "" {
+		_ = os.RemoveAll(dir)
+	}
+	os.Exit(code)
 }
 
 // patience bounds waiting for the controller; it is many times what it needs.
@@ -55,6 +59,7 @@ type rig struct {
 var shared struct {
 	once sync.Once
 	rig  rig
+	dir  string // removed in the end
 	err  error
 }
 
@@ -81,6 +86,7 @@ func startRig(cp *controlplane.ControlPlane) error {
 	if err != nil {
 		return err
 	}
+	shared.dir = dir
 	config, err := installation.AccountConfig(ctx, cp.RESTConfig(), installation.Namespace, source.FieldManager)
 	if err != nil {
 		return err

@@ -256,7 +256,7 @@ func (r *Reconciler) settle(s *state) error {
 		status.LastAppliedTime = new(metaTime(s.now))
 	}
 	status.LastAppliedRevision = s.revision()
-	if err := r.Artifacts.Keep(sourceOwner(s.source), []string{s.artifact.Digest}); err != nil {
+	if err := r.Artifacts.Keep(string(s.object.UID), sourceOwner(s.source), []string{s.artifact.Digest}); err != nil {
 		return err
 	}
 	return r.saveSnapshot(s)

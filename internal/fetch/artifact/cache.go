@@ -3,25 +3,23 @@
 package artifact
 
 import (
-	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
-	"path"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
 
-// pinsName is the file in an owner's folder that lists what must not be evicted, one digest a line.
-const pinsName = "pinned"
-
 // cache keeps archives by owner and digest, up to a number of bytes. An owner finds only what was fetched for it, so that
-// knowing a digest gives nobody the content of somebody else.
+// knowing a digest gives nobody the content of somebody else. Where room is needed the least recently used archive goes,
+// of those that no deployment pins first, of the pinned ones then: a cache full of pins refuses no load. Only an archive
+// that is larger than the cache is refused; where nothing is left to evict because all of it is being fetched or read by
+// others, a load waits for them.
 type cache struct {
 	dir   string
 	most  int64
@@ -31,7 +29,9 @@ type cache struct {
 	mu      sync.Mutex
 	bytes   int64 // of all entries, and of what is being fetched
 	entries map[string]cacheEntry
-	pins    map[string][]string // by folder: digests, sorted
+	pins    map[string][]string // by key: cache keys of archives, sorted
+	held    map[string]bool     // cache keys that a load is busy with
+	freed   chan struct{}       // closed, and replaced, whenever what is held or fetched becomes less
 }
 
 type cacheEntry struct {
@@ -61,10 +61,10 @@ func (c *cache) load() error {
 			return fmt.Errorf("reading the cache of %s: %w", o, err)
 		}
 	}
-	if err := c.makeRoom(root, 0); err != nil && !errors.Is(err, errCacheFull) {
+	if err := c.loadPins(root); err != nil {
 		return err
 	}
-	return nil
+	return c.makeRoom(root, 0)
 }
 
 func (c *cache) loadOwner(root *os.Root, o Owner) error {
@@ -86,27 +86,6 @@ func (c *cache) loadOwner(root *os.Root, o Owner) error {
 		}
 		c.entries[cacheKey(o, digest)] = cacheEntry{size: info.Size(), used: info.ModTime()}
 		c.bytes += info.Size()
-	}
-	return c.loadPins(root, o)
-}
-
-func (c *cache) loadPins(root *os.Root, o Owner) error {
-	opened, _, err := openRegular(root, path.Join(o.folder(), pinsName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return storageError("reading what is pinned", err)
-	}
-	defer opened.Close() //nolint:errcheck // only read from
-	content, err := io.ReadAll(opened)
-	if err != nil {
-		return storageError("reading what is pinned", err)
-	}
-	for line := range strings.Lines(string(content)) {
-		if digest := strings.TrimSuffix(line, "\n"); isHexDigest(digest) {
-			c.pins[o.folder()] = append(c.pins[o.folder()], digest)
-		}
 	}
 	return nil
 }
@@ -167,18 +146,19 @@ func (c *cache) remove(root *os.Root, key string) error {
 }
 
 // add stores an archive of size bytes that fill writes; it is kept only when fill returns nil.
-func (c *cache) add(o Owner, digest string, size int64, fill func(io.Writer) error) error {
+func (c *cache) add(ctx context.Context, o Owner, digest string, size int64, fill func(io.Writer) error) error {
 	root, err := openRoot(c.dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close() //nolint:errcheck // all that was written is synced by then
-	if err := c.reserve(root, size); err != nil {
+	if err := c.reserve(ctx, root, size); err != nil {
 		return err
 	}
 	err = c.fill(root, o, digest, fill)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.signal()
 	if err != nil {
 		c.bytes -= size
 		return err
@@ -186,6 +166,26 @@ func (c *cache) add(o Owner, digest string, size int64, fill func(io.Writer) err
 	c.bytes -= c.entries[cacheKey(o, digest)].size
 	c.entries[cacheKey(o, digest)] = cacheEntry{size: size, used: c.now()}
 	return nil
+}
+
+// hold keeps an archive from being evicted between its download and its use. A load holds one archive only, and waits
+// for room only while the cache does not have that archive, so that those that wait do not wait for each other.
+func (c *cache) hold(key string) (release func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held[key] = true
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.held, key)
+		c.signal()
+	}
+}
+
+// signal wakes those that wait for room.
+func (c *cache) signal() {
+	close(c.freed)
+	c.freed = make(chan struct{})
 }
 
 func (c *cache) fill(root *os.Root, o Owner, digest string, fill func(io.Writer) error) error {
@@ -203,24 +203,41 @@ func (c *cache) fill(root *os.Root, o Owner, digest string, fill func(io.Writer)
 	return archive.publish(digest + archiveSuffix)
 }
 
-// reserve takes size bytes of the cache for an archive that will be added.
-func (c *cache) reserve(root *os.Root, size int64) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := c.makeRoom(root, size); err != nil {
-		return err
+// reserve takes size bytes of the cache for an archive that will be added, as soon as they can be had.
+func (c *cache) reserve(ctx context.Context, root *os.Root, size int64) error {
+	if size > c.most {
+		return storageError("caching an artifact", errCacheSmall)
 	}
-	c.bytes += size
-	return nil
+	for {
+		freed, err := c.tryReserve(root, size)
+		if err != nil || freed == nil {
+			return err
+		}
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
-// makeRoom evicts what was used least recently and is not pinned, until size more bytes fit. It evicts nothing where that
-// would not be enough.
-func (c *cache) makeRoom(root *os.Root, size int64) error {
-	victims, reachable := c.victims()
-	if c.bytes-reachable+size > c.most && size > 0 {
-		return storageError("caching an artifact", errCacheFull)
+// tryReserve takes the bytes, or returns what will be closed when it is worth while to try again.
+func (c *cache) tryReserve(root *os.Root, size int64) (freed <-chan struct{}, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, reachable := c.victims(); c.bytes-reachable+size > c.most {
+		return c.freed, nil
 	}
+	if err := c.makeRoom(root, size); err != nil {
+		return nil, err
+	}
+	c.bytes += size
+	return nil, nil
+}
+
+// makeRoom evicts until size more bytes fit.
+func (c *cache) makeRoom(root *os.Root, size int64) error {
+	victims, _ := c.victims()
 	for _, key := range victims {
 		if c.bytes+size <= c.most {
 			break
@@ -232,53 +249,24 @@ func (c *cache) makeRoom(root *os.Root, size int64) error {
 	return nil
 }
 
-// victims lists what may be evicted, least recently used first, and how many bytes that is.
+// victims lists what may be evicted, what nobody pins before what is pinned, least recently used first, and how many
+// bytes that is.
 func (c *cache) victims() (keys []string, size int64) {
-	for _, key := range slices.Sorted(maps.Keys(c.entries)) {
-		digest, _ := parseArchiveName(path.Base(key))
-		if !slices.Contains(c.pins[path.Dir(key)], digest) {
+	pinned := c.pinned()
+	for key, entry := range c.entries {
+		if !c.held[key] {
 			keys = append(keys, key)
-			size += c.entries[key].size
+			size += entry.size
 		}
 	}
-	slices.SortStableFunc(keys, func(a, b string) int { return c.entries[a].used.Compare(c.entries[b].used) })
+	slices.SortFunc(keys, func(a, b string) int {
+		if pinned[a] != pinned[b] {
+			if pinned[b] {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(c.entries[a].used.Compare(c.entries[b].used), cmp.Compare(a, b))
+	})
 	return keys, size
-}
-
-// pin replaces what must not be evicted for an owner; it holds over restarts.
-func (c *cache) pin(o Owner, digests []string) error {
-	digests = slices.Compact(slices.Sorted(slices.Values(digests)))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if slices.Equal(c.pins[o.folder()], digests) {
-		return nil
-	}
-	if err := c.writePins(o, digests); err != nil {
-		return err
-	}
-	c.pins[o.folder()] = digests
-	if len(digests) == 0 {
-		delete(c.pins, o.folder())
-	}
-	return nil
-}
-
-func (c *cache) writePins(o Owner, digests []string) error {
-	root, err := openRoot(c.dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close() //nolint:errcheck // all that was written is synced by then
-	name := path.Join(o.folder(), pinsName)
-	if len(digests) == 0 {
-		return storageError("removing what is pinned", root.RemoveAll(name))
-	}
-	if err := makeFolders(c.files, root, o.folder()); err != nil {
-		return err
-	}
-	var content bytes.Buffer
-	for _, digest := range digests {
-		content.WriteString(digest + "\n")
-	}
-	return writeDurably(c.files, root, name, content.Bytes())
 }

@@ -3,10 +3,13 @@
 package artifact_test
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,57 +60,184 @@ func TestF9LoadFromTheCache(t *testing.T) {
 	wantReason(t, load(), fetch.Unreachable)
 }
 
-// TestCacheEviction keeps three artifacts of 10 kB in a cache of 35 kB.
-func TestCacheEviction(t *testing.T) {
-	s := newServed(t)
-	dir := t.TempDir()
-	now := &clock{now: time.Unix(1e9, 0)}
-	open := func() *artifact.Loader {
-		return newLoader(t, dir, s.server.URL, func(o *artifact.LoaderOptions) { o.CacheBytes, o.Now = 35_000, now.Now })
-	}
-	loader := open()
-	var all []meta.Artifact
+// small is a cache with room for three artifacts of 10 kB, five of which there are.
+type small struct {
+	t      *testing.T
+	dir    string
+	served *served
+	now    *clock
+	loader *artifact.Loader
+	all    []meta.Artifact
+}
+
+func newSmall(t *testing.T) *small {
+	s := &small{t: t, dir: t.TempDir(), served: newServed(t), now: &clock{now: time.Unix(1e9, 0)}}
 	for seed := range uint64(5) {
-		all = append(all, s.put(t, noise(20+seed, 10_000)))
+		s.all = append(s.all, s.served.put(t, noise(20+seed, 10_000)))
 	}
-	load := func(i int) error {
-		now.add(time.Second)
-		content, err := loader.Load(t.Context(), owner, all[i])
+	s.restart()
+	return s
+}
+
+// restart opens the cache as the next process does.
+func (s *small) restart() {
+	s.loader = newLoader(s.t, s.dir, s.served.server.URL, func(o *artifact.LoaderOptions) {
+		o.CacheBytes, o.Now = 35_000, s.now.Now
+	})
+}
+
+func (s *small) load(indices ...int) {
+	s.t.Helper()
+	for _, i := range indices {
+		s.now.add(time.Second)
+		content, err := s.loader.Load(s.t.Context(), owner, s.all[i])
+		if err == nil {
+			err = content.Close()
+		}
+		s.must(err)
+	}
+}
+
+func (s *small) keep(key string, indices ...int) {
+	s.t.Helper()
+	var digests []string
+	for _, i := range indices {
+		digests = append(digests, s.all[i].Digest)
+	}
+	s.must(s.loader.Keep(key, owner, digests))
+}
+
+func (s *small) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *small) expect(step string, indices ...int) {
+	s.t.Helper()
+	var want []string
+	for _, i := range indices {
+		want = append(want, s.all[i].Digest[7:]+".tar.gz")
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, archives(s.t, s.dir)); diff != "" {
+		s.t.Errorf("%s: %s", step, diff)
+	}
+}
+
+func TestCacheEviction(t *testing.T) {
+	s := newSmall(t)
+	s.load(0, 1, 2, 0, 3)
+	s.expect("1 was used least recently", 0, 2, 3)
+	s.keep("a", 2, 2)
+	s.load(4)
+	s.expect("2 is pinned, 0 goes", 2, 3, 4)
+	s.restart()
+	s.load(0)
+	s.expect("pins and order hold over a restart", 2, 4, 0)
+	s.keep("a", 0, 2, 4)
+	s.load(1)
+	s.expect("a cache full of pins refuses nothing, 2 was used least recently", 0, 1, 4)
+	s.load(2)
+	s.expect("what is pinned goes after what is not", 0, 2, 4)
+	s.keep("a")
+	s.load(1)
+	s.expect("with no pin 4 was used least recently", 0, 1, 2)
+}
+
+// TestCachePinsAreOfDeployments has two deployments of one source, and one that is gone.
+func TestCachePinsAreOfDeployments(t *testing.T) {
+	s := newSmall(t)
+	s.load(0, 1, 2)
+	s.keep("a", 0)
+	s.keep("b", 1)
+	s.load(3)
+	s.expect("b's pin did not lift a's", 0, 1, 3)
+	s.keep("b")
+	s.load(4)
+	s.expect("lifting b's leaves a's", 0, 3, 4)
+	s.keep("gone", 3)
+	s.restart()
+	s.must(s.loader.KeepOnly(map[string]bool{"a": true, "new": true}))
+	s.load(1)
+	s.expect("the pin of a deployment that is gone does not count", 0, 1, 4)
+	s.restart()
+	s.load(2)
+	s.expect("nor after the next start; 4 goes", 0, 1, 2)
+	left, err := filepath.Glob(filepath.Join(s.dir, ".pins", "*"))
+	if err != nil || len(left) != 1 || filepath.Base(left[0]) != "a" {
+		t.Errorf("pins are %v: %v", left, err)
+	}
+}
+
+func TestKeepRefusesWhatIsNoName(t *testing.T) {
+	s := newSmall(t)
+	for _, key := range []string{"", "../x", "a/b", ".", "A b"} {
+		if err := s.loader.Keep(key, owner, nil); err == nil {
+			t.Errorf("key %q was accepted", key)
+		}
+	}
+	if err := s.loader.Keep("a", artifact.Owner{Kind: ".."}, nil); err == nil {
+		t.Error("an owner of no name was accepted")
+	}
+	if err := s.loader.Keep("a", owner, []string{"sha256:x"}); err == nil {
+		t.Error("a digest that is none was accepted")
+	}
+}
+
+func TestCacheRefusesOnlyWhatIsLargerThanItself(t *testing.T) {
+	s := newSmall(t)
+	large := s.served.put(t, noise(30, 50_000))
+	s.load(0, 1, 2)
+	_, err := s.loader.Load(t.Context(), owner, large)
+	var failure *artifact.StorageError
+	if !errors.As(err, &failure) || !failure.Full() || !strings.Contains(err.Error(), "raise the size of the cache") {
+		t.Errorf("got %v", err)
+	}
+	s.expect("nothing was evicted for it", 0, 1, 2)
+}
+
+// TestCacheWaitsForRoom fills the cache with what is being fetched.
+func TestCacheWaitsForRoom(t *testing.T) {
+	var slow atomic.Bool
+	halfway, proceed := make(chan struct{}), make(chan struct{})
+	served := newServed(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !slow.CompareAndSwap(true, false) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			rewritten(next, func(w http.ResponseWriter, body []byte) {
+				_, _ = w.Write(body[:1000])
+				w.(http.Flusher).Flush() //nolint:errcheck // a test
+				close(halfway)
+				<-proceed
+				_, _ = w.Write(body[1000:])
+			}).ServeHTTP(w, r)
+		})
+	})
+	first, second := served.put(t, noise(20, 10_000)), served.put(t, noise(21, 10_000))
+	loader := newLoader(t, t.TempDir(), served.server.URL, func(o *artifact.LoaderOptions) { o.CacheBytes = 15_000 })
+	load := func(ctx context.Context, a meta.Artifact) error {
+		content, err := loader.Load(ctx, owner, a)
 		if err != nil {
 			return err
 		}
 		return content.Close()
 	}
-	expect := func(step string, indices ...int) {
-		t.Helper()
-		var want []string
-		for _, i := range indices {
-			want = append(want, all[i].Digest[7:]+".tar.gz")
-		}
-		slices.Sort(want)
-		if diff := cmp.Diff(want, archives(t, dir)); diff != "" {
-			t.Errorf("%s: %s", step, diff)
-		}
+	slow.Store(true)
+	done := make(chan error, 2)
+	go func() { done <- load(t.Context(), first) }()
+	<-halfway
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := load(ctx, second); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("with no room and no time: %v", err)
 	}
-	must := func(errs ...error) {
-		t.Helper()
-		if err := errors.Join(errs...); err != nil {
-			t.Fatal(err)
-		}
+	go func() { done <- load(t.Context(), second) }()
+	close(proceed)
+	if err := errors.Join(<-done, <-done); err != nil {
+		t.Error(err)
 	}
-	must(load(0), load(1), load(2), load(0), load(3))
-	expect("1 was used least recently", 0, 2, 3)
-	must(loader.Keep(owner, []string{all[2].Digest, all[2].Digest}), load(4))
-	expect("2 is pinned, 0 goes", 2, 3, 4)
-	loader = open()
-	must(load(0))
-	expect("pins and order hold over a restart", 2, 4, 0)
-	must(loader.Keep(owner, []string{all[0].Digest, all[2].Digest, all[4].Digest}))
-	var failure *artifact.StorageError
-	if err := load(1); !errors.As(err, &failure) || !failure.Full() || !strings.Contains(err.Error(), "raise the size") {
-		t.Errorf("a cache full of pinned artifacts gives %v", err)
-	}
-	expect("nothing was evicted", 0, 2, 4)
-	must(loader.Keep(owner, nil), load(1))
-	expect("2 was used least recently", 0, 1, 4)
 }

@@ -37,7 +37,7 @@ func (l *Loader) download(ctx context.Context, want wanted) error {
 	if err := l.checkSize(size, want); err != nil {
 		return err
 	}
-	return l.cache.add(want.owner, want.digest, size, func(w io.Writer) error {
+	return l.cache.add(ctx, want.owner, want.digest, size, func(w io.Writer) error {
 		return receive(ctx, w, response.Body, size, want.digest)
 	})
 }

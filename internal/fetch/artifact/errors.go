@@ -14,7 +14,7 @@ var (
 	errNotFolder  = errors.New("not a folder")
 	errNotRegular = errors.New("not a regular file")
 	errReplaced   = errors.New("the file changed while it was read")
-	errCacheFull  = errors.New("the cache is full of artifacts in use")
+	errCacheSmall = errors.New("it is larger than the whole cache")
 )
 
 // StorageError says that the storage volume, and not the content, is why something could not be kept or read. Its text
@@ -36,12 +36,12 @@ func (e *StorageError) Unwrap() error { return e.Err }
 
 // Full tells that there was no room left.
 func (e *StorageError) Full() bool {
-	return errors.Is(e.Err, syscall.ENOSPC) || errors.Is(e.Err, syscall.EDQUOT) || errors.Is(e.Err, errCacheFull)
+	return errors.Is(e.Err, syscall.ENOSPC) || errors.Is(e.Err, syscall.EDQUOT) || errors.Is(e.Err, errCacheSmall)
 }
 
 func (e *StorageError) remedy() string {
 	switch {
-	case errors.Is(e.Err, errCacheFull):
+	case errors.Is(e.Err, errCacheSmall):
 		return "raise the size of the cache"
 	case e.Full():
 		return "free space on the storage volume or enlarge it"

@@ -27,7 +27,8 @@ type LoaderOptions struct {
 	ServerURLs []string
 	// CacheDir is the cache folder; it is created when missing. One process uses it at a time.
 	CacheDir string
-	// CacheBytes bounds the archives in the cache; 0 means 1 GiB. Unpacked content comes on top while it is open.
+	// CacheBytes bounds the archives in the cache; 0 means 1 GiB. A larger archive cannot be loaded. Unpacked content comes
+	// on top while it is open.
 	CacheBytes int64
 	// Limits bound what is unpacked. An archive may have as many bytes as its content may (ExtractedBytes) and 4 KiB an
 	// entry: DownloadBytes bounds what a source transfers, which may be compressed better than the archive is.
@@ -54,7 +55,7 @@ func NewLoader(o LoaderOptions) (*Loader, error) {
 	}
 	l := &Loader{client: *o.Client, limits: o.Limits, cache: &cache{
 		dir: o.CacheDir, most: o.CacheBytes, files: o.FS, now: o.Now,
-		entries: map[string]cacheEntry{}, pins: map[string][]string{},
+		entries: map[string]cacheEntry{}, pins: map[string][]string{}, held: map[string]bool{}, freed: make(chan struct{}),
 	}}
 	l.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	l.cache.defaults()
@@ -126,26 +127,6 @@ func (l *Loader) Load(ctx context.Context, o Owner, a meta.Artifact) (*Content, 
 	return content, nil
 }
 
-// Keep replaces the digests of files that must not be evicted for an owner, those that it runs or may return to; none
-// lifts all. It holds over restarts. Pinned archives count, so that a cache full of them takes no others.
-func (l *Loader) Keep(o Owner, digests []string) error {
-	if err := o.Validate(); err != nil {
-		return err
-	}
-	hexadecimal := make([]string, 0, len(digests))
-	for _, digest := range digests {
-		digits, err := parseDigest(digest)
-		if err != nil {
-			return fmt.Errorf("keeping artifacts of %s: %w", o, err)
-		}
-		hexadecimal = append(hexadecimal, digits)
-	}
-	if err := l.cache.pin(o, hexadecimal); err != nil {
-		return fmt.Errorf("keeping artifacts of %s: %w", o, err)
-	}
-	return nil
-}
-
 // admit decides whether what a status advertises may be fetched for this owner at all. The URL is compared as a whole:
 // a configured server, this owner's folder, the identity of the revision.
 func (l *Loader) admit(o Owner, a meta.Artifact) (wanted, error) {
@@ -176,6 +157,7 @@ func (l *Loader) obtain(ctx context.Context, want wanted) (*os.File, error) {
 		return nil, err
 	}
 	defer unlock()
+	defer l.cache.hold(cacheKey(want.owner, want.digest))()
 	archive, ok, err := l.cache.open(want.owner, want.digest)
 	if err != nil || ok {
 		return archive, err

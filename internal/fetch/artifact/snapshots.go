@@ -10,9 +10,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
@@ -90,10 +90,13 @@ func (s *Snapshots) Load(key string) (data []byte, ok bool, err error) {
 	return data, ok, nil
 }
 
-// Delete removes the value of key, if there is one.
+// Delete removes the value of key. That there is none is no error.
 func (s *Snapshots) Delete(key string) error {
 	err := s.with(key, func(root *os.Root, name string) error {
-		return storageError("removing", root.RemoveAll(name))
+		if err := root.RemoveAll(name); !errors.Is(err, fs.ErrNotExist) {
+			return storageError("removing", err)
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("deleting snapshot %.80q: %w", key, err)
@@ -101,10 +104,47 @@ func (s *Snapshots) Delete(key string) error {
 	return nil
 }
 
+// KeepOnly removes the values of all keys that are not listed: of deployments that were deleted while nobody looked. It
+// is for the start, before Save is called for a key that the list may lack. It removes what it can before it returns an
+// error. Files that are no snapshots are left alone.
+func (s *Snapshots) KeepOnly(keys map[string]bool) error {
+	present, err := s.keys()
+	failed := []error{err}
+	for _, key := range present {
+		if !keys[key] {
+			failed = append(failed, s.Delete(key))
+		}
+	}
+	if err := errors.Join(failed...); err != nil {
+		return fmt.Errorf("removing the snapshots of deployments that are gone: %w", err)
+	}
+	return nil
+}
+
+// keys lists what has a value, sorted.
+func (s *Snapshots) keys() ([]string, error) {
+	root, err := openRoot(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // only read from
+	entries, err := listFolder(root, ".")
+	if err != nil {
+		return nil, storageError("listing a folder", err)
+	}
+	var keys []string
+	for _, entry := range entries {
+		if key, ok := strings.CutSuffix(entry.Name(), snapshotSuffix); ok && checkUID(key) == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}
+
 // with runs work on the file of a key.
 func (s *Snapshots) with(key string, work func(root *os.Root, name string) error) error {
-	if problems := validation.IsDNS1123Label(key); len(problems) > 0 {
-		return fmt.Errorf("it is no UID: %s", problems[0])
+	if err := checkUID(key); err != nil {
+		return err
 	}
 	root, err := openRoot(s.dir)
 	if err != nil {

@@ -99,3 +99,31 @@ func TestSnapshotsKeepThePreviousWhenSavingFails(t *testing.T) {
 		}
 	}
 }
+
+func TestSnapshotsKeepOnly(t *testing.T) {
+	dir := t.TempDir()
+	snapshots, err := artifact.OpenSnapshots(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"a", "b", "c"} {
+		if err := snapshots.Save(key, []byte(key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := filepath.Join(dir, "hash-key")
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := snapshots.KeepOnly(map[string]bool{"b": true, "new": true}); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]bool{"a": false, "b": true, "c": false} {
+		if _, ok, err := snapshots.Load(key); err != nil || ok != want {
+			t.Errorf("%s: %v, %v", key, ok, err)
+		}
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Errorf("what is no snapshot was removed: %v", err)
+	}
+}

@@ -46,20 +46,31 @@ func DefaultLimits() Limits {
 
 // BindFlags adds a flag for each limit; the present values are the defaults.
 func (l *Limits) BindFlags(fs *pflag.FlagSet) {
-	fs.Int64Var(&l.DownloadBytes, "max-download-bytes", l.DownloadBytes,
-		"Most bytes that one source may download.")
+	l.BindTransferFlags(fs)
+	l.BindContentFlags(fs)
+}
+
+// BindContentFlags adds the flags for what content may be, once unpacked: all that matters to who loads artifacts and
+// talks to no upstream.
+func (l *Limits) BindContentFlags(fs *pflag.FlagSet) {
 	fs.Int64Var(&l.ExtractedBytes, "max-extracted-bytes", l.ExtractedBytes,
 		"Most bytes that one source may hold once unpacked.")
 	fs.Int64Var(&l.FileBytes, "max-file-bytes", l.FileBytes,
 		"Most bytes that one file of a source may hold.")
-	fs.Int64Var(&l.GitPackBytes, "max-git-pack-bytes", l.GitPackBytes,
-		"Most bytes that one fetch from a Git server may transfer.")
 	fs.IntVar(&l.Entries, "max-entries", l.Entries,
 		"Most files, folders and links that one source may hold.")
 	fs.IntVar(&l.Depth, "max-depth", l.Depth,
 		"Most folders within folders that a source may hold.")
 	fs.IntVar(&l.PathBytes, "max-path-bytes", l.PathBytes,
 		"Longest path in a source, in bytes.")
+}
+
+// BindTransferFlags adds the flags for what an upstream may send and ask.
+func (l *Limits) BindTransferFlags(fs *pflag.FlagSet) {
+	fs.Int64Var(&l.DownloadBytes, "max-download-bytes", l.DownloadBytes,
+		"Most bytes that one source may download.")
+	fs.Int64Var(&l.GitPackBytes, "max-git-pack-bytes", l.GitPackBytes,
+		"Most bytes that one fetch from a Git server may transfer.")
 	fs.IntVar(&l.Layers, "max-layers", l.Layers,
 		"Most layers that an image may have.")
 	fs.IntVar(&l.Redirects, "max-redirects", l.Redirects,

@@ -17,7 +17,8 @@ type builder struct {
 	names       interned
 	maxDepth    int
 	aliasBudget *int // of the whole bundle
-	aliases     int  // how many aliases are being expanded around the present node
+	values      *budget
+	aliases     int // how many aliases are being expanded around the present node
 }
 
 func (b *builder) value(n *yaml.Node, depth int) (any, error) {
@@ -29,10 +30,14 @@ func (b *builder) value(n *yaml.Node, depth int) (any, error) {
 	switch n.Kind {
 	case yaml.DocumentNode:
 		return b.value(n.Content[0], depth)
-	case yaml.ScalarNode:
-		return scalar(n)
 	case yaml.AliasNode:
 		return b.alias(n, depth)
+	}
+	if err := b.values.charge(n.Line); err != nil {
+		return nil, err
+	}
+	if n.Kind == yaml.ScalarNode {
+		return scalar(n)
 	}
 	if depth++; depth > b.maxDepth {
 		return nil, tooDeep(n.Line, b.maxDepth)
@@ -41,6 +46,18 @@ func (b *builder) value(n *yaml.Node, depth int) (any, error) {
 		return b.mapping(n, depth)
 	}
 	return b.sequence(n, depth)
+}
+
+// budget is how many values a bundle may still have.
+type budget struct{ left, limit int }
+
+// charge counts one value; the fault at the first that is too many ends the reading.
+func (b *budget) charge(line int) error {
+	if b.left--; b.left >= 0 {
+		return nil
+	}
+	return &fault{rule: RuleLimit, line: line, final: true, remedy: "split the bundle or raise the controller's limit",
+		message: fmt.Sprintf("the manifests up to here have more than %d values (mappings, lists, scalars) in all", b.limit)}
 }
 
 func tooDeep(line, limit int) error {

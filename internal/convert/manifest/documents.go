@@ -27,6 +27,7 @@ type fault struct {
 	line    int
 	message string
 	remedy  string
+	final   bool // of the whole bundle: what follows is not read
 }
 
 func (f *fault) Error() string { return f.message }
@@ -66,10 +67,12 @@ func (r *Reader) decodeYAML(name string, data []byte) []document {
 		if !r.countDocument(name, number) {
 			return documents
 		}
-		b := builder{names: r.names, maxDepth: r.limits.Depth, aliasBudget: &r.aliasBudget}
+		b := builder{names: r.names, maxDepth: r.limits.Depth, aliasBudget: &r.aliasBudget, values: &r.values}
 		value, err := b.value(&node, 0)
 		if err != nil {
-			r.reportFault(name, number, err)
+			if r.reportFault(name, number, err); r.stopped {
+				return nil
+			}
 			continue
 		}
 		documents = append(documents, document{number: number, value: value})
@@ -88,20 +91,21 @@ func syntaxError(err error) string {
 func (r *Reader) decodeJSON(name string, data []byte) ([]document, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
-	counted := r.documents
+	counted, left := r.documents, r.values.left
 	var documents []document
 	for number := 1; ; number++ {
-		b := jsonBuilder{decoder: decoder, names: r.names, maxDepth: r.limits.Depth}
+		b := jsonBuilder{decoder: decoder, names: r.names, maxDepth: r.limits.Depth, values: &r.values}
 		value, err := b.next()
 		var f *fault
 		switch {
 		case errors.Is(err, io.EOF):
 			return documents, nil
 		case errors.As(err, &f):
+			f.line = 1 + bytes.Count(data[:decoder.InputOffset()], []byte("\n"))
 			r.reportFault(name, number, err)
 			return nil, nil
 		case err != nil:
-			r.documents = counted
+			r.documents, r.values.left = counted, left // it may be YAML
 			return documents, err
 		}
 		if !r.countDocument(name, number) {
@@ -128,6 +132,10 @@ func (r *Reader) reportFault(name string, number int, err error) {
 		if f.line > 0 {
 			p.Message = fmt.Sprintf("line %d: %s", f.line, f.message)
 		}
+	}
+	if f != nil && f.final {
+		r.stop(p)
+		return
 	}
 	r.report(p)
 }

@@ -16,6 +16,7 @@ type jsonBuilder struct {
 	decoder  *json.Decoder
 	names    interned
 	maxDepth int
+	values   *budget
 }
 
 // next returns the next document, io.EOF after the last.
@@ -32,6 +33,9 @@ func (b *jsonBuilder) next() (any, error) {
 
 // value returns what begins with token; depth is that of the collection around it.
 func (b *jsonBuilder) value(token json.Token, depth int) (any, error) {
+	if err := b.values.charge(0); err != nil {
+		return nil, err
+	}
 	switch t := token.(type) {
 	case json.Delim:
 		if depth++; depth > b.maxDepth {

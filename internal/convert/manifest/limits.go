@@ -10,13 +10,16 @@ type Limits struct {
 	FileBytes, TotalBytes int64
 	// Documents counts YAML and JSON documents, empty ones too; Objects what they contain, items of lists each.
 	Documents, Objects int
+	// Values counts mappings, lists and scalars of all manifests, as often as aliases repeat them: what a few bytes of text can
+	// become in memory. A million take about 250 MiB at worst.
+	Values int
 	// Depth is how deep mappings and lists may nest.
 	Depth int
 }
 
 // DefaultLimits are the limits that hold where nobody sets others.
 func DefaultLimits() Limits {
-	return Limits{FileBytes: 2 << 20, TotalBytes: 16 << 20, Documents: 100_000, Objects: 25_000, Depth: 100}
+	return Limits{FileBytes: 2 << 20, TotalBytes: 16 << 20, Documents: 100_000, Objects: 25_000, Values: 1_000_000, Depth: 100}
 }
 
 // BindFlags makes each limit a flag, with the present value as its default.
@@ -25,6 +28,7 @@ func (l *Limits) BindFlags(flags *pflag.FlagSet) {
 	flags.Int64Var(&l.TotalBytes, "limit-manifests-bytes", l.TotalBytes, "Largest size of all manifests of a bundle, in bytes.")
 	flags.IntVar(&l.Documents, "limit-manifest-documents", l.Documents, "Most YAML or JSON documents in a bundle.")
 	flags.IntVar(&l.Objects, "limit-objects", l.Objects, "Most objects in a bundle.")
+	flags.IntVar(&l.Values, "limit-manifest-values", l.Values, "Most mappings, lists and scalars in all manifests of a bundle.")
 	flags.IntVar(&l.Depth, "limit-manifest-depth", l.Depth, "Deepest nesting of mappings and lists in a manifest.")
 }
 
@@ -36,6 +40,7 @@ func (l Limits) OrDefault() Limits {
 		TotalBytes: positive(l.TotalBytes, d.TotalBytes),
 		Documents:  positive(l.Documents, d.Documents),
 		Objects:    positive(l.Objects, d.Objects),
+		Values:     positive(l.Values, d.Values),
 		Depth:      positive(l.Depth, d.Depth),
 	}
 }

@@ -68,12 +68,16 @@ type Reader struct {
 	bytes              int64
 	documents, objects int
 	aliasBudget        int
+	values             budget
 }
 
 // NewReader reads from files within limits; limits that are zero take their defaults.
 func NewReader(files fs.FS, limits Limits) *Reader {
 	limits = limits.OrDefault()
-	return &Reader{files: files, limits: limits, names: interned{}, aliasBudget: int(limits.TotalBytes)}
+	return &Reader{
+		files: files, limits: limits, names: interned{}, aliasBudget: int(limits.TotalBytes),
+		values: budget{left: limits.Values, limit: limits.Values},
+	}
 }
 
 // Problems is what was wrong so far.

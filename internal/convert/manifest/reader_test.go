@@ -168,6 +168,9 @@ func TestM8Limits(t *testing.T) {
 		"items":          {manifest.Limits{Objects: 5}, func(n int) string { return "kind: List\nitems:\n" + strings.Repeat("- kind: X\n", n) }, 5},
 		"depth":          {manifest.Limits{Depth: 5}, func(n int) string { return "a: " + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) }, 5},
 		"JSON depth":     {manifest.Limits{Depth: 5}, func(n int) string { return `{"a": ` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + "}" }, 5},
+		"values":         {manifest.Limits{Values: 5}, func(n int) string { return "kind: X\na: [" + strings.Repeat("{}, ", n-3) + "]" }, 5},
+		"aliased values": {manifest.Limits{Values: 9}, func(n int) string { return "kind: &x X\na: [" + strings.Repeat("*x, ", n-3) + "]" }, 9},
+		"JSON values":    {manifest.Limits{Values: 5}, func(n int) string { return `{"kind": "X", "a": [1` + strings.Repeat(", 1", n-4) + "]}" }, 5},
 		"JSON documents": {manifest.Limits{Documents: 5}, func(n int) string { return strings.Repeat("{}\n", n) }, 5},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,6 +20,12 @@ const (
 // Owner is the object that an artifact belongs to. Kind is lower-case, as in "bundlesource".
 type Owner struct{ Kind, Namespace, Name string }
 
+// SourceOwner is the BundleSource of that name as an owner. Owners are part of the URLs of artifacts, so this is a contract
+// between the two controllers: one publishes under it, the other accepts only URLs with it.
+func SourceOwner(namespace, name string) Owner {
+	return Owner{Kind: "bundlesource", Namespace: namespace, Name: name}
+}
+
 // String is "kind/namespace/name".
 func (o Owner) String() string { return o.Kind + "/" + o.Namespace + "/" + o.Name }
 
@@ -93,9 +99,13 @@ func revisionOf(reference, identity string) string {
 	return reference + "@" + digestPrefix + identity
 }
 
+// Identity returns what follows the last @ of a revision, or all of it: "sha256:<identity>" in every revision that a Store
+// made.
+func Identity(revision string) string { return revision[strings.LastIndexByte(revision, '@')+1:] }
+
 // identityOf returns the hexadecimal digits of the identity in a revision, and is the inverse of revisionOf.
 func identityOf(revision string) (string, error) {
-	identity, err := parseDigest(revision[strings.LastIndex(revision, "@")+1:])
+	identity, err := parseDigest(Identity(revision))
 	if err != nil {
 		return "", fmt.Errorf("revision %.120q: %w", revision, err)
 	}

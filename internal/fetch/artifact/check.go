@@ -54,25 +54,11 @@ type record struct {
 // its bytes are damaged or others than advertised, fetch.Refused when it is none of this owner's: put it again. A
 // *StorageError says that this could not be found out.
 func (s *Store) Verify(ctx context.Context, o Owner, a meta.Artifact) error {
-	return s.verify(ctx, o, a, s.current)
-}
-
-// VerifyFull is Verify, but reads the file in any case.
-func (s *Store) VerifyFull(ctx context.Context, o Owner, a meta.Artifact) error {
-	return s.verify(ctx, o, a, func(ctx context.Context, file string) (record, error) {
-		s.forget(file)
-		return s.current(ctx, file)
-	})
-}
-
-type check func(ctx context.Context, file string) (record, error)
-
-func (s *Store) verify(ctx context.Context, o Owner, a meta.Artifact, current check) error {
 	file, err := fileOf(o, a)
 	if err != nil {
 		return fetch.Errorf(fetch.Refused, "artifact of %s: %w", o, err)
 	}
-	found, err := current(ctx, file)
+	found, err := s.current(ctx, file)
 	if err != nil {
 		return fetch.Describe(err, "artifact of %s", o)
 	}
@@ -163,14 +149,6 @@ func (s *Store) known(file string, at stamp) (record, bool) {
 	r, ok := s.records[file]
 	settled := r.checked.Sub(r.stamp.changed) > clockSlack
 	return r, ok && r.stamp == at && settled && s.now().Sub(r.checked) < trustFor
-}
-
-// forget makes the next use read the file.
-func (s *Store) forget(file string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.records, file)
-	s.reads.Forget(file)
 }
 
 // read reads a file and records what it found.

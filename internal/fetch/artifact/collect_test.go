@@ -116,7 +116,7 @@ func TestCollectRemovesOrphanedDigests(t *testing.T) {
 	if _, err := os.Lstat(orphan); err == nil {
 		t.Error("a digest without an archive stays")
 	}
-	if err := store.VerifyFull(t.Context(), owner, a); err != nil {
+	if err := openStore(t, dir).Verify(t.Context(), owner, a); err != nil {
 		t.Error(err)
 	}
 }

@@ -142,7 +142,7 @@ func expectDamage(t *testing.T, store *artifact.Store, dir string, a meta.Artifa
 	if answer := get(store, a); answer.Code != status {
 		t.Errorf("GET answered %d where %d was expected: %s", answer.Code, status, tc.reason)
 	}
-	wantReason(t, store.VerifyFull(t.Context(), owner, a), tc.want)
+	wantReason(t, openStore(t, dir).Verify(t.Context(), owner, a), tc.want)
 	if filepath.Base(t.Name()) == "folder_of_the_owner_is_a_link" {
 		_, err := store.Put(t.Context(), owner, "main", noise(2, 10_000))
 		moved, listing := os.ReadDir(filepath.Join(dir, filepath.Dir(a.Path)+"-moved"))

@@ -16,8 +16,8 @@
 // No archive is served, and none passes [Store.Verify], before this process has read it once and found the recorded
 // digest. That happens on first use, one read however many ask. The result holds while device, inode, size, modification
 // and change time of the file stay as they were, and for an hour at most; a file that changed within two seconds before it
-// was read is read again the next time, because a clock tick can hide a later change. [Store.VerifyFull] always reads.
-// Symbolic links are never followed.
+// was read is read again the next time, because a clock tick can hide a later change. Symbolic links are never
+// followed.
 //
 // One process uses a folder at a time. A second one that opens it removes temporary files, which makes a Put that is under
 // way fail once; nothing published is affected.

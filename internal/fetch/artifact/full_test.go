@@ -69,7 +69,7 @@ func failStep(t *testing.T, at int) {
 	if err != nil {
 		t.Fatalf("with room again: %v", err)
 	}
-	if err := store.VerifyFull(t.Context(), owner, a); err != nil {
+	if err := openStore(t, dir).Verify(t.Context(), owner, a); err != nil {
 		t.Error(err)
 	}
 }

@@ -146,7 +146,7 @@ func afterKilledPut(t *testing.T, dir, point string) {
 		t.Errorf("%s: GET answered %d with other bytes", point, answer.Code)
 	}
 	again := put(t, store, noise(3, 200_000))
-	if err := store.VerifyFull(t.Context(), owner, again); err != nil {
+	if err := openStore(t, dir).Verify(t.Context(), owner, again); err != nil {
 		t.Errorf("%s: %v", point, err)
 	}
 }

@@ -50,7 +50,6 @@ type application struct {
 
 func (a *application) stages(ctx context.Context, p plan.Plan) error {
 	for i, stage := range p.Stages {
-		a.options.OnStage(stage.Name)
 		outcomes := parallel.Each(ctx, a.options.Parallelism, stage.Actions, a.object)
 		a.record(stage, outcomes)
 		if err := ctx.Err(); err != nil {

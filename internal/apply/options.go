@@ -22,8 +22,6 @@ type Options struct {
 	// Previous gives an object as it was rendered for the last apply, or nil. With
 	// it, a field that somebody took from us since is taken back by an upgrade.
 	Previous func(inventory.ID) *unstructured.Unstructured
-	// OnStage is told the name of each stage before it starts.
-	OnStage func(stage string)
 	// EstablishTimeout is how long Apply waits for CRDs to be served: 10 s.
 	EstablishTimeout time.Duration
 }
@@ -42,9 +40,6 @@ func (o Options) defaulted() Options {
 	}
 	if o.Previous == nil {
 		o.Previous = func(inventory.ID) *unstructured.Unstructured { return nil }
-	}
-	if o.OnStage == nil {
-		o.OnStage = func(string) {}
 	}
 	return o
 }

@@ -61,7 +61,6 @@ func Prune(ctx context.Context, client *tenant.Client, owner Owner, stages []pla
 }
 
 func (p *Pruned) stage(ctx context.Context, client *tenant.Client, owner Owner, stage plan.DeletionStage, o Options) {
-	o.OnStage(stage.Name)
 	d := deleter{client: client, owner: owner, limit: o.Parallelism}
 	for i, end := range parallel.Each(ctx, o.Parallelism, stage.Deletions, d.object) {
 		id := stage.Deletions[i].ID

@@ -15,8 +15,6 @@ import (
 type Removed struct {
 	// Inventory lists what is left to remove.
 	Inventory inventory.Inventory
-	// Stage that was not passed; empty when done.
-	Stage string
 	Pruned
 }
 
@@ -41,11 +39,9 @@ func Remove(ctx context.Context, client *tenant.Client, owner Owner, listed inve
 		removed.stage(ctx, client, owner, stage, o)
 		removed.Inventory = listed.Without(removed.Gone...)
 		if err := ctx.Err(); err != nil {
-			removed.Stage = stage.Name
 			return removed, fmt.Errorf("removing stage %q: %w", stage.Name, err)
 		}
 		if len(removed.Waiting)+len(removed.Denied) > before {
-			removed.Stage = stage.Name
 			return removed, nil
 		}
 	}

@@ -75,15 +75,18 @@ func TestF20DefinitionAndResource(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", definers)
 	bundle := w.widgets()
-	var stages []string
 	start := time.Now()
-	result := w.applyObjects(w.objects(bundle), apply.Options{OnStage: func(stage string) { stages = append(stages, stage) }})
+	result := w.applyObjects(w.objects(bundle), apply.Options{})
 	if !result.Complete() {
 		t.Fatalf("stopped at %q: %s %v", result.Stage, result.Pending, result.Errors())
 	}
 	t.Logf("CRD, resource and ConfigMap applied in %s", time.Since(start).Round(time.Millisecond))
-	if want := []string{"definitions", "foundations", "custom resources"}; !slices.Equal(want, stages) {
-		t.Errorf("stages %v, want %v", stages, want)
+	var order []string
+	for _, outcome := range result.Outcomes {
+		order = append(order, outcome.ID.Kind)
+	}
+	if want := []string{"CustomResourceDefinition", "ConfigMap", "Widget"}; !slices.Equal(want, order) {
+		t.Errorf("applied in the order %v, want %v", order, want)
 	}
 	if p := w.plan(w.objects(bundle)); !p.Quiet() {
 		t.Errorf("after the install: %s", p.Summary())

@@ -4,6 +4,7 @@ package deployment
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/satchel-dev/satchel/internal/controller/step"
@@ -20,7 +21,10 @@ func (r *Reconciler) care(ctx context.Context, s *state, err error) {
 		return
 	}
 	last, found, readErr := readSnapshot(r.Snapshots, string(s.object.UID))
-	if readErr != nil || !found {
+	if readErr == nil && !found {
+		readErr = errors.New("what was applied last is not in the cache any more")
+	}
+	if readErr != nil {
 		s.careErr = readErr
 		return
 	}
@@ -29,6 +33,10 @@ func (r *Reconciler) care(ctx context.Context, s *state, err error) {
 		due: true, keeping: true, desired: last.Objects,
 	}
 	s.kept = kept
+	s.drop() // or two states would wait for the room that the other one holds
+	if s.careErr = kept.hold(ctx, r.rendering, kept.desired); s.careErr != nil {
+		return
+	}
 	s.careErr = step.Run(ctx, r.delivery(), kept, r.Metrics.Observer("BundleDeployment, last revision"))
 	s.stored = kept.stored
 }

@@ -36,9 +36,10 @@ func (r *Reconciler) emitApplied(s *state) {
 	}
 	created, updated := s.applied.Count(apply.Created), s.applied.Count(apply.Updated)
 	switch was, is := s.before.Status.LastAppliedRevision, s.object.Status.LastAppliedRevision; {
-	case was == "" && created+updated > 0:
+	case was == is:
+	case was == "":
 		r.normal(s, "Installed", "Apply", fmt.Sprintf("applied revision %s: %d objects created, %d updated", s.revision(), created, updated))
-	case was != "" && was != is:
+	default:
 		r.normal(s, "Upgraded", "Apply", fmt.Sprintf("went from revision %s to %s: %d objects created, %d updated", was, is, created, updated))
 	}
 	r.emitDrift(s)

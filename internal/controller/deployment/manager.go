@@ -4,12 +4,14 @@ package deployment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/predicates"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -41,7 +43,7 @@ type Deps struct {
 	// Client reads BundleDeployments and BundleSources from a cache, and writes
 	// them; it never touches an object of a bundle.
 	Client client.Client
-	// APIReader reads namespaces by name, past the cache.
+	// APIReader reads past the cache: namespaces by name, and deployments once at the start.
 	APIReader client.Reader
 	// Events records what changed.
 	Events events.EventRecorder
@@ -62,14 +64,18 @@ type Deps struct {
 // Reconciler reconciles BundleDeployments.
 type Reconciler struct {
 	Deps
-	writer  report.Writer
-	backoff retry.Backoff
-	memory  memory
+	writer    report.Writer
+	backoff   retry.Backoff
+	memory    memory
+	rendering *rendering
 }
 
 // NewReconciler returns a reconciler on the given collaborators.
 func NewReconciler(deps Deps) *Reconciler {
-	return &Reconciler{Deps: deps, writer: report.Writer{Client: deps.Client, Manager: FieldManager}}
+	return &Reconciler{
+		Deps: deps, rendering: newRendering(),
+		writer: report.Writer{Client: deps.Client, Manager: FieldManager},
+	}
 }
 
 // SetupWithManager registers the controller, running the given number of
@@ -140,23 +146,35 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		if !apierrors.IsNotFound(err) {
 			return ctrl.Result{}, fmt.Errorf("reading bundledeployment %s: %w", request, err)
 		}
-		r.backoff.Succeeded(request.NamespacedName)
-		r.memory.forget(request.NamespacedName)
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, r.forget(request.NamespacedName)
 	}
 	s := r.newState(&object)
-	ctx, cancel := context.WithTimeout(ctx, longestReconcile)
+	defer s.close()
+	bounded, cancel := context.WithTimeout(ctx, longestReconcile)
 	defer cancel()
 	switch {
 	case !object.DeletionTimestamp.IsZero():
-		return r.remove(ctx, s)
+		return r.remove(bounded, s)
 	case object.Spec.Suspend:
-		return r.suspended(ctx, s)
+		return r.suspended(bounded, s)
 	}
-	defer s.close()
-	err := step.Run(ctx, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind))
-	r.care(ctx, s, err)
+	err := step.Run(bounded, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind))
+	r.care(bounded, s, err)
+	if ctx.Err() != nil {
+		return ctrl.Result{}, nil // the process ends, or leads no longer: this is no failure of the deployment
+	}
 	return r.finish(context.WithoutCancel(ctx), s, err)
+}
+
+// forget drops what is kept of a deployment that is gone, also where somebody
+// took its finalizer off.
+func (r *Reconciler) forget(key types.NamespacedName) error {
+	r.backoff.Succeeded(key)
+	uid := r.memory.forget(key)
+	if uid == "" {
+		return nil // the next start sweeps what is left of it
+	}
+	return errors.Join(r.Snapshots.Delete(string(uid)), r.Artifacts.Forget(string(uid)))
 }
 
 // longestReconcile bounds one reconcile, which never waits for health. What it
@@ -168,7 +186,7 @@ func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, erro
 	markSuspended(s.object)
 	r.memory.forget(client.ObjectKeyFromObject(s.object))
 	if err := r.write(ctx, s); err != nil {
-		return retryConflict(err)
+		return retry.Conflict(err)
 	}
 	return ctrl.Result{}, nil
 }
@@ -184,16 +202,17 @@ func (r *Reconciler) write(ctx context.Context, s *state) error {
 
 // finish writes the status and says when to come back.
 func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Result, error) {
-	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: conflictPause}, nil // decided on a stale copy; nothing was written
+	if report.IsStale(err) {
+		return ctrl.Result{RequeueAfter: retry.ConflictPause}, nil // decided on a stale copy; nothing was written
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	updateStatus(s, err)
 	if failed := r.write(ctx, s); failed != nil {
-		return retryConflict(failed)
+		return retry.Conflict(failed)
 	}
 	r.emit(s)
+	report.Log(ctx, s.before, s.object, err)
 	return ctrl.Result{RequeueAfter: r.pause(s, err)}, nil
 }
 
@@ -214,7 +233,7 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 		if judge(err).stalled {
 			return retry.Interval(spec.IntervalOrDefault())
 		}
-		return r.backoff.Failed(key, spec.RetryIntervalOrDefault())
+		return r.backoff.Failed(key, min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault()))
 	}
 	r.backoff.Succeeded(key)
 	if s.settled() {
@@ -226,6 +245,8 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 	s.note.pauses++
 	r.memory.keep(key, s.note)
 	switch {
+	case s.waitsFor != "" && s.waitedLong():
+		return min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault())
 	case s.waitsFor != "":
 		return pace(looks)
 	case s.overdue():
@@ -252,23 +273,8 @@ func (r *Reconciler) protect(ctx context.Context, s *state) (step.Outcome, error
 	controllerutil.AddFinalizer(s.object, v1alpha1.Finalizer)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Patch(ctx, s.object, patch, client.FieldOwner(FieldManager)); err != nil {
-		return step.Stop, fmt.Errorf("adding the finalizer: %w", err)
+		return step.Stop, fmt.Errorf("adding the finalizer: %w", report.Stale(err))
 	}
 	s.stored = s.object.DeepCopy()
 	return step.Continue, nil
 }
-
-// retryConflict comes back soon when somebody changed the object meanwhile, and
-// ends where it is gone.
-func retryConflict(err error) (ctrl.Result, error) {
-	switch {
-	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: conflictPause}, nil
-	case apierrors.IsNotFound(err):
-		return ctrl.Result{}, nil
-	}
-	return ctrl.Result{}, err
-}
-
-// conflictPause is long enough for the cache to see the change.
-const conflictPause = 200 * time.Millisecond

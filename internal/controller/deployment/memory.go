@@ -63,8 +63,11 @@ func (m *memory) keep(key types.NamespacedName, n note) {
 	m.notes[key] = n
 }
 
-func (m *memory) forget(key types.NamespacedName) {
+// forget drops a note and says whose it was; "" when there was none.
+func (m *memory) forget(key types.NamespacedName) types.UID {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	uid := m.notes[key].uid
 	delete(m.notes, key)
+	return uid
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -44,7 +45,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 		"The base URLs from which artifacts may be loaded; nothing else is ever contacted for them.")
 	fs.StringVar(&o.CachePath, "cache-path", "/cache", "The folder for loaded artifacts and for what was applied last.")
 	fs.Int64Var(&o.CacheMiB, "cache-size-mib", 1024, "How many MiB of artifacts are kept in the cache.")
-	o.Limits.BindFlags(fs)
+	o.Limits.BindContentFlags(fs)
 	o.Manifests.BindFlags(fs)
 }
 
@@ -54,7 +55,8 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int) erro
 	if err != nil {
 		return err
 	}
-	return NewReconciler(deps).SetupWithManager(mgr, concurrent)
+	reconciler := NewReconciler(deps)
+	return errors.Join(mgr.Add(sweepOnce(reconciler)), reconciler.SetupWithManager(mgr, concurrent))
 }
 
 func (o Options) collaborators(mgr ctrl.Manager) (Deps, error) {
@@ -91,6 +93,7 @@ func (o Options) collaborators(mgr ctrl.Manager) (Deps, error) {
 // that must be quick. Redirects are not followed.
 func artifactClient() *http.Client {
 	transport := &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: 30 * time.Second,
 	}

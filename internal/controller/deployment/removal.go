@@ -4,6 +4,7 @@ package deployment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/controller/report"
+	"github.com/satchel-dev/satchel/internal/controller/retry"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
@@ -43,12 +45,13 @@ func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) 
 	r.beginRemoval(s)
 	err := step.Run(ctx, r.removal(), s, r.Metrics.Observer("BundleDeployment, removal"))
 	r.emitKept(s)
-	if err == nil && s.removed.Done() {
-		return r.release(ctx, s)
-	}
-	if err != nil && r.abandoned(ctx, s) {
-		r.listLeftovers(s, err)
-		return r.release(ctx, s)
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return ctrl.Result{}, nil // the process ends, or leads no longer
+	case err == nil && s.removed.Done():
+		return r.release(ctx, s, nil)
+	case err != nil && r.abandoned(ctx, s):
+		return r.release(ctx, s, err)
 	}
 	return r.finishRemoval(ctx, s, err)
 }
@@ -93,10 +96,11 @@ func (r *Reconciler) removeObjects(ctx context.Context, s *state) (step.Outcome,
 func (r *Reconciler) finishRemoval(ctx context.Context, s *state, err error) (ctrl.Result, error) {
 	reportRemoval(s, err)
 	if failed := r.write(ctx, s); failed != nil {
-		return retryConflict(failed)
+		return retry.Conflict(failed)
 	}
 	r.emitRemoval(s)
 	key := client.ObjectKeyFromObject(s.object)
+	report.Log(ctx, s.before, s.object, err)
 	if err != nil {
 		return ctrl.Result{RequeueAfter: r.backoff.Failed(key, s.object.Spec.RetryIntervalOrDefault())}, nil
 	}
@@ -107,17 +111,19 @@ func (r *Reconciler) finishRemoval(ctx context.Context, s *state, err error) (ct
 	return ctrl.Result{RequeueAfter: pace(looks)}, nil
 }
 
-// release lets the deployment go, and forgets it.
-func (r *Reconciler) release(ctx context.Context, s *state) (ctrl.Result, error) {
+// release lets the deployment go, and forgets it. With the error of a removal
+// that was given up, what stays behind is named.
+func (r *Reconciler) release(ctx context.Context, s *state, givenUp error) (ctrl.Result, error) {
 	before := s.object.DeepCopy()
 	controllerutil.RemoveFinalizer(s.object, v1alpha1.Finalizer)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Patch(ctx, s.object, patch, client.FieldOwner(FieldManager)); err != nil {
-		return retryConflict(fmt.Errorf("releasing bundledeployment %s/%s: %w", s.object.Namespace, s.object.Name, err))
+		return retry.Conflict(fmt.Errorf("releasing bundledeployment %s/%s: %w", s.object.Namespace, s.object.Name, err))
 	}
-	r.memory.forget(client.ObjectKeyFromObject(s.object))
-	r.backoff.Succeeded(client.ObjectKeyFromObject(s.object))
-	return ctrl.Result{}, r.Snapshots.Delete(string(s.object.UID))
+	if givenUp != nil {
+		r.listLeftovers(s, givenUp)
+	}
+	return ctrl.Result{}, r.forget(client.ObjectKeyFromObject(s.object))
 }
 
 // abandoned tells that the removal keeps failing while the deployment's own

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/report"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
@@ -142,7 +143,7 @@ func (r *Reconciler) updateInlineSource(ctx context.Context, d *v1alpha1.BundleD
 		metav1.SetMetaDataAnnotation(&source.ObjectMeta, meta.ReconcileRequestAnnotation, at)
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, source, patch, client.FieldOwner(FieldManager)); err != nil {
+	if err := report.Stale(r.Client.Patch(ctx, source, patch, client.FieldOwner(FieldManager))); err != nil {
 		if apierrors.IsInvalid(err) {
 			return nil, failure{reason: v1alpha1.ReasonSourceNotReady, stalled: true, err: fmt.Errorf("updating bundlesource %s/%s: %w", d.Namespace, d.Name, err)}
 		}

@@ -6,6 +6,7 @@
 package deployment
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -44,6 +45,7 @@ type state struct {
 	// keeping: this is about the last applied revision, while a newer one fails.
 	keeping bool
 	content *artifact.Content
+	release func() // gives back the room that desired takes; nil when nothing is held
 	// desired are the objects of the revision, once converted.
 	desired []*unstructured.Unstructured
 	plan    *plan.Plan
@@ -69,8 +71,39 @@ type state struct {
 	now time.Time
 }
 
-// close removes the unpacked artifact.
+// hold reserves room for rendered objects until the state is closed.
+func (s *state) hold(ctx context.Context, in *rendering, objects []*unstructured.Unstructured) (err error) {
+	s.release, err = in.hold(ctx, objects)
+	return err
+}
+
+// close gives back what the state held: room in memory, and the unpacked artifact.
 func (s *state) close() {
+	s.closeContent()
+	s.drop()
+	if s.kept != nil {
+		s.kept.drop()
+	}
+}
+
+// drop forgets the contents of the objects, not what was decided about them.
+func (s *state) drop() {
+	clear(s.desired)
+	if s.plan != nil {
+		for i := range s.plan.Stages {
+			for j := range s.plan.Stages[i].Actions {
+				s.plan.Stages[i].Actions[j].Desired = nil
+			}
+		}
+	}
+	if s.release != nil {
+		s.release()
+		s.release = nil
+	}
+}
+
+// closeContent removes the unpacked artifact.
+func (s *state) closeContent() {
 	if s.content != nil {
 		_ = s.content.Close() // what stays is removed at the next start
 		s.content = nil

@@ -241,7 +241,11 @@ func reportRemoval(s *state, err error) {
 		if f.reason == v1alpha1.ReasonFailed {
 			f.reason = v1alpha1.ReasonRemovalFailed
 		}
-		report.Retrying(s.object, f.reason, fmt.Sprintf("removing %d objects: %s", s.previous.Len(), f.Error()))
+		say := report.Retrying
+		if f.stalled {
+			say = report.Stalled
+		}
+		say(s.object, f.reason, fmt.Sprintf("removing %d objects: %s", s.previous.Len(), f.Error()))
 		return
 	}
 	report.Progressing(s.object, v1alpha1.ReasonRemoving, "waiting until these are gone: "+names(s.removed.Waiting))

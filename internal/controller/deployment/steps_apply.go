@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
 // steps is the whole reconcile of a deployment that is not being deleted.
@@ -95,10 +96,12 @@ func (s *state) wayOut() string {
 func (r *Reconciler) inventory(s *state) (inventory.Inventory, error) {
 	if s.object.Status.Inventory != nil {
 		listed, err := inventory.Decode(s.object.Status.Inventory)
-		if err != nil {
+		if err == nil {
+			return listed, nil
+		}
+		if s.object.DeletionTimestamp.IsZero() {
 			return inventory.Inventory{}, fmt.Errorf("reading status.inventory: %w", err)
 		}
-		return listed, nil
 	}
 	last, found, err := readSnapshot(r.Snapshots, string(s.object.UID))
 	if err != nil || !found {
@@ -208,7 +211,11 @@ func (r *Reconciler) remember(ctx context.Context, s *state) (step.Outcome, erro
 		return step.Stop, err
 	}
 	announce(s)
-	return step.Continue, r.write(ctx, s)
+	err := r.write(ctx, s)
+	if err != nil { // what could not be stored is not to be tried again with the failure
+		s.object.Status.Inventory = s.stored.Status.Inventory
+	}
+	return step.Continue, err
 }
 
 // apply writes what the plan says, stage by stage.
@@ -256,7 +263,7 @@ func (r *Reconciler) settle(s *state) error {
 		status.LastAppliedTime = new(metaTime(s.now))
 	}
 	status.LastAppliedRevision = s.revision()
-	if err := r.Artifacts.Keep(string(s.object.UID), sourceOwner(s.source), []string{s.artifact.Digest}); err != nil {
+	if err := r.Artifacts.Keep(string(s.object.UID), artifact.SourceOwner(s.source.Namespace, s.source.Name), []string{s.artifact.Digest}); err != nil {
 		return err
 	}
 	return r.saveSnapshot(s)

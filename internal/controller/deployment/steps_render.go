@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/step"
@@ -26,7 +27,9 @@ func (r *Reconciler) load(ctx context.Context, s *state) (step.Outcome, error) {
 		return step.Continue, nil
 	}
 	s.object.Status.LastAttemptedRevision = s.artifact.Revision
-	owner := sourceOwner(s.source)
+	owner := artifact.SourceOwner(s.source.Namespace, s.source.Name)
+	ctx, cancel := context.WithTimeout(ctx, longestLoad)
+	defer cancel()
 	content, err := r.Artifacts.Load(ctx, owner, *s.artifact)
 	if err != nil {
 		return step.Stop, failure{reason: v1alpha1.ReasonArtifactFailed, err: err}
@@ -35,23 +38,30 @@ func (r *Reconciler) load(ctx context.Context, s *state) (step.Outcome, error) {
 	return step.Continue, nil
 }
 
-func sourceOwner(source *v1alpha1.BundleSource) artifact.Owner {
-	return artifact.Owner{Kind: "bundlesource", Namespace: source.Namespace, Name: source.Name}
-}
+// longestLoad bounds loading and unpacking one artifact, so that an artifact
+// server that stalls holds no worker for long.
+const longestLoad = 2 * time.Minute
 
 // convert turns the files into objects.
-func (r *Reconciler) convert(_ context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) convert(ctx context.Context, s *state) (step.Outcome, error) {
 	if !s.due {
 		return step.Continue, nil
 	}
-	defer s.close()
+	end, err := r.rendering.begin(ctx)
+	if err != nil {
+		return step.Stop, err
+	}
+	defer end()
 	result, err := convert.Convert(s.content.FS(), r.convertOptions(s.object))
 	if err != nil {
 		var refused *convert.Error // the same content is refused again, but a volume may fail to be read only once
 		stalled := errors.As(err, &refused) && refused.Permanent()
 		return step.Stop, failure{reason: v1alpha1.ReasonConversionFailed, stalled: stalled, err: err}
 	}
-	s.desired = result.Objects
+	s.closeContent()
+	if s.desired, err = result.Objects, s.hold(ctx, r.rendering, result.Objects); err != nil {
+		return step.Stop, err
+	}
 	s.warnings = slices.Clone(result.Warnings)
 	s.object.Status.Format = v1alpha1.Format(result.Format)
 	s.did(v1alpha1.ConvertedCondition)

@@ -92,7 +92,7 @@ func (w Writer) Write(ctx context.Context, before, object Object) error {
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := w.Client.Status().Patch(ctx, object, patch, client.FieldOwner(w.Manager)); err != nil {
-		return fmt.Errorf("writing the status: %w", err)
+		return fmt.Errorf("writing the status: %w", Stale(err))
 	}
 	return nil
 }

@@ -9,7 +9,9 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // first is the pause after one failure; each further one doubles it.
@@ -52,6 +54,22 @@ func (b *Backoff) Count(key types.NamespacedName) int {
 // spread takes up to a tenth off, so that objects do not stay in step.
 func spread(pause time.Duration) time.Duration {
 	return pause - rand.N(pause/10+1)
+}
+
+// ConflictPause is long enough for a cache to see a change that refused a write.
+const ConflictPause = 200 * time.Millisecond
+
+// Conflict is the result of a reconcile whose write failed: it comes back soon
+// when somebody changed the object meanwhile, ends where it is gone, and fails
+// otherwise.
+func Conflict(err error) (ctrl.Result, error) {
+	switch {
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: ConflictPause}, nil
+	case apierrors.IsNotFound(err):
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{}, err
 }
 
 // Interval is the pause until the next regular check, less up to a tenth.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -73,11 +74,23 @@ func NewReconciler(deps Deps) *Reconciler {
 // SetupWithManager registers the controller, running the given number of
 // reconciles at once.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
-	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{})
+	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, statusLost())
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BundleSource{}, builder.WithPredicates(changed)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Complete(r)
+}
+
+// statusLost lets through that somebody emptied a status, as restoring objects
+// from a backup does.
+func statusLost() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*v1alpha1.BundleSource)
+			after, fine := e.ObjectNew.(*v1alpha1.BundleSource)
+			return ok && fine && len(before.Status.Conditions) > 0 && len(after.Status.Conditions) == 0
+		},
+	}
 }
 
 // Reconcile brings one source up to date.
@@ -93,25 +106,29 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if object.Spec.Suspend {
 		return r.suspended(ctx, s)
 	}
-	ctx, cancel := context.WithTimeout(ctx, object.Spec.TimeoutOrDefault())
+	bounded, cancel := context.WithTimeout(ctx, object.Spec.TimeoutOrDefault())
 	defer cancel()
-	err := step.Run(ctx, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleSourceKind))
+	err := step.Run(bounded, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleSourceKind))
+	if ctx.Err() != nil {
+		return ctrl.Result{}, nil // the process ends, or leads no longer: this is no failure of the source
+	}
 	return r.finish(context.WithoutCancel(ctx), s, before, err)
 }
 
 // finish writes the status and says when to come back.
 func (r *Reconciler) finish(ctx context.Context, s *state, before *v1alpha1.BundleSource, err error) (ctrl.Result, error) {
-	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: time.Second}, nil // somebody changed the object meanwhile
+	if report.IsStale(err) {
+		return ctrl.Result{RequeueAfter: retry.ConflictPause}, nil // somebody changed the object meanwhile
 	}
 	stored := s.object.DeepCopy()
 	updateStatus(s, err)
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	if failure := r.writer.Write(ctx, stored, s.object); failure != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(failure)
+		return retry.Conflict(failure)
 	}
 	r.emit(before, s.object)
+	report.Log(ctx, before, s.object, err)
 	return ctrl.Result{RequeueAfter: r.pause(s, err)}, nil
 }
 
@@ -136,10 +153,13 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, error) {
 	before := s.object.DeepCopy()
 	if _, err := r.check(ctx, s); err != nil {
-		return ctrl.Result{}, err
+		ctrl.LoggerFrom(ctx).Info("cannot check the artifact of a suspended source", "error", err.Error())
 	}
 	markSuspended(s)
-	return ctrl.Result{}, client.IgnoreNotFound(r.writer.Write(ctx, before, s.object))
+	if err := r.writer.Write(ctx, before, s.object); err != nil {
+		return retry.Conflict(err)
+	}
+	return ctrl.Result{}, nil
 }
 
 // forget removes the artifacts of a source that is gone. Deployments keep what
@@ -149,5 +169,5 @@ func (r *Reconciler) forget(ctx context.Context, request ctrl.Request, err error
 		return fmt.Errorf("reading bundlesource %s: %w", request, err)
 	}
 	r.backoff.Succeeded(request.NamespacedName)
-	return r.Store.Remove(ctx, artifact.Owner{Kind: "bundlesource", Namespace: request.Namespace, Name: request.Name})
+	return r.Store.Remove(ctx, artifact.SourceOwner(request.Namespace, request.Name))
 }

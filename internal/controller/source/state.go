@@ -34,7 +34,7 @@ type state struct {
 func newState(object *v1alpha1.BundleSource) *state {
 	return &state{
 		object: object,
-		owner:  artifact.Owner{Kind: "bundlesource", Namespace: object.Namespace, Name: object.Name},
+		owner:  artifact.SourceOwner(object.Namespace, object.Name),
 	}
 }
 

@@ -95,16 +95,20 @@ func explain(s *state, err error) string {
 	if judge(err).reason == v1alpha1.ReasonTimeout {
 		message = fmt.Sprintf("not finished within spec.timeout (%s): %s", s.object.Spec.TimeoutOrDefault(), message)
 	}
-	if s.published != nil && !strings.HasSuffix(message, ".") {
-		message += "; revision " + s.published.Revision + " stays published"
+	if s.published != nil {
+		message = strings.TrimSuffix(message, ".") + "; revision " + s.published.Revision + " stays published"
 	}
 	return message
 }
 
 // announce says that a download is under way, before it begins.
 func (r *Reconciler) announce(ctx context.Context, s *state) error {
+	if conditions.IsFalse(s.object, meta.ReadyCondition) && s.object.Status.ObservedGeneration == s.object.Generation && s.published != nil {
+		return nil // another attempt at what failed: the condition tells how that ended
+	}
 	before := s.object.DeepCopy()
 	message := "fetching " + describe(s.parts)
+	conditions.Delete(s.object, meta.StalledCondition)
 	report.Set(s.object, meta.ReconcilingCondition, metav1.ConditionTrue, v1alpha1.ReasonProgressing, message)
 	if conditions.Get(s.object, meta.ReadyCondition) == nil {
 		report.Set(s.object, meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonProgressing, message)

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/fetch"
@@ -121,14 +123,15 @@ func (r *Reconciler) store(ctx context.Context, s *state, tree *fetch.Tree) (ste
 	return step.Continue, nil
 }
 
-// collect removes artifacts of this source that nobody needs.
+// collect removes artifacts of this source that nobody needs. What it cannot
+// remove is left to the next time: the source is none the worse for it.
 func (r *Reconciler) collect(ctx context.Context, s *state) (step.Outcome, error) {
 	inUse, err := r.inUse(ctx, s)
-	if err != nil {
-		return step.Stop, err
+	if err == nil {
+		_, err = r.Store.Collect(ctx, s.owner, inUse, r.Retain, r.RetainFor)
 	}
-	if _, err := r.Store.Collect(ctx, s.owner, inUse, r.Retain, r.RetainFor); err != nil {
-		return step.Stop, err
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "superseded artifacts stay for now")
 	}
 	return step.Continue, nil
 }

@@ -5,11 +5,11 @@ package source
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
 // inUse returns a function that tells whether an artifact, by the digest of its
@@ -22,7 +22,7 @@ func (r *Reconciler) inUse(ctx context.Context, s *state) (func(identity string)
 	}
 	used := map[string]bool{}
 	if s.published != nil {
-		used[identity(s.published.Revision)] = true
+		used[artifact.Identity(s.published.Revision)] = true
 	}
 	for i := range deployments.Items {
 		d := &deployments.Items[i]
@@ -30,13 +30,8 @@ func (r *Reconciler) inUse(ctx context.Context, s *state) (func(identity string)
 			continue
 		}
 		for _, revision := range []string{d.Status.LastAppliedRevision, d.Status.LastHealthyRevision, d.Status.LastAttemptedRevision} {
-			used[identity(revision)] = true
+			used[artifact.Identity(revision)] = true
 		}
 	}
 	return func(id string) bool { return used[id] }, nil
-}
-
-// identity is the digest at the end of a revision: reference@sha256:... or sha256:...
-func identity(revision string) string {
-	return revision[strings.LastIndexByte(revision, '@')+1:]
 }

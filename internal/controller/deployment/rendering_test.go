@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// objectOf has the given number of values.
+func objectOf(values int) *unstructured.Unstructured {
+	list := make([]any, values-2)
+	return &unstructured.Unstructured{Object: map[string]any{"list": list}}
+}
+
+// M9: what bundles take in memory together is bounded, whatever the number of workers.
+func TestM9RenderedObjectsWaitForRoom(t *testing.T) {
+	r := newRendering()
+	if got := valuesIn(objectOf(100).Object); got != 100 {
+		t.Fatalf("an object of 100 values counts as %d", got)
+	}
+	release, err := r.hold(t.Context(), []*unstructured.Unstructured{objectOf(mostValues * 3 / 4)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := r.hold(soon, []*unstructured.Unstructured{objectOf(mostValues / 2)}); err == nil {
+		t.Error("there was room for more than the bound")
+	}
+	small, err := r.hold(t.Context(), []*unstructured.Unstructured{objectOf(mostValues / 8)})
+	if err != nil {
+		t.Errorf("a small bundle had to wait for nothing: %v", err)
+	}
+	small()
+	release()
+	huge, err := r.hold(t.Context(), []*unstructured.Unstructured{objectOf(mostValues * 2)})
+	if err != nil {
+		t.Fatalf("a bundle beyond the bound never gets its turn: %v", err)
+	}
+	huge()
+}
+
+func TestOneBundleIsConvertedAtATime(t *testing.T) {
+	r := newRendering()
+	end, err := r.begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := r.begin(soon); err == nil {
+		t.Error("two bundles are converted at once")
+	}
+	end()
+	if _, err := r.begin(t.Context()); err != nil {
+		t.Errorf("the turn was not given back: %v", err)
+	}
+}
+
+func TestDropKeepsWhatWasDecided(t *testing.T) {
+	s := &state{}
+	s.desired = []*unstructured.Unstructured{objectOf(10)}
+	released := 0
+	s.release = func() { released++ }
+	s.drop()
+	s.drop()
+	if released != 1 || len(s.desired) != 1 || s.desired[0] != nil {
+		t.Errorf("released %d times, desired %v; want once, and only the count kept", released, s.desired)
+	}
+}

@@ -146,7 +146,8 @@ func convertRegistryV1(files fs.FS, o Options) (Result, error) {
 		return Result{}, err
 	}
 	n := normalizer{namespace: o.InstallNamespace}
-	if err := manifest.AsError(n.run(rendered.Manifests)); err != nil {
+	problems := manifest.Identities(rendered.Manifests) // some names are made of others
+	if err := manifest.AsError(append(problems, n.run(rendered.Manifests)...)); err != nil {
 		return Result{}, err
 	}
 	result := n.result(rendered.Namespaces...)

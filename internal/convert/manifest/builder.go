@@ -4,6 +4,7 @@ package manifest
 
 import (
 	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -122,7 +123,7 @@ func (b *builder) entry(out map[string]any, n *yaml.Node, i, depth int) error {
 	if out[key] = value; len(out) == before {
 		return &fault{
 			rule: RuleSyntax, line: n.Content[i].Line, remedy: "keep one of them",
-			message: fmt.Sprintf("the key %q appears twice in one mapping", shorten(key)),
+			message: fmt.Sprintf("the key %q appears twice in one mapping", shorten(key, longestQuoted)),
 		}
 	}
 	return nil
@@ -160,13 +161,15 @@ func knownTag(n *yaml.Node, want string) error {
 	return &fault{rule: RuleSyntax, line: n.Line, message: "a YAML tag is not supported here", remedy: "remove the tag"}
 }
 
-// shorten keeps long keys out of messages.
-func shorten(key string) string {
-	const longest = 64
-	if len(key) <= longest {
-		return key
+// longestQuoted is how much of a key a message shows.
+const longestQuoted = 64
+
+// shorten keeps long texts out of messages.
+func shorten(text string, longest int) string {
+	if len(text) <= longest {
+		return text
 	}
-	return key[:longest] + "..."
+	return strings.ToValidUTF8(text[:longest], "") + "..."
 }
 
 // interned keeps one copy of each short string: manifests repeat few keys very often.

@@ -5,40 +5,123 @@ package manifest
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Identity returns what keeps a manifest from being an object with a fixed identity: apiVersion, kind, name.
-func Identity(m Manifest) []Problem {
+// Identities is Identity of all.
+func Identities(manifests []Manifest) []Problem {
 	var problems []Problem
-	add := func(message, remedy string) {
-		problems = append(problems, m.Problem(RuleIdentity, message, remedy))
-	}
-	if m.Object.GetKind() == "" {
-		add("the object has no kind", "add it, or remove the document if it is no manifest")
-	}
-	version := m.Object.GetAPIVersion()
-	if version == "" {
-		add("the object has no apiVersion", "add it")
-	} else if _, err := schema.ParseGroupVersion(version); err != nil {
-		add("the apiVersion is not of the form group/version", "correct it")
-	}
-	if _, ok := m.Object.Object["metadata"].(map[string]any); !ok && m.Object.Object["metadata"] != nil {
-		add("metadata is not a mapping", "correct it")
-	}
-	if m.Object.GetName() == "" {
-		add(nameless(m.Object))
+	for _, m := range manifests {
+		problems = append(problems, Identity(m)...)
 	}
 	return problems
 }
 
-func nameless(object *unstructured.Unstructured) (message, remedy string) {
-	if object.GetGenerateName() != "" {
-		return "generateName would create another object at each apply", "give the object a fixed metadata.name"
+// Identity returns what keeps a manifest from being an object with a fixed identity: apiVersion, kind, name. Each of them,
+// and the namespace, becomes part of a request's path, so each must be what an API server could accept there.
+func Identity(m Manifest) []Problem {
+	var problems []Problem
+	add := func(message, remedy string) {
+		if message != "" {
+			problems = append(problems, m.Problem(RuleIdentity, message, remedy))
+		}
 	}
-	return "the object has no metadata.name", "add it"
+	add(wrongKind(m.Object))
+	add(wrongVersion(m.Object))
+	metadata, ok := m.Object.Object["metadata"].(map[string]any)
+	if !ok && m.Object.Object["metadata"] != nil {
+		add("metadata is not a mapping", "correct it")
+	}
+	add(wrongName(m.Object, metadata))
+	add(wrongNamespace(metadata))
+	return problems
+}
+
+func wrongKind(object *unstructured.Unstructured) (message, remedy string) {
+	kind := object.GetKind()
+	switch {
+	case notText(object.Object["kind"]):
+		return misread("kind", object.Object["kind"])
+	case kind == "":
+		return "the object has no kind", "add it, or remove the document if it is no manifest"
+	case len(kind) > longestName || strings.ContainsFunc(kind, notAlphanumeric):
+		return "the kind is not made of letters and digits", "correct it"
+	}
+	return "", ""
+}
+
+func notAlphanumeric(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+}
+
+func wrongVersion(object *unstructured.Unstructured) (message, remedy string) {
+	written := object.GetAPIVersion()
+	if notText(object.Object["apiVersion"]) {
+		return misread("apiVersion", object.Object["apiVersion"])
+	}
+	if written == "" {
+		return "the object has no apiVersion", "add it"
+	}
+	version, err := schema.ParseGroupVersion(written)
+	switch {
+	case err != nil || strings.HasPrefix(written, "/"):
+		return "the apiVersion is not of the form group/version", "correct it"
+	case version.Group != "" && len(validation.IsDNS1123Subdomain(version.Group)) > 0:
+		return "the group of the apiVersion is not a DNS name", "correct it"
+	case len(validation.IsDNS1035Label(version.Version)) > 0:
+		return "the version of the apiVersion is not a DNS label that begins with a letter", "correct it"
+	}
+	return "", ""
+}
+
+// longestName is the API server's limit for names of every kind.
+const longestName = 253
+
+func wrongName(object *unstructured.Unstructured, metadata map[string]any) (message, remedy string) {
+	name := object.GetName()
+	switch {
+	case notText(metadata["name"]):
+		return misread("metadata.name", metadata["name"])
+	case name == "" && object.GetGenerateName() != "":
+		return "generateName would create another object at each apply", "give the object a fixed metadata.name"
+	case name == "":
+		return "the object has no metadata.name", "add it"
+	case len(name) > longestName:
+		return fmt.Sprintf("metadata.name is longer than %d bytes", longestName), "shorten it"
+	case len(path.IsValidPathSegmentName(name)) > 0 || strings.ContainsFunc(name, unicode.IsControl):
+		return "metadata.name is . or .., or contains a slash, a per cent sign or a control character", "choose a name that no request's path could be led astray by"
+	}
+	return "", ""
+}
+
+func wrongNamespace(metadata map[string]any) (message, remedy string) {
+	if notText(metadata["namespace"]) {
+		return misread("metadata.namespace", metadata["namespace"])
+	}
+	namespace, _ := metadata["namespace"].(string)
+	if namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
+		return "metadata.namespace is not a DNS label (at most 63 lower-case letters, digits and dashes)", "correct it"
+	}
+	return "", ""
+}
+
+func notText(value any) bool {
+	_, ok := value.(string)
+	return !ok && value != nil
+}
+
+// misread explains what YAML made of a text: y, no or 1 without quotation marks are none.
+func misread(field string, value any) (message, remedy string) {
+	what := describeValue(value)
+	if what == "true or false" {
+		what = "a boolean (YAML reads y, n, yes, no, on and off as one)"
+	}
+	return field + " is " + what + ", not a text", "put the value into quotation marks"
 }
 
 // ID tells objects apart, whatever the version of their group.

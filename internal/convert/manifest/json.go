@@ -62,7 +62,7 @@ func (b *jsonBuilder) object(depth int) (any, error) {
 		text, _ := token.(string) // the decoder accepts nothing else as a key
 		key := b.names.get(text)
 		if _, double := out[key]; double {
-			return nil, &fault{rule: RuleSyntax, message: fmt.Sprintf("the key %q appears twice in one object", shorten(key)), remedy: "keep one of them"}
+			return nil, &fault{rule: RuleSyntax, message: fmt.Sprintf("the key %q appears twice in one object", shorten(key, longestQuoted)), remedy: "keep one of them"}
 		}
 		if out[key], err = b.element(depth); err != nil {
 			return nil, err

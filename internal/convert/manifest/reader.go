@@ -13,7 +13,9 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,7 +46,16 @@ func Describe(object *unstructured.Unstructured) string {
 	if kind == "" {
 		kind = "object"
 	}
-	return strings.TrimSpace(kind + " " + name)
+	return strings.TrimSpace(presentable(kind) + " " + presentable(name))
+}
+
+// presentable keeps texts that could not be names from spoiling a message.
+func presentable(text string) string {
+	text = shorten(text, longestName)
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		return strconv.Quote(text)
+	}
+	return text
 }
 
 // Named says whether a file is a manifest by its name.

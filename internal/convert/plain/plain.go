@@ -36,7 +36,7 @@ func Parse(files fs.FS, limits manifest.Limits) (*Bundle, []manifest.Problem) {
 		bundle.Warnings = []string{manifest.Skipped(skipped)}
 	}
 	problems = append(problems, reader.Problems()...)
-	problems = append(problems, identities(bundle.Manifests)...)
+	problems = append(problems, manifest.Identities(bundle.Manifests)...)
 	if len(problems) == 0 && len(bundle.Manifests) == 0 {
 		problems = append(problems, manifest.Problem{Rule: manifest.RuleFile, Message: "no manifest was found",
 			Remedy: "add .yaml, .yml or .json files, or point spec.path at the folder that holds them"})
@@ -72,13 +72,4 @@ func list(files fs.FS) (names, skipped []string, problems []manifest.Problem) {
 	slices.Sort(names)
 	slices.Sort(skipped)
 	return names, skipped, problems
-}
-
-// identities refuses objects that do not say what they are.
-func identities(manifests []manifest.Manifest) []manifest.Problem {
-	var problems []manifest.Problem
-	for _, m := range manifests {
-		problems = append(problems, manifest.Identity(m)...)
-	}
-	return problems
 }

@@ -182,8 +182,9 @@ type BundleDeploymentStatus struct {
 	// +optional
 	LastHealthyRevision string `json:"lastHealthyRevision,omitempty"`
 
-	// LastAppliedTime is when the objects of LastAppliedRevision were first all
-	// applied; the timeout counts from then.
+	// LastAppliedTime is when all objects of LastAppliedRevision were applied,
+	// last with one that had to be created or updated; repairing drift does not
+	// move it. The timeout counts from then.
 	// +optional
 	LastAppliedTime *metav1.Time `json:"lastAppliedTime,omitempty"`
 

@@ -2,17 +2,14 @@
 
 package v1alpha1
 
-// Conditions of both kinds. Ready, Reconciling and Stalled are those of kstatus
-// (github.com/fluxcd/pkg/apis/meta names them too).
-const (
-	// ReadyCondition is True when the newest revision is in force and healthy.
-	ReadyCondition = "Ready"
-	// ReconcilingCondition is True while something is being done or retried.
-	ReconcilingCondition = "Reconciling"
-	// StalledCondition is True when retrying cannot help until somebody changes
-	// the object or what it refers to.
-	StalledCondition = "Stalled"
-)
+import "github.com/fluxcd/pkg/apis/meta"
+
+// ReadyCondition of both kinds is True when the newest revision is in force and
+// healthy. Beside it both have the other two conditions of kstatus, which
+// github.com/fluxcd/pkg/apis/meta names: Reconciling is True while something is
+// being done or retried, Stalled when retrying cannot help until somebody changes
+// the object or what it refers to.
+const ReadyCondition = meta.ReadyCondition
 
 // Conditions of BundleSource beside the three of kstatus.
 const (
@@ -30,13 +27,13 @@ const (
 // Reasons of BundleSource's conditions.
 const (
 	// ReasonSucceeded says that the condition's subject is in order.
-	ReasonSucceeded = "Succeeded"
+	ReasonSucceeded = meta.SucceededReason
 	// ReasonProgressing says that work is under way for the first time or for a new generation.
-	ReasonProgressing = "Progressing"
+	ReasonProgressing = meta.ProgressingReason
 	// ReasonProgressingWithRetry says that the last attempt failed and another follows.
-	ReasonProgressingWithRetry = "ProgressingWithRetry"
+	ReasonProgressingWithRetry = meta.ProgressingWithRetryReason
 	// ReasonSuspended says that spec.suspend keeps the controller from acting.
-	ReasonSuspended = "Suspended"
+	ReasonSuspended = meta.SuspendedReason
 	// ReasonNotFound says that the image, repository, reference, URL or ConfigMap does not exist.
 	ReasonNotFound = "NotFound"
 	// ReasonUnauthorized says that the upstream refused access.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -78,7 +79,7 @@ func (d *demo) tellConditions(ctx context.Context) error {
 var pipeline = []string{
 	v1alpha1.FetchFailedCondition, v1alpha1.StorageOperationFailedCondition, v1alpha1.ArtifactInStorageCondition,
 	v1alpha1.SourceReadyCondition, v1alpha1.ConvertedCondition, v1alpha1.PlannedCondition, v1alpha1.AppliedCondition,
-	v1alpha1.HealthyCondition, v1alpha1.ReconcilingCondition, v1alpha1.StalledCondition, v1alpha1.ReadyCondition,
+	v1alpha1.HealthyCondition, fluxmeta.ReconcilingCondition, fluxmeta.StalledCondition, v1alpha1.ReadyCondition,
 }
 
 // tell prints the conditions of an object that changed, save those that only repeat what a later one says.

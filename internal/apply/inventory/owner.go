@@ -6,19 +6,21 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
 const (
 	// LabelDeployment on an applied object names the BundleDeployment that owns it.
-	LabelDeployment = "satchel.dev/deployment"
+	LabelDeployment = v1alpha1.DeploymentLabel
 
 	// LabelNamespace on an applied object names that BundleDeployment's namespace.
-	LabelNamespace = "satchel.dev/namespace"
+	LabelNamespace = v1alpha1.NamespaceLabel
 
 	// AnnotationOrphaned marks an object that its deployment left behind on
 	// purpose. Its value names that deployment as namespace/name. The next
 	// deployment that contains the object takes it up.
-	AnnotationOrphaned = "satchel.dev/orphaned"
+	AnnotationOrphaned = v1alpha1.OrphanedAnnotation
 
 	// OrphanManager is the field manager that holds the fields of an orphaned
 	// object until somebody takes it up.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -83,12 +84,17 @@ func served(ctx context.Context, admin *rest.Config) error {
 	}
 	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
 		list, err := c.ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
-		return err == nil && len(list.APIResources) >= 4, nil
+		return err == nil && serves(list, v1alpha1.BundleSourceKind) && serves(list, v1alpha1.BundleDeploymentKind), nil
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for the CRDs to be served: %w", err)
 	}
 	return nil
+}
+
+// serves tells whether a kind is among the resources.
+func serves(list *metav1.APIResourceList, kind string) bool {
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind })
 }
 
 // Render builds a kustomization of the repository.

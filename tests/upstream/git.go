@@ -94,8 +94,3 @@ func (g *Git) Commit(message string, files fs.FS) (string, error) {
 func (g *Git) Tag(tag, commit string) error {
 	return g.repo.Storer.SetReference(plumbing.NewHashReference(plumbing.NewTagReferenceName(tag), plumbing.NewHash(commit)))
 }
-
-// Branch points a branch at a commit.
-func (g *Git) Branch(branch, commit string) error {
-	return g.repo.Storer.SetReference(plumbing.NewHashReference(plumbing.NewBranchReferenceName(branch), plumbing.NewHash(commit)))
-}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package upstream runs what bundles come from, for tests and for the demo: a
-// CNCF Distribution registry, a smart-HTTP Git server, and a web server, all on
-// loopback and all real.
+// CNCF Distribution registry and a smart-HTTP Git server, both real and on
+// loopback.
 package upstream
 
 import (

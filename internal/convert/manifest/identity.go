@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -93,7 +93,7 @@ func wrongName(object *unstructured.Unstructured, metadata map[string]any) (mess
 		return "the object has no metadata.name", "add it"
 	case len(name) > longestName:
 		return fmt.Sprintf("metadata.name is longer than %d bytes", longestName), "shorten it"
-	case len(path.IsValidPathSegmentName(name)) > 0 || strings.ContainsFunc(name, unicode.IsControl):
+	case len(content.IsPathSegmentName(name)) > 0 || strings.ContainsFunc(name, unicode.IsControl):
 		return "metadata.name is . or .., or contains a slash, a per cent sign or a control character", "choose a name that no request's path could be led astray by"
 	}
 	return "", ""

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
@@ -37,6 +38,6 @@ func (r *Reconciler) care(ctx context.Context, s *state, err error) {
 	if s.careErr = kept.hold(ctx, r.rendering, kept.desired); s.careErr != nil {
 		return
 	}
-	s.careErr = step.Run(ctx, r.delivery(), kept, r.Metrics.Observer("BundleDeployment, last revision"))
+	s.careErr = step.Run(ctx, r.delivery(), kept, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Caring))
 	s.stored = kept.stored
 }

@@ -158,7 +158,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case object.Spec.Suspend:
 		return r.suspended(bounded, s)
 	}
-	err := step.Run(bounded, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind))
+	err := step.Run(bounded, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Reconciling))
 	r.care(bounded, s, err)
 	if ctx.Err() != nil {
 		return ctrl.Result{}, nil // the process ends, or leads no longer: this is no failure of the deployment

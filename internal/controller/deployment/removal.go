@@ -43,7 +43,7 @@ func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) 
 		return ctrl.Result{}, nil
 	}
 	r.beginRemoval(s)
-	err := step.Run(ctx, r.removal(), s, r.Metrics.Observer("BundleDeployment, removal"))
+	err := step.Run(ctx, r.removal(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Removing))
 	r.emitKept(s)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):

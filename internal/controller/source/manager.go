@@ -108,7 +108,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	bounded, cancel := context.WithTimeout(ctx, object.Spec.TimeoutOrDefault())
 	defer cancel()
-	err := step.Run(bounded, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleSourceKind))
+	err := step.Run(bounded, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleSourceKind, step.Reconciling))
 	if ctx.Err() != nil {
 		return ctrl.Result{}, nil // the process ends, or leads no longer: this is no failure of the source
 	}

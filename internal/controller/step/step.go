@@ -2,8 +2,8 @@
 
 // Package step runs a reconcile as a list of named steps over one state.
 //
-// The name of a step serves as log key, metric label and prefix of its errors,
-// so that a log line, a dashboard and a condition speak of the same thing.
+// The name of a step serves as log key, metric label and prefix of its errors in
+// the log, so that a log line and a dashboard speak of the same thing.
 package step
 
 import (

@@ -68,12 +68,12 @@ func TestMetricsCountEachStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	observe := metrics.Observer("BundleSource")
+	observe := metrics.Observer("BundleSource", step.Reconciling)
 	observe("fetch", time.Second, nil)
 	observe("fetch", time.Second, errors.New("no"))
 	families, err := registry.Gather()
 	if err != nil || len(families) != 1 || len(families[0].GetMetric()) != 2 {
 		t.Errorf("gathered %v (%v), want one family with a series a result", families, err)
 	}
-	(*step.Metrics)(nil).Observer("x")("y", 0, nil)
+	(*step.Metrics)(nil).Observer("x", step.Removing)("y", 0, nil)
 }

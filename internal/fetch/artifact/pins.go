@@ -45,6 +45,17 @@ func (l *Loader) Keep(key string, o Owner, digests []string) error {
 	return nil
 }
 
+// Forget lifts the pins of a key, if it has any: its deployment is gone.
+func (l *Loader) Forget(key string) error {
+	if err := checkUID(key); err != nil {
+		return fmt.Errorf("forgetting the artifacts of %.80q: %w", key, err)
+	}
+	if err := l.cache.pin(key, nil); err != nil {
+		return fmt.Errorf("forgetting the artifacts of %s: %w", key, err)
+	}
+	return nil
+}
+
 // KeepOnly lifts the pins of all keys that are not listed: of deployments that were deleted while nobody looked. It is
 // for the start, before Keep is called for a key that the list may lack. It lifts what it can before it returns an error.
 func (l *Loader) KeepOnly(keys map[string]bool) error {

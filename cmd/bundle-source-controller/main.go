@@ -15,8 +15,11 @@ import (
 	"github.com/satchel-dev/satchel/internal/manager"
 )
 
+// version is set by the linker: -ldflags "-X main.version=v1.2.3".
+var version string
+
 func main() {
-	var process manager.Options
+	process := manager.Options{Version: version}
 	var options source.Options
 	flags := pflag.NewFlagSet(source.FieldManager, pflag.ContinueOnError)
 	options.BindFlags(flags)

@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/flowcontrol"
@@ -39,10 +40,14 @@ type Options struct {
 	Concurrent int
 	// Namespace is the controller's own namespace, which holds its lease.
 	Namespace string
+	// Version is what the linker said about the binary; where it said nothing, what
+	// the Go toolchain recorded counts.
+	Version string
 
-	log      logger.Options
-	client   fluxclient.Options
-	election leaderelection.Options
+	printVersion bool
+	log          logger.Options
+	client       fluxclient.Options
+	election     leaderelection.Options
 }
 
 // BindFlags adds the shared flags, and those of controller-runtime, to a set.
@@ -51,6 +56,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.HealthAddr, "health-addr", ":9440", "The address on which /healthz and /readyz are served; 0 switches them off.")
 	fs.IntVar(&o.Concurrent, "concurrent", 8, "How many objects are reconciled at once.")
 	fs.StringVar(&o.Namespace, "namespace", namespaceFromEnv(), "The controller's own namespace, which holds its leader election lease.")
+	fs.BoolVar(&o.printVersion, "version", false, "Print the version and end.")
 	o.log.BindFlags(fs)
 	o.client.BindFlags(fs)
 	o.election.BindFlags(fs)
@@ -76,15 +82,19 @@ func Scheme() *runtime.Scheme {
 
 // Main parses the command line, builds a manager of the given name, lets setup
 // add to it, and runs it until the process is told to end. It returns the exit
-// code: 0, 1 after a failure, 2 for a wrong command line.
+// code: 0, 1 after a failure, 2 for a wrong command line. With --version it only
+// prints the version.
 func Main(name string, o *Options, fs *pflag.FlagSet, args []string, setup func(context.Context, ctrl.Manager) error) int {
-	o.BindFlags(fs)
-	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			return 0
-		}
+	err := o.parse(fs, args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return 0
+	case err != nil:
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		return 2
+	case o.printVersion:
+		fmt.Println(name, version(o.Version))
+		return 0
 	}
 	logger.SetLogger(logger.NewLogger(o.log))
 	ctx := ctrl.SetupSignalHandler()
@@ -95,7 +105,31 @@ func Main(name string, o *Options, fs *pflag.FlagSet, args []string, setup func(
 	return 0
 }
 
+// parse reads the command line, which consists of flags only.
+func (o *Options) parse(fs *pflag.FlagSet, args []string) error {
+	o.BindFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if fs.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q: there are only flags, see --help", fs.Arg(0))
+	}
+	return nil
+}
+
+// version completes what the linker said.
+func version(linked string) string {
+	if linked != "" {
+		return linked
+	}
+	if build, found := debug.ReadBuildInfo(); found && build.Main.Version != "" && build.Main.Version != "(devel)" {
+		return build.Main.Version
+	}
+	return "devel"
+}
+
 func (o *Options) run(ctx context.Context, name string, setup func(context.Context, ctrl.Manager) error) error {
+	ctrl.Log.Info("starting", "controller", name, "version", version(o.Version))
 	config, err := o.restConfig(ctx)
 	if err != nil {
 		return err

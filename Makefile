@@ -100,7 +100,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (30s).
 	done
 
 .PHONY: test-reliability
-test-reliability: cluster fuzz ## Run the release suite: all tests at full size, then the race detector and the fuzzers.
+test-reliability: cluster fuzz ## Run the release suite: fuzzers, all tests (the artifact store at full size), race detector.
 	@{ SATCHEL_FULL=1 go test -json -count=1 -p 1 -timeout 180m $(PKG) || echo '{"Action":"go-test-failed"}'; } \
 		| go run ./tests/tally
 	@$(MAKE) test-race

@@ -5,17 +5,27 @@ package git
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
-// maxChain bounds the deltas between an object and the one that the pack holds as it is; git itself writes 50, 250
-// at most.
-const maxChain = 1000
+const (
+	// maxChain bounds the deltas between an object and the one that the pack holds as it is; git itself writes 50, 250
+	// at most.
+	maxChain = 1000
+	// maxRebuilt bounds an object that is rebuilt in memory, its base and its delta. Objects that the pack holds as they
+	// are can be larger: they are streamed.
+	maxRebuilt = 16 << 20
+	// maxHeld bounds the objects of a chain that are kept in memory because more deltas build on them; beyond it they are
+	// read again.
+	maxHeld = 2 * maxRebuilt
+)
+
+// rebuilding lets two packs at a time be rebuilt in this process, whosever they are, which bounds its memory: each holds
+// maxHeld, an object, its base and its delta at most.
+var rebuilding = make(chan struct{}, 2)
 
 // deltas are the objects of a pack that are described by their difference to another one.
 type deltas struct {
@@ -38,24 +48,31 @@ func (d *deltas) of(hash plumbing.Hash, offset int64) []int64 {
 
 // step is an object on the way from a base to a delta of a delta.
 type step struct {
-	kind    plumbing.ObjectType
-	content []byte
+	found   object
+	content []byte  // nil when it is to be read again
 	todo    []int64 // offsets of the deltas that build on it
+	depth   int
 }
 
-// rebuild makes objects of all deltas, depth first, so that only one chain is in memory.
+// rebuild makes objects of all deltas, depth first, so that only one chain is in memory. It waits while other packs are
+// being rebuilt.
 func (p *pack) rebuild(ctx context.Context, todo *deltas) error {
+	if len(todo.byOffset)+len(todo.byHash) == 0 {
+		return nil
+	}
+	select {
+	case rebuilding <- struct{}{}:
+		defer func() { <-rebuilding }()
+	case <-ctx.Done():
+		return fetch.NetworkError(context.Cause(ctx))
+	}
 	for _, hash := range todo.bases {
 		base := p.objects[hash]
 		waiting := todo.of(hash, base.offset)
 		if len(waiting) == 0 {
 			continue
 		}
-		content, err := p.read(base)
-		if err != nil {
-			return err
-		}
-		if err := p.descend(ctx, todo, step{base.kind, content, waiting}); err != nil {
+		if err := p.descend(ctx, todo, step{found: base, todo: waiting}); err != nil {
 			return err
 		}
 	}
@@ -65,78 +82,107 @@ func (p *pack) rebuild(ctx context.Context, todo *deltas) error {
 	return nil
 }
 
-// descend rebuilds what builds on one base.
+// descend rebuilds what builds on one base. A step leaves the chain before its last delta is followed.
 func (p *pack) descend(ctx context.Context, todo *deltas, base step) error {
-	chain, held := []step{base}, int64(len(base.content))
+	chain := []step{base}
 	for len(chain) > 0 {
 		if ctx.Err() != nil {
 			return fetch.NetworkError(context.Cause(ctx))
 		}
 		top := &chain[len(chain)-1]
-		if len(top.todo) == 0 {
-			held -= int64(len(top.content))
-			chain = chain[:len(chain)-1]
-			continue
+		if err := p.hold(top); err != nil {
+			return err
 		}
-		offset := top.todo[0]
-		top.todo = top.todo[1:]
-		next, err := p.apply(todo, *top, offset)
+		current, offset := *top, top.todo[0]
+		if top.todo = top.todo[1:]; len(top.todo) == 0 {
+			*top = step{}
+			chain = chain[:len(chain)-1]
+		}
+		next, err := p.apply(todo, current, offset)
 		if err != nil {
 			return err
 		}
-		if len(next.todo) == 0 {
-			continue
+		if next.depth > maxChain {
+			return fetch.Errorf(fetch.LimitExceeded, "the pack has a chain of more than %d deltas", maxChain)
 		}
-		chain, held = append(chain, next), held+int64(len(next.content))
-		if len(chain) > maxChain || held > 2*p.largest() {
-			return fetch.Errorf(fetch.LimitExceeded, "the pack has a chain of more than %d deltas, or of %d bytes",
-				maxChain, 2*p.largest())
+		if len(next.todo) > 0 {
+			chain = append(chain, next)
+			release(chain)
 		}
 	}
 	return nil
 }
 
-// apply rebuilds one delta and stores the object.
-func (p *pack) apply(todo *deltas, base step, offset int64) (step, error) {
-	var delta bytes.Buffer
-	header, err := p.scanner.SeekObjectHeader(offset)
-	if err != nil {
-		return step{}, damaged(err)
+// hold has the content of a step in memory. Each time that is work, which counts against what may be inflated.
+func (p *pack) hold(s *step) error {
+	if s.content != nil {
+		return nil
 	}
-	if header.Length > p.largest() {
-		return step{}, tooLarge(p.largest())
+	if s.found.size > maxRebuilt {
+		return tooLargeToRebuild()
 	}
-	if _, _, err := p.scanner.NextObject(&delta); err != nil {
-		return step{}, damaged(err)
+	if err := p.inflate(s.found.size); err != nil {
+		return err
 	}
-	if err := p.checkTarget(delta.Bytes()); err != nil {
-		return step{}, err
-	}
-	content, err := packfile.PatchDelta(base.content, delta.Bytes())
-	if err != nil {
-		return step{}, damaged(err)
-	}
-	hash := plumbing.ComputeHash(base.kind, content)
-	if err := p.keep(hash, base.kind, content); err != nil {
-		return step{}, err
-	}
-	return step{base.kind, content, todo.of(hash, offset)}, nil
+	content, err := p.read(s.found)
+	s.content = content
+	return err
 }
 
-// checkTarget reads the size that a delta announces: after the size of its base, both in groups of seven bits.
-func (p *pack) checkTarget(delta []byte) error {
-	_, length := binary.Uvarint(delta)
-	if length <= 0 {
-		return fetch.Errorf(fetch.InvalidContent, "the pack has a malformed delta")
+// release drops the contents that are needed last, where all together are too large.
+func release(chain []step) {
+	held := 0
+	for i := len(chain) - 1; i >= 0; i-- {
+		if held += len(chain[i].content); held > maxHeld {
+			chain[i].content = nil
+		}
 	}
-	size, length := binary.Uvarint(delta[length:])
-	if length <= 0 {
-		return fetch.Errorf(fetch.InvalidContent, "the pack has a malformed delta")
+}
+
+// apply rebuilds one delta and stores the object.
+func (p *pack) apply(todo *deltas, base step, offset int64) (step, error) {
+	delta, err := p.delta(offset)
+	if err != nil {
+		return step{}, err
 	}
-	if size > uint64(p.largest()) { //nolint:gosec // limits are positive
-		return tooLarge(p.largest())
+	size, err := targetSize(delta)
+	if err != nil {
+		return step{}, err
 	}
-	return p.inflate(int64(size)) //nolint:gosec // bounded by the line above
+	if err := p.inflate(size); err != nil {
+		return step{}, err
+	}
+	content, err := patch(base.content, delta)
+	if err != nil {
+		return step{}, err
+	}
+	hash := plumbing.ComputeHash(base.found.kind, content)
+	if err := p.keep(hash, base.found.kind, content); err != nil {
+		return step{}, err
+	}
+	return step{found: p.objects[hash], content: content, todo: todo.of(hash, offset), depth: base.depth + 1}, nil
+}
+
+// delta reads a delta of the pack.
+func (p *pack) delta(offset int64) ([]byte, error) {
+	header, err := p.scanner.SeekObjectHeader(offset)
+	if err != nil {
+		return nil, damaged(err)
+	}
+	if header.Length > maxRebuilt {
+		return nil, tooLargeToRebuild()
+	}
+	delta := bytes.NewBuffer(make([]byte, 0, header.Length))
+	if _, _, err := p.scanner.NextObject(delta); err != nil {
+		return nil, damaged(err)
+	}
+	return delta.Bytes(), nil
+}
+
+func tooLargeToRebuild() error {
+	return fetch.Errorf(fetch.LimitExceeded, "the pack holds an object of more than %d bytes as a difference to another one, "+
+		"or as the base of one, which is too much to rebuild in memory: provide files of that size in an image or an archive",
+		maxRebuilt)
 }
 
 // keep appends a rebuilt object to the second file.

@@ -3,6 +3,7 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -27,8 +28,8 @@ const (
 )
 
 // pack is a pack file with an index of its objects. Objects that the pack holds as they are stay in it; those it
-// holds as deltas are rebuilt once and kept in a second file. No more than one object and the chain of deltas that
-// leads to it is in memory at a time.
+// holds as deltas are rebuilt once and kept in a second file. No more than one object and a bounded part of the chain of
+// deltas that leads to it is in memory at a time.
 type pack struct {
 	limits  fetch.Limits
 	file    *os.File
@@ -107,8 +108,12 @@ func (p *pack) scan(todo *deltas) error {
 	if header.Type.IsDelta() {
 		sink = io.Discard
 	}
-	if _, _, err := p.scanner.NextObject(sink); err != nil {
+	written, _, err := p.scanner.NextObject(sink)
+	if err != nil {
 		return err
+	}
+	if written != header.Length {
+		return fetch.Errorf(fetch.InvalidContent, "the pack has an object of another size than it declares")
 	}
 	switch header.Type {
 	case plumbing.OFSDeltaObject:
@@ -133,24 +138,15 @@ func (p *pack) inflate(bytes int64) error {
 	return nil
 }
 
-// read returns the content of a small object: a commit, a tree, a base of deltas.
+// read returns the content of an object whose size the caller has checked, which is what it allocates.
 func (p *pack) read(found object) ([]byte, error) {
-	if found.size > p.largest() {
-		return nil, tooLarge(p.largest())
-	}
 	content, err := p.open(found)
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(content)
-	return data, errors.Join(damaged(err), content.Close())
-}
-
-// largest bounds an object that is read into memory.
-func (p *pack) largest() int64 { return max(p.limits.FileBytes, maxMetadata) }
-
-func tooLarge(most int64) error {
-	return fetch.Errorf(fetch.LimitExceeded, "the commit has an object of more than %d bytes", most)
+	data := bytes.NewBuffer(make([]byte, 0, found.size+bytes.MinRead))
+	_, err = data.ReadFrom(content)
+	return data.Bytes(), errors.Join(damaged(err), content.Close())
 }
 
 // open returns the content of an object. Only one can be open at a time.
@@ -165,11 +161,14 @@ func (p *pack) open(found object) (io.ReadCloser, error) {
 	return content, damaged(err)
 }
 
-// get returns the content of an object that must be of a kind.
+// get returns the content of a commit or tree.
 func (p *pack) get(hash plumbing.Hash, kind plumbing.ObjectType) ([]byte, error) {
 	found, err := p.find(hash, kind)
 	if err != nil {
 		return nil, err
+	}
+	if found.size > maxMetadata {
+		return nil, fetch.Errorf(fetch.LimitExceeded, "the %s %s has more than %d bytes", kind, hash, maxMetadata)
 	}
 	return p.read(found)
 }

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
@@ -22,32 +24,76 @@ const (
 	// inventory of an upgrade is the union of both revisions.
 	MaxEntries = 100_000
 	maxBytes   = 32 << 20
+
+	// maxEncoded bounds what is stored: base64 makes a MiB of it, and etcd ends at
+	// one and a half for the whole object.
+	maxEncoded = 768 << 10
 )
 
+// TooLargeError says that an inventory does not fit into the status. The bundle is
+// to be split: nothing of it may be applied that could not be remembered.
+type TooLargeError struct {
+	Count int // of objects
+	Size  int // in bytes as they would be stored
+}
+
+// Error implements error.
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%d objects take %d KiB in the inventory, more than the status can hold (%d objects, %d KiB): split the bundle and deploy its parts by several BundleDeployments",
+		e.Count, e.Size>>10, MaxEntries, maxEncoded>>10)
+}
+
 // Encode writes the inventory as it is kept in status. Equal inventories give
-// equal bytes. An empty one without a target is nil.
+// equal bytes. An empty one without a target is nil. What Decode would refuse is
+// not written: nobody could ever delete the objects. The error is a *TooLargeError
+// when there is too much of it.
 func (i Inventory) Encode() (*v1alpha1.Inventory, error) {
 	if i.Len() == 0 && i.Target == "" {
 		return nil, nil
 	}
-	if i.Len() > MaxEntries {
-		return nil, fmt.Errorf("encoding the inventory: %d objects are more than %d", i.Len(), MaxEntries)
-	}
-	entries := make([]v1alpha1.InventoryEntry, 0, i.Len())
-	for _, entry := range i.Entries {
-		entries = append(entries, encodeEntry(entry))
-	}
-	encoded := &v1alpha1.Inventory{Target: i.Target, Count: int32(len(entries))} //nolint:gosec // G115: bounded by MaxEntries above
-	if len(entries) <= plainEntries {
-		encoded.Entries = entries
-		return encoded, nil
-	}
-	compressed, err := deflate(entries)
+	entries, err := i.encodeEntries()
 	if err != nil {
 		return nil, fmt.Errorf("encoding the inventory: %w", err)
 	}
-	encoded.Compressed = compressed
+	encoded := &v1alpha1.Inventory{Target: i.Target, Count: int32(len(entries))} //nolint:gosec // G115: bounded by MaxEntries
+	raw, err := json.Marshal(entries)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the inventory: %w", err)
+	}
+	if len(entries) <= plainEntries && len(raw) <= maxEncoded {
+		encoded.Entries = entries
+		return encoded, nil
+	}
+	if encoded.Compressed, err = deflate(raw); err != nil {
+		return nil, fmt.Errorf("encoding the inventory: %w", err)
+	}
+	if len(encoded.Compressed) > maxEncoded || len(raw) > maxBytes {
+		return nil, fmt.Errorf("encoding the inventory: %w", &TooLargeError{Count: i.Len(), Size: len(encoded.Compressed)})
+	}
 	return encoded, nil
+}
+
+// encodeEntries encodes each entry, and makes sure that it can be read back.
+func (i Inventory) encodeEntries() ([]v1alpha1.InventoryEntry, error) {
+	if i.Len() > MaxEntries {
+		return nil, &TooLargeError{Count: i.Len()}
+	}
+	if New(i.Target, i.Entries...).Len() != i.Len() {
+		return nil, errors.New("an object is listed twice")
+	}
+	entries := make([]v1alpha1.InventoryEntry, 0, i.Len())
+	for _, entry := range i.Entries {
+		encoded := encodeEntry(entry)
+		again, err := decodeEntry(encoded)
+		if err != nil {
+			return nil, fmt.Errorf("%.300q could not be read back: %w", entry.String(), err)
+		}
+		if again != entry {
+			return nil, fmt.Errorf("%.300q would be read back as %.300q", entry.String(), again.String())
+		}
+		entries = append(entries, encoded)
+	}
+	return entries, nil
 }
 
 // Decode reads an inventory back. Whatever cannot be read is an error, never a
@@ -97,13 +143,13 @@ func listed(encoded *v1alpha1.Inventory) ([]v1alpha1.InventoryEntry, error) {
 	return entries, nil
 }
 
-func deflate(entries []v1alpha1.InventoryEntry) ([]byte, error) {
+func deflate(raw []byte) ([]byte, error) {
 	var buffer bytes.Buffer
-	writer, err := zlib.NewWriterLevel(&buffer, zlib.DefaultCompression)
-	if err != nil {
+	writer := zlib.NewWriter(&buffer)
+	if _, err := writer.Write(raw); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(json.NewEncoder(writer).Encode(entries), writer.Close()); err != nil {
+	if err := writer.Close(); err != nil {
 		return nil, err
 	}
 	return buffer.Bytes(), nil
@@ -140,7 +186,7 @@ func decodeEntry(encoded v1alpha1.InventoryEntry) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	if len(encoded.V) > longestName || !plainVersion(encoded.V) {
+	if encoded.V != "" && len(validation.IsDNS1035Label(encoded.V)) > 0 {
 		return Entry{}, fmt.Errorf("%s: %.100q is not an API version", id, encoded.V)
 	}
 	entry := Entry{ID: id, Version: encoded.V}
@@ -152,15 +198,4 @@ func decodeEntry(encoded v1alpha1.InventoryEntry) (Entry, error) {
 		return Entry{}, fmt.Errorf("%s: %w", id, err)
 	}
 	return entry, nil
-}
-
-// plainVersion tells that the text is lower-case letters and digits only, as
-// API versions are.
-func plainVersion(text string) bool {
-	for _, r := range text {
-		if (r < 'a' || r > 'z') && (r < '0' || r > '9') {
-			return false
-		}
-	}
-	return true
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -83,7 +84,7 @@ const longestName = 253
 // slashes and dot segments of a forged inventory out of request paths.
 func (id ID) plausible() bool {
 	for _, part := range []string{id.Group, id.Kind, id.Namespace, id.Name} {
-		if len(part) > longestName || strings.ContainsAny(part, "/%\x00") || part == "." || part == ".." {
+		if len(part) > longestName || !utf8.ValidString(part) || strings.ContainsAny(part, "/%\x00") || part == "." || part == ".." {
 			return false
 		}
 	}

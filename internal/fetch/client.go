@@ -20,7 +20,11 @@ const (
 	tlsTimeout    = 10 * time.Second
 	headerTimeout = 30 * time.Second
 	idleTimeout   = 30 * time.Second // between two reads of a body
+	pacePeriod    = 60 * time.Second // of waiting for a body, over which its pace is judged
 )
+
+// leastPace is how many bytes a second a body must have, on average over pacePeriod.
+const leastPace = 1 << 10
 
 // maxHeaderBytes bounds the header of an answer.
 const maxHeaderBytes = 256 << 10
@@ -36,7 +40,7 @@ var keptHeaders = []string{"Accept", "Accept-Encoding", "Content-Type", "Git-Pro
 // Share one client: each keeps connections of its own.
 func (p AddressPolicy) HTTPClient(l Limits) *http.Client {
 	return &http.Client{
-		Transport: &guard{policy: p, limits: l, idle: idleTimeout, next: &http.Transport{
+		Transport: &guard{policy: p, limits: l, idle: idleTimeout, period: pacePeriod, now: time.Now, next: &http.Transport{
 			DialContext:            p.dialer().DialContext,
 			ForceAttemptHTTP2:      true,
 			DisableCompression:     true,
@@ -71,6 +75,8 @@ type guard struct {
 	policy AddressPolicy
 	limits Limits
 	idle   time.Duration
+	period time.Duration
+	now    func() time.Time
 	next   http.RoundTripper
 }
 
@@ -86,7 +92,7 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 		cancel(nil)
 		return nil, NetworkError(err)
 	}
-	response.Body = newGuardedBody(ctx, cancel, response.Body, g.idle)
+	response.Body = g.guarded(ctx, cancel, response.Body)
 	return response, nil
 }
 
@@ -144,34 +150,56 @@ func sameServer(a, b *http.Request) bool {
 	return a.URL.Scheme == b.URL.Scheme && a.URL.Host == b.URL.Host
 }
 
-// guardedBody ends a body that stands still, and gives its failures reasons.
+// guardedBody ends a body that stands still or crawls, and gives its failures reasons. Only the time in which Read waits
+// counts, so that no server is blamed for a slow reader.
 type guardedBody struct {
 	io.ReadCloser
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	idle   time.Duration
+	guard  *guard
 	timer  *time.Timer
+	waited time.Duration // of the present period
+	came   int64         // bytes in the present period
 }
 
-func newGuardedBody(ctx context.Context, cancel context.CancelCauseFunc, body io.ReadCloser, idle time.Duration) *guardedBody {
-	stalled := Errorf(Timeout, "the server sent nothing for %v", idle)
-	timer := time.AfterFunc(idle, func() { cancel(stalled) })
+func (g *guard) guarded(ctx context.Context, cancel context.CancelCauseFunc, body io.ReadCloser) *guardedBody {
+	stalled := Errorf(Timeout, "the server sent nothing for %v", g.idle)
+	timer := time.AfterFunc(g.idle, func() { cancel(stalled) })
 	timer.Stop()
-	return &guardedBody{ReadCloser: body, ctx: ctx, cancel: cancel, idle: idle, timer: timer}
+	return &guardedBody{ReadCloser: body, ctx: ctx, cancel: cancel, guard: g, timer: timer}
 }
 
 // Read implements io.Reader.
 func (b *guardedBody) Read(p []byte) (int, error) {
-	b.timer.Reset(b.idle)
+	began := b.guard.now()
+	b.timer.Reset(b.guard.idle)
 	n, err := b.ReadCloser.Read(p)
 	b.timer.Stop()
+	b.waited, b.came = b.waited+b.guard.now().Sub(began), b.came+int64(n)
 	switch {
-	case err == nil, err == io.EOF:
+	case err == nil:
+		return n, b.checkPace()
+	case err == io.EOF:
 		return n, err
 	case ReasonOf(context.Cause(b.ctx)) != "":
 		return n, context.Cause(b.ctx)
 	}
 	return n, NetworkError(fmt.Errorf("reading the answer: %w", err))
+}
+
+// checkPace ends the transfer when too little came in a period, and begins the next one.
+func (b *guardedBody) checkPace() error {
+	if b.waited < b.guard.period {
+		return nil
+	}
+	if float64(b.came) < leastPace*b.waited.Seconds() {
+		slow := Errorf(Timeout, "the server is too slow: it sent %d bytes in %v, where at least %d a second are expected",
+			b.came, b.waited.Round(time.Second), leastPace)
+		b.cancel(slow)
+		return slow
+	}
+	b.waited, b.came = 0, 0
+	return nil
 }
 
 // Close implements io.Closer and ends the transfer.

@@ -46,6 +46,8 @@ var denied = []struct {
 	{"multicast", netip.MustParsePrefix("224.0.0.0/4")},
 	{"multicast", netip.MustParsePrefix("ff00::/8")},
 	{"reserved", netip.MustParsePrefix("240.0.0.0/4")},
+	// Who runs a translator on the prefix for own use decides where in it the IPv4 address stands (RFC 8215, RFC 6052).
+	{"NAT64 for local use", netip.MustParsePrefix("64:ff9b:1::/48")},
 }
 
 // embedding lists the IPv6 forms that carry an IPv4 address, and the byte at which it stands: RFC 4291, 6052, 8215,
@@ -58,7 +60,7 @@ var embedding = []struct {
 	{netip.MustParsePrefix("::/96"), 12, false},
 	{netip.MustParsePrefix("::ffff:0:0:0/96"), 12, false},
 	{netip.MustParsePrefix("64:ff9b::/96"), 12, false},
-	{netip.MustParsePrefix("64:ff9b:1::/48"), 12, false},
+	{netip.MustParsePrefix("64:ff9b:1::/48"), 12, false}, // one place of several, for --egress-deny
 	{netip.MustParsePrefix("2002::/16"), 2, false},
 	{netip.MustParsePrefix("2001::/32"), 4, false},
 	{netip.MustParsePrefix("2001::/32"), 12, true},
@@ -137,7 +139,7 @@ func (p AddressPolicy) Insecure(host string) bool {
 func (p *AddressPolicy) BindFlags(fs *pflag.FlagSet) {
 	fs.Var((*prefixes)(&p.Allow), "egress-allow",
 		"Addresses (CIDR or single, comma-separated) that sources may be fetched from although they are denied by "+
-			"default: loopback, link-local, metadata services, multicast, reserved.")
+			"default: loopback, link-local, metadata services, multicast, reserved, 64:ff9b:1::/48.")
 	fs.Var((*prefixes)(&p.Deny), "egress-deny",
 		"Addresses (CIDR or single, comma-separated) that sources may not be fetched from; beats --egress-allow.")
 	fs.StringSliceVar(&p.InsecureHosts, "insecure-hosts", p.InsecureHosts,

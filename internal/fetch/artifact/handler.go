@@ -58,11 +58,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // requestedFile returns the artifact that a request names in the one spelling that there is for it.
 func requestedFile(r *http.Request) (string, bool) {
 	file, ok := strings.CutPrefix(r.URL.EscapedPath(), "/")
-	if !ok {
-		return "", false
-	}
-	_, _, ok = parseFile(file)
-	return file, ok
+	return file, ok && isArchive(file)
 }
 
 // send sends an open file. Its digest is a strong validator.

@@ -53,18 +53,15 @@ func (o Owner) folder() string { return path.Join(o.Kind, o.Namespace, o.Name) }
 // file is the path of the owner's artifact with that identity (64 hex digits), below the storage folder and in URLs.
 func (o Owner) file(identity string) string { return o.folder() + "/" + identity + archiveSuffix }
 
-// parseFile is the inverse of Owner.file. It accepts nothing that Owner.file would not have written.
-func parseFile(name string) (o Owner, identity string, ok bool) {
+// isArchive tells whether Owner.file writes that name for some owner and identity.
+func isArchive(name string) bool {
 	parts := strings.Split(name, "/")
 	if len(parts) != 4 {
-		return Owner{}, "", false
+		return false
 	}
-	o = Owner{Kind: parts[0], Namespace: parts[1], Name: parts[2]}
-	identity, ok = parseArchiveName(parts[3])
-	if !ok || o.Validate() != nil {
-		return Owner{}, "", false
-	}
-	return o, identity, true
+	o := Owner{Kind: parts[0], Namespace: parts[1], Name: parts[2]}
+	_, ok := parseArchiveName(parts[3])
+	return ok && o.Validate() == nil
 }
 
 // parseArchiveName returns the identity in the base name of an archive.

@@ -167,7 +167,7 @@ func readPins(root *os.Root, name string) ([]string, error) {
 	var archives []string
 	for line := range strings.Lines(string(content)) {
 		archive := strings.TrimSuffix(line, "\n")
-		if _, _, ok := parseFile(archive); ok {
+		if isArchive(archive) {
 			archives = append(archives, archive)
 		}
 	}

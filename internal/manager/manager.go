@@ -93,7 +93,7 @@ func Main(name string, o *Options, fs *pflag.FlagSet, args []string, setup func(
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		return 2
 	case o.printVersion:
-		fmt.Println(name, version(o.Version))
+		fmt.Fprintln(os.Stdout, name, version(o.Version))
 		return 0
 	}
 	logger.SetLogger(logger.NewLogger(o.log))

@@ -34,8 +34,9 @@ type sighting struct {
 
 // collection is the objects to look at in one kind and namespace.
 type collection struct {
-	ref tenant.Ref
-	ids []inventory.ID
+	ref        tenant.Ref
+	ids        []inventory.ID
+	discovered bool // not known from a CRD of the bundle
 }
 
 // readLive reads the metadata of everything desired or listed in the inventory.
@@ -77,12 +78,14 @@ func record(in *plan.Input, sightings []sighting) error {
 // collect groups what has to be looked at by collection, in a stable order.
 func collect(in *plan.Input) []collection {
 	groups := map[tenant.Ref]map[inventory.ID]struct{}{}
+	discovered := map[tenant.Ref]bool{}
 	add := func(id inventory.ID, kind plan.Kind) {
 		ref := tenant.Ref{Resource: kind.Resource, Namespace: id.Namespace}
 		if groups[ref] == nil {
 			groups[ref] = map[inventory.ID]struct{}{}
 		}
 		groups[ref][id] = struct{}{}
+		discovered[ref] = kind.Definition == ""
 	}
 	desired := map[inventory.ID]struct{}{}
 	for _, object := range in.Desired {
@@ -98,7 +101,7 @@ func collect(in *plan.Input) []collection {
 	var collections []collection
 	for ref, ids := range groups {
 		sorted := slices.SortedFunc(maps.Keys(ids), inventory.ID.Compare)
-		collections = append(collections, collection{ref: ref, ids: sorted})
+		collections = append(collections, collection{ref: ref, ids: sorted, discovered: discovered[ref]})
 	}
 	slices.SortFunc(collections, func(a, b collection) int { return cmp.Compare(a.ref.String(), b.ref.String()) })
 	return collections
@@ -131,8 +134,7 @@ func (l looking) collection(ctx context.Context, c collection) collectionResult 
 		page, err := l.client.ListMetadata(ctx, c.ref, options)
 		switch {
 		case apierrors.IsNotFound(err):
-			l.client.Kinds().Forget() // the kind is not served, or not yet: nothing of it exists
-			return collectionResult{}
+			return l.unserved(c)
 		case apierrors.IsForbidden(err), apierrors.IsResourceExpired(err), apierrors.IsMethodNotSupported(err):
 			return collectionResult{one: true}
 		case err != nil:
@@ -151,6 +153,15 @@ func (l looking) collection(ctx context.Context, c collection) collectionResult 
 		}
 		options.Continue = page.Continue
 	}
+}
+
+// unserved: the kind is not served, or not yet, so nothing of it exists. Discovery
+// is out of date when it was the one that told of the kind.
+func (l looking) unserved(c collection) collectionResult {
+	if c.discovered {
+		l.client.Kinds().Forget()
+	}
+	return collectionResult{}
 }
 
 func (l looking) seen(id inventory.ID, object metav1.Object) sighting {

@@ -5,7 +5,6 @@ package tenant
 import (
 	"context"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -24,12 +23,6 @@ type Client struct {
 	kinds    *Kinds
 	timeout  time.Duration
 	requests *atomic.Int64
-}
-
-// Ref is the address of an object, or of a collection when Name is empty.
-type Ref struct {
-	Resource        schema.GroupVersionResource
-	Namespace, Name string // Namespace is empty for resources of the cluster
 }
 
 func newClient(id Identity, config *rest.Config, transport *http.Client, kinds *Kinds, timeout time.Duration) (*Client, error) {
@@ -63,6 +56,9 @@ func (c *Client) Requests() int64 { return c.requests.Load() }
 
 // Metadata gives the metadata of one object.
 func (c *Client) Metadata(ctx context.Context, ref Ref) (*metav1.PartialObjectMetadata, error) {
+	if err := ref.object(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	return c.metadata.Resource(ref.Resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
@@ -70,29 +66,13 @@ func (c *Client) Metadata(ctx context.Context, ref Ref) (*metav1.PartialObjectMe
 
 // ListMetadata gives one page of a collection's metadata.
 func (c *Client) ListMetadata(ctx context.Context, ref Ref, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	if err := ref.collection(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	return c.metadata.Resource(ref.Resource).Namespace(ref.Namespace).List(ctx, options)
 }
-
-// path is the request path of the reference.
-func (r Ref) path() []string {
-	path := []string{"/apis", r.Resource.Group, r.Resource.Version}
-	if r.Resource.Group == "" {
-		path = []string{"/api", r.Resource.Version}
-	}
-	if r.Namespace != "" {
-		path = append(path, "namespaces", r.Namespace)
-	}
-	path = append(path, r.Resource.Resource)
-	if r.Name != "" {
-		path = append(path, r.Name)
-	}
-	return path
-}
-
-// String is the reference for error messages.
-func (r Ref) String() string { return strings.Join(r.path(), "/") }
 
 // countingTransport counts what really goes out.
 type countingTransport struct {

@@ -133,11 +133,12 @@ func (k *Kinds) Namespaced(ctx context.Context) ([]schema.GroupVersionKind, erro
 }
 
 // Forget says that what is known may be outdated: CRDs were just established, or
-// something that should be served was not found. An unknown kind is asked for at
-// once then, everything else when the refresh period is over.
+// something that should be served was not found. An unknown kind is asked for soon
+// then, everything else when the refresh period is over.
 func (k *Kinds) Forget() { k.stale.Store(true) }
 
-// catalog gives the known one when it satisfies, else asks, if it is time to.
+// catalog gives the known one when it satisfies, else asks, if it is time to. Whom
+// the known one satisfies does not wait while somebody asks.
 func (k *Kinds) catalog(ctx context.Context, satisfies func(*catalog) bool) (*catalog, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -145,7 +146,11 @@ func (k *Kinds) catalog(ctx context.Context, satisfies func(*catalog) bool) (*ca
 	if known := k.known.Load(); known != nil && !k.due(known, satisfies(known)) {
 		return known, nil
 	}
-	k.asking.Lock()
+	if known := k.known.Load(); known == nil || !satisfies(known) {
+		k.asking.Lock()
+	} else if !k.asking.TryLock() {
+		return known, nil // somebody is asking; what is known will do meanwhile
+	}
 	defer k.asking.Unlock()
 	if known := k.known.Load(); known != nil && !k.due(known, satisfies(known)) {
 		return known, nil // somebody else asked meanwhile
@@ -166,7 +171,7 @@ func (k *Kinds) catalog(ctx context.Context, satisfies func(*catalog) bool) (*ca
 //
 //	satisfied  stale   when the period is over
 //	satisfied  fresh   after maxAge
-//	not        stale   at once
+//	not        stale   after a fifth of the period: everybody shares it, whoever says Forget
 //	not        fresh   when the period is over
 func (k *Kinds) due(known *catalog, satisfied bool) bool {
 	age, stale := k.now().Sub(known.asked), k.stale.Load()
@@ -174,7 +179,7 @@ func (k *Kinds) due(known *catalog, satisfied bool) bool {
 	case satisfied && !stale:
 		return age >= maxAge
 	case !satisfied && stale:
-		return true
+		return age >= k.period/5
 	}
 	return age >= k.period
 }

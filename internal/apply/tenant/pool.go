@@ -5,6 +5,7 @@ package tenant
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,7 @@ type Options struct {
 	ClientTTL      time.Duration // how long one is kept: 1 h
 	RequestTimeout time.Duration // of one request: 30 s
 	RefreshPeriod  time.Duration // discovery is asked again at most this often: 1 s
+	AnswerBytes    int64         // largest answer that is read: 64 MiB
 	Now            func() time.Time
 }
 
@@ -43,6 +45,9 @@ func (o Options) defaulted() Options {
 	}
 	if o.RefreshPeriod <= 0 {
 		o.RefreshPeriod = time.Second
+	}
+	if o.AnswerBytes <= 0 {
+		o.AnswerBytes = 64 << 20
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -81,6 +86,9 @@ func NewPool(base *rest.Config, o Options) (*Pool, error) {
 	config.QPS, config.Burst, config.RateLimiter = o.QPS, o.Burst, nil
 	config.Timeout = 0 // requests are bounded by their contexts
 	config.WarningHandler, config.WarningHandlerWithContext = nil, warningHandler{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return limitedTransport{next: next, limit: o.AnswerBytes}
+	})
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)

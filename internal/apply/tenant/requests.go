@@ -45,6 +45,9 @@ func (c *Client) Apply(ctx context.Context, ref Ref, object *unstructured.Unstru
 	if o.Manager == "" {
 		return nil, errors.New("a server-side apply needs a field manager")
 	}
+	if err := ref.object(); err != nil {
+		return nil, err
+	}
 	body, err := json.Marshal(object.Object)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the object: %w", err)
@@ -59,6 +62,9 @@ func (c *Client) Apply(ctx context.Context, ref Ref, object *unstructured.Unstru
 
 // Merge sends one JSON merge patch as the given field manager.
 func (c *Client) Merge(ctx context.Context, ref Ref, patch any, manager string) (*Answer, error) {
+	if err := ref.object(); err != nil {
+		return nil, err
+	}
 	body, err := json.Marshal(patch)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the patch: %w", err)
@@ -69,6 +75,9 @@ func (c *Client) Merge(ctx context.Context, ref Ref, patch any, manager string) 
 
 // Get reads one object.
 func (c *Client) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
+	if err := ref.object(); err != nil {
+		return nil, err
+	}
 	answer, err := c.send(ctx, c.raw.Get().AbsPath(ref.path()...))
 	if err != nil {
 		return nil, err
@@ -78,6 +87,9 @@ func (c *Client) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, 
 
 // List reads at most limit objects of a collection.
 func (c *Client) List(ctx context.Context, ref Ref, selector string, limit int) ([]unstructured.Unstructured, error) {
+	if err := ref.collection(); err != nil {
+		return nil, err
+	}
 	answer, err := c.send(ctx, c.raw.Get().AbsPath(ref.path()...).
 		Param("labelSelector", selector).Param("limit", fmt.Sprint(limit)))
 	if err != nil {
@@ -94,6 +106,9 @@ func (c *Client) List(ctx context.Context, ref Ref, selector string, limit int) 
 // checked when not empty; dependents go in the background. It tells whether the
 // object is gone already, or terminating still.
 func (c *Client) Delete(ctx context.Context, ref Ref, uid types.UID, resourceVersion string) (gone bool, err error) {
+	if err := ref.object(); err != nil {
+		return false, err
+	}
 	options := map[string]any{"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": metav1.DeletePropagationBackground}
 	preconditions := map[string]any{}
 	if uid != "" {

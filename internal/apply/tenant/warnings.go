@@ -5,6 +5,7 @@ package tenant
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -34,7 +35,7 @@ func (w *Warnings) List() []string {
 
 func (w *Warnings) add(text string) {
 	if len(text) > maxWarningBytes {
-		text = text[:maxWarningBytes] + "..."
+		text = strings.ToValidUTF8(text[:maxWarningBytes], "") + "..."
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

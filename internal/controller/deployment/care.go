@@ -13,7 +13,7 @@ import (
 
 // beforeWriting are the steps after whose failure nothing of the new revision
 // has been touched.
-var beforeWriting = []string{"source", "load", "convert", "plan", "preflight", "dry-run"}
+var beforeWriting = []string{"source", "load", "convert", "plan", "preflight", "dry-run", "remember"}
 
 // care keeps the last applied revision from drifting, and its health known,
 // while a newer one cannot be brought to the cluster.

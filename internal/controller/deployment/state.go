@@ -7,7 +7,6 @@ package deployment
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -113,8 +112,8 @@ func (s *state) closeContent() {
 // record puts an inventory into the status.
 func (s *state) record(current inventory.Inventory) error {
 	encoded, err := current.Encode()
-	if err != nil {
-		return fmt.Errorf("storing the inventory: %w", err)
+	if err != nil { // too many objects, or one that could not be read back: the same bundle ends in the same way
+		return failure{reason: v1alpha1.ReasonPlanRefused, stalled: true, err: err}
 	}
 	s.previous, s.object.Status.Inventory = current, encoded
 	return nil

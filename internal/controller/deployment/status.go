@@ -20,7 +20,8 @@ var conditionOf = map[string]string{
 	"source": v1alpha1.SourceReadyCondition, "load": v1alpha1.SourceReadyCondition,
 	"convert": v1alpha1.ConvertedCondition,
 	"plan":    v1alpha1.PlannedCondition, "preflight": v1alpha1.PlannedCondition, "dry-run": v1alpha1.PlannedCondition,
-	"apply": v1alpha1.AppliedCondition, "prune": v1alpha1.AppliedCondition,
+	"remember": v1alpha1.PlannedCondition,
+	"apply":    v1alpha1.AppliedCondition, "prune": v1alpha1.AppliedCondition,
 	"health": v1alpha1.HealthyCondition,
 }
 

@@ -177,7 +177,6 @@ func (r *Reconciler) dryRun(ctx context.Context, s *state) (step.Outcome, error)
 	if len(check.Failed) > 0 {
 		return step.Stop, failure{reason: v1alpha1.ReasonDryRunFailed, err: objectErrors(check.Failed)}
 	}
-	s.did(v1alpha1.PlannedCondition)
 	return step.Continue, nil
 }
 
@@ -210,6 +209,7 @@ func (r *Reconciler) remember(ctx context.Context, s *state) (step.Outcome, erro
 	if err := s.record(s.plan.Inventory); err != nil {
 		return step.Stop, err
 	}
+	s.did(v1alpha1.PlannedCondition)
 	announce(s)
 	err := r.write(ctx, s)
 	if err != nil { // what could not be stored is not to be tried again with the failure

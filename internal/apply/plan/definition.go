@@ -4,9 +4,11 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
@@ -27,8 +29,10 @@ type Definition struct {
 func Definitions(objects []*unstructured.Unstructured) map[schema.GroupKind]Definition {
 	definitions := map[schema.GroupKind]Definition{}
 	for _, object := range objects {
-		if IsDefinition(inventory.IDOf(object)) {
-			kind, definition := definitionOf(object)
+		if !IsDefinition(inventory.IDOf(object)) {
+			continue
+		}
+		if kind, definition := definitionOf(object); definition.wellFormed() {
 			definitions[kind] = definition
 		}
 	}
@@ -47,6 +51,15 @@ func (d Definition) Kind(version string) (Kind, bool) {
 		Namespaced: d.Namespaced,
 		Definition: d.Name,
 	}, slices.Contains(d.Served, version)
+}
+
+// wellFormed tells whether the definition is one that an API server would accept
+// and could serve where it says: its parts become those of request paths, which
+// must not lead to the resources of somebody else.
+func (d Definition) wellFormed() bool {
+	return strings.Contains(d.Group, ".") && len(validation.IsDNS1123Subdomain(d.Group)) == 0 &&
+		len(validation.IsDNS1035Label(d.Plural)) == 0 && d.Name == d.Plural+"."+d.Group &&
+		!slices.ContainsFunc(d.Served, func(version string) bool { return len(validation.IsDNS1035Label(version)) > 0 })
 }
 
 func definitionOf(crd *unstructured.Unstructured) (schema.GroupKind, Definition) {

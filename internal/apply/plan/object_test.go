@@ -130,6 +130,41 @@ spec:
 	}
 }
 
+// What does not name itself as an API server demands is no definition: its parts
+// become those of request paths.
+func TestT7DefinitionsOfOtherPlaces(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, name, group, plural, version string
+		good                                 bool
+	}{
+		"good":            {"the usual", "widgets.example.org", "example.org", "widgets", "v1", true},
+		"version":         {"a dash is allowed", "widgets.example.org", "example.org", "widgets", "v1-beta", true},
+		"plural path":     {"a proxy into a pod", "pods/evil/proxy.example.org", "example.org", "pods/evil/proxy", "v1", false},
+		"plural up":       {"another group", "...example.org", "example.org", "..", "v1", false},
+		"no plural":       {"the group's own path", ".example.org", "example.org", "", "v1", false},
+		"group path":      {"another group", "widgets.x.y/../apps", "x.y/../apps", "widgets", "v1", false},
+		"group plain":     {"no CRD may serve the groups of Kubernetes", "deployments.apps", "apps", "deployments", "v1", false},
+		"no group":        {"nor the core", "pods.", "", "pods", "v1", false},
+		"upper case":      {"no DNS name", "widgets.Example.org", "Example.org", "widgets", "v1", false},
+		"version path":    {"another version", "widgets.example.org", "example.org", "widgets", "../v1", false},
+		"version up":      {"up", "widgets.example.org", "example.org", "widgets", "..", false},
+		"version missing": {"none", "widgets.example.org", "example.org", "widgets", "", false},
+		"other name":      {"the CRD of another resource", "widgets.example.org", "example.org", "gadgets", "v1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			crd := parse(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {scope: Namespaced, names: {kind: Widget}}}`)
+			crd.SetName(tc.name)
+			spec, _ := crd.Object["spec"].(map[string]any)
+			spec["group"], spec["versions"] = tc.group, []any{map[string]any{"name": tc.version, "served": true}}
+			names, _ := spec["names"].(map[string]any)
+			names["plural"] = tc.plural
+			if found := plan.Definitions([]*unstructured.Unstructured{crd}); (len(found) == 1) != tc.good {
+				t.Errorf("%s: got %v", tc.reason, found)
+			}
+		})
+	}
+}
+
 func TestLiveOf(t *testing.T) {
 	controller := true
 	object := &metav1.ObjectMeta{

@@ -28,8 +28,10 @@ func (r Remaining) String() string { return r.ID.String() + " " + r.Reason }
 type Pruned struct {
 	// Gone objects leave the inventory: deleted, released, or never ours.
 	Gone []inventory.ID
-	// Deleted is how many of them were really deleted.
-	Deleted int
+	// Deleted is how many objects were really deleted, or began to terminate;
+	// DeletedIDs are those.
+	Deleted    int
+	DeletedIDs []inventory.ID
 	// Waiting objects are terminating, or were changing; try again.
 	Waiting []Remaining
 	// Denied objects could not be deleted.
@@ -74,6 +76,7 @@ func (p *Pruned) stage(ctx context.Context, client *tenant.Client, owner Owner, 
 		}
 		if end.deleted {
 			p.Deleted++
+			p.DeletedIDs = append(p.DeletedIDs, id)
 		}
 		if end.note != "" {
 			p.Notes = append(p.Notes, id.String()+" "+end.note)

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
 // A CRD that an upgrade drops is released, and its resources live on.
@@ -35,11 +37,41 @@ data: {colour: blue}
 	if !pruned.Complete() || pruned.Deleted != 1 || len(pruned.Notes) != 1 {
 		t.Errorf("got %+v", pruned)
 	}
+	if len(pruned.DeletedIDs) != 1 || pruned.DeletedIDs[0].Kind != "Widget" {
+		t.Errorf("deleted %v, want the widget and not the released CRD", pruned.DeletedIDs)
+	}
 	if _, err := widgets.Get(t.Context(), "users", metav1.GetOptions{}); err != nil {
 		t.Errorf("the user's widget: %v", err)
 	}
 	if w.inventory.Len() != 1 {
 		t.Errorf("inventory %v", w.inventory.Entries)
+	}
+}
+
+// With pruning off what the bundle dropped is let go: it lives on, marked and
+// nobody's, and leaves the inventory.
+func TestReleasedInsteadOfPruned(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.mustApply(twoMaps)
+	stages := plan.ReleaseAll(w.plan(w.objects(oneMap)).Prune)
+	pruned, err := apply.Prune(t.Context(), w.client, w.owner, stages, apply.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !pruned.Complete() || pruned.Deleted != 0 || len(pruned.DeletedIDs) != 0 || len(pruned.Gone) != 1 || len(pruned.Notes) != 1 {
+		t.Errorf("got %+v", pruned)
+	}
+	two, err := w.admin.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "two", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if two.Annotations[inventory.AnnotationOrphaned] != w.namespace+"/app" || len(two.Labels) > 0 || two.DeletionTimestamp != nil {
+		t.Errorf("annotations %v, labels %v: want it marked and free of our labels", two.Annotations, two.Labels)
+	}
+	for _, entry := range two.ManagedFields {
+		if entry.Manager == w.owner.Manager() {
+			t.Error("its fields are still ours")
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
@@ -51,6 +52,23 @@ type DeletionStage struct {
 // every attempt; when no stage is left, the removal is done.
 func Removal(in Input) []DeletionStage {
 	return deletions(in, in.Previous)
+}
+
+// ReleaseAll lets everything go that the stages would delete, without deleting it:
+// pruning is switched off, and what the bundle dropped is not ours any more. What
+// is being deleted already stays as it is. The stages given are not changed.
+func ReleaseAll(stages []DeletionStage) []DeletionStage {
+	released := slices.Clone(stages)
+	for i := range released {
+		deletions := slices.Clone(released[i].Deletions)
+		for at := range deletions {
+			if how := deletions[at].How; how == Delete || how == DeleteEmpty {
+				deletions[at].How, deletions[at].Reason = Release, "is kept, for pruning is switched off"
+			}
+		}
+		released[i].Deletions = deletions
+	}
+	return released
 }
 
 // deletions sorts what is decided about each entry into the order of deleting.

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
@@ -43,31 +44,37 @@ func (d deleter) deleteEmpty(ctx context.Context, deletion plan.Deletion) end {
 	if ctx.Err() != nil {
 		return end{}
 	}
-	leaving := ""
-	for _, found := range inhabitants {
-		switch {
-		case found.err != nil:
-			return end{denied: &ObjectError{ID: deletion.ID, Message: oneLine(found.err.Error())}}
-		case found.stays != "":
-			kept := d.release(ctx, deletion)
-			if kept.note != "" {
-				kept.note += ": " + found.stays
-			}
-			return kept
-		case leaving == "":
-			leaving = found.leaves
+	result := d.together(ctx, deletion.Name, inhabitants)
+	switch {
+	case ctx.Err() != nil:
+		return end{}
+	case result.err != nil:
+		return end{denied: &ObjectError{ID: deletion.ID, Message: oneLine(result.err.Error())}}
+	case result.stays != "":
+		kept := d.release(ctx, deletion)
+		if kept.note != "" {
+			kept.note += ": " + result.stays
 		}
-	}
-	if leaving != "" {
-		return end{waiting: "waits for " + leaving + " to go"}
+		return kept
+	case len(result.leaving) > 0:
+		return end{waiting: "waits for " + result.leaving[0].name + " to go"}
 	}
 	return d.delete(ctx, deletion)
 }
 
-// inhabitant is what lives in a namespace of one kind, if anything.
+// inhabitant is what lives in a namespace of one kind, or of all, if anything.
 type inhabitant struct {
-	stays, leaves string
-	err           error
+	stays   string
+	leaving []leaver
+	err     error
+}
+
+// leaver is an object on its way out: it terminates, or its controller, if that
+// goes, takes it along.
+type leaver struct {
+	name       string
+	uid        types.UID
+	controller *metav1.OwnerReference
 }
 
 func (d deleter) inhabitant(ctx context.Context, kind schema.GroupVersionKind, namespace string) inhabitant {
@@ -91,19 +98,22 @@ func (d deleter) inhabitant(ctx context.Context, kind schema.GroupVersionKind, n
 	return whoStays(kind.Kind, name, list.Items)
 }
 
-// whoStays tells the objects that keep a namespace from those that will go by
-// themselves: terminating ones, and those that their controller owns.
+// whoStays tells the objects that keep a namespace from those that may go by
+// themselves: terminating ones, and those that have a controller.
 func whoStays(kind, name string, items []metav1.PartialObjectMetadata) inhabitant {
 	result := inhabitant{}
 	for i := range items {
 		item := &items[i]
+		found := leaver{name: name + " " + item.Name, uid: item.UID}
 		switch {
 		case given[kind+"/"+item.Name], item.UID == "": // the latter is computed, not stored
-		case item.DeletionTimestamp != nil, metav1.GetControllerOf(item) != nil:
-			result.leaves = name + " " + item.Name
-		default:
-			return inhabitant{stays: fmt.Sprintf("%s %s lives in it", name, item.Name)}
+			continue
+		case item.DeletionTimestamp == nil:
+			if found.controller = metav1.GetControllerOf(item); found.controller == nil {
+				return inhabitant{stays: found.name + " lives in it"}
+			}
 		}
+		result.leaving = append(result.leaving, found)
 	}
 	return result
 }

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// lodger creates a ConfigMap with a controller and gives its UID.
+func (w *world) lodger(namespace, name string, controller metav1.OwnerReference) types.UID {
+	w.t.Helper()
+	yes := true
+	controller.Controller = &yes
+	object := w.objects(`{apiVersion: v1, kind: ConfigMap, metadata: {name: ` + name + `}}`)[0]
+	object.SetOwnerReferences([]metav1.OwnerReference{controller})
+	created, err := w.dynamic.Resource(configMaps).Namespace(namespace).Create(w.t.Context(), object, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		_ = w.dynamic.Resource(configMaps).Namespace(namespace).Delete(context.Background(), name, metav1.DeleteOptions{})
+	})
+	return created.GetUID()
+}
+
+func (w *world) evict(namespace string, names ...string) {
+	w.t.Helper()
+	for _, name := range names {
+		if err := w.dynamic.Resource(configMaps).Namespace(namespace).Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// What a workload of the bundle left behind is waited for, over several controllers,
+// for it is collected soon; the namespace goes then.
+func TestF22ControlledByWhatWent(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", rule("*", "*", "*"))
+	own := w.own()
+	w.mustApply(ownNamespace)
+	web, err := w.admin.AppsV1().Deployments(own).Get(t.Context(), "web", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := w.lodger(own, "set", metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: web.UID})
+	w.lodger(own, "pod", metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "set", UID: set})
+	if notes := w.removeAll(); len(notes) > 0 {
+		t.Errorf("left behind: %v", notes)
+	}
+}
+
+// Whoever gives an object some controller does not hold a removal up: the namespace
+// is kept, which is said, and the removal ends.
+func TestF22ControlledByWhatStays(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", rule("*", "*", "*"))
+	own := w.own()
+	standing, err := w.admin.CoreV1().Namespaces().Get(t.Context(), metav1.NamespaceDefault, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, controller := range map[string]metav1.OwnerReference{
+		"object of the cluster": {APIVersion: "v1", Kind: "Namespace", Name: standing.Name, UID: standing.UID},
+		"kind nobody serves":    {APIVersion: "example.org/v1", Kind: "Nothing", Name: "x", UID: "some"},
+		"version not served":    {APIVersion: "apps/v0", Kind: "Deployment", Name: "x", UID: "some"},
+	} {
+		w.mustApply(ownNamespace)
+		w.lodger(own, "lodger", controller)
+		notes := strings.Join(w.removeAll(), "; ")
+		if !strings.Contains(notes, "Namespace "+own+" is kept") || !strings.Contains(notes, "ConfigMap lodger lives in it, controlled by "+controller.Kind) {
+			t.Errorf("%s: notes %q", name, notes)
+		}
+		w.evict(own, "lodger")
+	}
+	w.mustApply(ownNamespace)
+	first := w.lodger(own, "first", metav1.OwnerReference{APIVersion: "v1", Kind: "Namespace", Name: standing.Name, UID: standing.UID})
+	second := w.lodger(own, "second", metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "first", UID: first})
+	circle := []byte(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"second","uid":"` + string(second) + `","controller":true}]}}`)
+	if _, err := w.dynamic.Resource(configMaps).Namespace(own).Patch(t.Context(), "first", types.MergePatchType, circle, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if notes := strings.Join(w.removeAll(), "; "); !strings.Contains(notes, "Namespace "+own+" is kept") {
+		t.Errorf("a circle: notes %q", notes)
+	}
+}

@@ -117,7 +117,7 @@ func (f *Fetcher) Resolve(ctx context.Context) (fetch.Resolved, error) {
 	if f.want.commit != "" {
 		return fetch.Resolved{Digest: digestOf(plumbing.NewHash(f.want.commit)), Pinned: true}, nil
 	}
-	server, err := f.connect(ctx)
+	server, err := f.connect(ctx, f.want.needs)
 	if err != nil {
 		return fetch.Resolved{}, f.explain(err)
 	}

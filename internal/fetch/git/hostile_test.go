@@ -35,15 +35,16 @@ const someCommit = "1111111111111111111111111111111111111111"
 
 // advertisement lists references, given as hash and name in turn.
 func advertisement(capabilities string, refs ...string) string {
-	text := line("# service=git-upload-pack\n") + "0000"
+	var text strings.Builder
+	text.WriteString(line("# service=git-upload-pack\n") + "0000")
 	for i := 0; i < len(refs); i += 2 {
 		ref := refs[i] + " " + refs[i+1]
 		if i == 0 {
 			ref += "\x00" + capabilities
 		}
-		text += line(ref + "\n")
+		text.WriteString(line(ref + "\n"))
 	}
-	return text + "0000"
+	return text.String() + "0000"
 }
 
 func TestM15HostileAdvertisements(t *testing.T) {

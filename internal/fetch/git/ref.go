@@ -109,6 +109,33 @@ func (w wanted) choose(refs *packp.AdvRefs) (string, plumbing.Hash, error) {
 	return head(refs)
 }
 
+// needs tells whether choose looks at a reference. The hash does not matter to it.
+func (w wanted) needs(full string, _ []byte) bool {
+	switch {
+	case w.branch != "":
+		return full == branchPrefix+w.branch
+	case w.tag != "":
+		return full == tagPrefix+w.tag
+	case w.semver != nil:
+		_, _, inRange := w.version(full)
+		return inRange
+	}
+	return full == "HEAD"
+}
+
+// version returns name and version of a tag; false for what is no version in the range, or no valid name.
+func (w wanted) version(full string) (string, *semver.Version, bool) {
+	name, isTag := strings.CutPrefix(full, tagPrefix)
+	if !isTag || len(name) > maxRange || checkReference(full) != nil {
+		return "", nil, false
+	}
+	version, err := semver.NewVersion(name)
+	if err != nil || !w.semver.Check(version) {
+		return "", nil, false
+	}
+	return name, version, true
+}
+
 // peeled returns the commit of a tag, also when an annotated tag stands between.
 func peeled(refs *packp.AdvRefs, full string) (plumbing.Hash, bool) {
 	if commit, found := refs.Peeled[full]; found {
@@ -137,12 +164,8 @@ func head(refs *packp.AdvRefs) (string, plumbing.Hash, error) {
 func (w wanted) newest(refs *packp.AdvRefs) (string, plumbing.Hash, error) {
 	best, bestName := (*semver.Version)(nil), ""
 	for full := range refs.References {
-		name, isTag := strings.CutPrefix(full, tagPrefix)
-		if !isTag || len(name) > maxRange || checkReference(full) != nil {
-			continue
-		}
-		version, err := semver.NewVersion(name)
-		if err != nil || !w.semver.Check(version) {
+		name, version, inRange := w.version(full)
+		if !inRange {
 			continue
 		}
 		if best == nil || cmp.Or(version.Compare(best), cmp.Compare(name, bestName)) > 0 {

@@ -24,9 +24,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
-// refBytes is what one advertised reference may take on the wire, on average.
-const refBytes = 512
-
 // server is a repository that answered with its references.
 type server struct {
 	session transport.UploadPackSession
@@ -34,12 +31,13 @@ type server struct {
 	traffic *traffic
 }
 
-// connect asks a server for its references.
-func (f *Fetcher) connect(ctx context.Context) (*server, error) {
-	s := &server{traffic: &traffic{
-		next: f.client.Transport,
-		left: int64(f.limits.GitRefs) * refBytes, limit: int64(f.limits.GitRefs) * refBytes,
-	}}
+// connect asks a server for its references, of which it keeps those that are needed.
+func (f *Fetcher) connect(ctx context.Context, need needed) (*server, error) {
+	s := &server{traffic: &traffic{next: f.client.Transport}}
+	s.traffic.allow(int64(f.limits.GitRefs)*refBytes + refsOverhead)
+	s.traffic.filter = func(body io.ReadCloser) io.ReadCloser {
+		return newReferences(body, need, f.limits.GitRefs, s.traffic)
+	}
 	client := githttp.NewClientWithOptions(&http.Client{Transport: s.traffic}, nil)
 	session, err := client.NewUploadPackSession(f.endpoint(), nil)
 	if err != nil {
@@ -51,9 +49,6 @@ func (f *Fetcher) connect(ctx context.Context) (*server, error) {
 	}
 	if err != nil {
 		return nil, s.traffic.explain(err)
-	}
-	if len(refs.References) > f.limits.GitRefs {
-		return nil, fetch.Errorf(fetch.LimitExceeded, "the repository has more than %d references", f.limits.GitRefs)
 	}
 	s.session, s.refs = session, refs
 	return s, nil
@@ -76,7 +71,7 @@ func (f *Fetcher) endpoint() *transport.Endpoint {
 
 // download fetches the pack of one commit without history and indexes it.
 func (f *Fetcher) download(ctx context.Context, commit plumbing.Hash, scratch string) (*pack, error) {
-	s, err := f.connect(ctx)
+	s, err := f.connect(ctx, needCommit(commit))
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +93,7 @@ func (s *server) save(ctx context.Context, commit plumbing.Hash, file io.Writer,
 		return err
 	}
 	s.traffic.allow(l.GitPackBytes)
+	s.traffic.filter = nil
 	response, err := s.session.UploadPack(ctx, request)
 	if err != nil {
 		err = s.traffic.explain(err)
@@ -175,6 +171,8 @@ func demultiplexed(agreed *capability.List, response io.Reader) io.Reader {
 // reads them, and remembers the first failure, which go-git hides.
 type traffic struct {
 	next http.RoundTripper
+	// filter is what the list of references goes through; nil once it was read.
+	filter func(io.ReadCloser) io.ReadCloser
 
 	mutex  sync.Mutex
 	left   int64
@@ -199,6 +197,9 @@ func (t *traffic) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, t.fail(fetch.NetworkError(err))
 	}
 	response.Body = &countedBody{ReadCloser: response.Body, traffic: t}
+	if t.filter != nil && response.StatusCode < http.StatusMultipleChoices {
+		response.Body = t.filter(response.Body)
+	}
 	return response, nil
 }
 

@@ -93,7 +93,7 @@ func checkout(ctx context.Context, p *pack, commit plumbing.Hash, directory stri
 	if root, err = enter(p, root, directory); err != nil {
 		return err
 	}
-	return walker{ctx, p, tree}.folder(root, "")
+	return (&walker{ctx: ctx, pack: p, tree: tree}).folder(root, "")
 }
 
 // enter follows a path from one tree object to another.
@@ -135,11 +135,14 @@ type walker struct {
 	ctx  context.Context
 	pack *pack
 	tree *fetch.Tree
+	// listed is how many entries were read. All of a folder are in memory while what is below it is written, so that they
+	// count when they are read and not only when they are written.
+	listed int
 }
 
 // folder writes one tree object. Each level and each entry counts against the tree's limits before its content is
 // looked at, which bounds the recursion.
-func (w walker) folder(hash plumbing.Hash, prefix string) error {
+func (w *walker) folder(hash plumbing.Hash, prefix string) error {
 	data, err := w.pack.get(hash, plumbing.TreeObject)
 	if err != nil {
 		return err
@@ -147,6 +150,9 @@ func (w walker) folder(hash plumbing.Hash, prefix string) error {
 	entries, err := parseTree(data)
 	if err != nil {
 		return err
+	}
+	if w.listed += len(entries); w.listed > w.pack.limits.Entries {
+		return fetch.Errorf(fetch.LimitExceeded, "the commit has more than %d files, folders and links", w.pack.limits.Entries)
 	}
 	for _, e := range entries {
 		if w.ctx.Err() != nil {
@@ -169,7 +175,7 @@ func checkName(name string) error {
 	return nil
 }
 
-func (w walker) entry(e entry, name string) error {
+func (w *walker) entry(e entry, name string) error {
 	switch {
 	case e.mode == modeFolder:
 		if err := w.tree.Mkdir(name); err != nil {
@@ -185,7 +191,7 @@ func (w walker) entry(e entry, name string) error {
 }
 
 // file streams one blob.
-func (w walker) file(hash plumbing.Hash, name string) error {
+func (w *walker) file(hash plumbing.Hash, name string) error {
 	blob, err := w.pack.find(hash, plumbing.BlobObject)
 	if err != nil {
 		return err

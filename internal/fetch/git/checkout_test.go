@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
@@ -155,4 +156,43 @@ func FuzzParseTree(f *testing.F) {
 			t.Errorf("%d bytes of entries from %d", size, len(data))
 		}
 	})
+}
+
+// TestM17NestedFolders has folders whose entries, each of them within the limit, are too many together: they are counted
+// before the first of them is looked at, which is missing here.
+func TestM17NestedFolders(t *testing.T) {
+	const commitKind, treeKind = 1, 2
+	missing := string(hashOf(plumbing.BlobObject, "missing"))
+	folder := func(below string) string {
+		content := ""
+		if below != "" {
+			content = "40000 a\x00" + string(hashOf(plumbing.TreeObject, below))
+		}
+		for i := range 60 {
+			content += fmt.Sprintf("100644 b%02d\x00%s", i, missing)
+		}
+		return content
+	}
+	inner := folder("")
+	outer := folder(inner)
+	commit := fmt.Sprintf("tree %x\n", hashOf(plumbing.TreeObject, outer))
+	for entries, want := range map[int]fetch.Reason{121: fetch.InvalidContent, 120: fetch.LimitExceeded} {
+		limits := fetch.DefaultLimits()
+		limits.Entries = entries
+		p, err := openObjects(t.Context(), t, limits, whole(commitKind, commit), whole(treeKind, outer), whole(treeKind, inner))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, err := fetch.NewTree(t.TempDir(), limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = checkout(t.Context(), p, plumbing.Hash(hashOf(plumbing.CommitObject, commit)), "", tree)
+		if fetch.ReasonOf(err) != want {
+			t.Errorf("with a limit of %d: %v", entries, err)
+		}
+		if err := tree.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }

@@ -157,6 +157,8 @@ func TestCachePinsAreOfDeployments(t *testing.T) {
 	s.keep("b")
 	s.load(4)
 	s.expect("lifting b's leaves a's", 0, 3, 4)
+	s.keep("lifted", 0, 3)
+	s.must(s.loader.Keep("lifted", artifact.Owner{}, nil)) // its source is not known any more
 	s.keep("gone", 3)
 	s.restart()
 	s.must(s.loader.KeepOnly(map[string]bool{"a": true, "new": true}))
@@ -178,7 +180,7 @@ func TestKeepRefusesWhatIsNoName(t *testing.T) {
 			t.Errorf("key %q was accepted", key)
 		}
 	}
-	if err := s.loader.Keep("a", artifact.Owner{Kind: ".."}, nil); err == nil {
+	if err := s.loader.Keep("a", artifact.Owner{Kind: ".."}, []string{s.all[0].Digest}); err == nil {
 		t.Error("an owner of no name was accepted")
 	}
 	if err := s.loader.Keep("a", owner, []string{"sha256:x"}); err == nil {

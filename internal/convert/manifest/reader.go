@@ -111,10 +111,13 @@ func (r *Reader) Read(name string) []Manifest {
 	return out
 }
 
-// ReadFile returns the bytes of a file beside the manifests (annotations, properties) within the limit of one file. Its
-// problem bears rule, unless the file could not be read this time.
+// mostBeside is the size of a file beside the manifests: published ones stay below 8 KiB, and their values are not counted.
+const mostBeside = 256 << 10
+
+// ReadFile returns the bytes of a file beside the manifests (annotations, properties) within the limit of one file, and
+// 256 KiB. Its problem bears rule, unless the file could not be read this time.
 func (r *Reader) ReadFile(name, rule string) ([]byte, *Problem) {
-	data, problem := r.readLimited(name)
+	data, problem := r.readLimited(name, min(mostBeside, r.limits.FileBytes))
 	if problem != nil && problem.Rule != RuleRead {
 		problem.Rule = rule
 	}
@@ -125,7 +128,7 @@ func (r *Reader) load(name string) ([]byte, bool) {
 	if r.stopped {
 		return nil, false
 	}
-	data, problem := r.readLimited(name)
+	data, problem := r.readLimited(name, r.limits.FileBytes)
 	if problem == nil {
 		data, problem = text(name, data)
 	}
@@ -141,7 +144,7 @@ func (r *Reader) load(name string) ([]byte, bool) {
 	return data, true
 }
 
-func (r *Reader) readLimited(name string) ([]byte, *Problem) {
+func (r *Reader) readLimited(name string, limit int64) ([]byte, *Problem) {
 	if linked, err := Linked(r.files, name); err != nil || linked {
 		return nil, linkProblem(name, err)
 	}
@@ -157,13 +160,13 @@ func (r *Reader) readLimited(name string) ([]byte, *Problem) {
 	if !info.Mode().IsRegular() {
 		return nil, &Problem{File: name, Rule: RuleFile, Message: "this is not a regular file", Remedy: "replace it by one"}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, r.limits.FileBytes+1))
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, unreadable(name, err)
 	}
-	if int64(len(data)) > r.limits.FileBytes {
+	if int64(len(data)) > limit {
 		return nil, &Problem{File: name, Rule: RuleLimit, Remedy: "split the file",
-			Message: fmt.Sprintf("the file is larger than the %d bytes that one manifest may have", r.limits.FileBytes)}
+			Message: fmt.Sprintf("the file is larger than the %d bytes that it may have", limit)}
 	}
 	return data, nil
 }

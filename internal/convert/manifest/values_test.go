@@ -84,3 +84,14 @@ func peakOf(work func()) int64 {
 	<-stopped
 	return max(peak, inUse()-before)
 }
+
+// TestM8BesideManifests: files that are read without a budget of values are small.
+func TestM8BesideManifests(t *testing.T) {
+	for size, good := range map[int]bool{256 << 10: true, 256<<10 + 1: false} {
+		files := fstest.MapFS{"metadata/annotations.yaml": {Data: []byte(strings.Repeat("#", size))}}
+		data, problem := manifest.NewReader(files, manifest.Limits{}).ReadFile("metadata/annotations.yaml", "P2")
+		if good != (problem == nil) || good && len(data) != size {
+			t.Errorf("%d bytes: %d read, %v", size, len(data), problem)
+		}
+	}
+}

@@ -21,9 +21,10 @@ import (
 const pinsFolder = ".pins"
 
 // Keep replaces what a deployment, whose UID is key, pins of an owner's artifacts: those that it runs or may return to.
-// No digests lift its pin, whatever the owner; what other keys pin is not touched. It holds over restarts. What is pinned by anybody is
-// evicted last, and is evicted nevertheless where nothing else is left, so that nobody's pins refuse the load of somebody
-// else: it can be loaded again by its digest, and a snapshot of the applied objects covers drift until then.
+// No digests lift its pin, whatever the owner; what other keys pin is not touched. It holds over restarts. What is pinned
+// by anybody is evicted last, and is evicted nevertheless where nothing else is left, so that nobody's pins refuse the
+// load of somebody else: it can be loaded again by its digest, and a snapshot of the applied objects covers drift until
+// then.
 func (l *Loader) Keep(key string, o Owner, digests []string) error {
 	if err := checkUID(key); err != nil {
 		return fmt.Errorf("keeping artifacts of %s for %.80q: %w", o, key, err)

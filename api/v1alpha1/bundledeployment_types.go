@@ -150,7 +150,8 @@ type RegistryV1Options struct {
 // PruneOptions say what becomes of objects that leave the bundle.
 type PruneOptions struct {
 	// Enabled deletes objects that are no longer in the bundle, after the new
-	// revision is healthy. CustomResourceDefinitions are always kept.
+	// revision is healthy. If false they are kept, marked with the annotation
+	// satchel.dev/orphaned. CustomResourceDefinitions are always kept.
 	// +optional
 	// +kubebuilder:default=true
 	Enabled *bool `json:"enabled,omitempty"`

@@ -4,7 +4,6 @@ package deployment
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -66,12 +65,8 @@ func (r *Reconciler) emitPruned(s *state) {
 	if s.pruned == nil {
 		return
 	}
-	if s.pruned.Deleted > 0 {
-		ids := slices.Clone(s.pruned.Gone)
-		for _, going := range s.pruned.Waiting {
-			ids = append(ids, going.ID)
-		}
-		r.normal(s, "Pruned", "Prune", fmt.Sprintf("deleted %d objects that left the bundle: %s", s.pruned.Deleted, names(ids)))
+	if deleted := s.pruned.DeletedIDs; len(deleted) > 0 {
+		r.normal(s, "Pruned", "Prune", fmt.Sprintf("deleted %d objects that left the bundle: %s", len(deleted), names(deleted)))
 	}
 	for _, note := range s.pruned.Notes {
 		r.normal(s, "Kept", "Prune", note)

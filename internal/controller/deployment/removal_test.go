@@ -138,6 +138,13 @@ func TestPruneDisabled(t *testing.T) {
 	if got := r.value(t, t.Context(), namespace, "b"); got != "one" {
 		t.Errorf("the object that left the bundle has %q, want it kept", got)
 	}
+	kept := aConfigMap(namespace, "b")
+	if err := r.admin.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil {
+		t.Fatal(err)
+	}
+	if kept.GetAnnotations()[v1alpha1.OrphanedAnnotation] == "" || kept.GetLabels()[v1alpha1.DeploymentLabel] != "" {
+		t.Errorf("annotations %v, labels %v: the object is not marked as nobody's", kept.GetAnnotations(), kept.GetLabels())
+	}
 }
 
 func TestSuspendResumeAndDeletionWhileSuspended(t *testing.T) {

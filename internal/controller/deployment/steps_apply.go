@@ -127,8 +127,11 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 		return step.Stop, err
 	}
 	made := plan.Make(observed)
-	if s.keeping || !s.object.Spec.Prune.IsEnabled() {
+	switch {
+	case s.keeping:
 		made.Prune = nil
+	case !s.object.Spec.Prune.IsEnabled():
+		made.Prune = plan.ReleaseAll(made.Prune)
 	}
 	s.plan = &made
 	if len(made.Violations) == 0 {

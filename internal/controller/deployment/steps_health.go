@@ -90,13 +90,11 @@ func (r *Reconciler) newNote(s *state) note {
 	return n
 }
 
-// prune deletes what left the bundle, once the rest is healthy.
+// prune deletes what left the bundle, or lets go of it where nothing is to be
+// deleted, once the rest is healthy.
 func (r *Reconciler) prune(ctx context.Context, s *state) (step.Outcome, error) {
 	if s.keeping || !s.health.Healthy() {
 		return step.Continue, nil
-	}
-	if !s.object.Spec.Prune.IsEnabled() {
-		return step.Continue, r.letGo(s)
 	}
 	if len(s.note.prune) == 0 {
 		return step.Continue, nil
@@ -118,18 +116,4 @@ func (r *Reconciler) prune(ctx context.Context, s *state) (step.Outcome, error) 
 		s.note.checked = time.Time{} // look again at what is going
 	}
 	return step.Continue, nil
-}
-
-// letGo drops from the inventory what left the bundle and is not to be deleted.
-func (r *Reconciler) letGo(s *state) error {
-	if s.plan == nil {
-		return nil
-	}
-	var kept []inventory.Entry
-	for _, action := range s.plan.Actions() {
-		if entry, found := s.previous.Get(action.ID); found {
-			kept = append(kept, entry)
-		}
-	}
-	return s.record(inventory.New(s.previous.Target, kept...))
 }

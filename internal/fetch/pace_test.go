@@ -4,6 +4,7 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -54,13 +55,13 @@ func TestM18PaceOfABody(t *testing.T) {
 			for buffer := make([]byte, 32<<10); err == nil; tc.body.now = tc.body.now.Add(tc.pause) {
 				_, err = body.Read(buffer)
 			}
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				err = nil
 			}
 			if ReasonOf(err) != tc.want || (err == nil) != (tc.want == "") {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if err != nil && (!strings.Contains(err.Error(), "the server is too slow: it sent") || context.Cause(ctx) != err) {
+			if err != nil && (!strings.Contains(err.Error(), "the server is too slow: it sent") || !errors.Is(err, context.Cause(ctx))) {
 				t.Errorf("%s: %v, and the transfer ended with %v", tc.reason, err, context.Cause(ctx))
 			}
 			if err := body.Close(); err != nil {

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"testing"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
 	"github.com/satchel-dev/satchel/internal/fetch"
@@ -20,7 +18,7 @@ func TestSweepDropsWhatDeletedDeploymentsLeft(t *testing.T) {
 	namespace := r.namespace(t)
 	key := r.deploy(t, namespace, "live", func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true })
 	var live v1alpha1.BundleDeployment
-	if err := r.admin.Get(t.Context(), client.ObjectKey(key), &live); err != nil {
+	if err := r.admin.Get(t.Context(), key, &live); err != nil {
 		t.Fatal(err)
 	}
 	snapshots, err := artifact.OpenSnapshots(t.TempDir(), nil)

@@ -25,7 +25,7 @@ func targetSize(delta []byte) (int64, error) {
 	if target > maxRebuilt {
 		return 0, tooLargeToRebuild()
 	}
-	return int64(target), nil //nolint:gosec // bounded by the line above
+	return int64(target), nil
 }
 
 func deltaSizes(delta []byte) (base, target uint64, commands []byte, ok bool) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/report"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
@@ -18,7 +19,10 @@ var beforeWriting = []string{"source", "load", "convert", "plan", "preflight", "
 // care keeps the last applied revision from drifting, and its health known,
 // while a newer one cannot be brought to the cluster.
 func (r *Reconciler) care(ctx context.Context, s *state, err error) {
-	if !slices.Contains(beforeWriting, step.Failed(err)) || s.object.Status.LastAppliedRevision == "" || s.client == nil {
+	if report.IsStale(err) || !slices.Contains(beforeWriting, step.Failed(err)) {
+		return // decided on a stale copy, or failed where the last revision is touched already
+	}
+	if s.object.Status.LastAppliedRevision == "" || s.client == nil {
 		return
 	}
 	last, found, readErr := readSnapshot(r.Snapshots, string(s.object.UID))

@@ -131,7 +131,7 @@ func (r *Reconciler) collect(ctx context.Context, s *state) (step.Outcome, error
 		_, err = r.Store.Collect(ctx, s.owner, inUse, r.Retain, r.RetainFor)
 	}
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "superseded artifacts stay for now")
+		ctrl.LoggerFrom(ctx).Error(err, "superseded artifacts stay until the next reconcile")
 	}
 	return step.Continue, nil
 }

@@ -220,7 +220,8 @@ func TestCacheWaitsForRoom(t *testing.T) {
 		})
 	})
 	first, second := served.put(t, noise(20, 10_000)), served.put(t, noise(21, 10_000))
-	loader := newLoader(t, t.TempDir(), served.server.URL, func(o *artifact.LoaderOptions) { o.CacheBytes = 15_000 })
+	dir := t.TempDir()
+	loader := newLoader(t, dir, served.server.URL, func(o *artifact.LoaderOptions) { o.CacheBytes = 15_000 })
 	load := func(ctx context.Context, a meta.Artifact) error {
 		content, err := loader.Load(ctx, owner, a)
 		if err != nil {
@@ -232,6 +233,7 @@ func TestCacheWaitsForRoom(t *testing.T) {
 	done := make(chan error, 2)
 	go func() { done <- load(t.Context(), first) }()
 	<-halfway
+	waitForDraft(t, dir)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := load(ctx, second); !errors.Is(err, context.DeadlineExceeded) {
@@ -241,5 +243,20 @@ func TestCacheWaitsForRoom(t *testing.T) {
 	close(proceed)
 	if err := errors.Join(<-done, <-done); err != nil {
 		t.Error(err)
+	}
+}
+
+// waitForDraft waits until an archive is being written, for which the room is taken by then: that a server has answered
+// does not say that the loader has read the answer.
+func waitForDraft(t *testing.T, dir string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		drafts, err := filepath.Glob(filepath.Join(dir, "*/*/*/.tmp-*"))
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("no archive is being written: %v", err)
+		}
+		if len(drafts) > 0 {
+			return
+		}
 	}
 }

@@ -93,6 +93,10 @@ type BundleDeploymentSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Prune PruneOptions `json:"prune,omitzero"`
+
+	// CRDs says how CustomResourceDefinitions of the bundle are treated.
+	// +optional
+	CRDs *CRDOptions `json:"crds,omitempty"`
 }
 
 // Format of a bundle.
@@ -125,26 +129,6 @@ type SourceReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-}
-
-// RegistryV1Options are the options of the format registry+v1.
-type RegistryV1Options struct {
-	// WatchNamespaces are the namespaces that the operator watches. Empty means
-	// all namespaces where the bundle supports that, and otherwise the only legal
-	// value, where there is one.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=100
-	// +kubebuilder:validation:items:MaxLength=63
-	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be the name of a namespace: lower-case letters, digits and '-'"
-	WatchNamespaces []string `json:"watchNamespaces,omitempty"`
-
-	// CertificateProvider issues the certificates of the bundle's webhooks:
-	// cert-manager or service-ca, which must be installed. A bundle with webhooks
-	// is refused without it.
-	// +optional
-	// +kubebuilder:validation:Enum=cert-manager;service-ca
-	CertificateProvider string `json:"certificateProvider,omitempty"`
 }
 
 // PruneOptions say what becomes of objects that leave the bundle.
@@ -201,6 +185,17 @@ type BundleDeploymentStatus struct {
 	// +optional
 	Format Format `json:"format,omitempty"`
 
+	// Package is the OLM package that LastAppliedRevision contains, where it is in
+	// the format registry+v1. Bundles of this namespace that require a package
+	// find it here.
+	// +optional
+	Package *PackageStatus `json:"package,omitempty"`
+
+	// CertificatesExpire is when the first of the self-signed certificates that
+	// serve the bundle's webhooks ends. They are renewed long before.
+	// +optional
+	CertificatesExpire *metav1.Time `json:"certificatesExpire,omitempty"`
+
 	// Objects counts the objects of the last applied revision.
 	// +optional
 	Objects *ObjectCounts `json:"objects,omitempty"`
@@ -234,6 +229,16 @@ type PlanStatus struct {
 	// Summary in words.
 	// +optional
 	Summary string `json:"summary,omitempty"`
+}
+
+// PackageStatus is an OLM package.
+type PackageStatus struct {
+	// Name of the package.
+	Name string `json:"name"`
+
+	// Version of the package, as the bundle gives it; empty when it gives none.
+	// +optional
+	Version string `json:"version,omitempty"`
 }
 
 // ObjectCounts counts the objects of a deployment.

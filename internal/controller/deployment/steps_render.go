@@ -11,8 +11,8 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/convert"
-	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/spec"
 )
 
 // decide finds out whether the objects are compared with the cluster this time.
@@ -52,7 +52,7 @@ func (r *Reconciler) convert(ctx context.Context, s *state) (step.Outcome, error
 		return step.Stop, err
 	}
 	defer end()
-	result, err := convert.Convert(s.content.FS(), r.convertOptions(s.object))
+	result, err := convert.Convert(s.content.FS(), spec.Conversion(s.object, r.Manifests))
 	if err != nil {
 		var refused *convert.Error // the same content is refused again, but a volume may fail to be read only once
 		stalled := errors.As(err, &refused) && refused.Permanent()
@@ -66,16 +66,4 @@ func (r *Reconciler) convert(ctx context.Context, s *state) (step.Outcome, error
 	s.object.Status.Format = v1alpha1.Format(result.Format)
 	s.did(v1alpha1.ConvertedCondition)
 	return step.Continue, nil
-}
-
-func (r *Reconciler) convertOptions(d *v1alpha1.BundleDeployment) convert.Options {
-	options := convert.Options{
-		Format: convert.Format(d.Spec.Format), Path: d.Spec.Path, InstallNamespace: d.InstallNamespaceOrDefault(),
-		Limits: r.Manifests,
-	}
-	if given := d.Spec.RegistryV1; given != nil {
-		options.RegistryV1.WatchNamespaces = given.WatchNamespaces
-		options.RegistryV1.CertificateProvider = registryv1.CertificateProvider(given.CertificateProvider)
-	}
-	return options
 }

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// RegistryV1Options are the options of the format registry+v1.
+type RegistryV1Options struct {
+	// WatchNamespaces are the namespaces that the operator watches. Empty means
+	// all namespaces where the bundle supports that, and otherwise the only legal
+	// value, where there is one.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be the name of a namespace: lower-case letters, digits and '-'"
+	WatchNamespaces []string `json:"watchNamespaces,omitempty"`
+
+	// DeploymentConfig adjusts all Deployments of the bundle: the fields of a
+	// Subscription's config in OLM, apart from selector.
+	// +optional
+	DeploymentConfig *DeploymentConfig `json:"deploymentConfig,omitempty"`
+
+	// CertificateProvider issues the certificates of the bundle's webhooks:
+	// self-signed, the default, needs nothing else: an own authority and its
+	// certificates are kept in Secrets and renewed; cert-manager and service-ca
+	// must be installed.
+	// +optional
+	// +kubebuilder:default=self-signed
+	// +kubebuilder:validation:Enum=self-signed;cert-manager;service-ca
+	CertificateProvider string `json:"certificateProvider,omitempty"`
+
+	// Requirements says what becomes of a bundle whose requirements the cluster
+	// does not meet: CRDs and APIs of others, packages, a version of Kubernetes.
+	// Enforce, the default, refuses the plan and names each; Warn installs with a
+	// warning for each; Off does not look.
+	// +optional
+	// +kubebuilder:default=Enforce
+	// +kubebuilder:validation:Enum=Enforce;Warn;Off
+	Requirements Enforcement `json:"requirements,omitempty"`
+
+	// OperatorConditions sets the variable OPERATOR_CONDITION_NAME in all
+	// containers, as OLM v0 does, for operators that do not start without it.
+	// +optional
+	OperatorConditions bool `json:"operatorConditions,omitempty"`
+
+	// APIClusterRoles adds ClusterRoles to administer, edit and view the custom
+	// resources of the bundle, as OLM v0 does; they aggregate to the ClusterRoles
+	// admin, edit and view.
+	// +optional
+	APIClusterRoles bool `json:"apiClusterRoles,omitempty"`
+
+	// PodAnnotations chooses which annotations of the ClusterServiceVersion the
+	// operator's Pods carry: All, the default, as OLM does, so that any change of
+	// them restarts the operator; Required are only olm.targetNamespaces and
+	// olm.operatorNamespace, which operators read.
+	// +optional
+	// +kubebuilder:default=All
+	// +kubebuilder:validation:Enum=All;Required
+	PodAnnotations string `json:"podAnnotations,omitempty"`
+
+	// IncludeCustomResources keeps custom resources of the bundle that only share
+	// their kind's name with a kind that bundles may contain, such as the Role of
+	// a cloud's API. They are left out with a warning otherwise: mostly they are
+	// samples.
+	// +optional
+	IncludeCustomResources bool `json:"includeCustomResources,omitempty"`
+}
+
+// Enforcement says what becomes of what offends a rule.
+type Enforcement string
+
+// Ways to enforce a rule.
+const (
+	// Enforce refuses it.
+	Enforce Enforcement = "Enforce"
+	// Warn lets it pass with a warning.
+	Warn Enforcement = "Warn"
+	// Off does not look.
+	Off Enforcement = "Off"
+)
+
+// DeploymentConfig adjusts the Deployments of a bundle and their containers;
+// init containers stay as they are.
+type DeploymentConfig struct {
+	// Env replaces variables of the same name in all containers and adds the
+	// others.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=500
+	Env []corev1.EnvVar `json:"env,omitempty"`
+
+	// EnvFrom adds sources of variables to all containers where they are missing.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
+
+	// Volumes replace those of the same name and add the others.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=100
+	Volumes []corev1.Volume `json:"volumes,omitempty"`
+
+	// VolumeMounts replace those of the same volume in all containers and add the
+	// others.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`
+
+	// Tolerations are added where they are missing.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// Resources replace the requests and limits of all containers.
+	// +optional
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+
+	// NodeSelector replaces the bundle's.
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// Affinity replaces the parts that are set. A part that is set but empty
+	// removes that of the bundle, and an empty affinity removes all.
+	// +optional
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+
+	// Annotations are added to Deployments and Pods where the key is not there yet.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// CRDOptions say how CustomResourceDefinitions of a bundle are treated.
+type CRDOptions struct {
+	// UpgradeSafety says what becomes of a new revision of a
+	// CustomResourceDefinition that could break what uses the one on the cluster:
+	// that drops a stored version or a field, or narrows a type. Enforce, the
+	// default, refuses the plan with the offending paths; Warn applies it with a
+	// warning; Off does not look.
+	// +optional
+	// +kubebuilder:default=Enforce
+	// +kubebuilder:validation:Enum=Enforce;Warn;Off
+	UpgradeSafety Enforcement `json:"upgradeSafety,omitempty"`
+
+	// UpgradeSafetyExemptions are CustomResourceDefinitions, by their names such
+	// as widgets.example.com, whose changes are not looked at. The bundle exempts
+	// one itself by the annotation satchel.dev/crd-upgrade-safety: Off.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:MinLength=1
+	UpgradeSafetyExemptions []string `json:"upgradeSafetyExemptions,omitempty"`
+}
+
+// RequirementsOrDefault is how the requirements of the bundle are enforced.
+func (in *BundleDeploymentSpec) RequirementsOrDefault() Enforcement {
+	if in.RegistryV1 == nil || in.RegistryV1.Requirements == "" {
+		return Enforce
+	}
+	return in.RegistryV1.Requirements
+}
+
+// UpgradeSafetyOrDefault is how changes of CustomResourceDefinitions are judged.
+func (in *BundleDeploymentSpec) UpgradeSafetyOrDefault() Enforcement {
+	if in.CRDs == nil || in.CRDs.UpgradeSafety == "" {
+		return Enforce
+	}
+	return in.CRDs.UpgradeSafety
+}

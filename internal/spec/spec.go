@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package spec turns what users write in the spec of a BundleDeployment into the options of the packages that do the
+// work, with its defaults. The controller and the CLI both take them from here, so that what is previewed is what is
+// executed.
+package spec
+
+import (
+	"cmp"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+)
+
+// Conversion is how the bundle of a deployment is converted.
+func Conversion(d *v1alpha1.BundleDeployment, limits convert.Limits) convert.Options {
+	return convert.Options{
+		Format: convert.Format(d.Spec.Format), Path: d.Spec.Path, InstallNamespace: d.InstallNamespaceOrDefault(),
+		RegistryV1: RegistryV1(d.Spec.RegistryV1), Limits: limits,
+	}
+}
+
+// RegistryV1 are the options of the format registry+v1; those that are left out, or all of them, have their defaults.
+func RegistryV1(given *v1alpha1.RegistryV1Options) registryv1.Options {
+	if given == nil {
+		given = &v1alpha1.RegistryV1Options{}
+	}
+	return registryv1.Options{
+		WatchNamespaces:        given.WatchNamespaces,
+		CertificateProvider:    cmp.Or(registryv1.CertificateProvider(given.CertificateProvider), registryv1.SelfSigned),
+		DeploymentConfig:       (*registryv1.DeploymentConfig)(given.DeploymentConfig),
+		OperatorConditions:     given.OperatorConditions,
+		APIClusterRoles:        given.APIClusterRoles,
+		PodAnnotations:         cmp.Or(registryv1.PodAnnotations(given.PodAnnotations), registryv1.AllAnnotations),
+		IncludeCustomResources: given.IncludeCustomResources,
+	}
+}

@@ -30,7 +30,25 @@ interval: 1m
 retryInterval: 5s
 timeout: 90s
 suspend: true
-registryV1: {watchNamespaces: [b, c], certificateProvider: cert-manager}
+registryV1:
+  watchNamespaces: [b, c]
+  certificateProvider: cert-manager
+  requirements: Warn
+  operatorConditions: true
+  apiClusterRoles: true
+  podAnnotations: Required
+  includeCustomResources: true
+  deploymentConfig:
+    env: [{name: A, value: b}, {name: C, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]
+    envFrom: [{configMapRef: {name: a}}]
+    volumes: [{name: a, emptyDir: {}}]
+    volumeMounts: [{name: a, mountPath: /a}]
+    tolerations: [{operator: Exists}]
+    resources: {limits: {cpu: 1}}
+    nodeSelector: {a: b}
+    affinity: {nodeAffinity: {}}
+    annotations: {a: b}
+crds: {upgradeSafety: Warn, upgradeSafetyExemptions: [widgets.example.com]}
 prune: {enabled: false}`},
 		"name too long":       {reason: "a label value has at most 63 characters", name: strings.Repeat("a", 64), spec: aDeployment, want: "<nil>: Invalid value: the name must have at most 63 characters"},
 		"no spec":             {reason: "a deployment of nothing", want: "spec: Required value"},
@@ -54,7 +72,14 @@ prune: {enabled: false}`},
 		"watched twice":         {reason: "a set", spec: aDeployment + "\nregistryV1: {watchNamespaces: [a, a]}", want: `spec.registryV1.watchNamespaces[1]: Duplicate value: "a"`},
 		"watched nowhere":       {reason: "an empty name is a mistake, not all namespaces", spec: aDeployment + "\nregistryV1: {watchNamespaces: [\"\"]}", want: `spec.registryV1.watchNamespaces[0]: Invalid value: "": must be the name of a namespace: lower-case letters, digits and '-'`},
 		"watched too many":      {reason: "watch all namespaces then", spec: aDeployment + "\nregistryV1: {watchNamespaces: [" + numbered(101) + "]}", want: "spec.registryV1.watchNamespaces: Too many: 101: must have at most 100 items"},
-		"certificate provider":  {reason: "only what is written", spec: aDeployment + "\nregistryV1: {certificateProvider: vault}", want: `spec.registryV1.certificateProvider: Unsupported value: "vault": supported values: "cert-manager", "service-ca"`},
+		"certificate provider":  {reason: "only what is written", spec: aDeployment + "\nregistryV1: {certificateProvider: vault}", want: `spec.registryV1.certificateProvider: Unsupported value: "vault": supported values: "self-signed", "cert-manager", "service-ca"`},
+		"requirements":          {reason: "only what is written", spec: aDeployment + "\nregistryV1: {requirements: Maybe}", want: `spec.registryV1.requirements: Unsupported value: "Maybe": supported values: "Enforce", "Warn", "Off"`},
+		"pod annotations":       {reason: "only what is written", spec: aDeployment + "\nregistryV1: {podAnnotations: None}", want: `spec.registryV1.podAnnotations: Unsupported value: "None": supported values: "All", "Required"`},
+		"upgrade safety":        {reason: "only what is written", spec: aDeployment + "\ncrds: {upgradeSafety: Never}", want: `spec.crds.upgradeSafety: Unsupported value: "Never": supported values: "Enforce", "Warn", "Off"`},
+		"exempted twice":        {reason: "a set", spec: aDeployment + "\ncrds: {upgradeSafetyExemptions: [a.b, a.b]}", want: `spec.crds.upgradeSafetyExemptions[1]: Duplicate value: "a.b"`},
+		"selector in a config":  {reason: "OLM v0 has it, and would select nothing here", spec: aDeployment + "\nregistryV1: {deploymentConfig: {selector: {}}}", want: `BundleDeployment in version "v1alpha1" cannot be handled as a BundleDeployment: strict decoding error: unknown field "spec.registryV1.deploymentConfig.selector"`},
+		"variable set twice":    {reason: "which value?", spec: aDeployment + "\nregistryV1: {deploymentConfig: {env: [{name: A, value: b}, {name: A, value: c}]}}", want: `spec.registryV1.deploymentConfig.env[1]: Duplicate value: {"name":"A"}`},
+		"variable of no name":   {reason: "as in a Pod", spec: aDeployment + "\nregistryV1: {deploymentConfig: {env: [{value: b}]}}", want: "spec.registryV1.deploymentConfig.env[0].name: Required value"},
 		"namespace in capitals": {reason: "no namespace has such a name", spec: aDeployment + "\ninstallNamespace: Prod", want: `spec.installNamespace: Invalid value: "Prod": must be the name of a namespace: lower-case letters, digits and '-'`},
 		"long namespace":        {reason: "no namespace has such a name", spec: aDeployment + "\ninstallNamespace: " + strings.Repeat("a", 64), want: "spec.installNamespace: Too long: may not be more than 63 bytes"},
 	})
@@ -110,11 +135,16 @@ func TestInstallNamespaceIsFixed(t *testing.T) {
 // TestDefaults reads what the API server fills in.
 func TestDefaults(t *testing.T) {
 	a := newAdmission(t)
-	created, err := a.create(object(t, "BundleDeployment", "x", "source: {"+anImage+"}\n"+anAccount))
+	created, err := a.create(object(t, "BundleDeployment", "x", "source: {"+anImage+"}\n"+anAccount+"\nregistryV1: {}\ncrds: {}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]any{
+		"spec.registryV1.certificateProvider": "self-signed",
+		"spec.registryV1.requirements":        "Enforce",
+		"spec.registryV1.podAnnotations":      "All",
+		"spec.crds.upgradeSafety":             "Enforce",
+
 		"status.observedGeneration": int64(-1),
 		"spec.interval":             "10m",
 		"spec.retryInterval":        "1m",

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spec_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	"github.com/satchel-dev/satchel/internal/spec"
+)
+
+func TestConversion(t *testing.T) {
+	limits := convert.Limits{Objects: 7}
+	for name, tc := range map[string]struct {
+		reason string
+		spec   v1alpha1.BundleDeploymentSpec
+		want   convert.Options
+	}{
+		"least": {
+			reason: "defaults hold also where the API server filled in none",
+			want: convert.Options{InstallNamespace: "team", Limits: limits, RegistryV1: registryv1.Options{
+				CertificateProvider: registryv1.SelfSigned, PodAnnotations: registryv1.AllAnnotations,
+			}},
+		},
+		"all": {
+			reason: "every field has an effect",
+			spec: v1alpha1.BundleDeploymentSpec{
+				Path: "a", Format: v1alpha1.FormatRegistryV1, InstallNamespace: "b",
+				RegistryV1: &v1alpha1.RegistryV1Options{
+					WatchNamespaces: []string{"c"}, CertificateProvider: "service-ca", PodAnnotations: "Required",
+					OperatorConditions: true, APIClusterRoles: true, IncludeCustomResources: true,
+					DeploymentConfig: &v1alpha1.DeploymentConfig{Env: []corev1.EnvVar{{Name: "D"}}},
+				},
+			},
+			want: convert.Options{
+				Format: convert.RegistryV1, Path: "a", InstallNamespace: "b", Limits: limits,
+				RegistryV1: registryv1.Options{
+					WatchNamespaces: []string{"c"}, CertificateProvider: registryv1.ServiceCA, PodAnnotations: registryv1.RequiredAnnotations,
+					OperatorConditions: true, APIClusterRoles: true, IncludeCustomResources: true,
+					DeploymentConfig: &registryv1.DeploymentConfig{Env: []corev1.EnvVar{{Name: "D"}}},
+				},
+			},
+		},
+	} {
+		d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "x"}, Spec: tc.spec}
+		if diff := cmp.Diff(tc.want, spec.Conversion(d, limits)); diff != "" {
+			t.Errorf("%s (%s):\n%s", name, tc.reason, diff)
+		}
+	}
+}
+
+// TestEveryOptionIsMapped fails when an option of the converter gets no value from a spec that sets everything.
+func TestEveryOptionIsMapped(t *testing.T) {
+	given := v1alpha1.RegistryV1Options{
+		WatchNamespaces: []string{"a"}, CertificateProvider: "cert-manager", DeploymentConfig: &v1alpha1.DeploymentConfig{},
+		OperatorConditions: true, APIClusterRoles: true, PodAnnotations: "Required", IncludeCustomResources: true,
+	}
+	options := reflect.ValueOf(spec.RegistryV1(&given))
+	for i := range options.NumField() {
+		if name := options.Type().Field(i).Name; options.Field(i).IsZero() && name != "InstallNamespace" {
+			t.Errorf("%s of the converter's options has no value", name)
+		}
+	}
+}

@@ -151,7 +151,7 @@ func (in Input) namespaceAction() Action {
 func staged(actions []Action) []Stage {
 	byStage := map[string][]Action{}
 	for _, action := range actions {
-		stage := stageOf(action.ID, action.Kind)
+		stage := applyStage(action.Object)
 		byStage[stage] = append(byStage[stage], action)
 	}
 	var stages []Stage

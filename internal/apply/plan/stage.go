@@ -9,26 +9,42 @@ import (
 // The stages in the order of applying. Objects of one stage do not depend on
 // one another.
 const (
-	stageNamespaces  = "namespaces"
-	stageDefinitions = "definitions"
-	stageFoundations = "foundations"
-	stageBindings    = "bindings"
-	stageResources   = "resources"
-	stageWorkloads   = "workloads"
-	stageCustom      = "custom resources"
-	stageAdmission   = "admission"
+	stageNamespaces   = "namespaces"
+	stageCertificates = "certificates"
+	stageDefinitions  = "definitions"
+	stageFoundations  = "foundations"
+	stageBindings     = "bindings"
+	stageResources    = "resources"
+	stageWorkloads    = "workloads"
+	stageCustom       = "custom resources"
+	stageAdmission    = "admission"
 )
 
-// applyOrder: what others need comes first; what could refuse the others
-// (webhooks, policies, APIs that are served by a workload) comes last.
+// LabelCertificate marks the Secrets of self-signed certificates; its value is
+// CertificateAuthority or CertificateServing.
+const LabelCertificate = "satchel.dev/certificate"
+
+// Values of LabelCertificate.
+const (
+	// CertificateAuthority: the Secret holds a certificate authority.
+	CertificateAuthority = "authority"
+	// CertificateServing: the Secret holds a certificate that serves webhooks.
+	CertificateServing = "serving"
+)
+
+// applyOrder: what others need comes first, certificates before the definitions
+// and webhooks that trust them and the workloads that mount them; what could
+// refuse the others (webhooks, policies, APIs that are served by a workload) comes
+// last.
 var applyOrder = []string{
-	stageNamespaces, stageDefinitions, stageFoundations, stageBindings,
+	stageNamespaces, stageCertificates, stageDefinitions, stageFoundations, stageBindings,
 	stageResources, stageWorkloads, stageCustom, stageAdmission,
 }
 
 // deleteOrder: custom resources while their operator still runs; then admission,
 // which would refuse everything once its server is gone; what the account's own
-// rights may hang on comes late, and a namespace last.
+// rights may hang on comes late, and a namespace last. An inventory does not tell
+// the Secrets of certificates from others: they go with the foundations.
 var deleteOrder = []string{
 	stageCustom, stageAdmission, stageWorkloads, stageResources,
 	stageBindings, stageFoundations, stageDefinitions, stageNamespaces,
@@ -69,6 +85,14 @@ var stageOfKind = map[string]string{
 	"ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io": stageAdmission,
 	"MutatingAdmissionPolicy.admissionregistration.k8s.io":          stageAdmission,
 	"MutatingAdmissionPolicyBinding.admissionregistration.k8s.io":   stageAdmission,
+}
+
+// applyStage is the stage in which a desired object is applied.
+func applyStage(object Object) string {
+	if isSecret(object.ID) && object.Desired.GetLabels()[LabelCertificate] != "" {
+		return stageCertificates
+	}
+	return stageOf(object.ID, object.Kind)
 }
 
 func stageOf(id inventory.ID, kind Kind) string {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+// Certificates exist before anything trusts or mounts them, and after the
+// namespace that they live in; other Secrets stay where they were.
+func TestCertificatesComeBeforeWhatTrustsThem(t *testing.T) {
+	marked := func(name, role string) plan.Object {
+		o := desired(inventory.ID{Kind: "Secret", Namespace: "shop", Name: name}, "")
+		o.Desired.SetLabels(map[string]string{plan.LabelCertificate: role})
+		return o
+	}
+	in := plan.Input{Owner: owner, Desired: []plan.Object{
+		desired(inventory.ID{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration", Name: "web"}, ""),
+		desired(inventory.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "widgets.example.org"}, ""),
+		desired(inventory.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, ""),
+		desired(inventory.ID{Kind: "Secret", Namespace: "shop", Name: "plain"}, ""),
+		marked("serving", plan.CertificateServing), marked("ca", plan.CertificateAuthority),
+		desired(inventory.ID{Kind: "Namespace", Name: "shop"}, ""),
+	}}
+	var got [][]string
+	for _, stage := range plan.Make(in).Stages {
+		words := []string{stage.Name}
+		for _, action := range stage.Actions {
+			words = append(words, action.Name)
+		}
+		got = append(got, words)
+	}
+	want := [][]string{
+		{"namespaces", "shop"}, {"certificates", "ca", "serving"}, {"definitions", "widgets.example.org"},
+		{"foundations", "plain"}, {"workloads", "web"}, {"admission", "web"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -40,6 +40,9 @@ type Problem = manifest.Problem
 // Error holds all reasons at once, sorted. It is the type of every error of Convert.
 type Error = manifest.Error
 
+// Certificate is one that the objects mount and trust without containing it.
+type Certificate = registryv1.Certificate
+
 // Options say how a bundle becomes objects.
 type Options struct {
 	// Format of the bundle; empty: it is detected, and refused where the tree leaves a doubt.
@@ -68,6 +71,8 @@ type Result struct {
 	// RequiredNamespaces must exist before the objects are applied: those the objects live in, watch namespaces too, without
 	// those that the bundle itself contains; sorted.
 	RequiredNamespaces []string
+	// Certificates that whoever applies the objects issues first, sorted by Secret: those of self-signed webhooks.
+	Certificates []Certificate
 }
 
 // Convert reads a bundle and returns its objects. It fails with an *Error that lists every problem found.
@@ -152,5 +157,6 @@ func convertRegistryV1(files fs.FS, o Options) (Result, error) {
 	}
 	result := n.result(rendered.Namespaces...)
 	result.Format, result.Warnings = RegistryV1, rendered.Warnings
+	result.Certificates = rendered.Certificates
 	return result, nil
 }

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,6 +56,10 @@ var renderings = map[string]rendering{
 		reason: "OpenShift's provider needs annotations only",
 		bundle: "gadget", o: withV1(registryv1.Options{CertificateProvider: registryv1.ServiceCA}),
 	},
+	"gadget-self-signed": {
+		reason: "the objects say what certificates they trust and mount; the certificates themselves are no part of the rendering",
+		bundle: "gadget", o: withV1(registryv1.Options{CertificateProvider: registryv1.SelfSigned}),
+	},
 	"gadget-options": {
 		reason: "every option shows",
 		bundle: "gadget", o: withV1(registryv1.Options{
@@ -70,6 +75,10 @@ var renderings = map[string]rendering{
 	"converter-all": {
 		reason: "a conversion webhook is written into its definition, JSON and aliases are read",
 		bundle: "converter", o: withV1(registryv1.Options{}),
+	},
+	"converter-self-signed": {
+		reason: "a definition with a conversion webhook trusts the certificate, too",
+		bundle: "converter", o: withV1(registryv1.Options{CertificateProvider: registryv1.SelfSigned}),
 	},
 	"legacy-own": {
 		reason: "an old definition becomes v1, a missing apiVersion is inferred, equal permissions count once, the namespace has a default",
@@ -91,6 +100,9 @@ func serialize(t testing.TB, r convert.Result) []byte {
 	}
 	for _, n := range r.RequiredNamespaces {
 		out.WriteString("# namespace: " + n + "\n")
+	}
+	for _, c := range r.Certificates {
+		out.WriteString("# certificate: " + c.Namespace + "/" + c.Secret + " for " + strings.Join(c.DNSNames, ", ") + "\n")
 	}
 	for _, u := range r.Undecided {
 		out.WriteString("# undecided: " + u.GetKind() + " " + u.GetName() + "\n")

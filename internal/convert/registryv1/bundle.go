@@ -45,6 +45,8 @@ type Rendered struct {
 	Warnings  []string
 	// Namespaces that must exist: where the operator runs and what it watches.
 	Namespaces []string
+	// Certificates to issue, sorted by Secret: under SelfSigned one for each Deployment that serves webhooks.
+	Certificates []Certificate
 }
 
 // Convert reads, validates and renders a bundle. Its error is a *manifest.Error with all problems that could be found: a
@@ -75,11 +77,12 @@ func Render(bundle *Bundle, o Options) (Rendered, error) {
 		}
 	}
 	made, more := in.mergeDuplicates(products)
+	more = append(more, in.refuseSecrets()...)
 	if err := manifest.AsError(append(problems, more...)); err != nil {
 		return Rendered{}, err
 	}
 	slices.Sort(bundle.Warnings)
-	return Rendered{Manifests: made, Warnings: slices.Compact(bundle.Warnings), Namespaces: in.namespaces()}, nil
+	return Rendered{Manifests: made, Warnings: slices.Compact(bundle.Warnings), Namespaces: in.namespaces(), Certificates: in.certificates()}, nil
 }
 
 // Validate runs all validators and returns all that they find.

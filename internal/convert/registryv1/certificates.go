@@ -4,7 +4,9 @@ package registryv1
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -21,7 +23,27 @@ type provider struct {
 	objects func(in *input, service, certificate string) []manifest.Manifest
 }
 
+// InjectAnnotation on an object that trusts a self-signed certificate names its Secret as namespace/name. Whoever applies
+// the object fills in the CA bundle.
+const InjectAnnotation = "satchel.dev/inject-ca-from"
+
+// Certificate is what whoever applies the objects has to issue under the provider SelfSigned, for one Deployment that
+// serves webhooks.
+type Certificate struct {
+	// Namespace and Secret name where the Deployment looks for it: a Secret with the keys tls.crt and tls.key.
+	Namespace, Secret string
+	// DNSNames are those of the Service, from <service>.<namespace> to the full one.
+	DNSNames []string
+}
+
 var providers = map[CertificateProvider]provider{
+	SelfSigned: {
+		trust: func(namespace, certificate string) (string, string) {
+			return InjectAnnotation, namespace + "/" + certificate
+		},
+		service: func(string) (string, string) { return "", "" },
+		objects: func(*input, string, string) []manifest.Manifest { return nil },
+	},
 	CertManager: {
 		trust: func(namespace, certificate string) (string, string) {
 			return "cert-manager.io/inject-ca-from", namespace + "/" + certificate
@@ -45,15 +67,64 @@ func checkOptions(b *Bundle, o Options) []manifest.Problem {
 		switch {
 		case o.CertificateProvider != "":
 			problems = append(problems, manifest.Problem{Rule: "C2", Message: fmt.Sprintf("the certificate provider %q does not exist", o.CertificateProvider),
-				Remedy: "use cert-manager or service-ca"})
+				Remedy: "use " + providerNames()})
 		case len(b.webhooks()) > 0:
-			problems = append(problems, b.problem("C2", "set registryV1.certificateProvider to cert-manager or service-ca",
+			problems = append(problems, b.problem("C2", "set registryV1.certificateProvider to "+providerNames(),
 				"the bundle has webhooks, which need certificates, and no certificate provider is chosen"))
 		}
 	}
 	if !slices.Contains([]PodAnnotations{"", AllAnnotations, RequiredAnnotations}, o.PodAnnotations) {
 		problems = append(problems, manifest.Problem{Rule: "D3", Message: fmt.Sprintf("the choice of Pod annotations %q does not exist", o.PodAnnotations),
 			Remedy: "use All or Required"})
+	}
+	return problems
+}
+
+// providerNames lists all for people: "cert-manager, self-signed or service-ca".
+func providerNames() string {
+	names := slices.Sorted(maps.Keys(providers))
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = string(name)
+	}
+	last := len(out) - 1
+	return strings.Join(out[:last], ", ") + " or " + out[last]
+}
+
+// certificates lists what has to be issued, sorted by Secret; nothing under the other providers.
+func (in *input) certificates() []Certificate {
+	if in.CertificateProvider != SelfSigned {
+		return nil
+	}
+	var out []Certificate
+	for _, d := range in.deployments() {
+		if in.served(d.Name) {
+			service := serviceName(d.Name)
+			out = append(out, Certificate{Namespace: in.InstallNamespace, Secret: certificateName(service), DNSNames: in.hosts(service)})
+		}
+	}
+	slices.SortFunc(out, func(a, b Certificate) int { return strings.Compare(a.Secret, b.Secret) })
+	return out
+}
+
+// hosts are the names under which a Service of the operator is reached (W7).
+func (in *input) hosts(service string) []string {
+	host := service + "." + in.InstallNamespace
+	return []string{host, host + ".svc", host + ".svc.cluster.local"}
+}
+
+// refuseSecrets refuses Secrets of the bundle that a serving certificate is about to be written to.
+func (in *input) refuseSecrets() []manifest.Problem {
+	issued := map[string]bool{}
+	for _, c := range in.certificates() {
+		issued[c.Secret] = true
+	}
+	var problems []manifest.Problem
+	for _, m := range in.Others {
+		if kind := m.Object.GroupVersionKind(); kind.Group == "" && kind.Kind == "Secret" && issued[m.Object.GetName()] {
+			problems = append(problems, m.Problem("W7", "the self-signed certificate of the bundle's webhooks is kept in a Secret of this name, and the two would overwrite each other",
+				"take the Secret out of the bundle, or choose another registryV1.certificateProvider"))
+		}
 	}
 	return problems
 }
@@ -76,7 +147,7 @@ const longestCommonName = 64
 func certManagerObjects(in *input, service, certificate string) []manifest.Manifest {
 	host := service + "." + in.InstallNamespace
 	spec := map[string]any{
-		"dnsNames":    []any{host, host + ".svc", host + ".svc.cluster.local"},
+		"dnsNames":    texts(in.hosts(service)),
 		"duration":    "17520h0m0s",
 		"renewBefore": "24h0m0s",
 		"issuerRef":   map[string]any{"name": issuerName(certificate)},

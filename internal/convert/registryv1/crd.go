@@ -3,6 +3,9 @@
 package registryv1
 
 import (
+	"fmt"
+	"slices"
+
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -49,10 +52,33 @@ func crdField(crd manifest.Manifest, fields ...string) string {
 
 func generateCRDs(in *input) ([]manifest.Manifest, []manifest.Problem) {
 	var problems []manifest.Problem
+	converted := map[string]bool{}
 	for _, w := range in.conversionWebhooks() {
 		for _, name := range w.ConversionCRDs {
 			problems = append(problems, in.convert(name, w)...)
+			converted[name] = true
 		}
 	}
+	in.warnOfForeignConversion(converted)
 	return in.CRDs, problems
+}
+
+// warnOfForeignConversion names the definitions that somebody else converts: OLM passes them on as they are written, and
+// their objects can be read only where that somebody is.
+func (in *input) warnOfForeignConversion(converted map[string]bool) {
+	var names []string
+	for _, crd := range in.CRDs {
+		if name := crd.Object.GetName(); crdField(crd, "conversion", "strategy") == "Webhook" && !converted[name] {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	slices.Sort(names)
+	more := ""
+	if len(names) > 1 {
+		more = fmt.Sprintf(" (and %d more)", len(names)-1)
+	}
+	in.warn("CustomResourceDefinition %s%s brings a conversion webhook that the bundle does not define; its objects can be read in other versions only where that one answers", names[0], more)
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 )
 
-// deploymentNamed is an entry of a CSV; it has no containers, which only an API server minds.
+// deploymentNamed is an entry of a CSV.
 func deploymentNamed(name string) string {
-	return fmt.Sprintf("      - {name: %s, spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: []}}}}\n", name)
+	return fmt.Sprintf("      - {name: %s, spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: c, image: example.org/c:1}]}}}}\n", name)
 }
 
 func hookNamed(name, deployment string) string {

@@ -16,17 +16,7 @@ const defaultAccount = "default"
 // generateServiceAccounts makes the accounts that permissions and Deployments name (S1 to S3), sorted. Every namespace has
 // its own "default".
 func generateServiceAccounts(in *input) ([]manifest.Manifest, []manifest.Problem) {
-	var names []string
-	for _, permissions := range [][]v1alpha1.StrategyDeploymentPermissions{in.permissions(), in.clusterPermissions()} {
-		for _, p := range permissions {
-			names = append(names, accountName(p))
-		}
-	}
-	for _, d := range in.deployments() {
-		pod := d.Spec.Template.Spec
-		names = append(names, cmp.Or(pod.ServiceAccountName, pod.DeprecatedServiceAccount, defaultAccount))
-	}
-	slices.Sort(names)
+	names := slices.Sorted(slices.Values(in.accounts()))
 	var out []manifest.Manifest
 	for _, name := range slices.Compact(names) {
 		if name != defaultAccount {
@@ -34,6 +24,21 @@ func generateServiceAccounts(in *input) ([]manifest.Manifest, []manifest.Problem
 		}
 	}
 	return out, nil
+}
+
+// accounts are those that permissions and Deployments name, as often as they do.
+func (b *Bundle) accounts() []string {
+	var names []string
+	for _, permissions := range [][]v1alpha1.StrategyDeploymentPermissions{b.permissions(), b.clusterPermissions()} {
+		for _, p := range permissions {
+			names = append(names, accountName(p))
+		}
+	}
+	for _, d := range b.deployments() {
+		pod := d.Spec.Template.Spec
+		names = append(names, cmp.Or(pod.ServiceAccountName, pod.DeprecatedServiceAccount, defaultAccount))
+	}
+	return names
 }
 
 func accountName(p v1alpha1.StrategyDeploymentPermissions) string {

@@ -35,6 +35,7 @@ type Bundle struct {
 	Warnings []string
 
 	csv    manifest.Manifest            // where the CSV was read
+	read   bool                         // the CSV could be read
 	byName map[string]manifest.Manifest // CRDs, made when first asked for
 }
 
@@ -49,12 +50,12 @@ type Rendered struct {
 	Certificates []Certificate
 }
 
-// Convert reads, validates and renders a bundle. Its error is a *manifest.Error with all problems that could be found: a
-// bundle that cannot be read is not validated, and one that is not valid is not rendered.
+// Convert reads, validates and renders a bundle. Its error is a *manifest.Error with all problems that could be found: of
+// a bundle that cannot be read in full that part is validated which can, and one that is not valid is not rendered.
 func Convert(files fs.FS, o Options, limits manifest.Limits) (Rendered, error) {
 	bundle, problems := Parse(files, limits)
-	if err := manifest.AsError(problems); err != nil {
-		return Rendered{}, err
+	if len(problems) > 0 {
+		return Rendered{}, manifest.AsError(append(problems, validatePart(bundle, problems)...))
 	}
 	return Render(bundle, o)
 }

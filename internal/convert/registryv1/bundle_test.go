@@ -81,7 +81,7 @@ func TestTables(t *testing.T) {
 	for _, g := range generators {
 		families = append(families, g.family)
 	}
-	if diff := cmp.Diff([]string{"C1", "C4", "V1", "V2", "V3", "V4", "V5", "V6", "V7", "V8", "V9", "V10", "V11", "V12", "V13", "V14", "W2", "W3"}, rules); diff != "" {
+	if diff := cmp.Diff([]string{"C1", "C4", "V1", "V2", "V3", "V4", "V5", "V6", "V7", "V8", "V9", "V10", "V11", "V12", "V13", "V14", "D1", "S1", "W2", "W3"}, rules); diff != "" {
 		t.Errorf("validators (-want +got):\n%s", diff)
 	}
 	want := []string{"service accounts", "permissions", "cluster permissions", "API cluster roles", "custom resource definitions", "other objects",

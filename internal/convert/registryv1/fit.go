@@ -223,6 +223,8 @@ func (s *shape) describe() string {
 		return "a list"
 	case opaque:
 		return "a valid " + s.typ.Name()
+	case absent:
+		return "left out: nothing is fetched or looked up to complete a schema"
 	default:
 		return "a mapping"
 	}

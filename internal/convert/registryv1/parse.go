@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
+	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
@@ -62,7 +63,27 @@ func (b *Bundle) readPackage(reader *manifest.Reader) []manifest.Problem {
 		return []manifest.Problem{{File: annotationsFile, Rule: "P3", Message: fmt.Sprintf("the annotation %q is not a text", packageAnnotation), Remedy: "put it into quotation marks"}}
 	}
 	b.Package = name
-	return nil
+	return onePackage(data)
+}
+
+// onePackage refuses annotations that name two packages; of other keys the last one counts, as in OLM.
+func onePackage(data []byte) []manifest.Problem {
+	var content struct {
+		Annotations yamlv3.Node `yaml:"annotations"`
+	}
+	if err := yamlv3.Unmarshal(data, &content); err != nil {
+		return nil // what OLM's parser takes is taken
+	}
+	names := map[string]bool{}
+	for i := 0; i+1 < len(content.Annotations.Content); i += 2 {
+		if content.Annotations.Content[i].Value == packageAnnotation {
+			names[content.Annotations.Content[i+1].Value] = true
+		}
+	}
+	if len(names) < 2 {
+		return nil
+	}
+	return []manifest.Problem{{File: annotationsFile, Rule: "P3", Message: "the bundle names two packages", Remedy: "a bundle is a version of one package: keep one"}}
 }
 
 // listManifests returns the manifests in the order of their names (P4, P5); other files are left out with a warning.
@@ -173,5 +194,6 @@ func (b *Bundle) readCSV(csvs []manifest.Manifest, explained bool) []manifest.Pr
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &b.CSV); err != nil {
 		return []manifest.Problem{b.problem("P9", "correct it", "it is not a valid ClusterServiceVersion")}
 	}
+	b.read = true
 	return nil
 }

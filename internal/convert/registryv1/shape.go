@@ -24,6 +24,7 @@ const (
 	dictionary
 	choice // one of several shapes, by what the value is
 	opaque // a type that reads itself
+	absent // what the API server never accepts there
 )
 
 // shape is what a Go API type accepts, in JSON. Fitting a value to its shape gives the same as decoding it into the type
@@ -133,6 +134,10 @@ func (c shapes) record(s *shape, t reflect.Type) {
 			continue
 		case name == "":
 			name = f.Name
+		}
+		if t == reflect.TypeFor[apiextensions.JSONSchemaProps]() && name == "$ref" {
+			s.fields[name] = field{shape: &shape{form: absent}, omitEmpty: true}
+			continue
 		}
 		omit := strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
 		s.fields[name] = field{shape: c.of(f.Type), pointer: f.Type.Kind() == reflect.Pointer, omitEmpty: omit}

@@ -3,6 +3,9 @@
 package registryv1
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
@@ -30,6 +33,24 @@ var validators = []validator{
 	{"V12", forbiddenRules},
 	{"V13", allowedOthers},
 	{"V14", noPreservedFields},
+	{"D1", deploymentContainers},
+	{"S1", accountNames},
 	{"W2", webhookPorts},
 	{"W3", webhookTypes},
+}
+
+// validatePart validates what could be read of a bundle with problems, leaving out what may follow from them.
+func validatePart(b *Bundle, problems []manifest.Problem) []manifest.Problem {
+	if !b.read {
+		return nil
+	}
+	return slices.DeleteFunc(Validate(b), func(p manifest.Problem) bool {
+		switch p.Rule {
+		case "V4": // the definition may be in what was not read
+			return slices.ContainsFunc(problems, func(known manifest.Problem) bool { return strings.HasPrefix(known.File, manifestsFolder) })
+		case "V5":
+			return slices.ContainsFunc(problems, func(known manifest.Problem) bool { return known.File == annotationsFile })
+		}
+		return false
+	})
 }

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package certificate
+
+import (
+	"encoding/base64"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// InjectAnnotation on an object that trusts a certificate names its Secret as namespace/name. Rendering sets it.
+const InjectAnnotation = "satchel.dev/inject-ca-from"
+
+// clientsOf finds the webhook clients of an object, by kind: mappings that may hold service and caBundle.
+var clientsOf = map[schema.GroupKind]func(object map[string]any) []map[string]any{
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}: admissionClients,
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:   admissionClients,
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:               conversionClients,
+}
+
+func admissionClients(object map[string]any) []map[string]any {
+	hooks, _ := object["webhooks"].([]any)
+	var out []map[string]any
+	for _, hook := range hooks {
+		out = append(out, at(hook, "clientConfig"))
+	}
+	return out
+}
+
+func conversionClients(object map[string]any) []map[string]any {
+	return []map[string]any{at(object, "spec", "conversion", "webhook", "clientConfig")}
+}
+
+// at is the mapping at a path, nil where there is none.
+func at(value any, path ...string) map[string]any {
+	for _, step := range path {
+		mapping, _ := value.(map[string]any)
+		value = mapping[step]
+	}
+	mapping, _ := value.(map[string]any)
+	return mapping
+}
+
+// serviceClients are the webhook clients of an object that call a Service, as all do that a deployment itself serves.
+func serviceClients(object *unstructured.Unstructured) []map[string]any {
+	find, known := clientsOf[object.GroupVersionKind().GroupKind()]
+	if !known {
+		return nil
+	}
+	return slices.DeleteFunc(find(object.Object), func(client map[string]any) bool { return client["service"] == nil })
+}
+
+// Trusts tells whether an object says that it trusts the certificate of one of the Secrets.
+func Trusts(object *unstructured.Unstructured, wanted []Request) bool {
+	from := object.GetAnnotations()[InjectAnnotation]
+	named := slices.ContainsFunc(wanted, func(r Request) bool { return from == r.Namespace+"/"+r.Secret })
+	return named && len(serviceClients(object)) > 0
+}
+
+// Inject returns a copy of an object whose webhook clients trust the authorities of bundle, a PEM file; the object itself
+// where there is nothing to fill in.
+func Inject(object *unstructured.Unstructured, bundle []byte) *unstructured.Unstructured {
+	if len(serviceClients(object)) == 0 {
+		return object
+	}
+	filled := object.DeepCopy()
+	for _, client := range serviceClients(filled) {
+		client["caBundle"] = base64.StdEncoding.EncodeToString(bundle)
+	}
+	return filled
+}
+
+// Carries tells whether each webhook client of a live object trusts every authority of bundle, whatever else it trusts. An
+// object without clients carries everything: nothing fails by it.
+func Carries(live *unstructured.Unstructured, bundle []byte) bool {
+	wanted := readCertificates(bundle)
+	for _, client := range serviceClients(live) {
+		text, _ := client["caBundle"].(string)
+		raw, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return false
+		}
+		carried := readCertificates(raw)
+		for _, cert := range wanted {
+			if !slices.ContainsFunc(carried, cert.Equal) {
+				return false
+			}
+		}
+	}
+	return true
+}

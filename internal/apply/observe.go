@@ -26,11 +26,14 @@ type Observing struct {
 	CreateNamespace  bool   // of InstallNamespace, when it is absent
 	HashKey          []byte // see inventory.HashRendered; may be empty
 	Parallelism      int    // 16
+
+	UpgradeSafety plan.Enforcement // of CRDs; empty is Off
+	Exempt        []string         // CRDs that are not judged, by name
 }
 
 // Observe gathers what a plan depends on: how the desired kinds are served and
-// what exists already, from one metadata LIST a kind and namespace. All is read as
-// the tenant. An error means that something could not be found out; what the
+// what exists already, from one metadata LIST a kind and namespace; and whether the
+// CRDs that change do so safely, from one GET each. All is read as the tenant. An error means that something could not be found out; what the
 // tenant may not read is part of the input.
 func Observe(ctx context.Context, client *tenant.Client, o Observing) (plan.Input, error) {
 	in := plan.Input{
@@ -40,6 +43,9 @@ func Observe(ctx context.Context, client *tenant.Client, o Observing) (plan.Inpu
 		Unreadable: map[inventory.ID]string{},
 		Kinds:      map[schema.GroupKind]plan.Kind{},
 		Namespaces: map[string]plan.Presence{},
+
+		UpgradeSafety: o.UpgradeSafety,
+		Exempt:        o.Exempt,
 	}
 	if o.CreateNamespace {
 		in.CreateNamespace = o.InstallNamespace
@@ -57,6 +63,9 @@ func Observe(ctx context.Context, client *tenant.Client, o Observing) (plan.Inpu
 		return plan.Input{}, err
 	}
 	if err := readNamespaces(ctx, client, &in, o.Parallelism); err != nil {
+		return plan.Input{}, err
+	}
+	if err := judgeDefinitions(ctx, client, &in); err != nil {
 		return plan.Input{}, err
 	}
 	return in, nil

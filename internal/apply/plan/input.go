@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
 )
 
 // Input is everything a plan depends on.
@@ -33,7 +34,27 @@ type Input struct {
 
 	// CreateNamespace is created when absent, and never deleted. Empty: none.
 	CreateNamespace string
+
+	// UpgradeSafety says what becomes of changes of CRDs that could break their
+	// users. Exempt are the names of CRDs that are not judged.
+	UpgradeSafety Enforcement
+	Exempt        []string
+	// Judgements are about the CRDs of ToJudge, each against the live one. A CRD that
+	// is missing here went meanwhile.
+	Judgements map[inventory.ID]crdsafety.Judgement
 }
+
+// Enforcement says what becomes of what offends a rule. Empty is Off.
+type Enforcement string
+
+const (
+	// Enforce refuses the plan.
+	Enforce Enforcement = "Enforce"
+	// Warn lets it pass with a warning.
+	Warn Enforcement = "Warn"
+	// Off does not look.
+	Off Enforcement = "Off"
+)
 
 // MissingKind is an object whose kind the cluster does not know.
 type MissingKind struct {

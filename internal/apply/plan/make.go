@@ -41,7 +41,9 @@ func Make(in Input) Plan {
 	if in.createsNamespace(desired) {
 		actions = append(actions, in.namespaceAction())
 	}
-	plan.Violations = SortViolations(plan.Violations)
+	unsafe, warnings := in.upgradeSafety(actions)
+	plan.Violations = SortViolations(append(plan.Violations, unsafe...))
+	plan.Warnings = warnings
 	plan.Stages = staged(actions)
 	wanted := inventory.New(in.Previous.Target, planned...)
 	plan.Prune = deletions(in, in.Previous.Minus(wanted))

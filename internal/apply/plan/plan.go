@@ -61,6 +61,8 @@ type Plan struct {
 	Prune []DeletionStage
 	// Violations forbid to carry out the plan. Sorted.
 	Violations []Violation
+	// Warnings are what people should know and nothing is refused for. Sorted.
+	Warnings []string
 	// Inventory is the previous one together with what is planned. It must be
 	// stored before the first write.
 	Inventory inventory.Inventory

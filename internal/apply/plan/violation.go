@@ -16,6 +16,8 @@ type Rule string
 const (
 	// EmptyRender: the bundle renders no object; nothing is pruned for that.
 	EmptyRender Rule = "EmptyRender"
+	// CRDUnsafe: the CRD changes in a way that what uses it may not survive.
+	CRDUnsafe Rule = "CRDUnsafe"
 	// Collision: the object exists and belongs to somebody else.
 	Collision Rule = "Collision"
 	// Duplicate: the bundle contains the object more than once.

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/parallel"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// judgedAtOnce bounds how many live CRDs, each up to a few megabytes, are held.
+const judgedAtOnce = 2
+
+// judgeDefinitions reads the live body of each CRD that the plan would change, and
+// keeps what is to be said about the change.
+func judgeDefinitions(ctx context.Context, client *tenant.Client, in *plan.Input) error {
+	objects := in.ToJudge()
+	if len(objects) == 0 {
+		return nil
+	}
+	type answer struct {
+		judgement crdsafety.Judgement
+		found     bool
+		err       error
+	}
+	answers := parallel.Each(ctx, judgedAtOnce, objects, func(ctx context.Context, object plan.Object) answer {
+		judgement, found, err := judgeDefinition(ctx, client, object)
+		return answer{judgement, found, err}
+	})
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("observing the definitions: %w", err)
+	}
+	in.Judgements = map[inventory.ID]crdsafety.Judgement{}
+	var errs []error
+	for i, a := range answers {
+		errs = append(errs, a.err)
+		if a.found {
+			in.Judgements[objects[i].ID] = a.judgement
+		}
+	}
+	return firstErrors(errs)
+}
+
+// judgeDefinition judges one CRD. What does not read as one cannot be said to be
+// safe.
+func judgeDefinition(ctx context.Context, client *tenant.Client, object plan.Object) (crdsafety.Judgement, bool, error) {
+	live, err := client.Get(ctx, refOf(object.ID, object.Resource))
+	if apierrors.IsNotFound(err) {
+		return crdsafety.Judgement{}, false, nil
+	}
+	if err != nil {
+		return crdsafety.Judgement{}, false, fmt.Errorf("observing %s: %w", object.ID, err)
+	}
+	judgement, err := crdsafety.Judge(live, object.Desired)
+	if err != nil {
+		judgement.Breaking = []crdsafety.Change{{What: "it cannot be compared: " + oneLine(err.Error())}}
+	}
+	return judgement, true, nil
+}

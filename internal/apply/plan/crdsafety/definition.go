@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crdsafety
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/crdify/pkg/validations"
+)
+
+// definitionChanges are the breaking changes of everything but the schemas that
+// crdify does not look for: kind, conversion, pruning, and served versions.
+func definitionChanges(was, will *apiextensionsv1.CustomResourceDefinition) []Change {
+	var changes []Change
+	if before, after := was.Spec.Names.Kind, will.Spec.Names.Kind; before != after {
+		changes = append(changes, Change{What: words(fmt.Sprintf("kind changed: %q -> %q", before, after))})
+	}
+	if was.Spec.PreserveUnknownFields && !will.Spec.PreserveUnknownFields {
+		changes = append(changes, Change{Path: ".spec.preserveUnknownFields", What: "fields that the schema does not know are no longer kept"})
+	}
+	if what := conversionDropped(was, will); what != "" {
+		changes = append(changes, Change{Path: ".spec.conversion", What: what})
+	}
+	for i := range was.Spec.Versions {
+		before := &was.Spec.Versions[i]
+		after := validations.GetCRDVersionByName(will, before.Name)
+		changes = append(changes, versionChanges(was.Status.StoredVersions, before, after)...)
+	}
+	return changes
+}
+
+// versionChanges tells what becomes of one version; after is nil when it goes. A
+// stored one that goes is crdify's to report.
+func versionChanges(stored []string, before, after *version) []Change {
+	change := func(path, what string) []Change {
+		return []Change{{Version: before.Name, Path: path, What: what}}
+	}
+	switch {
+	case after == nil && before.Served && !slices.Contains(stored, before.Name):
+		return change("", "served version removed")
+	case after == nil:
+		return nil
+	case before.Served && !after.Served:
+		return change("", "version no longer served")
+	}
+	var changes []Change
+	statusBefore, scaleBefore := subresources(before)
+	statusAfter, scaleAfter := subresources(after)
+	if statusBefore && !statusAfter {
+		changes = append(changes, change(".status", "subresource status removed")...)
+	}
+	if scaleBefore && !scaleAfter {
+		changes = append(changes, change("", "subresource scale removed")...)
+	}
+	return changes
+}
+
+func subresources(of *version) (status, scale bool) {
+	if of.Subresources == nil {
+		return false, false
+	}
+	return of.Subresources.Status != nil, of.Subresources.Scale != nil
+}
+
+// conversionDropped tells when resources that are stored in several versions
+// would no longer be converted.
+func conversionDropped(was, will *apiextensionsv1.CustomResourceDefinition) string {
+	if !byWebhook(was) || byWebhook(will) {
+		return ""
+	}
+	storage := ""
+	for _, of := range will.Spec.Versions {
+		if of.Storage {
+			storage = of.Name
+		}
+	}
+	others := slices.DeleteFunc(slices.Clone(was.Status.StoredVersions), func(name string) bool { return name == storage })
+	if len(others) == 0 {
+		return ""
+	}
+	return words("conversion by webhook dropped while resources may be stored in " + strings.Join(others, ", "))
+}
+
+func byWebhook(of *apiextensionsv1.CustomResourceDefinition) bool {
+	return of.Spec.Conversion != nil && of.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
+}

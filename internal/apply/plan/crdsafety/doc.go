@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package crdsafety judges whether what uses a CustomResourceDefinition survives
+// that it becomes another: its stored resources stay readable and valid, its
+// versions stay served, and no field is lost. It is a pure function of the two.
+//
+// The comparisons are crdify's where it has one; what crdify would only call
+// unhandled is judged here, so that widening passes and every refusal has a path
+// and a sentence. docs/adr/0007-crd-upgrade-safety.md has the rules and why.
+package crdsafety

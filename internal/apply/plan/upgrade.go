@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
+)
+
+// AnnotationUpgradeSafety on a CRD of the bundle exempts it from being judged when
+// its value is Off. On the live object it means nothing: who may annotate a CRD is
+// not who answers for the bundle.
+const AnnotationUpgradeSafety = "satchel.dev/crd-upgrade-safety"
+
+// ToJudge gives the CRDs whose change has to be judged: those that exist, are ours
+// and get other content, and that nothing exempts. None when UpgradeSafety is off.
+func (in Input) ToJudge() []Object {
+	if !in.UpgradeSafety.on() {
+		return nil
+	}
+	desired, _ := unique(in.Desired)
+	var judged []Object
+	for _, object := range desired {
+		if !IsDefinition(object.ID) || in.exempts(object) {
+			continue
+		}
+		if action, violation := in.decide(object); violation == nil && action.Verb == Update {
+			judged = append(judged, object)
+		}
+	}
+	return judged
+}
+
+func (e Enforcement) on() bool { return e == Enforce || e == Warn }
+
+func (in Input) exempts(object Object) bool {
+	return object.Desired.GetAnnotations()[AnnotationUpgradeSafety] == string(Off) || slices.Contains(in.Exempt, object.Name)
+}
+
+// upgradeSafety turns the judgements into violations, or into warnings. What only
+// alters a meaning is a warning in any case.
+func (in Input) upgradeSafety(actions []Action) ([]Violation, []string) {
+	if !in.UpgradeSafety.on() {
+		return nil, nil
+	}
+	var violations []Violation
+	var warnings []string
+	for _, action := range actions {
+		judgement := in.Judgements[action.ID]
+		if len(judgement.Breaking) > 0 {
+			violation := unsafe(action.ID, judgement.Breaking)
+			if in.UpgradeSafety == Enforce {
+				violations = append(violations, violation)
+			} else {
+				warnings = append(warnings, violation.Message)
+			}
+		}
+		if len(judgement.Notable) > 0 {
+			warnings = append(warnings, fmt.Sprintf("%s changes what its resources mean: %s", action.ID, summary(judgement.Notable)))
+		}
+	}
+	slices.Sort(warnings)
+	return violations, warnings
+}
+
+func unsafe(id inventory.ID, changes []crdsafety.Change) Violation {
+	return Violation{
+		Rule: CRDUnsafe, Object: id,
+		Message: fmt.Sprintf("%s changes in a way that what uses it may not survive: %s", id, summary(changes)),
+		Remedy: fmt.Sprintf("keep it compatible; where nothing uses it, list %s in spec.crds.upgradeSafetyExemptions or annotate it in the bundle with %s: Off; or set spec.crds.upgradeSafety to Warn",
+			id.Name, AnnotationUpgradeSafety),
+	}
+}
+
+// mostChanges is how many changes of one CRD are named.
+const mostChanges = 10
+
+func summary(changes []crdsafety.Change) string {
+	var words []string
+	for _, change := range changes[:min(len(changes), mostChanges)] {
+		words = append(words, change.String())
+	}
+	if more := len(changes) - mostChanges; more > 0 {
+		words = append(words, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(words, "; ")
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
+)
+
+var gadgets = inventory.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "gadgets.example.org"}
+
+// upgrading is a plan's input in which the CRD changes.
+func upgrading(enforcement plan.Enforcement, annotations map[string]any, exempt ...string) plan.Input {
+	object := desired(gadgets, "")
+	object.Desired = &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"annotations": annotations}}}
+	entry := confirmed(gadgets)
+	entry.Rendered = changed
+	return plan.Input{
+		Owner: owner, Desired: []plan.Object{object}, Previous: inventory.New("target", entry),
+		Live: map[inventory.ID]plan.Live{gadgets: ours()}, UpgradeSafety: enforcement, Exempt: exempt,
+	}
+}
+
+// Which CRDs are looked at: a GET each.
+func TestToJudge(t *testing.T) {
+	off := map[string]any{plan.AnnotationUpgradeSafety: "Off"}
+	unchanged := upgrading(plan.Enforce, nil)
+	unchanged.Previous = inventory.New("target", confirmed(gadgets))
+	created := upgrading(plan.Enforce, nil)
+	created.Live = nil
+	foreign := upgrading(plan.Enforce, nil)
+	foreign.Previous, foreign.Live = inventory.Inventory{}, map[inventory.ID]plan.Live{gadgets: {}}
+	orphaned := upgrading(plan.Enforce, nil)
+	orphaned.Previous, orphaned.Live = inventory.Inventory{}, map[inventory.ID]plan.Live{gadgets: {Orphaned: true}}
+	tests := map[string]struct {
+		reason string
+		in     plan.Input
+		want   int
+	}{
+		"enforced":              {"it changes", upgrading(plan.Enforce, nil), 1},
+		"warned of":             {"it changes", upgrading(plan.Warn, nil), 1},
+		"off":                   {"nobody wants to know", upgrading(plan.Off, nil), 0},
+		"unset":                 {"a removal does not ask", upgrading("", nil), 0},
+		"unchanged":             {"nothing happens to it", unchanged, 0},
+		"created":               {"nothing uses it", created, 0},
+		"somebody else's":       {"it is refused anyway", foreign, 0},
+		"left behind":           {"its resources are still there", orphaned, 1},
+		"exempt by the bundle":  {"its author answers for it", upgrading(plan.Enforce, off), 0},
+		"exempt by the spec":    {"the user answers for it", upgrading(plan.Enforce, nil, gadgets.Name), 0},
+		"another one is exempt": {"names are compared whole", upgrading(plan.Enforce, nil, "gadgets"), 1},
+		"annotated differently": {"only Off is off", upgrading(plan.Enforce, map[string]any{plan.AnnotationUpgradeSafety: "off"}), 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := tt.in.ToJudge(); len(got) != tt.want {
+				t.Errorf("%s: got %d, want %d", tt.reason, len(got), tt.want)
+			}
+		})
+	}
+}
+
+// What is said about a change, under each enforcement.
+func TestUpgradeSafety(t *testing.T) {
+	judged := func(enforcement plan.Enforcement, judgement crdsafety.Judgement) plan.Plan {
+		in := upgrading(enforcement, nil)
+		in.Judgements = map[inventory.ID]crdsafety.Judgement{gadgets: judgement}
+		return plan.Make(in)
+	}
+	breaking := crdsafety.Judgement{Breaking: []crdsafety.Change{{Version: "v1", Path: ".spec.size", What: "field removed"}}}
+	refused := judged(plan.Enforce, breaking)
+	if len(refused.Violations) != 1 || refused.Violations[0].Rule != plan.CRDUnsafe || len(refused.Warnings) != 0 {
+		t.Fatalf("violations %v, warnings %v", refused.Violations, refused.Warnings)
+	}
+	text := refused.Violations[0].String()
+	for _, word := range []string{"gadgets.example.org", "v1 .spec.size: field removed", "spec.crds.upgradeSafetyExemptions", plan.AnnotationUpgradeSafety + ": Off", "spec.crds.upgradeSafety to Warn"} {
+		if !strings.Contains(text, word) {
+			t.Errorf("%q does not say %q", text, word)
+		}
+	}
+	if warned := judged(plan.Warn, breaking); len(warned.Violations) != 0 || len(warned.Warnings) != 1 || !strings.Contains(warned.Warnings[0], "v1 .spec.size: field removed") {
+		t.Errorf("under Warn: violations %v, warnings %v", warned.Violations, warned.Warnings)
+	}
+	if off := judged(plan.Off, breaking); len(off.Violations)+len(off.Warnings) != 0 {
+		t.Errorf("switched off: violations %v, warnings %v", off.Violations, off.Warnings)
+	}
+	notable := crdsafety.Judgement{Notable: []crdsafety.Change{{Version: "v1", Path: ".spec.mode", What: "default value changed"}}}
+	if told := judged(plan.Enforce, notable); len(told.Violations) != 0 || len(told.Warnings) != 1 {
+		t.Errorf("a default: violations %v, warnings %v", told.Violations, told.Warnings)
+	}
+}
+
+// A condition's message has an end: ten changes of a CRD are named.
+func TestUpgradeSafetyIsBounded(t *testing.T) {
+	var many crdsafety.Judgement
+	for i := range 1000 {
+		many.Breaking = append(many.Breaking, crdsafety.Change{Version: "v1", Path: fmt.Sprintf(".spec.f%d", i), What: "field removed"})
+	}
+	in := upgrading(plan.Enforce, nil)
+	in.Judgements = map[inventory.ID]crdsafety.Judgement{gadgets: many}
+	message := plan.Make(in).Violations[0].Message
+	if got := strings.Count(message, "field removed"); got != 10 || !strings.HasSuffix(message, "and 990 more") {
+		t.Errorf("%d changes named in %q", got, message)
+	}
+}

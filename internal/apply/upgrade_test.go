@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+// safePlan plans with the CRDs of the bundle judged, and counts the requests.
+func (w *world) safePlan(objects []*unstructured.Unstructured, enforcement plan.Enforcement, exempt ...string) (plan.Plan, int64) {
+	w.t.Helper()
+	before := w.client.Requests()
+	in, err := apply.Observe(w.t.Context(), w.client, apply.Observing{
+		Owner: w.owner, Desired: objects, Previous: w.inventory, InstallNamespace: w.namespace,
+		UpgradeSafety: enforcement, Exempt: exempt,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return plan.Make(in), w.client.Requests() - before
+}
+
+// The CRD of an upgrade is judged against the one that the API server has, with
+// its stored versions, for one request; an upgrade that leaves it alone costs none.
+func TestUpgradeSafetyOnTheCluster(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", definers)
+	bundle := w.widgets()
+	w.mustApply(bundle)
+	unchanged, off := w.safePlan(w.objects(bundle), plan.Enforce)
+	if len(unchanged.Violations)+len(unchanged.Warnings) != 0 {
+		t.Errorf("unchanged: %v %v", unchanged.Violations, unchanged.Warnings)
+	}
+	if _, requests := w.safePlan(w.objects(bundle), plan.Off); requests != off {
+		t.Errorf("%d requests for judging what does not change", off-requests)
+	}
+	changes := map[string]struct {
+		from, to string
+		want     string // of the violation; empty: none
+	}{
+		"field dropped":        {"size: {type: integer}", "bulk: {type: integer}", "v1 .spec.size: field removed"},
+		"type narrowed":        {"size: {type: integer}", "size: {type: integer, maximum: 3}", "v1 .spec.size: maximum constraint added when there was none previously: 3"},
+		"stored version gone":  {"- name: v1\n", "- name: v2\n", "stored versions removed: [v1]"},
+		"scope changed":        {"scope: Namespaced", "scope: Cluster", "scope changed"},
+		"optional field added": {"size: {type: integer}", "size: {type: integer}, bulk: {type: integer}", ""},
+	}
+	for name, c := range changes {
+		t.Run(name, func(t *testing.T) {
+			objects := w.objects(strings.Replace(bundle, c.from, c.to, 1))[1:] // a Widget of the old kind would be missing its version
+			warned, _ := w.safePlan(objects, plan.Warn)                        // discovery knows the kind from here on
+			refused, requests := w.safePlan(objects, plan.Enforce)
+			exempt, without := w.safePlan(objects, plan.Enforce, "widgets."+w.namespace+".example.org")
+			if c.want == "" {
+				if len(refused.Violations) != 0 {
+					t.Errorf("refused: %v", refused.Violations)
+				}
+				return
+			}
+			if len(refused.Violations) != 1 || refused.Violations[0].Rule != plan.CRDUnsafe || !strings.Contains(refused.Violations[0].Message, c.want) {
+				t.Errorf("violations %v, want %q", refused.Violations, c.want)
+			}
+			if len(warned.Violations) != 0 || len(warned.Warnings) != 1 || !strings.Contains(warned.Warnings[0], c.want) {
+				t.Errorf("under Warn: violations %v, warnings %v", warned.Violations, warned.Warnings)
+			}
+			if len(exempt.Violations)+len(exempt.Warnings) != 0 || requests != without+1 {
+				t.Errorf("exempt: %v %v; judging took %d requests", exempt.Violations, exempt.Warnings, requests-without)
+			}
+		})
+	}
+}
+
+// An annotation exempts in the bundle, and on the live CRD means nothing.
+func TestUpgradeSafetyExemptionIsTheBundles(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", definers)
+	bundle := w.widgets()
+	w.mustApply(bundle)
+	annotate := []byte(`{"metadata":{"annotations":{"` + plan.AnnotationUpgradeSafety + `":"Off"}}}`)
+	if _, err := w.dynamic.Resource(definitions).Patch(t.Context(), "widgets."+w.namespace+".example.org", types.MergePatchType, annotate, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	narrowed := strings.Replace(bundle, "size: {type: integer}", "size: {type: string}", 1)
+	if p, _ := w.safePlan(w.objects(narrowed), plan.Enforce); len(p.Violations) != 1 {
+		t.Errorf("annotated on the cluster: violations %v", p.Violations)
+	}
+	annotated := strings.Replace(narrowed, "{name: widgets.", "{annotations: {"+plan.AnnotationUpgradeSafety+`: "Off"}, name: widgets.`, 1)
+	if p, _ := w.safePlan(w.objects(annotated), plan.Enforce); len(p.Violations) != 0 {
+		t.Errorf("annotated in the bundle: violations %v", p.Violations)
+	}
+}

@@ -26,12 +26,6 @@ type bundle struct {
 	notes func() []string // what was left out, known after reading
 }
 
-// bundleOptions say how an image is read; folders need none.
-type bundleOptions struct {
-	platform string
-	insecure bool
-}
-
 // openBundle reads a folder of the disk, or else an image. What exists on the disk wins.
 func (a *app) openBundle(ctx context.Context, what string, o bundleOptions) (*bundle, error) {
 	info, err := os.Stat(what)

@@ -5,33 +5,18 @@ package cli
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"path"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/internal/convert"
-	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 )
 
-// renderOptions are the flags of render.
-type renderOptions struct {
-	bundle              bundleOptions
-	installNamespace    string
-	watchNamespaces     []string
-	format              string
-	path                string
-	certificateProvider string
-}
-
 func (a *app) renderCommand() *cobra.Command {
-	var o renderOptions
+	var o conversionOptions
 	cmd := &cobra.Command{
 		Use:     "render PATH|IMAGE --install-namespace NS",
 		GroupID: groupPreview,
@@ -40,6 +25,17 @@ func (a *app) renderCommand() *cobra.Command {
 stream in a stable order. No cluster is asked. What exists on the disk is read as a folder; anything else is an image.
 Everything that is not a manifest goes to standard error: what was read, warnings, and, when the bundle is refused, all
 problems at once.
+
+--config takes a file with the contents of spec.registryV1 of the BundleDeployment, such as:
+
+    watchNamespaces: [shop, billing]
+    certificateProvider: cert-manager
+    deploymentConfig:
+      tolerations:
+      - {key: dedicated, value: operators, effect: NoSchedule}
+
+Flags win over the file. Certificates of webhooks are self-signed unless told otherwise: the controller issues them, so
+that they, and what trusts them, are announced on standard error instead of printed.
 
 ` + exitCodes,
 		Example: a.example(`
@@ -53,120 +49,49 @@ satchel render ./bundle --install-namespace demo 2>/dev/null | kubectl diff -f -
 satchel render quay.io/org/operator-bundle:v1.2.3 --install-namespace operators \
   --watch-namespace shop --watch-namespace billing
 
+# The same options as in the manifest that is committed
+yq .spec.registryV1 operator.yaml | satchel render ./bundle --install-namespace operators --config -
+
 # From a registry on this machine, without TLS
 satchel render localhost:5000/bundle:dev --insecure --install-namespace demo`),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) != 1:
-				return usageError(cmd, "render needs one folder or image, got: %s", dash(strings.Join(args, " ")))
-			case o.installNamespace == "":
-				return usageError(cmd, "render needs --install-namespace, the namespace of objects that name none")
-			case cmd.Flag("namespace").Changed:
-				return usageError(cmd, "render asks no cluster, so --namespace means nothing here: give --install-namespace only")
+			what, err := oneBundle(cmd, args)
+			if err != nil {
+				return err
 			}
-			return a.render(cmd.Context(), o, args[0])
+			if o.installNamespace == "" {
+				return usageError(cmd, "render needs --install-namespace, the namespace of objects that name none")
+			}
+			return a.render(cmd.Context(), o, what)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&o.installNamespace, "install-namespace", "", "Namespace of the objects that name none, and of the operator. Required.")
-	flags.StringArrayVar(&o.watchNamespaces, "watch-namespace", nil,
-		"Namespace that the operator of a registry+v1 bundle watches; may be repeated. Without it: all, where the bundle supports that.")
-	flags.StringVar(&o.path, "path", "", "Folder inside the folder or image that holds the bundle.")
-	flags.StringVar(&o.bundle.platform, "platform", "", "Platform of the image, as os/arch; without it: linux/amd64, or the only one.")
-	flags.BoolVar(&o.bundle.insecure, "insecure", false, "Speak plain HTTP with the image's registry.")
-	a.enumFlag(cmd, &o.format, "format", "", "Format of the bundle; detected when left out.",
-		string(convert.PlainV0), string(convert.RegistryV1))
-	a.enumFlag(cmd, &o.certificateProvider, "certificate-provider", "",
-		"What issues the certificates of a registry+v1 bundle's webhooks.",
-		string(registryv1.CertManager), string(registryv1.ServiceCA))
-	a.completeFlag(cmd, "install-namespace", a.completeNamespaces)
-	a.completeFlag(cmd, "watch-namespace", a.completeNamespaces)
+	a.conversionFlags(cmd, &o, "Namespace of the objects that name none, and of the operator. Required.")
 	return cmd
 }
 
 // render writes the manifests of a bundle.
-func (a *app) render(ctx context.Context, o renderOptions, what string) error {
+func (a *app) render(ctx context.Context, o conversionOptions, what string) error {
 	result, err := a.convertBundle(ctx, o, what)
 	if err != nil {
 		return err
 	}
-	a.note(result.Warnings)
-	a.note(clusterDecides(result))
+	for _, line := range promises(result.Certificates) {
+		fmt.Fprintln(a.streams.ErrOut, line)
+	}
 	return writeManifests(a.streams.Out, result.Objects)
 }
 
-// convertBundle reads and converts a bundle. What was downloaded is gone when it returns, before anything is written:
-// whoever reads the output may end the process by closing it.
-func (a *app) convertBundle(ctx context.Context, o renderOptions, what string) (result convert.Result, err error) {
-	b, err := a.openBundle(ctx, what, o.bundle)
-	if err != nil {
-		return convert.Result{}, err
+// promises say what the controller adds to the objects when it applies them.
+func promises(certificates []convert.Certificate) []string {
+	if len(certificates) == 0 {
+		return nil
 	}
-	defer func() { err = errors.Join(err, b.close()) }()
-	fmt.Fprintf(a.streams.ErrOut, "Reading %s.\n", printable(b.from))
-	result, err = convert.Convert(b.files, o.convert())
-	a.note(b.notes())
-	if err != nil {
-		return convert.Result{}, refused(err, bundleBelow(b.files, o))
-	}
-	return result, nil
-}
-
-func (o renderOptions) convert() convert.Options {
-	return convert.Options{
-		Format: convert.Format(o.format), Path: o.path, InstallNamespace: o.installNamespace,
-		RegistryV1: registryv1.Options{
-			WatchNamespaces:     o.watchNamespaces,
-			CertificateProvider: registryv1.CertificateProvider(o.certificateProvider),
-		},
-	}
-}
-
-// note writes lines to standard error.
-func (a *app) note(lines []string) {
-	s := styleFor(a.streams.ErrOut)
-	for _, line := range lines {
-		fmt.Fprintf(a.streams.ErrOut, "%s %s\n", s.paint(yellow, "Warning:"), oneLine(line, 0))
-	}
-}
-
-// clusterDecides says what is not known without a cluster.
-func clusterDecides(result convert.Result) []string {
 	var lines []string
-	for _, o := range result.Undecided {
-		lines = append(lines, fmt.Sprintf("%s %s has no namespace here: only a cluster knows whether %s is namespaced; it gets the install namespace there",
-			o.GetKind(), o.GetName(), o.GroupVersionKind().GroupKind()))
+	for _, c := range certificates {
+		lines = append(lines, fmt.Sprintf("Not shown: the Secret %s/%s, a certificate for %s that the controller issues and renews.",
+			c.Namespace, c.Secret, c.DNSNames[0]))
 	}
-	return lines
-}
-
-// bundleBelow returns a folder that looks like the bundle that was meant: the one below, where the user gave its parent.
-func bundleBelow(files fs.FS, o renderOptions) string {
-	if o.path != "" {
-		return ""
-	}
-	// The pattern is well-formed, so that it cannot fail.
-	found, _ := fs.Glob(files, "*/metadata/annotations.yaml")
-	if len(found) == 0 {
-		return ""
-	}
-	return path.Dir(path.Dir(found[0]))
-}
-
-// refused lists all problems of a bundle under one sentence; below is a folder that may have been meant.
-func refused(err error, below string) error {
-	var problems *convert.Error
-	if !errors.As(err, &problems) {
-		return err
-	}
-	lines := []string{"the bundle is refused, " + plural(len(problems.Problems), "problem") + ":"}
-	for _, p := range problems.Problems {
-		lines = append(lines, "  - "+oneLine(p.String(), 0))
-	}
-	if below != "" {
-		lines = append(lines, fmt.Sprintf("The folder %s looks like a registry+v1 bundle; if it was meant, add --path %s", below, below))
-	}
-	return errors.New(strings.Join(lines, "\n"))
+	return append(lines, "Not shown: the caBundle of the objects annotated satchel.dev/inject-ca-from, which the controller fills in when it applies them.")
 }
 
 // writeManifests writes objects as a stream of YAML documents, in their order.

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	goyaml "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// longestConfig bounds the file: an object of the API server cannot be larger either.
+const longestConfig = 1 << 20
+
+// readConfig reads the contents of spec.registryV1 from a file, or from standard input when its name is "-". It takes what
+// an API server would take, and nothing that it would drop: all that is wrong is named at once, with its line.
+func readConfig(file string, in io.Reader) (v1alpha1.RegistryV1Options, error) {
+	name := file
+	if file == "-" {
+		name = "standard input"
+	} else {
+		opened, err := os.Open(file)
+		if err != nil {
+			return v1alpha1.RegistryV1Options{}, fmt.Errorf("reading --config: %w", err)
+		}
+		defer opened.Close() //nolint:errcheck // opened for reading only: closing cannot lose anything
+		in = opened
+	}
+	data, err := io.ReadAll(io.LimitReader(in, longestConfig+1))
+	switch {
+	case err != nil:
+		return v1alpha1.RegistryV1Options{}, fmt.Errorf("reading --config from %s: %w", name, err)
+	case len(data) > longestConfig:
+		return v1alpha1.RegistryV1Options{}, fmt.Errorf("reading --config from %s: it is larger than 1 MiB", name)
+	}
+	options, err := parseConfig(data)
+	if err != nil {
+		return v1alpha1.RegistryV1Options{}, fmt.Errorf("reading --config: %s holds no options of registry+v1: %w", name, err)
+	}
+	return options, nil
+}
+
+// parseConfig decodes and checks the options.
+func parseConfig(data []byte) (v1alpha1.RegistryV1Options, error) {
+	var options v1alpha1.RegistryV1Options
+	document, err := oneDocument(data)
+	if err != nil {
+		return options, err
+	}
+	// First as an API server reads it, which bounds what aliases may repeat; the walk then says where it is wrong.
+	strict := decodeStrictly(data, &options)
+	if document != nil {
+		if faults := misfits[v1alpha1.RegistryV1Options](document); len(faults) > 0 {
+			return options, faultsError(faults, document)
+		}
+	}
+	if strict != nil {
+		return options, strict
+	}
+	return options, checkWords(options, document)
+}
+
+// decodeStrictly makes JSON of YAML before it looks at the types: a number stays one even where a text is wanted.
+func decodeStrictly(data []byte, into any) error {
+	encoded, err := yaml.YAMLToJSONStrict(data)
+	if err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(into)
+}
+
+// oneDocument returns the content of the only YAML document; nil when there is nothing but comments.
+func oneDocument(data []byte) (*goyaml.Node, error) {
+	decoder := goyaml.NewDecoder(bytes.NewReader(data))
+	var first, second goyaml.Node
+	switch err := decoder.Decode(&first); {
+	case errors.Is(err, io.EOF):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("it is not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	switch err := decoder.Decode(&second); {
+	case err == nil:
+		return nil, fmt.Errorf("line %d: another YAML document begins; give one", second.Line)
+	case !errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("it is not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	content := first.Content[0]
+	if content.ShortTag() == "!!null" {
+		return nil, nil
+	}
+	return content, nil
+}
+
+// faultsError lists faults. Who gave the whole BundleDeployment learns what is wanted.
+func faultsError(faults []fault, document *goyaml.Node) error {
+	lines := make([]string, 0, len(faults)+1)
+	for _, f := range faults {
+		lines = append(lines, f.String())
+	}
+	for _, key := range []string{"spec", "registryV1"} {
+		if field(document, key) != nil {
+			lines = append(lines, "give only what stands below spec.registryV1 of a BundleDeployment")
+			break
+		}
+	}
+	return errors.New(strings.Join(lines, "; "))
+}
+
+// words are the fields that take one of a few words. The API server knows the same from the CRD.
+var words = []struct {
+	field   string
+	value   func(v1alpha1.RegistryV1Options) string
+	allowed []string
+}{
+	{"certificateProvider", func(o v1alpha1.RegistryV1Options) string { return o.CertificateProvider }, []string{"self-signed", "cert-manager", "service-ca"}},
+	{"requirements", func(o v1alpha1.RegistryV1Options) string { return string(o.Requirements) }, []string{"Enforce", "Warn", "Off"}},
+	{"podAnnotations", func(o v1alpha1.RegistryV1Options) string { return o.PodAnnotations }, []string{"All", "Required"}},
+}
+
+func checkWords(options v1alpha1.RegistryV1Options, document *goyaml.Node) error {
+	var faults []fault
+	for _, w := range words {
+		if value := w.value(options); value != "" && !slices.Contains(w.allowed, value) {
+			faults = append(faults, fault{line: field(document, w.field).Line, path: w.field,
+				message: fmt.Sprintf("is %q, not one of: %s", value, strings.Join(w.allowed, ", "))})
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return faultsError(faults, document)
+}
+
+// field returns the value of a key of a mapping, or nil.
+func field(mapping *goyaml.Node, key string) *goyaml.Node {
+	if mapping == nil || mapping.Kind != goyaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return mapping.Content[i+1]
+		}
+	}
+	return nil
+}

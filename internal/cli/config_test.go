@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/yaml"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+func TestParseConfig(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, text string
+		want         v1alpha1.RegistryV1Options
+	}{
+		"nothing":  {reason: "everything has its default"},
+		"comments": {reason: "an empty document is no document", text: "# later\n"},
+		"null":     {reason: "what yq prints where there is nothing", text: "null\n"},
+		"markers":  {reason: "one document with its markers is one", text: "---\nrequirements: Warn\n...\n", want: v1alpha1.RegistryV1Options{Requirements: "Warn"}},
+		"JSON":     {reason: "JSON is YAML", text: `{"operatorConditions": true}`, want: v1alpha1.RegistryV1Options{OperatorConditions: true}},
+		"several": {reason: "fields of all sorts", text: "watchNamespaces: [a, b]\ncertificateProvider: service-ca\npodAnnotations: Required\ndeploymentConfig:\n  nodeSelector: &n {a: b}\n  annotations: *n\n",
+			want: v1alpha1.RegistryV1Options{WatchNamespaces: []string{"a", "b"}, CertificateProvider: "service-ca", PodAnnotations: "Required",
+				DeploymentConfig: &v1alpha1.DeploymentConfig{NodeSelector: map[string]string{"a": "b"}, Annotations: map[string]string{"a": "b"}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := parseConfig([]byte(tc.text))
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestParseConfigRefuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, text, want string
+	}{
+		"unknown field":    {"a typing error would do nothing", "watchNamespace: [a]\n", "line 1: watchNamespace is not a known field; did you mean watchNamespaces?"},
+		"unknown deep":     {"the whole path", "deploymentConfig:\n  tolerations:\n  - key: a\n    affect: NoSchedule\n", "line 4: deploymentConfig.tolerations[0].affect is not a known field; did you mean effect?"},
+		"other case":       {"the API server minds it", "WatchNamespaces: [a]\n", "line 1: WatchNamespaces is not a known field; did you mean watchNamespaces?"},
+		"nothing near":     {"nothing is suggested", "zzzzzzzzzz: 1\n", "line 1: zzzzzzzzzz is not a known field"},
+		"all at once":      {"all faults with their lines", "\noperatorConditions: 1\nwatchNamespaces: a\n", "line 2: operatorConditions is a number, not true or false; line 3: watchNamespaces is a text, not a list"},
+		"unquoted":         {"YAML makes numbers of texts", "deploymentConfig:\n  env:\n  - {name: A, value: 8080}\n", "line 3: deploymentConfig.env[0].value is a number, not a text; put it into quotation marks"},
+		"a wrong quantity": {"types that read themselves", "deploymentConfig:\n  resources:\n    limits: {cpu: much}\n", "line 3: deploymentConfig.resources.limits.cpu is not a valid Quantity"},
+		"a fraction":       {"whole numbers only", "deploymentConfig:\n  tolerations:\n  - tolerationSeconds: 1.5\n", "line 3: deploymentConfig.tolerations[0].tolerationSeconds is a number, not a whole number"},
+		"a mapping":        {"where a text is wanted", "certificateProvider: {a: b}\n", "line 1: certificateProvider is a mapping, not a text"},
+		"a list":           {"where a mapping is wanted", "- a\n", "line 1: it is a list, not a mapping"},
+		"the same twice":   {"which of the two?", "podAnnotations: All\npodAnnotations: Required\n", "line 2: podAnnotations is given twice"},
+		"the whole object": {"a likely mistake", "apiVersion: satchel.dev/v1alpha1\nspec: {}\n", "line 1: apiVersion is not a known field; line 2: spec is not a known field; give only what stands below spec.registryV1 of a BundleDeployment"},
+		"with its key":     {"another", "registryV1:\n  podAnnotations: All\n", "line 1: registryV1 is not a known field; give only what stands below spec.registryV1 of a BundleDeployment"},
+		"two documents":    {"which of the two?", "podAnnotations: All\n---\npodAnnotations: Required\n", "line 2: another YAML document begins; give one"},
+		"no YAML":          {"the parser's word", "a: [\n", "it is not YAML: line 1: did not find expected node content"},
+		"unknown words":    {"what there is", "requirements: enforce\npodAnnotations: None\n", `line 1: requirements is "enforce", not one of: Enforce, Warn, Off; line 2: podAnnotations is "None", not one of: All, Required`},
+		"an old boolean":   {"what kubectl makes a boolean of is no text", "podAnnotations: yes\n", "cannot unmarshal bool"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parseConfig([]byte(tc.text))
+			if err == nil || !strings.HasPrefix(err.Error(), tc.want) && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+// TestConfigWords compares the words that the CLI takes with those of the API server.
+func TestConfigWords(t *testing.T) {
+	data, err := os.ReadFile("../../config/crd/bases/satchel.dev_bundledeployments.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crd apiextensions.CustomResourceDefinition
+	if err := yaml.Unmarshal(data, &crd); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{}
+	for name, property := range crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["registryV1"].Properties {
+		for _, word := range property.Enum {
+			want[name] = append(want[name], strings.Trim(string(word.Raw), `"`))
+		}
+	}
+	got := map[string][]string{}
+	for _, w := range words {
+		got[w.field] = w.allowed
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-CRD +CLI:\n%s", diff)
+	}
+}
+
+// FuzzParseConfig wants every text that is taken to be one that the API's own decoder takes alike.
+func FuzzParseConfig(f *testing.F) {
+	f.Add("watchNamespaces: [a]\n")
+	f.Add("deploymentConfig: &a {annotations: *a}\n")
+	f.Add("a: &a [*a, *a]")
+	f.Add("---\n...\n---\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := parseConfig([]byte(text))
+		if err != nil {
+			return
+		}
+		var want v1alpha1.RegistryV1Options
+		if err := decodeStrictly([]byte(text), &want); err != nil {
+			t.Fatalf("taken, but: %v", err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestRenderConfig(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	render := func(args ...string) outcome {
+		return satchel(t, append([]string{"render", bundles + "registry", "--install-namespace", "demo"}, args...)...)
+	}
+	write("watchNamespaces: [shop]\n")
+	fromFile, fromFlags := render("--config", file), render("--watch-namespace", "shop")
+	if fromFile.code != ExitOK || fromFile.out != fromFlags.out {
+		t.Errorf("the file and the flags differ: -flags +file:\n%s", cmp.Diff(fromFlags.String(), fromFile.String()))
+	}
+	if got := render("--config", file, "--watch-namespace", "billing"); !strings.Contains(got.out, "namespace: billing") || strings.Contains(got.out, "shop") {
+		t.Errorf("the flag does not replace what the file says: %s", got)
+	}
+	write("watchNamespaces: [shop, x]\ncertificateProvider: none\n")
+	if got := render("--config", file); got.code != ExitError || !strings.Contains(got.err, `line 2: certificateProvider is "none"`) || !strings.Contains(got.err, file) {
+		t.Errorf("a refused file: %s", got)
+	}
+	if got := render("--config", filepath.Join(t.TempDir(), "none.yaml")); got.code != ExitError || !strings.Contains(got.err, "none.yaml: no such file") {
+		t.Errorf("a missing file: %s", got)
+	}
+	write(strings.Repeat("#", longestConfig+1))
+	if got := render("--config", file); got.code != ExitError || !strings.Contains(got.err, "larger than 1 MiB") {
+		t.Errorf("a file without end: %s", got.err)
+	}
+	write("podAnnotations: All\n")
+	if got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--config", file); got.code != ExitOK || !strings.Contains(got.err, "--config say nothing about it") {
+		t.Errorf("options without a meaning: %s", got)
+	}
+}
+
+func TestRenderConfigFromStandardInput(t *testing.T) {
+	var out, errOut bytes.Buffer
+	code := Run(t.Context(), Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.IOStreams{In: strings.NewReader("watchNamespaces: [shop]"), Out: &out, ErrOut: &errOut}},
+		[]string{"render", bundles + "registry", "--install-namespace", "demo", "--config", "-"})
+	if code != ExitOK || !strings.Contains(out.String(), "namespace: shop") {
+		t.Errorf("exit %d, %s%s", code, errOut.String(), out.String())
+	}
+}

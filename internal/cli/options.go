@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	"github.com/satchel-dev/satchel/internal/spec"
+)
+
+// bundleOptions name a bundle: the flags of all commands that read one.
+type bundleOptions struct {
+	path, format string
+	platform     string // of an image
+	insecure     bool   // an image's registry speaks plain HTTP
+}
+
+// conversionOptions say what a bundle becomes: the flags of all commands that convert one.
+type conversionOptions struct {
+	bundleOptions
+
+	installNamespace    string
+	watchNamespaces     []string
+	certificateProvider string
+	configFile          string
+
+	config v1alpha1.RegistryV1Options // of the file, see read
+}
+
+// bundleFlags adds the flags that name a bundle.
+func (a *app) bundleFlags(cmd *cobra.Command, o *bundleOptions) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.path, "path", "", "Folder inside the folder or image that holds the bundle.")
+	flags.StringVar(&o.platform, "platform", "", "Platform of the image, as os/arch; without it: linux/amd64, or the only one.")
+	flags.BoolVar(&o.insecure, "insecure", false, "Speak plain HTTP with the image's registry.")
+	a.enumFlag(cmd, &o.format, "format", "", "Format of the bundle; detected when left out.",
+		string(convert.PlainV0), string(convert.RegistryV1))
+}
+
+// conversionFlags adds the flags that name a bundle and say what it becomes. installNamespace is the help of that flag.
+func (a *app) conversionFlags(cmd *cobra.Command, o *conversionOptions, installNamespace string) {
+	a.bundleFlags(cmd, &o.bundleOptions)
+	flags := cmd.Flags()
+	flags.StringVar(&o.installNamespace, "install-namespace", "", installNamespace)
+	flags.StringArrayVar(&o.watchNamespaces, "watch-namespace", nil,
+		"Namespace that the operator of a registry+v1 bundle watches; may be repeated. Without it: all, where the bundle supports that.")
+	a.enumFlag(cmd, &o.certificateProvider, "certificate-provider", "",
+		"What issues the certificates of a registry+v1 bundle's webhooks; without it: self-signed.",
+		string(registryv1.SelfSigned), string(registryv1.CertManager), string(registryv1.ServiceCA))
+	flags.StringVar(&o.configFile, "config", "", "File with the contents of spec.registryV1 in YAML, or - for standard input. "+
+		"--watch-namespace and --certificate-provider replace what it says.")
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml", "json") // it only fails for a flag that does not exist
+	a.completeFlag(cmd, "install-namespace", a.completeNamespaces)
+	a.completeFlag(cmd, "watch-namespace", a.completeNamespaces)
+}
+
+// oneBundle returns the only argument of a command about a bundle.
+func oneBundle(cmd *cobra.Command, args []string) (string, error) {
+	switch {
+	case len(args) != 1:
+		return "", usageError(cmd, "%s needs one folder or image, got: %s", cmd.Name(), dash(strings.Join(args, " ")))
+	case cmd.Flag("namespace").Changed:
+		return "", usageError(cmd, "%s asks no cluster, so --namespace means nothing here; the namespace of the operator is --install-namespace", cmd.Name())
+	}
+	return args[0], nil
+}
+
+// read reads the file of --config.
+func (o *conversionOptions) read(a *app) (err error) {
+	if o.configFile != "" {
+		o.config, err = readConfig(o.configFile, a.streams.In)
+	}
+	return err
+}
+
+// convert is how the bundle is converted: by the file, and by the flags where they are given.
+func (o *conversionOptions) convert() convert.Options {
+	config := o.config
+	if len(o.watchNamespaces) > 0 {
+		config.WatchNamespaces = o.watchNamespaces
+	}
+	if o.certificateProvider != "" {
+		config.CertificateProvider = o.certificateProvider
+	}
+	return convert.Options{
+		Format: convert.Format(o.format), Path: o.path, InstallNamespace: o.installNamespace, RegistryV1: spec.RegistryV1(&config),
+	}
+}
+
+// meaningless says which flags were given although the bundle's format has no such options.
+func (o *conversionOptions) meaningless(format convert.Format) []string {
+	if format == convert.RegistryV1 || len(o.watchNamespaces) == 0 && o.certificateProvider == "" && o.configFile == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("the bundle is %s: --watch-namespace, --certificate-provider and --config say nothing about it", format)}
+}
+
+// convertBundle reads and converts a bundle, and says on standard error what was read and what is worth knowing. What was
+// downloaded is gone when it returns, before anything is written: whoever reads the output may end the process by closing it.
+func (a *app) convertBundle(ctx context.Context, o conversionOptions, what string) (result convert.Result, err error) {
+	if err := o.read(a); err != nil {
+		return convert.Result{}, err
+	}
+	b, err := a.openBundle(ctx, what, o.bundleOptions)
+	if err != nil {
+		return convert.Result{}, err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	fmt.Fprintf(a.streams.ErrOut, "Reading %s.\n", printable(b.from))
+	result, err = convert.Convert(b.files, o.convert())
+	a.note(b.notes())
+	if err != nil {
+		return convert.Result{}, refused(err, bundleBelow(b.files, o.path))
+	}
+	a.note(o.meaningless(result.Format))
+	a.note(result.Warnings)
+	a.note(clusterDecides(result))
+	return result, nil
+}
+
+// note writes warnings to standard error.
+func (a *app) note(lines []string) {
+	s := styleFor(a.streams.ErrOut)
+	for _, line := range lines {
+		fmt.Fprintf(a.streams.ErrOut, "%s %s\n", s.paint(yellow, "Warning:"), oneLine(line, 0))
+	}
+}
+
+// clusterDecides says what is not known without a cluster.
+func clusterDecides(result convert.Result) []string {
+	var lines []string
+	for _, o := range result.Undecided {
+		lines = append(lines, fmt.Sprintf("%s %s has no namespace here: only a cluster knows whether %s is namespaced; it gets the install namespace there",
+			o.GetKind(), o.GetName(), o.GroupVersionKind().GroupKind()))
+	}
+	return lines
+}
+
+// bundleBelow returns a folder that looks like the bundle that was meant: the one below, where the user gave its parent.
+func bundleBelow(files fs.FS, given string) string {
+	if given != "" {
+		return ""
+	}
+	// The pattern is well-formed, so that it cannot fail.
+	found, _ := fs.Glob(files, "*/metadata/annotations.yaml")
+	if len(found) == 0 {
+		return ""
+	}
+	return path.Dir(path.Dir(found[0]))
+}
+
+// refused lists all problems of a bundle under one sentence; below is a folder that may have been meant.
+func refused(err error, below string) error {
+	var problems *convert.Error
+	if !errors.As(err, &problems) {
+		return err
+	}
+	lines := []string{"the bundle is refused, " + plural(len(problems.Problems), "problem") + ":"}
+	for _, p := range problems.Problems {
+		lines = append(lines, "  - "+oneLine(p.String(), 0))
+	}
+	if below != "" {
+		lines = append(lines, belowHint(below))
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+func belowHint(below string) string {
+	return fmt.Sprintf("The folder %s looks like a registry+v1 bundle; if it was meant, add --path %s", below, below)
+}

@@ -59,14 +59,12 @@ func parseConfig(data []byte) (v1alpha1.RegistryV1Options, error) {
 	// First as an API server reads it, which bounds what aliases may repeat; the walk then says where it is wrong.
 	strict := decodeStrictly(data, &options)
 	if document != nil {
-		if faults := misfits[v1alpha1.RegistryV1Options](document); len(faults) > 0 {
+		faults := append(misfits[v1alpha1.RegistryV1Options](document), wrongWords(document)...)
+		if len(faults) > 0 {
 			return options, faultsError(faults, document)
 		}
 	}
-	if strict != nil {
-		return options, strict
-	}
-	return options, checkWords(options, document)
+	return options, strict
 }
 
 // decodeStrictly makes JSON of YAML before it looks at the types: a number stays one even where a text is wanted.
@@ -121,26 +119,23 @@ func faultsError(faults []fault, document *goyaml.Node) error {
 // words are the fields that take one of a few words. The API server knows the same from the CRD.
 var words = []struct {
 	field   string
-	value   func(v1alpha1.RegistryV1Options) string
 	allowed []string
 }{
-	{"certificateProvider", func(o v1alpha1.RegistryV1Options) string { return o.CertificateProvider }, []string{"self-signed", "cert-manager", "service-ca"}},
-	{"requirements", func(o v1alpha1.RegistryV1Options) string { return string(o.Requirements) }, []string{"Enforce", "Warn", "Off"}},
-	{"podAnnotations", func(o v1alpha1.RegistryV1Options) string { return o.PodAnnotations }, []string{"All", "Required"}},
+	{"certificateProvider", []string{"self-signed", "cert-manager", "service-ca"}},
+	{"requirements", []string{"Enforce", "Warn", "Off"}},
+	{"podAnnotations", []string{"All", "Required"}},
 }
 
-func checkWords(options v1alpha1.RegistryV1Options, document *goyaml.Node) error {
+func wrongWords(document *goyaml.Node) []fault {
 	var faults []fault
 	for _, w := range words {
-		if value := w.value(options); value != "" && !slices.Contains(w.allowed, value) {
-			faults = append(faults, fault{line: field(document, w.field).Line, path: w.field,
-				message: fmt.Sprintf("is %q, not one of: %s", value, strings.Join(w.allowed, ", "))})
+		given := field(document, w.field)
+		if given != nil && given.ShortTag() == "!!str" && given.Value != "" && !slices.Contains(w.allowed, given.Value) {
+			faults = append(faults, fault{line: given.Line, path: w.field,
+				message: fmt.Sprintf("is %q, not one of: %s", given.Value, strings.Join(w.allowed, ", "))})
 		}
 	}
-	if len(faults) == 0 {
-		return nil
-	}
-	return faultsError(faults, document)
+	return faults
 }
 
 // field returns the value of a key of a mapping, or nil.

@@ -52,7 +52,8 @@ func TestParseConfigRefuses(t *testing.T) {
 		"unknown deep":     {"the whole path", "deploymentConfig:\n  tolerations:\n  - key: a\n    affect: NoSchedule\n", "line 4: deploymentConfig.tolerations[0].affect is not a known field; did you mean effect?"},
 		"other case":       {"the API server minds it", "WatchNamespaces: [a]\n", "line 1: WatchNamespaces is not a known field; did you mean watchNamespaces?"},
 		"nothing near":     {"nothing is suggested", "zzzzzzzzzz: 1\n", "line 1: zzzzzzzzzz is not a known field"},
-		"all at once":      {"all faults with their lines", "\noperatorConditions: 1\nwatchNamespaces: a\n", "line 2: operatorConditions is a number, not true or false; line 3: watchNamespaces is a text, not a list"},
+		"all at once":      {"all faults with their lines", "\noperatorConditions: 1\nwatchNamespaces: a\nrequirements: on\nrequirements: no\n",
+			"line 2: operatorConditions is a number, not true or false; line 3: watchNamespaces is a text, not a list; line 5: requirements is given twice"},
 		"unquoted":         {"YAML makes numbers of texts", "deploymentConfig:\n  env:\n  - {name: A, value: 8080}\n", "line 3: deploymentConfig.env[0].value is a number, not a text; put it into quotation marks"},
 		"a wrong quantity": {"types that read themselves", "deploymentConfig:\n  resources:\n    limits: {cpu: much}\n", "line 3: deploymentConfig.resources.limits.cpu is not a valid Quantity"},
 		"a fraction":       {"whole numbers only", "deploymentConfig:\n  tolerations:\n  - tolerationSeconds: 1.5\n", "line 3: deploymentConfig.tolerations[0].tolerationSeconds is a number, not a whole number"},
@@ -64,7 +65,7 @@ func TestParseConfigRefuses(t *testing.T) {
 		"two documents":    {"which of the two?", "podAnnotations: All\n---\npodAnnotations: Required\n", "line 2: another YAML document begins; give one"},
 		"no YAML":          {"the parser's word", "a: [\n", "it is not YAML: line 1: did not find expected node content"},
 		"unknown words":    {"what there is", "requirements: enforce\npodAnnotations: None\n", `line 1: requirements is "enforce", not one of: Enforce, Warn, Off; line 2: podAnnotations is "None", not one of: All, Required`},
-		"an old boolean":   {"what kubectl makes a boolean of is no text", "podAnnotations: yes\n", "cannot unmarshal bool"},
+		"an old boolean":   {"what kubectl makes a boolean of is no text", "podAnnotations: yes\n", "line 1: podAnnotations is"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseConfig([]byte(tc.text))

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+// Part is what some of the manifests are for.
+type Part string
+
+const (
+	// Bootstrap is what an administrator creates first: the namespaces and the account.
+	Bootstrap Part = "bootstrap"
+	// Required is without what an install, an upgrade or a removal fails.
+	Required Part = "required"
+	// Recommended is what makes drift found at once and causes named.
+	Recommended Part = "recommended"
+)
+
+// Parts in the order in which they are applied.
+func Parts() []Part { return []Part{Bootstrap, Required, Recommended} }
+
+// Label names the part on each of the manifests.
+const Label = "satchel.dev/rbac"
+
+// Manifests are the objects that give an account its rights: by part, in an order
+// in which they can be applied.
+func Manifests(r Request) (map[Part][]*unstructured.Unstructured, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	rights, err := Of(r)
+	if err != nil {
+		return nil, err
+	}
+	return map[Part][]*unstructured.Unstructured{
+		Bootstrap:   r.bootstrap(rights),
+		Required:    r.grants(Required, rights.Required),
+		Recommended: r.grants(Recommended, rights.Recommended),
+	}, nil
+}
+
+func (r Request) check() error {
+	for _, name := range append([]string{r.Deployment.Namespace, r.InstallNamespace}, r.Namespaces...) {
+		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+			return fmt.Errorf("namespace %.100q: %s", name, strings.Join(problems, "; "))
+		}
+	}
+	if problems := validation.IsDNS1123Label(r.Deployment.Name); len(problems) > 0 {
+		return fmt.Errorf("name %.100q of the BundleDeployment: %s", r.Deployment.Name, strings.Join(problems, "; "))
+	}
+	if problems := validation.IsDNS1123Subdomain(r.ServiceAccount); len(problems) > 0 {
+		return fmt.Errorf("service account %.100q: %s", r.ServiceAccount, strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+// bootstrap is the namespaces, but those that every cluster has, and the account.
+// A namespace that the bundle itself contains is marked as nobody's, so that the
+// deployment takes it up.
+func (r Request) bootstrap(rights Rights) []*unstructured.Unstructured {
+	names, own := map[string]bool{r.Deployment.Namespace: true, r.InstallNamespace: true}, map[string]bool{}
+	for _, name := range r.Namespaces {
+		names[name] = true
+	}
+	for _, grant := range slices.Concat(rights.Required, rights.Recommended) {
+		names[grant.Namespace] = true
+	}
+	for _, object := range r.Objects {
+		if plan.IsNamespace(object.ID) {
+			own[object.Name] = true
+		}
+	}
+	var objects []*unstructured.Unstructured
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if name == "" || name == "default" || strings.HasPrefix(name, "kube-") {
+			continue
+		}
+		namespace := object(Bootstrap, "v1", "Namespace", "", name)
+		if own[name] {
+			namespace.SetAnnotations(map[string]string{inventory.AnnotationOrphaned: r.Deployment.Namespace + "/" + r.Deployment.Name})
+		}
+		objects = append(objects, namespace)
+	}
+	return append(objects, object(Bootstrap, "v1", "ServiceAccount", r.Deployment.Namespace, r.ServiceAccount))
+}
+
+// grants are roles and their bindings, each pair together.
+func (r Request) grants(part Part, grants []Grant) []*unstructured.Unstructured {
+	name := fmt.Sprintf("satchel:%s:%s:%s", r.Deployment.Namespace, r.Deployment.Name, part)
+	var objects []*unstructured.Unstructured
+	for _, grant := range grants {
+		prefix := ""
+		if grant.Namespace == "" {
+			prefix = "Cluster"
+		}
+		role := object(part, rbacv1.SchemeGroupVersion.String(), prefix+"Role", grant.Namespace, name)
+		role.Object["rules"] = written(grant.Rules)
+		binding := object(part, rbacv1.SchemeGroupVersion.String(), prefix+"RoleBinding", grant.Namespace, name)
+		binding.Object["roleRef"] = map[string]any{"apiGroup": rbacv1.GroupName, "kind": prefix + "Role", "name": name}
+		binding.Object["subjects"] = []any{map[string]any{
+			"kind": rbacv1.ServiceAccountKind, "name": r.ServiceAccount, "namespace": r.Deployment.Namespace,
+		}}
+		objects = append(objects, role, binding)
+	}
+	return objects
+}
+
+func object(part Part, version, kind, namespace, name string) *unstructured.Unstructured {
+	made := &unstructured.Unstructured{Object: map[string]any{}}
+	made.SetAPIVersion(version)
+	made.SetKind(kind)
+	made.SetNamespace(namespace)
+	made.SetName(name)
+	made.SetLabels(map[string]string{Label: string(part)})
+	return made
+}
+
+// written is rules as they stand in a manifest.
+func written(rules []rbacv1.PolicyRule) []any {
+	list := make([]any, 0, len(rules))
+	for _, rule := range rules {
+		fields := map[string]any{}
+		for name, values := range map[string][]string{
+			"apiGroups": rule.APIGroups, "resources": rule.Resources, "resourceNames": rule.ResourceNames,
+			"nonResourceURLs": rule.NonResourceURLs, "verbs": rule.Verbs,
+		} {
+			if len(values) > 0 {
+				texts := make([]any, 0, len(values))
+				for _, value := range values {
+					texts = append(texts, value)
+				}
+				fields[name] = texts
+			}
+		}
+		list = append(list, fields)
+	}
+	return list
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"math"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// Right is the smallest thing that RBAC can allow: one verb on one resource, on
+// all its objects or on one of them, or on one URL. It is comparable.
+type Right struct {
+	Verb, Group, Resource string
+	Name                  string // of the object; empty: all of them
+	URL                   string // instead of group, resource and name
+}
+
+// String is the right for people: "get secrets (token)".
+func (r Right) String() string {
+	switch {
+	case r.URL != "":
+		return r.Verb + " " + r.URL
+	case r.Name != "":
+		return fmt.Sprintf("%s %s (%s)", r.Verb, r.resource(), r.Name)
+	}
+	return r.Verb + " " + r.resource()
+}
+
+func (r Right) resource() string {
+	if r.Group == "" {
+		return r.Resource
+	}
+	return r.Resource + "." + r.Group
+}
+
+func (r Right) compare(other Right) int {
+	return cmp.Or(
+		strings.Compare(r.URL, other.URL), strings.Compare(r.Group, other.Group), strings.Compare(r.Resource, other.Resource),
+		strings.Compare(r.Name, other.Name), strings.Compare(r.Verb, other.Verb),
+	)
+}
+
+// Limit is how many single rights the rules of one bundle may amount to. Published
+// operators stay below a twentieth of it; a few lists that multiply reach any number.
+const Limit = 100_000
+
+// TooManyError says that rules amount to more than Limit single rights.
+type TooManyError struct{ Of string }
+
+// Error implements error.
+func (e *TooManyError) Error() string {
+	return fmt.Sprintf("%s: its rules amount to more than %d single rights", e.Of, Limit)
+}
+
+// weightOfURL: each URL is compared with all others.
+const weightOfURL = 100
+
+// count is how many single rights a rule amounts to; at most math.MaxInt32.
+func count(rule rbacv1.PolicyRule) int {
+	resources := product(len(rule.APIGroups), len(rule.Resources), len(rule.Verbs), max(1, len(rule.ResourceNames)))
+	return min(math.MaxInt32, resources+product(weightOfURL, len(rule.NonResourceURLs), len(rule.Verbs)))
+}
+
+func product(factors ...int) int {
+	result := 1
+	for _, factor := range factors {
+		result = min(math.MaxInt32, result*factor) // neither is more, so nothing overflows
+	}
+	return result
+}
+
+// each gives the single rights of a rule.
+func each(rule rbacv1.PolicyRule) iter.Seq[Right] {
+	names := rule.ResourceNames
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	return func(yield func(Right) bool) {
+		for _, verb := range rule.Verbs {
+			for _, url := range rule.NonResourceURLs {
+				if !yield(Right{Verb: verb, URL: url}) {
+					return
+				}
+			}
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					for _, name := range names {
+						if !yield(Right{Verb: verb, Group: group, Resource: resource, Name: name}) {
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// wider gives the right itself and every other one that covers it, URLs aside.
+func (r Right) wider() iter.Seq[Right] {
+	resources := []string{r.Resource, rbacv1.ResourceAll}
+	if _, sub, found := strings.Cut(r.Resource, "/"); found {
+		resources = append(resources, "*/"+sub)
+	}
+	return func(yield func(Right) bool) {
+		for _, group := range []string{r.Group, rbacv1.APIGroupAll} {
+			for _, resource := range resources {
+				for _, verb := range []string{r.Verb, rbacv1.VerbAll} {
+					for _, name := range []string{r.Name, ""} {
+						if !yield(Right{Verb: verb, Group: group, Resource: resource, Name: name}) {
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// coversURL tells whether a URL is one of the other, which may end in a star.
+func coversURL(other, url string) bool {
+	return other == url || strings.HasSuffix(other, "*") && strings.HasPrefix(url, strings.TrimRight(other, "*"))
+}

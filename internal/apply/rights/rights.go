@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+// Request is what rights are computed for.
+type Request struct {
+	// Deployment names the BundleDeployment; its namespace is that of the account.
+	Deployment inventory.Owner
+	// ServiceAccount is the account's name.
+	ServiceAccount string
+	// InstallNamespace is looked at, for the causes of failures.
+	InstallNamespace string
+	// Objects are all that the deployment applies, the Secrets of certificates
+	// included (see Secret). Of them only ID, Resource and, where they grant rights,
+	// Desired are read.
+	Objects []plan.Object
+	// Gone are objects of an earlier version that an upgrade prunes; those that are
+	// in Objects, too, are passed over.
+	Gone []plan.Object
+	// Namespaces have to exist beside those that the objects live in.
+	Namespaces []string
+}
+
+// Grant is rules at a place.
+type Grant struct {
+	Namespace string // empty: in the cluster
+	Rules     []rbacv1.PolicyRule
+}
+
+// Rights is what an account needs, and what it should have, by place: the cluster
+// first, then the namespaces in order. The rules of both are minimal: none is
+// covered by the others.
+type Rights struct {
+	Required, Recommended []Grant
+}
+
+// Of computes the rights. An error says which object cannot be read, or that its
+// rules are too many, or not to be written into a role: a *TextError.
+func Of(r Request) (Rights, error) {
+	for _, object := range slices.Concat(r.Objects, r.Gone) {
+		if err := checkObject(object); err != nil {
+			return Rights{}, fmt.Errorf("computing the rights on %s: %w", object.ID, err)
+		}
+	}
+	demands, err := Demands(r.Objects)
+	if err != nil {
+		return Rights{}, err
+	}
+	required, recommended := places{}, places{}
+	for _, need := range Needs(r) {
+		required.at(need.Namespace).add(need.Right)
+	}
+	required.hold(demands)
+	r.recommend(recommended)
+	if err := required.check(); err != nil {
+		return Rights{}, err
+	}
+	return Rights{Required: required.grants(places{}), Recommended: recommended.grants(required)}, nil
+}
+
+// hold adds what the demands ask for. Where that, all together, brings the right
+// that stands in for a demand, as a role does that may `*` on all of RBAC, this
+// right is enough: without the others the API server would not miss them.
+func (p places) hold(demands []Demand) {
+	all := places{}
+	for namespace, rights := range p {
+		all.at(namespace).add(slices.Collect(maps.Keys(rights))...)
+	}
+	for _, demand := range demands {
+		all.at(demand.Namespace).add(demand.Rights...)
+		if demand.Unknown {
+			all.at(demand.Namespace).add(demand.Instead)
+		}
+	}
+	for _, demand := range demands {
+		if namespace, right, found := all.covering(demand.Namespace, demand.Instead); found {
+			p.at(namespace).add(right)
+			continue
+		}
+		p.at(demand.Namespace).add(demand.Rights...)
+	}
+}
+
+// covering gives a right, and its place, that covers a right; one that holds
+// everywhere first, for that is kept in any case.
+func (p places) covering(namespace string, right Right) (string, Right, bool) {
+	if right == (Right{}) {
+		return "", Right{}, false
+	}
+	for _, at := range []string{"", namespace} {
+		widest, found := Right{}, false
+		for wide := range right.wider() { // the last one is the widest
+			if _, here := p[at][wide]; here {
+				widest, found = wide, true
+			}
+		}
+		if found {
+			return at, widest, true
+		}
+	}
+	return "", Right{}, false
+}
+
+// Need is a right to one verb on one object, at the place where it has to be held.
+type Need struct {
+	Object    inventory.ID
+	Namespace string
+	Right     Right
+}
+
+// Needs are the rights to the objects themselves: each is read, created, changed
+// and, unless it is a CRD, which is never deleted, deleted.
+func Needs(r Request) []Need {
+	var needs []Need
+	here := map[inventory.ID]bool{}
+	for _, object := range r.Objects {
+		here[object.ID] = true
+		needs = append(needs, Verbs(object, Installing(object)...)...)
+	}
+	for _, object := range r.Gone {
+		if !here[object.ID] {
+			needs = append(needs, Verbs(object, Leaving(object)...)...)
+		}
+	}
+	return needs
+}
+
+// Installing are the verbs on an object over its whole life.
+func Installing(object plan.Object) []string {
+	if plan.IsDefinition(object.ID) {
+		return []string{"create", "get", "patch"}
+	}
+	return []string{"create", "delete", "get", "patch"}
+}
+
+// Leaving are the verbs on an object that is not desired any more: what cannot be
+// deleted is marked as nobody's.
+func Leaving(object plan.Object) []string {
+	switch {
+	case plan.IsDefinition(object.ID):
+		return []string{"get", "patch"}
+	case plan.IsNamespace(object.ID):
+		return []string{"delete", "get", "patch"} // it may not be empty
+	}
+	return []string{"delete", "get"}
+}
+
+// Verbs are needs on one object.
+func Verbs(object plan.Object, verbs ...string) []Need {
+	needs := make([]Need, 0, len(verbs))
+	for _, verb := range verbs {
+		needs = append(needs, Need{Object: object.ID, Namespace: object.Namespace, Right: Right{
+			Verb: verb, Group: object.Resource.Group, Resource: object.Resource.Resource, Name: object.Name,
+		}})
+	}
+	return needs
+}
+
+// Secret is a Secret that a deployment writes beside what its bundle renders.
+func Secret(namespace, name string) plan.Object {
+	return plan.Object{
+		ID:   inventory.ID{Kind: "Secret", Namespace: namespace, Name: name},
+		Kind: plan.Kind{Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Namespaced: true},
+	}
+}
+
+// recommend adds what makes drift found at once and causes named. Secrets are not
+// among it: who may list them reads them all; they are looked at one by one.
+func (r Request) recommend(at places) {
+	for _, object := range r.Objects {
+		if of := object.Resource.GroupResource(); of.Resource != "secrets" || of.Group != "" {
+			at.at(object.Namespace).add(verbs(of, "", "list", "watch")...)
+		}
+		if object.Namespace != "" {
+			at.at(object.Namespace).add(verbs(namespaces, object.Namespace, "get")...)
+		}
+	}
+	at.at(r.InstallNamespace).add(verbs(namespaces, r.InstallNamespace, "get")...)
+	for _, of := range causes {
+		at.at(r.InstallNamespace).add(verbs(of, "", "get", "list")...)
+	}
+}
+
+// causes is where the cause is found why a workload does not come up.
+var causes = []schema.GroupResource{
+	{Resource: "pods"}, {Resource: "events"}, {Group: "events.k8s.io", Resource: "events"}, {Group: "apps", Resource: "replicasets"},
+}
+
+var namespaces = schema.GroupResource{Resource: "namespaces"}
+
+func verbs(of schema.GroupResource, name string, verbs ...string) []Right {
+	rights := make([]Right, 0, len(verbs))
+	for _, verb := range verbs {
+		rights = append(rights, Right{Verb: verb, Group: of.Group, Resource: of.Resource, Name: name})
+	}
+	return rights
+}
+
+// places are sets of rights by namespace; "" is the cluster.
+type places map[string]set
+
+func (p places) at(namespace string) set {
+	if p[namespace] == nil {
+		p[namespace] = set{}
+	}
+	return p[namespace]
+}
+
+// grants are the minimal rules of all places, without what is held already.
+func (p places) grants(held places) []Grant {
+	var grants []Grant
+	for _, namespace := range slices.Sorted(maps.Keys(p)) {
+		wanted := set{}
+		for right := range p[namespace] {
+			if !held[namespace].covers(right) && !held[""].covers(right) {
+				wanted.add(right)
+			}
+		}
+		everywhere := p[""]
+		if namespace == "" {
+			everywhere = nil
+		}
+		if minimal := wanted.minimal(everywhere); len(minimal) > 0 {
+			grants = append(grants, Grant{Namespace: namespace, Rules: minimal.rules()})
+		}
+	}
+	return grants
+}
+
+// HeldBy is what an account may do that has just these grants.
+func HeldBy(grants []Grant) Held {
+	held := Held{}
+	for _, grant := range grants {
+		if held[grant.Namespace] == nil {
+			held[grant.Namespace] = &Rules{}
+		}
+		held[grant.Namespace].Add(grant.Rules)
+	}
+	return held
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// set is rights of one place.
+type set map[Right]struct{}
+
+func (s set) add(rights ...Right) {
+	for _, right := range rights {
+		s[right] = struct{}{}
+	}
+}
+
+// coversMore tells whether a right of the set covers this one and is not the very same.
+func (s set) coversMore(right Right) bool {
+	if right.URL != "" {
+		return s.coversURL(right)
+	}
+	for wide := range right.wider() {
+		if _, found := s[wide]; found && wide != right {
+			return true
+		}
+	}
+	return false
+}
+
+// coversURL is coversMore for URLs. Of two that cover one another the first one does.
+func (s set) coversURL(right Right) bool {
+	for other := range s {
+		verb := other.Verb == right.Verb || other.Verb == rbacv1.VerbAll
+		if other.URL == "" || other == right || !verb || !coversURL(other.URL, right.URL) {
+			continue
+		}
+		if other.Verb != right.Verb || !coversURL(right.URL, other.URL) || other.compare(right) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (s set) covers(right Right) bool {
+	_, found := s[right]
+	return found || s.coversMore(right)
+}
+
+// minimal leaves out what other rights of the set, or of one that holds
+// everywhere, cover.
+func (s set) minimal(everywhere set) set {
+	kept := set{}
+	for right := range s {
+		if !s.coversMore(right) && !everywhere.covers(right) {
+			kept.add(right)
+		}
+	}
+	return kept
+}
+
+// rules writes the rights as few rules, sorted. They allow exactly the same:
+// rights are put together only where they differ in one respect.
+func (s set) rules() []rbacv1.PolicyRule {
+	urls, resources := map[string][]string{}, map[Right][]string{}
+	for right := range s {
+		if right.URL != "" {
+			urls[right.URL] = append(urls[right.URL], right.Verb)
+			continue
+		}
+		of := right
+		of.Verb = ""
+		resources[of] = append(resources[of], right.Verb)
+	}
+	list := make([]rbacv1.PolicyRule, 0, len(resources)+len(urls))
+	for of, verbs := range resources {
+		slices.Sort(verbs)
+		rule := rbacv1.PolicyRule{APIGroups: []string{of.Group}, Resources: []string{of.Resource}, Verbs: verbs}
+		if of.Name != "" {
+			rule.ResourceNames = []string{of.Name}
+		}
+		list = append(list, rule)
+	}
+	for url, verbs := range urls {
+		slices.Sort(verbs)
+		list = append(list, rbacv1.PolicyRule{NonResourceURLs: []string{url}, Verbs: verbs})
+	}
+	for _, field := range fields {
+		list = joined(list, field)
+	}
+	return list
+}
+
+// fields of a rule in which rules are put together, in this order, when they are
+// equal in all others.
+var fields = []func(*rbacv1.PolicyRule) *[]string{
+	func(r *rbacv1.PolicyRule) *[]string { return &r.ResourceNames },
+	func(r *rbacv1.PolicyRule) *[]string { return &r.Resources },
+	func(r *rbacv1.PolicyRule) *[]string { return &r.APIGroups },
+	func(r *rbacv1.PolicyRule) *[]string { return &r.NonResourceURLs },
+}
+
+// joined puts rules together that differ in one field only. A rule with an empty
+// field stays alone: no names are all names.
+func joined(rules []rbacv1.PolicyRule, field func(*rbacv1.PolicyRule) *[]string) []rbacv1.PolicyRule {
+	byRest := map[string]rbacv1.PolicyRule{}
+	for _, rule := range rules {
+		rest := rule
+		empty := len(*field(&rest)) == 0
+		if !empty {
+			*field(&rest) = []string{""}
+		}
+		key := keyOf(rest)
+		first, found := byRest[key]
+		if !found || empty {
+			byRest[key] = rule
+			continue
+		}
+		*field(&first) = append(slices.Clone(*field(&first)), *field(&rule)...)
+		byRest[key] = first
+	}
+	list := slices.Collect(maps.Values(byRest))
+	for i := range list {
+		slices.Sort(*field(&list[i]))
+	}
+	slices.SortFunc(list, compareRules)
+	return list
+}
+
+// keyOf tells rules apart.
+func keyOf(rule rbacv1.PolicyRule) string {
+	return fmt.Sprintf("%q%q%q%q%q", rule.APIGroups, rule.Resources, rule.ResourceNames, rule.NonResourceURLs, rule.Verbs)
+}
+
+func compareRules(a, b rbacv1.PolicyRule) int {
+	return cmp.Or(
+		slices.Compare(a.NonResourceURLs, b.NonResourceURLs), slices.Compare(a.APIGroups, b.APIGroups), slices.Compare(a.Resources, b.Resources),
+		slices.Compare(a.ResourceNames, b.ResourceNames), slices.Compare(a.Verbs, b.Verbs),
+	)
+}

@@ -92,7 +92,16 @@ func applyStage(object Object) string {
 	if isSecret(object.ID) && object.Desired.GetLabels()[LabelCertificate] != "" {
 		return stageCertificates
 	}
+	if isAccountToken(object) {
+		return stageBindings
+	}
 	return stageOf(object.ID, object.Kind)
+}
+
+// isAccountToken tells a Secret for the token of a service account from others: Kubernetes deletes it where the account
+// does not exist before it.
+func isAccountToken(object Object) bool {
+	return isSecret(object.ID) && object.Desired.Object["type"] == "kubernetes.io/service-account-token"
 }
 
 func stageOf(id inventory.ID, kind Kind) string {

@@ -11,6 +11,19 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
+// Kubernetes deletes the Secret for a token of a service account that it does not know yet, so the account comes first.
+func TestTokenSecretsComeAfterTheirAccounts(t *testing.T) {
+	token := desired(inventory.ID{Kind: "Secret", Namespace: "shop", Name: "token"}, "")
+	token.Desired.Object["type"] = "kubernetes.io/service-account-token"
+	in := plan.Input{Owner: owner, Desired: []plan.Object{
+		token, desired(inventory.ID{Kind: "Secret", Namespace: "shop", Name: "plain"}, ""), desired(inventory.ID{Kind: "ServiceAccount", Namespace: "shop", Name: "web"}, ""),
+	}}
+	stages := plan.Make(in).Stages
+	if len(stages) != 2 || len(stages[0].Actions) != 2 || stages[1].Actions[0].Name != "token" {
+		t.Errorf("got %v", stages)
+	}
+}
+
 // Certificates exist before anything trusts or mounts them, and after the
 // namespace that they live in; other Secrets stay where they were.
 func TestCertificatesComeBeforeWhatTrustsThem(t *testing.T) {

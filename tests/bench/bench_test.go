@@ -75,7 +75,7 @@ func measureOne(t testing.TB, r *rig, n int) (bare, install, rest row) {
 	bare.took = r.bare(t, objectsOf(t, r.namespace(t), files))
 
 	namespace := r.namespace(t)
-	if err := r.publish(t.Context(), namespace, "app", files); err != nil {
+	if _, err := r.Publish(t.Context(), namespace, "app", "v1", files); err != nil {
 		t.Fatal(err)
 	}
 	mark, began := r.mark(t), time.Now()
@@ -167,7 +167,10 @@ func BenchmarkHundredDeployments(b *testing.B) {
 		for i := range count {
 			names = append(names, fmt.Sprintf("s%03d", i))
 		}
-		each(b, names, func(ctx context.Context, name string) error { return r.publish(ctx, namespace, name, service(name)) })
+		each(b, names, func(ctx context.Context, name string) error {
+			_, err := r.Publish(ctx, namespace, name, "v1", service(name))
+			return err
+		})
 		mark, began := r.mark(b), time.Now()
 		each(b, names, func(ctx context.Context, name string) error { return r.deploy(ctx, namespace, name) })
 		r.waitAll(b, namespace, count, isReady)

@@ -4,12 +4,7 @@ package bench
 
 import (
 	"context"
-	"fmt"
-	"io/fs"
-	"net/http"
-	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -28,9 +23,6 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
-	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
-	"github.com/satchel-dev/satchel/internal/manager"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
@@ -55,7 +47,7 @@ func TestMain(m *testing.M) {
 type rig struct {
 	cp    *controlplane.ControlPlane
 	admin client.Client
-	store *artifact.Store
+	*installation.Deployments
 }
 
 var shared struct {
@@ -92,31 +84,11 @@ func start(cp *controlplane.ControlPlane) error {
 		return err
 	}
 	shared.dir = dir
-	var handler http.Handler
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
-	store, err := artifact.Open(artifact.Options{Dir: filepath.Join(dir, "store"), BaseURL: server.URL})
+	deployments, err := installation.StartDeployments(ctx, unlimited, dir, 8)
 	if err != nil {
 		return err
 	}
-	handler = store.Handler()
-	shared.rig = rig{cp: cp, admin: admin, store: store}
-	config, err := installation.AccountConfig(ctx, unlimited, installation.Namespace, deployment.FieldManager)
-	if err != nil {
-		return err
-	}
-	mgr, err := manager.New(config, deployment.FieldManager, manager.Options{MetricsAddr: "0", HealthAddr: "0", Namespace: installation.Namespace})
-	if err != nil {
-		return err
-	}
-	options := deployment.Options{ArtifactServers: []string{server.URL}, CachePath: filepath.Join(dir, "cache"), CacheMiB: 64, Limits: fetch.DefaultLimits()}
-	if err := options.Setup(ctx, mgr, 8); err != nil {
-		return err
-	}
-	go func() {
-		if err := mgr.Start(ctx); err != nil {
-			fmt.Fprintln(os.Stderr, "the deployment controller ended:", err)
-		}
-	}()
+	shared.rig = rig{cp: cp, admin: admin, Deployments: deployments}
 	return nil
 }
 
@@ -127,24 +99,6 @@ func (r *rig) namespace(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return namespace
-}
-
-// publish makes a tree the artifact of a BundleSource.
-func (r *rig) publish(ctx context.Context, namespace, name string, files fs.FS) error {
-	published, err := r.store.Put(ctx, artifact.Owner{Kind: "bundlesource", Namespace: namespace, Name: name}, "v1", files)
-	if err != nil {
-		return err
-	}
-	source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	source.Spec.Sources = []v1alpha1.Source{{ConfigMap: &v1alpha1.LocalReference{Name: "content"}}}
-	if err := r.admin.Create(ctx, source); err != nil {
-		return err
-	}
-	before := source.DeepCopy()
-	source.Status.Artifact, source.Status.SourcesDigest = &published, source.Spec.SourcesDigest()
-	source.Status.ObservedGeneration = source.Generation
-	conditions.MarkTrue(source, meta.ReadyCondition, v1alpha1.ReasonSucceeded, "published")
-	return r.admin.Status().Patch(ctx, source, client.MergeFrom(before))
 }
 
 // deploy creates a deployment of the source of the same name.

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/deployment"
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/manager"
+)
+
+// Deployments is the deployment controller inside a test binary, with exactly the
+// rights of its account, and the server of the artifacts that it takes.
+type Deployments struct {
+	admin client.Client
+	store *artifact.Store
+}
+
+// StartDeployments starts the controller on a cluster with an installation, doing
+// so many reconciles at once. It runs until ctx ends; dir keeps its files.
+func StartDeployments(ctx context.Context, admin *rest.Config, dir string, concurrent int) (*Deployments, error) {
+	c, err := Client(admin)
+	if err != nil {
+		return nil, err
+	}
+	var handler http.Handler
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+	context.AfterFunc(ctx, server.Close)
+	store, err := artifact.Open(artifact.Options{Dir: filepath.Join(dir, "store"), BaseURL: server.URL})
+	if err != nil {
+		return nil, fmt.Errorf("opening the artifact store: %w", err)
+	}
+	handler = store.Handler()
+	config, err := AccountConfig(ctx, admin, Namespace, deployment.FieldManager)
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := manager.New(config, deployment.FieldManager, manager.Options{MetricsAddr: "0", HealthAddr: "0", Namespace: Namespace})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the deployment controller: %w", err)
+	}
+	options := deployment.Options{ArtifactServers: []string{server.URL}, CachePath: filepath.Join(dir, "cache"), CacheMiB: 64, Limits: fetch.DefaultLimits()}
+	if err := options.Setup(ctx, mgr, concurrent); err != nil {
+		return nil, fmt.Errorf("preparing the deployment controller: %w", err)
+	}
+	go func() {
+		if err := mgr.Start(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "the deployment controller ended:", err)
+		}
+	}()
+	return &Deployments{admin: c, store: store}, nil
+}
+
+// Publish makes a tree the artifact of the BundleSource of the given name, as the
+// source controller would, and creates the source where there is none.
+func (d *Deployments) Publish(ctx context.Context, namespace, name, revision string, files fs.FS) (meta.Artifact, error) {
+	published, err := d.store.Put(ctx, artifact.Owner{Kind: "bundlesource", Namespace: namespace, Name: name}, revision, files)
+	if err != nil {
+		return meta.Artifact{}, fmt.Errorf("publishing %s/%s: %w", namespace, name, err)
+	}
+	source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	source.Spec.Sources = []v1alpha1.Source{{ConfigMap: &v1alpha1.LocalReference{Name: "content"}}}
+	if err := d.admin.Create(ctx, source); err != nil {
+		if !apierrors.IsAlreadyExists(err) {
+			return meta.Artifact{}, fmt.Errorf("creating source %s/%s: %w", namespace, name, err)
+		}
+		if err := d.admin.Get(ctx, client.ObjectKeyFromObject(source), source); err != nil {
+			return meta.Artifact{}, fmt.Errorf("reading source %s/%s: %w", namespace, name, err)
+		}
+	}
+	before := source.DeepCopy()
+	source.Status.Artifact, source.Status.SourcesDigest = &published, source.Spec.SourcesDigest()
+	source.Status.ObservedGeneration = source.Generation
+	conditions.MarkTrue(source, meta.ReadyCondition, v1alpha1.ReasonSucceeded, "published")
+	if err := d.admin.Status().Patch(ctx, source, client.MergeFrom(before)); err != nil {
+		return meta.Artifact{}, fmt.Errorf("publishing %s/%s: %w", namespace, name, err)
+	}
+	return published, nil
+}

@@ -14,7 +14,7 @@ import (
 
 // beforeWriting are the steps after whose failure nothing of the new revision
 // has been touched.
-var beforeWriting = []string{"source", "load", "convert", "plan", "preflight", "dry-run", "remember"}
+var beforeWriting = []string{"source", "load", "convert", "certify", "plan", "preflight", "dry-run", "remember"}
 
 // care keeps the last applied revision from drifting, and its health known,
 // while a newer one cannot be brought to the cluster.
@@ -35,7 +35,7 @@ func (r *Reconciler) care(ctx context.Context, s *state, err error) {
 	}
 	kept := &state{
 		object: s.object, before: s.before, stored: s.stored, owner: s.owner, previous: s.previous, client: s.client, now: s.now,
-		due: true, keeping: true, desired: last.Objects,
+		due: true, keeping: true, desired: last.Objects, wanted: last.Certificates,
 	}
 	s.kept = kept
 	s.drop() // or two states would wait for the room that the other one holds

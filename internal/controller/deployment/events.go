@@ -26,6 +26,7 @@ func (r *Reconciler) emit(s *state) {
 		r.emitDrift(s.kept)
 	}
 	r.emitPruned(s)
+	r.emitCertificates(s)
 	r.emitReady(s.before, s.object)
 }
 

@@ -4,8 +4,10 @@ package deployment
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/predicates"
@@ -49,6 +51,8 @@ type Deps struct {
 	Events events.EventRecorder
 	// Metrics observes the steps; may be nil.
 	Metrics *step.Metrics
+	// Expiry shows when certificates end; may be nil.
+	Expiry *Expiry
 	// Tenants holds the clients that act as service accounts.
 	Tenants *tenant.Pool
 	// Artifacts loads what sources publish.
@@ -59,6 +63,10 @@ type Deps struct {
 	Manifests convert.Limits
 	// HashKey makes the hashes in inventories; see hashKey.
 	HashKey []byte
+	// Entropy is what keys are made of; the operating system's by default.
+	Entropy io.Reader
+	// Now is the clock; time.Now by default.
+	Now func() time.Time
 }
 
 // Reconciler reconciles BundleDeployments.
@@ -72,6 +80,12 @@ type Reconciler struct {
 
 // NewReconciler returns a reconciler on the given collaborators.
 func NewReconciler(deps Deps) *Reconciler {
+	if deps.Entropy == nil {
+		deps.Entropy = rand.Reader
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
 	return &Reconciler{
 		Deps: deps, rendering: newRendering(),
 		writer: report.Writer{Client: deps.Client, Manager: FieldManager},
@@ -170,6 +184,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // took its finalizer off.
 func (r *Reconciler) forget(key types.NamespacedName) error {
 	r.backoff.Succeeded(key)
+	r.Expiry.show(key, nil)
 	uid := r.memory.forget(key)
 	if uid == "" {
 		return nil // the next start sweeps what is left of it
@@ -180,16 +195,6 @@ func (r *Reconciler) forget(key types.NamespacedName) error {
 // longestReconcile bounds one reconcile, which never waits for health. What it
 // did not finish, the next one goes on with.
 const longestReconcile = 10 * time.Minute
-
-// suspended leaves everything as it is.
-func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, error) {
-	markSuspended(s.object)
-	r.memory.forget(client.ObjectKeyFromObject(s.object))
-	if err := r.write(ctx, s); err != nil {
-		return retry.Conflict(err)
-	}
-	return ctrl.Result{}, nil
-}
 
 // write stores the status as it is now, if it differs from what is stored.
 func (r *Reconciler) write(ctx context.Context, s *state) error {
@@ -212,8 +217,9 @@ func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Resu
 		return retry.Conflict(failed)
 	}
 	r.emit(s)
+	r.showExpiry(s)
 	report.Log(ctx, s.before, s.object, err)
-	return ctrl.Result{RequeueAfter: r.pause(s, err)}, nil
+	return ctrl.Result{RequeueAfter: s.untilRenewal(r.pause(s, err))}, nil
 }
 
 // writeTimeout bounds writing a status after the work has ended or timed out.
@@ -257,7 +263,7 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 
 func (r *Reconciler) newState(object *v1alpha1.BundleDeployment) *state {
 	s := &state{
-		object: object, before: object.DeepCopy(), stored: object.DeepCopy(), now: time.Now(),
+		object: object, before: object.DeepCopy(), stored: object.DeepCopy(), now: r.Now(),
 		owner: inventory.Owner{Namespace: object.Namespace, Name: object.Name},
 	}
 	s.note, s.noted = r.memory.recall(client.ObjectKeyFromObject(object), object.UID)

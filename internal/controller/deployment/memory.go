@@ -19,6 +19,7 @@ type note struct {
 	attempt   attempt
 	checked   time.Time
 	wrote     time.Time            // when an object was last written
+	renew     time.Time            // when certificates have to be looked at; zero when there are none
 	waits     time.Time            // since when an apply waits for something; zero when it does not
 	total     int                  // objects in all
 	objects   []plan.Object        // those whose health is looked at, without content

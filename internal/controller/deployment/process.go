@@ -83,9 +83,13 @@ func (o Options) collaborators(mgr ctrl.Manager) (Deps, error) {
 	if err != nil {
 		return Deps{}, fmt.Errorf("registering metrics: %w", err)
 	}
+	expiry, err := NewExpiry(metrics.Registry)
+	if err != nil {
+		return Deps{}, fmt.Errorf("registering metrics: %w", err)
+	}
 	return Deps{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager),
-		Metrics: measures, Tenants: tenants, Artifacts: loader, Snapshots: snapshots, HashKey: key, Manifests: o.Manifests,
+		Metrics: measures, Expiry: expiry, Tenants: tenants, Artifacts: loader, Snapshots: snapshots, HashKey: key, Manifests: o.Manifests,
 	}, nil
 }
 

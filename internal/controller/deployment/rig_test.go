@@ -53,6 +53,8 @@ type rig struct {
 	cp    *controlplane.ControlPlane
 	admin client.Client
 	store *artifact.Store
+	// artifacts is the URL of the artifact server.
+	artifacts string
 	// down holds the namespaces whose artifacts the server does not give out.
 	down sync.Map
 }
@@ -103,7 +105,7 @@ func startRig(cp *controlplane.ControlPlane) error {
 		return err
 	}
 	handler = store.Handler()
-	shared.rig.cp, shared.rig.admin, shared.rig.store = cp, admin, store
+	shared.rig.cp, shared.rig.admin, shared.rig.store, shared.rig.artifacts = cp, admin, store, server.URL
 	return runController(ctx, cp, server.URL, filepath.Join(dir, "cache"))
 }
 

@@ -8,7 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/satchel-dev/satchel/internal/apply/certificate"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
@@ -20,8 +22,25 @@ type snapshot struct {
 	Revision string `json:"revision"`
 	// Target is the cluster that holds the objects.
 	Target string `json:"target"`
-	// Objects as they were applied.
+	// Objects as they were applied, but for what certify adds.
 	Objects []*unstructured.Unstructured `json:"objects"`
+	// Certificates that the objects mount and trust; none in snapshots of before
+	// there were any.
+	Certificates []convert.Certificate `json:"certificates,omitempty"`
+}
+
+// lastFields gives an object with all the fields that were this deployment's when
+// it was applied last; nil when it was not. What certify adds counts, whatever the
+// value was: it is made anew.
+func (s *state) lastFields(snapshots *artifact.Snapshots, id inventory.ID) *unstructured.Unstructured {
+	if s.issued != nil && s.issued.secrets[id] != nil {
+		return s.issued.secrets[id]
+	}
+	last := s.lastApplied(snapshots, id)
+	if last == nil || s.issued == nil {
+		return last
+	}
+	return certificate.Inject(last, s.issued.set.Bundle)
 }
 
 // lastApplied finds an object of the snapshot; nil when there is none.
@@ -53,8 +72,11 @@ func readSnapshot(snapshots *artifact.Snapshots, uid string) (snapshot, bool, er
 
 // inventory lists the objects as planned: whether they are still there, and
 // ours, is for the next look at the cluster to say.
-func (s snapshot) inventory() inventory.Inventory {
+func (s snapshot) inventory(owner inventory.Owner) inventory.Inventory {
 	entries := make([]inventory.Entry, 0, len(s.Objects))
+	for _, id := range certificateIDs(owner, s.Certificates) {
+		entries = append(entries, inventory.Entry{ID: id, Version: secrets.Version})
+	}
 	for _, object := range s.Objects {
 		entries = append(entries, inventory.Entry{ID: inventory.IDOf(object), Version: object.GroupVersionKind().Version})
 	}
@@ -62,13 +84,14 @@ func (s snapshot) inventory() inventory.Inventory {
 }
 
 // saveSnapshot keeps the objects of the plan, complete as they were applied, when
-// they are not the ones kept already.
+// they are not the ones kept already. The Secrets of certificates stay on the
+// cluster only.
 func (r *Reconciler) saveSnapshot(s *state) error {
-	last := snapshot{Revision: s.revision(), Target: s.previous.Target}
-	for _, object := range s.plan.Objects() {
-		last.Objects = append(last.Objects, object.Desired)
+	objects, err := s.rendered(s.plan.Objects())
+	if err != nil {
+		return fmt.Errorf("keeping the applied objects: %w", err)
 	}
-	data, err := json.Marshal(last)
+	data, err := json.Marshal(snapshot{Revision: s.revision(), Target: s.previous.Target, Objects: objects, Certificates: s.wanted})
 	if err != nil {
 		return fmt.Errorf("keeping the applied objects: %w", err)
 	}

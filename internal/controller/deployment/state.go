@@ -21,6 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
@@ -47,6 +48,10 @@ type state struct {
 	release func() // gives back the room that desired takes; nil when nothing is held
 	// desired are the objects of the revision, once converted.
 	desired []*unstructured.Unstructured
+	// wanted are the certificates that desired mounts and trusts, and issued what
+	// became of them; nil while nothing is wanted or certify did not run.
+	wanted  []convert.Certificate
+	issued  *issuance
 	plan    *plan.Plan
 	applied *apply.Result
 	// waitsFor says what an unfinished apply waits for, such as a CRD that is not
@@ -56,6 +61,8 @@ type state struct {
 	pruned   *apply.Pruned
 	removed  *apply.Removed
 	warnings []string
+	// notRenewed says which certificates were left as they are, and why.
+	notRenewed []string
 
 	// reached names the conditions whose step succeeded in this reconcile.
 	reached map[string]bool
@@ -139,7 +146,8 @@ func (s *state) did(condition string) {
 // asked for it, or the interval is over.
 func (s *state) full() bool {
 	return !s.noted || s.note.attempt != s.attempt() ||
-		s.now.Sub(s.note.checked) >= s.object.Spec.IntervalOrDefault()*9/10
+		s.now.Sub(s.note.checked) >= s.object.Spec.IntervalOrDefault()*9/10 ||
+		!s.note.renew.IsZero() && !s.now.Before(s.note.renew)
 }
 
 // attempt is what this reconcile is about.

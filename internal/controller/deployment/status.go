@@ -19,6 +19,7 @@ import (
 var conditionOf = map[string]string{
 	"source": v1alpha1.SourceReadyCondition, "load": v1alpha1.SourceReadyCondition,
 	"convert": v1alpha1.ConvertedCondition,
+	"certify": v1alpha1.PlannedCondition,
 	"plan":    v1alpha1.PlannedCondition, "preflight": v1alpha1.PlannedCondition, "dry-run": v1alpha1.PlannedCondition,
 	"remember": v1alpha1.PlannedCondition,
 	"apply":    v1alpha1.AppliedCondition, "prune": v1alpha1.AppliedCondition,
@@ -32,6 +33,7 @@ func updateStatus(s *state, err error) {
 	setPlan(s)
 	setCounts(s)
 	setWarnings(s)
+	setCertificates(s)
 	setSourceReady(s)
 	setReached(s)
 	setFailed(s, err)

@@ -36,6 +36,7 @@ func (r *Reconciler) steps() []step.Step[*state] {
 // delivery brings the desired objects to the cluster and looks after them.
 func (r *Reconciler) delivery() []step.Step[*state] {
 	return []step.Step[*state]{
+		{Name: "certify", Run: r.certify},
 		{Name: "plan", Run: r.makePlan},
 		{Name: "preflight", Run: r.preflight},
 		{Name: "dry-run", Run: r.dryRun},
@@ -111,7 +112,7 @@ func (r *Reconciler) inventory(s *state) (inventory.Inventory, error) {
 	if s.object.Status.LastAppliedRevision == "" {
 		s.object.Status.LastAppliedRevision = last.Revision
 	}
-	return last.inventory(), nil
+	return last.inventory(s.owner), nil
 }
 
 // makePlan compares what is desired with what exists, and decides.
@@ -120,7 +121,7 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 		return step.Continue, nil
 	}
 	observed, err := apply.Observe(ctx, s.client, apply.Observing{
-		Owner: s.owner, Desired: s.desired, Previous: s.previous, HashKey: r.HashKey,
+		Owner: s.owner, Desired: s.planned(), Previous: s.previous, HashKey: r.HashKey,
 		InstallNamespace: s.object.InstallNamespaceOrDefault(), CreateNamespace: s.object.Spec.CreateNamespace,
 	})
 	if err != nil {
@@ -153,7 +154,10 @@ func (r *Reconciler) preflight(ctx context.Context, s *state) (step.Outcome, err
 	if err != nil {
 		return step.Stop, err
 	}
-	return step.Continue, refused(violations)
+	if err := refused(violations); err != nil {
+		return step.Stop, err
+	}
+	return step.Continue, s.unseen()
 }
 
 // refused is the failure of a plan with violations: all of them, a line each.
@@ -189,7 +193,7 @@ const establishTimeout = 2 * time.Second
 
 func (r *Reconciler) options(s *state) apply.Options {
 	return apply.Options{
-		Previous:         func(id inventory.ID) *unstructured.Unstructured { return s.lastApplied(r.Snapshots, id) },
+		Previous:         func(id inventory.ID) *unstructured.Unstructured { return s.lastFields(r.Snapshots, id) },
 		EstablishTimeout: establishTimeout,
 	}
 }

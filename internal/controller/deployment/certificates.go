@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/apply/certificate"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/parallel"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/convert"
+)
+
+// issuance is what certify found of the certificates that the objects want, and
+// what it made of that.
+type issuance struct {
+	// found are the Secrets as they are on the cluster, provably the deployment's.
+	found map[inventory.ID]*unstructured.Unstructured
+	// hidden Secrets may not be read.
+	hidden map[inventory.ID]bool
+	// set is what is to be there.
+	set certificate.Set
+	// secrets are those of set.
+	secrets map[inventory.ID]*unstructured.Unstructured
+}
+
+// certify reads the certificates that the objects mount and trust, and issues in
+// memory what is missing or due. Nothing is written before the plan is carried out.
+func (r *Reconciler) certify(ctx context.Context, s *state) (step.Outcome, error) {
+	if !s.due || len(s.wanted) == 0 {
+		return step.Continue, nil
+	}
+	made, err := findCertificates(ctx, s)
+	if err == nil {
+		err = r.issue(ctx, s, made)
+	}
+	if err != nil {
+		return step.Stop, err
+	}
+	s.issued = made
+	return step.Continue, nil
+}
+
+// certificateIDs are the Secrets that the wanted certificates need.
+func certificateIDs(owner inventory.Owner, wanted []convert.Certificate) []inventory.ID {
+	if len(wanted) == 0 {
+		return nil
+	}
+	ids := []inventory.ID{certificate.AuthorityID(owner)}
+	for _, one := range wanted {
+		ids = append(ids, certificate.Request(one).ID())
+	}
+	return ids
+}
+
+var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+
+// findCertificates reads the Secrets by name, as the tenant. What is not there,
+// may not be read, or is not the deployment's, counts as absent: the plan says
+// what is wrong with it.
+func findCertificates(ctx context.Context, s *state) (*issuance, error) {
+	type answer struct {
+		secret *unstructured.Unstructured
+		err    error
+	}
+	ids := certificateIDs(s.owner, s.wanted)
+	answers := parallel.Each(ctx, len(ids), ids, func(ctx context.Context, id inventory.ID) answer {
+		secret, err := s.client.Get(ctx, tenant.Ref{Resource: secrets, Namespace: id.Namespace, Name: id.Name})
+		return answer{secret, err}
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("reading the certificates: %w", err)
+	}
+	made := &issuance{found: map[inventory.ID]*unstructured.Unstructured{}, hidden: map[inventory.ID]bool{}}
+	for i, id := range ids {
+		switch err := answers[i].err; {
+		case apierrors.IsNotFound(err):
+		case apierrors.IsForbidden(err):
+			made.hidden[id] = true
+		case err != nil:
+			return nil, fmt.Errorf("reading %s: %w", id, err)
+		case s.owns(answers[i].secret):
+			made.found[id] = answers[i].secret
+		}
+	}
+	return made, nil
+}
+
+// owns tells whether an object is provably the deployment's, as the plan decides
+// it: everything else is a collision.
+func (s *state) owns(object *unstructured.Unstructured) bool {
+	live := plan.LiveOf(object, s.owner)
+	entry, _ := s.previous.Get(inventory.IDOf(object))
+	taken := !live.Owner.IsZero() && live.Owner != s.owner && slices.Contains(live.Managers, live.Owner.Manager())
+	return entry.Confirmed() && !taken || live.Ours(s.owner) && !live.Fields.IsZero()
+}
+
+// issue decides what the Secrets are to hold. A successor of the authority signs
+// only once everything on the cluster trusts it.
+func (r *Reconciler) issue(ctx context.Context, s *state, made *issuance) error {
+	in := certificate.Input{Now: s.now, Entropy: r.Entropy, Owner: s.owner, Serving: made.found, Wanted: requests(s.wanted)}
+	in.Authority = s.genuine(made.found[certificate.AuthorityID(s.owner)])
+	set, err := certificate.Make(in)
+	if err == nil && set.Waiting {
+		if in.Trusted, err = s.trustedBy(ctx, set.Bundle); in.Trusted {
+			set, err = certificate.Make(in)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("issuing certificates: %w", err)
+	}
+	made.set, made.secrets = set, map[inventory.ID]*unstructured.Unstructured{}
+	for _, secret := range set.Secrets {
+		made.secrets[inventory.IDOf(secret)] = secret
+	}
+	return nil
+}
+
+func requests(wanted []convert.Certificate) []certificate.Request {
+	asked := make([]certificate.Request, 0, len(wanted))
+	for _, one := range wanted {
+		asked = append(asked, certificate.Request(one))
+	}
+	return asked
+}
+
+// genuine leaves of a Secret the values that the API server knows this deployment
+// to have written: whoever may write Secrets is not trusted by the cluster for that.
+// Of one whose managed fields were removed nothing is left.
+func (s *state) genuine(live *unstructured.Unstructured) *unstructured.Unstructured {
+	if live == nil {
+		return nil
+	}
+	ours := heldData(live, s.owner.Manager())
+	data, _, _ := unstructured.NestedMap(live.Object, "data")
+	for key := range data {
+		if !ours[key] {
+			delete(data, key)
+		}
+	}
+	if len(data) == 0 {
+		return nil
+	}
+	kept := live.DeepCopy()
+	kept.Object["data"] = data
+	return kept
+}
+
+// heldData are the keys of a Secret whose values a manager applied.
+func heldData(live *unstructured.Unstructured, manager string) map[string]bool {
+	held := map[string]bool{}
+	for _, entry := range live.GetManagedFields() {
+		if entry.Manager != manager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.FieldsV1 == nil {
+			continue
+		}
+		var fields struct {
+			Data map[string]any `json:"f:data"`
+		}
+		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) == nil {
+			for field := range fields.Data {
+				held[strings.TrimPrefix(field, "f:")] = true
+			}
+		}
+	}
+	return held
+}
+
+// trusts tells whether an object trusts one of the wanted certificates.
+func (s *state) trusts(object *unstructured.Unstructured) bool {
+	return certificate.Trusts(object, requests(s.wanted))
+}
+
+// resources of the kinds that trust certificates.
+var trusting = map[string]schema.GroupVersionResource{
+	"ValidatingWebhookConfiguration": {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
+	"MutatingWebhookConfiguration":   {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
+	"CustomResourceDefinition":       {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+}
+
+// trustedBy tells whether every object on the cluster that trusts the certificates
+// carries the bundle.
+func (s *state) trustedBy(ctx context.Context, bundle []byte) (bool, error) {
+	for _, object := range s.desired {
+		if !s.trusts(object) {
+			continue
+		}
+		resource := trusting[object.GetKind()]
+		live, err := s.client.Get(ctx, tenant.Ref{Resource: resource, Name: object.GetName()})
+		switch {
+		case apierrors.IsNotFound(err):
+		case apierrors.IsForbidden(err):
+			return false, nil
+		case err != nil:
+			return false, fmt.Errorf("reading %s: %w", inventory.IDOf(object), err)
+		case !certificate.Carries(live, bundle):
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// unseen refuses to overwrite Secrets that could not be read when the certificates
+// were issued, and can be now: what they hold has to be known first.
+func (s *state) unseen() error {
+	if s.issued == nil {
+		return nil
+	}
+	for _, action := range s.plan.Actions() {
+		if s.issued.hidden[action.ID] && action.Verb != plan.Create {
+			return fmt.Errorf("%s could not be read a moment ago: trying again", action.ID)
+		}
+	}
+	return nil
+}
+
+// planned are the objects to bring to the cluster: those of the bundle, with the
+// authority filled in where they trust it, and the Secrets.
+func (s *state) planned() []*unstructured.Unstructured {
+	if s.issued == nil {
+		return s.desired
+	}
+	objects := slices.Clone(s.issued.set.Secrets)
+	for _, object := range s.desired {
+		if s.trusts(object) {
+			object = certificate.Inject(object, s.issued.set.Bundle)
+		}
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+// rendered gives the objects of the plan as the bundle has them: without what
+// certify added, for that is found on the cluster, and no key leaves it.
+func (s *state) rendered(objects []plan.Object) ([]*unstructured.Unstructured, error) {
+	original := map[inventory.ID]*unstructured.Unstructured{}
+	for _, object := range s.desired {
+		if s.trusts(object) {
+			original[inventory.IDOf(object)] = object
+		}
+	}
+	var all []*unstructured.Unstructured
+	for _, object := range objects {
+		if s.issued != nil && s.issued.secrets[object.ID] != nil {
+			continue
+		}
+		desired := object.Desired
+		if bare := original[object.ID]; bare != nil {
+			completed, err := plan.Completion{Owner: s.owner}.Complete(bare, object.Kind)
+			if err != nil {
+				return nil, err
+			}
+			desired = completed.Desired
+		}
+		all = append(all, desired)
+	}
+	return all, nil
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/certificate"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// inForce is the state of the revision that the cluster runs.
+func (s *state) inForce() *state {
+	if s.kept != nil {
+		return s.kept
+	}
+	return s
+}
+
+// lives are those of the certificates on the cluster as this reconcile leaves them,
+// sorted by Secret; false when it did not find out.
+func (s *state) lives() ([]certificate.End, bool) {
+	if s.issued == nil {
+		return nil, s.reached[v1alpha1.AppliedCondition]
+	}
+	there := maps.Clone(s.issued.found)
+	for _, id := range s.writtenCertificates(apply.Created, apply.Updated, apply.Repaired, apply.Settled, apply.Unchanged) {
+		there[id] = s.issued.secrets[id]
+	}
+	var ends []certificate.End
+	for _, id := range slices.SortedFunc(maps.Keys(there), inventory.ID.Compare) {
+		if end, fine := certificate.Life(there[id]); fine {
+			ends = append(ends, end)
+		}
+	}
+	return ends, len(s.issued.hidden) == 0
+}
+
+// writtenCertificates are the Secrets of certificates whose outcome was one of the kinds.
+func (s *state) writtenCertificates(kinds ...apply.Kind) []inventory.ID {
+	var ids []inventory.ID
+	if s.applied == nil || s.issued == nil {
+		return nil
+	}
+	for _, outcome := range s.applied.Outcomes {
+		if s.issued.secrets[outcome.ID] != nil && slices.Contains(kinds, outcome.Kind) {
+			ids = append(ids, outcome.ID)
+		}
+	}
+	return ids
+}
+
+// setCertificates tells when the first serving certificate ends, and warns of what
+// should have been renewed long ago.
+func setCertificates(s *state) {
+	looked := s.inForce()
+	ends, known := looked.lives()
+	warnings := slices.Clone(looked.notRenewed)
+	if !known {
+		setUnseen(s, warnings)
+		return
+	}
+	s.object.Status.CertificatesExpire = nil
+	for _, end := range ends {
+		until := metav1.NewTime(end.NotAfter)
+		if first := s.object.Status.CertificatesExpire; end.ID != certificate.AuthorityID(s.owner) && (first == nil || until.Before(first)) {
+			s.object.Status.CertificatesExpire = &until
+		}
+		if end.Late(s.now) {
+			warnings = append(warnings, fmt.Sprintf("the one in %s ends on %s and could not be renewed so far", end.ID, until.UTC().Format(time.DateTime)))
+		}
+	}
+	s.object.Status.Warnings = withCertificateWarnings(s.object.Status.Warnings, warnings)
+}
+
+// setUnseen warns of certificates that were found out about earlier and were not
+// looked at now, by the time that the status has kept.
+func setUnseen(s *state, warnings []string) {
+	first := s.object.Status.CertificatesExpire
+	if first != nil && first.Sub(s.now) < lastPart {
+		warnings = append(warnings, fmt.Sprintf("the first ends on %s and could not be renewed so far", first.UTC().Format(time.DateTime)))
+	}
+	if len(warnings) > 0 {
+		s.object.Status.Warnings = withCertificateWarnings(s.object.Status.Warnings, warnings)
+	}
+}
+
+// lastPart is a sixth of the two years that a serving certificate lives.
+const lastPart = 4 * 30 * 24 * time.Hour
+
+// certificateWarning begins each warning of certificates, which lasts until the
+// next look at them.
+const certificateWarning = "certificates: "
+
+func isCertificateWarning(warning string) bool { return strings.HasPrefix(warning, certificateWarning) }
+
+// withCertificateWarnings replaces the warnings of certificates; they come first,
+// and the number stays bounded.
+func withCertificateWarnings(all, about []string) []string {
+	var warnings []string
+	for _, text := range about {
+		warnings = append(warnings, certificateWarning+text)
+	}
+	warnings = bounded(warnings)
+	for _, other := range all {
+		if !isCertificateWarning(other) && len(warnings) < mostWarnings {
+			warnings = append(warnings, other)
+		}
+	}
+	return warnings
+}
+
+// showExpiry publishes when the certificates on the cluster end.
+func (r *Reconciler) showExpiry(s *state) {
+	lives, known := s.inForce().lives()
+	if !known {
+		return
+	}
+	ends := make(map[string]time.Time, len(lives))
+	for _, end := range lives {
+		ends[end.ID.Namespace+"/"+end.ID.Name] = end.NotAfter
+	}
+	r.Expiry.show(client.ObjectKeyFromObject(s.object), ends)
+}
+
+// emitCertificates names what was issued, and warns once of what cannot be renewed.
+func (r *Reconciler) emitCertificates(s *state) {
+	looked := s.inForce()
+	written := looked.writtenCertificates(apply.Created, apply.Updated)
+	if looked.issued != nil {
+		for _, one := range looked.issued.set.Issued {
+			if slices.Contains(written, one.ID) {
+				r.normal(s, "CertificateIssued", "Certify", one.Sentence)
+			}
+		}
+	}
+	for _, warning := range s.object.Status.Warnings {
+		if isCertificateWarning(warning) && !slices.Contains(s.before.Status.Warnings, warning) {
+			r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, "CertificateNotRenewed", "Certify", "%s", warning)
+		}
+	}
+}
+
+// renewal is when the certificates have to be looked at next; zero when there are
+// none. While a successor of the authority waits to be trusted, that is soon.
+func (s *state) renewal() time.Time {
+	looked := s.inForce()
+	if looked.issued == nil {
+		return s.note.renew
+	}
+	set := &looked.issued.set
+	if soon := s.now.Add(trustPause); set.Waiting && soon.Before(set.Next) {
+		return soon
+	}
+	return set.Next
+}
+
+// trustPause is how soon it is asked again whether everything trusts the successor
+// of an authority, which takes a day at least.
+const trustPause = time.Hour
+
+// calmly is the pause before something is tried again for which nobody waits.
+func (s *state) calmly() time.Duration {
+	return min(s.object.Spec.RetryIntervalOrDefault(), s.object.Spec.IntervalOrDefault())
+}
+
+// untilRenewal shortens a pause so that it ends when certificates are due. What is
+// overdue could not be done just now.
+func (s *state) untilRenewal(pause time.Duration) time.Duration {
+	switch at := s.renewal(); {
+	case at.IsZero():
+		return pause
+	case at.After(s.now):
+		return min(pause, at.Sub(s.now))
+	}
+	return min(pause, s.calmly())
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/rights"
+	"github.com/satchel-dev/satchel/internal/convert"
+)
+
+// rbacOptions are the flags of rbac.
+type rbacOptions struct {
+	conversionOptions
+
+	deployment     string
+	named          bool   // the user named the deployment
+	namespace      string // of the BundleDeployment
+	serviceAccount string
+	upgradeFrom    []string
+	only           string
+}
+
+func (a *app) rbacCommand() *cobra.Command {
+	var o rbacOptions
+	cmd := &cobra.Command{
+		Use:     "rbac PATH|IMAGE --install-namespace NS",
+		GroupID: groupPreview,
+		Short:   "Print the rights that an account needs to install, upgrade and remove a bundle",
+		Long: `Reads a bundle as render does and prints, as a YAML stream, the account that its BundleDeployment names in
+spec.serviceAccountName, with the least rights it needs. No cluster is asked. There are three parts, and each object is
+labelled with its own:
+
+    satchel.dev/rbac: bootstrap    what an administrator creates first: the namespaces and the account
+    satchel.dev/rbac: required     without any of these rights an install, an upgrade or a removal fails
+    satchel.dev/rbac: recommended  with these, drift is found at once and the causes of failures are named
+
+Whoever grants rights must hold them, so that everything that the bundle's own Roles grant is among the required rights;
+for a role that the bundle names and does not contain, the verb "bind" on it. Read them before you apply them: they are
+what you trust the bundle with. All else is limited to the objects of the bundle by name. To list Secrets is not even
+recommended: whoever may list them reads them all.
+
+Names of objects change between versions. An upgrade deletes what the new version does not have any more, which takes
+the rights to it: --upgrade-from names the version that is installed. The namespaces are created here, not by
+spec.createNamespace, which would take rights in all namespaces.
+
+` + exitCodes,
+		Example: a.example(`
+# What do I trust this operator with?
+satchel rbac quay.io/org/operator-bundle:v1.2.3 --install-namespace operators --only required
+
+# Let the account "installer" of the namespace platform install it there
+satchel rbac ./bundle --install-namespace operators --namespace platform --name my-operator | kubectl apply -f -
+
+# The rights to upgrade, too
+satchel rbac quay.io/org/operator-bundle:v1.3.0 --upgrade-from quay.io/org/operator-bundle:v1.2.3 \
+  --install-namespace operators`),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) != 1:
+				return usageError(cmd, "rbac needs one folder or image, got: %s", dash(strings.Join(args, " ")))
+			case o.installNamespace == "":
+				return usageError(cmd, "rbac needs --install-namespace, the namespace of objects that name none")
+			}
+			if given := cmd.Flag("namespace"); given.Changed {
+				o.namespace = given.Value.String()
+			}
+			if o.named = o.deployment != ""; !o.named {
+				o.deployment = baseName(args[0])
+			}
+			return a.rbac(cmd.Context(), o, args[0])
+		},
+	}
+	a.conversionFlags(cmd, &o.conversionOptions, "Namespace of the objects that name none, and of the operator. Required.")
+	flags := cmd.Flags()
+	flags.StringVar(&o.deployment, "name", "", "Name of the BundleDeployment; without it: the last part of PATH or IMAGE. "+
+		"Its namespace is given with --namespace; without it: the install namespace.")
+	flags.StringVar(&o.serviceAccount, "service-account", "installer", "Account that installs the bundle, in the namespace of the BundleDeployment.")
+	flags.StringArrayVar(&o.upgradeFrom, "upgrade-from", nil,
+		"Folder or image of a version that may be installed: adds the rights to delete what only it has; may be repeated.")
+	a.enumFlag(cmd, &o.only, "only", "", "Print one part only.", string(rights.Bootstrap), string(rights.Required), string(rights.Recommended))
+	return cmd
+}
+
+// baseName is the last part of a folder's or an image's name.
+func baseName(what string) string {
+	if ref, err := name.ParseReference(what, name.WeakValidation); err == nil && !looksLikePath(what) {
+		what = ref.Context().RepositoryStr()
+	}
+	return path.Base(path.Clean(what))
+}
+
+// rbac writes the rights that a bundle needs.
+func (a *app) rbac(ctx context.Context, o rbacOptions, what string) error {
+	if len(o.upgradeFrom) > 0 { // the file may be standard input, which can be read once
+		if err := o.read(a); err != nil {
+			return err
+		}
+		o.configFile = ""
+	}
+	result, err := a.convertBundle(ctx, o.conversionOptions, what)
+	if err != nil {
+		return err
+	}
+	var earlier []convert.Result
+	for _, version := range o.upgradeFrom {
+		before, err := a.convertBundle(ctx, o.conversionOptions, version)
+		if err != nil {
+			return fmt.Errorf("reading the version to upgrade from, %s: %w", printable(version), err)
+		}
+		earlier = append(earlier, before)
+	}
+	request, guesses := o.request(result, earlier...)
+	parts, err := rights.Manifests(request)
+	if err != nil {
+		return fmt.Errorf("the rights cannot be told: %w", err)
+	}
+	a.note(o.assumed(result))
+	a.note(guesses.notes())
+	a.note(request.Notes())
+	return a.writeParts(parts, o.only, guesses.comments())
+}
+
+// request is what rights are computed for, and which kinds had to be guessed.
+func (o rbacOptions) request(result convert.Result, earlier ...convert.Result) (rights.Request, guesses) {
+	applied := o.applied(result)
+	request := rights.Request{
+		Deployment:       inventory.Owner{Namespace: cmp.Or(o.namespace, o.installNamespace), Name: o.deployment},
+		ServiceAccount:   o.serviceAccount,
+		InstallNamespace: o.installNamespace,
+		Namespaces:       result.RequiredNamespaces,
+		Objects:          applied.objects,
+	}
+	guessed := applied.guessed
+	for _, version := range earlier {
+		gone := o.applied(version)
+		request.Gone = append(request.Gone, gone.objects...)
+		guessed = append(guessed, gone.guessed...)
+	}
+	return request, guessed.unique()
+}
+
+// assumed says what was taken for the name of the deployment, where that matters.
+func (o rbacOptions) assumed(result convert.Result) []string {
+	if o.named || len(result.Certificates) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the Secret of the certificates' CA is named after the BundleDeployment, which is taken to be %s: name it with --name", o.deployment)}
+}
+
+// headings say above each part what it is.
+var headings = map[rights.Part]string{
+	rights.Bootstrap:   "what an administrator creates first",
+	rights.Required:    "without any of these rights an install, an upgrade or a removal fails",
+	rights.Recommended: "with these rights drift is found at once and the causes of failures are named",
+}
+
+// writeParts writes one part or all of them, each under a heading.
+func (a *app) writeParts(parts map[rights.Part][]*unstructured.Unstructured, only string, comments []string) error {
+	var out bytes.Buffer // all or nothing: half of the rights is no answer
+	for _, part := range rights.Parts() {
+		if only != "" && only != string(part) || len(parts[part]) == 0 {
+			continue
+		}
+		fmt.Fprintf(&out, "# %s: %s\n", part, headings[part])
+		if part != rights.Bootstrap {
+			for _, line := range comments {
+				fmt.Fprintf(&out, "# %s\n", line)
+			}
+		}
+		if err := writeManifests(&out, parts[part]); err != nil {
+			return err
+		}
+	}
+	if _, err := a.streams.Out.Write(out.Bytes()); err != nil {
+		return fmt.Errorf("writing the manifests: %w", err)
+	}
+	return nil
+}

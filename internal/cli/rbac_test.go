@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/satchel-dev/satchel/internal/apply/rights"
+	"github.com/satchel-dev/satchel/internal/convert"
+)
+
+func TestRBACOfAnOperator(t *testing.T) {
+	got := satchel(t, "rbac", bundles+"registry", "--install-namespace", "demo", "--namespace", "team", "--name", "greeter")
+	golden(t, "rbac/registry", got.String())
+	if again := satchel(t, "rbac", bundles+"registry", "--install-namespace", "demo", "-n", "team", "--name", "greeter"); again != got {
+		t.Errorf("the second time differs:\n%s", again)
+	}
+}
+
+func TestRBACOfManifests(t *testing.T) {
+	golden(t, "rbac/plain", satchel(t, "rbac", bundles+"plain", "--install-namespace", "demo", "--only", "required").String())
+}
+
+// parts lists the labels of a stream, in order, each once in a row.
+func partsOf(t *testing.T, stream string) []string {
+	t.Helper()
+	var found []string
+	for document := range strings.SplitSeq(stream, "---\n") {
+		var o struct {
+			Metadata struct{ Labels map[string]string }
+		}
+		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		if part := o.Metadata.Labels[rights.Label]; part != "" {
+			found = append(found, part)
+		}
+	}
+	return slices.Compact(found)
+}
+
+func TestRBACParts(t *testing.T) {
+	for only, want := range map[string][]string{
+		"": {"bootstrap", "required", "recommended"}, "bootstrap": {"bootstrap"}, "required": {"required"}, "recommended": {"recommended"},
+	} {
+		args := []string{"rbac", bundles + "registry", "--install-namespace", "demo"}
+		if only != "" {
+			args = append(args, "--only", only)
+		}
+		got := satchel(t, args...)
+		if parts := partsOf(t, got.out); got.code != ExitOK || !slices.Equal(parts, want) {
+			t.Errorf("--only %q printed %v, want %v; exit %d, %s", only, parts, want, got.code, got.err)
+		}
+	}
+}
+
+func TestRBACRefuses(t *testing.T) {
+	t.Chdir(bundles)
+	install := []string{"--install-namespace", "demo"}
+	for name, tc := range map[string]struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		"broken bundle":  {"all problems at once, as render does", append(install, "./broken"), "the bundle is refused, 3 problems:"},
+		"broken earlier": {"said of which one", append(install, "plain", "--upgrade-from", "./broken"), "reading the version to upgrade from, ./broken: the bundle is refused"},
+		"no namespace":   {"nothing is guessed", []string{"plain"}, "rbac needs --install-namespace"},
+		"two bundles":    {"one at a time", append(install, "a", "b"), "got: a b"},
+		"unknown part":   {"the words are listed", append(install, "plain", "--only", "some"), "not one of: bootstrap, required, recommended"},
+		"bad name":       {"it becomes part of names", append(install, "plain", "--name", "a.b"), `name "a.b" of the BundleDeployment`},
+		"bad account":    {"it becomes a subject", append(install, "plain", "--service-account", "a:b"), `service account "a:b"`},
+		"bad namespace":  {"it becomes a subject", append(install, "plain", "-n", "a b"), `namespace "a b"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := satchel(t, append([]string{"rbac"}, tc.args...)...)
+			if got.code != ExitError || got.out != "" || !strings.Contains(got.err, tc.want) {
+				t.Errorf("%s: want exit 2, nothing on standard output, and %q; got %s", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+func writeBundle(t *testing.T, manifests string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "all.yaml"), []byte(manifests), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// What only a cluster knows is guessed, and said to be; an upgrade takes the rights on what goes.
+func TestRBACGuesses(t *testing.T) {
+	now := writeBundle(t, "apiVersion: example.org/v1\nkind: Policy\nmetadata: {name: a}\n")
+	before := writeBundle(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: old}\n")
+	got := satchel(t, "rbac", now, "--install-namespace", "demo", "--name", "app", "--upgrade-from", before)
+	for _, want := range []string{"# guessed, for neither Kubernetes nor the bundle defines it: policies.example.org\n", "- policies\n", "- old\n"} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+	if want := "neither Kubernetes nor the bundle defines Policy.example.org: its resource is taken to be policies.example.org, in namespaces"; !strings.Contains(got.err, want) {
+		t.Errorf("%q is missing in\n%s", want, got.err)
+	}
+}
+
+// A bundle cannot make the output show less than it grants: what does not look like what it is is refused.
+func TestRBACOfAHostileBundle(t *testing.T) {
+	role := func(rule string) string {
+		return "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\nrules: [" + rule + "]\n"
+	}
+	for name, manifests := range map[string]string{
+		"a second document":   role(`{apiGroups: ["x\n---\napiVersion: v1"], resources: [pods], verbs: [get]}`),
+		"a comment's end":     "apiVersion: \"x.org\\n---\\n/v1\"\nkind: Widget\nmetadata: {name: a, namespace: demo}\n",
+		"all resources":       "apiVersion: example.org/v1\nkind: \"*\"\nmetadata: {name: a}\n",
+		"all groups":          "apiVersion: \"*/v1\"\nkind: Widget\nmetadata: {name: a}\n",
+		"text that runs back": role(`{apiGroups: [""], resources: [pods], verbs: ["‮teg"]}`),
+		"a thousand million":  role(`{apiGroups: [` + strings.Repeat("a,", 1000) + `b], resources: [` + strings.Repeat("a,", 1000) + `b], verbs: [` + strings.Repeat("a,", 1000) + `b]}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := satchel(t, "rbac", writeBundle(t, manifests), "--install-namespace", "demo", "--name", "app")
+			if got.code != ExitError || got.out != "" {
+				t.Errorf("it was printed: %s", got)
+			}
+		})
+	}
+}
+
+// publishedBundles returns the folders of the corpus beside the repository.
+func publishedBundles(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob("../../../shared/corpus/registryv1/bundles/*/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) == 0 {
+		t.Skip("the corpus of published bundles is not beside the repository (../shared/corpus), so their rights are not computed")
+	}
+	return found
+}
+
+// Of each published bundle, no rule and no verb of what is required can be taken away unnoticed.
+func TestRBACOfPublishedBundles(t *testing.T) {
+	for _, dir := range publishedBundles(t) {
+		t.Run(filepath.Base(filepath.Dir(dir)), func(t *testing.T) {
+			o := rbacOptions{deployment: "app", serviceAccount: "installer"}
+			o.installNamespace = "demo"
+			result, err := convert.Convert(os.DirFS(dir), o.convert())
+			if err != nil { // it cannot watch all namespaces
+				o.watchNamespaces = []string{"demo"}
+				result, err = convert.Convert(os.DirFS(dir), o.convert())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			request, guessed := o.request(result)
+			if len(guessed) > 0 {
+				t.Errorf("guessed: %v", guessed)
+			}
+			nothingToSpare(t, request)
+		})
+	}
+}
+
+func nothingToSpare(t *testing.T, request rights.Request) {
+	t.Helper()
+	demands, err := rights.Demands(request.Objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	needs := rights.Needs(request)
+	enough := func(grants []rights.Grant) bool { return rights.Lacking(needs, demands, rights.HeldBy(grants)).None() }
+	found, err := rights.Of(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !enough(found.Required) {
+		t.Fatal("what is required is not enough")
+	}
+	for i, grant := range found.Required {
+		for j, rule := range grant.Rules {
+			for verb := range rule.Verbs {
+				less := rule
+				less.Verbs = slices.Concat(rule.Verbs[:verb], rule.Verbs[verb+1:])
+				grants := slices.Clone(found.Required)
+				grants[i].Rules = slices.Concat(grant.Rules[:j], grant.Rules[j+1:])
+				if len(less.Verbs) > 0 {
+					grants[i].Rules = append(grants[i].Rules, less)
+				}
+				if enough(grants) {
+					t.Errorf("without the verb %s of %q %v nothing is missed", rule.Verbs[verb], grant.Namespace, rule)
+				}
+			}
+		}
+	}
+}

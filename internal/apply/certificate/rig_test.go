@@ -3,7 +3,13 @@
 package certificate
 
 import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	cryptorand "crypto/rand"
 	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -71,18 +77,24 @@ func (c *cluster) settle(t testing.TB) Set {
 	return c.make(t, false)
 }
 
-// after is a cluster that was set up, and had its successor made where that was due, so long ago.
-func (c *cluster) after(d time.Duration) *cluster {
-	c.now = c.now.Add(d)
-	return c
-}
-
 func sentences(set Set) []string {
 	var out []string
 	for _, issued := range set.Issued {
 		out = append(out, issued.ID.Name+": "+issued.Sentence)
 	}
 	return out
+}
+
+// servedBy is the certificate that a set serves a request with.
+func servedBy(t testing.TB, set Set, r Request) *x509.Certificate {
+	t.Helper()
+	for _, secret := range set.Secrets {
+		if inventory.IDOf(secret) == r.ID() {
+			return certOf(t, secret, certFile)
+		}
+	}
+	t.Fatalf("the set does not contain %s", r.ID())
+	return nil
 }
 
 // certOf reads one certificate of a Secret.
@@ -105,4 +117,89 @@ func verify(cert *x509.Certificate, bundle []byte, name string, now time.Time) e
 
 func sameSecrets(a, b []*unstructured.Unstructured) bool {
 	return slices.EqualFunc(a, b, func(x, y *unstructured.Unstructured) bool { return equal(x.Object, y.Object) })
+}
+
+// edit returns a copy of a Secret with other data under a key; nil removes it.
+func edit(secret *unstructured.Unstructured, key string, value []byte) *unstructured.Unstructured {
+	edited := secret.DeepCopy()
+	data := edited.Object["data"].(map[string]any)
+	delete(data, key)
+	if value != nil {
+		data[key] = base64.StdEncoding.EncodeToString(value)
+	}
+	return edited
+}
+
+func (c *cluster) editAuthority(key string, value []byte) {
+	c.authority = edit(c.authority, key, value)
+}
+
+func (c *cluster) editServing(r Request, key string, value []byte) {
+	c.serving[r.ID()] = edit(c.serving[r.ID()], key, value)
+}
+
+// putAuthority puts another authority in the place of the one under the keys.
+func (c *cluster) putAuthority(t testing.TB, certKey, keyKey string, cert *x509.Certificate, key crypto.Signer) {
+	t.Helper()
+	c.editAuthority(certKey, writeCertificates(cert))
+	c.editAuthority(keyKey, encodeKey(t, key))
+}
+
+func (c *cluster) putServing(t testing.TB, r Request, cert *x509.Certificate, key crypto.Signer) {
+	t.Helper()
+	c.editServing(r, certFile, writeCertificates(cert))
+	c.editServing(r, keyFile, encodeKey(t, key))
+}
+
+func encodeKey(t testing.TB, key crypto.Signer) []byte {
+	t.Helper()
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+}
+
+// signing is the pair that signs.
+func (c *cluster) signing(t testing.TB) pair {
+	t.Helper()
+	data := contents(c.authority)
+	p, why := readPair(data[certFile], data[keyFile])
+	if why != "" {
+		t.Fatal(why)
+	}
+	return p
+}
+
+// newKey is of our kind.
+func newKey(t testing.TB) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// forge makes a certificate from another one's template. Without a signer it signs itself.
+func forge(t testing.TB, template *x509.Certificate, key crypto.Signer, change func(*x509.Certificate), by ...pair) *x509.Certificate {
+	t.Helper()
+	copied := *template
+	copied.SignatureAlgorithm, copied.SubjectKeyId, copied.AuthorityKeyId, copied.PublicKey = 0, nil, nil, key.Public()
+	if change != nil {
+		change(&copied)
+	}
+	parent, signer := &copied, key
+	if len(by) > 0 {
+		parent, signer = by[0].cert, by[0].key
+	}
+	der, err := x509.CreateCertificate(cryptorand.Reader, &copied, parent, key.Public(), signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert
 }

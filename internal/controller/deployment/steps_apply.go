@@ -120,14 +120,12 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 	if !s.due {
 		return step.Continue, nil
 	}
-	observed, err := apply.Observe(ctx, s.client, apply.Observing{
-		Owner: s.owner, Desired: s.planned(), Previous: s.previous, HashKey: r.HashKey,
-		InstallNamespace: s.object.InstallNamespaceOrDefault(), CreateNamespace: s.object.Spec.CreateNamespace,
-	})
+	observed, err := apply.Observe(ctx, s.client, s.observing(r.HashKey))
 	if err != nil {
 		return step.Stop, err
 	}
 	made := plan.Make(observed)
+	s.warnings = append(s.warnings, made.Warnings...)
 	switch {
 	case s.keeping:
 		made.Prune = nil
@@ -143,6 +141,23 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 		return step.Stop, err
 	}
 	return step.Stop, refused(plan.SortViolations(append(made.Violations, lacking...)))
+}
+
+// observing says what the plan has to know. What is applied already, and only
+// cared for, was judged before.
+func (s *state) observing(hashKey []byte) apply.Observing {
+	o := apply.Observing{
+		Owner: s.owner, Desired: s.planned(), Previous: s.previous, HashKey: hashKey,
+		InstallNamespace: s.object.InstallNamespaceOrDefault(), CreateNamespace: s.object.Spec.CreateNamespace,
+	}
+	if s.keeping {
+		return o
+	}
+	o.UpgradeSafety = plan.Enforcement(s.object.Spec.UpgradeSafetyOrDefault())
+	if crds := s.object.Spec.CRDs; crds != nil {
+		o.Exempt = crds.UpgradeSafetyExemptions
+	}
+	return o
 }
 
 // preflight asks for every right that the plan needs.

@@ -4,11 +4,9 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
@@ -39,7 +37,7 @@ func takeUp(ctx context.Context, client *tenant.Client, ref tenant.Ref, manager 
 func release(ctx context.Context, client *tenant.Client, ref tenant.Ref, live metav1.Object, owner inventory.Owner, further map[string]any) error {
 	entries := rename(live.GetManagedFields(), owner.Manager(), inventory.OrphanManager)
 	patch := metadataPatch(live, map[string]any{
-		"annotations":   map[string]any{inventory.AnnotationOrphaned: owner.Namespace + "/" + owner.Name},
+		"annotations":   map[string]any{inventory.AnnotationOrphaned: owner.Namespace + "/" + owner.Name, annotationMigrating: nil},
 		"labels":        map[string]any{inventory.LabelDeployment: nil, inventory.LabelNamespace: nil},
 		"managedFields": entries,
 	})
@@ -82,36 +80,4 @@ func rename(entries []metav1.ManagedFieldsEntry, from, to string) []metav1.Manag
 
 func applied(entry metav1.ManagedFieldsEntry, manager string) bool {
 	return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
-}
-
-// conversionPatch keeps a CRD that stays behind from calling a conversion webhook
-// that goes. Without conversion only the API version of an object is rewritten,
-// so it is done only where everything is stored in the version that is stored
-// now. The note says what was kept and why; both may be empty.
-func conversionPatch(crd *unstructured.Unstructured) (patch map[string]any, note string) {
-	strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy")
-	if strategy != "Webhook" {
-		return nil, ""
-	}
-	stored, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "storedVersions")
-	if len(stored) == 1 && stored[0] == storageVersion(crd) {
-		return map[string]any{"spec": map[string]any{"conversion": map[string]any{"strategy": "None", "webhook": nil}}}, ""
-	}
-	text, err := json.Marshal(stored)
-	if err != nil {
-		text = []byte("several versions")
-	}
-	return nil, fmt.Sprintf("keeps its conversion webhook, for its objects are stored in %s", text)
-}
-
-func storageVersion(crd *unstructured.Unstructured) string {
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, version := range versions {
-		fields, _ := version.(map[string]any)
-		if storage, _ := fields["storage"].(bool); storage {
-			name, _ := fields["name"].(string)
-			return name
-		}
-	}
-	return ""
 }

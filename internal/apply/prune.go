@@ -151,7 +151,8 @@ func (d deleter) delete(ctx context.Context, deletion plan.Deletion) end {
 	return end{waiting: "keeps changing"}
 }
 
-// release keeps the object, marked as orphaned.
+// release keeps the object, marked as orphaned. A CRD does not keep a conversion
+// webhook that goes.
 func (d deleter) release(ctx context.Context, deletion plan.Deletion) end {
 	ref := refOf(deletion.ID, deletion.Resource)
 	live, err := d.client.Get(ctx, ref)
@@ -164,21 +165,22 @@ func (d deleter) release(ctx context.Context, deletion plan.Deletion) end {
 	if !plan.LiveOf(live, d.owner).Ours(d.owner) {
 		return end{gone: true, note: notOurs}
 	}
-	note := "is kept, marked " + inventory.AnnotationOrphaned
-	var further map[string]any
+	kept := unconverted{live: live}
 	if plan.IsDefinition(deletion.ID) {
-		patch, kept := conversionPatch(live)
-		further = patch
-		if kept != "" {
-			note += "; it " + kept
-		}
+		kept, err = d.unconvert(ctx, ref, live)
 	}
-	err = release(ctx, d.client, ref, live, d.owner, further)
+	if err == nil && kept.waiting == "" {
+		err = release(ctx, d.client, ref, kept.live, d.owner, kept.patch)
+	}
 	switch {
+	case ctx.Err() != nil:
+		return end{}
 	case apierrors.IsConflict(err):
 		return end{waiting: "was changing"}
 	case err != nil:
 		return end{denied: objectError(deletion.ID, err)}
+	case kept.waiting != "":
+		return end{waiting: kept.waiting}
 	}
-	return end{gone: true, note: note}
+	return end{gone: true, note: "is kept, marked " + inventory.AnnotationOrphaned + kept.note}
 }

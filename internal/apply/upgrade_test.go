@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +37,10 @@ func TestUpgradeSafetyOnTheCluster(t *testing.T) {
 	w.grantCluster("installer", definers)
 	bundle := w.widgets()
 	w.mustApply(bundle)
+	eventually(t, "discovery", func() error { // else the kind is looked for in its CRD, which is one more request
+		_, err := w.client.Kinds().Preferred(t.Context(), schema.GroupKind{Group: w.widget().Group, Kind: "Widget"})
+		return err
+	})
 	unchanged, off := w.safePlan(w.objects(bundle), plan.Enforce)
 	if len(unchanged.Violations)+len(unchanged.Warnings) != 0 {
 		t.Errorf("unchanged: %v %v", unchanged.Violations, unchanged.Warnings)
@@ -56,7 +61,7 @@ func TestUpgradeSafetyOnTheCluster(t *testing.T) {
 	for name, c := range changes {
 		t.Run(name, func(t *testing.T) {
 			objects := w.objects(strings.Replace(bundle, c.from, c.to, 1))[1:] // a Widget of the old kind would be missing its version
-			warned, _ := w.safePlan(objects, plan.Warn)                        // discovery knows the kind from here on
+			warned, _ := w.safePlan(objects, plan.Warn)                       
 			refused, requests := w.safePlan(objects, plan.Enforce)
 			exempt, without := w.safePlan(objects, plan.Enforce, "widgets."+w.namespace+".example.org")
 			if c.want == "" {

@@ -43,7 +43,7 @@ type DeletionStage struct {
 	Name      string
 	Deletions []Deletion
 	// Awaited: what comes after may be needed until all of this is gone, as an
-	// operator is by its custom resources.
+	// operator is by its custom resources, and by CRDs that it still converts for.
 	Awaited bool
 }
 
@@ -87,7 +87,7 @@ func deletions(in Input, entries inventory.Inventory) []DeletionStage {
 	var stages []DeletionStage
 	for _, name := range deleteOrder {
 		if len(byStage[name]) > 0 {
-			stages = append(stages, DeletionStage{Name: name, Deletions: byStage[name], Awaited: name == stageCustom})
+			stages = append(stages, DeletionStage{Name: name, Deletions: byStage[name], Awaited: name == stageCustom || name == stageDefinitions})
 		}
 	}
 	return stages

@@ -98,7 +98,7 @@ func TestDeletionsInOrder(t *testing.T) {
 			got = append(got, deletion.ID.Kind)
 		}
 	}
-	want := []string{"Widget", "ValidatingWebhookConfiguration", "Deployment", "Service", "RoleBinding", "ServiceAccount", "CustomResourceDefinition", "Namespace"}
+	want := []string{"Widget", "ValidatingWebhookConfiguration", "CustomResourceDefinition", "Deployment", "Service", "RoleBinding", "ServiceAccount", "Namespace"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -42,12 +42,13 @@ var applyOrder = []string{
 }
 
 // deleteOrder: custom resources while their operator still runs; then admission,
-// which would refuse everything once its server is gone; what the account's own
-// rights may hang on comes late, and a namespace last. An inventory does not tell
-// the Secrets of certificates from others: they go with the foundations.
+// which would refuse everything once its server is gone; then CRDs let go of their
+// conversion webhooks while those still answer; what the account's own rights may
+// hang on comes late, and a namespace last. An inventory does not tell the Secrets
+// of certificates from others: they go with the foundations.
 var deleteOrder = []string{
-	stageCustom, stageAdmission, stageWorkloads, stageResources,
-	stageBindings, stageFoundations, stageDefinitions, stageNamespaces,
+	stageCustom, stageAdmission, stageDefinitions, stageWorkloads, stageResources,
+	stageBindings, stageFoundations, stageNamespaces,
 }
 
 // stageOfKind lists the kinds that have a stage of their own, as Kind or

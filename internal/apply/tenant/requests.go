@@ -73,6 +73,19 @@ func (c *Client) Merge(ctx context.Context, ref Ref, patch any, manager string) 
 		Param("fieldManager", manager))
 }
 
+// MergeStatus is Merge on the status subresource.
+func (c *Client) MergeStatus(ctx context.Context, ref Ref, patch any, manager string) (*Answer, error) {
+	if err := ref.object(); err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the patch: %w", err)
+	}
+	return c.send(ctx, c.raw.Patch(types.MergePatchType).AbsPath(append(ref.path(), "status")...).Body(body).
+		Param("fieldManager", manager))
+}
+
 // Get reads one object.
 func (c *Client) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	if err := ref.object(); err != nil {

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// converting is a CRD whose two versions call the same thing size and bulk.
+const converting = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.GROUP}
+spec:
+  group: GROUP
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+  conversion:
+    strategy: Webhook
+    webhook:
+      conversionReviewVersions: [v1]
+      clientConfig: {url: "URL", caBundle: "BUNDLE"}
+  versions:
+  - name: v1alpha1
+    served: true
+    storage: ALPHA
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
+  - name: v1
+    served: true
+    storage: BETA
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {bulk: {type: integer}}}}}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: operator}
+data: {runs: "yes"}
+`
+
+// converter is a conversion webhook; while dead it answers nothing.
+type converter struct {
+	*httptest.Server
+	dead  atomic.Bool
+	calls atomic.Int64
+}
+
+func newConverter(t *testing.T) *converter {
+	t.Helper()
+	c := &converter{}
+	c.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.calls.Add(1)
+		if c.dead.Load() {
+			http.Error(w, "the operator is gone", http.StatusServiceUnavailable)
+			return
+		}
+		review := apiextensionsv1.ConversionReview{}
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			t.Error(err)
+		}
+		response := &apiextensionsv1.ConversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+		for _, raw := range review.Request.Objects {
+			converted, err := convert(raw.Raw, review.Request.DesiredAPIVersion)
+			if err != nil {
+				t.Error(err)
+			}
+			response.ConvertedObjects = append(response.ConvertedObjects, runtime.RawExtension{Raw: converted})
+		}
+		review.Request, review.Response = nil, response
+		if err := json.NewEncoder(w).Encode(review); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+func convert(raw []byte, version string) ([]byte, error) {
+	object := map[string]any{}
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return nil, err
+	}
+	object["apiVersion"] = version
+	if spec, _ := object["spec"].(map[string]any); spec != nil {
+		from, to := "size", "bulk"
+		if strings.HasSuffix(version, "/v1alpha1") {
+			from, to = to, from
+		}
+		if value, found := spec[from]; found {
+			spec[to] = value
+			delete(spec, from)
+		}
+	}
+	return json.Marshal(object)
+}
+
+// bundle is the CRD with the one or the other version stored.
+func (c *converter) bundle(w *world, storage string) string {
+	w.t.Helper()
+	w.widgets() // cleans up
+	// NS stands for the namespace in manifests, and may be in base64.
+	bundle := func(text []byte) string {
+		return strings.ReplaceAll(base64.StdEncoding.EncodeToString(text), "NS", `\x4eS`)
+	}
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate().Raw})
+	return strings.NewReplacer(
+		"GROUP", w.namespace+".example.org", "URL", c.URL, "BUNDLE", bundle(certificate),
+		"ALPHA", fmt.Sprint(storage == "v1alpha1"), "BETA", fmt.Sprint(storage == "v1"),
+	).Replace(converting)
+}
+
+// old makes widgets that are stored as v1alpha1 while the CRD stores v1 by now.
+func (c *converter) old(w *world, count int) string {
+	w.t.Helper()
+	w.mustApply(c.bundle(w, "v1alpha1"))
+	eventually(w.t, "widgets", func() error {
+		for i := range count {
+			widget := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": w.widget().Group + "/v1alpha1", "kind": "Widget",
+				"metadata": map[string]any{"name": fmt.Sprintf("w%d", i)}, "spec": map[string]any{"size": int64(i + 1)},
+			}}
+			_, err := w.dynamic.Resource(w.alpha()).Namespace(w.namespace).Apply(w.t.Context(), widget.GetName(), widget, metav1.ApplyOptions{FieldManager: "user"})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	bundle := c.bundle(w, "v1")
+	w.mustApply(bundle)
+	eventually(w.t, "both versions stored", func() error {
+		if stored := w.stored(); len(stored) != 2 {
+			return fmtError(fmt.Sprint(stored))
+		}
+		return nil
+	})
+	return bundle
+}
+
+func (w *world) alpha() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: w.widget().Group, Version: "v1alpha1", Resource: "widgets"}
+}
+
+func (w *world) stored() []string {
+	w.t.Helper()
+	crd, err := w.definition()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	stored, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "storedVersions")
+	return stored
+}
+
+// unharmed wants the cluster to be usable after a removal with a dead webhook:
+// every version lists, and the namespace with the widgets goes.
+func (w *world) unharmed(count int) []unstructured.Unstructured {
+	w.t.Helper()
+	crd, err := w.definition()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy"); strategy != "None" {
+		w.t.Fatalf("conversion strategy %q", strategy)
+	}
+	var items []unstructured.Unstructured
+	for _, version := range []schema.GroupVersionResource{w.alpha(), w.widget()} {
+		eventually(w.t, "listing "+version.Version, func() error {
+			list, err := w.dynamic.Resource(version).Namespace(w.namespace).List(w.t.Context(), metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			if items = list.Items; len(items) != count {
+				return fmt.Errorf("%d widgets", len(items))
+			}
+			return nil
+		})
+	}
+	return items
+}
+
+func (w *world) namespaceGoes() {
+	w.t.Helper()
+	if err := w.admin.CoreV1().Namespaces().Delete(w.t.Context(), w.namespace, metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	eventually(w.t, "the namespace to go", func() error {
+		list, err := w.dynamic.Resource(w.widget()).Namespace(w.namespace).List(w.t.Context(), metav1.ListOptions{})
+		if err == nil && len(list.Items) > 0 {
+			err = fmt.Errorf("%d widgets are left", len(list.Items))
+		}
+		return err
+	})
+}
+
+// What is stored in an old version is written in the new one while the webhook
+// still answers, before anything else of the operator goes; then the CRD converts
+// nothing any more, no value is lost, and the cluster works without the operator.
+func TestRemovalMigratesResources(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", everything...)
+	c := newConverter(t)
+	c.old(w, 3)
+	w.whileOperatorLives(c)
+	notes := strings.Join(w.removeAll(), "; ")
+	c.dead.Store(true)
+	if !strings.Contains(notes, "stored as v1 now") || strings.Contains(notes, "lost") {
+		t.Errorf("notes %q", notes)
+	}
+	for _, item := range w.unharmed(3) {
+		if bulk, found, _ := unstructured.NestedInt64(item.Object, "spec", "bulk"); !found || bulk == 0 {
+			t.Errorf("%s lost its value: %v", item.GetName(), item.Object["spec"])
+		}
+	}
+	if stored := w.stored(); len(stored) != 1 || stored[0] != "v1" {
+		t.Errorf("stored versions %v", stored)
+	}
+	crd, err := w.definition()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, found := crd.GetAnnotations()["satchel.dev/migrating"]; found {
+		t.Error("the mark of the migration is left")
+	}
+	calls := c.calls.Load()
+	w.namespaceGoes()
+	if c.calls.Load() != calls {
+		t.Error("the webhook was called after the removal")
+	}
+}
+
+// whileOperatorLives wants the ConfigMap that stands for the operator's workload to
+// be there until the CRD has let go of the webhook.
+func (w *world) whileOperatorLives(c *converter) {
+	w.t.Helper()
+	c.dead.Store(true)
+	removed := w.remove()
+	if len(removed.Waiting) != 1 || w.data("operator") == nil {
+		w.t.Fatalf("the operator went before its CRD: %+v", removed)
+	}
+	c.dead.Store(false)
+}
+
+// A webhook that is dead already cannot convert: after some attempts the CRD lets
+// go of it all the same, and the notes say what that means.
+func TestRemovalWithDeadConversion(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", everything...)
+	c := newConverter(t)
+	c.old(w, 2)
+	c.dead.Store(true)
+	notes := strings.Join(w.removeAll(), "; ")
+	for _, words := range []string{"widgets." + w.namespace, "could not be written as v1", "stored as v1alpha1 are served as they are", "lost when"} {
+		if !strings.Contains(notes, words) {
+			t.Errorf("notes %q do not say %q", notes, words)
+		}
+	}
+	w.unharmed(2)
+	w.namespaceGoes()
+}
+
+// An account that may not touch the resources says so at once.
+func TestRemovalMayNotMigrate(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", definers)
+	c := newConverter(t)
+	c.old(w, 1)
+	notes := strings.Join(w.removeAll(), "; ")
+	if !strings.Contains(notes, "could not be written as v1") || !strings.Contains(notes, "forbidden") {
+		t.Errorf("notes %q", notes)
+	}
+	w.unharmed(1)
+}
+
+// Without the right to the status of CRDs everything is written anew all the same;
+// and where no resource is left, none has to be.
+func TestRemovalWithoutRightToStatus(t *testing.T) {
+	for name, count := range map[string]int{"with resources": 1, "without": 0} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, everything...)
+			w.grantCluster("installer",
+				rbacv1.PolicyRule{APIGroups: []string{w.widget().Group}, Resources: []string{"widgets"}, Verbs: []string{"list", "patch"}},
+				rbacv1.PolicyRule{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"*"}})
+			c := newConverter(t)
+			c.old(w, count)
+			notes := strings.Join(w.removeAll(), "; ")
+			if !strings.Contains(notes, "stored as v1 now") || !strings.Contains(notes, "customresourcedefinitions/status") {
+				t.Errorf("notes %q", notes)
+			}
+			for _, item := range w.unharmed(count) {
+				if _, found, _ := unstructured.NestedInt64(item.Object, "spec", "bulk"); !found {
+					t.Errorf("%s lost its value", item.GetName())
+				}
+			}
+		})
+	}
+}
+
+// Many resources take several calls; each goes on where the last one ended.
+func TestMigrationGoesOn(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", everything...)
+	c := newConverter(t)
+	c.old(w, 1)
+	const many = 1100
+	for i := range many {
+		widget := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": w.widget().GroupVersion().String(), "kind": "Widget", "metadata": map[string]any{"name": fmt.Sprintf("more%d", i)},
+		}}
+		if _, err := w.dynamic.Resource(w.widget()).Namespace(w.namespace).Create(t.Context(), widget, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	removed := w.remove()
+	if len(removed.Waiting) != 1 || !strings.Contains(removed.Waiting[0].Reason, "written as v1") || w.data("operator") == nil {
+		t.Fatalf("after one call: %+v", removed)
+	}
+	before := w.client.Requests()
+	w.removeAll()
+	if rest := w.client.Requests() - before; rest > many/2 {
+		t.Errorf("%d requests for what was left of %d resources", rest, many)
+	}
+	w.unharmed(many + 1)
+}
+
+// A CRD that leaves the bundle is let go of in the same way, before what else is
+// pruned.
+func TestPruneMigratesResources(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", everything...)
+	c := newConverter(t)
+	c.old(w, 2)
+	c.dead.Store(true)
+	if pruned := w.prune(oneMap); len(pruned.Waiting) != 1 || w.data("operator") == nil {
+		t.Fatalf("with the webhook busy: %+v", pruned)
+	}
+	c.dead.Store(false)
+	w.mustApply(oneMap)
+	if pruned := w.prune(oneMap); !pruned.Complete() || !strings.Contains(strings.Join(pruned.Notes, "; "), "stored as v1 now") {
+		t.Errorf("got %+v", pruned)
+	}
+	c.dead.Store(true)
+	for _, item := range w.unharmed(2) {
+		if _, found, _ := unstructured.NestedInt64(item.Object, "spec", "bulk"); !found {
+			t.Errorf("%s lost its value", item.GetName())
+		}
+	}
+}

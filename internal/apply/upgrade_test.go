@@ -61,7 +61,7 @@ func TestUpgradeSafetyOnTheCluster(t *testing.T) {
 	for name, c := range changes {
 		t.Run(name, func(t *testing.T) {
 			objects := w.objects(strings.Replace(bundle, c.from, c.to, 1))[1:] // a Widget of the old kind would be missing its version
-			warned, _ := w.safePlan(objects, plan.Warn)                       
+			warned, _ := w.safePlan(objects, plan.Warn)
 			refused, requests := w.safePlan(objects, plan.Enforce)
 			exempt, without := w.safePlan(objects, plan.Enforce, "widgets."+w.namespace+".example.org")
 			if c.want == "" {

@@ -111,7 +111,7 @@ func (s *state) owns(object *unstructured.Unstructured) bool {
 // only once everything on the cluster trusts it.
 func (r *Reconciler) issue(ctx context.Context, s *state, made *issuance) error {
 	in := certificate.Input{Now: s.now, Entropy: r.Entropy, Owner: s.owner, Serving: made.found, Wanted: requests(s.wanted)}
-	in.Authority = s.genuine(made.found[certificate.AuthorityID(s.owner)])
+	in.Authority = s.genuine(made.found[certificate.AuthorityID(s.owner)], r.HashKey)
 	set, err := certificate.Make(in)
 	if err == nil && set.Waiting {
 		if in.Trusted, err = s.trustedBy(ctx, set.Bundle); in.Trusted {
@@ -138,10 +138,10 @@ func requests(wanted []convert.Certificate) []certificate.Request {
 
 // genuine leaves of a Secret the values that the API server knows this deployment
 // to have written: whoever may write Secrets is not trusted by the cluster for that.
-// Of one whose managed fields were removed nothing is left.
-func (s *state) genuine(live *unstructured.Unstructured) *unstructured.Unstructured {
-	if live == nil {
-		return nil
+// Where it does not know any more, the whole has to be what was applied last.
+func (s *state) genuine(live *unstructured.Unstructured, hashKey []byte) *unstructured.Unstructured {
+	if live == nil || s.asRecorded(live, hashKey) {
+		return live
 	}
 	ours := heldData(live, s.owner.Manager())
 	data, _, _ := unstructured.NestedMap(live.Object, "data")
@@ -156,6 +156,19 @@ func (s *state) genuine(live *unstructured.Unstructured) *unstructured.Unstructu
 	kept := live.DeepCopy()
 	kept.Object["data"] = data
 	return kept
+}
+
+// asRecorded tells whether a Secret of a certificate holds what was applied last.
+func (s *state) asRecorded(live *unstructured.Unstructured, hashKey []byte) bool {
+	bare := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": live.Object["type"], "data": live.Object["data"],
+	}}
+	bare.SetNamespace(live.GetNamespace())
+	bare.SetName(live.GetName())
+	bare.SetLabels(map[string]string{plan.LabelCertificate: live.GetLabels()[plan.LabelCertificate]})
+	entry, _ := s.previous.Get(inventory.IDOf(live))
+	applied, err := plan.Completion{Owner: s.owner, HashKey: hashKey}.Complete(bare, plan.Kind{Namespaced: true})
+	return err == nil && entry.Confirmed() && applied.Rendered == entry.Rendered
 }
 
 // heldData are the keys of a Secret whose values a manager applied.

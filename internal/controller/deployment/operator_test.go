@@ -37,7 +37,7 @@ spec:
   - name: v1
     served: true
     storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+    schema: {openAPIV3Schema: {type: object, description: Gadgets of VERSION, x-kubernetes-preserve-unknown-fields: true}}
   - name: v2
     served: true
     storage: false

@@ -4,17 +4,22 @@ package deployment_test
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/runtime/conditions"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/tests/controlplane"
+	"github.com/satchel-dev/satchel/tests/installation"
 )
 
 const (
@@ -201,79 +206,100 @@ func TestRotationOfTheAuthority(t *testing.T) {
 	}
 }
 
-// suspend suspends the deployment while the clocks agree.
-func (s *selfSigned) suspend(t *testing.T) {
+// late is a time at which less than a sixth of the life of a certificate is left.
+func late(t *testing.T, secret *corev1.Secret) time.Time {
 	t.Helper()
-	s.r.edit(t, s.key, func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true })
-	s.r.until(t, s.key, "suspended", func(*v1alpha1.BundleDeployment) bool { return true })
+	return leaf(t, secret).NotAfter.Add(-60 * day)
 }
 
-// setFailurePolicy changes a webhook as a person would.
-func (r *rig) setFailurePolicy(t *testing.T, o *unstructured.Unstructured, policy string) {
-	t.Helper()
-	hooks, _, _ := unstructured.NestedSlice(r.must(t, o).Object, "webhooks")
-	hooks[0].(map[string]any)["failurePolicy"] = policy //nolint:forcetypeassert // of the API server
-	o.Object["webhooks"] = hooks
-	if err := r.admin.Update(t.Context(), o, client.FieldOwner("somebody")); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func failurePolicy(o *unstructured.Unstructured) any {
-	hooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
-	return hooks[0].(map[string]any)["failurePolicy"] //nolint:forcetypeassert // of the API server
-}
-
-// While suspended, certificates are renewed and nothing else is.
-func TestRenewalWhileSuspended(t *testing.T) {
+// A renewal that cannot be written is warned of, and tried again.
+func TestWarningWhenRenewalFails(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	s := r.selfSigned(t)
-	s.suspend(t)
-	check := object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "check."+s.group)
-	r.patch(t, object("apps/v1", "Deployment", s.namespace, "gadgets"), `{"spec":{"replicas":0}}`)
-	first := s.serving(t)
-
-	mark := r.mark(t)
-	result := s.reconcile(t)
-	if written := s.written(t, mark); len(written) > 0 {
-		t.Errorf("written although nothing is due: %v", written)
-	}
-	due := leaf(t, first).NotBefore.Add(2 * year * 2 / 3)
-	if wakes := s.now.Add(result.RequeueAfter); wakes.Before(due.Add(-day)) || wakes.After(due.Add(day)) {
-		t.Errorf("wakes at %s, want about %s", wakes, due)
-	}
-	s.now = due.Add(day)
-	s.reconcile(t)
-	s.works(t)
-	if written := s.written(t, mark); !equal(written, []string{"secrets " + servingSecret}) {
-		t.Errorf("written: %v, want the serving Secret only", written)
+	s.ready(t)
+	secret := object("v1", "Secret", s.namespace, servingSecret)
+	lift := r.refuse(t, s.namespace, policy{operation: admissionv1.Update, resource: "secrets", rule: "false", message: "'no Secret is changed here'"},
+		func(ctx context.Context) error {
+			return r.admin.Patch(ctx, secret.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"data":{"a":"eA=="}}`)), client.DryRunAll)
+		})
+	s.now = late(t, s.serving(t))
+	until := leaf(t, s.serving(t)).NotAfter
+	var result ctrl.Result
+	for range 3 {
+		result = s.reconcile(t)
 	}
 	found := s.deployment(t)
-	if until := leaf(t, s.serving(t)).NotAfter; !found.Status.CertificatesExpire.Time.Equal(until) || len(found.Status.Warnings) > 0 {
-		t.Errorf("status says %s, want %s; warnings %q", found.Status.CertificatesExpire, until, found.Status.Warnings)
+	want := "certificates: the one in Secret " + s.namespace + "/" + servingSecret + " ends on " + until.UTC().Format(time.DateTime)
+	if len(found.Status.Warnings) != 1 || !strings.HasPrefix(found.Status.Warnings[0], want) {
+		t.Errorf("warnings %q, want one: %s", found.Status.Warnings, want)
 	}
+	if n := strings.Count(strings.Join(s.told.notes, "\n"), "Warning CertificateNotRenewed: "+want); n != 1 {
+		t.Errorf("%d events warn, want one: %v", n, s.told.notes)
+	}
+	if !found.Status.CertificatesExpire.Time.Equal(until) || !s.ends(t)[s.namespace+"/"+servingSecret].Equal(until) {
+		t.Errorf("status says %s, the metric %v, want what is on the cluster: %s", found.Status.CertificatesExpire, s.ends(t), until)
+	}
+	if result.RequeueAfter > time.Minute || isReady(found) {
+		t.Errorf("comes back after %s:\n%s", result.RequeueAfter, describe(found))
+	}
+	lift()
+	r.eventually(t, t.Context(), "renewed", func(context.Context) (bool, string) {
+		s.reconcile(t)
+		found = s.deployment(t)
+		return isReady(found) && leaf(t, s.serving(t)).NotAfter.After(until), describe(found)
+	})
+	if len(found.Status.Warnings) > 0 {
+		t.Errorf("warnings stay after the renewal: %q", found.Status.Warnings)
+	}
+}
 
-	// A successor of the authority: what somebody changed is left alone, and so the old one goes on signing.
-	r.setFailurePolicy(t, check, "Fail")
-	s.now = leaf(t, s.authority(t)).NotAfter.Add(-3*year + day)
-	authority := s.authority(t).Data["tls.crt"]
-	mark = r.mark(t)
+// Where the Secrets may not be read any more, what was known stays known.
+func TestWarningWhenSecretsCannotBeRead(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.selfSigned(t)
+	before, _ := s.ready(t)
+	first := s.serving(t)
+	r.delete(t, object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", s.namespace+"-installer"))
+	s.now = late(t, first)
+	r.eventually(t, t.Context(), "refused", func(context.Context) (bool, string) {
+		s.reconcile(t)
+		found := s.deployment(t)
+		return !isReady(found), describe(found)
+	})
+	found := s.deployment(t)
+	if !found.Status.CertificatesExpire.Equal(before.Status.CertificatesExpire) {
+		t.Errorf("status says %s, want %s as before", found.Status.CertificatesExpire, before.Status.CertificatesExpire)
+	}
+	if warned := strings.Join(found.Status.Warnings, "\n"); !strings.Contains(warned, "certificates: the first ends on") {
+		t.Errorf("warnings %q", found.Status.Warnings)
+	}
+	if message := conditions.GetMessage(found, v1alpha1.PlannedCondition); !strings.Contains(message, servingSecret) {
+		t.Errorf("the message does not name the Secret: %s", message)
+	}
+	if err := installation.Admin(t.Context(), r.admin, s.namespace, "installer"); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually(t, t.Context(), "renewed with the same authority", func(context.Context) (bool, string) {
+		s.reconcile(t)
+		return !bytes.Equal(s.serving(t).Data["tls.crt"], first.Data["tls.crt"]), describe(s.deployment(t))
+	})
+	s.works(t)
+}
+
+// The metric goes with the deployment.
+func TestExpiryGoesWithTheDeployment(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.selfSigned(t)
+	s.ready(t)
+	if len(s.ends(t)) != 2 {
+		t.Fatalf("the metric shows %v, want two ends", s.ends(t))
+	}
+	r.remove(t, s.key)
 	s.reconcile(t)
-	s.now = s.now.Add(2 * day)
-	s.reconcile(t)
-	want := []string{"customresourcedefinitions gadgets." + s.group, "mutatingwebhookconfigurations fill." + s.group, "secrets " + servingSecret, "secrets " + authoritySecret}
-	if written := slices.Compact(s.written(t, mark)); !equal(written, want) {
-		t.Errorf("written: %v, want %v", written, want)
-	}
-	if !bytes.Equal(s.authority(t).Data["tls.crt"], authority) {
-		t.Error("the successor signs although not everything trusts it")
-	}
-	if policy := failurePolicy(r.must(t, check)); policy != "Fail" {
-		t.Error("what was changed while suspended was reverted")
-	}
-	warned := strings.Join(s.deployment(t).Status.Warnings, "\n")
-	if !strings.Contains(warned, "check."+s.group+" was changed while suspended") || !s.heard("Warning CertificateNotRenewed: ") {
-		t.Errorf("no warning names it: %q; events %v", warned, s.told.notes)
+	if len(s.ends(t)) > 0 {
+		t.Errorf("the metric still shows %v", s.ends(t))
 	}
 }

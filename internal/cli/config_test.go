@@ -48,11 +48,11 @@ func TestParseConfigRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, text, want string
 	}{
-		"unknown field":    {"a typing error would do nothing", "watchNamespace: [a]\n", "line 1: watchNamespace is not a known field; did you mean watchNamespaces?"},
-		"unknown deep":     {"the whole path", "deploymentConfig:\n  tolerations:\n  - key: a\n    affect: NoSchedule\n", "line 4: deploymentConfig.tolerations[0].affect is not a known field; did you mean effect?"},
-		"other case":       {"the API server minds it", "WatchNamespaces: [a]\n", "line 1: WatchNamespaces is not a known field; did you mean watchNamespaces?"},
-		"nothing near":     {"nothing is suggested", "zzzzzzzzzz: 1\n", "line 1: zzzzzzzzzz is not a known field"},
-		"all at once":      {"all faults with their lines", "\noperatorConditions: 1\nwatchNamespaces: a\nrequirements: on\nrequirements: no\n",
+		"unknown field": {"a typing error would do nothing", "watchNamespace: [a]\n", "line 1: watchNamespace is not a known field; did you mean watchNamespaces?"},
+		"unknown deep":  {"the whole path", "deploymentConfig:\n  tolerations:\n  - key: a\n    affect: NoSchedule\n", "line 4: deploymentConfig.tolerations[0].affect is not a known field; did you mean effect?"},
+		"other case":    {"the API server minds it", "WatchNamespaces: [a]\n", "line 1: WatchNamespaces is not a known field; did you mean watchNamespaces?"},
+		"nothing near":  {"nothing is suggested", "zzzzzzzzzz: 1\n", "line 1: zzzzzzzzzz is not a known field"},
+		"all at once": {"all faults with their lines", "\noperatorConditions: 1\nwatchNamespaces: a\nrequirements: on\nrequirements: no\n",
 			"line 2: operatorConditions is a number, not true or false; line 3: watchNamespaces is a text, not a list; line 5: requirements is given twice"},
 		"unquoted":         {"YAML makes numbers of texts", "deploymentConfig:\n  env:\n  - {name: A, value: 8080}\n", "line 3: deploymentConfig.env[0].value is a number, not a text; put it into quotation marks"},
 		"a wrong quantity": {"types that read themselves", "deploymentConfig:\n  resources:\n    limits: {cpu: much}\n", "line 3: deploymentConfig.resources.limits.cpu is not a valid Quantity"},

@@ -38,6 +38,9 @@ const exitCodes = `Exit codes:
 // errNo ends a command with ExitNo; what there was to say has been printed.
 var errNo = errors.New("the answer is no")
 
+// errRefused ends a command with ExitError; what there was to say has been printed.
+var errRefused = errors.New("refused")
+
 // app is what the commands share.
 type app struct {
 	streams genericiooptions.IOStreams
@@ -91,6 +94,8 @@ func (a *app) exitCode(ctx context.Context, err error) int {
 		return ExitOK
 	case errors.Is(err, errNo):
 		return ExitNo
+	case errors.Is(err, errRefused):
+		return ExitError
 	case ctx.Err() != nil:
 		fmt.Fprintln(a.streams.ErrOut, "Interrupted.")
 		return ExitInterrupted

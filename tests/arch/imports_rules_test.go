@@ -171,9 +171,21 @@ var linkRules = []linkRule{{
 	name:   "no test code in a binary",
 	why:    "the testing package registers flags, and test helpers have no limits",
 	remedy: "find who imports it with `go list -deps -json`",
-	into:   []string{"./cmd/..."},
 	// net/http/httptest is not listed: Flux's runtime/conditions links it through gomega's matchers.
-	not: []string{"testing", "./tests/..."},
+	into: []string{"./cmd/bundle-source-controller", "./cmd/bundle-deployment-controller"},
+	not:  []string{"testing", "./tests/..."},
+}, {
+	name:   "no test code of ours in the CLI",
+	why:    "test helpers have no limits; the testing package is there, unused, as operator-framework/api's validation keeps a helper of its tests outside of _test.go",
+	remedy: "find who imports it with `go list -deps -json`",
+	into:   []string{"./cmd/satchel"},
+	not:    []string{"./tests/..."},
+}, {
+	name:   "the suites of operator-framework/api are the CLI's",
+	why:    "they bring a test library and a validator that starts docker; only the command that validates bundles needs them",
+	remedy: "use internal/convert, which has validators of its own",
+	into:   []string{"./cmd/bundle-source-controller", "./cmd/bundle-deployment-controller"},
+	not:    []string{"./internal/lint/...", "github.com/operator-framework/api/pkg/validation/..."},
 }}
 
 // dependencyFloors are the oldest versions without a known vulnerability, of modules that are in go.mod:

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/satchel-dev/satchel/internal/lint"
+)
+
+// verdict is what validate says of a bundle. Its JSON form is what -o json prints.
+type verdict struct {
+	Bundle   string         `json:"bundle"`
+	Format   string         `json:"format"`
+	Problems []lint.Problem `json:"problems"`
+
+	read  string // what was read, in words
+	below string // a folder that may have been meant
+}
+
+func (a *app) validateCommand() *cobra.Command {
+	var (
+		o      conversionOptions
+		format output
+		strict bool
+	)
+	cmd := &cobra.Command{
+		Use:     "validate PATH|IMAGE",
+		GroupID: groupPreview,
+		Short:   "Say everything that is wrong with a bundle, or could be better",
+		Long: `Reads a bundle from a folder or from an image, looks for all problems at once, and says for each where it is, which rule
+it breaks and what to do about it. No cluster is asked.
+
+Errors keep a bundle from being installed. They are what render refuses, and, for registry+v1, what the suites of
+operator-framework/api refuse (olm-...) for a ClusterServiceVersion, its CustomResourceDefinitions, other objects, and
+the bundle as a whole. Warnings are what the conversion leaves out or infers, removed versions of Kubernetes' APIs, good
+practice, and what operatorhub.io asks for. What both report is said once.
+
+Without --install-namespace the bundle is converted for a namespace that suits it. With it, the other flags of render
+count too, so that problems of a choice are found as well.
+
+The output with -o json is one object, which stays as it is between versions:
+
+    {"bundle": "...", "format": "registry+v1", "problems": [{"severity": "error", "file": "manifests/a.yaml",
+      "document": 1, "object": "Role a", "rule": "V13", "message": "...", "remedy": "..."}]}
+
+"severity" is error or warning; "file" and "object" are empty and "document" is 0 where a problem is not of one.
+
+Exit codes:
+
+    0    no errors, and with --strict no warnings
+    1    warnings, with --strict
+    2    errors, wrong use, or the bundle could not be read
+    130  interrupted by Ctrl-C`,
+		Example: a.example(`
+# Is this bundle fit to be published?
+satchel validate ./bundle --strict
+
+# Would it do where I want it?
+satchel validate quay.io/org/operator-bundle:v1.2.3 --install-namespace operators --watch-namespace shop
+
+# For a script: all errors, a line each
+satchel validate ./bundle -o json | jq -r '.problems[] | select(.severity == "error") | .message'`),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			what, err := oneBundle(cmd, args)
+			if err != nil {
+				return err
+			}
+			return a.validate(cmd.Context(), o, format, strict, what)
+		},
+	}
+	a.conversionFlags(cmd, &o, "Namespace of the objects that name none, and of the operator.")
+	a.outputFlag(cmd, &format, outputText, outputJSON)
+	cmd.Flags().BoolVar(&strict, "strict", false, "Exit with 1 when there are warnings.")
+	return cmd
+}
+
+func (a *app) validate(ctx context.Context, o conversionOptions, format output, strict bool, what string) error {
+	v, err := a.examine(ctx, o, what)
+	if err != nil {
+		return err
+	}
+	if format == outputJSON {
+		err = printValue(a.streams.Out, format, v)
+	} else {
+		_, err = fmt.Fprint(a.streams.Out, v.print(styleFor(a.streams.Out), widthOf(a.streams.Out)))
+	}
+	switch {
+	case err != nil:
+		return err
+	case v.count(lint.Error) > 0:
+		return errRefused
+	case strict && len(v.Problems) > 0:
+		return errNo
+	}
+	return nil
+}
+
+// examine reads a bundle and looks at it. Whatever a bundle makes of it, Ctrl-C ends it.
+func (a *app) examine(ctx context.Context, o conversionOptions, what string) (v verdict, err error) {
+	if err := o.read(a); err != nil {
+		return verdict{}, err
+	}
+	b, err := a.openBundle(ctx, what, o.bundleOptions)
+	if err != nil {
+		return verdict{}, err
+	}
+	done := make(chan verdict, 1)
+	go func() {
+		report := lint.Bundle(b.files, o.convert())
+		v := verdict{Bundle: what, read: b.from, Format: string(report.Format), Problems: append([]lint.Problem{}, report.Problems...)}
+		for _, note := range append(b.notes(), o.meaningless(report.Format)...) {
+			v.Problems = append(v.Problems, lint.Problem{Severity: lint.Warning, Rule: "file", Message: note, Remedy: "see whether that is meant"})
+		}
+		if v.count(lint.Error) > 0 {
+			v.below = bundleBelow(b.files, o.path)
+		}
+		done <- v
+	}()
+	select {
+	case v = <-done:
+		return v, b.close()
+	case <-ctx.Done():
+		return verdict{}, errors.Join(ctx.Err(), b.close())
+	}
+}
+
+func (v verdict) count(severity lint.Severity) int {
+	n := 0
+	for _, p := range v.Problems {
+		if p.Severity == severity {
+			n++
+		}
+	}
+	return n
+}
+
+// mostPrinted bounds the problems of one severity that people are shown.
+const mostPrinted = 100
+
+// print writes the problems for people: errors, then warnings, each with what to do below it.
+func (v verdict) print(s style, width int) string {
+	var out strings.Builder
+	writeWrapped(&out, v.describe(), "", "", width)
+	for _, part := range []struct {
+		severity lint.Severity
+		title    string
+		color    color
+	}{{lint.Error, "Errors", red}, {lint.Warning, "Warnings", yellow}} {
+		total := v.count(part.severity)
+		if total == 0 {
+			continue
+		}
+		fmt.Fprintf(&out, "\n%s\n", s.paint(part.color, fmt.Sprintf("%s (%d):", part.title, total)))
+		v.writeProblems(&out, part.severity, width)
+	}
+	if v.below != "" {
+		out.WriteByte('\n')
+		writeWrapped(&out, belowHint(v.below), "", "", width)
+	}
+	fmt.Fprintf(&out, "\n%s\n", v.conclusion(s))
+	return out.String()
+}
+
+func (v verdict) describe() string {
+	text := "Read " + printable(v.read)
+	if v.Format != "" {
+		text += ": " + v.Format
+	}
+	return text + "."
+}
+
+// writeProblems writes those of one severity, with where they are above all that are there.
+func (v verdict) writeProblems(out *strings.Builder, severity lint.Severity, width int) {
+	printed, last := 0, ""
+	for _, p := range v.Problems {
+		if p.Severity != severity {
+			continue
+		}
+		if printed++; printed > mostPrinted {
+			fmt.Fprintf(out, "  and %d more; -o json prints all\n", v.count(severity)-mostPrinted)
+			return
+		}
+		if place := placeOf(p); place != last {
+			writeWrapped(out, place, "  ", "    ", width)
+			last = place
+		}
+		writeWrapped(out, oneLine(p.Message, 0)+" ["+oneLine(p.Rule, 0)+"]", "    ", "      ", width)
+		if p.Remedy != "" {
+			writeWrapped(out, "→ "+oneLine(p.Remedy, 0), "      ", "        ", width)
+		}
+	}
+}
+
+// placeOf says where a problem is: file, document where that is not the first, object.
+func placeOf(p lint.Problem) string {
+	var parts []string
+	if p.File != "" {
+		file := oneLine(p.File, 0)
+		if p.Document > 1 {
+			file += fmt.Sprintf(" (document %d)", p.Document)
+		}
+		parts = append(parts, file)
+	}
+	if p.Object != "" {
+		parts = append(parts, oneLine(p.Object, 0))
+	}
+	if len(parts) == 0 {
+		return "the bundle"
+	}
+	return strings.Join(parts, ": ")
+}
+
+func (v verdict) conclusion(s style) string {
+	wrong, doubtful := v.count(lint.Error), v.count(lint.Warning)
+	switch {
+	case wrong > 0:
+		return s.paint(red, "Refused: "+plural(wrong, "error")+", "+plural(doubtful, "warning")+".")
+	case doubtful > 0:
+		return s.paint(yellow, "Valid, with "+plural(doubtful, "warning")+".")
+	}
+	return s.paint(green, "Valid.")
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/satchel-dev/satchel/internal/lint"
+)
+
+func TestValidate(t *testing.T) {
+	t.Chdir(bundles)
+	for name, tc := range map[string]struct {
+		reason string
+		args   []string
+		code   int
+	}{
+		"faulty":         {reason: "all problems at once, with what to do", args: []string{"./faulty"}, code: ExitError},
+		"gadget":         {reason: "nothing to say", args: []string{"./gadget", "--strict"}, code: ExitOK},
+		"greeter":        {reason: "warnings are no errors", args: []string{"./registry"}, code: ExitOK},
+		"greeter-strict": {reason: "unless they are asked to be", args: []string{"./registry", "--strict"}, code: ExitNo},
+		"greeter-json":   {reason: "for programs", args: []string{"./registry", "-o", "json"}, code: ExitOK},
+		"plain":          {reason: "plain bundles too", args: []string{"./plain", "--strict"}, code: ExitOK},
+		"broken":         {reason: "what the reader says of them", args: []string{"./broken", "--strict"}, code: ExitError},
+		"choice": {reason: "with the flags of render, what is wrong with the choice", code: ExitError,
+			args: []string{"./gadget", "--install-namespace", "tools", "--watch-namespace", "shop"}},
+		"no-path": {reason: "what could not be found", args: []string{"./faulty", "--path", "nowhere"}, code: ExitError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := satchel(t, append([]string{"validate"}, tc.args...)...)
+			if got.code != tc.code {
+				t.Errorf("%s: exit %d, want %d", tc.reason, got.code, tc.code)
+			}
+			golden(t, "../../validate/"+name, got.String())
+		})
+	}
+	if got := satchel(t, "validate", "."); got.code != ExitError || !strings.Contains(got.out, "add --path faulty\n") {
+		t.Errorf("what may have been meant is not said: %s", got)
+	}
+}
+
+func TestValidateUsage(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, want string
+		args         []string
+	}{
+		"nothing":      {reason: "what to validate?", want: "validate needs one folder or image, got: -"},
+		"no folder":    {reason: "it could not be read", args: []string{"./none"}, want: "there is no folder ./none"},
+		"no config":    {reason: "options that cannot be read are no finding about the bundle", args: []string{bundles + "gadget", "--config", "./none"}, want: "no such file"},
+		"other output": {reason: "what there is", args: []string{bundles + "gadget", "-o", "yaml"}, want: "not one of: text, json"},
+	} {
+		got := satchel(t, append([]string{"validate"}, tc.args...)...)
+		if got.code != ExitError || got.out != "" || !strings.Contains(got.err, tc.want) {
+			t.Errorf("%s: %s: %s", name, tc.reason, got)
+		}
+	}
+}
+
+// TestValidateIsBounded shows what people see of a bundle in which everything is wrong, and that nothing of it can steer
+// their terminal.
+func TestValidateIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	var text strings.Builder
+	for i := range 150 {
+		fmt.Fprintf(&text, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"a\\e[2J/%d\"}\n", i)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := satchel(t, "validate", dir)
+	if got.code != ExitError || strings.Contains(got.out, "\x1b") || strings.Count(got.out, "\n") > 4*mostPrinted {
+		t.Errorf("%d lines, exit %d:\n%.2000s", strings.Count(got.out, "\n"), got.code, got.out)
+	}
+	got = satchel(t, "validate", dir, "-o", "json")
+	var v verdict
+	if err := json.Unmarshal([]byte(got.out), &v); err != nil || v.count(lint.Error) < 100 {
+		t.Errorf("%d errors, %v", v.count(lint.Error), err)
+	}
+}
+
+func TestWriteWrapped(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, text, want string
+		width              int
+	}{
+		"no width":  {reason: "lines stay in one piece", text: "a b c d e f", want: "- a b c d e f\n"},
+		"narrow":    {reason: "broken between words", text: "a b c d e f", width: 7, want: "- a b c\n    d e\n    f\n"},
+		"long word": {reason: "words stay in one piece", text: "aaaaaaaaaa b", width: 7, want: "- aaaaaaaaaa\n    b\n"},
+		"nothing":   {reason: "an empty line", want: "-\n"},
+	} {
+		var out strings.Builder
+		writeWrapped(&out, tc.text, "- ", "    ", tc.width)
+		if out.String() != tc.want {
+			t.Errorf("%s: %s: got %q", name, tc.reason, out.String())
+		}
+	}
+}

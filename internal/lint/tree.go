@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"cmp"
+	"compress/gzip"
+	"encoding/base64"
+	"io"
+	"io/fs"
+	"path"
+
+	"github.com/operator-framework/api/pkg/manifests"
+	"github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+)
+
+// tree is a registry+v1 bundle as the suites want it, and where each of its objects was read.
+type tree struct {
+	bundle *manifests.Bundle // nil when there is no ClusterServiceVersion to examine
+	csv    manifest.Manifest
+	crds   []definition
+	others []manifest.Manifest
+}
+
+// definition is a CustomResourceDefinition in the Go type of its version.
+type definition struct {
+	manifest.Manifest
+	typed any
+}
+
+// readTree reads what can be read; what cannot is the converter's to report.
+func readTree(files fs.FS, limits manifest.Limits) (t *tree) {
+	t = &tree{}
+	defer func() { _ = recover() }() //nolint:errcheck // a bundle that upstream's types cannot take is not examined by them
+	reader := manifest.NewReader(files, limits)
+	entries, _ := fs.ReadDir(files, "manifests") //nolint:errcheck // the converter reports it
+	for _, entry := range entries {
+		name := path.Join("manifests", entry.Name())
+		if entry.Type().IsRegular() && manifest.Named(name) {
+			for _, m := range reader.Read(name) {
+				t.add(m)
+			}
+		}
+	}
+	if t.csv.Object == nil {
+		return t
+	}
+	var csv v1alpha1.ClusterServiceVersion
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(t.csv.Object.Object, &csv) != nil {
+		return t
+	}
+	t.bundle = t.assemble(files, limits, &csv)
+	return t
+}
+
+// add sorts an object in by its kind.
+func (t *tree) add(m manifest.Manifest) {
+	switch m.Object.GetKind() {
+	case v1alpha1.ClusterServiceVersionKind:
+		if t.csv.Object == nil {
+			t.csv = m
+		}
+		return
+	case "CustomResourceDefinition":
+		if typed := typedCRD(m); typed != nil {
+			t.crds = append(t.crds, definition{Manifest: m, typed: typed})
+		}
+	}
+	t.others = append(t.others, m)
+}
+
+// typedCRD returns the CustomResourceDefinition in the type of its version, or nil.
+func typedCRD(m manifest.Manifest) any {
+	var typed any
+	switch m.Object.GetAPIVersion() {
+	case apiextensions.SchemeGroupVersion.String():
+		typed = &apiextensions.CustomResourceDefinition{}
+	case v1beta1.SchemeGroupVersion.String():
+		typed = &v1beta1.CustomResourceDefinition{}
+	default:
+		return nil
+	}
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(m.Object.Object, typed) != nil {
+		return nil
+	}
+	return typed
+}
+
+// assemble builds the bundle as upstream's loader would, which reads from the disk.
+func (t *tree) assemble(files fs.FS, limits manifest.Limits, csv *v1alpha1.ClusterServiceVersion) *manifests.Bundle {
+	said := registryv1.ReadAnnotations(files, limits)
+	b := &manifests.Bundle{Name: csv.Name, CSV: csv, Package: said.Package, Channels: said.Channels, DefaultChannel: said.DefaultChannel}
+	b.Objects = append(b.Objects, t.csv.Object)
+	for _, m := range t.others {
+		b.Objects = append(b.Objects, m.Object)
+	}
+	for _, d := range t.crds {
+		switch crd := d.typed.(type) {
+		case *apiextensions.CustomResourceDefinition:
+			b.V1CRDs = append(b.V1CRDs, crd)
+		case *v1beta1.CustomResourceDefinition:
+			b.V1beta1CRDs = append(b.V1beta1CRDs, crd)
+		}
+	}
+	b.Size, b.CompressedSize = sizes(files, limits)
+	return b
+}
+
+// counter counts what is written.
+type counter int64
+
+// Write implements io.Writer.
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+// sizes are those of the bundle's files and of their text as OLM v0 keeps it in a ConfigMap: each compressed, in base64.
+func sizes(files fs.FS, limits manifest.Limits) (size, packed int64) {
+	left := limits.OrDefault().TotalBytes
+	for _, dir := range []string{"manifests", "metadata"} {
+		entries, _ := fs.ReadDir(files, dir) //nolint:errcheck // the converter reports it
+		for _, entry := range entries {
+			if !entry.Type().IsRegular() || left <= 0 {
+				continue
+			}
+			one, compressed := compress(files, path.Join(dir, entry.Name()), left)
+			left, size, packed = left-one, size+one, packed+compressed
+		}
+	}
+	return size, packed
+}
+
+func compress(files fs.FS, name string, most int64) (size, packed int64) {
+	f, err := files.Open(name)
+	if err != nil {
+		return 0, 0
+	}
+	defer f.Close() //nolint:errcheck // opened for reading only: closing cannot lose anything
+	var count counter
+	zipped := gzip.NewWriter(&count)
+	size, err = io.Copy(zipped, io.LimitReader(f, most))
+	if err = cmp.Or(err, zipped.Close()); err != nil {
+		return 0, 0
+	}
+	return size, int64(base64.StdEncoding.EncodedLen(int(count)))
+}
+
+// suitable fills in what the user left open: a namespace to install in, and namespaces to watch, that the bundle allows.
+func suitable(o convert.Options, t *tree) convert.Options {
+	if o.InstallNamespace != "" {
+		return o
+	}
+	o.InstallNamespace = "operators"
+	if t.bundle == nil || len(o.RegistryV1.WatchNamespaces) > 0 {
+		return o
+	}
+	supported := map[v1alpha1.InstallModeType]bool{}
+	for _, mode := range t.bundle.CSV.Spec.InstallModes {
+		supported[mode.Type] = mode.Supported
+	}
+	switch {
+	case supported[v1alpha1.InstallModeTypeAllNamespaces]:
+	case supported[v1alpha1.InstallModeTypeOwnNamespace]:
+		o.RegistryV1.WatchNamespaces = []string{o.InstallNamespace}
+	default:
+		o.RegistryV1.WatchNamespaces = []string{"watched"}
+	}
+	return o
+}

@@ -84,6 +84,18 @@ func TestRenderRegistryV1(t *testing.T) {
 	}
 }
 
+// TestRenderSelfSigned announces what the controller adds.
+func TestRenderSelfSigned(t *testing.T) {
+	got := satchel(t, "render", bundles+"gadget", "--install-namespace", "demo")
+	golden(t, "render/self-signed", got.String())
+	if named := satchel(t, "render", bundles+"gadget", "--install-namespace", "demo", "--certificate-provider", "self-signed"); named != got {
+		t.Errorf("it is not the default: -default +named:\n%s", cmp.Diff(got.String(), named.String()))
+	}
+	if other := satchel(t, "render", bundles+"gadget", "--install-namespace", "demo", "--certificate-provider", "cert-manager"); strings.Contains(other.err, "Not shown") || !strings.Contains(other.out, "kind: Certificate") {
+		t.Errorf("cert-manager issues its own: %s", other)
+	}
+}
+
 func TestRenderRefuses(t *testing.T) {
 	t.Chdir(bundles)
 	for name, tc := range map[string]struct {
@@ -94,7 +106,7 @@ func TestRenderRefuses(t *testing.T) {
 		"broken bundle": {reason: "all problems at once", args: []string{"./broken", "--install-namespace", "demo"},
 			want: []string{"the bundle is refused, 3 problems:", "a.yaml (document 1)", "a.yaml (document 2)", "b.yaml"}},
 		"the parent": {reason: "a folder above the bundle is a common mistake", args: []string{".", "--install-namespace", "demo"},
-			want: []string{"The folder registry looks like a registry+v1 bundle; if it was meant, add --path registry"}},
+			want: []string{"The folder faulty looks like a registry+v1 bundle; if it was meant, add --path faulty"}},
 		"two namespaces": {reason: "the bundle does not support that",
 			args: []string{"registry", "--install-namespace", "demo", "--watch-namespace", "a", "--watch-namespace", "b"},
 			want: []string{"the bundle is refused, 1 problem:", "ClusterServiceVersion greeter.v0.1.0"}},

@@ -24,8 +24,7 @@ const (
 // servers below named domains, able to sign certificates but no authorities, and not made to live for ever.
 func sound(cert *x509.Certificate) bool {
 	return publicKey(cert) != nil &&
-		cert.BasicConstraintsValid && cert.IsCA && cert.MaxPathLenZero &&
-		cert.KeyUsage&x509.KeyUsageCertSign != 0 && onlyServes(cert) &&
+		cert.IsCA && cert.MaxPathLenZero && cert.KeyUsage == authorityUsage && onlyServes(cert) &&
 		cert.PermittedDNSDomainsCritical && len(cert.PermittedDNSDomains) > 0 && !slices.Contains(cert.PermittedDNSDomains, "") && len(cert.ExcludedIPRanges) == 2 &&
 		len(cert.UnhandledCriticalExtensions) == 0 &&
 		lives(cert) <= authorityLife+backdated &&
@@ -33,7 +32,7 @@ func sound(cert *x509.Certificate) bool {
 }
 
 func onlyServes(cert *x509.Certificate) bool {
-	return slices.Equal(cert.ExtKeyUsage, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}) && len(cert.UnknownExtKeyUsage) == 0
+	return slices.Equal(cert.ExtKeyUsage, forServers) && len(cert.UnknownExtKeyUsage) == 0
 }
 
 func lives(cert *x509.Certificate) time.Duration { return cert.NotAfter.Sub(cert.NotBefore) }
@@ -89,7 +88,7 @@ func (i issuer) serves(p pair, names []string, trusted []*x509.Certificate) stri
 		return whyNotYet
 	case !i.now.Before(cert.NotAfter):
 		return whyEnded
-	case cert.IsCA || !onlyServes(cert) || cert.KeyUsage != x509.KeyUsageDigitalSignature || lives(cert) > servingLife+backdated:
+	case cert.IsCA || !onlyServes(cert) || cert.KeyUsage != servingUsage || lives(cert) > servingLife+backdated:
 		return whyForeign
 	case !sameNames(cert, names):
 		return whyNames

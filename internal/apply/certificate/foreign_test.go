@@ -34,6 +34,10 @@ func TestForeignAuthorities(t *testing.T) {
 			c.putAuthority(t, certKey, keyKey, forge(t, c.signing(t).cert, p384, nil), p384)
 		}},
 		"no authority": {"it may not sign", put(func(c *x509.Certificate) { c.IsCA, c.MaxPathLenZero = false, false; c.MaxPathLen = -1 })},
+		"no usage":     {"it may do anything", put(func(c *x509.Certificate) { c.KeyUsage = 0 })},
+		"more usages":  {"ours may do less", put(func(c *x509.Certificate) { c.KeyUsage |= x509.KeyUsageDigitalSignature })},
+		"no domains":   {"it could vouch for any name", put(func(c *x509.Certificate) { c.PermittedDNSDomains = nil })},
+		"not binding":  {"who does not know name constraints would skip them", put(func(c *x509.Certificate) { c.PermittedDNSDomainsCritical = false })},
 		"no certSign":  {"it may not sign", put(func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageDigitalSignature })},
 		"more levels":  {"it could make authorities", put(func(c *x509.Certificate) { c.MaxPathLen, c.MaxPathLenZero = 1, false })},
 		"unconfined":   {"it could vouch for anything", put(func(c *x509.Certificate) { c.PermittedDNSDomains, c.ExcludedIPRanges = nil, nil })},
@@ -95,6 +99,8 @@ func TestForeignServingCertificates(t *testing.T) {
 		change func(*x509.Certificate)
 	}{
 		"authority": {"was none of Satchel's", func(c *x509.Certificate) { c.IsCA = true; c.KeyUsage |= x509.KeyUsageCertSign }},
+		"no leaf":   {"was none of Satchel's", func(c *x509.Certificate) { c.IsCA = true }},
+		"usages":    {"was none of Satchel's", func(c *x509.Certificate) { c.KeyUsage |= x509.KeyUsageKeyEncipherment }},
 		"client":    {"was none of Satchel's", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }},
 		"both":      {"was none of Satchel's", func(c *x509.Certificate) { c.ExtKeyUsage = append(c.ExtKeyUsage, x509.ExtKeyUsageClientAuth) }},
 		"too long":  {"was none of Satchel's", func(c *x509.Certificate) { c.NotAfter = c.NotAfter.Add(day1) }},

@@ -28,7 +28,13 @@ const (
 	backdated     = time.Hour      // clocks differ
 
 	longestCommonName = 64 // limit of X.509
+
+	authorityUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
+	servingUsage   = x509.KeyUsageDigitalSignature
 )
+
+// forServers is what certificates are good for, those of authorities too.
+var forServers = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 
 // issuer makes keys and certificates.
 type issuer struct {
@@ -53,8 +59,8 @@ func (i issuer) newAuthority(domains []string) (pair, error) {
 		Subject:               pkix.Name{CommonName: authorityCommonName(i.owner), SerialNumber: serial.Text(16)},
 		NotBefore:             i.now.Add(-backdated),
 		NotAfter:              i.now.Add(authorityLife),
-		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
-		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		KeyUsage:              authorityUsage,
+		ExtKeyUsage:           forServers,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
 		MaxPathLenZero:        true,
@@ -83,8 +89,8 @@ func (i issuer) newServing(names []string, by pair) (pair, error) {
 		SerialNumber: serial,
 		NotBefore:    i.now.Add(-backdated),
 		NotAfter:     i.servingEnd(by),
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		KeyUsage:     servingUsage,
+		ExtKeyUsage:  forServers,
 		DNSNames:     names,
 
 		BasicConstraintsValid: true,

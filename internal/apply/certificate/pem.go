@@ -40,7 +40,7 @@ func readPair(certificate, key []byte) (pair, string) {
 	}
 	certs := readCertificates(certificate)
 	block, _ := decode(key)
-	if len(certs) != 1 || block == nil || block.Type != keyBlock {
+	if len(certs) != 1 || block == nil {
 		return pair{}, whyDamaged
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
@@ -49,7 +49,7 @@ func readPair(certificate, key []byte) (pair, string) {
 	}
 	private, ok := parsed.(*ecdsa.PrivateKey)
 	public := publicKey(certs[0])
-	if !ok || public == nil || private.Curve != elliptic.P256() {
+	if !ok || public == nil {
 		return pair{}, whyWeak
 	}
 	if !private.PublicKey.Equal(public) {

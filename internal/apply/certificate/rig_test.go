@@ -77,6 +77,21 @@ func (c *cluster) settle(t testing.TB) Set {
 	return c.make(t, false)
 }
 
+// different are the Secrets of a set whose data or type is not what the cluster has.
+func (c *cluster) different(set Set) []inventory.ID {
+	var out []inventory.ID
+	for i, secret := range set.Secrets {
+		live := c.authority
+		if i > 0 {
+			live = c.serving[inventory.IDOf(secret)]
+		}
+		if live == nil || !equal(live.Object["data"], secret.Object["data"]) || !equal(live.Object["type"], secret.Object["type"]) {
+			out = append(out, inventory.IDOf(secret))
+		}
+	}
+	return out
+}
+
 func sentences(set Set) []string {
 	var out []string
 	for _, issued := range set.Issued {

@@ -3,11 +3,14 @@
 package certificate
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
 const day1 = 24 * time.Hour
@@ -70,6 +73,21 @@ var states = map[string]state{
 	"bundle garbled": {reason: "what is no certificate is dropped", bring: func(_ *testing.T, c *cluster) {
 		c.editAuthority(trustFile, []byte("-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n"))
 	}, bundle: 1},
+	"bundle and key lost": {reason: "what signed the certificates that are served is trusted still", bring: func(_ *testing.T, c *cluster) {
+		c.editAuthority(trustFile, nil)
+		c.editAuthority(keyFile, nil)
+	}, want: []string{"Issued a certificate authority"}, bundle: 2},
+	"bundle too long": {reason: "nobody reads through garbage for ever", bring: func(_ *testing.T, c *cluster) {
+		c.editAuthority(trustFile, append(bytes.Repeat([]byte("\n"), longestPEM), contents(c.authority)[trustFile]...))
+		c.editAuthority(certFile, nil)
+	}, want: []string{"Issued a certificate authority", "no authority that is trusted"}, bundle: 1},
+	"many retired": {reason: "the bundle does not grow for ever", bring: func(t *testing.T, c *cluster) {
+		for range 2 * mostRetired {
+			c.editAuthority(keyFile, nil)
+			c.now = c.now.Add(time.Hour)
+			c.settle(t)
+		}
+	}, bundle: 1 + mostRetired},
 	"no data at all": {reason: "an emptied Secret is none", bring: func(_ *testing.T, c *cluster) { c.authority.Object["data"] = "x" }, want: []string{"there was none", "no authority that is trusted"}, bundle: 1},
 	"more keys": {reason: "what is not ours is not kept", bring: func(_ *testing.T, c *cluster) {
 		c.editAuthority("extra", []byte("x"))
@@ -136,6 +154,9 @@ func (s state) check(t *testing.T, c *cluster) {
 			}
 		}
 	}
+	if diff := cmp.Diff(c.different(set), set.Stale); diff != "" {
+		t.Errorf("%s: stale (-want +got):\n%s", s.reason, diff)
+	}
 	if !set.Next.After(c.now) {
 		t.Errorf("%s: next at %s, and it is %s", s.reason, set.Next, c.now)
 	}
@@ -143,6 +164,37 @@ func (s state) check(t *testing.T, c *cluster) {
 	again := c.make(t, false)
 	if len(again.Issued) > 0 || len(again.Stale) > 0 || !sameSecrets(set.Secrets, again.Secrets) {
 		t.Errorf("%s: a second look finds %v, stale %v", s.reason, sentences(again), again.Stale)
+	}
+}
+
+// Who trusts both notices nothing when the successor takes over, and nothing but its own Secret is written.
+func TestTakeOverIsQuiet(t *testing.T) {
+	c := newCluster(hook)
+	c.settle(t)
+	succeed(t, c)
+	before, set := c.make(t, false), c.make(t, true)
+	if len(set.Issued) != 1 || !bytes.Equal(before.Bundle, set.Bundle) {
+		t.Errorf("%v, and another bundle: %t", sentences(set), !bytes.Equal(before.Bundle, set.Bundle))
+	}
+	if diff := cmp.Diff([]inventory.ID{AuthorityID(owner)}, set.Stale); diff != "" {
+		t.Errorf("stale (-want +got):\n%s", diff)
+	}
+}
+
+// As long as its authority has no successor that is trusted, a serving certificate that ends with the
+// authority is not renewed for nothing.
+func TestLastYearsOfAnAuthority(t *testing.T) {
+	c := newCluster(hook)
+	c.settle(t)
+	succeed(t, c)
+	changes := 0
+	for end := start.Add(authorityLife); c.now.Before(end); c.now = c.now.Add(5 * day1) {
+		set := c.make(t, false)
+		changes += len(set.Issued)
+		c.write(set)
+	}
+	if ends := certOf(t, c.serving[hook.ID()], certFile).NotAfter; changes != 1 || !ends.Equal(start.Add(authorityLife)) {
+		t.Errorf("%d renewals, the last until %s", changes, ends)
 	}
 }
 

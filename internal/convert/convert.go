@@ -43,6 +43,12 @@ type Error = manifest.Error
 // Certificate is one that the objects mount and trust without containing it.
 type Certificate = registryv1.Certificate
 
+// Requirement is something that a bundle needs of the cluster.
+type Requirement = registryv1.Requirement
+
+// Package is what a bundle is a version of.
+type Package = registryv1.Package
+
 // Options say how a bundle becomes objects.
 type Options struct {
 	// Format of the bundle; empty: it is detected, and refused where the tree leaves a doubt.
@@ -73,6 +79,10 @@ type Result struct {
 	RequiredNamespaces []string
 	// Certificates that whoever applies the objects issues first, sorted by Secret: those of self-signed webhooks.
 	Certificates []Certificate
+	// Requirements that the cluster has to meet for the bundle to work, sorted.
+	Requirements []Requirement
+	// Package that the bundle is a version of; of plain+v0 nothing is known.
+	Package Package
 }
 
 // Convert reads a bundle and returns its objects. It fails with an *Error that lists every problem found.
@@ -158,5 +168,6 @@ func convertRegistryV1(files fs.FS, o Options) (Result, error) {
 	result := n.result(rendered.Namespaces...)
 	result.Format, result.Warnings = RegistryV1, rendered.Warnings
 	result.Certificates = rendered.Certificates
+	result.Requirements, result.Package = rendered.Requirements, rendered.Package
 	return result, nil
 }

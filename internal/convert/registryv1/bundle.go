@@ -31,8 +31,12 @@ type Bundle struct {
 	CRDs []manifest.Manifest
 	// Others are all other objects, as written.
 	Others []manifest.Manifest
+	// Requirements are what the bundle needs and does not bring itself, sorted.
+	Requirements []Requirement
 	// Warnings say what was left out or inferred.
 	Warnings []string
+
+	properties []property // of the CSV and of the file
 
 	csv    manifest.Manifest            // where the CSV was read
 	read   bool                         // the CSV could be read
@@ -48,6 +52,10 @@ type Rendered struct {
 	Namespaces []string
 	// Certificates to issue, sorted by Secret: under SelfSigned one for each Deployment that serves webhooks.
 	Certificates []Certificate
+	// Requirements that the cluster has to meet, sorted.
+	Requirements []Requirement
+	// Package that the bundle is a version of.
+	Package Package
 }
 
 // Convert reads, validates and renders a bundle. Its error is a *manifest.Error with all problems that could be found: of
@@ -83,7 +91,10 @@ func Render(bundle *Bundle, o Options) (Rendered, error) {
 		return Rendered{}, err
 	}
 	slices.Sort(bundle.Warnings)
-	return Rendered{Manifests: made, Warnings: slices.Compact(bundle.Warnings), Namespaces: in.namespaces(), Certificates: in.certificates()}, nil
+	return Rendered{
+		Manifests: made, Warnings: slices.Compact(bundle.Warnings), Namespaces: in.namespaces(), Certificates: in.certificates(),
+		Requirements: bundle.Requirements, Package: bundle.identify(),
+	}, nil
 }
 
 // Validate runs all validators and returns all that they find.

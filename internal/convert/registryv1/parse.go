@@ -42,6 +42,7 @@ func Parse(files fs.FS, limits manifest.Limits) (*Bundle, []manifest.Problem) {
 	problems = append(problems, reader.Problems()...)
 	problems = append(problems, bundle.readCSV(csvs, len(problems) > 0)...)
 	problems = append(problems, bundle.readProperties(files, reader)...)
+	problems = append(problems, bundle.readRequirements(files, reader)...)
 	return bundle, problems
 }
 

@@ -44,6 +44,7 @@ func (b *Bundle) readProperties(files fs.FS, reader *manifest.Reader) []manifest
 		}
 		all = append(all, content.Properties...)
 	}
+	b.properties = all
 	return b.writeProperties(all)
 }
 

@@ -23,7 +23,9 @@ func requiredCRDs(text string) change {
 
 func inProperties(text string) change { return change{propertiesFile, "", text} }
 
-func inDependencies(text string) change { return change{dependenciesFile, "", "dependencies:\n" + text} }
+func inDependencies(text string) change {
+	return change{dependenciesFile, "", "dependencies:\n" + text}
+}
 
 func constrained(text string) change {
 	return inDependencies("- type: olm.constraint\n  value: " + text)

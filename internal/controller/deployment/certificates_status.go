@@ -152,17 +152,26 @@ func (r *Reconciler) emitCertificates(s *state) {
 }
 
 // renewal is when the certificates have to be looked at next; zero when there are
-// none. While a successor of the authority waits to be trusted, that is soon.
+// none. The first line that holds decides.
+//
+//	a successor of the authority waits  soon
+//	they were looked at                 as they say
+//	nothing was due                     as they said last
+//	there are none                      never
+//	else                                when the first that is known of is due
 func (s *state) renewal() time.Time {
-	looked := s.inForce()
-	if looked.issued == nil {
+	looked, first := s.inForce(), s.object.Status.CertificatesExpire
+	switch {
+	case looked.issued != nil && looked.issued.set.Waiting:
+		return s.now.Add(trustPause)
+	case looked.issued != nil:
+		return looked.issued.set.Next
+	case !s.due:
 		return s.note.renew
+	case first == nil:
+		return time.Time{}
 	}
-	set := &looked.issued.set
-	if soon := s.now.Add(trustPause); set.Waiting && soon.Before(set.Next) {
-		return soon
-	}
-	return set.Next
+	return first.Add(-2 * lastPart)
 }
 
 // trustPause is how soon it is asked again whether everything trusts the successor

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/transport"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -59,8 +60,9 @@ func (e *told) Eventf(_, _ runtime.Object, kind, reason, _, note string, args ..
 	e.notes = append(e.notes, kind+" "+reason+": "+fmt.Sprintf(note, args...))
 }
 
-// drive starts a driver of a deployment; the clock says now.
-func (r *rig) drive(t *testing.T, key client.ObjectKey) *driver {
+// drive starts a driver of a deployment; the clock says now. Its connection as the
+// tenant may be wrapped.
+func (r *rig) drive(t *testing.T, key client.ObjectKey, wrap transport.WrapperFunc) *driver {
 	t.Helper()
 	d := &driver{r: r, key: key, now: time.Now(), told: &told{}, registry: prometheus.NewRegistry(), cache: t.TempDir()}
 	copySnapshot(t, string(d.deployment(t).UID), filepath.Join(d.cache, "applied"))
@@ -76,6 +78,7 @@ func (r *rig) drive(t *testing.T, key client.ObjectKey) *driver {
 	if err != nil {
 		t.Fatal(err)
 	}
+	config.Wrap(wrap)
 	tenants, err := tenant.NewPool(config, tenant.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -69,7 +69,10 @@ func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, 
 // newNote is what the next reconciles need to know of this one, without the
 // contents of the objects.
 func (r *Reconciler) newNote(s *state) note {
-	n := note{uid: s.object.UID, attempt: s.attempt(), checked: s.now, prune: s.plan.Prune, wrote: s.note.wrote, renew: s.renewal()}
+	n := note{uid: s.object.UID, attempt: s.attempt(), checked: s.now, prune: s.plan.Prune, wrote: s.note.wrote}
+	if s.issued != nil {
+		n.renew = s.renewal()
+	}
 	switch {
 	case s.writes():
 		n.wrote = s.now

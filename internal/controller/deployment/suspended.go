@@ -102,7 +102,7 @@ func (r *Reconciler) recall(_ context.Context, s *state) (step.Outcome, error) {
 // successor, that it is trusted. What somebody changed or deleted meanwhile is left
 // alone.
 func (r *Reconciler) planRenewal(ctx context.Context, s *state) (step.Outcome, error) {
-	if len(s.issued.set.Issued) == 0 && !s.issued.set.Waiting {
+	if len(s.issued.set.Stale) == 0 && !s.issued.set.Waiting {
 		return step.Stop, nil
 	}
 	objects := s.planned()
@@ -140,8 +140,8 @@ func (r *Reconciler) leaveChanged(ctx context.Context, s *state, observed plan.I
 	for i, stage := range s.plan.Stages {
 		var kept []plan.Action
 		for _, action := range stage.Actions {
-			if action.Verb == plan.Unchanged || action.Verb == plan.Settle {
-				continue
+			if action.Rendered == action.Previous.Rendered {
+				continue // whatever became of it, it is not due
 			}
 			same, err := r.asApplied(ctx, s, action, observed)
 			if err != nil {

@@ -29,12 +29,18 @@ type Observing struct {
 
 	UpgradeSafety plan.Enforcement // of CRDs; empty is Off
 	Exempt        []string         // CRDs that are not judged, by name
+
+	RequirementsPolicy plan.Enforcement   // empty is Off
+	Requirements       []plan.Requirement // of the bundle
+	Packages           []plan.Package     // that are installed and may meet them
 }
 
 // Observe gathers what a plan depends on: how the desired kinds are served and
-// what exists already, from one metadata LIST a kind and namespace; and whether the
-// CRDs that change do so safely, from one GET each. All is read as the tenant. An error means that something could not be found out; what the
-// tenant may not read is part of the input.
+// what exists already, from one metadata LIST a kind and namespace; whether the CRDs
+// that change do so safely, from one GET each; and what of the requirements the
+// cluster meets, from discovery and its version. All is read as the tenant. An error
+// means that something could not be found out; what the tenant may not read is part
+// of the input.
 func Observe(ctx context.Context, client *tenant.Client, o Observing) (plan.Input, error) {
 	in := plan.Input{
 		Owner:      o.Owner,
@@ -46,6 +52,10 @@ func Observe(ctx context.Context, client *tenant.Client, o Observing) (plan.Inpu
 
 		UpgradeSafety: o.UpgradeSafety,
 		Exempt:        o.Exempt,
+
+		RequirementsPolicy: o.RequirementsPolicy,
+		Requirements:       o.Requirements,
+		Facts:              plan.Facts{Packages: o.Packages},
 	}
 	if o.CreateNamespace {
 		in.CreateNamespace = o.InstallNamespace
@@ -66,6 +76,9 @@ func Observe(ctx context.Context, client *tenant.Client, o Observing) (plan.Inpu
 		return plan.Input{}, err
 	}
 	if err := judgeDefinitions(ctx, client, &in); err != nil {
+		return plan.Input{}, err
+	}
+	if err := o.askFacts(ctx, client, &in); err != nil {
 		return plan.Input{}, err
 	}
 	return in, nil

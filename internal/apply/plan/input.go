@@ -42,6 +42,11 @@ type Input struct {
 	// Judgements are about the CRDs of ToJudge, each against the live one. A CRD that
 	// is missing here went meanwhile.
 	Judgements map[inventory.ID]crdsafety.Judgement
+
+	// RequirementsPolicy says what becomes of Requirements that the Facts do not meet.
+	RequirementsPolicy Enforcement
+	Requirements       []Requirement
+	Facts              Facts
 }
 
 // Enforcement says what becomes of what offends a rule. Empty is Off.

@@ -42,8 +42,9 @@ func Make(in Input) Plan {
 		actions = append(actions, in.namespaceAction())
 	}
 	unsafe, warnings := in.upgradeSafety(actions)
-	plan.Violations = SortViolations(append(plan.Violations, unsafe...))
-	plan.Warnings = warnings
+	lacking, lacked := in.requirements()
+	plan.Violations = SortViolations(slices.Concat(plan.Violations, unsafe, lacking))
+	plan.Warnings = slices.Sorted(slices.Values(append(warnings, lacked...)))
 	plan.Stages = staged(actions)
 	wanted := inventory.New(in.Previous.Target, planned...)
 	plan.Prune = deletions(in, in.Previous.Minus(wanted))

@@ -63,7 +63,6 @@ func (in Input) upgradeSafety(actions []Action) ([]Violation, []string) {
 			warnings = append(warnings, fmt.Sprintf("%s changes what its resources mean: %s", action.ID, summary(judgement.Notable)))
 		}
 	}
-	slices.Sort(warnings)
 	return violations, warnings
 }
 

@@ -30,6 +30,8 @@ const (
 	NamespaceMissing Rule = "NamespaceMissing"
 	// PermissionMissing: the account may not do what the plan needs.
 	PermissionMissing Rule = "PermissionMissing"
+	// RequirementMissing: the cluster lacks what the bundle says it needs.
+	RequirementMissing Rule = "RequirementMissing"
 )
 
 // Violation is one reason why a plan is not carried out.

@@ -23,9 +23,11 @@ type Client struct {
 	kinds    *Kinds
 	timeout  time.Duration
 	requests *atomic.Int64
+	now      func() time.Time
+	version  atomic.Pointer[serverVersion]
 }
 
-func newClient(id Identity, config *rest.Config, transport *http.Client, kinds *Kinds, timeout time.Duration) (*Client, error) {
+func newClient(id Identity, config *rest.Config, transport *http.Client, kinds *Kinds, o Options) (*Client, error) {
 	requests := &atomic.Int64{}
 	counted := *transport
 	counted.Transport = countingTransport{next: transport.Transport, requests: requests}
@@ -41,7 +43,7 @@ func newClient(id Identity, config *rest.Config, transport *http.Client, kinds *
 	}
 	return &Client{
 		identity: id, raw: raw, metadata: meta, kinds: kinds,
-		timeout: timeout, requests: requests,
+		timeout: o.RequestTimeout, requests: requests, now: o.Now,
 	}, nil
 }
 

@@ -140,7 +140,7 @@ func (p *Pool) newClient(id Identity) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newClient(id, config, transport, p.kinds, p.options.RequestTimeout)
+	return newClient(id, config, transport, p.kinds, p.options)
 }
 
 // Kinds is what the cluster serves.

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+var (
+	etcd    = schema.GroupVersionKind{Group: "db.example.org", Version: "v1", Kind: "Etcd"}
+	etcdCRD = plan.Requirement{Kind: plan.RequireCRD, Name: "etcds.db.example.org", GVK: etcd}
+	anyEtcd = plan.Requirement{Kind: plan.RequireGVK, GVK: etcd}
+)
+
+func pkg(name, versions string) plan.Requirement {
+	return plan.Requirement{Kind: plan.RequirePackage, Name: name, Versions: versions}
+}
+
+func kube(version string) plan.Requirement {
+	return plan.Requirement{Kind: plan.RequireKubeVersion, Versions: version}
+}
+
+func of(kind plan.RequirementKind, parts ...plan.Requirement) plan.Requirement {
+	return plan.Requirement{Kind: kind, Of: parts}
+}
+
+// requiring is a plan of one object with requirements.
+func requiring(policy plan.Enforcement, facts plan.Facts, requirements ...plan.Requirement) plan.Plan {
+	return plan.Make(plan.Input{
+		Owner: owner, Desired: []plan.Object{desired(one, "")}, Live: map[inventory.ID]plan.Live{},
+		RequirementsPolicy: policy, Requirements: requirements, Facts: facts,
+	})
+}
+
+// What the cluster lacks is refused, each in words that say what would provide it.
+func TestRequirements(t *testing.T) {
+	served := plan.Facts{Kinds: map[schema.GroupVersionKind]bool{etcd: true}}
+	version := func(text string) plan.Facts { return plan.Facts{KubeVersion: text} }
+	installed := func(versions ...string) plan.Facts {
+		facts := plan.Facts{Packages: []plan.Package{{Name: "other", Version: "1.0.0"}}}
+		for _, v := range versions {
+			facts.Packages = append(facts.Packages, plan.Package{Name: "etcd", Version: v})
+		}
+		return facts
+	}
+	compound := of(plan.RequireAny, pkg("etcd", ">=2.0.0"), of(plan.RequireAll, anyEtcd, of(plan.RequireNone, pkg("other", ""))))
+	tests := map[string]struct {
+		reason   string
+		requires plan.Requirement
+		facts    plan.Facts
+		want     []string // words of the violation; none: met
+	}{
+		"CRD":                    {"its kind is served", etcdCRD, served, nil},
+		"CRD missing":            {"its name and group say what to install", etcdCRD, plan.Facts{}, []string{"CustomResourceDefinition etcds.db.example.org", "kind Etcd of db.example.org/v1", `group "db.example.org"`}},
+		"kind":                   {"it is served", anyEtcd, served, nil},
+		"kind missing":           {"its group says what to install", anyEtcd, plan.Facts{}, []string{"kind Etcd of db.example.org/v1", `group "db.example.org"`}},
+		"API missing":            {"the same", plan.Requirement{Kind: plan.RequireAPI, GVK: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}}, plan.Facts{}, []string{"kind Pod of v1"}},
+		"package":                {"in range", pkg("etcd", ">=1.0.0 <2.0.0"), installed("1.5.0"), nil},
+		"package, any":           {"of no known version", pkg("etcd", ""), installed(""), nil},
+		"package, one of two":    {"in range", pkg("etcd", ">=1.0.0 <2.0.0"), installed("0.9.0", "1.5.0"), nil},
+		"package missing":        {"the range is said", pkg("etcd", ">=1.2.0"), installed(), []string{"package etcd in version >=1.2.0", "BundleDeployment in this namespace", "spec.registryV1.requirements to Warn"}},
+		"package too old":        {"what is there is said", pkg("etcd", ">=1.2.0"), installed("1.1.0", "1.0.0"), []string{"package etcd in version >=1.2.0", "has it in version 1.0.0, 1.1.0"}},
+		"package, version?":      {"nobody knows", pkg("etcd", ">=1.2.0"), installed(""), []string{"an unknown version"}},
+		"Kubernetes":             {"the same", kube("1.36.3"), version("v1.36.3"), nil},
+		"Kubernetes, newer":      {"minor versions are numbers", kube("1.9.0"), version("v1.10.0"), nil},
+		"Kubernetes, older":      {"both are said", kube("1.37.0"), version("v1.36.3"), []string{"needs Kubernetes 1.37.0 or newer", "has v1.36.3"}},
+		"Kubernetes of a vendor": {"what a distribution adds is no pre-release", kube("1.29.1"), version("v1.29.1-gke.100+k3s1"), nil},
+		"Kubernetes, prerelease": {"any release is newer", kube("1.19.0-0"), version("v1.19.0"), nil},
+		"Kubernetes, unknown":    {"the account may not ask", kube("1.19.0"), version(""), []string{"an unknown version"}},
+		"compound, first":        {"one will do", compound, installed("2.0.0"), nil},
+		"compound, second":       {"and what is excluded is not there", compound, served, nil},
+		"compound, neither":      {"what is excluded is there", compound, plan.Facts{Kinds: served.Kinds, Packages: installed().Packages}, []string{"any of (package etcd in version >=2.0.0; all of (kind Etcd of db.example.org/v1; none of (package other)))"}},
+		"author's word":          {"it is told", plan.Requirement{Kind: plan.RequireAny, Message: "needs a store", Of: []plan.Requirement{anyEtcd}}, plan.Facts{}, []string{"its author says: needs a store"}},
+		"unknown":                {"fail closed", plan.Requirement{Kind: "Moon"}, plan.Facts{}, []string{"moon of ()"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := requiring(plan.Enforce, tt.facts, tt.requires)
+			if len(tt.want) == 0 {
+				if len(p.Violations)+len(p.Warnings) != 0 {
+					t.Errorf("%s: %v %v", tt.reason, p.Violations, p.Warnings)
+				}
+				return
+			}
+			if len(p.Violations) != 1 || p.Violations[0].Rule != plan.RequirementMissing || p.Violations[0].Remedy == "" {
+				t.Fatalf("%s: violations %v", tt.reason, p.Violations)
+			}
+			for _, words := range tt.want {
+				if text := p.Violations[0].String(); !strings.Contains(text, words) {
+					t.Errorf("%s: %q does not say %q", tt.reason, text, words)
+				}
+			}
+			warned := requiring(plan.Warn, tt.facts, tt.requires)
+			if len(warned.Violations) != 0 || len(warned.Warnings) != 1 || warned.Warnings[0] != p.Violations[0].Message {
+				t.Errorf("under Warn: %v %v", warned.Violations, warned.Warnings)
+			}
+			if off := requiring(plan.Off, tt.facts, tt.requires); len(off.Violations)+len(off.Warnings) != 0 {
+				t.Errorf("switched off: %v %v", off.Violations, off.Warnings)
+			}
+		})
+	}
+}
+
+// All that is lacking is said at once, in one order.
+func TestRequirementsAllAtOnce(t *testing.T) {
+	all := []plan.Requirement{kube("9.0.0"), pkg("etcd", ""), etcdCRD, anyEtcd}
+	first := requiring(plan.Enforce, plan.Facts{}, all...)
+	slices.Reverse(all)
+	second := requiring(plan.Enforce, plan.Facts{}, all...)
+	if len(first.Violations) != 4 || !slices.Equal(first.Violations, second.Violations) {
+		t.Errorf("%v, then %v", first.Violations, second.Violations)
+	}
+}
+
+// An object of the bundle whose kind is missing says all that the requirement would.
+func TestRequirementIsNotReportedTwice(t *testing.T) {
+	in := plan.Input{
+		Owner: owner, Desired: []plan.Object{desired(one, "")}, Live: map[inventory.ID]plan.Live{},
+		Missing:            []plan.MissingKind{{ID: inventory.ID{Group: etcd.Group, Kind: etcd.Kind, Namespace: "shop", Name: "store"}, Version: "v1"}},
+		RequirementsPolicy: plan.Enforce, Requirements: []plan.Requirement{etcdCRD},
+	}
+	if p := plan.Make(in); len(p.Violations) != 1 || p.Violations[0].Rule != plan.KindMissing {
+		t.Errorf("violations %v", p.Violations)
+	}
+}
+
+// Only what requirements are about is asked for, once each, and nothing when they
+// are off.
+func TestToAsk(t *testing.T) {
+	in := plan.Input{RequirementsPolicy: plan.Warn, Requirements: []plan.Requirement{
+		etcdCRD, anyEtcd, of(plan.RequireAny, of(plan.RequireAll, kube("1.0.0")), pkg("a", "")),
+	}}
+	if kinds, version := in.ToAsk(); len(kinds) != 1 || kinds[0] != etcd || !version {
+		t.Errorf("kinds %v, version %t", kinds, version)
+	}
+	in.RequirementsPolicy = plan.Off
+	if kinds, version := in.ToAsk(); len(kinds) != 0 || version {
+		t.Errorf("switched off: kinds %v, version %t", kinds, version)
+	}
+}
+
+// A range that came past conversion does no harm.
+func FuzzRequirements(f *testing.F) {
+	f.Add("1.2.3", ">=1.x || <0.5.0 !1.0.0", "v1.36.3")
+	f.Add("", "1..x", "1")
+	f.Fuzz(func(t *testing.T, installed, versions, cluster string) {
+		facts := plan.Facts{KubeVersion: cluster, Packages: []plan.Package{{Name: "etcd", Version: installed}}}
+		first := requiring(plan.Enforce, facts, pkg("etcd", versions), kube(versions))
+		if second := requiring(plan.Enforce, facts, kube(versions), pkg("etcd", versions)); !slices.Equal(first.Violations, second.Violations) {
+			t.Errorf("%v, then %v", first.Violations, second.Violations)
+		}
+	})
+}

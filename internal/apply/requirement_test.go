@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+// needy plans one ConfigMap that requires things of the cluster.
+func (w *world) needy(policy plan.Enforcement, packages []plan.Package, requirements ...plan.Requirement) (plan.Plan, int64) {
+	w.t.Helper()
+	before := w.client.Requests()
+	in, err := apply.Observe(w.t.Context(), w.client, apply.Observing{
+		Owner: w.owner, Desired: w.objects(oneMap), Previous: w.inventory, InstallNamespace: w.namespace,
+		RequirementsPolicy: policy, Requirements: requirements, Packages: packages,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return plan.Make(in), w.client.Requests() - before
+}
+
+// A CRD of others that is missing is named; when it is installed, the requirement is
+// met. The cluster tells its version; all for one request more than without.
+func TestRequirementsOnTheCluster(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", definers)
+	bundle := w.widgets()
+	kind := schema.GroupVersionKind{Group: w.widget().Group, Version: "v1", Kind: "Widget"}
+	name := "widgets." + kind.Group
+	requirements := []plan.Requirement{
+		{Kind: plan.RequireCRD, Name: name, GVK: kind},
+		{Kind: plan.RequireCRD, Name: name, GVK: kind.GroupKind().WithVersion("")},
+		{Kind: plan.RequireAPI, GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}},
+		{Kind: plan.RequireAPI, GVK: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}},
+		{Kind: plan.RequireKubeVersion, Versions: "1.30.0"},
+		{Kind: plan.RequirePackage, Name: "etcd", Versions: ">=1.0.0"},
+	}
+	packages := []plan.Package{{Name: "etcd", Version: "1.2.3"}}
+	refused, asked := w.needy(plan.Enforce, packages, requirements...)
+	if len(refused.Violations) != 2 || refused.Violations[0].Rule != plan.RequirementMissing || !strings.Contains(refused.Violations[0].Message, name) {
+		t.Errorf("violations %v", refused.Violations)
+	}
+	if _, without := w.needy(plan.Off, packages, requirements...); asked > without+1 {
+		t.Errorf("%d requests more", asked-without)
+	}
+	w.applyObjects(w.objects(bundle)[1:2], apply.Options{})
+	eventually(t, "the requirement to be met", func() error {
+		p, _ := w.needy(plan.Enforce, packages, requirements...)
+		if len(p.Violations) > 0 {
+			return fmt.Errorf("%v", p.Violations)
+		}
+		return nil
+	})
+	tooNew, _ := w.needy(plan.Enforce, nil, plan.Requirement{Kind: plan.RequireKubeVersion, Versions: "99.0.0"})
+	if len(tooNew.Violations) != 1 || !strings.Contains(tooNew.Violations[0].Message, "the cluster has v1.") {
+		t.Errorf("violations %v", tooNew.Violations)
+	}
+}
+
+// What the bundle itself brings is not required of the cluster.
+func TestRequirementsTheBundleMeets(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", definers)
+	kind := schema.GroupVersionKind{Group: w.widget().Group, Version: "v1", Kind: "Widget"}
+	in, err := apply.Observe(t.Context(), w.client, apply.Observing{
+		Owner: w.owner, Desired: w.objects(w.widgets()), InstallNamespace: w.namespace, RequirementsPolicy: plan.Enforce,
+		Requirements: []plan.Requirement{{Kind: plan.RequireGVK, GVK: kind}, {Kind: plan.RequireGVK, GVK: kind.GroupKind().WithVersion("")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := plan.Make(in); len(p.Violations) != 0 {
+		t.Errorf("violations %v", p.Violations)
+	}
+}

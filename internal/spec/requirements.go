@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spec
+
+import (
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/convert"
+)
+
+// Requirements hands what a bundle requires from conversion to planning, which do not know one another.
+func Requirements(of []convert.Requirement) []plan.Requirement {
+	if len(of) == 0 {
+		return nil
+	}
+	all := make([]plan.Requirement, 0, len(of))
+	for _, r := range of {
+		all = append(all, plan.Requirement{
+			Kind: plan.RequirementKind(r.Kind), Name: r.Name, GVK: r.GVK, Versions: r.Versions, Message: r.Message, Of: Requirements(r.Of),
+		})
+	}
+	return all
+}

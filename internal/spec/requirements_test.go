@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spec_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	"github.com/satchel-dev/satchel/internal/spec"
+)
+
+// Nothing is lost between the two, and both call the kinds by the same words.
+func TestRequirements(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "db.example.org", Version: "v1", Kind: "Etcd"}
+	got := spec.Requirements([]convert.Requirement{{
+		Kind: registryv1.RequireAny, Message: "a store", Of: []convert.Requirement{
+			{Kind: registryv1.RequireCRD, Name: "etcds.db.example.org", GVK: kind},
+			{Kind: registryv1.RequirePackage, Name: "etcd", Versions: ">1.0.0"},
+		},
+	}})
+	want := []plan.Requirement{{
+		Kind: plan.RequireAny, Message: "a store", Of: []plan.Requirement{
+			{Kind: plan.RequireCRD, Name: "etcds.db.example.org", GVK: kind},
+			{Kind: plan.RequirePackage, Name: "etcd", Versions: ">1.0.0"},
+		},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	for from, to := range map[registryv1.RequirementKind]plan.RequirementKind{
+		registryv1.RequireCRD: plan.RequireCRD, registryv1.RequireAPI: plan.RequireAPI, registryv1.RequireGVK: plan.RequireGVK,
+		registryv1.RequirePackage: plan.RequirePackage, registryv1.RequireKubeVersion: plan.RequireKubeVersion,
+		registryv1.RequireAll: plan.RequireAll, registryv1.RequireAny: plan.RequireAny, registryv1.RequireNone: plan.RequireNone,
+	} {
+		if string(from) != string(to) {
+			t.Errorf("conversion says %q, planning %q", from, to)
+		}
+	}
+	if a, b := reflect.TypeFor[convert.Requirement]().NumField(), reflect.TypeFor[plan.Requirement]().NumField(); a != b {
+		t.Errorf("%d fields become %d", a, b)
+	}
+}

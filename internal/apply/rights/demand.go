@@ -23,7 +23,7 @@ type Demand struct {
 	Role      inventory.ID // whose rules are granted; of a Role or ClusterRole the object itself
 	Namespace string       // where the rights have to be held; empty: in the cluster
 	Rights    []Right
-	// Instead is `escalate` or `bind` on the role; the zero Right where nothing stands in.
+	// Instead is `escalate` or `bind` on the role; of a policy the right itself.
 	Instead Right
 	// Unknown: nobody can tell from the bundle what the role grants, so Rights are
 	// empty, and only Instead is sure to do.
@@ -43,31 +43,49 @@ type role struct {
 	aggregated bool
 }
 
-// Demands reads what the objects demand that grant rights. The error is a
-// *TooManyError, or says which object is not what its kind says.
-func Demands(objects []plan.Object) ([]Demand, error) {
+// Demands reads what the objects demand that grant rights, and names those that
+// are not what their kind says. When the rules are too many, that is all that is
+// returned.
+func Demands(objects []plan.Object) ([]Demand, []*ObjectError) {
 	d := demander{roles: map[inventory.ID]role{}, definitions: definitions(objects), left: Limit}
-	for _, object := range objects {
-		if isRole(object.ID) && object.Desired != nil {
-			read, err := d.role(object.Desired)
-			if err != nil {
-				return nil, fmt.Errorf("reading the rules of %s: %w", object.ID, err)
-			}
-			d.roles[object.ID] = read
-		}
-	}
 	var demands []Demand
+	var wrong []*ObjectError
+	for _, object := range objects {
+		if !isRole(object.ID) || object.Desired == nil {
+			continue
+		}
+		read, err := d.role(object.Desired)
+		if err != nil {
+			wrong = append(wrong, &ObjectError{Object: object.ID, Err: err})
+		}
+		if d.left < 0 {
+			return nil, wrong[len(wrong)-1:]
+		}
+		d.roles[object.ID] = read
+	}
 	for _, object := range objects {
 		demand, found, err := d.of(object)
 		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", object.ID, err)
+			wrong = append(wrong, &ObjectError{Object: object.ID, Err: err})
 		}
 		if found {
 			demands = append(demands, demand)
 		}
 	}
-	return demands, nil
+	return demands, wrong
 }
+
+// ObjectError says what is wrong with an object that grants rights.
+type ObjectError struct {
+	Object inventory.ID
+	Err    error
+}
+
+// Error implements error.
+func (e *ObjectError) Error() string { return fmt.Sprintf("reading %s: %v", e.Object, e.Err) }
+
+// Unwrap gives what is wrong.
+func (e *ObjectError) Unwrap() error { return e.Err }
 
 func definitions(objects []plan.Object) map[schema.GroupKind]plan.Definition {
 	var desired []*unstructured.Unstructured
@@ -140,7 +158,7 @@ func (d *demander) role(object *unstructured.Unstructured) (role, error) {
 			return role{}, errors.New("only a ClusterRole can grant URLs")
 		}
 		if d.left -= count(rule); d.left < 0 {
-			return role{}, &TooManyError{Of: inventory.IDOf(object).String()}
+			return role{}, &TooManyError{}
 		}
 		for right := range each(rule) {
 			result.rights = append(result.rights, right)
@@ -164,7 +182,8 @@ func (d *demander) parameters(object plan.Object) (Demand, bool) {
 	if !addressable(schema.GroupResource{Group: of.Group, Resource: resource}) {
 		return Demand{}, false
 	}
-	return Demand{Object: object.ID, Role: object.ID, Rights: []Right{{Verb: "get", Group: of.Group, Resource: resource}}}, true
+	read := Right{Verb: "get", Group: of.Group, Resource: resource}
+	return Demand{Object: object.ID, Role: object.ID, Rights: []Right{read}, Instead: read}, true
 }
 
 // policies may have parameters.

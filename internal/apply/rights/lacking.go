@@ -12,9 +12,10 @@ type Missing struct {
 // None tells that nothing is missing.
 func (m Missing) None() bool { return len(m.Needs)+len(m.Demands) == 0 }
 
-// Lacking finds what an account lacks of what the request needs. The error is that of Demands.
+// Lacking finds what an account lacks of what the request needs. The error says
+// what is wrong with the objects.
 func (r Request) Lacking(held Held) (Missing, error) {
-	demands, err := Demands(r.Objects)
+	demands, err := r.demands()
 	if err != nil {
 		return Missing{}, err
 	}
@@ -30,7 +31,7 @@ func Lacking(needs []Need, demands []Demand, held Held) Missing {
 		}
 	}
 	for _, demand := range demands {
-		if demand.Instead != (Right{}) && held.Covers(demand.Namespace, demand.Instead) {
+		if held.Covers(demand.Namespace, demand.Instead) {
 			continue
 		}
 		lacking := demand

@@ -49,12 +49,13 @@ func (r Right) compare(other Right) int {
 // operators stay below a twentieth of it; a few lists that multiply reach any number.
 const Limit = 100_000
 
-// TooManyError says that rules amount to more than Limit single rights.
-type TooManyError struct{ Of string }
+// TooManyError says that the rules of a bundle amount to more than Limit single
+// rights; it is said of the role that goes beyond.
+type TooManyError struct{}
 
 // Error implements error.
-func (e *TooManyError) Error() string {
-	return fmt.Sprintf("%s: its rules amount to more than %d single rights", e.Of, Limit)
+func (*TooManyError) Error() string {
+	return fmt.Sprintf("the rules of the bundle amount to more than %d single rights", Limit)
 }
 
 // weightOfURL: each URL is compared with all others.

@@ -3,11 +3,13 @@
 package rights
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
@@ -54,7 +56,7 @@ func Of(r Request) (Rights, error) {
 			return Rights{}, fmt.Errorf("computing the rights on %s: %w", object.ID, err)
 		}
 	}
-	demands, err := Demands(r.Objects)
+	demands, err := r.demands()
 	if err != nil {
 		return Rights{}, err
 	}
@@ -68,6 +70,16 @@ func Of(r Request) (Rights, error) {
 		return Rights{}, err
 	}
 	return Rights{Required: required.grants(places{}), Recommended: recommended.grants(required)}, nil
+}
+
+// demands are those of the objects; the error joins all that is wrong with them.
+func (r Request) demands() ([]Demand, error) {
+	demands, wrong := Demands(r.Objects)
+	errs := make([]error, 0, len(wrong))
+	for _, err := range wrong {
+		errs = append(errs, err)
+	}
+	return demands, errors.Join(errs...)
 }
 
 // hold adds what the demands ask for. Where that, all together, brings the right
@@ -96,9 +108,6 @@ func (p places) hold(demands []Demand) {
 // covering gives a right, and its place, that covers a right; one that holds
 // everywhere first, for that is kept in any case.
 func (p places) covering(namespace string, right Right) (string, Right, bool) {
-	if right == (Right{}) {
-		return "", Right{}, false
-	}
 	for _, at := range []string{"", namespace} {
 		widest, found := Right{}, false
 		for wide := range right.wider() { // the last one is the widest
@@ -176,12 +185,16 @@ func Secret(namespace, name string) plan.Object {
 	}
 }
 
-// recommend adds what makes drift found at once and causes named. Secrets are not
+// recommend adds what makes drift found at once and causes named, and lets data
+// survive the removal of a conversion webhook. Secrets are not
 // among it: who may list them reads them all; they are looked at one by one.
 func (r Request) recommend(at places) {
 	for _, object := range r.Objects {
 		if of := object.Resource.GroupResource(); of.Resource != "secrets" || of.Group != "" {
 			at.at(object.Namespace).add(verbs(of, "", "list", "watch")...)
+		}
+		if plan.IsDefinition(object.ID) && object.Desired != nil {
+			at.at("").add(migrating(object)...)
 		}
 		if object.Namespace != "" {
 			at.at(object.Namespace).add(verbs(namespaces, object.Namespace, "get")...)
@@ -191,6 +204,21 @@ func (r Request) recommend(at places) {
 	for _, of := range causes {
 		at.at(r.InstallNamespace).add(verbs(of, "", "get", "list")...)
 	}
+}
+
+// migrating is what it takes to write the resources of a CRD in one version, before
+// its conversion webhook goes with the bundle. Without, what only other versions
+// know is lost.
+func migrating(object plan.Object) []Right {
+	strategy, _, _ := unstructured.NestedString(object.Desired.Object, "spec", "conversion", "strategy")
+	if strategy != "Webhook" {
+		return nil
+	}
+	rights := verbs(schema.GroupResource{Group: object.Resource.Group, Resource: "customresourcedefinitions/status"}, object.Name, "patch")
+	for _, definition := range plan.Definitions([]*unstructured.Unstructured{object.Desired}) {
+		rights = append(rights, verbs(schema.GroupResource{Group: definition.Group, Resource: definition.Plural}, "", "list", "patch")...)
+	}
+	return rights
 }
 
 // causes is where the cause is found why a workload does not come up.

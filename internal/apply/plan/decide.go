@@ -8,16 +8,10 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// decide says what happens to one desired object, or why it must not happen.
+// decide says what happens to one desired object that could be looked at, or why
+// it must not happen.
 func (in Input) decide(object Object) (Action, *Violation) {
 	entry, _ := in.Previous.Get(object.ID)
-	if why, found := in.Unreadable[object.ID]; found {
-		return Action{}, &Violation{
-			Rule: PermissionMissing, Object: object.ID,
-			Message: fmt.Sprintf("%s cannot be read: %s", object.ID, why),
-			Remedy:  "grant the account the right to get it",
-		}
-	}
 	action := Action{Object: object, Previous: entry}
 	live, exists := in.Live[object.ID]
 	if !exists {

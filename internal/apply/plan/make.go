@@ -23,11 +23,15 @@ func Make(in Input) Plan {
 		return plan
 	}
 	desired, duplicates := unique(in.Desired)
-	plan.Violations = slices.Concat(in.Invalid, duplicates, in.missing(desired))
+	plan.Unreadable = in.unreadable(desired)
+	plan.Violations = slices.Concat(in.Invalid, duplicates, in.missing(desired), unseen(plan.Unreadable))
 	var actions []Action
 	var planned []inventory.Entry
 	for _, object := range desired {
 		planned = append(planned, inventory.Entry{ID: object.ID, Version: object.Resource.Version})
+		if _, found := in.Unreadable[object.ID]; found {
+			continue
+		}
 		action, violation := in.decide(object)
 		if violation != nil {
 			plan.Violations = append(plan.Violations, *violation)

@@ -158,7 +158,7 @@ func TestNamespaces(t *testing.T) {
 }
 
 // From any state, what a plan does and what is left alone add up: each desired
-// object has one action or violation, each other entry one deletion, and the
+// object has one action or violation, or cannot be looked at, each other entry one deletion, and the
 // inventory to store knows them all.
 func TestPlanIsComplete(t *testing.T) {
 	for seed := range uint64(300) {
@@ -174,6 +174,12 @@ func TestPlanIsComplete(t *testing.T) {
 		}
 		for _, violation := range p.Violations {
 			handled[violation.Object]++
+		}
+		for _, object := range p.Unreadable {
+			handled[object.ID]++
+		}
+		if said := slices.ContainsFunc(p.Violations, func(v plan.Violation) bool { return v.Rule == plan.PermissionMissing }); said != (len(p.Unreadable) > 0) {
+			t.Fatalf("seed %d: %d objects cannot be looked at, and the violations are %v", seed, len(p.Unreadable), p.Violations)
 		}
 		for _, stage := range p.Prune {
 			for _, deletion := range stage.Deletions {

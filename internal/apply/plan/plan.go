@@ -59,6 +59,9 @@ type Plan struct {
 	// Prune is what the inventory lists and the bundle does not contain any more, to
 	// be carried out after the stages, and after health.
 	Prune []DeletionStage
+	// Unreadable are desired objects that the account may not look at, which is among
+	// the violations.
+	Unreadable []Object
 	// Violations forbid to carry out the plan. Sorted.
 	Violations []Violation
 	// Warnings are what people should know and nothing is refused for. Sorted.

@@ -3,193 +3,102 @@
 package apply
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/satchel-dev/satchel/internal/apply/parallel"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/rights"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// Preflight finds the permissions that the account lacks for what the plan
-// writes: one question a namespace, and one more for each right that the answer
-// does not show. A plan that writes nothing costs nothing. The API server's own
-// answer to the writes stays decisive.
+// Preflight finds the permissions that the account lacks, all at once: to carry the
+// plan out, to remove its objects one day, and to hold what its roles grant. It
+// costs one question a namespace, and one more for each right of which the answers
+// are not sure. A plan that writes nothing costs nothing. The API server's own
+// answer to the writes stays decisive: what nobody can know before is not held
+// against the account.
 func Preflight(ctx context.Context, client *tenant.Client, p plan.Plan) ([]plan.Violation, error) {
-	needs := needsOf(p, client.Identity())
-	rules, err := readRules(ctx, client, needs)
+	wanted, wrong := wantedBy(p)
+	found := misread(wrong)
+	if len(wanted.needs)+len(wanted.demands) == 0 {
+		return found, nil
+	}
+	asking := asking{client: client, plan: p}
+	missing, err := asking.missing(ctx, wanted)
 	if err != nil {
-		return nil, err
-	}
-	var open []need
-	for _, n := range needs {
-		if !granted(rules[n.namespace], n) {
-			open = append(open, n)
-		}
-	}
-	type answer struct {
-		allowed bool
-		err     error
-	}
-	answers := parallel.Each(ctx, defaultParallelism, open, func(ctx context.Context, n need) answer {
-		allowed, err := client.Allowed(ctx, n.attributes())
-		return answer{allowed, err}
-	})
-	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("checking permissions: %w", err)
 	}
-	var lacking []need
-	var errs []error
-	for i, a := range answers {
-		errs = append(errs, a.err)
-		if !a.allowed && a.err == nil {
-			lacking = append(lacking, open[i])
+	return plan.SortViolations(append(found, lacking(missing, client.Identity())...)), nil
+}
+
+// wanted is what an account has to be allowed to do.
+type wanted struct {
+	needs   []rights.Need
+	demands []rights.Demand
+}
+
+// wantedBy is what a plan asks of the account, in its order. A plan that brings or
+// changes objects, or lets some go, asks for everything about all of its objects:
+// it is the moment to say that they could not be removed. A repair asks only for
+// what it does: care must not fail for want of a right that it does not use.
+func wantedBy(p plan.Plan) (wanted, []*rights.ObjectError) {
+	changes := p.Count(plan.Create, plan.Update) > 0 || len(p.Unreadable) > 0
+	var w wanted
+	for _, stage := range p.Prune {
+		for _, deletion := range stage.Deletions {
+			verbs := leaving(deletion)
+			changes = changes || len(verbs) > 0
+			w.needs = append(w.needs, rights.Verbs(plan.Object{ID: deletion.ID, Kind: deletion.Kind}, verbs...)...)
 		}
 	}
-	if err := firstErrors(errs); err != nil {
-		return nil, fmt.Errorf("checking permissions: %w", err)
-	}
-	return violations(lacking, client.Identity()), nil
-}
-
-// need is a right to one verb on one object.
-type need struct {
-	verb            string
-	resource        schema.GroupResource
-	namespace, name string
-	action          plan.Action
-}
-
-// needsOf lists what the writes of a plan need, sorted. Where the plan itself
-// grants the account rights, nothing can be said before.
-func needsOf(p plan.Plan, id tenant.Identity) []need {
-	var needs []need
+	written := map[inventory.ID]bool{}
+	objects := slices.Clone(p.Unreadable)
 	for _, action := range p.Actions() {
-		if plan.IsAccess(action.ID) && binds(action, id) {
-			return nil
-		}
-		if !action.Writes() {
-			continue
-		}
-		verbs := []string{"get", "patch"}
-		if action.Verb == plan.Create || action.Verb == plan.Repair {
-			verbs = append(verbs, "create")
-		}
-		for _, verb := range verbs {
-			needs = append(needs, need{
-				verb: verb, resource: action.Resource.GroupResource(),
-				namespace: action.Namespace, name: action.Name, action: action,
-			})
+		objects = append(objects, action.Object)
+		written[action.ID] = action.Writes()
+		switch {
+		case action.Untracked, !changes && action.Verb == plan.Repair:
+			w.needs = append(w.needs, rights.Verbs(action.Object, "create", "get", "patch")...)
+		case changes:
+			w.needs = append(w.needs, rights.Verbs(action.Object, rights.Installing(action.Object)...)...)
+		case action.Writes():
+			w.needs = append(w.needs, rights.Verbs(action.Object, "get", "patch")...)
 		}
 	}
-	return needs
+	for _, object := range p.Unreadable {
+		written[object.ID] = true
+		w.needs = append(w.needs, rights.Verbs(object, rights.Installing(object)...)...)
+	}
+	demands, wrong := rights.Demands(objects)
+	for _, demand := range demands {
+		if written[demand.Object] {
+			w.demands = append(w.demands, demand)
+		}
+	}
+	return w, wrong
 }
 
-// binds tells whether a binding grants something to the account.
-func binds(action plan.Action, id tenant.Identity) bool {
-	subjects, _ := action.Desired.Object["subjects"].([]any)
-	return slices.ContainsFunc(subjects, func(subject any) bool {
-		fields, _ := subject.(map[string]any)
-		namespace, _ := fields["namespace"].(string)
-		return fields["kind"] == "ServiceAccount" && fields["name"] == id.ServiceAccount &&
-			cmp.Or(namespace, action.Namespace) == id.Namespace
-	})
+// leaving are the verbs that letting an object go takes.
+func leaving(deletion plan.Deletion) []string {
+	switch deletion.How {
+	case plan.Delete:
+		return []string{"delete", "get"}
+	case plan.Release:
+		return []string{"get", "patch"}
+	case plan.DeleteEmpty, plan.Keep:
+		return rights.Leaving(plan.Object{ID: deletion.ID})
+	}
+	return nil
 }
 
-// readRules asks what the account may do in each namespace concerned. Objects of
-// the cluster are left to single questions: a namespace's rules do not tell.
-func readRules(ctx context.Context, client *tenant.Client, needs []need) (map[string][]authorizationv1.ResourceRule, error) {
-	names := map[string]bool{}
-	for _, n := range needs {
-		if n.namespace != "" {
-			names[n.namespace] = true
-		}
-	}
-	sorted := slices.Sorted(maps.Keys(names))
-	type answer struct {
-		rules []authorizationv1.ResourceRule
-		err   error
-	}
-	answers := parallel.Each(ctx, defaultParallelism, sorted, func(ctx context.Context, name string) answer {
-		status, err := client.Rules(ctx, name)
-		if apierrors.IsForbidden(err) {
-			err = nil // then every right is asked for by itself
-		}
-		return answer{status.ResourceRules, err}
-	})
-	rules, errs := map[string][]authorizationv1.ResourceRule{}, []error(nil)
-	for i, name := range sorted {
-		rules[name] = answers[i].rules
-		errs = append(errs, answers[i].err)
-	}
-	if err := firstErrors(errs); err != nil {
-		return nil, fmt.Errorf("checking permissions: %w", err)
-	}
-	return rules, nil
-}
-
-// granted tells whether a rule shows the right.
-func granted(rules []authorizationv1.ResourceRule, n need) bool {
-	has := func(list []string, wanted string) bool {
-		return slices.Contains(list, wanted) || slices.Contains(list, "*")
-	}
-	return slices.ContainsFunc(rules, func(rule authorizationv1.ResourceRule) bool {
-		return has(rule.Verbs, n.verb) && has(rule.APIGroups, n.resource.Group) && has(rule.Resources, n.resource.Resource) &&
-			(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, n.name))
-	})
-}
-
-func (n need) attributes() authorizationv1.ResourceAttributes {
-	return authorizationv1.ResourceAttributes{
-		Namespace: n.namespace, Verb: n.verb, Name: n.name,
-		Group: n.resource.Group, Resource: n.resource.Resource,
-	}
-}
-
-// violations words what is lacking, one violation a resource and namespace.
-func violations(lacking []need, id tenant.Identity) []plan.Violation {
-	type place struct {
-		resource  schema.GroupResource
-		namespace string
-	}
-	byPlace := map[place][]need{}
-	for _, n := range lacking {
-		at := place{n.resource, n.namespace}
-		byPlace[at] = append(byPlace[at], n)
-	}
+// misread are the roles that are not what they say. Nothing is said of them when
+// nothing is written.
+func misread(wrong []*rights.ObjectError) []plan.Violation {
 	var found []plan.Violation
-	for at, needs := range byPlace {
-		verbs, names := map[string]bool{}, map[string]bool{}
-		for _, n := range needs {
-			verbs[n.verb], names[n.name] = true, true
-		}
-		wanted := strings.Join(slices.Sorted(maps.Keys(verbs)), ", ")
-		where, by := "in the cluster", "by a ClusterRole and a ClusterRoleBinding"
-		if at.namespace != "" {
-			where, by = fmt.Sprintf("in namespace %q", at.namespace), "by a Role and a RoleBinding there"
-		}
-		found = append(found, plan.Violation{
-			Rule: plan.PermissionMissing, Object: needs[0].action.ID,
-			Message: fmt.Sprintf("cannot %s %s %s (%s)", wanted, at.resource, where, few(slices.Sorted(maps.Keys(names)))),
-			Remedy:  fmt.Sprintf("grant service account %q the verbs %s on %s %s", id, wanted, at.resource, by),
-		})
+	for _, err := range wrong {
+		found = append(found, plan.Violation{Rule: plan.Invalid, Object: err.Object, Message: oneLine(err.Error())})
 	}
-	return plan.SortViolations(found)
-}
-
-// few lists the first names and counts the rest.
-func few(names []string) string {
-	const enough = 5
-	if len(names) > enough {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:enough], ", "), len(names)-enough)
-	}
-	return strings.Join(names, ", ")
+	return found
 }

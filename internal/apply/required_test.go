@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/rights"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// operator has something of everything that demands rights.
+const operator = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: mice.NS.example.org}
+spec:
+  group: NS.example.org
+  scope: Namespaced
+  names: {plural: mice, singular: mouse, kind: Mouse, listKind: MouseList}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: operator}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: serving}
+stringData: {key: CANARY-required}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: NS-operator}
+rules:
+- {apiGroups: [NS.example.org], resources: [mice, mice/status], verbs: ["*"]}
+- {apiGroups: [""], resources: [nodes], verbs: [get, list]}
+- {nonResourceURLs: [/NS/*], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: NS-operator}
+subjects: [{kind: ServiceAccount, name: operator, namespace: NS}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: NS-operator}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: NS-gathering}
+aggregationRule: {clusterRoleSelectors: [{matchLabels: {NS: gather}}]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: operator}
+rules:
+- {apiGroups: [""], resources: [pods], verbs: [get, list]}
+- {apiGroups: [""], resources: [configmaps], resourceNames: [lock], verbs: [update]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: operator}
+subjects: [{kind: ServiceAccount, name: operator, namespace: NS}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: operator}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: operator-view}
+subjects: [{kind: ServiceAccount, name: operator, namespace: NS}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: operator}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: operator}}
+  template:
+    metadata: {labels: {app: operator}}
+    spec: {serviceAccountName: operator, containers: [{name: operator, image: registry.example/operator:v1}]}
+---
+apiVersion: NS.example.org/v1
+kind: Mouse
+metadata: {name: jerry}
+`
+
+// needed are the objects of a bundle as rights are computed for.
+func (w *world) needed(manifests string) []plan.Object {
+	objects := w.objects(manifests)
+	definitions := plan.Definitions(objects)
+	cluster := []string{"CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"}
+	var list []plan.Object
+	for _, object := range objects {
+		gvk := object.GroupVersionKind()
+		kind := plan.Kind{Resource: gvk.GroupVersion().WithResource(rights.Plural(gvk.Kind)), Namespaced: !slices.Contains(cluster, gvk.Kind)}
+		if definition, found := definitions[gvk.GroupKind()]; found {
+			kind, _ = definition.Kind(gvk.Version)
+		}
+		if kind.Namespaced {
+			object.SetNamespace(w.namespace)
+		}
+		list = append(list, plan.Object{ID: inventory.IDOf(object), Kind: kind, Desired: object})
+	}
+	return list
+}
+
+// hold writes roles with exactly these grants, in place of those of the last call,
+// and waits until the API server knows.
+func (w *world) hold(grants []rights.Grant) {
+	w.t.Helper()
+	ctx, meta := w.t.Context(), metav1.ObjectMeta{Name: w.namespace + "-hold"}
+	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Name: "installer", Namespace: w.namespace}}
+	cluster, own := rbacv1.ClusterRole{ObjectMeta: meta}, rbacv1.Role{ObjectMeta: meta}
+	for _, grant := range grants {
+		switch grant.Namespace {
+		case "":
+			cluster.Rules = grant.Rules
+		case w.namespace:
+			own.Rules = grant.Rules
+		default:
+			w.t.Fatalf("a grant in namespace %q", grant.Namespace)
+		}
+	}
+	access := w.admin.RbacV1()
+	_, err := access.ClusterRoles().Update(ctx, &cluster, metav1.UpdateOptions{}) // which creates it, too
+	if _, found := access.ClusterRoleBindings().Get(ctx, meta.Name, metav1.GetOptions{}); found != nil {
+		_, bound := access.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name}}, metav1.CreateOptions{})
+		w.must(bound)
+		w.t.Cleanup(func() {
+			_ = access.ClusterRoles().Delete(context.Background(), meta.Name, metav1.DeleteOptions{})
+			_ = access.ClusterRoleBindings().Delete(context.Background(), meta.Name, metav1.DeleteOptions{})
+		})
+	}
+	w.must(err)
+	_, err = access.Roles(w.namespace).Update(ctx, &own, metav1.UpdateOptions{})
+	if _, found := access.RoleBindings(w.namespace).Get(ctx, meta.Name, metav1.GetOptions{}); found != nil {
+		_, bound := access.RoleBindings(w.namespace).Create(ctx, &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name}}, metav1.CreateOptions{})
+		w.must(bound)
+	}
+	w.must(err)
+	w.known(len(cluster.Rules), len(own.Rules), grants)
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// known waits until the API server answers with exactly the grants, beside what everybody may.
+func (w *world) known(cluster, own int, grants []rights.Grant) {
+	w.t.Helper()
+	wanted := map[string]bool{}
+	for _, grant := range grants {
+		for _, rule := range grant.Rules {
+			wanted[fmt.Sprint(rule.Verbs, rule.APIGroups, rule.Resources, rule.ResourceNames, rule.NonResourceURLs)] = true
+		}
+	}
+	eventually(w.t, "exactly these rights", func() error {
+		status, err := w.client.Rules(w.t.Context(), w.namespace)
+		if err != nil {
+			return err
+		}
+		found := 0
+		for _, rule := range status.ResourceRules {
+			if wanted[fmt.Sprint(rule.Verbs, rule.APIGroups, rule.Resources, rule.ResourceNames, []string(nil))] {
+				found++
+			} else if !slices.Contains(rule.APIGroups, "authorization.k8s.io") && !slices.Contains(rule.APIGroups, "authentication.k8s.io") {
+				return fmt.Errorf("still %v", rule)
+			}
+		}
+		for _, rule := range status.NonResourceRules {
+			if wanted[fmt.Sprint(rule.Verbs, []string(nil), []string(nil), []string(nil), rule.NonResourceURLs)] {
+				found++
+			} else if strings.Contains(fmt.Sprint(rule.NonResourceURLs), w.namespace) {
+				return fmt.Errorf("still %v", rule)
+			}
+		}
+		if found != cluster+own {
+			return fmt.Errorf("%d of %d rules", found, cluster+own)
+		}
+		return nil
+	})
+}
+
+// refusals are all permissions that a plan and its preflight find missing.
+func (w *world) refusals(manifests string) string {
+	w.t.Helper()
+	p := w.plan(w.objects(manifests))
+	found, err := apply.Preflight(w.t.Context(), w.client, p)
+	w.must(err)
+	var words []string
+	for _, violation := range plan.SortViolations(slices.Concat(p.Violations, found)) {
+		words = append(words, string(violation.Rule)+" "+violation.String())
+	}
+	return strings.Join(words, "\n")
+}
+
+// An account that holds exactly what is required installs, upgrades and removes the
+// bundle. Without any one rule the preflight says what is missing.
+func TestRequiredIsEnoughAndNothingToSpare(t *testing.T) {
+	w := newWorld(t)
+	next := strings.ReplaceAll(operator, "registry.example/operator:v1", "registry.example/operator:v2")
+	next = strings.ReplaceAll(next, "name: jerry", "name: tom")
+	next = strings.ReplaceAll(next, "verbs: [get, list]}", "verbs: [get, list, watch]}")
+	required := func(manifests, before string) []rights.Grant {
+		request := rights.Request{
+			Deployment: w.owner, ServiceAccount: "installer", InstallNamespace: w.namespace, Objects: w.needed(manifests), Gone: w.needed(before),
+		}
+		found, err := rights.Of(request)
+		w.must(err)
+		return found.Required
+	}
+	all := required(operator, "")
+	for i, grant := range all {
+		for j, rule := range grant.Rules {
+			less := slices.Clone(all)
+			less[i].Rules = slices.Concat(grant.Rules[:j], grant.Rules[j+1:])
+			w.hold(less)
+			said := w.refusals(operator)
+			for _, resource := range rule.Resources {
+				if !strings.Contains(said, "PermissionMissing") || !strings.Contains(said, resource) {
+					t.Errorf("without %q %v it is said: %s", grant.Namespace, rule, said)
+				}
+			}
+			for _, url := range rule.NonResourceURLs {
+				if !strings.Contains(said, url) {
+					t.Errorf("without %v it is said: %s", rule, said)
+				}
+			}
+		}
+	}
+	w.hold(all)
+	if said := w.refusals(operator); said != "" {
+		t.Fatalf("what is required is not enough: %s", said)
+	}
+	w.mustApply(operator)
+	upgrade := required(next, operator)
+	if said := w.refusals(next); !strings.Contains(said, "watch nodes") || !strings.Contains(said, "watch pods") {
+		t.Errorf("before the account has the rights of the new version: %s", said)
+	}
+	w.hold(upgrade)
+	if said := w.refusals(next); said != "" {
+		t.Fatalf("what an upgrade requires is not enough: %s", said)
+	}
+	w.mustApply(next)
+	if pruned := w.prune(next); !pruned.Complete() || pruned.Deleted != 1 {
+		t.Fatalf("pruned %+v", pruned)
+	}
+	w.hold(required(next, ""))
+	eventually(t, "removal", func() error {
+		removed, err := apply.Remove(t.Context(), w.client, w.owner, w.inventory, apply.Options{})
+		w.must(err)
+		w.inventory = removed.Inventory
+		if len(removed.Denied) > 0 {
+			t.Fatalf("denied: %v", removed.Denied)
+		}
+		if !removed.Done() {
+			return fmt.Errorf("left: %v", removed.Waiting)
+		}
+		return nil
+	})
+	crd := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	w.must(w.dynamic.Resource(crd).Delete(t.Context(), "mice."+w.namespace+".example.org", metav1.DeleteOptions{}))
+}
+
+var applyAs = tenant.ApplyOptions{Manager: "satchel/facts"}
+
+func tenantRef(resource, namespace, name string) tenant.Ref {
+	return tenant.Ref{Resource: schema.GroupVersionResource{Version: "v1", Resource: resource}, Namespace: namespace, Name: name}
+}
+
+// The facts about authorization that the rights rely on.
+func TestFactsOfAuthorization(t *testing.T) {
+	w := newWorld(t)
+	w.hold([]rights.Grant{
+		{Namespace: "", Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get"}}}},
+		{Namespace: w.namespace, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"one"}, Verbs: []string{"create", "patch"}},
+			{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{w.namespace}, Verbs: []string{"get"}},
+		}},
+	})
+	configMap := func(name string) error {
+		object := w.objects(twoMaps)[0]
+		object.SetName(name)
+		object.SetNamespace(w.namespace)
+		_, err := w.client.Apply(t.Context(), tenantRef("configmaps", w.namespace, name), object, applyAs)
+		return err
+	}
+	if err := configMap("one"); err != nil {
+		t.Errorf("creating by name: %v", err)
+	}
+	if err := configMap("two"); !apierrors.IsForbidden(err) {
+		t.Errorf("creating another name: %v", err)
+	}
+	if _, err := w.client.Metadata(t.Context(), tenantRef("namespaces", "", w.namespace)); err != nil {
+		t.Errorf("a Role in a namespace allows to get it: %v", err)
+	}
+	status, err := w.client.Rules(t.Context(), "-")
+	w.must(err)
+	nodes, maps := false, false
+	for _, rule := range status.ResourceRules {
+		nodes = nodes || slices.Contains(rule.Resources, "nodes")
+		maps = maps || slices.Contains(rule.Resources, "configmaps")
+	}
+	if !nodes || maps || status.Incomplete {
+		t.Errorf("the rules of no namespace are %+v", status)
+	}
+	if _, err := w.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Create(t.Context(),
+		&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "-"}}},
+		metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
+		t.Errorf("a namespace of that name: %v", err)
+	}
+}

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 )
@@ -151,27 +150,4 @@ func compress(files fs.FS, name string, most int64) (size, packed int64) {
 		return 0, 0
 	}
 	return size, int64(base64.StdEncoding.EncodedLen(int(count)))
-}
-
-// suitable fills in what the user left open: a namespace to install in, and namespaces to watch, that the bundle allows.
-func suitable(o convert.Options, t *tree) convert.Options {
-	if o.InstallNamespace != "" {
-		return o
-	}
-	o.InstallNamespace = "operators"
-	if t.bundle == nil || len(o.RegistryV1.WatchNamespaces) > 0 {
-		return o
-	}
-	supported := map[v1alpha1.InstallModeType]bool{}
-	for _, mode := range t.bundle.CSV.Spec.InstallModes {
-		supported[mode.Type] = mode.Supported
-	}
-	switch {
-	case supported[v1alpha1.InstallModeTypeAllNamespaces]:
-	case supported[v1alpha1.InstallModeTypeOwnNamespace]:
-		o.RegistryV1.WatchNamespaces = []string{o.InstallNamespace}
-	default:
-		o.RegistryV1.WatchNamespaces = []string{"watched"}
-	}
-	return o
 }

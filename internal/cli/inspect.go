@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/lint"
+)
+
+func (a *app) inspectCommand() *cobra.Command {
+	var (
+		o      conversionOptions
+		format output
+	)
+	cmd := &cobra.Command{
+		Use:     "inspect PATH|IMAGE",
+		GroupID: groupPreview,
+		Short:   "Show what a bundle is, what it installs and what it may do",
+		Long: `Reads a bundle from a folder or from an image and shows what it is: package, version and channels, install modes,
+objects by kind, CustomResourceDefinitions, webhooks, the rights that its accounts will hold, the images it runs, and
+what it requires of the cluster. No cluster is asked.
+
+Rights by which an account can get at more than they say are marked with an exclamation mark and the reason, such as
+reading the Secrets of all namespaces, or giving itself further rights.
+
+Without --install-namespace the bundle is shown as installed in the namespace that it suggests, or in "operators",
+watching all namespaces where it can. With it, the other flags of render count too.
+
+` + exitCodes,
+		Example: a.example(`
+# What is in this folder?
+satchel inspect ./bundle
+
+# What may this operator do in the cluster?
+satchel inspect quay.io/org/operator-bundle:v1.2.3
+
+# The images, for a mirror
+satchel inspect ./bundle -o json | jq -r '.images[].image'
+
+# The rights that deserve a second look
+satchel inspect ./bundle -o json | jq '.permissions[].scopes[].rules[] | select(.danger)'`),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			what, err := oneBundle(cmd, args)
+			if err != nil {
+				return err
+			}
+			return a.inspect(cmd.Context(), o, format, what)
+		},
+	}
+	a.conversionFlags(cmd, &o, "Namespace of the objects that name none, and of the operator.")
+	a.outputFlag(cmd, &format, outputText, outputJSON, outputYAML)
+	return cmd
+}
+
+func (a *app) inspect(ctx context.Context, o conversionOptions, format output, what string) error {
+	d, err := a.describeBundle(ctx, o, what)
+	if err != nil {
+		return err
+	}
+	if format != outputText {
+		return printValue(a.streams.Out, format, d)
+	}
+	_, err = fmt.Fprint(a.streams.Out, d.print(styleFor(a.streams.Out), widthOf(a.streams.Out)))
+	return err
+}
+
+// describeBundle reads a bundle and says what it is.
+func (a *app) describeBundle(ctx context.Context, o conversionOptions, what string) (d description, err error) {
+	if err := o.read(a); err != nil {
+		return description{}, err
+	}
+	b, err := a.openBundle(ctx, what, o.bundleOptions)
+	if err != nil {
+		return description{}, err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	fmt.Fprintf(a.streams.ErrOut, "Reading %s.\n", printable(b.from))
+	options := lint.Suitable(b.files, o.convert())
+	result, err := convert.Convert(b.files, options)
+	a.note(b.notes())
+	if err != nil {
+		return description{}, refused(err, bundleBelow(b.files, o.path))
+	}
+	a.note(o.meaningless(result.Format))
+	return describe(what, b.files, options, result), nil
+}

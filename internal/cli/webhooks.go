@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"strings"
+
+	"github.com/operator-framework/api/pkg/operators/v1alpha1"
+	admission "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// webhookSummary is a webhook that the API server will call.
+type webhookSummary struct {
+	Type          string   `json:"type"` // Validating, Mutating, Conversion
+	Name          string   `json:"name"`
+	ServedBy      string   `json:"servedBy"` // "Deployment x" or "Service ns/x"
+	FailurePolicy string   `json:"failurePolicy,omitempty"`
+	Rules         []string `json:"rules"` // what is intercepted, or converted
+}
+
+// definedWebhooks are those of a ClusterServiceVersion.
+func definedWebhooks(definitions []v1alpha1.WebhookDescription) []webhookSummary {
+	found := []webhookSummary{}
+	for _, w := range definitions {
+		s := webhookSummary{
+			Type: strings.TrimSuffix(strings.TrimSuffix(string(w.Type), "Webhook"), "Admission"), Name: w.GenerateName,
+			ServedBy: "Deployment " + w.DeploymentName, Rules: []string{},
+		}
+		if w.Type == v1alpha1.ConversionWebhook {
+			s.Rules = append(s.Rules, w.ConversionCRDs...)
+		} else {
+			s.FailurePolicy = failurePolicy(w.FailurePolicy)
+			s.Rules = append(s.Rules, ruleTexts(w.Rules)...)
+		}
+		found = append(found, s)
+	}
+	return found
+}
+
+// failurePolicy is what happens when the webhook does not answer; the API server's default is to refuse.
+func failurePolicy(policy *admission.FailurePolicyType) string {
+	if policy == nil {
+		return string(admission.Fail)
+	}
+	return string(*policy)
+}
+
+// admissionWebhooks are those of webhook configurations.
+func admissionWebhooks(objects []*unstructured.Unstructured) []webhookSummary {
+	found := []webhookSummary{}
+	for _, o := range objects {
+		kind, isAdmission := strings.CutSuffix(o.GetKind(), "WebhookConfiguration")
+		if !isAdmission {
+			continue
+		}
+		// Both kinds have the fields that are shown in common.
+		var c admission.ValidatingWebhookConfiguration
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &c) != nil {
+			continue
+		}
+		for _, w := range c.Webhooks {
+			s := webhookSummary{Type: kind, Name: w.Name, FailurePolicy: failurePolicy(w.FailurePolicy), Rules: append([]string{}, ruleTexts(w.Rules)...)}
+			if service := w.ClientConfig.Service; service != nil {
+				s.ServedBy = "Service " + service.Namespace + "/" + service.Name
+			} else if w.ClientConfig.URL != nil {
+				s.ServedBy = *w.ClientConfig.URL
+			}
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// ruleTexts says what is intercepted: "CREATE, UPDATE of gadgets in gadgets.example.org".
+func ruleTexts(rules []admission.RuleWithOperations) []string {
+	texts := make([]string, 0, len(rules))
+	for _, r := range rules {
+		operations := make([]string, 0, len(r.Operations))
+		for _, o := range r.Operations {
+			operations = append(operations, string(o))
+		}
+		texts = append(texts, strings.Join(operations, ", ")+" of "+resourcesText(r.APIGroups, r.Resources))
+	}
+	return texts
+}

@@ -46,6 +46,9 @@ func TestT13ForeignSecretsOfTheNames(t *testing.T) {
 			t.Errorf("the collision of %s is not named: %s", name, message)
 		}
 	}
+	if d.Status.CertificatesExpire != nil {
+		t.Errorf("the status tells of somebody else's certificate, which ends on %s", d.Status.CertificatesExpire)
+	}
 	r.untouched(t, mark, namespace, group)
 	r.delete(t, authority)
 	r.delete(t, serving)

@@ -8,8 +8,8 @@ import (
 )
 
 // operator is a bundle of the format registry+v1 whose Deployment serves a
-// validating, a mutating and a conversion webhook. Nobody answers them in tests, so
-// their failures are ignored. The group is of the test's own.
+// validating, a mutating and a conversion webhook. No Pod of it runs in tests, so
+// the webhooks' failures are ignored. The group is of the test's own.
 func operator(group, version string) fstest.MapFS {
 	fill := strings.NewReplacer("GROUP", group, "VERSION", version)
 	return fstest.MapFS{
@@ -65,7 +65,7 @@ spec:
       deployments:
       - name: gadgets
         spec:
-          replicas: 1
+          replicas: 0
           selector: {matchLabels: {app: gadgets}}
           template:
             metadata: {labels: {app: gadgets}}

@@ -45,7 +45,7 @@ func TestRenewalWhileSuspended(t *testing.T) {
 	s := r.selfSigned(t)
 	s.suspend(t)
 	check := object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "check."+s.group)
-	r.patch(t, object("apps/v1", "Deployment", s.namespace, "gadgets"), `{"spec":{"replicas":0}}`)
+	r.patch(t, object("apps/v1", "Deployment", s.namespace, "gadgets"), `{"spec":{"replicas":2}}`)
 	first := s.serving(t)
 
 	mark := r.mark(t)

@@ -37,9 +37,9 @@ type definition struct {
 // readTree reads what can be read; what cannot is the converter's to report.
 func readTree(files fs.FS, limits manifest.Limits) (t *tree) {
 	t = &tree{}
-	defer func() { _ = recover() }() //nolint:errcheck // a bundle that upstream's types cannot take is not examined by them
+	defer func() { _ = recover() }() // a bundle that upstream's types cannot take is not examined by them
 	reader := manifest.NewReader(files, limits)
-	entries, _ := fs.ReadDir(files, "manifests") //nolint:errcheck // the converter reports it
+	entries, _ := fs.ReadDir(files, "manifests") // the converter reports it
 	for _, entry := range entries {
 		name := path.Join("manifests", entry.Name())
 		if entry.Type().IsRegular() && manifest.Named(name) {
@@ -125,7 +125,7 @@ func (c *counter) Write(p []byte) (int, error) {
 func sizes(files fs.FS, limits manifest.Limits) (size, packed int64) {
 	left := limits.OrDefault().TotalBytes
 	for _, dir := range []string{"manifests", "metadata"} {
-		entries, _ := fs.ReadDir(files, dir) //nolint:errcheck // the converter reports it
+		entries, _ := fs.ReadDir(files, dir) // the converter reports it
 		for _, entry := range entries {
 			if !entry.Type().IsRegular() || left <= 0 {
 				continue

@@ -17,7 +17,7 @@ type importRule struct {
 // Groups of packages that rules name.
 var (
 	pure = []string{
-		"./internal/convert/...", "./internal/apply/plan/...", "./internal/apply/inventory/...",
+		"./internal/convert/...", "./internal/apply/plan/...", "./internal/apply/inventory/...", "./internal/apply/rights/...",
 	}
 	kubernetesClients = []string{
 		"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "k8s.io/cli-runtime/...",

@@ -3,11 +3,11 @@
 package certificate
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"maps"
-	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -85,7 +85,7 @@ func upToDate(live, desired *unstructured.Unstructured) bool {
 	if live == nil || live.Object["type"] != desired.Object["type"] {
 		return false
 	}
-	return maps.EqualFunc(contents(live), contents(desired), func(a, b []byte) bool { return reflect.DeepEqual(a, b) })
+	return maps.EqualFunc(contents(live), contents(desired), bytes.Equal)
 }
 
 // End is when the certificate of a Secret ends.

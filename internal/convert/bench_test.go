@@ -5,15 +5,19 @@ package convert_test
 import (
 	"bytes"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
 // loadCorpus holds the real bundles in memory, so that the disk is not measured.
@@ -70,6 +74,52 @@ func BenchmarkConvertCorpus(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkConvertBesideParsing renders and plainly parses the real bundles in turns, so that both meet the same machine,
+// and reports the rates of both and which share of rendering is our own reading of the files. Run it with -cpu 1.
+func BenchmarkConvertBesideParsing(b *testing.B) {
+	bundles, size := loadCorpus(b)
+	modes := readModes(b)
+	var convertTime, readTime, yamlTime time.Duration
+	rounds := 0
+	for b.Loop() {
+		rounds++
+		for name, bundle := range bundles {
+			convertTime += timed(func() {
+				if _, err := convert.Convert(bundle, bundleOptions(modes[name])); err != nil {
+					b.Fatal(name, err)
+				}
+			})
+			readTime += timed(func() { readAll(b, bundle) })
+			yamlTime += timed(func() { parseAll(bundle) })
+		}
+	}
+	rate := func(took time.Duration) float64 { return float64(size) * float64(rounds) / 1e6 / took.Seconds() }
+	b.ReportMetric(rate(convertTime), "MB/s-rendered")
+	b.ReportMetric(rate(yamlTime), "MB/s-parsed")
+	b.ReportMetric(convertTime.Seconds()/yamlTime.Seconds(), "rendering/parsing")
+	b.ReportMetric(100*readTime.Seconds()/convertTime.Seconds(), "%-reading")
+}
+
+func timed(work func()) time.Duration {
+	start := time.Now()
+	work()
+	return time.Since(start)
+}
+
+// readAll reads every manifest as rendering does, and does nothing with it.
+func readAll(b *testing.B, bundle fstest.MapFS) {
+	b.Helper()
+	reader := manifest.NewReader(bundle, manifest.Limits{})
+	for _, name := range slices.Sorted(maps.Keys(bundle)) {
+		if strings.HasPrefix(name, "manifests/") {
+			reader.Read(name)
+		}
+	}
+	if problems := reader.Problems(); len(problems) > 0 {
+		b.Fatal(problems)
+	}
 }
 
 // parseAll decodes every document to plain values and forgets them.

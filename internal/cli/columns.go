@@ -68,7 +68,7 @@ func headers(k kind, wide, everywhere bool) []string {
 	h = append(h, "AGE")
 	switch {
 	case wide && deployment:
-		h = append(h, "SOURCE", "FORMAT", "INSTALLED IN", "ACCOUNT", "INTERVAL")
+		h = append(h, "SOURCE", "FORMAT", "PACKAGE", "INSTALLED IN", "ACCOUNT", "INTERVAL")
 	case wide:
 		h = append(h, "FROM", "INTERVAL")
 	}
@@ -79,7 +79,7 @@ func headers(k kind, wide, everywhere bool) []string {
 func wideColumns(o object) []string {
 	switch o := o.(type) {
 	case *v1alpha1.BundleDeployment:
-		return []string{o.SourceName(), dash(string(o.Status.Format)), o.InstallNamespaceOrDefault(), o.Spec.ServiceAccountName,
+		return []string{o.SourceName(), dash(string(o.Status.Format)), dash(packageText(o.Status.Package)), o.InstallNamespaceOrDefault(), o.Spec.ServiceAccountName,
 			short(o.Spec.IntervalOrDefault())}
 	case *v1alpha1.BundleSource:
 		from := make([]string, 0, len(o.Spec.Sources))

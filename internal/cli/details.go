@@ -4,6 +4,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -38,10 +39,21 @@ func applied(d *v1alpha1.BundleDeployment, now time.Time) string {
 	if d.Status.LastAppliedRevision != "" {
 		text += " of " + shortRevision(d.Status.LastAppliedRevision)
 	}
+	if name := packageText(d.Status.Package); name != "" {
+		text += ", " + name
+	}
 	if d.Status.LastAppliedTime != nil {
 		text += ", " + age(now, *d.Status.LastAppliedTime) + " ago"
 	}
 	return text
+}
+
+// packageText names a package and its version; empty where there is none.
+func packageText(p *v1alpha1.PackageStatus) string {
+	if p == nil {
+		return ""
+	}
+	return strings.TrimSpace(printable(p.Name + " " + p.Version))
 }
 
 func healthy(d *v1alpha1.BundleDeployment, _ time.Time) string {

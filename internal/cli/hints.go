@@ -2,7 +2,11 @@
 
 package cli
 
-import "github.com/satchel-dev/satchel/api/v1alpha1"
+import (
+	"strings"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
 
 // hints say what to do about a reason. Every reason of the API that stands for a failure has one.
 var hints = map[string]string{
@@ -27,13 +31,28 @@ var hints = map[string]string{
 	v1alpha1.ReasonConversionFailed: "Correct the bundle as the message says; the render command shows the same problems without a cluster.",
 	v1alpha1.ReasonAccountNotFound:  "Create the ServiceAccount that spec.serviceAccountName names, in the deployment's namespace, and give it the rights to install.",
 	v1alpha1.ReasonTargetChanged:    "If the cluster was replaced on purpose, delete the deployment and create it again; nothing is pruned until then.",
-	v1alpha1.ReasonPlanRefused:      "Remove each obstacle of the list (grant the permission, create the namespace, install the CRD); nothing was touched.",
+	v1alpha1.ReasonPlanRefused:      "Remove each obstacle of the list (grant the rights, which the rbac command prints; create the namespace; install what is required); nothing was touched.",
 	v1alpha1.ReasonDryRunFailed:     "Correct the object in the bundle as the message says; the previous revision keeps running.",
 	v1alpha1.ReasonApplyFailed:      "Correct the object in the bundle, or what refused it (an admission webhook, a quota); it is tried again by itself.",
 	v1alpha1.ReasonPruneFailed:      "Find out what keeps the object (a finalizer, a missing permission to delete); it is tried again by itself.",
 	v1alpha1.ReasonHealthFailed:     "Look at the object that the message names; it goes on being watched, and recovers by itself when its cause is gone.",
 	v1alpha1.ReasonRemovalFailed:    "Find out what keeps the object (a finalizer, a missing permission to delete); it is tried again by itself.",
 	v1alpha1.ReasonFailed:           "It is tried again by itself; if it lasts, see the log of the controller.",
+}
+
+// warningHints say what to do about warnings that last until somebody does something, by how they begin.
+var warningHints = []struct{ begin, hint string }{
+	{"certificates: ", "See that the account may write the Secrets of the certificates (the rbac command prints its rights) and that nobody else does; renewing is tried again by itself."},
+}
+
+// hintForWarning says what to do about a warning; empty when there is nothing to say.
+func hintForWarning(warning string) string {
+	for _, w := range warningHints {
+		if strings.HasPrefix(warning, w.begin) {
+			return w.hint
+		}
+	}
+	return ""
 }
 
 // hintFor says what to do about a reason; empty when there is nothing to say.

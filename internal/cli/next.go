@@ -4,8 +4,10 @@ package cli
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
@@ -45,6 +47,18 @@ func nextUp(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, s summa
 			short(d.Spec.IntervalOrDefault())))
 	}
 	return append(next, nextSource(source)...)
+}
+
+// nextCertificates says when self-signed certificates end. They are renewed for suspended deployments, too.
+func nextCertificates(d *v1alpha1.BundleDeployment, s summary, now time.Time) []string {
+	end := d.Status.CertificatesExpire
+	switch {
+	case end == nil || s.deleting:
+		return nil
+	case !now.Before(end.Time):
+		return []string{fmt.Sprintf("A certificate of its webhooks ended %s ago; until it is renewed the API server cannot call them.", age(now, *end))}
+	}
+	return []string{fmt.Sprintf("The first of its certificates ends in %s, and is renewed before.", duration.HumanDuration(end.Sub(now)))}
 }
 
 // nextSource says when the source is looked at again.

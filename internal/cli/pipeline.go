@@ -21,11 +21,15 @@ type pipeline struct {
 	Reason    string                 `json:"reason,omitempty"`
 	State     string                 `json:"state"`
 	Revision  string                 `json:"revision,omitempty"`
-	Source    sourceNode             `json:"source"`
-	Steps     []stepNode             `json:"steps"`
-	Problem   *problem               `json:"problem,omitempty"`
-	Warnings  []string               `json:"warnings,omitempty"`
-	Next      []string               `json:"next"`
+	// Package is the OLM package of the revision; CertificatesExpire is when the first certificate of its webhooks ends.
+	Package            *v1alpha1.PackageStatus `json:"package,omitempty"`
+	CertificatesExpire *metav1.Time            `json:"certificatesExpire,omitempty"`
+
+	Source   sourceNode `json:"source"`
+	Steps    []stepNode `json:"steps"`
+	Problem  *problem   `json:"problem,omitempty"`
+	Warnings []string   `json:"warnings,omitempty"`
+	Next     []string   `json:"next"`
 
 	inForce bool // the deployment as it is written now is Ready
 }
@@ -95,7 +99,7 @@ func newPipeline(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, no
 	p := pipeline{
 		Namespace: d.Namespace, Name: d.Name, Ready: metav1.ConditionStatus(s.readiness()), Reason: s.reason,
 		State: stateOf(s), Revision: d.Status.LastAppliedRevision, Source: newSourceNode(d, source), Warnings: d.Status.Warnings,
-		inForce: s.isReady(),
+		Package: d.Status.Package, CertificatesExpire: d.Status.CertificatesExpire, inForce: s.isReady(),
 	}
 	if s.ready == "" {
 		p.Ready = metav1.ConditionUnknown
@@ -116,7 +120,7 @@ func newPipeline(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, no
 	}
 	markPrevious(p.Steps[first:len(steps)])
 	p.Problem = findProblem(p, first, source)
-	p.Next = nextUp(d, source, s)
+	p.Next = append(nextUp(d, source, s), nextCertificates(d, s, now)...)
 	return p
 }
 

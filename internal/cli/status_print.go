@@ -39,6 +39,9 @@ func (p pipeline) print(s style, now time.Time) string {
 	writeNodes(&out, tree, "")
 	for _, warning := range p.Warnings {
 		fmt.Fprintf(&out, "%s %s\n", s.paint(yellow, "Warning:"), oneLine(warning, 0))
+		if hint := hintForWarning(warning); hint != "" {
+			fmt.Fprintf(&out, "  %s %s\n", s.paint(bold, "What to do:"), strings.ReplaceAll(wrap(hint, hintWidth), "\n", "\n  "))
+		}
 	}
 	fmt.Fprintf(&out, "%s\n", s.paint(bold, "What happens next:"))
 	for _, line := range p.Next {

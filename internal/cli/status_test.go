@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +26,12 @@ type situation struct {
 	source     *v1alpha1.BundleSource
 	inForce    bool
 	failed     string // the step that status points at
+}
+
+// operator makes a deployment one of an operator with webhooks.
+func operator(d *v1alpha1.BundleDeployment) {
+	end := ago(-600 * 24 * time.Hour)
+	d.Status.Format, d.Status.Package, d.Status.CertificatesExpire = "registry+v1", &v1alpha1.PackageStatus{Name: "gadget", Version: "1.4.0"}, &end
 }
 
 // situations are what users meet.
@@ -43,6 +50,17 @@ func situations() map[string]situation {
 		},
 		"ready-several-sources": {
 			reason: "all parts are listed", inForce: true, deployment: aDeployment(), source: aSource(severalSources),
+		},
+		"ready-operator": {
+			reason: "which version of which package, and that its certificates are taken care of", source: aSource(), inForce: true, deployment: aDeployment(operator),
+		},
+		"certificates-late": {
+			reason: "renewing fails, and what to do", source: aSource(), inForce: true,
+			deployment: aDeployment(operator, func(d *v1alpha1.BundleDeployment) {
+				end := ago(2 * time.Hour)
+				d.Status.CertificatesExpire = &end
+				d.Status.Warnings = []string{"certificates: the one in Secret demo/gadget-cert ends on 2026-05-04 10:00:00 and could not be renewed so far", "another one"}
+			}),
 		},
 		"never-seen": {
 			reason: "no controller runs", deployment: aDeployment(never),

@@ -50,8 +50,13 @@ type state struct {
 	desired []*unstructured.Unstructured
 	// wanted are the certificates that desired mounts and trusts, and issued what
 	// became of them; nil while nothing is wanted or certify did not run.
-	wanted  []convert.Certificate
-	issued  *issuance
+	wanted []convert.Certificate
+	issued *issuance
+	// requires is what the bundle needs of the cluster, and contains the package that
+	// it is a version of.
+	requires []convert.Requirement
+	contains convert.Package
+
 	plan    *plan.Plan
 	applied *apply.Result
 	// waitsFor says what an unfinished apply waits for, such as a CRD that is not

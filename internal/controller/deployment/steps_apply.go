@@ -115,93 +115,6 @@ func (r *Reconciler) inventory(s *state) (inventory.Inventory, error) {
 	return last.inventory(s.owner), nil
 }
 
-// makePlan compares what is desired with what exists, and decides.
-func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, error) {
-	if !s.due {
-		return step.Continue, nil
-	}
-	observed, err := apply.Observe(ctx, s.client, s.observing(r.HashKey))
-	if err != nil {
-		return step.Stop, err
-	}
-	made := plan.Make(observed)
-	s.warnings = append(s.warnings, made.Warnings...)
-	switch {
-	case s.keeping:
-		made.Prune = nil
-	case !s.object.Spec.Prune.IsEnabled():
-		made.Prune = plan.ReleaseAll(made.Prune)
-	}
-	s.plan = &made
-	if len(made.Violations) == 0 {
-		return step.Continue, nil
-	}
-	lacking, err := apply.Preflight(ctx, s.client, made) // so that all is said at once
-	if err != nil {
-		return step.Stop, err
-	}
-	return step.Stop, refused(plan.SortViolations(append(made.Violations, lacking...)))
-}
-
-// observing says what the plan has to know. What is applied already, and only
-// cared for, was judged before.
-func (s *state) observing(hashKey []byte) apply.Observing {
-	o := apply.Observing{
-		Owner: s.owner, Desired: s.planned(), Previous: s.previous, HashKey: hashKey,
-		InstallNamespace: s.object.InstallNamespaceOrDefault(), CreateNamespace: s.object.Spec.CreateNamespace,
-	}
-	if s.keeping {
-		return o
-	}
-	o.UpgradeSafety = plan.Enforcement(s.object.Spec.UpgradeSafetyOrDefault())
-	if crds := s.object.Spec.CRDs; crds != nil {
-		o.Exempt = crds.UpgradeSafetyExemptions
-	}
-	return o
-}
-
-// preflight asks for every right that the plan needs.
-func (r *Reconciler) preflight(ctx context.Context, s *state) (step.Outcome, error) {
-	if !s.due {
-		return step.Continue, nil
-	}
-	violations, err := apply.Preflight(ctx, s.client, *s.plan)
-	if err != nil {
-		return step.Stop, err
-	}
-	if err := refused(violations); err != nil {
-		return step.Stop, err
-	}
-	return step.Continue, s.unseen()
-}
-
-// refused is the failure of a plan with violations: all of them, a line each.
-func refused(violations []plan.Violation) error {
-	if len(violations) == 0 {
-		return nil
-	}
-	lines := make([]string, 0, len(violations))
-	for _, v := range violations {
-		lines = append(lines, v.String())
-	}
-	return failure{reason: v1alpha1.ReasonPlanRefused, err: errors.New(strings.Join(lines, "\n"))}
-}
-
-// dryRun has the API server try what would be written.
-func (r *Reconciler) dryRun(ctx context.Context, s *state) (step.Outcome, error) {
-	if !s.due {
-		return step.Continue, nil
-	}
-	check, err := apply.DryRun(ctx, s.client, *s.plan, r.options(s))
-	if err != nil {
-		return step.Stop, err
-	}
-	if len(check.Failed) > 0 {
-		return step.Stop, failure{reason: v1alpha1.ReasonDryRunFailed, err: objectErrors(check.Failed)}
-	}
-	return step.Continue, nil
-}
-
 // establishTimeout is how long an apply waits for CRDs to be served before it
 // gives its worker to another deployment; mostly they are within this time.
 const establishTimeout = 2 * time.Second
@@ -284,7 +197,7 @@ func (r *Reconciler) settle(s *state) error {
 	if status.LastAppliedRevision != s.revision() || s.plan.Count(plan.Create, plan.Update) > 0 || status.LastAppliedTime == nil {
 		status.LastAppliedTime = new(metaTime(s.now))
 	}
-	status.LastAppliedRevision = s.revision()
+	status.LastAppliedRevision, status.Package = s.revision(), packageStatus(s.contains)
 	if err := r.Artifacts.Keep(string(s.object.UID), artifact.SourceOwner(s.source.Namespace, s.source.Name), []string{s.artifact.Digest}); err != nil {
 		return err
 	}

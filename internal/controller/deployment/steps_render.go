@@ -62,7 +62,7 @@ func (r *Reconciler) convert(ctx context.Context, s *state) (step.Outcome, error
 	if s.desired, err = result.Objects, s.hold(ctx, r.rendering, result.Objects); err != nil {
 		return step.Stop, err
 	}
-	s.wanted = result.Certificates
+	s.wanted, s.requires, s.contains = result.Certificates, result.Requirements, result.Package
 	s.warnings = slices.Clone(result.Warnings)
 	s.object.Status.Format = v1alpha1.Format(result.Format)
 	s.did(v1alpha1.ConvertedCondition)

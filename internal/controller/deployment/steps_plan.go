@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/spec"
+)
+
+// makePlan compares what is desired with what exists, and decides.
+func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, error) {
+	if !s.due {
+		return step.Continue, nil
+	}
+	asked, err := r.observing(ctx, s)
+	if err != nil {
+		return step.Stop, err
+	}
+	observed, err := apply.Observe(ctx, s.client, asked)
+	if err != nil {
+		return step.Stop, err
+	}
+	made := plan.Make(observed)
+	s.warnings = append(s.warnings, made.Warnings...)
+	switch {
+	case s.keeping:
+		made.Prune = nil
+	case !s.object.Spec.Prune.IsEnabled():
+		made.Prune = plan.ReleaseAll(made.Prune)
+	}
+	s.plan = &made
+	if len(made.Violations) == 0 {
+		return step.Continue, nil
+	}
+	lacking, err := apply.Preflight(ctx, s.client, made) // so that all is said at once
+	if err != nil {
+		return step.Stop, err
+	}
+	return step.Stop, refused(plan.SortViolations(append(made.Violations, lacking...)))
+}
+
+// observing says what the plan has to know. What is applied already, and only
+// cared for, was judged before.
+func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, error) {
+	o := apply.Observing{
+		Owner: s.owner, Desired: s.planned(), Previous: s.previous, HashKey: r.HashKey,
+		InstallNamespace: s.object.InstallNamespaceOrDefault(), CreateNamespace: s.object.Spec.CreateNamespace,
+	}
+	if s.keeping {
+		return o, nil
+	}
+	o.UpgradeSafety = plan.Enforcement(s.object.Spec.UpgradeSafetyOrDefault())
+	if crds := s.object.Spec.CRDs; crds != nil {
+		o.Exempt = crds.UpgradeSafetyExemptions
+	}
+	o.RequirementsPolicy = plan.Enforcement(s.object.Spec.RequirementsOrDefault())
+	o.Requirements = spec.Requirements(s.requires)
+	var err error
+	if len(o.Requirements) > 0 && o.RequirementsPolicy != plan.Off {
+		o.Packages, err = r.packages(ctx, s.object)
+	}
+	return o, err
+}
+
+// preflight asks for every right that the plan needs.
+func (r *Reconciler) preflight(ctx context.Context, s *state) (step.Outcome, error) {
+	if !s.due {
+		return step.Continue, nil
+	}
+	violations, err := apply.Preflight(ctx, s.client, *s.plan)
+	if err != nil {
+		return step.Stop, err
+	}
+	if err := refused(violations); err != nil {
+		return step.Stop, err
+	}
+	return step.Continue, s.unseen()
+}
+
+// refused is the failure of a plan with violations: all of them, a line each.
+func refused(violations []plan.Violation) error {
+	if len(violations) == 0 {
+		return nil
+	}
+	lines := make([]string, 0, len(violations))
+	for _, v := range violations {
+		lines = append(lines, v.String())
+	}
+	return failure{reason: v1alpha1.ReasonPlanRefused, err: errors.New(strings.Join(lines, "\n"))}
+}
+
+// dryRun has the API server try what would be written.
+func (r *Reconciler) dryRun(ctx context.Context, s *state) (step.Outcome, error) {
+	if !s.due {
+		return step.Continue, nil
+	}
+	check, err := apply.DryRun(ctx, s.client, *s.plan, r.options(s))
+	if err != nil {
+		return step.Stop, err
+	}
+	if len(check.Failed) > 0 {
+		return step.Stop, failure{reason: v1alpha1.ReasonDryRunFailed, err: objectErrors(check.Failed)}
+	}
+	return step.Continue, nil
+}

@@ -226,6 +226,9 @@ func TestRequiredIsEnoughAndNothingToSpare(t *testing.T) {
 		return found.Required
 	}
 	all := required(operator, "")
+	w.acceptable(rights.Request{
+		Deployment: w.owner, ServiceAccount: "printed", InstallNamespace: w.namespace, Objects: w.needed(operator),
+	})
 	for i, grant := range all {
 		for j, rule := range grant.Rules {
 			less := slices.Clone(all)
@@ -276,6 +279,30 @@ func TestRequiredIsEnoughAndNothingToSpare(t *testing.T) {
 	})
 	crd := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	w.must(w.dynamic.Resource(crd).Delete(t.Context(), "mice."+w.namespace+".example.org", metav1.DeleteOptions{}))
+}
+
+// acceptable has the API server try everything that would be printed.
+func (w *world) acceptable(request rights.Request) {
+	w.t.Helper()
+	parts, err := rights.Manifests(request)
+	w.must(err)
+	tried := 0
+	for _, part := range rights.Parts() {
+		for _, object := range parts[part] {
+			gvk := object.GroupVersionKind()
+			resource := w.dynamic.Resource(gvk.GroupVersion().WithResource(rights.Plural(gvk.Kind)))
+			_, err := resource.Namespace(object.GetNamespace()).Create(w.t.Context(), object, metav1.CreateOptions{
+				DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict,
+			})
+			if err != nil && !apierrors.IsAlreadyExists(err) {
+				w.t.Errorf("%s %s: %v", gvk.Kind, object.GetName(), err)
+			}
+			tried++
+		}
+	}
+	if tried != 10 {
+		w.t.Errorf("%d objects, want a namespace, an account, and two roles with their bindings in two parts", tried)
+	}
 }
 
 var applyAs = tenant.ApplyOptions{Manager: "satchel/facts"}

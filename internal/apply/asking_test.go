@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/rights"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// authority is an API server of which only the authorization answers.
+type authority struct {
+	rules   authorizationv1.SubjectRulesReviewStatus
+	status  int // of an answer to a review of rules, when it is not 201
+	allowed func(authorizationv1.ResourceAttributes) bool
+
+	lock  sync.Mutex
+	asked []string
+}
+
+func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	what := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	var answer any
+	switch what {
+	case "selfsubjectrulesreviews":
+		if a.status != 0 {
+			w.WriteHeader(a.status)
+			answer = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": a.status, "reason": "Forbidden"}
+			break
+		}
+		answer = authorizationv1.SelfSubjectRulesReview{Status: a.rules}
+	case "selfsubjectaccessreviews":
+		var review authorizationv1.SelfSubjectAccessReview
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		of := *review.Spec.ResourceAttributes
+		what = strings.Join([]string{of.Verb, of.Resource, of.Name}, " ")
+		review.Status.Allowed = a.allowed(of)
+		answer = review
+	default:
+		w.WriteHeader(http.StatusForbidden)
+		answer = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403, "reason": "Forbidden"}
+	}
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	a.asked = append(a.asked, what)
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// preflightAt asks an authority about a plan that creates everything.
+func preflightAt(t *testing.T, a *authority, manifests string) []plan.Violation {
+	t.Helper()
+	server := httptest.NewServer(a)
+	t.Cleanup(server.Close)
+	pool, err := tenant.NewPool(&rest.Config{Host: server.URL}, tenant.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := pool.Client(tenant.Identity{Namespace: "team", ServiceAccount: "installer"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := plan.Plan{Owner: inventory.Owner{Namespace: "team", Name: "app"}}
+	stage := plan.Stage{Name: "all"}
+	for document := range strings.SplitSeq(manifests, "\n---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			t.Fatal(err)
+		}
+		object.SetNamespace("team")
+		gvk := object.GroupVersionKind()
+		stage.Actions = append(stage.Actions, plan.Action{Verb: plan.Create, Object: plan.Object{
+			ID: inventory.IDOf(object), Desired: object,
+			Kind: plan.Kind{Resource: gvk.GroupVersion().WithResource(rights.Plural(gvk.Kind)), Namespaced: true},
+		}})
+	}
+	p.Stages = []plan.Stage{stage}
+	violations, err := apply.Preflight(t.Context(), client, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return violations
+}
+
+// Where not RBAC alone decides, the rules are incomplete: single questions tell, and
+// what is allowed in general is not asked for object by object.
+func TestPreflightOfIncompleteRules(t *testing.T) {
+	maps := []authorizationv1.ResourceRule{{Verbs: []string{"*"}, APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"one"}}}
+	for name, tc := range map[string]struct {
+		reason    string
+		authority *authority
+		lacks     string
+		asked     []string // questions about single rights, sorted
+	}{
+		"all in general": {"one question a verb", &authority{
+			rules: authorizationv1.SubjectRulesReviewStatus{Incomplete: true}, allowed: func(authorizationv1.ResourceAttributes) bool { return true },
+		}, "", []string{"create configmaps ", "delete configmaps ", "get configmaps ", "patch configmaps "}},
+		"one by name": {"a rule shows one of them, questions tell of the other", &authority{
+			rules:   authorizationv1.SubjectRulesReviewStatus{Incomplete: true, ResourceRules: maps},
+			allowed: func(of authorizationv1.ResourceAttributes) bool { return of.Verb != "delete" && of.Name == "two" },
+		}, "delete configmaps (two)", []string{
+			"create configmaps ", "create configmaps two", "delete configmaps ", "delete configmaps two",
+			"get configmaps ", "get configmaps two", "patch configmaps ", "patch configmaps two",
+		}},
+		"rules refused": {"then everything is asked for", &authority{
+			status: http.StatusForbidden, allowed: func(of authorizationv1.ResourceAttributes) bool { return of.Verb != "patch" },
+		}, "patch configmaps (one, two)", []string{
+			"create configmaps ", "delete configmaps ", "get configmaps ", "patch configmaps ", "patch configmaps one", "patch configmaps two",
+		}},
+		"an error in the rules": {"a binding to a role that is gone leaves a doubt", &authority{
+			rules:   authorizationv1.SubjectRulesReviewStatus{EvaluationError: "x"},
+			allowed: func(authorizationv1.ResourceAttributes) bool { return true },
+		}, "", []string{"create configmaps ", "delete configmaps ", "get configmaps ", "patch configmaps "}},
+		"complete": {"nothing more is asked", &authority{
+			rules: authorizationv1.SubjectRulesReviewStatus{ResourceRules: maps},
+		}, "create, delete, get, patch configmaps (two)", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := tc.authority
+			found := preflightAt(t, a, twoMaps)
+			if tc.lacks == "" && len(found) > 0 || tc.lacks != "" && (len(found) != 1 || !strings.Contains(found[0].Message, ": "+tc.lacks)) {
+				t.Errorf("%s: it is said: %v", tc.reason, found)
+			}
+			asked := slices.DeleteFunc(a.asked, func(what string) bool { return what == "selfsubjectrulesreviews" })
+			slices.Sort(asked)
+			if !slices.Equal(asked, tc.asked) {
+				t.Errorf("%s: asked for %q, want %q", tc.reason, asked, tc.asked)
+			}
+		})
+	}
+}
+
+// Of what a role grants only the rules of RBAC count, wherever else rights come
+// from; the right to escalate may come from there.
+func TestPreflightOfIncompleteRulesAndRoles(t *testing.T) {
+	role := "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: r}\nrules: [{apiGroups: [''], resources: [pods], verbs: [get]}]"
+	for verb, lacks := range map[string]bool{"get": true, "escalate": false} {
+		a := &authority{
+			rules: authorizationv1.SubjectRulesReviewStatus{Incomplete: true},
+			allowed: func(of authorizationv1.ResourceAttributes) bool {
+				return of.Verb == verb || of.Resource == "roles" && of.Verb != "escalate"
+			},
+		}
+		if found := preflightAt(t, a, role); len(found) > 0 != lacks {
+			t.Errorf("may %s: it is said: %v", verb, found)
+		}
+	}
+}

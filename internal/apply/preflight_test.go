@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+const (
+	accessGroup = "rbac.authorization.k8s.io"
+
+	selfAdmin = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: self}
+subjects: [{kind: SUBJECT}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: admin}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: later}
+spec: {ports: [{port: 80}]}
+`
+	viewer = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: viewer, namespace: WHERE}
+subjects: [{kind: ServiceAccount, name: web, namespace: NS}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: NS-seen}
+`
+)
+
+// A plan that writes nothing costs no request; one that writes costs one a place,
+// however much the account lacks.
+func TestPreflightCosts(t *testing.T) {
+	w := newWorld(t, everything...)
+	cost := func(p plan.Plan) int64 {
+		before := w.client.Requests()
+		_, err := apply.Preflight(t.Context(), w.client, p)
+		w.must(err)
+		return w.client.Requests() - before
+	}
+	if got := cost(w.plan(w.objects(application))); got != 1 {
+		t.Errorf("%d requests before an install in one namespace, want 1", got)
+	}
+	w.mustApply(application)
+	if got := cost(w.plan(w.objects(application))); got != 0 {
+		t.Errorf("%d requests before nothing is written", got)
+	}
+	var many []string
+	for i := range 50 {
+		many = append(many, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d, namespace: default}", i),
+			fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: NS-%d}", i))
+	}
+	if got := cost(w.plan(w.objects(strings.Join(many, "\n---\n")))); got != 3 {
+		t.Errorf("%d requests for a hundred objects that may not be written, want one for their namespace, one for that of what goes and one for the cluster", got)
+	}
+}
+
+// Care is not refused for want of rights that it does not use; a new revision is,
+// for its objects could not be removed.
+func TestPreflightOfARepair(t *testing.T) {
+	w := newWorld(t, rule("", "configmaps", "get,list,patch,create"))
+	w.mustApply(twoMaps)
+	w.patch("application/merge-patch+json", "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
+	if said := w.preflight(twoMaps); said != "" {
+		t.Errorf("the repair is refused: %s", said)
+	}
+	for name, manifests := range map[string]string{"a change": strings.ReplaceAll(twoMaps, "red", "blue"), "a prune": oneMap} {
+		if said := w.preflight(manifests); !strings.Contains(said, `: delete configmaps (`) || strings.Contains(said, "patch") {
+			t.Errorf("%s: it is said: %s", name, said)
+		}
+	}
+}
+
+// Whoever may bind a role can give it to himself, and what comes later than the
+// binding profits. What comes before it does not.
+func TestPreflightOfABindingToItself(t *testing.T) {
+	subjects := map[string]string{
+		"account": "ServiceAccount, name: installer, namespace: NS", "user": "User, name: 'system:serviceaccount:NS:installer', apiGroup: " + accessGroup,
+		"group": "Group, name: 'system:serviceaccounts:NS', apiGroup: " + accessGroup,
+	}
+	for name, subject := range subjects {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, rule(accessGroup, "rolebindings", "get,list,create,patch,delete"), rule("", "services", "get"), rule(accessGroup, "clusterroles", "bind"))
+			bundle := strings.ReplaceAll(selfAdmin, "SUBJECT", subject)
+			if said := w.preflight(bundle); said != "" {
+				t.Errorf("what the plan grants is missed: %s", said)
+			}
+			w.mustApplySoon(bundle)
+		})
+	}
+	w := newWorld(t, rule(accessGroup, "rolebindings", "get,list,create,patch,delete"), rule("", "services,configmaps", "get"), rule(accessGroup, "clusterroles", "bind"))
+	bundle := strings.ReplaceAll(selfAdmin, "SUBJECT", subjects["account"]) + "\n---\n" + oneMap
+	if said := w.preflight(bundle); !strings.Contains(said, "create, delete, patch configmaps (one)") || strings.Contains(said, "services") {
+		t.Errorf("a foundation of the binding: %s", said)
+	}
+	if said := w.preflight(strings.ReplaceAll(selfAdmin, "SUBJECT", "ServiceAccount, name: web, namespace: NS")); !strings.Contains(said, "services (later)") {
+		t.Errorf("a binding of somebody else: %s", said)
+	}
+	w = newWorld(t, rule(accessGroup, "rolebindings", "get,list,create,patch,delete"), rule("", "services", "get"))
+	said := w.preflight(strings.ReplaceAll(selfAdmin, "SUBJECT", subjects["account"]))
+	if !strings.Contains(said, "may not hand out ClusterRole.rbac.authorization.k8s.io admin") || !strings.Contains(said, "services (later)") {
+		t.Errorf("without the right to bind: %s", said)
+	}
+}
+
+// mustApplySoon applies again until the API server knows the rights that were just granted.
+func (w *world) mustApplySoon(manifests string) {
+	w.t.Helper()
+	eventually(w.t, "all applied", func() error {
+		if result := w.apply(manifests); !result.Complete() {
+			return fmt.Errorf("stopped at %s: %v", result.Stage, result.Errors())
+		}
+		return nil
+	})
+}
+
+// A role that the bundle does not contain may be handed out by whoever holds what it
+// grants, too, and nobody but the API server can tell. Where it cannot either, for
+// the namespace is new, nothing is held against the account.
+func TestPreflightOfARoleOutside(t *testing.T) {
+	w := newWorld(t, rule(accessGroup, "rolebindings", "get,list,create,patch,delete"))
+	seen := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-seen"}, Rules: []rbacv1.PolicyRule{rule("", "pods", "get")}}
+	_, err := w.admin.RbacV1().ClusterRoles().Create(t.Context(), seen, metav1.CreateOptions{})
+	w.must(err)
+	t.Cleanup(func() {
+		_ = w.admin.RbacV1().ClusterRoles().Delete(context.Background(), seen.Name, metav1.DeleteOptions{})
+	})
+	here := strings.ReplaceAll(viewer, "WHERE", "NS")
+	if said := w.preflight(here); !strings.Contains(said, "grant to bind clusterroles.rbac.authorization.k8s.io ("+seen.Name+")") {
+		t.Errorf("neither the rules nor the right to bind are held, and it is said: %s", said)
+	}
+	w.grant("installer", rule("", "pods", "get,list"))
+	if said := w.preflight(here); said != "" {
+		t.Errorf("the rules are held, and it is said: %s", said)
+	}
+	w.grantCluster("installer", rule(accessGroup, "rolebindings", "get,create,patch,delete"), rule("", "namespaces", "get,create,patch,delete"))
+	there := "apiVersion: v1\nkind: Namespace\nmetadata: {name: NS-new}\n---\n" + strings.ReplaceAll(viewer, "WHERE", "NS-new")
+	if said := w.preflight(there); said != "" {
+		t.Errorf("nobody can know, and it is said: %s", said)
+	}
+}
+
+// Whoever may escalate or bind need not hold what the roles grant.
+func TestPreflightOfEscalators(t *testing.T) {
+	plain := rule(accessGroup, "roles,rolebindings", "get,create,patch,delete")
+	rest := []rbacv1.PolicyRule{plain, rule("", "configmaps,secrets,serviceaccounts,services", "get,create,patch,delete"), rule("apps", "deployments", "get,create,patch,delete")}
+	bundle := strings.ReplaceAll(application, "verbs: [get]", "verbs: [impersonate]")
+	for name, tc := range map[string]struct {
+		reason string
+		rule   rbacv1.PolicyRule
+		lacks  string
+	}{
+		"nothing":  {"neither the role nor its binding", plain, "impersonate configmaps"},
+		"escalate": {"the role may be written, but not be bound", rule(accessGroup, "roles", "escalate"), "impersonate configmaps"},
+		"both":     {"both pass", rule(accessGroup, "roles", "escalate,bind"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, append(rest, tc.rule)...)
+			said := w.preflight(bundle)
+			if tc.lacks == "" && said != "" || !strings.Contains(said, tc.lacks) {
+				t.Errorf("%s: it is said: %s", tc.reason, said)
+			}
+			if byBinding := strings.Contains(said, "to bind roles"); byBinding != (name == "escalate") {
+				t.Errorf("%s: it is said: %s", tc.reason, said)
+			}
+			if tc.lacks == "" {
+				w.mustApply(bundle)
+			}
+		})
+	}
+}
+
+// A role that is not what it says, or too much of it, is refused before anything is
+// asked of the API server about it.
+func TestPreflightOfBrokenRoles(t *testing.T) {
+	w := newWorld(t, everything...)
+	many := strings.TrimSuffix(strings.Repeat("x,", 200), ",")
+	for name, tc := range map[string]struct{ rules, want string }{
+		"too many":  {"[{apiGroups: [" + many + "], resources: [" + many + "], verbs: [" + many + "]}]", "more than 20000 single rights"},
+		"no list":   {"{a: b}", "reading Role.rbac.authorization.k8s.io"},
+		"new lines": {"[{apiGroups: [''], resources: [\"a\\nb\"], verbs: [get]}]", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said := w.preflight("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: r}\nrules: " + tc.rules)
+			if tc.want == "" && said != "" || !strings.Contains(said, tc.want) || strings.Contains(said, "\n") {
+				t.Errorf("it is said: %q", said)
+			}
+		})
+	}
+}

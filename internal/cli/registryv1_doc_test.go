@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+const registryV1Page = "../../docs/registryv1.md"
+
+func readPage(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(registryV1Page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestDifferencesAreDocumented wants a row for each deliberate difference from OLM v1, in order, that says what both do.
+func TestDifferencesAreDocumented(t *testing.T) {
+	const differences = 17
+	_, section, found := strings.Cut(readPage(t), "\n## Where the result differs\n")
+	if !found {
+		t.Fatal("the section is missing")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	next := 1
+	for line := range strings.SplitSeq(section, "\n") {
+		cells := strings.Split(strings.Trim(line, "|"), " | ")
+		number, err := strconv.Atoi(strings.TrimSpace(cells[0]))
+		if err != nil {
+			continue
+		}
+		if number != next {
+			t.Errorf("after number %d comes %d", next-1, number)
+		}
+		next = number + 1
+		if len(cells) != 4 || len(strings.TrimSpace(cells[1])) < 20 || len(strings.TrimSpace(cells[2])) < 10 {
+			t.Errorf("the row of number %d does not say what both do: %s", number, line)
+		}
+	}
+	if next != differences+1 {
+		t.Errorf("the table ends at number %d of %d", next-1, differences)
+	}
+}
+
+// blocks returns the code blocks of a language.
+func blocks(page, language string) []string {
+	var found []string
+	for _, match := range regexp.MustCompile("(?s)\n```"+language+"\n(.*?)```\n").FindAllStringSubmatch(page, -1) {
+		found = append(found, match[1])
+	}
+	return found
+}
+
+// TestPageOptions wants a section with a valid example for each option, and all YAML of the page to be what the API takes.
+func TestPageOptions(t *testing.T) {
+	page := readPage(t)
+	for _, text := range blocks(page, "yaml") {
+		if strings.Contains(text, "\nkind: BundleDeployment\n") {
+			var d v1alpha1.BundleDeployment
+			if err := decodeStrictly([]byte(text), &d); err != nil {
+				t.Errorf("%v in\n%s", err, text)
+			}
+			continue
+		}
+		if _, err := parseConfig([]byte(text)); err != nil {
+			t.Errorf("%v in\n%s", err, text)
+		}
+	}
+	options := reflect.TypeFor[v1alpha1.RegistryV1Options]()
+	for i := range options.NumField() {
+		name, _, _ := strings.Cut(options.Field(i).Tag.Get("json"), ",")
+		if !strings.Contains(page, "\n### "+name+"\n\n```yaml\n"+name+":") {
+			t.Errorf("the page has no section about %s that begins with an example", name)
+		}
+	}
+	config := reflect.TypeFor[v1alpha1.DeploymentConfig]()
+	for i := range config.NumField() {
+		if name, _, _ := strings.Cut(config.Field(i).Tag.Get("json"), ","); !strings.Contains(page, "\n  "+name+":") {
+			t.Errorf("the example of deploymentConfig lacks %s", name)
+		}
+	}
+}
+
+// TestPageCommands parses each command line of the page as far as its flags.
+func TestPageCommands(t *testing.T) {
+	seen := 0
+	for _, text := range blocks(readPage(t), "sh") {
+		for line := range strings.SplitSeq(text, "\n") {
+			_, words, found := strings.Cut(line, "satchel ")
+			if !found {
+				continue
+			}
+			seen++
+			words, _, _ = strings.Cut(words, "#")
+			words, _, _ = strings.Cut(words, ">")
+			fields := strings.Fields(words)
+			named, rest, err := testApp(&bytes.Buffer{}).rootCommand().Find(fields)
+			if err == nil {
+				err = named.ParseFlags(rest)
+			}
+			if err != nil || named.Name() != fields[0] {
+				t.Errorf("%q: %v", line, err)
+			}
+		}
+	}
+	if seen < 5 {
+		t.Errorf("only %d command lines were found", seen)
+	}
+}
+
+// TestPageLinks follows the links of the page within it and to other files.
+func TestPageLinks(t *testing.T) {
+	page := readPage(t)
+	anchors := map[string]bool{}
+	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
+		anchors["#"+strings.ReplaceAll(strings.ToLower(match[1]), " ", "-")] = true
+	}
+	var lost []string
+	for _, match := range regexp.MustCompile(`\]\(([^)]*)\)`).FindAllStringSubmatch(page, -1) {
+		_, err := os.Stat(filepath.Join(filepath.Dir(registryV1Page), match[1]))
+		if !anchors[match[1]] && err != nil {
+			lost = append(lost, match[1])
+		}
+	}
+	if diff := cmp.Diff([]string(nil), lost); diff != "" {
+		t.Errorf("links that lead nowhere: -want +got:\n%s", diff)
+	}
+}

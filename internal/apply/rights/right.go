@@ -20,17 +20,7 @@ type Right struct {
 	URL                   string // instead of group, resource and name
 }
 
-// String is the right for people: "get secrets (token)".
-func (r Right) String() string {
-	switch {
-	case r.URL != "":
-		return r.Verb + " " + r.URL
-	case r.Name != "":
-		return fmt.Sprintf("%s %s (%s)", r.Verb, r.resource(), r.Name)
-	}
-	return r.Verb + " " + r.resource()
-}
-
+// resource is the resource for people: "deployments.apps".
 func (r Right) resource() string {
 	if r.Group == "" {
 		return r.Resource
@@ -45,9 +35,10 @@ func (r Right) compare(other Right) int {
 	)
 }
 
-// Limit is how many single rights the rules of one bundle may amount to. Published
-// operators stay below a twentieth of it; a few lists that multiply reach any number.
-const Limit = 100_000
+// Limit is how many single rights the rules of one bundle may amount to. The largest
+// published operator that was looked at has 636; a few lists that multiply reach any
+// number.
+const Limit = 20_000
 
 // TooManyError says that the rules of a bundle amount to more than Limit single
 // rights; it is said of the role that goes beyond.

@@ -399,3 +399,29 @@ func TestPlural(t *testing.T) {
 		}
 	}
 }
+
+// A Role inside of a namespace may allow what is done to it; creating it takes the right before it exists.
+func TestNamespaceIsAuthorizedInItself(t *testing.T) {
+	r := request(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: own}")
+	rule := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"*"}}
+	for namespace, enough := range map[string]bool{"": true, "own": true, "apps": false} {
+		missing, err := r.Lacking(rights.HeldBy([]rights.Grant{{Namespace: namespace, Rules: []rbacv1.PolicyRule{rule}}}))
+		if err != nil || missing.None() != enough {
+			t.Errorf("held in %q: %v, %v", namespace, missing, err)
+		}
+	}
+}
+
+// What a conversion webhook leaves behind has to be written anew before it goes.
+func TestConversionIsRecommended(t *testing.T) {
+	got, err := rights.Of(request(t, strings.ReplaceAll(definition, "scope: Namespaced", "scope: Namespaced, conversion: {strategy: Webhook}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(lines(got.Recommended), "\n")
+	for _, want := range []string{": list,patch example.org mice", ": patch apiextensions.k8s.io customresourcedefinitions/status [mice.example.org]"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q is missing in\n%s", want, all)
+		}
+	}
+}

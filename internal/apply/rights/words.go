@@ -19,7 +19,7 @@ func Words(list []Right) []string {
 	all.add(list...)
 	byVerbs := map[string][]string{}
 	for _, rule := range all.minimal(nil).rules() {
-		verbs := strings.Join(rule.Verbs, ", ")
+		verbs := strings.Join(shown(rule.Verbs), ", ")
 		byVerbs[verbs] = append(byVerbs[verbs], nouns(rule)...)
 	}
 	words := make([]string, 0, len(byVerbs))
@@ -32,17 +32,29 @@ func Words(list []Right) []string {
 
 // nouns are the resources of a rule, each with the names, or its URLs.
 func nouns(rule rbacv1.PolicyRule) []string {
-	words := slices.Clone(rule.NonResourceURLs)
+	words := shown(rule.NonResourceURLs)
 	for _, group := range rule.APIGroups {
 		for _, resource := range rule.Resources {
-			word := Right{Group: group, Resource: resource}.resource()
+			word := shown([]string{Right{Group: group, Resource: resource}.resource()})[0]
 			if len(rule.ResourceNames) > 0 {
-				word += " (" + few(rule.ResourceNames, mostNames) + ")"
+				word += " (" + few(shown(rule.ResourceNames), mostNames) + ")"
 			}
 			words = append(words, word)
 		}
 	}
 	return words
+}
+
+// shown quotes what a reader would not see as it is.
+func shown(texts []string) []string {
+	list := make([]string, 0, len(texts))
+	for _, text := range texts {
+		if hidden(text) {
+			text = fmt.Sprintf("%.100q", text)
+		}
+		list = append(list, text)
+	}
+	return list
 }
 
 const (

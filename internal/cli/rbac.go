@@ -43,7 +43,8 @@ labelled with its own:
 
     satchel.dev/rbac: bootstrap    what an administrator creates first: the namespaces and the account
     satchel.dev/rbac: required     without any of these rights an install, an upgrade or a removal fails
-    satchel.dev/rbac: recommended  with these, drift is found at once and the causes of failures are named
+    satchel.dev/rbac: recommended  with these, drift is found at once, the causes of failures are named, and what a
+                                   conversion webhook leaves behind can be written anew before it goes
 
 Whoever grants rights must hold them, so that everything that the bundle's own Roles grant is among the required rights;
 for a role that the bundle names and does not contain, the verb "bind" on it. Read them before you apply them: they are
@@ -75,15 +76,12 @@ satchel rbac quay.io/org/operator-bundle:v1.3.0 --upgrade-from quay.io/org/opera
 			if given := cmd.Flag("namespace"); given.Changed {
 				o.namespace = given.Value.String()
 			}
-			if o.named = o.deployment != ""; !o.named {
-				o.deployment = baseName(args[0])
-			}
 			return a.rbac(cmd.Context(), o, args[0])
 		},
 	}
 	a.conversionFlags(cmd, &o.conversionOptions, "Namespace of the objects that name none, and of the operator. Required.")
 	flags := cmd.Flags()
-	flags.StringVar(&o.deployment, "name", "", "Name of the BundleDeployment; without it: the last part of PATH or IMAGE. "+
+	flags.StringVar(&o.deployment, "name", "", "Name of the BundleDeployment; without it: that of the package, or else the last part of PATH or IMAGE. "+
 		"Its namespace is given with --namespace; without it: the install namespace.")
 	flags.StringVar(&o.serviceAccount, "service-account", "installer", "Account that installs the bundle, in the namespace of the BundleDeployment.")
 	flags.StringArrayVar(&o.upgradeFrom, "upgrade-from", nil,
@@ -112,6 +110,8 @@ func (a *app) rbac(ctx context.Context, o rbacOptions, what string) error {
 	if err != nil {
 		return err
 	}
+	o.named = o.deployment != ""
+	o.deployment = cmp.Or(o.deployment, result.Package.Name, baseName(what))
 	var earlier []convert.Result
 	for _, version := range o.upgradeFrom {
 		before, err := a.convertBundle(ctx, o.conversionOptions, version)
@@ -162,7 +162,7 @@ func (o rbacOptions) assumed(result convert.Result) []string {
 var headings = map[rights.Part]string{
 	rights.Bootstrap:   "what an administrator creates first",
 	rights.Required:    "without any of these rights an install, an upgrade or a removal fails",
-	rights.Recommended: "with these rights drift is found at once and the causes of failures are named",
+	rights.Recommended: "with these rights drift is found at once and causes are named; the help says more",
 }
 
 // writeParts writes one part or all of them, each under a heading.

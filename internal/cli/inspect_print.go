@@ -167,7 +167,7 @@ func channelsText(channels []string, byDefault string) string {
 }
 
 func (w webhookSummary) print(p *page) {
-	verb, policy := "intercepts", ", "+w.FailurePolicy
+	verb, policy := "intercepts", ", failure policy "+w.FailurePolicy
 	if w.FailurePolicy == "" {
 		verb, policy = "converts", ""
 	}

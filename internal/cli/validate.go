@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -140,9 +141,6 @@ func (v verdict) count(severity lint.Severity) int {
 	return n
 }
 
-// mostPrinted bounds the problems of one severity that people are shown.
-const mostPrinted = 100
-
 // print writes the problems for people: errors, then warnings, each with what to do below it.
 func (v verdict) print(s style, width int) string {
 	var out strings.Builder
@@ -175,25 +173,24 @@ func (v verdict) describe() string {
 	return text + "."
 }
 
-// writeProblems writes those of one severity, with where they are above all that are there.
+// writeProblems writes those of one severity: where they are above all that are there, and what to do below all for which
+// that is the same.
 func (v verdict) writeProblems(out *strings.Builder, severity lint.Severity, width int) {
-	printed, last := 0, ""
-	for _, p := range v.Problems {
-		if p.Severity != severity {
-			continue
-		}
-		if printed++; printed > mostPrinted {
-			fmt.Fprintf(out, "  and %d more; -o json prints all\n", v.count(severity)-mostPrinted)
-			return
-		}
-		if place := placeOf(p); place != last {
-			writeWrapped(out, place, "  ", "    ", width)
-			last = place
+	of := slices.DeleteFunc(slices.Clone(v.Problems), func(p lint.Problem) bool { return p.Severity != severity })
+	shown, more := some(of)
+	place := func(i int) string { return placeOf(shown[i]) }
+	for i, p := range shown {
+		if i == 0 || place(i) != place(i-1) {
+			writeWrapped(out, place(i), "  ", "    ", width)
 		}
 		writeWrapped(out, oneLine(p.Message, 0)+" ["+oneLine(p.Rule, 0)+"]", "    ", "      ", width)
-		if p.Remedy != "" {
+		last := i == len(shown)-1 || place(i) != place(i+1) || p.Remedy != shown[i+1].Remedy
+		if last && p.Remedy != "" {
 			writeWrapped(out, "→ "+oneLine(p.Remedy, 0), "      ", "        ", width)
 		}
+	}
+	if more != "" {
+		writeWrapped(out, more, "  ", "    ", width)
 	}
 }
 

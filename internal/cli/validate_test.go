@@ -73,7 +73,7 @@ func TestValidateIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := satchel(t, "validate", dir)
-	if got.code != ExitError || strings.Contains(got.out, "\x1b") || strings.Count(got.out, "\n") > 4*mostPrinted {
+	if got.code != ExitError || strings.Contains(got.out, "\x1b") || strings.Count(got.out, "\n") > 4*mostListed {
 		t.Errorf("%d lines, exit %d:\n%.2000s", strings.Count(got.out, "\n"), got.code, got.out)
 	}
 	got = satchel(t, "validate", dir, "-o", "json")

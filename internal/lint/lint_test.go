@@ -147,6 +147,20 @@ func TestSuiteCrashes(t *testing.T) {
 	}
 }
 
+// TestManyFindings bounds what is said of a bundle with a fault in each of its objects.
+func TestManyFindings(t *testing.T) {
+	files := tool(t, nil)
+	var text strings.Builder
+	for i := range mostFindings + 100 {
+		fmt.Fprintf(&text, "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: p%d}\nspec: {maxUnavailable: 0}\n", i)
+	}
+	files["manifests/many.yaml"] = &fstest.MapFile{Data: []byte(text.String())}
+	got := Bundle(files, options).Problems
+	if len(got) != mostFindings+1 || !slices.ContainsFunc(got, func(p Problem) bool { return p.Message == tooMany }) {
+		t.Errorf("%d problems", len(got))
+	}
+}
+
 // TestSettle makes what upstream says in the order of a map the same each time.
 func TestSettle(t *testing.T) {
 	for in, want := range map[string]string{

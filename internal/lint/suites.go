@@ -84,6 +84,9 @@ func (t *tree) examine() []finding {
 	for _, s := range suites {
 		for _, on := range s.subjects(t) {
 			for _, e := range run(s, on) {
+				if len(found) == mostFindings {
+					return append(found, finding{Problem: Problem{Severity: Warning, Rule: s.rule, Message: tooMany, Remedy: "correct those that are listed first"}})
+				}
 				found = append(found, t.finding(s, on, e))
 			}
 		}
@@ -109,7 +112,9 @@ func run(s suite, on subject) (found []upstream.Error) {
 }
 
 const (
-	mostOfSuite = 100
+	mostOfSuite  = 100
+	mostFindings = 1000
+	tooMany      = "there are more findings than are listed"
 	crashed     = "the suite cannot take this object, so that it was not examined to the end"
 )
 

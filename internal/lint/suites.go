@@ -115,7 +115,7 @@ const (
 	mostOfSuite  = 100
 	mostFindings = 1000
 	tooMany      = "there are more findings than are listed"
-	crashed     = "the suite cannot take this object, so that it was not examined to the end"
+	crashed      = "the suite cannot take this object, so that it was not examined to the end"
 )
 
 // finding is what a suite found, with what it is about.

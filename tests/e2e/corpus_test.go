@@ -5,39 +5,33 @@
 package e2e
 
 import (
-	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
 // realBundles are published operators, and whether they are to watch only their
-// own namespace; the others watch all.
+// own namespace; the other one watches all, and has a webhook. All of the corpus
+// are installed in tests/operators.
 var realBundles = []struct {
 	name, version string
 	own           bool
 }{
-	{"grafana-operator", "5.22.2", false},
-	{"strimzi-kafka-operator", "1.1.0", false},
-	{"external-secrets-operator", "0.10.7", false},
-	{"keycloak-operator", "26.7.0", false},
+	{"node-maintenance-operator", "0.20.1", false},
 	{"prometheus", "0.47.0", true},
-	{"flux", "2.2.2", false},
 }
 
 // Real bundles, pushed as images of several layers as OLM bundles are, are
@@ -52,7 +46,7 @@ func TestRealBundles(t *testing.T) {
 		t.Run(bundle.name, func(t *testing.T) {
 			files := os.DirFS(filepath.Join(corpus, bundle.name, bundle.version))
 			namespace := r.namespace(t)
-			options := convert.Options{InstallNamespace: namespace}
+			options := convert.Options{InstallNamespace: namespace, RegistryV1: registryv1.Options{CertificateProvider: registryv1.SelfSigned}}
 			if bundle.own {
 				options.RegistryV1.WatchNamespaces = []string{namespace}
 			}
@@ -60,7 +54,10 @@ func TestRealBundles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.provideForeignKinds(t, rendered.Objects)
+			want := len(rendered.Objects)
+			if certificates := len(rendered.Certificates); certificates > 0 {
+				want += certificates + 1 // their authority
+			}
 			image := r.push(t, bundle.name+":v"+bundle.version, under(t, files, "manifests"), under(t, files, "metadata"))
 			start := time.Now()
 			key := r.deploy(t, namespace, bundle.name, image, func(d *v1alpha1.BundleDeployment) {
@@ -70,8 +67,8 @@ func TestRealBundles(t *testing.T) {
 			})
 			d := r.ready(t, key)
 			took := time.Since(start)
-			if got := int(d.Status.Inventory.Count); got != len(rendered.Objects) || int(d.Status.Objects.Applied) != got {
-				t.Errorf("%d objects in the inventory, %d applied, %d rendered", got, d.Status.Objects.Applied, len(rendered.Objects))
+			if got := int(d.Status.Inventory.Count); got != want || int(d.Status.Objects.Applied) != got {
+				t.Errorf("%d objects in the inventory, %d applied, %d wanted", got, d.Status.Objects.Applied, want)
 			}
 			pods := r.runningPods(t, namespace)
 			if want := count(rendered.Objects, "Deployment"); pods < want {
@@ -153,63 +150,4 @@ func (r *rig) checkRemoved(t *testing.T, objects []*unstructured.Unstructured) {
 			t.Error(err)
 		}
 	}
-}
-
-// provideForeignKinds installs, for kinds that neither Kubernetes nor the bundle
-// defines, a definition that accepts anything, as whoever brings them would.
-func (r *rig) provideForeignKinds(t *testing.T, objects []*unstructured.Unstructured) {
-	t.Helper()
-	for _, object := range objects {
-		gvk := object.GroupVersionKind()
-		if gvk.Group != "monitoring.coreos.com" {
-			continue
-		}
-		plural := strings.ToLower(gvk.Kind) + "s"
-		if defines(objects, plural+"."+gvk.Group) {
-			continue
-		}
-		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: plural + "." + gvk.Group}}
-		crd.Spec = apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: gvk.Group, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: gvk.Kind, ListKind: gvk.Kind + "List", Singular: strings.ToLower(gvk.Kind)},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: gvk.Version, Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object", XPreserveUnknownFields: new(true),
-				}}}},
-		}
-		r.provide(t, crd)
-	}
-}
-
-func defines(objects []*unstructured.Unstructured, crd string) bool {
-	for _, object := range objects {
-		if object.GetKind() == "CustomResourceDefinition" && object.GetName() == crd {
-			return true
-		}
-	}
-	return false
-}
-
-// provide creates a definition for the time of a test, and waits until it is served.
-func (r *rig) provide(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) {
-	t.Helper()
-	if err := r.admin.Create(t.Context(), crd); err != nil {
-		if apierrors.IsAlreadyExists(err) {
-			return
-		}
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = r.admin.Delete(context.WithoutCancel(t.Context()), crd) })
-	r.eventually(t, t.Context(), "the definition is established", func(ctx context.Context) (bool, string) {
-		var live apiextensionsv1.CustomResourceDefinition
-		if err := r.admin.Get(ctx, client.ObjectKeyFromObject(crd), &live); err != nil {
-			return false, err.Error()
-		}
-		for _, condition := range live.Status.Conditions {
-			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
-				return true, ""
-			}
-		}
-		return false, "not established"
-	})
 }

@@ -20,7 +20,6 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -84,9 +83,6 @@ func (r *rig) start(cp *controlplane.ControlPlane) (err error) {
 		return err
 	}
 	if r.admin, err = installation.Client(cp.RESTConfig()); err != nil {
-		return err
-	}
-	if err := apiextensionsv1.AddToScheme(r.admin.Scheme()); err != nil {
 		return err
 	}
 	if r.dir, err = os.MkdirTemp("", "satchel-e2e-*"); err != nil {

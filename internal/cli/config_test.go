@@ -165,3 +165,15 @@ func TestRenderConfigFromStandardInput(t *testing.T) {
 		t.Errorf("exit %d, %s%s", code, errOut.String(), out.String())
 	}
 }
+
+// TestRenderSelfSigned announces what the controller adds.
+func TestRenderSelfSigned(t *testing.T) {
+	got := satchel(t, "render", bundles+"gadget", "--install-namespace", "demo")
+	golden(t, "render/self-signed", got.String())
+	if named := satchel(t, "render", bundles+"gadget", "--install-namespace", "demo", "--certificate-provider", "self-signed"); named != got {
+		t.Errorf("it is not the default: -default +named:\n%s", cmp.Diff(got.String(), named.String()))
+	}
+	if other := satchel(t, "render", bundles+"gadget", "--install-namespace", "demo", "--certificate-provider", "cert-manager"); strings.Contains(other.err, "Not shown") || !strings.Contains(other.out, "kind: Certificate") {
+		t.Errorf("cert-manager issues its own: %s", other)
+	}
+}

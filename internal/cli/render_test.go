@@ -84,18 +84,6 @@ func TestRenderRegistryV1(t *testing.T) {
 	}
 }
 
-// TestRenderSelfSigned announces what the controller adds.
-func TestRenderSelfSigned(t *testing.T) {
-	got := satchel(t, "render", bundles+"gadget", "--install-namespace", "demo")
-	golden(t, "render/self-signed", got.String())
-	if named := satchel(t, "render", bundles+"gadget", "--install-namespace", "demo", "--certificate-provider", "self-signed"); named != got {
-		t.Errorf("it is not the default: -default +named:\n%s", cmp.Diff(got.String(), named.String()))
-	}
-	if other := satchel(t, "render", bundles+"gadget", "--install-namespace", "demo", "--certificate-provider", "cert-manager"); strings.Contains(other.err, "Not shown") || !strings.Contains(other.out, "kind: Certificate") {
-		t.Errorf("cert-manager issues its own: %s", other)
-	}
-}
-
 func TestRenderRefuses(t *testing.T) {
 	t.Chdir(bundles)
 	for name, tc := range map[string]struct {

@@ -100,3 +100,18 @@ func TestWriteWrapped(t *testing.T) {
 		}
 	}
 }
+
+// TestValidateAndInspectImage shows that images are read as folders are, and that nothing of them stays.
+func TestValidateAndInspectImage(t *testing.T) {
+	ref, digest := serveImage(t)
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	validated, inspected := satchel(t, "validate", ref, "--insecure"), satchel(t, "inspect", ref, "--insecure")
+	if validated.code != ExitOK || !strings.HasPrefix(validated.out, "Read the image "+ref+", which is "+digest+": registry+v1.\n") {
+		t.Errorf("%s", validated)
+	}
+	if inspected.code != ExitOK || !strings.HasPrefix(inspected.out, "Greeter\n") || !strings.Contains(inspected.err, digest) {
+		t.Errorf("%s", inspected)
+	}
+	nothingLeft(t, temporary)
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -36,7 +37,7 @@ func Apply(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (
 		result: Result{Inventory: p.Inventory, Live: map[inventory.ID]*unstructured.Unstructured{}},
 	}
 	err := run.stages(tenant.WithWarnings(ctx, warnings), p)
-	run.result.Warnings = warnings.List()
+	run.result.Warnings = slices.Sorted(slices.Values(append(warnings.List(), run.losses...)))
 	return run.result, err
 }
 
@@ -46,6 +47,7 @@ type application struct {
 	options Options
 	writer  writer
 	result  Result
+	losses  []string // of resources that were not migrated
 }
 
 func (a *application) stages(ctx context.Context, p plan.Plan) error {
@@ -83,6 +85,9 @@ func (a *application) record(stage plan.Stage, outcomes []Outcome) {
 		if outcome.live != nil {
 			a.result.Live[outcome.ID] = outcome.live
 		}
+		if outcome.loss != "" {
+			a.losses = append(a.losses, outcome.ID.String()+": "+outcome.loss)
+		}
 		if outcome.stops() {
 			a.result.Stage = stage.Name
 			failed = failed || outcome.Err != nil
@@ -103,6 +108,14 @@ func (a *application) record(stage plan.Stage, outcomes []Outcome) {
 func (a *application) object(ctx context.Context, action plan.Action) Outcome {
 	outcome := Outcome{ID: action.ID, Kind: kindOf[action.Verb], Reason: action.Reason, untracked: action.Untracked}
 	if !action.Writes() {
+		return outcome
+	}
+	waiting, loss, err := a.migrate(ctx, action)
+	if err != nil {
+		return failure(outcome, err)
+	}
+	if outcome.loss = loss; waiting != "" {
+		outcome.Kind, outcome.Reason = Pending, waiting
 		return outcome
 	}
 	answer, err := a.writer.write(ctx, action)

@@ -5,6 +5,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
@@ -19,8 +21,9 @@ import (
 type unconverted struct {
 	live    *unstructured.Unstructured
 	patch   map[string]any // what the patch that releases the CRD has to change
-	waiting string         // why it cannot be released yet
+	waiting string         // why it cannot go yet
 	note    string
+	loss    string // what it means that resources could not be migrated
 }
 
 // unconvert keeps a CRD that stays behind from calling a conversion webhook that
@@ -40,8 +43,7 @@ type unconverted struct {
 //	failed                            wait, and try again
 func (d deleter) unconvert(ctx context.Context, ref tenant.Ref, crd *unstructured.Unstructured) (unconverted, error) {
 	result := unconverted{live: crd}
-	strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy")
-	if strategy != "Webhook" {
+	if !convertsByWebhook(crd) {
 		return result, nil
 	}
 	result.patch = map[string]any{"spec": map[string]any{"conversion": map[string]any{"strategy": "None", "webhook": nil}}}
@@ -54,13 +56,13 @@ func (d deleter) unconvert(ctx context.Context, ref tenant.Ref, crd *unstructure
 	case ctx.Err() != nil:
 		return result, ctx.Err()
 	case done:
-		result.note = fmt.Sprintf("; its resources are all stored as %s now", m.storage)
+		result.note = fmt.Sprintf("its resources are all stored as %s now", m.storage)
 		return result, d.settleStored(ctx, ref, m.storage, &result)
 	case err == nil:
 		result.waiting = fmt.Sprintf("waits for its resources to be written as %s, before its conversion webhook goes", m.storage)
 		return result, d.mark(ctx, ref, crd, m.progress)
 	case apierrors.IsForbidden(err), m.progress.failures+1 >= mostFailures:
-		result.note = m.loss(err)
+		result.loss = m.loss(err)
 		return result, nil
 	}
 	m.progress.failures++
@@ -68,9 +70,34 @@ func (d deleter) unconvert(ctx context.Context, ref tenant.Ref, crd *unstructure
 	return result, d.mark(ctx, ref, crd, m.progress)
 }
 
+// free takes the conversion off a CRD of the owner when nothing can be converted any
+// more. The CRD is released later, in its turn.
+func (d deleter) free(ctx context.Context, ref tenant.Ref) (waiting, note string, err error) {
+	live, err := d.client.Get(ctx, ref)
+	if apierrors.IsNotFound(err) || err == nil && !plan.LiveOf(live, d.owner).Ours(d.owner) {
+		return "", "", nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	kept, err := d.unconvert(ctx, ref, live)
+	if err != nil || kept.loss == "" {
+		return kept.waiting, "", err
+	}
+	patch := metadataPatch(kept.live, map[string]any{"annotations": map[string]any{annotationMigrating: nil}})
+	maps.Copy(patch, kept.patch)
+	_, err = d.client.Merge(ctx, ref, patch, inventory.OrphanManager)
+	return "", kept.loss, err
+}
+
+func convertsByWebhook(crd *unstructured.Unstructured) bool {
+	strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy")
+	return strategy == "Webhook"
+}
+
 // loss says what it means that resources stay as they are stored.
 func (m *migration) loss(err error) string {
-	return fmt.Sprintf("; its conversion webhook goes and its resources could not be written as %s (%s): those stored as %s are served as they are, "+
+	return fmt.Sprintf("its conversion webhook goes and its resources could not be written as %s (%s): those stored as %s are served as they are, "+
 		"so that fields unknown to %s cannot be seen, and are lost when such a resource is written next",
 		m.storage, oneLine(err.Error()), strings.Join(m.others, ", "), m.storage)
 }

@@ -3,6 +3,7 @@
 package apply_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -19,6 +20,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
 // converting is a CRD whose two versions call the same thing size and bulk.
@@ -88,6 +93,28 @@ func newConverter(t *testing.T) *converter {
 	return c
 }
 
+// die ends the webhook, and makes the API server forget what it converted before: its
+// caches, which the garbage collector fills, too, could do without.
+func (c *converter) die(w *world) {
+	w.t.Helper()
+	c.dead.Store(true)
+	other := []byte(`{"spec":{"names":{"categories":["` + c.categories() + `"]}}}`)
+	if _, err := w.dynamic.Resource(definitions).Patch(w.t.Context(), "widgets."+w.widget().Group, types.MergePatchType, other, metav1.PatchOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	eventually(w.t, "conversion to fail", func() error {
+		if _, err := w.dynamic.Resource(w.widget()).List(w.t.Context(), metav1.ListOptions{}); err == nil {
+			return fmtError("it does not")
+		}
+		return nil
+	})
+}
+
+// categories are other ones each time.
+func (c *converter) categories() string { return fmt.Sprintf("after%d", c.calls.Load()) }
+
+func (c *converter) revive() { c.dead.Store(false) }
+
 func convert(raw []byte, version string) ([]byte, error) {
 	object := map[string]any{}
 	if err := json.Unmarshal(raw, &object); err != nil {
@@ -110,7 +137,11 @@ func convert(raw []byte, version string) ([]byte, error) {
 // bundle is the CRD with the one or the other version stored.
 func (c *converter) bundle(w *world, storage string) string {
 	w.t.Helper()
-	w.widgets() // cleans up
+	w.widgets() // cleans up, for which nothing must be converted: the webhook ends with the test
+	w.t.Cleanup(func() {
+		none := []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
+		_, _ = w.dynamic.Resource(definitions).Patch(context.Background(), "widgets."+w.widget().Group, types.MergePatchType, none, metav1.PatchOptions{})
+	})
 	// NS stands for the namespace in manifests, and may be in base64.
 	bundle := func(text []byte) string {
 		return strings.ReplaceAll(base64.StdEncoding.EncodeToString(text), "NS", `\x4eS`)
@@ -245,12 +276,12 @@ func TestRemovalMigratesResources(t *testing.T) {
 // be there until the CRD has let go of the webhook.
 func (w *world) whileOperatorLives(c *converter) {
 	w.t.Helper()
-	c.dead.Store(true)
+	c.die(w)
 	removed := w.remove()
 	if len(removed.Waiting) != 1 || w.data("operator") == nil {
 		w.t.Fatalf("the operator went before its CRD: %+v", removed)
 	}
-	c.dead.Store(false)
+	c.revive()
 }
 
 // A webhook that is dead already cannot convert: after some attempts the CRD lets
@@ -260,7 +291,7 @@ func TestRemovalWithDeadConversion(t *testing.T) {
 	w.grantCluster("installer", everything...)
 	c := newConverter(t)
 	c.old(w, 2)
-	c.dead.Store(true)
+	c.die(w)
 	notes := strings.Join(w.removeAll(), "; ")
 	for _, words := range []string{"widgets." + w.namespace, "could not be written as v1", "stored as v1alpha1 are served as they are", "lost when"} {
 		if !strings.Contains(notes, words) {
@@ -342,11 +373,11 @@ func TestPruneMigratesResources(t *testing.T) {
 	w.grantCluster("installer", everything...)
 	c := newConverter(t)
 	c.old(w, 2)
-	c.dead.Store(true)
+	c.die(w)
 	if pruned := w.prune(oneMap); len(pruned.Waiting) != 1 || w.data("operator") == nil {
 		t.Fatalf("with the webhook busy: %+v", pruned)
 	}
-	c.dead.Store(false)
+	c.revive()
 	w.mustApply(oneMap)
 	if pruned := w.prune(oneMap); !pruned.Complete() || !strings.Contains(strings.Join(pruned.Notes, "; "), "stored as v1 now") {
 		t.Errorf("got %+v", pruned)
@@ -357,4 +388,87 @@ func TestPruneMigratesResources(t *testing.T) {
 			t.Errorf("%s lost its value", item.GetName())
 		}
 	}
+}
+
+// A revision that keeps the CRD and gives its conversion up migrates first, too.
+func TestUpgradeMigratesResources(t *testing.T) {
+	for name, dead := range map[string]bool{"alive": false, "dead": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, everything...)
+			w.grantCluster("installer", everything...)
+			c := newConverter(t)
+			bundle := c.old(w, 2)
+			start, end := strings.Index(bundle, "  conversion:"), strings.Index(bundle, "  versions:")
+			upgraded := bundle[:start] + bundle[end:]
+			if p, _ := w.safePlan(w.objects(upgraded), plan.Enforce); len(p.Violations) != 1 || !strings.Contains(p.Violations[0].Message, "stored in v1alpha1") {
+				t.Errorf("under Enforce: %v", p.Violations)
+			}
+			c.die(w)
+			if result := w.apply(upgraded); result.Complete() || !strings.Contains(result.Pending, "written as v1") {
+				t.Fatalf("with the webhook busy: %+v", result)
+			}
+			if !dead {
+				c.revive()
+			}
+			var result apply.Result
+			eventually(t, "the upgrade", func() error {
+				if result = w.apply(upgraded); !result.Complete() {
+					return fmtError(result.Pending)
+				}
+				return nil
+			})
+			c.dead.Store(true)
+			if lost := strings.Join(result.Warnings, "; "); strings.Contains(lost, "could not be written as v1") != dead {
+				t.Errorf("warnings %q", lost)
+			}
+			for _, item := range w.unharmed(2) {
+				if _, found, _ := unstructured.NestedInt64(item.Object, "spec", "bulk"); found == dead {
+					t.Errorf("%s: %v", item.GetName(), item.Object["spec"])
+				}
+			}
+			crd, err := w.definition()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, found := crd.GetAnnotations()["satchel.dev/migrating"]; found {
+				t.Error("the mark of the migration is left")
+			}
+			if p := w.plan(w.objects(upgraded)); !p.Quiet() {
+				t.Error(p.Summary())
+			}
+			again := w.apply(bundle)
+			if !again.Complete() {
+				t.Errorf("converting again: pending %q, errors %v", again.Pending, again.Errors())
+			}
+		})
+	}
+}
+
+// A dead webhook keeps even the resources that the bundle brings itself from being
+// looked at; the removal does not wait for it for ever.
+func TestRemovalOfOwnResourcesWithDeadConversion(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", everything...)
+	c := newConverter(t)
+	w.mustApply(c.bundle(w, "v1alpha1"))
+	own := fmt.Sprintf("\n---\napiVersion: %s/v1alpha1\nkind: Widget\nmetadata: {name: own}\n", w.widget().Group)
+	w.mustApply(c.bundle(w, "v1alpha1") + own)
+	w.mustApply(c.bundle(w, "v1") + own)
+	c.die(w)
+	var notes []string
+	failures := 0
+	eventually(t, "the removal", func() error {
+		removed, err := apply.Remove(t.Context(), w.client, w.owner, w.inventory, apply.Options{})
+		w.inventory = removed.Inventory
+		notes = append(notes, removed.Notes...)
+		if err == nil && !removed.Done() {
+			failures++
+			err = fmtError(strings.Join(remainingWords(removed), "; "))
+		}
+		return err
+	})
+	if text := strings.Join(notes, "; "); !strings.Contains(text, "could not be written as v1") || failures < 2 {
+		t.Errorf("after %d failures: notes %q", failures, text)
+	}
+	w.unharmed(0)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
@@ -114,4 +115,31 @@ func (m *migration) rewrite(ctx context.Context, item metav1.PartialObjectMetada
 		return nil
 	}
 	return err
+}
+
+// migrate writes the resources of a CRD anew whose update gives its conversion
+// webhook up, while that still answers. It tells what the update has to wait for,
+// or what it costs when they cannot be written.
+func (a *application) migrate(ctx context.Context, action plan.Action) (waiting, loss string, err error) {
+	if action.Verb != plan.Update || !plan.IsDefinition(action.ID) || convertsByWebhook(action.Desired) {
+		return "", "", nil
+	}
+	ref := refOf(action.ID, action.Resource)
+	live, err := a.client.Get(ctx, ref)
+	if apierrors.IsNotFound(err) {
+		return "", "", nil // the apply creates it
+	}
+	if err != nil {
+		return "", "", err
+	}
+	kept, err := deleter{client: a.client, limit: a.options.Parallelism}.unconvert(ctx, ref, live)
+	if err != nil || kept.waiting != "" {
+		return kept.waiting, "", err
+	}
+	if _, marked := kept.live.GetAnnotations()[annotationMigrating]; marked {
+		_, err = a.client.Merge(ctx, ref, metadataPatch(kept.live, map[string]any{
+			"annotations": map[string]any{annotationMigrating: nil},
+		}), inventory.OrphanManager)
+	}
+	return "", kept.loss, err
 }

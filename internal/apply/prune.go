@@ -182,5 +182,11 @@ func (d deleter) release(ctx context.Context, deletion plan.Deletion) end {
 	case kept.waiting != "":
 		return end{waiting: kept.waiting}
 	}
-	return end{gone: true, note: "is kept, marked " + inventory.AnnotationOrphaned + kept.note}
+	note := "is kept, marked " + inventory.AnnotationOrphaned
+	for _, more := range []string{kept.note, kept.loss} {
+		if more != "" {
+			note += "; " + more
+		}
+	}
+	return end{gone: true, note: note}
 }

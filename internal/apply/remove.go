@@ -5,6 +5,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
@@ -33,7 +34,7 @@ func Remove(ctx context.Context, client *tenant.Client, owner Owner, listed inve
 	removed := Removed{Inventory: listed}
 	in, err := Observe(ctx, client, Observing{Owner: owner, Previous: listed, Parallelism: o.Parallelism})
 	if err != nil {
-		return removed, err
+		return removed, removed.free(ctx, client, owner, err)
 	}
 	for _, stage := range plan.Removal(in) {
 		before := len(removed.Waiting) + len(removed.Denied)
@@ -47,4 +48,32 @@ func Remove(ctx context.Context, client *tenant.Client, owner Owner, listed inve
 		}
 	}
 	return removed, nil
+}
+
+// free takes the conversion off those CRDs of the inventory whose webhook is dead,
+// when that is why nothing can be found out about their resources: else a removal
+// would wait for it for ever. It gives the error back when there is no such CRD.
+func (r *Removed) free(ctx context.Context, client *tenant.Client, owner Owner, cause error) error {
+	if !strings.Contains(cause.Error(), "conversion webhook") {
+		return cause
+	}
+	d := deleter{client: client, owner: owner, limit: defaultParallelism}
+	for _, entry := range r.Inventory.Entries {
+		if !plan.IsDefinition(entry.ID) {
+			continue
+		}
+		waiting, note, err := d.free(ctx, refOf(entry.ID, definitionResource))
+		switch {
+		case err != nil:
+			return fmt.Errorf("%w; %s keeps its conversion: %w", cause, entry.ID, err)
+		case waiting != "":
+			r.Waiting = append(r.Waiting, Remaining{ID: entry.ID, Reason: waiting})
+		case note != "":
+			r.Notes = append(r.Notes, entry.ID.String()+" "+note)
+		}
+	}
+	if len(r.Waiting)+len(r.Notes) == 0 {
+		return cause
+	}
+	return nil
 }

@@ -14,82 +14,92 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// lacking words what is missing: one violation a namespace for the objects, and one
-// for each role that grants what the account does not hold.
+// lacking words what is missing, at most three violations a namespace, so that all
+// of it fits into a condition: the rights to the objects, those that its roles
+// grant, and those that stand in for what nobody can know.
 func lacking(missing rights.Missing, id tenant.Identity) []plan.Violation {
-	byPlace := map[string][]rights.Right{}
-	first := map[string]inventory.ID{}
+	objects, granted, instead := lists{}, lists{}, lists{}
 	for _, need := range missing.Needs {
-		if _, found := first[need.Namespace]; !found {
-			first[need.Namespace] = need.Object
-		}
-		byPlace[need.Namespace] = append(byPlace[need.Namespace], need.Right)
-	}
-	var found []plan.Violation
-	for _, namespace := range slices.Sorted(maps.Keys(byPlace)) {
-		found = append(found, plan.Violation{
-			Rule: plan.PermissionMissing, Object: first[namespace],
-			Message: fmt.Sprintf("the account cannot, %s: %s", where(namespace), bounded(rights.Words(byPlace[namespace]))),
-			Remedy:  fmt.Sprintf("grant this to service account %q by %s", id, by(namespace)),
-		})
+		objects.at(need.Namespace).add(need.Object, "", need.Right)
 	}
 	said := map[inventory.ID]bool{}
 	for _, demand := range missing.Demands {
-		if demand.Object == demand.Role {
-			said[demand.Role] = true
-		}
+		said[demand.Role] = said[demand.Role] || demand.Object == demand.Role
 	}
 	for _, demand := range missing.Demands {
-		if demand.Object == demand.Role || !said[demand.Role] { // a binding lacks what its role lacks
-			found = append(found, ungranted(demand, id))
+		switch {
+		case demand.Unknown || !plan.IsAccess(demand.Object):
+			instead.at(demand.Namespace).add(demand.Object, short(demand.Object), demand.Instead)
+		case demand.Object == demand.Role || !said[demand.Role]: // a binding lacks what its role lacks
+			granted.at(demand.Namespace).add(demand.Object, short(demand.Object), demand.Rights...)
 		}
+	}
+	return slices.Concat(
+		objects.violations("the account cannot", "grant this", id),
+		granted.violations("the account does not hold what the bundle grants", "grant this, or to escalate the roles and to bind them,", id),
+		instead.violations("the account may not hand out what it does not show to hold", "grant this", id),
+	)
+}
+
+// list is rights that are missing at one place.
+type list struct {
+	first  inventory.ID
+	rights []rights.Right
+	by     map[rights.Right][]string
+}
+
+func (l *list) add(object inventory.ID, by string, of ...rights.Right) {
+	if len(l.rights) == 0 {
+		l.first = object
+	}
+	l.rights = append(l.rights, of...)
+	if by == "" {
+		return
+	}
+	for _, right := range of {
+		l.by[right] = append(l.by[right], by)
+	}
+}
+
+// lists are by namespace; "" is the cluster.
+type lists map[string]*list
+
+func (l lists) at(namespace string) *list {
+	if l[namespace] == nil {
+		l[namespace] = &list{by: map[rights.Right][]string{}}
+	}
+	return l[namespace]
+}
+
+func (l lists) violations(what, remedy string, id tenant.Identity) []plan.Violation {
+	var found []plan.Violation
+	for _, namespace := range slices.Sorted(maps.Keys(l)) {
+		where, by := "in the cluster", "a ClusterRole and a ClusterRoleBinding"
+		if namespace != "" {
+			where, by = fmt.Sprintf("in namespace %q", namespace), "a Role and a RoleBinding there"
+		}
+		found = append(found, plan.Violation{
+			Rule: plan.PermissionMissing, Object: l[namespace].first,
+			Message: fmt.Sprintf("%s, %s: %s", what, where, bounded(rights.Words(l[namespace].rights, l[namespace].by))),
+			Remedy:  fmt.Sprintf("%s to service account %q by %s", remedy, id, by),
+		})
 	}
 	return found
 }
 
-// ungranted words that the account may not write what grants rights.
-func ungranted(demand rights.Demand, id tenant.Identity) plan.Violation {
-	instead := bounded(rights.Words([]rights.Right{demand.Instead}))
-	v := plan.Violation{
-		Rule: plan.PermissionMissing, Object: demand.Object,
-		Message: fmt.Sprintf("the account does not hold, %s, what %s grants: %s", where(demand.Namespace), demand.Role, bounded(rights.Words(demand.Rights))),
-		Remedy:  fmt.Sprintf("grant this, or to %s, to service account %q by %s", instead, id, by(demand.Namespace)),
-	}
-	switch {
-	case demand.Unknown && demand.Object == demand.Role:
-		v.Message = fmt.Sprintf("the account may not write %s, which gathers the rules of other roles", demand.Object)
-	case demand.Unknown:
-		v.Message = fmt.Sprintf("the account may not hand out %s by %s", demand.Role, demand.Object)
-	case !plan.IsAccess(demand.Object):
-		v.Message = fmt.Sprintf("the account cannot, %s, read the parameters of %s: %s", where(demand.Namespace), demand.Object, instead)
-	}
-	if demand.Unknown || !plan.IsAccess(demand.Object) {
-		v.Remedy = fmt.Sprintf("grant to %s to service account %q by %s", instead, id, by(demand.Namespace))
-	}
-	return v
+// short is the name of an object of a known group.
+func short(id inventory.ID) string {
+	id.Group = ""
+	return id.String()
 }
 
-func where(namespace string) string {
-	if namespace == "" {
-		return "in the cluster"
-	}
-	return fmt.Sprintf("in namespace %q", namespace)
-}
-
-func by(namespace string) string {
-	if namespace == "" {
-		return "a ClusterRole and a ClusterRoleBinding"
-	}
-	return "a Role and a RoleBinding there"
-}
-
-// bounded joins words, up to what a reader would read.
+// bounded joins words, as many as a condition has room for.
 func bounded(words []string) string {
-	const enough = 2000
+	const enough = 5000
 	text := ""
 	for i, word := range words {
-		if len(text)+len(word) > enough && i > 0 {
-			return fmt.Sprintf("%s; and %d more", text, len(words)-i)
+		if i > 0 && len(text)+len(word) > enough {
+			return fmt.Sprintf("%s; and %d more, which satchel rbac prints", text, len(words)-i)
 		}
 		text += strings.Repeat("; ", min(i, 1)) + word
 	}

@@ -109,7 +109,7 @@ func TestPreflightOfABindingToItself(t *testing.T) {
 	}
 	w = newWorld(t, rule(accessGroup, "rolebindings", "get,list,create,patch,delete"), rule("", "services", "get"))
 	said := w.preflight(strings.ReplaceAll(selfAdmin, "SUBJECT", subjects["account"]))
-	if !strings.Contains(said, "may not hand out ClusterRole.rbac.authorization.k8s.io admin") || !strings.Contains(said, "services (later)") {
+	if !strings.Contains(said, "bind clusterroles.rbac.authorization.k8s.io (admin) for RoleBinding ") || !strings.Contains(said, "services (later)") {
 		t.Errorf("without the right to bind: %s", said)
 	}
 }
@@ -137,7 +137,7 @@ func TestPreflightOfARoleOutside(t *testing.T) {
 		_ = w.admin.RbacV1().ClusterRoles().Delete(context.Background(), seen.Name, metav1.DeleteOptions{})
 	})
 	here := strings.ReplaceAll(viewer, "WHERE", "NS")
-	if said := w.preflight(here); !strings.Contains(said, "grant to bind clusterroles.rbac.authorization.k8s.io ("+seen.Name+")") {
+	if said := w.preflight(here); !strings.Contains(said, "bind clusterroles.rbac.authorization.k8s.io ("+seen.Name+") for RoleBinding ") {
 		t.Errorf("neither the rules nor the right to bind are held, and it is said: %s", said)
 	}
 	w.grant("installer", rule("", "pods", "get,list"))
@@ -171,7 +171,7 @@ func TestPreflightOfEscalators(t *testing.T) {
 			if tc.lacks == "" && said != "" || !strings.Contains(said, tc.lacks) {
 				t.Errorf("%s: it is said: %s", tc.reason, said)
 			}
-			if byBinding := strings.Contains(said, "to bind roles"); byBinding != (name == "escalate") {
+			if byBinding := strings.Contains(said, "for RoleBinding "); byBinding != (name == "escalate") {
 				t.Errorf("%s: it is said: %s", tc.reason, said)
 			}
 			if tc.lacks == "" {

@@ -13,21 +13,33 @@ import (
 
 // Words say rights for people, one text for each set of verbs, sorted: "get, list
 // pods, services (web)". What is covered by other rights is left out; of many names
-// the first ones are given.
-func Words(list []Right) []string {
+// the first ones are given. Where it is known by whom a right is wanted, that is
+// added: "get pods for Role reader".
+func Words(list []Right, by map[Right][]string) []string {
 	all := set{}
 	all.add(list...)
-	byVerbs := map[string][]string{}
+	nounsOf, wantedBy := map[string][]string{}, map[string][]string{}
 	for _, rule := range all.minimal(nil).rules() {
 		verbs := strings.Join(shown(rule.Verbs), ", ")
-		byVerbs[verbs] = append(byVerbs[verbs], nouns(rule)...)
+		nounsOf[verbs] = append(nounsOf[verbs], nouns(rule)...)
+		for right := range each(rule) {
+			wantedBy[verbs] = append(wantedBy[verbs], by[right]...)
+		}
 	}
-	words := make([]string, 0, len(byVerbs))
-	for _, verbs := range slices.Sorted(maps.Keys(byVerbs)) {
-		slices.Sort(byVerbs[verbs])
-		words = append(words, verbs+" "+few(byVerbs[verbs], mostNouns))
+	words := make([]string, 0, len(nounsOf))
+	for _, verbs := range slices.Sorted(maps.Keys(nounsOf)) {
+		text := verbs + " " + few(unique(nounsOf[verbs]), mostNouns)
+		if who := unique(wantedBy[verbs]); len(who) > 0 {
+			text += " for " + few(shown(who), mostWho)
+		}
+		words = append(words, text)
 	}
 	return words
+}
+
+func unique(words []string) []string {
+	slices.Sort(words)
+	return slices.Compact(words)
 }
 
 // nouns are the resources of a rule, each with the names, or its URLs.
@@ -60,6 +72,7 @@ func shown(texts []string) []string {
 const (
 	mostNames = 5  // of objects of one resource
 	mostNouns = 60 // resources with the same verbs
+	mostWho   = 2  // of those who want a right
 )
 
 // few lists the first names and counts the rest.

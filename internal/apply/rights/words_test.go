@@ -34,16 +34,24 @@ func TestWords(t *testing.T) {
 		"hidden": {"a bundle cannot write lines of its own into a condition", []rights.Right{{Verb: "get\nlist", Resource: "pods"}}, []string{`"get\nlist" pods`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, rights.Words(tc.given)); diff != "" {
+			if diff := cmp.Diff(tc.want, rights.Words(tc.given, nil)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
+	}
+	by := map[rights.Right][]string{
+		{Verb: "get", Resource: "pods"}: {"Role b", "Role a"}, {Verb: "get", Resource: "secrets"}: {"Role b", "Role c"}, {Verb: "list", Resource: "pods"}: {"Role d"},
+	}
+	want := []string{"get pods, secrets for Role a, Role b and 1 more", "list nodes"}
+	got := rights.Words([]rights.Right{{Verb: "get", Resource: "pods"}, {Verb: "get", Resource: "secrets"}, {Verb: "list", Resource: "nodes"}}, by)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	var wide []rights.Right
 	for i := range 1000 {
 		wide = append(wide, rights.Right{Verb: "get", Resource: fmt.Sprintf("r%03d", i)})
 	}
-	if words := rights.Words(wide); len(words) != 1 || !strings.HasSuffix(words[0], "r059 and 940 more") {
+	if words := rights.Words(wide, nil); len(words) != 1 || !strings.HasSuffix(words[0], "r059 and 940 more") {
 		t.Errorf("a thousand resources become %v", words)
 	}
 }

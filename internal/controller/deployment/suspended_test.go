@@ -4,6 +4,7 @@ package deployment_test
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -127,6 +128,28 @@ func TestSuspendedWithoutItsAuthority(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Where what was applied last is not what the cluster has, as after an upgrade that
+// failed halfway, trusting objects are not taken back to it.
+func TestSuspendedRevertsNoNewerRevision(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.selfSigned(t) // the driver keeps what was applied first
+	second := r.publish(t, s.namespace, "app", "v2", operator(s.group, "2.0.0"))
+	r.ready(t, s.key, second.Revision)
+	s.suspend(t)
+	s.now = leaf(t, s.authority(t)).NotAfter.Add(-3*year + day)
+	s.reconcile(t)
+	if definition := fmt.Sprint(r.must(t, crdObject(s.group)).Object["spec"]); !strings.Contains(definition, "Gadgets of 2.0.0") {
+		t.Errorf("the CRD was taken back: %s", definition)
+	}
+	if warned := strings.Join(s.deployment(t).Status.Warnings, "\n"); !strings.Contains(warned, "gadgets."+s.group+" was changed") {
+		t.Errorf("no warning names the CRD: %s", warned)
+	}
+	if len(s.authority(t).Data["next.crt"]) == 0 || !bytes.Contains(r.bundles(t, s.group)["MutatingWebhookConfiguration"], s.authority(t).Data["next.crt"]) {
+		t.Error("what is as it was applied does not trust the successor")
 	}
 }
 

@@ -36,7 +36,7 @@ func lacking(missing rights.Missing, id tenant.Identity) []plan.Violation {
 	}
 	return slices.Concat(
 		objects.violations("the account cannot", "grant this", id),
-		granted.violations("the account does not hold what the bundle grants", "grant this, or to escalate the roles and to bind them,", id),
+		granted.violations("the account cannot grant what it does not hold", "grant this, or to escalate the roles and to bind them,", id),
 		instead.violations("the account may not hand out what it does not show to hold", "grant this", id),
 	)
 }

@@ -167,7 +167,7 @@ subjects: [{kind: ServiceAccount, name: web, namespace: NS}]
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
 `
 	w := newWorld(t, rule("", "configmaps", "*"), rule("rbac.authorization.k8s.io", "roles,rolebindings", "get,create,patch,list,delete"))
-	want := `the account does not hold what the bundle grants, in namespace "NS": * *.* for Role NS/root: ` +
+	want := `the account cannot grant what it does not hold, in namespace "NS": * *.* for Role NS/root: ` +
 		`grant this, or to escalate the roles and to bind them, to service account "NS/installer" by a Role and a RoleBinding there
 the account may not hand out what it does not show to hold, in namespace "NS": bind clusterroles.rbac.authorization.k8s.io (cluster-admin) for RoleBinding NS/admins: ` +
 		`grant this to service account "NS/installer" by a Role and a RoleBinding there`

@@ -135,7 +135,7 @@ func (a *app) rbac(ctx context.Context, o rbacOptions, what string) error {
 func (o rbacOptions) request(result convert.Result, earlier ...convert.Result) (rights.Request, guesses) {
 	applied := o.applied(result)
 	request := rights.Request{
-		Deployment:       inventory.Owner{Namespace: cmp.Or(o.namespace, o.installNamespace), Name: o.deployment},
+		Deployment:       o.owner(),
 		ServiceAccount:   o.serviceAccount,
 		InstallNamespace: o.installNamespace,
 		Namespaces:       result.RequiredNamespaces,
@@ -148,6 +148,11 @@ func (o rbacOptions) request(result convert.Result, earlier ...convert.Result) (
 		guessed = append(guessed, gone.guessed...)
 	}
 	return request, guessed.unique()
+}
+
+// owner is the BundleDeployment.
+func (o rbacOptions) owner() inventory.Owner {
+	return inventory.Owner{Namespace: cmp.Or(o.namespace, o.installNamespace), Name: o.deployment}
 }
 
 // assumed says what was taken for the name of the deployment, where that matters.

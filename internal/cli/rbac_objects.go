@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/satchel-dev/satchel/internal/apply/certificate"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
@@ -39,17 +40,15 @@ func (o rbacOptions) applied(result convert.Result) appliedObjects {
 	for _, object := range result.Objects {
 		found.add(object, definitions, o.installNamespace)
 	}
-	for _, certificate := range result.Certificates {
-		found.objects = append(found.objects, rights.Secret(certificate.Namespace, certificate.Secret))
+	for _, serving := range result.Certificates {
+		found.objects = append(found.objects, rights.Secret(serving.Namespace, serving.Secret))
 	}
 	if len(result.Certificates) > 0 {
-		found.objects = append(found.objects, rights.Secret(cmp.Or(o.namespace, o.installNamespace), authoritySecret(o.deployment)))
+		authority := certificate.AuthorityID(o.owner())
+		found.objects = append(found.objects, rights.Secret(authority.Namespace, authority.Name))
 	}
 	return found
 }
-
-// authoritySecret is the Secret of the CA of a deployment.
-func authoritySecret(deployment string) string { return "satchel-ca-" + deployment }
 
 func (f *appliedObjects) add(object *unstructured.Unstructured, definitions map[schema.GroupKind]plan.Definition, namespace string) {
 	gvk := object.GroupVersionKind()

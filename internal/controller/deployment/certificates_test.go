@@ -151,32 +151,6 @@ func TestSelfSignedInstallAndRemoval(t *testing.T) {
 	}
 }
 
-func TestI3CertificatesAreNotWrittenAtRest(t *testing.T) {
-	r := newRig(t)
-	namespace := r.namespace(t)
-	group := r.group(t, namespace)
-	published := r.publish(t, namespace, "app", "v1", operator(group, "1.0.0"))
-	r.ready(t, r.deploy(t, namespace, "app", quick), published.Revision)
-	time.Sleep(2 * time.Second)
-	mark := r.mark(t)
-	quiet(t)
-	all := r.audit(t, mark, func(e controlplane.AuditEvent) bool {
-		return e.User == controllerUser && strings.Contains(e.RequestURI, namespace)
-	})
-	reads := 0
-	for _, e := range all {
-		if e.Verb == "get" && e.Resource == "secrets" {
-			reads++
-		}
-		if isWrite(e) {
-			t.Errorf("written at rest: %s", e)
-		}
-	}
-	if reads == 0 {
-		t.Errorf("no certificate was looked at in three intervals: %v", all)
-	}
-}
-
 // inOrder checks the writes of an installation: certificates come before what
 // trusts or mounts them, and every request about Secrets is the tenant's.
 func (r *rig) inOrder(t *testing.T, mark controlplane.AuditMark, namespace, group string) {

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment_test
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/tests/controlplane"
+)
+
+// serve stands in for the Pods of operator: it answers its webhooks on a port of
+// this machine, with whatever certificate the Secret holds, as a Pod would.
+func (r *rig) serve(t *testing.T, namespace string) (port int) {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{
+		Handler: http.HandlerFunc(answer), ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0),
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			var secret corev1.Secret
+			if err := r.admin.Get(context.WithoutCancel(t.Context()), client.ObjectKey{Namespace: namespace, Name: servingSecret}, &secret); err != nil {
+				return nil, err
+			}
+			pair, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])
+			return &pair, err
+		}},
+	}
+	go func() { _ = server.ServeTLS(listener, "", "") }()
+	t.Cleanup(func() { _ = server.Close() })
+	return listener.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it listens on TCP
+}
+
+// answer refuses objects of the name refused, leaves all others as they are, and
+// converts by the version alone.
+func answer(w http.ResponseWriter, request *http.Request) {
+	var review map[string]any
+	if err := json.NewDecoder(request.Body).Decode(&review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	asked, _ := review["request"].(map[string]any)
+	response := map[string]any{"uid": asked["uid"], "allowed": asked["name"] != "refused"}
+	if request.URL.Path == "/convert" {
+		objects, _ := asked["objects"].([]any)
+		for _, object := range objects {
+			object.(map[string]any)["apiVersion"] = asked["desiredAPIVersion"] //nolint:forcetypeassert // of the API server
+		}
+		response = map[string]any{"uid": asked["uid"], "convertedObjects": objects, "result": map[string]any{"status": "Success"}}
+	}
+	review["response"] = response
+	delete(review, "request")
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(review)
+}
+
+// serving is operator with webhooks that must answer, on a port.
+func serving(group string, port int) fstest.MapFS {
+	files := operator(group, "1.0.0")
+	csv := files["manifests/clusterserviceversion.yaml"]
+	csv.Data = []byte(strings.NewReplacer("containerPort: 443", "containerPort: "+strconv.Itoa(port), "failurePolicy: Ignore", "failurePolicy: Fail").Replace(string(csv.Data)))
+	return files
+}
+
+// The API server really calls the webhooks, and believes the certificate, also
+// after everything was issued anew.
+func TestWebhooksAreCalled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	group := r.group(t, namespace)
+	published := r.publish(t, namespace, "app", "v1", serving(group, r.serve(t, namespace)))
+	key := r.deploy(t, namespace, "app", rarely)
+	r.ready(t, key, published.Revision)
+	// The Service leads to this machine; nothing puts it right meanwhile.
+	r.delete(t, object("v1", "Service", namespace, "gadgets-service"))
+	here := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "gadgets-service"}}
+	here.Spec.Type, here.Spec.ExternalName = corev1.ServiceTypeExternalName, "localhost"
+	r.create(t, here)
+	r.called(t, namespace, group, "first")
+
+	// Everything is issued anew; a restart finds it missing.
+	r.delete(t, object("v1", "Secret", namespace, authoritySecret))
+	r.delete(t, object("v1", "Secret", namespace, servingSecret))
+	d := r.drive(t, key, nil)
+	d.reconcile(t)
+	r.delete(t, object("v1", "Service", namespace, "gadgets-service"))
+	here.ResourceVersion, here.UID = "", ""
+	r.create(t, here)
+	r.called(t, namespace, group, "second")
+}
+
+// called creates objects, which two webhooks have to allow, and reads one in another
+// version, which the third converts.
+func (r *rig) called(t *testing.T, namespace, group, name string) {
+	t.Helper()
+	r.eventually(t, t.Context(), "the webhooks answer", func(ctx context.Context) (bool, string) {
+		err := r.admin.Create(ctx, object(group+"/v1", "Gadget", namespace, name))
+		return err == nil, fmt.Sprint(err)
+	})
+	t.Cleanup(func() {
+		_ = r.admin.Delete(context.WithoutCancel(t.Context()), object(group+"/v1", "Gadget", namespace, name))
+	})
+	if err := r.admin.Create(t.Context(), object(group+"/v1", "Gadget", namespace, "refused")); err == nil || !strings.Contains(err.Error(), "denied the request") {
+		t.Errorf("an object that the webhook refuses was created (%v)", err)
+	}
+	r.eventually(t, t.Context(), "the conversion answers", func(ctx context.Context) (bool, string) {
+		err := r.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object(group+"/v2", "Gadget", namespace, name))
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+func TestI3CertificatesAreNotWrittenAtRest(t *testing.T) {
+	r := newRig(t)
+	namespace := r.namespace(t)
+	group := r.group(t, namespace)
+	published := r.publish(t, namespace, "app", "v1", operator(group, "1.0.0"))
+	r.ready(t, r.deploy(t, namespace, "app", quick), published.Revision)
+	time.Sleep(2 * time.Second)
+	mark := r.mark(t)
+	quiet(t)
+	all := r.audit(t, mark, func(e controlplane.AuditEvent) bool {
+		return e.User == controllerUser && strings.Contains(e.RequestURI, namespace)
+	})
+	reads := 0
+	for _, e := range all {
+		if e.Verb == "get" && e.Resource == "secrets" {
+			reads++
+		}
+		if isWrite(e) {
+			t.Errorf("written at rest: %s", e)
+		}
+	}
+	if reads == 0 {
+		t.Errorf("no certificate was looked at in three intervals: %v", all)
+	}
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// converting is a CRD whose two versions call the same thing size and bulk.
+const converting = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.GROUP}
+spec:
+  group: GROUP
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+  conversion:
+    strategy: Webhook
+    webhook:
+      conversionReviewVersions: [v1]
+      clientConfig: {url: "URL", caBundle: "BUNDLE"}
+  versions:
+  - name: v1alpha1
+    served: true
+    storage: ALPHA
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
+  - name: v1
+    served: true
+    storage: BETA
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {bulk: {type: integer}}}}}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: operator}
+data: {runs: "yes"}
+`
+
+// converter is a conversion webhook; while dead it answers nothing.
+type converter struct {
+	*httptest.Server
+	dead  atomic.Bool
+	calls atomic.Int64
+}
+
+func newConverter(t *testing.T) *converter {
+	t.Helper()
+	c := &converter{}
+	c.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.calls.Add(1)
+		if c.dead.Load() {
+			http.Error(w, "the operator is gone", http.StatusServiceUnavailable)
+			return
+		}
+		review := apiextensionsv1.ConversionReview{}
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			t.Error(err)
+		}
+		response := &apiextensionsv1.ConversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+		for _, raw := range review.Request.Objects {
+			converted, err := convert(raw.Raw, review.Request.DesiredAPIVersion)
+			if err != nil {
+				t.Error(err)
+			}
+			response.ConvertedObjects = append(response.ConvertedObjects, runtime.RawExtension{Raw: converted})
+		}
+		review.Request, review.Response = nil, response
+		if err := json.NewEncoder(w).Encode(review); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+// die ends the webhook, and makes the API server forget what it converted before: its
+// caches, which the garbage collector fills, too, could do without.
+func (c *converter) die(w *world) {
+	w.t.Helper()
+	c.dead.Store(true)
+	other := []byte(`{"spec":{"names":{"categories":["` + c.categories() + `"]}}}`)
+	if _, err := w.dynamic.Resource(definitions).Patch(w.t.Context(), "widgets."+w.widget().Group, types.MergePatchType, other, metav1.PatchOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	eventually(w.t, "conversion to fail", func() error {
+		if _, err := w.dynamic.Resource(w.widget()).List(w.t.Context(), metav1.ListOptions{}); err == nil {
+			return fmtError("it does not")
+		}
+		return nil
+	})
+}
+
+// categories are other ones each time.
+func (c *converter) categories() string { return fmt.Sprintf("after%d", c.calls.Load()) }
+
+func (c *converter) revive() { c.dead.Store(false) }
+
+func convert(raw []byte, version string) ([]byte, error) {
+	object := map[string]any{}
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return nil, err
+	}
+	object["apiVersion"] = version
+	if spec, _ := object["spec"].(map[string]any); spec != nil {
+		from, to := "size", "bulk"
+		if strings.HasSuffix(version, "/v1alpha1") {
+			from, to = to, from
+		}
+		if value, found := spec[from]; found {
+			spec[to] = value
+			delete(spec, from)
+		}
+	}
+	return json.Marshal(object)
+}
+
+// bundle is the CRD with the one or the other version stored.
+func (c *converter) bundle(w *world, storage string) string {
+	w.t.Helper()
+	w.widgets() // cleans up, for which nothing must be converted: the webhook ends with the test
+	w.t.Cleanup(func() {
+		none := []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
+		_, _ = w.dynamic.Resource(definitions).Patch(context.Background(), "widgets."+w.widget().Group, types.MergePatchType, none, metav1.PatchOptions{})
+	})
+	// NS stands for the namespace in manifests, and may be in base64.
+	bundle := func(text []byte) string {
+		return strings.ReplaceAll(base64.StdEncoding.EncodeToString(text), "NS", `\x4eS`)
+	}
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate().Raw})
+	return strings.NewReplacer(
+		"GROUP", w.namespace+".example.org", "URL", c.URL, "BUNDLE", bundle(certificate),
+		"ALPHA", fmt.Sprint(storage == "v1alpha1"), "BETA", fmt.Sprint(storage == "v1"),
+	).Replace(converting)
+}
+
+// old makes widgets that are stored as v1alpha1 while the CRD stores v1 by now.
+func (c *converter) old(w *world, count int) string {
+	w.t.Helper()
+	w.mustApply(c.bundle(w, "v1alpha1"))
+	eventually(w.t, "widgets", func() error {
+		for i := range count {
+			widget := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": w.widget().Group + "/v1alpha1", "kind": "Widget",
+				"metadata": map[string]any{"name": fmt.Sprintf("w%d", i)}, "spec": map[string]any{"size": int64(i + 1)},
+			}}
+			_, err := w.dynamic.Resource(w.alpha()).Namespace(w.namespace).Apply(w.t.Context(), widget.GetName(), widget, metav1.ApplyOptions{FieldManager: "user"})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	bundle := c.bundle(w, "v1")
+	w.mustApply(bundle)
+	eventually(w.t, "both versions stored", func() error {
+		if stored := w.stored(); len(stored) != 2 {
+			return fmtError(fmt.Sprint(stored))
+		}
+		return nil
+	})
+	return bundle
+}
+
+func (w *world) alpha() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: w.widget().Group, Version: "v1alpha1", Resource: "widgets"}
+}
+
+func (w *world) stored() []string {
+	w.t.Helper()
+	crd, err := w.definition()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	stored, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "storedVersions")
+	return stored
+}
+
+// unharmed wants the cluster to be usable after a removal with a dead webhook:
+// every version lists, and the namespace with the widgets goes.
+func (w *world) unharmed(count int) []unstructured.Unstructured {
+	w.t.Helper()
+	crd, err := w.definition()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy"); strategy != "None" {
+		w.t.Fatalf("conversion strategy %q", strategy)
+	}
+	var items []unstructured.Unstructured
+	for _, version := range []schema.GroupVersionResource{w.alpha(), w.widget()} {
+		eventually(w.t, "listing "+version.Version, func() error {
+			list, err := w.dynamic.Resource(version).Namespace(w.namespace).List(w.t.Context(), metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			if items = list.Items; len(items) != count {
+				return fmt.Errorf("%d widgets", len(items))
+			}
+			return nil
+		})
+	}
+	return items
+}
+
+func (w *world) namespaceGoes() {
+	w.t.Helper()
+	if err := w.admin.CoreV1().Namespaces().Delete(w.t.Context(), w.namespace, metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	eventually(w.t, "the namespace to go", func() error {
+		list, err := w.dynamic.Resource(w.widget()).Namespace(w.namespace).List(w.t.Context(), metav1.ListOptions{})
+		if err == nil && len(list.Items) > 0 {
+			err = fmt.Errorf("%d widgets are left", len(list.Items))
+		}
+		return err
+	})
+}

@@ -20,64 +20,86 @@ import (
 // answer to the writes stays decisive: what nobody can know before is not held
 // against the account.
 func Preflight(ctx context.Context, client *tenant.Client, p plan.Plan) ([]plan.Violation, error) {
-	wanted, wrong := wantedBy(p)
-	found := misread(wrong)
-	if len(wanted.needs)+len(wanted.demands) == 0 {
-		return found, nil
+	w := wantedBy(p)
+	if len(w.needs) == 0 {
+		return nil, nil
 	}
-	asking := asking{client: client, plan: p}
-	missing, err := asking.missing(ctx, wanted)
+	missing, err := asking{client: client, plan: p}.missing(ctx, w)
 	if err != nil {
 		return nil, fmt.Errorf("checking permissions: %w", err)
 	}
-	return plan.SortViolations(append(found, lacking(missing, client.Identity())...)), nil
+	return plan.SortViolations(append(misread(w.wrong), lacking(missing, client.Identity())...)), nil
 }
 
 // wanted is what an account has to be allowed to do.
 type wanted struct {
 	needs   []rights.Need
 	demands []rights.Demand
+	wrong   []*rights.ObjectError // what cannot be granted by anybody
 }
 
 // wantedBy is what a plan asks of the account, in its order. A plan that brings or
 // changes objects, or lets some go, asks for everything about all of its objects:
 // it is the moment to say that they could not be removed. A repair asks only for
-// what it does: care must not fail for want of a right that it does not use.
-func wantedBy(p plan.Plan) (wanted, []*rights.ObjectError) {
-	changes := p.Count(plan.Create, plan.Update) > 0 || len(p.Unreadable) > 0
+// what it does, and leaves what its roles grant to the API server, for the other
+// repairs need not wait: care must not fail for want of a right that it does not use.
+func wantedBy(p plan.Plan) wanted {
 	var w wanted
 	for _, stage := range p.Prune {
 		for _, deletion := range stage.Deletions {
-			verbs := leaving(deletion)
-			changes = changes || len(verbs) > 0
-			w.needs = append(w.needs, rights.Verbs(plan.Object{ID: deletion.ID, Kind: deletion.Kind}, verbs...)...)
+			w.add(plan.Object{ID: deletion.ID, Kind: deletion.Kind}, leaving(deletion)...)
 		}
 	}
-	written := map[inventory.ID]bool{}
-	objects := slices.Clone(p.Unreadable)
-	for _, action := range p.Actions() {
-		objects = append(objects, action.Object)
-		written[action.ID] = action.Writes()
-		switch {
-		case action.Untracked, !changes && action.Verb == plan.Repair:
-			w.needs = append(w.needs, rights.Verbs(action.Object, "create", "get", "patch")...)
-		case changes:
-			w.needs = append(w.needs, rights.Verbs(action.Object, rights.Installing(action.Object)...)...)
-		case action.Writes():
-			w.needs = append(w.needs, rights.Verbs(action.Object, "get", "patch")...)
+	if len(w.needs)+len(p.Unreadable)+p.Count(plan.Create, plan.Update) == 0 {
+		for _, action := range p.Actions() {
+			if action.Writes() {
+				w.add(action.Object, repairing(action)...)
+			}
 		}
+		return w
 	}
+	objects, written := slices.Clone(p.Unreadable), map[inventory.ID]bool{}
 	for _, object := range p.Unreadable {
 		written[object.ID] = true
-		w.needs = append(w.needs, rights.Verbs(object, rights.Installing(object)...)...)
+		w.add(object, rights.Installing(object)...)
 	}
+	for _, action := range p.Actions() {
+		objects, written[action.ID] = append(objects, action.Object), action.Writes()
+		if action.Untracked {
+			w.add(action.Object, "create", "get", "patch")
+			continue
+		}
+		w.add(action.Object, rights.Installing(action.Object)...)
+	}
+	w.grants(objects, written)
+	return w
+}
+
+func (w *wanted) add(object plan.Object, verbs ...string) {
+	w.needs = append(w.needs, rights.Verbs(object, verbs...)...)
+}
+
+// grants adds what the objects demand that are written and grant rights.
+func (w *wanted) grants(objects []plan.Object, written map[inventory.ID]bool) {
 	demands, wrong := rights.Demands(objects)
 	for _, demand := range demands {
 		if written[demand.Object] {
 			w.demands = append(w.demands, demand)
 		}
 	}
-	return w, wrong
+	for _, err := range wrong {
+		if written[err.Object] {
+			w.wrong = append(w.wrong, err)
+		}
+	}
+}
+
+// repairing are the verbs that a repair takes.
+func repairing(action plan.Action) []string {
+	if action.Verb == plan.Repair {
+		return []string{"create", "get", "patch"}
+	}
+	return []string{"get", "patch"}
 }
 
 // leaving are the verbs that letting an object go takes.
@@ -93,8 +115,7 @@ func leaving(deletion plan.Deletion) []string {
 	return nil
 }
 
-// misread are the roles that are not what they say. Nothing is said of them when
-// nothing is written.
+// misread are the roles that are not what they say.
 func misread(wrong []*rights.ObjectError) []plan.Violation {
 	var found []plan.Violation
 	for _, err := range wrong {

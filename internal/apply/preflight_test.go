@@ -13,6 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/rights"
 )
 
 const (
@@ -197,5 +198,30 @@ func TestPreflightOfBrokenRoles(t *testing.T) {
 				t.Errorf("it is said: %q", said)
 			}
 		})
+	}
+}
+
+// An account that lost what a role grants does not have its other repairs refused.
+func TestPreflightOfARepairOfARole(t *testing.T) {
+	const role = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: reader}
+rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
+`
+	w := newWorld(t)
+	roles, pods := rule(accessGroup, "roles", "create,delete,get,patch"), rule("", "pods", "get")
+	w.hold([]rights.Grant{{Namespace: w.namespace, Rules: []rbacv1.PolicyRule{roles, pods}}})
+	w.mustApply(role)
+	w.hold([]rights.Grant{{Namespace: w.namespace, Rules: []rbacv1.PolicyRule{roles}}})
+	if said := w.preflight(strings.ReplaceAll(role, "verbs: [get]", "verbs: [get, list]")); !strings.Contains(said, "get, list pods for Role "+w.namespace+"/reader") {
+		t.Errorf("a new revision: %s", said)
+	}
+	w.must(w.admin.RbacV1().Roles(w.namespace).Delete(t.Context(), "reader", metav1.DeleteOptions{}))
+	if said := w.preflight(role); said != "" {
+		t.Errorf("the repair is refused: %s", said)
+	}
+	if result := w.apply(role); result.Count(apply.Failed) != 1 || !strings.Contains(fmt.Sprint(result.Errors()), "attempting to grant") {
+		t.Errorf("the API server lets it pass: %v", kinds(result))
 	}
 }

@@ -43,7 +43,9 @@ func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, erro
 		s.notRenewed = append(s.notRenewed, "not renewed while suspended: "+judge(err).Error())
 	}
 	setCertificates(s)
-	if failed := r.write(context.WithoutCancel(ctx), s); failed != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	if failed := r.write(ctx, s); failed != nil {
 		return retry.Conflict(failed)
 	}
 	r.emitCertificates(s)
@@ -78,8 +80,12 @@ func (r *Reconciler) renewing() []step.Step[*state] {
 	}
 }
 
-// recall takes from what was applied last what has to do with certificates.
-func (r *Reconciler) recall(_ context.Context, s *state) (step.Outcome, error) {
+// recall takes from what was applied last what has to do with certificates. Where
+// the status knows of none, there are none, unless it was lost.
+func (r *Reconciler) recall(ctx context.Context, s *state) (step.Outcome, error) {
+	if s.object.Status.CertificatesExpire == nil && s.object.Status.Inventory != nil {
+		return step.Stop, nil
+	}
 	last, found, err := readSnapshot(r.Snapshots, string(s.object.UID))
 	switch {
 	case err != nil:
@@ -95,7 +101,7 @@ func (r *Reconciler) recall(_ context.Context, s *state) (step.Outcome, error) {
 			s.desired = append(s.desired, object)
 		}
 	}
-	return step.Continue, nil
+	return step.Continue, s.hold(ctx, r.rendering, s.desired)
 }
 
 // planRenewal plans the Secrets that are due and, where the authority has a

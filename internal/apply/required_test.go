@@ -353,3 +353,25 @@ func TestFactsOfAuthorization(t *testing.T) {
 		t.Errorf("a namespace of that name: %v", err)
 	}
 }
+
+// The rule for plurals holds for all that Kubernetes serves.
+func TestPluralsOfKubernetes(t *testing.T) {
+	w := newWorld(t)
+	groups, lists, err := w.admin.Discovery().ServerGroupsAndResources()
+	w.must(err)
+	found := 0
+	for _, list := range lists {
+		if strings.Contains(list.GroupVersion, "example.org") {
+			continue // of other tests
+		}
+		for _, resource := range list.APIResources {
+			if !strings.Contains(resource.Name, "/") && resource.Name != rights.Plural(resource.Kind) {
+				t.Errorf("%s %s is called %s, not %s", list.GroupVersion, resource.Kind, resource.Name, rights.Plural(resource.Kind))
+			}
+			found++
+		}
+	}
+	if found < 50 || len(groups) < 10 {
+		t.Errorf("%d resources of %d groups: the test sees too little", found, len(groups))
+	}
+}

@@ -147,11 +147,19 @@ func (l layout) auditArgs() []string {
 	}
 }
 
+// nodeGracePeriod is longer than any run.
+const nodeGracePeriod = "24h"
+
 func (l layout) controllerManagerArgs() []string {
 	args := []string{
+		// On a machine that is busy for long, kwok's heartbeats come late. A node would be held for dead then, and its Pods for
+		// not ready; a kubelet says otherwise soon after, kwok never does.
+		"--node-monitor-grace-period=" + nodeGracePeriod,
 		"--root-ca-file=" + l.certs.cert(clusterCA),
 		"--service-account-private-key-file=" + l.certs.key(serviceAccountKey),
 		"--use-service-account-credentials",
+		// A fake node that is late on a busy machine is not lost: kwok would not say again that it is ready.
+		"--node-monitor-grace-period=24h",
 		"--cluster-signing-cert-file=" + l.certs.cert(clusterCA),
 		"--cluster-signing-key-file=" + l.certs.key(clusterCA),
 		"--kube-api-qps=" + formatQPS(l.opts.QPS),

@@ -175,7 +175,13 @@ func nothingToSpare(t *testing.T, request rights.Request) {
 		t.Fatal(wrong)
 	}
 	needs := rights.Needs(request)
-	enough := func(grants []rights.Grant) bool { return rights.Lacking(needs, demands, rights.HeldBy(grants)).None() }
+	enough := func(grants []rights.Grant) bool {
+		held := rights.Held{}
+		for _, grant := range grants {
+			held[grant.Namespace] = rights.NewRules(grant.Rules)
+		}
+		return rights.Lacking(needs, demands, held).None()
+	}
 	found, err := rights.Of(request)
 	if err != nil {
 		t.Fatal(err)

@@ -26,28 +26,20 @@ type Rules struct {
 
 // NewRules takes rules as a role lists them.
 func NewRules(list []rbacv1.PolicyRule) *Rules {
-	rules := &Rules{}
-	rules.Add(list)
-	return rules
-}
-
-// Add puts further rules to them.
-func (r *Rules) Add(list []rbacv1.PolicyRule) {
-	if r.byResource == nil {
-		r.byResource = map[schema.GroupResource][]*rbacv1.PolicyRule{}
-	}
+	rules := &Rules{byResource: map[schema.GroupResource][]*rbacv1.PolicyRule{}}
 	for i := range list {
 		rule := &list[i]
 		if len(rule.NonResourceURLs) > 0 {
-			r.urls = append(r.urls, rule)
+			rules.urls = append(rules.urls, rule)
 		}
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				at := schema.GroupResource{Group: group, Resource: resource}
-				r.byResource[at] = append(r.byResource[at], rule)
+				rules.byResource[at] = append(rules.byResource[at], rule)
 			}
 		}
 	}
+	return rules
 }
 
 // Cover tells whether one of the rules allows all that the right does. That is the

@@ -12,16 +12,6 @@ type Missing struct {
 // None tells that nothing is missing.
 func (m Missing) None() bool { return len(m.Needs)+len(m.Demands) == 0 }
 
-// Lacking finds what an account lacks of what the request needs. The error says
-// what is wrong with the objects.
-func (r Request) Lacking(held Held) (Missing, error) {
-	demands, err := r.demands()
-	if err != nil {
-		return Missing{}, err
-	}
-	return Lacking(Needs(r), demands, held), nil
-}
-
 // Lacking finds what an account lacks.
 func Lacking(needs []Need, demands []Demand, held Held) Missing {
 	var missing Missing

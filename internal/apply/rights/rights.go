@@ -266,15 +266,3 @@ func (p places) grants(held places) []Grant {
 	}
 	return grants
 }
-
-// HeldBy is what an account may do that has just these grants.
-func HeldBy(grants []Grant) Held {
-	held := Held{}
-	for _, grant := range grants {
-		if held[grant.Namespace] == nil {
-			held[grant.Namespace] = &Rules{}
-		}
-		held[grant.Namespace].Add(grant.Rules)
-	}
-	return held
-}

@@ -44,7 +44,7 @@ func (a asking) missing(ctx context.Context, w wanted) (rights.Missing, error) {
 		}
 	}
 	missing.Demands = a.tried(ctx, missing)
-	missing.Needs = withoutGains(a.plan, a.client.Identity(), missing)
+	missing.Needs = withoutGains(a.plan, a.client.Identity(), missing, w.demands)
 	return missing, ctx.Err()
 }
 

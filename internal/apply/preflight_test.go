@@ -115,6 +115,32 @@ func TestPreflightOfABindingToItself(t *testing.T) {
 	}
 }
 
+// What a role of the same plan grants is known: a binding of it to everybody hides nothing else.
+func TestPreflightOfABindingToEverybody(t *testing.T) {
+	const bundle = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: viewer}
+rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: everybody}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: viewer}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:authenticated"}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: later}
+spec: {ports: [{port: 80}]}
+`
+	access := rule(accessGroup, "roles,rolebindings", "get,create,patch,delete")
+	w := newWorld(t, access, rule("", "pods,services", "get"))
+	if said := w.preflight(bundle); !strings.Contains(said, "create, delete, patch services (later)") {
+		t.Errorf("the binding brings other rights than the missing ones, and it is said: %s", said)
+	}
+}
+
 // mustApplySoon applies again until the API server knows the rights that were just granted.
 func (w *world) mustApplySoon(manifests string) {
 	w.t.Helper()

@@ -100,11 +100,18 @@ func requiredRules(t *testing.T, printed []*unstructured.Unstructured) []require
 	return out
 }
 
-// without is the role that lacks the rule.
-func (rule requiredRule) without() *unstructured.Unstructured {
+// without is the role that lacks the rule, and others where they are of the same role.
+func (rule requiredRule) without(others ...requiredRule) *unstructured.Unstructured {
 	lesser := rule.role.DeepCopy()
 	rules, _ := lesser.Object["rules"].([]any)
-	lesser.Object["rules"] = slices.Delete(rules, rule.index, rule.index+1)
+	left := []any{}
+	for i, written := range rules {
+		gone := slices.ContainsFunc(append(others, rule), func(other requiredRule) bool { return other.role == rule.role && other.index == i })
+		if !gone {
+			left = append(left, written)
+		}
+	}
+	lesser.Object["rules"] = left
 	return lesser
 }
 

@@ -4,13 +4,17 @@ package operators
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io/fs"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -80,7 +84,10 @@ func (d *deployment) until(t *testing.T, what string, holds func(*v1alpha1.Bundl
 			return false, err.Error()
 		}
 		answered := d.asked == 0 || live.Status.LastHandledReconcileAt == strconv.Itoa(d.asked)
-		return answered && live.Status.ObservedGeneration == live.Generation && holds(&live), describe(&live)
+		if answered && live.Status.ObservedGeneration == live.Generation && holds(&live) {
+			return true, ""
+		}
+		return false, describe(&live) + d.events(ctx)
 	})
 	return &live
 }
@@ -115,4 +122,21 @@ func (d *deployment) remove(ctx context.Context, t *testing.T) time.Duration {
 		return apierrors.IsNotFound(err), describe(&live)
 	})
 	return time.Since(start)
+}
+
+// events is what happened in the namespace, for failures.
+func (d *deployment) events(ctx context.Context) string {
+	var events corev1.EventList
+	var pods corev1.PodList
+	if err := errors.Join(d.admin.List(ctx, &events, client.InNamespace(d.namespace)), d.admin.List(ctx, &pods, client.InNamespace(d.namespace))); err != nil {
+		return err.Error()
+	}
+	var text strings.Builder
+	for _, e := range events.Items {
+		fmt.Fprintf(&text, "  %s %s: %s: %.300s\n", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
+	}
+	for i := range pods.Items {
+		fmt.Fprintf(&text, "  Pod %s: %s, %d conditions\n", pods.Items[i].Name, pods.Items[i].Status.Phase, len(pods.Items[i].Status.Conditions))
+	}
+	return text.String()
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 )
 
-// foreignKinds are those that a bundle needs and that neither it nor the cluster defines, sorted.
+// foreignKinds are those that a bundle has objects of, or says that it requires, and that neither it nor the cluster
+// defines, sorted.
 func (r *rig) foreignKinds(t *testing.T, rendered convert.Result) []schema.GroupVersionKind {
 	t.Helper()
 	defined := map[schema.GroupKind]bool{}
@@ -29,6 +30,11 @@ func (r *rig) foreignKinds(t *testing.T, rendered convert.Result) []schema.Group
 			group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
 			kind, _, _ := unstructured.NestedString(object.Object, "spec", "names", "kind")
 			defined[schema.GroupKind{Group: group, Kind: kind}] = true
+		}
+	}
+	for _, requirement := range rendered.Requirements {
+		if requirement.GVK.Kind != "" {
+			wanted[requirement.GVK] = true
 		}
 	}
 	maps.DeleteFunc(wanted, func(kind schema.GroupVersionKind, _ bool) bool {
@@ -52,8 +58,8 @@ func (r *rig) serves(t *testing.T, kind schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(list.APIResources, func(resource metav1.APIResource) bool { return resource.Kind == kind.Kind })
 }
 
-// provide defines a kind, with fields of any name, as whoever brings it would. It stays for the operators that follow; the
-// one that brings it itself, prometheus, comes before them in the corpus.
+// provide defines a kind, with fields of any name, as whoever brings it would. It stays for the operators that follow;
+// those that bring it themselves, argocd-operator and prometheus, come before them in the corpus.
 func (r *rig) provide(t *testing.T, kind schema.GroupVersionKind) {
 	t.Helper()
 	singular := strings.ToLower(kind.Kind)

@@ -71,11 +71,13 @@ func (d *deployment) refuse(t *testing.T, rendered convert.Result, rules []requi
 		if message := d.refused(t); !rule.named(message) {
 			t.Errorf("the refusal does not name %v: %s", rule.PolicyRule, message)
 		}
-		if i == len(missing)-1 {
-			d.checkUntouched(t, rendered)
+		if i < len(missing)-1 {
+			d.swap(t, rule, missing[i+1])
 		}
-		d.swap(t, rule, missing[i+1:])
 	}
+	d.checkUntouched(t, rendered)
+	last := missing[len(missing)-1]
+	d.change(t, last.role, last, true)
 }
 
 // checkUntouched makes sure that a refused plan wrote nothing.
@@ -106,20 +108,19 @@ func (d *deployment) refuseWithout(t *testing.T, kind schema.GroupVersionKind) {
 	})
 }
 
-// swap gives the account a rule back and takes the next one away, if there is one, so that one is missing all the time.
-func (d *deployment) swap(t *testing.T, rule requiredRule, next []requiredRule) {
+// swap takes another rule away and then gives the first one back. A reconcile may be under way whenever a role changes, and
+// reads its rules at different moments: one that saw the second rule has to be over before the first one is there again.
+func (d *deployment) swap(t *testing.T, rule, next requiredRule) {
 	t.Helper()
-	restored := rule.role
-	if len(next) > 0 {
-		d.change(t, next[0].without(), next[0], false)
-		if next[0].role == rule.role {
-			restored = next[0].without()
-		}
+	d.change(t, next.without(rule), next, false)
+	d.reconcile(t)
+	d.refused(t)
+	if next.role == rule.role {
+		d.change(t, next.without(), rule, true)
+	} else {
+		d.change(t, rule.role, rule, true)
 	}
-	d.change(t, restored, rule, true)
-	if len(next) > 0 {
-		d.reconcile(t)
-	}
+	d.reconcile(t)
 }
 
 // someOf are up to three of the rules.

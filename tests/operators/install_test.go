@@ -97,8 +97,11 @@ func (d *deployment) refuseWithout(t *testing.T, kind schema.GroupVersionKind) {
 	if !strings.Contains(message, kind.Kind) || !strings.Contains(message, kind.Group) {
 		t.Errorf("the refusal does not name %s: %s", kind, message)
 	}
-	first, _, _ := strings.Cut(message, "\n")
-	t.Logf("without %s: %s", kind.GroupKind(), first)
+	for line := range strings.Lines(message) {
+		if strings.Contains(line, "kind "+kind.Kind) {
+			t.Logf("without %s: %s", kind.GroupKind(), line)
+		}
+	}
 	d.provide(t, kind)
 	// What the cluster serves is remembered for a second.
 	d.eventually(t, t.Context(), "the plan knows "+kind.String(), func(context.Context) (bool, string) {

@@ -158,8 +158,6 @@ func (l layout) controllerManagerArgs() []string {
 		"--root-ca-file=" + l.certs.cert(clusterCA),
 		"--service-account-private-key-file=" + l.certs.key(serviceAccountKey),
 		"--use-service-account-credentials",
-		// A fake node that is late on a busy machine is not lost: kwok would not say again that it is ready.
-		"--node-monitor-grace-period=24h",
 		"--cluster-signing-cert-file=" + l.certs.cert(clusterCA),
 		"--cluster-signing-key-file=" + l.certs.key(clusterCA),
 		"--kube-api-qps=" + formatQPS(l.opts.QPS),

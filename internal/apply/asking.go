@@ -12,6 +12,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
@@ -43,9 +44,11 @@ func (a asking) missing(ctx context.Context, w wanted) (rights.Missing, error) {
 			return rights.Missing{}, err
 		}
 	}
-	missing.Demands = a.tried(ctx, missing)
+	if missing.Demands, err = a.tried(ctx, missing); err != nil {
+		return rights.Missing{}, err
+	}
 	missing.Needs = withoutGains(a.plan, a.client.Identity(), missing, w.demands)
-	return missing, ctx.Err()
+	return missing, nil
 }
 
 // held asks for the rules of each place. They may be incomplete, where something
@@ -178,15 +181,8 @@ func (a asking) allowed(ctx context.Context, needs []rights.Need) ([]bool, error
 }
 
 // tried has the API server try to write what seems to grant too much, for it knows
-// more: how it is, and the rules of roles that the account may not read. The first
-// line that holds decides.
-//
-//	the account may not write the object   it lacks what it seems to lack
-//	it passes                              nothing is lacking
-//	the role's rules are known             they are lacking
-//	it is forbidden                        the right to bind is lacking
-//	else                                   it depends on others of the same plan: nobody knows
-func (a asking) tried(ctx context.Context, missing rights.Missing) []rights.Demand {
+// more: how it is, and the rules of roles that the account may not read.
+func (a asking) tried(ctx context.Context, missing rights.Missing) ([]rights.Demand, error) {
 	unwritable := map[inventory.ID]bool{}
 	for _, object := range a.plan.Unreadable {
 		unwritable[object.ID] = true
@@ -198,22 +194,50 @@ func (a asking) tried(ctx context.Context, missing rights.Missing) []rights.Dema
 	for _, action := range a.plan.Actions() {
 		actions[action.ID] = action
 	}
-	dry := writer{
+	dry := dryRun{plan: newIn(a.plan), writer: writer{
 		client: a.client, manager: a.plan.Owner.Manager(), dryRun: true,
 		previous: func(inventory.ID) *unstructured.Unstructured { return nil },
+	}}
+	type verdict struct {
+		lacks bool
+		err   error
 	}
-	lacks := parallel.Each(ctx, defaultParallelism, missing.Demands, func(ctx context.Context, demand rights.Demand) bool {
+	verdicts := parallel.Each(ctx, defaultParallelism, missing.Demands, func(ctx context.Context, demand rights.Demand) verdict {
 		if unwritable[demand.Object] {
-			return true
+			return verdict{lacks: true}
 		}
-		_, err := dry.write(ctx, actions[demand.Object])
-		return err != nil && (!demand.Unknown || apierrors.IsForbidden(err))
+		lacks, err := lacks(demand, dry.object(ctx, actions[demand.Object]))
+		return verdict{lacks, err}
 	})
 	var lacking []rights.Demand
+	errs := []error{ctx.Err()}
 	for i, demand := range missing.Demands {
-		if lacks[i] {
+		if verdicts[i].lacks {
 			lacking = append(lacking, demand)
 		}
+		errs = append(errs, verdicts[i].err)
 	}
-	return lacking
+	return lacking, firstErrors(errs)
+}
+
+// lacks tells from what came of trying to write an object whether the account lacks
+// what the object seems to demand. The first line that holds decides; an object that
+// may not be written lacks it in any case.
+//
+//	it passes                              nothing is lacking
+//	the API server is out of order         nobody knows: an error
+//	it is forbidden                        the rules, or the right to bind, are lacking
+//	it depends on others of the same plan  the rules are lacking, where they are known
+//	else                                   the object itself is wrong: the dry run says it
+func lacks(demand rights.Demand, answer dryAnswer) (bool, error) {
+	switch failed := answer.failed; {
+	case failed == nil:
+		return false, nil
+	case failed.Transient() && !answer.unknown:
+		return false, failed
+	case failed.Reason == metav1.StatusReasonNotFound:
+		return !demand.Unknown, nil
+	default:
+		return failed.Reason == metav1.StatusReasonForbidden, nil
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
@@ -28,6 +29,7 @@ type authority struct {
 	rules   authorizationv1.SubjectRulesReviewStatus
 	status  int // of an answer to a review of rules, when it is not 201
 	allowed func(authorizationv1.ResourceAttributes) bool
+	refusal metav1.Status // of writes; forbidden when it is empty
 
 	lock  sync.Mutex
 	asked []string
@@ -56,8 +58,13 @@ func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		review.Status.Allowed = a.allowed(of)
 		answer = review
 	default:
-		w.WriteHeader(http.StatusForbidden)
-		answer = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403, "reason": "Forbidden"}
+		status := a.refusal
+		if status.Code == 0 {
+			status.Code, status.Reason = http.StatusForbidden, metav1.StatusReasonForbidden
+		}
+		status.Kind, status.APIVersion, status.Status = "Status", "v1", metav1.StatusFailure
+		w.WriteHeader(int(status.Code))
+		answer = status
 	}
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -67,6 +74,15 @@ func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // preflightAt asks an authority about a plan that creates everything.
 func preflightAt(t *testing.T, a *authority, manifests string) []plan.Violation {
+	t.Helper()
+	violations, err := a.preflight(t, planOf(t, manifests))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return violations
+}
+
+func (a *authority) preflight(t *testing.T, p plan.Plan) ([]plan.Violation, error) {
 	t.Helper()
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
@@ -78,6 +94,12 @@ func preflightAt(t *testing.T, a *authority, manifests string) []plan.Violation 
 	if err != nil {
 		t.Fatal(err)
 	}
+	return apply.Preflight(t.Context(), client, p)
+}
+
+// planOf is a plan that creates everything, in one namespace.
+func planOf(t *testing.T, manifests string) plan.Plan {
+	t.Helper()
 	p := plan.Plan{Owner: inventory.Owner{Namespace: "team", Name: "app"}}
 	stage := plan.Stage{Name: "all"}
 	for document := range strings.SplitSeq(manifests, "\n---\n") {
@@ -93,11 +115,7 @@ func preflightAt(t *testing.T, a *authority, manifests string) []plan.Violation 
 		}})
 	}
 	p.Stages = []plan.Stage{stage}
-	violations, err := apply.Preflight(t.Context(), client, p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return violations
+	return p
 }
 
 // Where not RBAC alone decides, the rules are incomplete: single questions tell, and
@@ -162,5 +180,44 @@ func TestPreflightOfIncompleteRulesAndRoles(t *testing.T) {
 		if found := preflightAt(t, a, role); len(found) > 0 != lacks {
 			t.Errorf("may %s: it is said: %v", verb, found)
 		}
+	}
+}
+
+// Only the word "forbidden" of the API server means that a right is missing.
+func TestPreflightOfWritesThatFail(t *testing.T) {
+	const (
+		role    = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: r}\nrules: [{apiGroups: [''], resources: [pods], verbs: [get]}]"
+		outside = "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: b}\nroleRef: {kind: ClusterRole, name: view}"
+	)
+	writing := authorizationv1.SubjectRulesReviewStatus{ResourceRules: []authorizationv1.ResourceRule{{
+		Verbs: []string{"create", "delete", "get", "patch"}, APIGroups: []string{accessGroup}, Resources: []string{"*"},
+	}}}
+	type outcome struct {
+		lacks string // of what is refused
+		err   bool
+	}
+	for name, tc := range map[string]struct {
+		reason         string
+		refusal        metav1.Status
+		known, unknown outcome
+	}{
+		"forbidden": {"what the rules say is true", metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden}, outcome{lacks: "get pods"}, outcome{lacks: "bind "}},
+		"not found": {"the namespace is new: the rules alone tell", metav1.Status{Code: 404, Reason: metav1.StatusReasonNotFound}, outcome{lacks: "get pods"}, outcome{}},
+		"time-out":  {"nothing is known", metav1.Status{Code: 504, Reason: metav1.StatusReasonTimeout}, outcome{err: true}, outcome{err: true}},
+		"broken":    {"nothing is known", metav1.Status{Code: 500, Reason: metav1.StatusReasonInternalError}, outcome{err: true}, outcome{err: true}},
+		"webhook": {"the dry run says of it what there is to say", metav1.Status{Code: 500, Reason: metav1.StatusReasonInternalError,
+			Message: "failed calling webhook \"x\""}, outcome{}, outcome{}},
+		"no dry run": {"the dry run says of it what there is to say", metav1.Status{Code: 400, Reason: metav1.StatusReasonBadRequest,
+			Message: "admission webhook \"x\" does not support dry run"}, outcome{}, outcome{}},
+		"invalid": {"the dry run refuses it", metav1.Status{Code: 422, Reason: metav1.StatusReasonInvalid}, outcome{}, outcome{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for manifest, want := range map[string]outcome{role: tc.known, outside: tc.unknown} {
+				found, err := (&authority{rules: writing, refusal: tc.refusal}).preflight(t, planOf(t, manifest))
+				if (err != nil) != want.err || (len(found) > 0) != (want.lacks != "") || want.lacks != "" && !strings.Contains(found[0].Message, ": "+want.lacks) {
+					t.Errorf("%s: of %.90q it is said: %v, %v", tc.reason, manifest, found, err)
+				}
+			}
+		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/satchel-dev/satchel/internal/apply/certificate"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
@@ -40,9 +41,10 @@ type wanted struct {
 
 // wantedBy is what a plan asks of the account, in its order. A plan that brings or
 // changes objects, or lets some go, asks for everything about all of its objects:
-// it is the moment to say that they could not be removed. A repair asks only for
-// what it does, and leaves what its roles grant to the API server, for the other
-// repairs need not wait: care must not fail for want of a right that it does not use.
+// it is the moment to say that they could not be removed. A plan that only keeps what
+// is applied, a repair or the renewal of certificates, asks only for what it does,
+// and leaves what its roles grant to the API server, for the other objects need not
+// wait: care must not fail for want of a right that it does not use.
 func wantedBy(p plan.Plan) wanted {
 	var w wanted
 	for _, stage := range p.Prune {
@@ -50,10 +52,13 @@ func wantedBy(p plan.Plan) wanted {
 			w.add(plan.Object{ID: deletion.ID, Kind: deletion.Kind}, leaving(deletion)...)
 		}
 	}
-	if len(w.needs)+len(p.Unreadable)+p.Count(plan.Create, plan.Update) == 0 {
+	if p.Keeping || len(w.needs)+len(p.Unreadable) == 0 && onlyKeeps(p) {
+		for _, object := range p.Unreadable {
+			w.add(object, "get")
+		}
 		for _, action := range p.Actions() {
 			if action.Writes() {
-				w.add(action.Object, repairing(action)...)
+				w.add(action.Object, writing(action)...)
 			}
 		}
 		return w
@@ -75,6 +80,27 @@ func wantedBy(p plan.Plan) wanted {
 	return w
 }
 
+// onlyKeeps tells whether a plan brings nothing new: its only updates are the
+// Secrets of certificates and what trusts them, as a renewal changes them.
+func onlyKeeps(p plan.Plan) bool {
+	var issued []certificate.Request
+	for _, action := range p.Actions() {
+		if plan.IsCertificate(action.Object) {
+			issued = append(issued, certificate.Request{Namespace: action.Namespace, Secret: action.Name})
+		}
+	}
+	return !slices.ContainsFunc(p.Actions(), func(action plan.Action) bool {
+		switch action.Verb {
+		case plan.Create:
+			return true
+		case plan.Update:
+			renewed := plan.IsCertificate(action.Object) || certificate.Trusts(action.Desired, issued)
+			return !renewed || !action.Previous.Confirmed()
+		}
+		return false
+	})
+}
+
 func (w *wanted) add(object plan.Object, verbs ...string) {
 	w.needs = append(w.needs, rights.Verbs(object, verbs...)...)
 }
@@ -94,9 +120,9 @@ func (w *wanted) grants(objects []plan.Object, written map[inventory.ID]bool) {
 	}
 }
 
-// repairing are the verbs that a repair takes.
-func repairing(action plan.Action) []string {
-	if action.Verb == plan.Repair {
+// writing are the verbs that an action takes. What is repaired may be gone.
+func writing(action plan.Action) []string {
+	if action.Verb == plan.Create || action.Verb == plan.Repair {
 		return []string{"create", "get", "patch"}
 	}
 	return []string{"get", "patch"}

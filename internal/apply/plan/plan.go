@@ -54,6 +54,9 @@ type Plan struct {
 	Owner inventory.Owner
 	// Upgrade: something of an earlier plan was applied already.
 	Upgrade bool
+	// Keeping: what is planned was applied before, all of it, while a newer revision
+	// fails; whoever asks for the plan says so. It has no Prune.
+	Keeping bool
 	// Stages hold every desired object that nothing forbids. Empty stages are left out.
 	Stages []Stage
 	// Prune is what the inventory lists and the bundle does not contain any more, to

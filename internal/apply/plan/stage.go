@@ -90,13 +90,18 @@ var stageOfKind = map[string]string{
 
 // applyStage is the stage in which a desired object is applied.
 func applyStage(object Object) string {
-	if isSecret(object.ID) && object.Desired.GetLabels()[LabelCertificate] != "" {
+	if IsCertificate(object) {
 		return stageCertificates
 	}
 	if isAccountToken(object) {
 		return stageBindings
 	}
 	return stageOf(object.ID, object.Kind)
+}
+
+// IsCertificate tells whether a desired object is the Secret of a self-signed certificate.
+func IsCertificate(object Object) bool {
+	return isSecret(object.ID) && object.Desired.GetLabels()[LabelCertificate] != ""
 }
 
 // isAccountToken tells a Secret for the token of a service account from others: Kubernetes deletes it where the account

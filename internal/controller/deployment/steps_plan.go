@@ -31,7 +31,7 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 	s.warnings = append(s.warnings, made.Warnings...)
 	switch {
 	case s.keeping:
-		made.Prune = nil
+		made.Prune, made.Keeping = nil, true
 	case !s.object.Spec.Prune.IsEnabled():
 		made.Prune = plan.ReleaseAll(made.Prune)
 	}

@@ -4,13 +4,10 @@ package deployment
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -111,7 +108,10 @@ func (s *state) owns(object *unstructured.Unstructured) bool {
 // only once everything on the cluster trusts it.
 func (r *Reconciler) issue(ctx context.Context, s *state, made *issuance) error {
 	in := certificate.Input{Now: s.now, Entropy: r.Entropy, Owner: s.owner, Serving: made.found, Wanted: requests(s.wanted)}
-	in.Authority = s.genuine(made.found[certificate.AuthorityID(s.owner)], r.HashKey)
+	var err error
+	if in.Authority, err = s.genuine(ctx, made.found[certificate.AuthorityID(s.owner)], r.HashKey); err != nil {
+		return err
+	}
 	set, err := certificate.Make(in)
 	if err == nil && set.Waiting {
 		if in.Trusted, err = s.trustedBy(ctx, set.Bundle); in.Trusted {
@@ -136,26 +136,18 @@ func requests(wanted []convert.Certificate) []certificate.Request {
 	return asked
 }
 
-// genuine leaves of a Secret the values that the API server knows this deployment
-// to have written: whoever may write Secrets is not trusted by the cluster for that.
-// Where it does not know any more, the whole has to be what was applied last.
-func (s *state) genuine(live *unstructured.Unstructured, hashKey []byte) *unstructured.Unstructured {
+// genuine leaves of the authority's Secret what certainly is of this deployment: what
+// was applied last, or else what the cluster trusts already. Neither labels nor the
+// name of a field manager prove anything: whoever writes a Secret chooses them.
+func (s *state) genuine(ctx context.Context, live *unstructured.Unstructured, hashKey []byte) (*unstructured.Unstructured, error) {
 	if live == nil || s.asRecorded(live, hashKey) {
-		return live
+		return live, nil
 	}
-	ours := heldData(live, s.owner.Manager())
-	data, _, _ := unstructured.NestedMap(live.Object, "data")
-	for key := range data {
-		if !ours[key] {
-			delete(data, key)
-		}
+	trusting, _, err := s.liveTrusting(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if len(data) == 0 {
-		return nil
-	}
-	kept := live.DeepCopy()
-	kept.Object["data"] = data
-	return kept
+	return certificate.Known(live, trusting), nil
 }
 
 // asRecorded tells whether a Secret of a certificate holds what was applied last.
@@ -171,25 +163,6 @@ func (s *state) asRecorded(live *unstructured.Unstructured, hashKey []byte) bool
 	return err == nil && entry.Confirmed() && applied.Rendered == entry.Rendered
 }
 
-// heldData are the keys of a Secret whose values a manager applied.
-func heldData(live *unstructured.Unstructured, manager string) map[string]bool {
-	held := map[string]bool{}
-	for _, entry := range live.GetManagedFields() {
-		if entry.Manager != manager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.FieldsV1 == nil {
-			continue
-		}
-		var fields struct {
-			Data map[string]any `json:"f:data"`
-		}
-		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) == nil {
-			for field := range fields.Data {
-				held[strings.TrimPrefix(field, "f:")] = true
-			}
-		}
-	}
-	return held
-}
-
 // trusts tells whether an object trusts one of the wanted certificates.
 func (s *state) trusts(object *unstructured.Unstructured) bool {
 	return certificate.Trusts(object, requests(s.wanted))
@@ -202,26 +175,35 @@ var trusting = map[string]schema.GroupVersionResource{
 	"CustomResourceDefinition":       {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
 }
 
-// trustedBy tells whether every object on the cluster that trusts the certificates
-// carries the bundle.
-func (s *state) trustedBy(ctx context.Context, bundle []byte) (bool, error) {
+// liveTrusting reads the objects on the cluster that trust the certificates; all tells
+// whether none of those that exist was hidden.
+func (s *state) liveTrusting(ctx context.Context) (found []*unstructured.Unstructured, all bool, err error) {
+	all = true
 	for _, object := range s.desired {
 		if !s.trusts(object) {
 			continue
 		}
-		resource := trusting[object.GetKind()]
-		live, err := s.client.Get(ctx, tenant.Ref{Resource: resource, Name: object.GetName()})
+		live, err := s.client.Get(ctx, tenant.Ref{Resource: trusting[object.GetKind()], Name: object.GetName()})
 		switch {
 		case apierrors.IsNotFound(err):
 		case apierrors.IsForbidden(err):
-			return false, nil
+			all = false
 		case err != nil:
-			return false, fmt.Errorf("reading %s: %w", inventory.IDOf(object), err)
-		case !certificate.Carries(live, bundle):
-			return false, nil
+			return nil, false, fmt.Errorf("reading %s: %w", inventory.IDOf(object), err)
+		default:
+			found = append(found, live)
 		}
 	}
-	return true, nil
+	return found, all, nil
+}
+
+// trustedBy tells whether every object on the cluster that trusts the certificates
+// carries the bundle.
+func (s *state) trustedBy(ctx context.Context, bundle []byte) (bool, error) {
+	found, all, err := s.liveTrusting(ctx)
+	return all && !slices.ContainsFunc(found, func(live *unstructured.Unstructured) bool {
+		return !certificate.Carries(live, bundle)
+	}), err
 }
 
 // unseen refuses to overwrite Secrets that could not be read when the certificates

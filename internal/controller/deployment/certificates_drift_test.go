@@ -11,9 +11,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/certificate"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
 // planted makes the Secrets of another, sound authority for the deployment app: the
@@ -130,24 +133,64 @@ func TestF26DriftOfCertificates(t *testing.T) {
 	}
 }
 
-// Whoever may write the Secret of the authority, but is nobody to the API server,
-// must not become the one whom it trusts.
+// Whoever may write the Secret of the authority, under whatever name, must not become
+// the one whom the API server trusts.
 func TestT13PlantedAuthority(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for name, write := range map[string]func(namespace string, live *unstructured.Unstructured) error{
+		"as somebody else": func(_ string, live *unstructured.Unstructured) error { return r.admin.Update(t.Context(), live) },
+		"in the name of the deployment": func(namespace string, live *unstructured.Unstructured) error {
+			return r.applyAs(t, namespace, live)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			namespace := r.namespace(t)
+			group := r.group(t, namespace)
+			published := r.publish(t, namespace, "app", "v1", operator(group, "1.0.0"))
+			key := r.deploy(t, namespace, "app", quick)
+			r.ready(t, key, published.Revision)
+			foreign, _ := planted(t, namespace)
+			live := r.must(t, object("v1", "Secret", namespace, authoritySecret))
+			live.Object["data"] = foreign.Object["data"]
+			if err := write(namespace, live); err != nil {
+				t.Fatal(err)
+			}
+			r.replaced(t, namespace, group, foreign)
+			r.ready(t, key, published.Revision)
+		})
+	}
+}
+
+// An authority that was there before the first revision, and looks like the
+// deployment's own in every way, is not trusted either.
+func TestT13AuthorityPlantedBeforehand(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	namespace := r.namespace(t)
 	group := r.group(t, namespace)
-	published := r.publish(t, namespace, "app", "v1", operator(group, "1.0.0"))
-	key := r.deploy(t, namespace, "app", quick)
-	r.ready(t, key, published.Revision)
 	foreign, _ := planted(t, namespace)
-	live := r.must(t, object("v1", "Secret", namespace, authoritySecret))
-	live.Object["data"] = foreign.Object["data"]
-	if err := r.admin.Update(t.Context(), live); err != nil {
+	foreign.SetLabels(map[string]string{
+		v1alpha1.DeploymentLabel: "app", v1alpha1.NamespaceLabel: namespace, plan.LabelCertificate: plan.CertificateAuthority,
+	})
+	if err := r.applyAs(t, namespace, foreign.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
+	published := r.publish(t, namespace, "app", "v1", operator(group, "1.0.0"))
+	key := r.deploy(t, namespace, "app", quick)
 	r.replaced(t, namespace, group, foreign)
 	r.ready(t, key, published.Revision)
+}
+
+// applyAs applies an object under the field manager of the deployment app.
+func (r *rig) applyAs(t *testing.T, namespace string, object *unstructured.Unstructured) error {
+	t.Helper()
+	object.SetManagedFields(nil)
+	object.SetResourceVersion("")
+	object.SetUID("")
+	return r.admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object),
+		client.FieldOwner("satchel/"+namespace+"/app"), client.ForceOwnership)
 }
 
 // replaced waits until nothing is left of a planted authority, and all works.

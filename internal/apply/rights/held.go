@@ -3,7 +3,9 @@
 package rights
 
 import (
+	"iter"
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,26 +22,51 @@ func (h Held) Covers(namespace string, right Right) bool {
 
 // Rules answer quickly whether they cover a right. The zero value and nil cover nothing.
 type Rules struct {
-	byResource map[schema.GroupResource][]*rbacv1.PolicyRule
-	urls       []*rbacv1.PolicyRule
+	byResource map[schema.GroupResource]map[permit]struct{}
+	urls       []Right
+	left       int // of Limit
+	partial    bool
 }
 
-// NewRules takes rules as a role lists them.
+// permit is what a rule allows on a resource: a verb, on one object or, without a
+// name, on all of them; or on the empty name alone, see Right.Unnamed.
+type permit struct {
+	verb, name string
+	unnamed    bool
+}
+
+// NewRules takes rules as a role lists them. Of rules that amount to more than Limit
+// single rights only so many are kept: they are then Partial.
 func NewRules(list []rbacv1.PolicyRule) *Rules {
-	rules := &Rules{byResource: map[schema.GroupResource][]*rbacv1.PolicyRule{}}
-	for i := range list {
-		rule := &list[i]
-		if len(rule.NonResourceURLs) > 0 {
-			rules.urls = append(rules.urls, rule)
+	rules := &Rules{byResource: map[schema.GroupResource]map[permit]struct{}{}, left: Limit}
+	for _, rule := range list {
+		weight := count(rule)
+		if weight > rules.left {
+			rules.partial = true
+			continue
 		}
-		for _, group := range rule.APIGroups {
-			for _, resource := range rule.Resources {
-				at := schema.GroupResource{Group: group, Resource: resource}
-				rules.byResource[at] = append(rules.byResource[at], rule)
-			}
-		}
+		rules.left -= weight
+		rules.add(rule)
 	}
 	return rules
+}
+
+// Partial tells that the rules were too many to keep, so that there may be rights
+// that they do not cover and that are held nevertheless.
+func (r *Rules) Partial() bool { return r != nil && r.partial }
+
+func (r *Rules) add(rule rbacv1.PolicyRule) {
+	for right := range each(rule) {
+		if right.URL != "" {
+			r.urls = append(r.urls, right)
+			continue
+		}
+		at := schema.GroupResource{Group: right.Group, Resource: right.Resource}
+		if r.byResource[at] == nil {
+			r.byResource[at] = map[permit]struct{}{}
+		}
+		r.byResource[at][permit{right.Verb, right.Name, right.Unnamed}] = struct{}{}
+	}
 }
 
 // Cover tells whether one of the rules allows all that the right does. That is the
@@ -49,14 +76,18 @@ func (r *Rules) Cover(right Right) bool {
 		return false
 	}
 	if right.URL != "" {
-		return slices.ContainsFunc(r.urls, func(rule *rbacv1.PolicyRule) bool {
-			return hasVerb(rule, right.Verb) && slices.ContainsFunc(rule.NonResourceURLs, func(url string) bool { return coversURL(url, right.URL) })
+		return slices.ContainsFunc(r.urls, func(held Right) bool {
+			return (held.Verb == right.Verb || held.Verb == rbacv1.VerbAll) && coversURL(held.URL, right.URL)
 		})
 	}
-	for wide := range right.wider() {
-		for _, rule := range r.byResource[schema.GroupResource{Group: wide.Group, Resource: wide.Resource}] {
-			named := len(rule.ResourceNames) > 0
-			if hasVerb(rule, right.Verb) && (!named || right.Name != "" && slices.Contains(rule.ResourceNames, right.Name)) {
+	for at := range right.widerResources() {
+		permits := r.byResource[at]
+		if len(permits) == 0 {
+			continue
+		}
+		for _, verb := range [...]string{right.Verb, rbacv1.VerbAll} {
+			_, one := permits[permit{verb, right.Name, right.Unnamed}]
+			if _, all := permits[permit{verb: verb}]; one || all {
 				return true
 			}
 		}
@@ -64,6 +95,21 @@ func (r *Rules) Cover(right Right) bool {
 	return false
 }
 
-func hasVerb(rule *rbacv1.PolicyRule, verb string) bool {
-	return slices.Contains(rule.Verbs, verb) || slices.Contains(rule.Verbs, rbacv1.VerbAll)
+// widerResources are the resource of the right and those that stand for it, too.
+func (r Right) widerResources() iter.Seq[schema.GroupResource] {
+	resources := [...]string{r.Resource, rbacv1.ResourceAll, ""}
+	all := resources[:2]
+	if _, sub, found := strings.Cut(r.Resource, "/"); found {
+		resources[2] = "*/" + sub
+		all = resources[:]
+	}
+	return func(yield func(schema.GroupResource) bool) {
+		for _, group := range [...]string{r.Group, rbacv1.APIGroupAll} {
+			for _, resource := range all {
+				if !yield(schema.GroupResource{Group: group, Resource: resource}) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -18,6 +18,9 @@ type Right struct {
 	Verb, Group, Resource string
 	Name                  string // of the object; empty: all of them
 	URL                   string // instead of group, resource and name
+	// Unnamed: the rule lists the empty name, which is not all of them. The API server
+	// compares it with requests that carry no name, such as to list.
+	Unnamed bool
 }
 
 // resource is the resource for people: "deployments.apps".
@@ -28,10 +31,19 @@ func (r Right) resource() string {
 	return r.Resource + "." + r.Group
 }
 
+// Names are those of the objects as a rule lists them; none: all.
+func (r Right) Names() []string {
+	if r.Name == "" && !r.Unnamed {
+		return nil
+	}
+	return []string{r.Name}
+}
+
 func (r Right) compare(other Right) int {
 	return cmp.Or(
 		strings.Compare(r.URL, other.URL), strings.Compare(r.Group, other.Group), strings.Compare(r.Resource, other.Resource),
 		strings.Compare(r.Name, other.Name), strings.Compare(r.Verb, other.Verb),
+		len(r.Names())-len(other.Names()),
 	)
 }
 
@@ -82,7 +94,8 @@ func each(rule rbacv1.PolicyRule) iter.Seq[Right] {
 			for _, group := range rule.APIGroups {
 				for _, resource := range rule.Resources {
 					for _, name := range names {
-						if !yield(Right{Verb: verb, Group: group, Resource: resource, Name: name}) {
+						unnamed := name == "" && len(rule.ResourceNames) > 0
+						if !yield(Right{Verb: verb, Group: group, Resource: resource, Name: name, Unnamed: unnamed}) {
 							return
 						}
 					}
@@ -94,18 +107,12 @@ func each(rule rbacv1.PolicyRule) iter.Seq[Right] {
 
 // wider gives the right itself and every other one that covers it, URLs aside.
 func (r Right) wider() iter.Seq[Right] {
-	resources := []string{r.Resource, rbacv1.ResourceAll}
-	if _, sub, found := strings.Cut(r.Resource, "/"); found {
-		resources = append(resources, "*/"+sub)
-	}
 	return func(yield func(Right) bool) {
-		for _, group := range []string{r.Group, rbacv1.APIGroupAll} {
-			for _, resource := range resources {
-				for _, verb := range []string{r.Verb, rbacv1.VerbAll} {
-					for _, name := range []string{r.Name, ""} {
-						if !yield(Right{Verb: verb, Group: group, Resource: resource, Name: name}) {
-							return
-						}
+		for at := range r.widerResources() {
+			for _, verb := range []string{r.Verb, rbacv1.VerbAll} {
+				for _, of := range []Right{r, {}} {
+					if !yield(Right{Verb: verb, Group: at.Group, Resource: at.Resource, Name: of.Name, Unnamed: of.Unnamed}) {
+						return
 					}
 				}
 			}

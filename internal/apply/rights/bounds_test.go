@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rights_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/rights"
+)
+
+// numbered are texts that differ in their number.
+func numbered(format string, count int) []string {
+	texts := make([]string, count)
+	for i := range texts {
+		texts[i] = fmt.Sprintf(format, i)
+	}
+	return texts
+}
+
+// allocated is how many bytes a function allocates.
+func allocated(do func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// What an account holds is looked up, not looked through: as many rules as fit into
+// one Role, and as many objects as fit into a bundle.
+func TestLackingOfManyRulesAndObjects(t *testing.T) {
+	var rules []rbacv1.PolicyRule
+	for _, name := range numbered("held-%d", 8_000) {
+		rules = append(rules, rbacv1.PolicyRule{
+			APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{name}, Verbs: []string{"get"},
+		})
+	}
+	var needs []rights.Need
+	for _, name := range numbered("wanted-%d", 25_000) {
+		for _, verb := range []string{"create", "delete", "get", "patch"} {
+			needs = append(needs, rights.Need{Namespace: "shop", Right: rights.Right{Verb: verb, Resource: "secrets", Name: name}})
+		}
+	}
+	start := time.Now()
+	missing := rights.Lacking(needs, nil, rights.Held{"shop": rights.NewRules(rules)})
+	took := time.Since(start)
+	t.Log(took)
+	if len(missing.Needs) != len(needs) {
+		t.Errorf("%d of %d needs are missing", len(missing.Needs), len(needs))
+	}
+	if took > 6*time.Second { // scanning takes three times that
+		t.Errorf("it took %s", took)
+	}
+}
+
+// However many bindings name a role, what is lacking of its rules is found once a place.
+func TestLackingOfManyBindingsOfARole(t *testing.T) {
+	all := make([]rights.Right, 0, rights.Limit)
+	for _, name := range numbered("name-%d", rights.Limit) {
+		all = append(all, rights.Right{Verb: "get", Resource: "pods", Name: name})
+	}
+	role := inventory.ID{Group: rbacv1.GroupName, Kind: "ClusterRole", Name: "r"}
+	var demands []rights.Demand
+	for _, name := range numbered("b-%d", 1_000) {
+		demands = append(demands, rights.Demand{
+			Object: inventory.ID{Group: rbacv1.GroupName, Kind: "RoleBinding", Namespace: name, Name: "b"}, Role: role,
+			Namespace: name, Rights: all, Instead: rights.Right{Verb: "bind", Group: rbacv1.GroupName, Resource: "clusterroles", Name: "r"},
+		})
+	}
+	held := rights.Held{"": rights.NewRules([]rbacv1.PolicyRule{{
+		APIGroups: []string{""}, Resources: []string{"pods"}, ResourceNames: []string{"name-1"}, Verbs: []string{"get"},
+	}})}
+	var missing rights.Missing
+	bytes := allocated(func() { missing = rights.Lacking(nil, demands, held) })
+	t.Logf("%d MiB", bytes>>20)
+	if len(missing.Demands) != len(demands) {
+		t.Fatalf("%d of %d demands are missing", len(missing.Demands), len(demands))
+	}
+	for _, demand := range missing.Demands {
+		if len(demand.Rights) != rights.Limit-1 {
+			t.Fatalf("%s lacks %d rights", demand.Object, len(demand.Rights))
+		}
+	}
+	if bytes > 128<<20 { // a list each is 1.6 GB
+		t.Errorf("%d MiB were allocated", bytes>>20)
+	}
+}
+
+// Of what an account holds so much is kept as a bundle may demand; the rest is not
+// taken for nothing: the rules say that they are not all.
+func TestRulesKeepSoMuch(t *testing.T) {
+	wide := rbacv1.PolicyRule{APIGroups: numbered("g%d", 100), Resources: numbered("r%d", 100), Verbs: numbered("v%d", 100)}
+	small := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}
+	var rules *rights.Rules
+	bytes := allocated(func() { rules = rights.NewRules([]rbacv1.PolicyRule{wide, wide, small}) })
+	if bytes > 16<<20 {
+		t.Errorf("%d MiB were allocated", bytes>>20)
+	}
+	if !rules.Partial() || rules.Cover(rights.Right{Verb: "v1", Group: "g1", Resource: "r1"}) {
+		t.Error("a million rights are kept")
+	}
+	if get := (rights.Right{Verb: "get", Resource: "pods"}); !rules.Cover(get) || rights.NewRules([]rbacv1.PolicyRule{small}).Partial() {
+		t.Error("a rule that fits is not kept, or said to be partial")
+	}
+	var none *rights.Rules
+	if none.Partial() {
+		t.Error("nothing is partial")
+	}
+	urls := rights.NewRules([]rbacv1.PolicyRule{{NonResourceURLs: numbered("/%d", rights.Limit/100+1), Verbs: []string{"get"}}})
+	if !urls.Partial() {
+		t.Error("URLs, which are compared with one another, are kept without a limit")
+	}
+}

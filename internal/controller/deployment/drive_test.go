@@ -60,8 +60,8 @@ func (e *told) Eventf(_, _ runtime.Object, kind, reason, _, note string, args ..
 	e.notes = append(e.notes, kind+" "+reason+": "+fmt.Sprintf(note, args...))
 }
 
-// drive starts a driver of a deployment; the clock says now. Its connection as the
-// tenant may be wrapped.
+// drive starts a driver of a deployment; the clock says now. Its connections may be
+// wrapped.
 func (r *rig) drive(t *testing.T, key client.ObjectKey, wrap transport.WrapperFunc) *driver {
 	t.Helper()
 	d := &driver{r: r, key: key, now: time.Now(), told: &told{}, registry: prometheus.NewRegistry(), cache: t.TempDir()}
@@ -74,11 +74,11 @@ func (r *rig) drive(t *testing.T, key client.ObjectKey, wrap transport.WrapperFu
 	if err != nil {
 		t.Fatal(err)
 	}
+	config.Wrap(wrap)
 	own, err := installation.Client(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Wrap(wrap)
 	tenants, err := tenant.NewPool(config, tenant.Options{})
 	if err != nil {
 		t.Fatal(err)

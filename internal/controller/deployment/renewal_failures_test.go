@@ -5,10 +5,7 @@ package deployment_test
 import (
 	"bytes"
 	"context"
-	"errors"
-	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,77 +19,6 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
-
-// dying is a connection that ends at a write, before or after the API server has
-// carried it out, and stays dead.
-type dying struct {
-	next   http.RoundTripper
-	mu     sync.Mutex
-	left   int
-	commit bool
-	dead   bool
-}
-
-var errDead = errors.New("the controller was killed")
-
-// RoundTrip implements http.RoundTripper.
-func (d *dying) RoundTrip(request *http.Request) (*http.Response, error) {
-	d.mu.Lock()
-	if request.Method == http.MethodPatch && !d.dead {
-		d.left--
-	}
-	last := d.left == 0 && !d.dead && request.Method == http.MethodPatch
-	dead := d.dead
-	d.dead = dead || last
-	d.mu.Unlock()
-	if dead || last && !d.commit {
-		return nil, errDead
-	}
-	response, err := d.next.RoundTrip(request)
-	if last && err == nil {
-		_ = response.Body.Close()
-		return nil, errDead
-	}
-	return response, err
-}
-
-// Killed at any write of a rotation, the next process goes on with it, and no
-// webhook is ever without trust.
-func TestKilledDuringARotation(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	s := r.selfSigned(t)
-	due := leaf(t, s.authority(t)).NotAfter.Add(-3 * year)
-	s.now = due.Add(-30 * day)
-	s.ready(t)
-	s.now = due.Add(day)
-	first := s.authority(t).Data["tls.crt"]
-	killed := 0
-	for writes := 1; writes <= 12; writes++ {
-		death := &dying{left: writes/2 + 1, commit: writes%2 == 0}
-		now := s.now
-		s.driver = r.drive(t, s.key, func(next http.RoundTripper) http.RoundTripper { death.next = next; return death })
-		s.now = now
-		_, _ = s.Reconcile(t.Context(), ctrl.Request{NamespacedName: s.key})
-		s.works(t)
-		if death.dead {
-			killed++
-		}
-	}
-	if killed < 4 {
-		t.Errorf("only %d attempts were killed, want one at each of the writes", killed)
-	}
-	for range 3 {
-		now := s.now.Add(2 * day)
-		s.driver = r.drive(t, s.key, nil)
-		s.now = now
-		s.ready(t)
-		s.works(t)
-	}
-	if signs := s.authority(t).Data["tls.crt"]; bytes.Equal(signs, first) {
-		t.Error("the successor does not sign in the end")
-	}
-}
 
 // late is a time at which less than a sixth of the life of a certificate is left.
 func late(t *testing.T, secret *corev1.Secret) time.Time {

@@ -6,11 +6,14 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/transport"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // roundTrip is a connection as a function.
@@ -120,5 +123,58 @@ func TestKilledDuringARotation(t *testing.T) {
 	s := newRig(t).selfSigned(t)
 	if kills := s.killed(t, func() { s.ready(t) }); kills < leastKills {
 		t.Errorf("%d kills, want %d at least", kills, leastKills)
+	}
+}
+
+// settleSuspended reconciles once and then has nothing to complain about.
+func (s *selfSigned) settleSuspended(t *testing.T) {
+	t.Helper()
+	s.reconcile(t)
+	if warnings := s.deployment(t).Status.Warnings; len(warnings) > 0 {
+		t.Fatalf("warnings although nobody changed anything: %q", warnings)
+	}
+}
+
+func TestKilledDuringARotationWhileSuspended(t *testing.T) {
+	t.Parallel()
+	s := newRig(t).selfSigned(t)
+	s.suspend(t)
+	if kills := s.killed(t, func() { s.settleSuspended(t) }); kills < leastKills {
+		t.Errorf("%d kills, want %d at least", kills, leastKills)
+	}
+}
+
+// Somebody changes the deployment while its certificates are renewed: what was
+// written is known as our own at the next look.
+func TestSuspendedDeploymentChangedDuringARenewal(t *testing.T) {
+	t.Parallel()
+	s := newRig(t).selfSigned(t)
+	s.suspend(t)
+	s.beforeSuccession(t, func() { s.settleSuspended(t) })
+	first := s.authority(t).Data["tls.crt"]
+	var once sync.Once
+	s.restart(t, func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(request *http.Request) (*http.Response, error) {
+			if changes(request) && strings.Contains(request.URL.Path, "/secrets/") {
+				once.Do(func() {
+					d := s.deployment(t)
+					if err := s.r.admin.Patch(t.Context(), d, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"example.org/a":"b"}}}`))); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	if result := s.reconcile(t); result.RequeueAfter > day {
+		t.Errorf("the status could not be stored, and the deployment comes back after %s", result.RequeueAfter)
+	}
+	s.settleSuspended(t)
+	s.works(t)
+	s.now = s.now.Add(2 * day)
+	s.settleSuspended(t)
+	s.works(t)
+	if signs := s.authority(t).Data["tls.crt"]; bytes.Equal(signs, first) {
+		t.Error("the successor does not sign, although everything trusts it")
 	}
 }

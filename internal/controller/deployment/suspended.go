@@ -37,7 +37,7 @@ func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, erro
 		return ctrl.Result{}, nil // the process ends, or leads no longer
 	}
 	if report.IsStale(err) {
-		return ctrl.Result{RequeueAfter: retry.ConflictPause}, nil
+		return ctrl.Result{RequeueAfter: retry.ConflictPause}, nil // decided on a stale copy; no object was written
 	}
 	if err != nil {
 		s.notRenewed = append(s.notRenewed, "not renewed while suspended: "+judge(err).Error())
@@ -76,6 +76,7 @@ func (r *Reconciler) renewing() []step.Step[*state] {
 		{Name: "certify", Run: r.certify},
 		{Name: "plan", Run: r.planRenewal},
 		{Name: "preflight", Run: r.preflight},
+		{Name: "remember", Run: r.rememberRenewal},
 		{Name: "apply", Run: r.applyRenewal},
 	}
 }
@@ -105,13 +106,13 @@ func (r *Reconciler) recall(ctx context.Context, s *state) (step.Outcome, error)
 }
 
 // planRenewal plans the Secrets that are due and, where the authority has a
-// successor, that it is trusted. What somebody changed or deleted meanwhile is left
+// successor, that it is trusted, and goes on with what was interrupted. What somebody changed or deleted meanwhile is left
 // alone.
 func (r *Reconciler) planRenewal(ctx context.Context, s *state) (step.Outcome, error) {
-	if len(s.issued.set.Stale) == 0 && !s.issued.set.Waiting {
+	objects := s.planned()
+	if len(s.issued.set.Stale) == 0 && !s.issued.set.Waiting && !s.interrupted(objects) {
 		return step.Stop, nil
 	}
-	objects := s.planned()
 	observed, err := apply.Observe(ctx, s.client, apply.Observing{
 		Owner: s.owner, Desired: objects, Previous: s.about(objects), HashKey: r.HashKey,
 		InstallNamespace: s.object.InstallNamespaceOrDefault(),
@@ -139,6 +140,27 @@ func (s *state) about(objects []*unstructured.Unstructured) inventory.Inventory 
 	return some
 }
 
+// interrupted tells that a renewal of the objects was begun and is not known to have ended.
+func (s *state) interrupted(objects []*unstructured.Unstructured) bool {
+	return slices.ContainsFunc(objects, func(object *unstructured.Unstructured) bool {
+		entry, _ := s.previous.Get(inventory.IDOf(object))
+		return begun(entry)
+	})
+}
+
+// begun tells that an object was as applied last when its renewal was begun. How
+// that ended is not known: the inventory says so by not knowing what was rendered.
+func begun(entry inventory.Entry) bool { return entry.Confirmed() && entry.Rendered.IsZero() }
+
+// verdict on an object whose certificate or bundle is another one than was applied last.
+type verdict int
+
+const (
+	changed verdict = iota // by somebody: it is left alone, and that is said
+	done                   // it holds what it should already
+	renew
+)
+
 // leaveChanged takes out of the plan what somebody changed, and says so. Nothing is
 // signed by an authority that is left out itself.
 func (r *Reconciler) leaveChanged(ctx context.Context, s *state, observed plan.Input) error {
@@ -149,13 +171,13 @@ func (r *Reconciler) leaveChanged(ctx context.Context, s *state, observed plan.I
 			if action.Rendered == action.Previous.Rendered {
 				continue // whatever became of it, it is not due
 			}
-			same, err := r.asApplied(ctx, s, action, observed)
-			if err != nil {
+			judged, err := r.judgeRenewal(ctx, s, action, observed)
+			switch {
+			case err != nil:
 				return err
-			}
-			if same {
+			case judged == renew:
 				kept = append(kept, action)
-			} else {
+			case judged == changed:
 				left = append(left, action.ID)
 			}
 		}
@@ -170,24 +192,52 @@ func (r *Reconciler) leaveChanged(ctx context.Context, s *state, observed plan.I
 	return nil
 }
 
-// asApplied tells whether an object is on the cluster as this deployment applied it
-// last, so that applying it again reverts nothing.
-func (r *Reconciler) asApplied(ctx context.Context, s *state, action plan.Action, observed plan.Input) (bool, error) {
+// judgeRenewal tells whether applying an object again reverts nothing. The first
+// line that holds decides.
+//
+//	it does not exist, or is going      changed
+//	a Secret as it was applied last     renew
+//	the authority, and who signs stays  renew    its other values come and go
+//	a Secret that holds what it should  done
+//	it trusts something, and is as it   renew    but for the bundle, where its renewal
+//	was applied last                             was begun earlier
+//	it trusts whom it should            done
+//	else                                changed
+func (r *Reconciler) judgeRenewal(ctx context.Context, s *state, action plan.Action, observed plan.Input) (verdict, error) {
 	live, exists := observed.Live[action.ID]
-	entry := action.Previous
-	if !exists || live.Deleting || !entry.Confirmed() || live.Fields != entry.Fields {
-		return false, nil
+	if !exists || live.Deleting {
+		return changed, nil
 	}
-	if s.issued.secrets[action.ID] != nil {
-		return true, nil
+	same := action.Previous.Confirmed() && live.Fields == action.Previous.Fields
+	if secret := s.issued.secrets[action.ID]; secret != nil {
+		return s.judgeSecret(action.ID, same), nil
 	}
 	object, err := s.client.Get(ctx, tenant.Ref{Resource: action.Resource, Namespace: action.Namespace, Name: action.Name})
 	if err != nil {
-		return false, fmt.Errorf("reading %s: %w", action.ID, err)
+		return changed, fmt.Errorf("reading %s: %w", action.ID, err)
 	}
-	before := certificate.Inject(action.Desired, bundleOf(object))
-	hash, err := inventory.HashRendered(before, r.HashKey)
-	return hash == entry.Rendered, err
+	hash, err := inventory.HashRendered(certificate.Inject(action.Desired, bundleOf(object)), r.HashKey)
+	switch {
+	case err != nil:
+		return changed, err
+	case same && (begun(action.Previous) || hash == action.Previous.Rendered):
+		return renew, nil
+	case certificate.Carries(object, s.issued.set.Bundle):
+		return done, nil
+	}
+	return changed, nil
+}
+
+// judgeSecret is the part of judgeRenewal about Secrets.
+func (s *state) judgeSecret(id inventory.ID, same bool) verdict {
+	authority := id == certificate.AuthorityID(s.owner)
+	switch {
+	case same, authority && certificate.SameSigner(s.issued.found[id], s.issued.secrets[id]):
+		return renew
+	case !slices.Contains(s.issued.set.Stale, id):
+		return done
+	}
+	return changed
 }
 
 // bundleOf is what the webhook clients of an object trust, or the first of them
@@ -204,6 +254,32 @@ func bundleOf(live *unstructured.Unstructured) []byte {
 		return nil // the API server encodes it
 	}
 	return bundle
+}
+
+// rememberRenewal stores, before the first write, which objects are written: they
+// were as applied last, and whatever dies or fails after this, they are not taken for
+// changed by somebody.
+func (r *Reconciler) rememberRenewal(ctx context.Context, s *state) (step.Outcome, error) {
+	var written []inventory.Entry
+	for _, action := range s.plan.Actions() {
+		if action.Writes() {
+			entry := action.Previous
+			entry.ID, entry.Version, entry.Rendered = action.ID, action.Resource.Version, inventory.Hash{}
+			written = append(written, entry)
+		}
+	}
+	if len(written) == 0 {
+		return step.Stop, nil
+	}
+	s.plan.Inventory = s.plan.Inventory.With(written...)
+	if err := s.record(s.previous.With(s.plan.Inventory.Entries...)); err != nil {
+		return step.Stop, err
+	}
+	err := r.write(ctx, s)
+	if err != nil { // what could not be stored is not to be tried again with the failure
+		s.object.Status.Inventory = s.stored.Status.Inventory
+	}
+	return step.Continue, err
 }
 
 // applyRenewal writes what is left of the plan.

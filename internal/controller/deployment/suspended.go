@@ -64,8 +64,15 @@ func (r *Reconciler) pauseSuspended(s *state, err error) time.Duration {
 	if s.issued == nil {
 		return 0
 	}
+	if len(s.notRenewed) > 0 {
+		return s.untilRenewal(leftPause)
+	}
 	return s.untilRenewal(math.MaxInt64)
 }
+
+// leftPause is how soon it is looked again at what somebody keeps from being
+// renewed, which becomes a warning in the end.
+const leftPause = 24 * time.Hour
 
 // renewing are the steps of a suspended deployment.
 func (r *Reconciler) renewing() []step.Step[*state] {

@@ -117,9 +117,12 @@ func TestSuspendedWithoutItsAuthority(t *testing.T) {
 			first := s.serving(t)
 			s.now = late(t, first)
 			mark := r.mark(t)
-			s.reconcile(t)
+			result := s.reconcile(t)
 			if written := s.written(t, mark); len(written) > 0 {
 				t.Errorf("written: %v", written)
+			}
+			if result.RequeueAfter <= 0 || result.RequeueAfter > day {
+				t.Errorf("comes back after %s, want a day at most as long as nothing is renewed", result.RequeueAfter)
 			}
 			warned := strings.Join(s.deployment(t).Status.Warnings, "\n")
 			for _, want := range []string{authoritySecret + " was changed while suspended", servingSecret + " ends on"} {

@@ -57,11 +57,9 @@ func withoutGains(p plan.Plan, id tenant.Identity, missing rights.Missing, deman
 func rulesFor(list []rights.Right) *rights.Rules {
 	rules := make([]rbacv1.PolicyRule, 0, len(list))
 	for _, right := range list {
-		rule := rbacv1.PolicyRule{Verbs: []string{right.Verb}, APIGroups: []string{right.Group}, Resources: []string{right.Resource}}
-		if right.Name != "" {
-			rule.ResourceNames = []string{right.Name}
-		}
-		rules = append(rules, rule)
+		rules = append(rules, rbacv1.PolicyRule{
+			Verbs: []string{right.Verb}, APIGroups: []string{right.Group}, Resources: []string{right.Resource}, ResourceNames: right.Names(),
+		})
 	}
 	return rights.NewRules(rules)
 }

@@ -17,7 +17,7 @@ import (
 // vocabulary is small, so that rules meet.
 var vocabulary = map[string][]string{
 	"group": {"", "apps", "*"}, "resource": {"pods", "pods/log", "*/log", "*", "deployments"}, "verb": {"get", "list", "*"},
-	"name": {"a", "b"}, "url": {"/", "/a", "/a/*", "/a/b", "/a*", "*", "/a**"},
+	"name": {"a", "b", ""}, "url": {"/", "/a", "/a/*", "/a/b", "/a*", "*", "/a**"},
 }
 
 func anyRules(random *rand.Rand) []rbacv1.PolicyRule {
@@ -48,7 +48,7 @@ func rightOf(rule rbacv1.PolicyRule) rights.Right {
 	}
 	right.Group, right.Resource = rule.APIGroups[0], rule.Resources[0]
 	if len(rule.ResourceNames) > 0 {
-		right.Name = rule.ResourceNames[0]
+		right.Name, right.Unnamed = rule.ResourceNames[0], rule.ResourceNames[0] == ""
 	}
 	return right
 }

@@ -80,11 +80,9 @@ func (s set) rules() []rbacv1.PolicyRule {
 	list := make([]rbacv1.PolicyRule, 0, len(resources)+len(urls))
 	for of, verbs := range resources {
 		slices.Sort(verbs)
-		rule := rbacv1.PolicyRule{APIGroups: []string{of.Group}, Resources: []string{of.Resource}, Verbs: verbs}
-		if of.Name != "" {
-			rule.ResourceNames = []string{of.Name}
-		}
-		list = append(list, rule)
+		list = append(list, rbacv1.PolicyRule{
+			APIGroups: []string{of.Group}, Resources: []string{of.Resource}, ResourceNames: of.Names(), Verbs: verbs,
+		})
 	}
 	for url, verbs := range urls {
 		slices.Sort(verbs)

@@ -62,6 +62,14 @@ func (r Right) check() error {
 			return &TextError{Part: part.name, Value: part.value}
 		}
 	}
+	switch { // an empty text would read as nothing, and no name as all names
+	case r.Verb == "":
+		return &TextError{Part: "verb"}
+	case r.URL == "" && r.Resource == "":
+		return &TextError{Part: "resource"}
+	case r.Unnamed:
+		return &TextError{Part: "resource name"}
+	}
 	return nil
 }
 

@@ -61,7 +61,7 @@ func nouns(rule rbacv1.PolicyRule) []string {
 func shown(texts []string) []string {
 	list := make([]string, 0, len(texts))
 	for _, text := range texts {
-		if hidden(text) {
+		if text == "" || hidden(text) {
 			text = fmt.Sprintf("%.100q", text)
 		}
 		list = append(list, text)

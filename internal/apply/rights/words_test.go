@@ -32,6 +32,7 @@ func TestWords(t *testing.T) {
 		}, []string{"get /metrics", "get, list deployments.apps (web), pods"}},
 		"many":   {"of many the first are said", names(8), []string{"get pods (p0, p1, p2, p3, p4 and 3 more)"}},
 		"hidden": {"a bundle cannot write lines of its own into a condition", []rights.Right{{Verb: "get\nlist", Resource: "pods"}}, []string{`"get\nlist" pods`}},
+		"empty":  {"the empty name is not all names", []rights.Right{{Verb: "get", Resource: "pods", Unnamed: true}}, []string{`get pods ("")`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, rights.Words(tc.given, nil)); diff != "" {

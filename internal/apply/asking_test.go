@@ -84,6 +84,11 @@ func preflightAt(t *testing.T, a *authority, manifests string) []plan.Violation 
 
 func (a *authority) preflight(t *testing.T, p plan.Plan) ([]plan.Violation, error) {
 	t.Helper()
+	return apply.Preflight(t.Context(), a.client(t), p)
+}
+
+func (a *authority) client(t *testing.T) *tenant.Client {
+	t.Helper()
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
 	pool, err := tenant.NewPool(&rest.Config{Host: server.URL}, tenant.Options{})
@@ -94,7 +99,7 @@ func (a *authority) preflight(t *testing.T, p plan.Plan) ([]plan.Violation, erro
 	if err != nil {
 		t.Fatal(err)
 	}
-	return apply.Preflight(t.Context(), client, p)
+	return client
 }
 
 // planOf is a plan that creates everything, in one namespace.

@@ -14,7 +14,8 @@ import (
 )
 
 // askFacts finds out what the requirements are about: whether kinds are served, by
-// the cluster or by CRDs of the bundle, and how old the cluster is.
+// the cluster or by CRDs of the bundle, and how old the cluster is. Where the account
+// may not ask for that, the plan says which right it lacks.
 func (o Observing) askFacts(ctx context.Context, client *tenant.Client, in *plan.Input) error {
 	kinds, version := in.ToAsk()
 	definitions := plan.Definitions(o.Desired)

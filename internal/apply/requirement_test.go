@@ -81,3 +81,19 @@ func TestRequirementsTheBundleMeets(t *testing.T) {
 		t.Errorf("violations %v", p.Violations)
 	}
 }
+
+// On a hardened cluster not everybody may ask for the version: then the right is what
+// is lacking.
+func TestRequirementOfAVersionThatIsHidden(t *testing.T) {
+	client := (&authority{}).client(t)
+	in, err := apply.Observe(t.Context(), client, apply.Observing{
+		RequirementsPolicy: plan.Enforce, Requirements: []plan.Requirement{{Kind: plan.RequireKubeVersion, Versions: "1.30.0"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Desired = planOf(t, oneMap).Objects()
+	if found := plan.Make(in).Violations; len(found) != 1 || !strings.Contains(found[0].String(), "get the URL /version") {
+		t.Errorf("violations %v", found)
+	}
+}

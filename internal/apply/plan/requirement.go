@@ -54,7 +54,7 @@ type Package struct {
 type Facts struct {
 	// Kinds are the required ones that are served.
 	Kinds map[schema.GroupVersionKind]bool
-	// KubeVersion as the API server gives it: v1.36.3.
+	// KubeVersion as the API server gives it: v1.36.3. Empty: the account may not ask.
 	KubeVersion string
 	Packages    []Package
 }
@@ -71,10 +71,9 @@ func (in Input) ToAsk() (kinds []schema.GroupVersionKind, version bool) {
 			switch r.Kind {
 			case RequireCRD, RequireAPI, RequireGVK:
 				kinds = append(kinds, r.GVK)
-			case RequireKubeVersion:
-				version = true
 			}
 			walk(r.Of)
+			version = version || r.asksVersion()
 		}
 	}
 	walk(in.Requirements)
@@ -168,16 +167,31 @@ func (f Facts) lacking(r Requirement) Violation {
 		violation.Message = "the bundle needs " + r.text() + f.instead(r.Name)
 		violation.Remedy = fmt.Sprintf("install %s with a BundleDeployment in this namespace, or, where it comes from elsewhere, %s", r.text(), orWarn)
 	case RequireKubeVersion:
-		violation.Message = fmt.Sprintf("the bundle needs Kubernetes %s or newer, and the cluster has %s", r.Versions, orUnknown(f.KubeVersion))
+		violation.Message = fmt.Sprintf("the bundle needs Kubernetes %s or newer, and the cluster has %s", r.Versions, f.KubeVersion)
 		violation.Remedy = "upgrade the cluster, install an older version of the bundle, or " + orWarn
+		if f.KubeVersion == "" {
+			violation.Message = fmt.Sprintf("the bundle needs Kubernetes %s or newer, and the account may not ask for the cluster's version", r.Versions)
+			violation.Remedy = grantVersion + ", or " + orWarn
+		}
 	default:
 		violation.Message = "the bundle needs " + r.text()
 		if r.Message != "" {
 			violation.Message += fmt.Sprintf(" (its author says: %s)", r.Message)
 		}
 		violation.Remedy = "install what is missing and remove what is excluded, packages with BundleDeployments in this namespace, or " + orWarn
+		if f.KubeVersion == "" && r.asksVersion() {
+			violation.Remedy = "as the account may not ask for the cluster's version, " + grantVersion + "; then " + violation.Remedy
+		}
 	}
 	return violation
+}
+
+// grantVersion is what to do where the account may not ask for the version.
+const grantVersion = "grant the account the right to get the URL /version (in nonResourceURLs of a ClusterRole, as system:public-info-viewer has it)"
+
+// asksVersion tells whether a requirement is about the version of Kubernetes.
+func (r Requirement) asksVersion() bool {
+	return r.Kind == RequireKubeVersion || slices.ContainsFunc(r.Of, Requirement.asksVersion)
 }
 
 // instead tells in which versions a package is installed that is in none of those

@@ -19,7 +19,6 @@
 //   - Whoever writes an admission policy must be allowed to get all objects of the
 //     kind of its parameters.
 //
-// Nothing needs `list` or `watch`: where an account may not list, the engine reads
-// object by object. They are recommended, with what helps to name the causes of
-// failures.
+// Nothing needs `list`: where an account may not list, the engine reads object by
+// object. It is recommended, with what helps to name the causes of failures.
 package rights

@@ -24,7 +24,7 @@ const (
 	Bootstrap Part = "bootstrap"
 	// Required is without what an install, an upgrade or a removal fails.
 	Required Part = "required"
-	// Recommended is what makes drift found at once and causes named.
+	// Recommended is what spares requests and has causes named.
 	Recommended Part = "recommended"
 )
 

@@ -185,13 +185,13 @@ func Secret(namespace, name string) plan.Object {
 	}
 }
 
-// recommend adds what makes drift found at once and causes named, and lets data
-// survive the removal of a conversion webhook. Secrets are not
-// among it: who may list them reads them all; they are looked at one by one.
+// recommend adds what lets the engine look with one request a kind instead of one an
+// object, has causes named, and lets data survive the removal of a conversion
+// webhook. Secrets are not among it: who may list them reads them all.
 func (r Request) recommend(at places) {
 	for _, object := range r.Objects {
 		if of := object.Resource.GroupResource(); of.Resource != "secrets" || of.Group != "" {
-			at.at(object.Namespace).add(verbs(of, "", "list", "watch")...)
+			at.at(object.Namespace).add(verbs(of, "", "list")...)
 		}
 		if plan.IsDefinition(object.ID) && object.Desired != nil {
 			at.at("").add(migrating(object)...)

@@ -146,6 +146,8 @@ func TestM21Refused(t *testing.T) {
 			[]string{"V3 manifests/zz.yaml: already in manifests/gadgets.crd.yaml"}},
 		"missing CRD":    {"V4", []change{csv("{name: gadgets.tools.example.org, version", "{name: lost.tools.example.org, version")}, nil, []string{"V4 " + csvFile + `: "lost.tools.example.org"`}},
 		"no package":     {"V5", []change{{"metadata/annotations.yaml", "package.v1", "pakcage.v1"}}, nil, []string{"V5 metadata/annotations.yaml: package"}},
+		"odd package":    {"V5: it becomes a part of the status", []change{{"metadata/annotations.yaml", "package.v1: gadget", "package.v1: \"a\\nb\""}}, nil, []string{"V5 metadata/annotations.yaml: cannot be the name"}},
+		"long package":   {"V5: it becomes a part of the status", []change{{"metadata/annotations.yaml", "package.v1: gadget", "package.v1: " + strings.Repeat("a", 254)}}, nil, []string{"V5 metadata/annotations.yaml: of 254 bytes"}},
 		"conversion":     {"V6: conversion is cluster-wide", []change{csv("", conversionHook)}, nil, []string{"V6 " + csvFile + ": AllNamespaces and no other"}},
 		"no deployment":  {"V7", []change{csv("generateName: fill.gadgets.tools.example.org\n    deploymentName: gadget-manager", "generateName: fill.gadgets.tools.example.org\n    deploymentName: nobody")}, nil, []string{"V7 " + csvFile + `: "nobody"`}},
 		"twin webhooks":  {"V8", []change{csv("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"), csv("fill.gadgets", "check.gadgets")}, nil, []string{"V8 " + csvFile + ": two webhooks"}},

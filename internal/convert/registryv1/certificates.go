@@ -73,11 +73,27 @@ func checkOptions(b *Bundle, o Options) []manifest.Problem {
 				"the bundle has webhooks, which need certificates, and no certificate provider is chosen"))
 		}
 	}
+	if serving := b.serving(); o.CertificateProvider == SelfSigned && serving > mostCertificates {
+		problems = append(problems, b.problem("W1", "serve them from fewer Deployments, or let cert-manager issue the certificates",
+			"%d Deployments serve webhooks, and at most %d can have self-signed certificates", serving, mostCertificates))
+	}
 	if !slices.Contains([]PodAnnotations{"", AllAnnotations, RequiredAnnotations}, o.PodAnnotations) {
 		problems = append(problems, manifest.Problem{Rule: "D3", Message: fmt.Sprintf("the choice of Pod annotations %q does not exist", o.PodAnnotations),
 			Remedy: "use All or Required"})
 	}
 	return problems
+}
+
+// mostCertificates bounds what is read, issued and watched over for one bundle; published ones have at most two.
+const mostCertificates = 50
+
+// serving counts the Deployments that webhooks name.
+func (b *Bundle) serving() int {
+	names := map[string]bool{}
+	for _, w := range b.webhooks() {
+		names[w.DeploymentName] = true
+	}
+	return len(names)
 }
 
 // providerNames lists all for people: "cert-manager, self-signed or service-ca".

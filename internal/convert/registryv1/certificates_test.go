@@ -3,10 +3,13 @@
 package registryv1
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/blang/semver/v4"
 	"github.com/google/go-cmp/cmp"
+	"github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
@@ -102,6 +105,32 @@ func TestW7OwnServingSecret(t *testing.T) {
 	problems := problemsOf(t, err)
 	if len(problems) != 1 || problems[0].Rule != "W7" || problems[0].File != secret.file || !strings.Contains(problems[0].Object, "gadget-manager-service-cert") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestW1TooManyCertificates: each is read at every look at the cluster, and watched over.
+func TestW1TooManyCertificates(t *testing.T) {
+	for _, count := range []int{mostCertificates, mostCertificates + 1} {
+		b := &Bundle{csv: manifest.Manifest{File: csvFile, Object: &unstructured.Unstructured{}}}
+		for i := range count {
+			b.CSV.Spec.WebhookDefinitions = append(b.CSV.Spec.WebhookDefinitions, v1alpha1.WebhookDescription{DeploymentName: fmt.Sprint("d", i)})
+		}
+		refused := len(checkOptions(b, Options{CertificateProvider: SelfSigned})) > 0
+		if refused != (count > mostCertificates) {
+			t.Errorf("%d certificates refused: %v", count, refused)
+		}
+		if found := checkOptions(b, Options{CertificateProvider: CertManager}); len(found) > 0 {
+			t.Errorf("%d certificates of others are refused: %v", count, found)
+		}
+	}
+}
+
+// TestLongVersionIsNoVersion: the status of a deployment names the version.
+func TestLongVersionIsNoVersion(t *testing.T) {
+	for version, want := range map[string]string{"1.2.3": "1.2.3", "1.2.3-" + strings.Repeat("a", 300): ""} {
+		if got := sensible(semver.MustParse(version)); got != want {
+			t.Errorf("%.20s became %.20s", version, got)
+		}
 	}
 }
 

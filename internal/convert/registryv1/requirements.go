@@ -189,18 +189,29 @@ func serves(spec map[string]any, version string) bool {
 	})
 }
 
+// longestVersion is more than any version needs.
+const longestVersion = 253
+
+// sensible is a version in words; empty for one that is too long to be one.
+func sensible(version semver.Version) string {
+	if text := version.String(); len(text) <= longestVersion {
+		return text
+	}
+	return ""
+}
+
 // identify says which version of which package the bundle is: the ClusterServiceVersion's, or the catalog's.
 func (b *Bundle) identify() Package {
 	of := Package{Name: b.Package}
 	if version := b.CSV.Spec.Version.Version; !version.Equals(semver.Version{}) {
-		of.Version = version.String()
+		of.Version = sensible(version)
 		return of
 	}
 	for _, p := range b.properties {
 		var value packageVersion
 		if p.Type == "olm.package" && json.Unmarshal(p.Value, &value) == nil && value.PackageName == b.Package {
 			if version, err := semver.Parse(value.Version); err == nil {
-				of.Version = version.String()
+				of.Version = sensible(version)
 			}
 		}
 	}

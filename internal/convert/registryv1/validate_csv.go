@@ -3,6 +3,7 @@
 package registryv1
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -51,11 +52,24 @@ func deploymentNames(b *Bundle) []manifest.Problem {
 }
 
 func packageName(b *Bundle) []manifest.Problem {
-	if b.Package != "" {
+	switch {
+	case b.Package != "" && len(b.Package) <= longestPackage && !strings.ContainsFunc(b.Package, oddInPackage):
 		return nil
+	case b.Package != "":
+		return []manifest.Problem{{File: annotationsFile, Rule: "V5",
+			Message: fmt.Sprintf("%.64q, of %d bytes, cannot be the name of a package", b.Package, len(b.Package)),
+			Remedy:  fmt.Sprintf("use at most %d letters, digits and -_. in the annotation %s", longestPackage, packageAnnotation)}}
 	}
 	return []manifest.Problem{{File: annotationsFile, Rule: "V5", Message: "the bundle does not name its package",
 		Remedy: "set the annotation " + packageAnnotation}}
+}
+
+// longestPackage is what a label's prefix or an object's name may have at most.
+const longestPackage = 253
+
+func oddInPackage(r rune) bool {
+	letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+	return !letter && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
 }
 
 func ownedCRDsPresent(b *Bundle) []manifest.Problem {

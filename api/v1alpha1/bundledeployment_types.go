@@ -185,7 +185,7 @@ type BundleDeploymentStatus struct {
 	// +optional
 	Format Format `json:"format,omitempty"`
 
-	// Package is the OLM package that LastAppliedRevision contains, where it is in
+	// Package is the OLM package that LastHealthyRevision contains, where it is in
 	// the format registry+v1. Bundles of this namespace that require a package
 	// find it here.
 	// +optional
@@ -234,10 +234,12 @@ type PlanStatus struct {
 // PackageStatus is an OLM package.
 type PackageStatus struct {
 	// Name of the package.
+	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
 	// Version of the package, as the bundle gives it; empty when it gives none.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	Version string `json:"version,omitempty"`
 }
 

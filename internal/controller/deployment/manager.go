@@ -75,6 +75,7 @@ type Reconciler struct {
 	writer    report.Writer
 	backoff   retry.Backoff
 	memory    memory
+	awaited   awaited
 	rendering *rendering
 }
 
@@ -186,6 +187,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 func (r *Reconciler) forget(key types.NamespacedName) error {
 	r.backoff.Succeeded(key)
 	r.Expiry.show(key, nil)
+	r.awaited.set(key, nil)
 	uid := r.memory.forget(key)
 	if uid == "" {
 		return nil // the next start sweeps what is left of it

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
@@ -27,6 +28,8 @@ type note struct {
 	prune     []plan.DeletionStage // to carry out once all is healthy
 	pauses    int                  // how often something under way was looked at since the last write
 	removing  bool                 // the deployment is being removed
+
+	contains *v1alpha1.PackageStatus // the package that the revision is; nil for none
 }
 
 // attempt is what a full reconcile was about; when it changes, another is due.

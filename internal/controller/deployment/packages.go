@@ -3,12 +3,17 @@
 package deployment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"k8s.io/apimachinery/pkg/api/equality"
-	ctrl "sigs.k8s.io/controller-runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -17,6 +22,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 )
 
 // packageStatus is the package of a bundle for its status.
@@ -31,25 +37,73 @@ func packageStatus(p convert.Package) *v1alpha1.PackageStatus {
 // Those of other namespaces are nobody's business here.
 func (r *Reconciler) packages(ctx context.Context, of *v1alpha1.BundleDeployment) ([]plan.Package, error) {
 	var deployments v1alpha1.BundleDeploymentList
-	if err := r.Client.List(ctx, &deployments, client.InNamespace(of.Namespace)); err != nil {
+	if err := r.Client.List(ctx, &deployments, client.InNamespace(of.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the deployments of namespace %s: %w", of.Namespace, err)
 	}
-	var installed []plan.Package
+	installed := map[plan.Package]bool{}
 	for i := range deployments.Items {
 		if other := &deployments.Items[i]; other.Name != of.Name && provides(other) != nil {
-			installed = append(installed, plan.Package{Name: other.Status.Package.Name, Version: other.Status.Package.Version})
+			installed[plan.Package{Name: other.Status.Package.Name, Version: other.Status.Package.Version}] = true
 		}
 	}
-	return installed, nil
+	return slices.SortedFunc(maps.Keys(installed), func(a, b plan.Package) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version))
+	}), nil
 }
 
-// provides is the package that a deployment has installed and that was healthy
-// since; nil when there is none. A package whose Pods restart stays installed.
+// provides is the package that a deployment has installed; nil when there is none.
+// While a newer version is on its way, it is the last one that was healthy.
 func provides(d *v1alpha1.BundleDeployment) *v1alpha1.PackageStatus {
-	if !d.DeletionTimestamp.IsZero() || d.Status.LastHealthyRevision != d.Status.LastAppliedRevision {
+	if !d.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	return d.Status.Package
+}
+
+// namesOf are the packages that requirements are about.
+func namesOf(requirements []convert.Requirement) map[string]bool {
+	names := map[string]bool{}
+	for _, requirement := range requirements {
+		if requirement.Kind == registryv1.RequirePackage {
+			names[requirement.Name] = true
+		}
+		maps.Copy(names, namesOf(requirement.Of))
+	}
+	return names
+}
+
+// awaited remembers which packages deployments require, so that they are woken
+// when one comes. The zero value is ready for use.
+type awaited struct {
+	mu    sync.Mutex
+	names map[types.NamespacedName]map[string]bool
+}
+
+// set replaces what a deployment requires; with no names it is forgotten.
+func (a *awaited) set(key types.NamespacedName, names map[string]bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(names) == 0 {
+		delete(a.names, key)
+		return
+	}
+	if a.names == nil {
+		a.names = map[types.NamespacedName]map[string]bool{}
+	}
+	a.names[key] = names
+}
+
+// by lists who requires a package of a namespace.
+func (a *awaited) by(namespace, name string) []types.NamespacedName {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var keys []types.NamespacedName
+	for key, names := range a.names {
+		if key.Namespace == namespace && names[name] {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // packageMoved lets through that a deployment begins to provide a package, or
@@ -67,19 +121,18 @@ func packageMoved() predicate.Predicate {
 	}
 }
 
-// waitingFor lists the deployments that may wait for a package of the same
-// namespace: those whose plan is refused.
+// waitingFor lists the deployments that wait for the package which another one has
+// just installed: they require it, and their plan is refused.
 func (r *Reconciler) waitingFor(ctx context.Context, provider client.Object) []reconcile.Request {
-	var deployments v1alpha1.BundleDeploymentList
-	if err := r.Client.List(ctx, &deployments, client.InNamespace(provider.GetNamespace())); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot wake what waits for a package", "provider", client.ObjectKeyFromObject(provider))
+	other, ok := provider.(*v1alpha1.BundleDeployment)
+	if !ok || provides(other) == nil {
 		return nil
 	}
 	var requests []reconcile.Request
-	for i := range deployments.Items {
-		d := &deployments.Items[i]
-		if d.Name != provider.GetName() && conditions.GetReason(d, v1alpha1.PlannedCondition) == v1alpha1.ReasonPlanRefused {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(d)})
+	for _, key := range r.awaited.by(other.Namespace, other.Status.Package.Name) {
+		var d v1alpha1.BundleDeployment
+		if err := r.Client.Get(ctx, key, &d); err == nil && conditions.GetReason(&d, v1alpha1.PlannedCondition) == v1alpha1.ReasonPlanRefused {
+			requests = append(requests, reconcile.Request{NamespacedName: key})
 		}
 	}
 	return requests

@@ -197,7 +197,7 @@ func (r *Reconciler) settle(s *state) error {
 	if status.LastAppliedRevision != s.revision() || s.plan.Count(plan.Create, plan.Update) > 0 || status.LastAppliedTime == nil {
 		status.LastAppliedTime = new(metaTime(s.now))
 	}
-	status.LastAppliedRevision, status.Package = s.revision(), packageStatus(s.contains)
+	status.LastAppliedRevision = s.revision()
 	if err := r.Artifacts.Keep(string(s.object.UID), artifact.SourceOwner(s.source.Namespace, s.source.Name), []string{s.artifact.Digest}); err != nil {
 		return err
 	}

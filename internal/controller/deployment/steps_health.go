@@ -61,7 +61,7 @@ func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, 
 		}
 	}
 	if report.Healthy() && !s.keeping {
-		s.object.Status.LastHealthyRevision = s.object.Status.LastAppliedRevision
+		s.object.Status.LastHealthyRevision, s.object.Status.Package = s.object.Status.LastAppliedRevision, s.note.contains
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, 
 // newNote is what the next reconciles need to know of this one, without the
 // contents of the objects.
 func (r *Reconciler) newNote(s *state) note {
-	n := note{uid: s.object.UID, attempt: s.attempt(), checked: s.now, prune: s.plan.Prune, wrote: s.note.wrote}
+	n := note{uid: s.object.UID, attempt: s.attempt(), checked: s.now, prune: s.plan.Prune, wrote: s.note.wrote, contains: packageStatus(s.contains)}
 	if s.issued != nil {
 		n.renew = s.renewal()
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"strings"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
@@ -62,10 +64,13 @@ func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, 
 	}
 	o.RequirementsPolicy = plan.Enforcement(s.object.Spec.RequirementsOrDefault())
 	o.Requirements = spec.Requirements(s.requires)
-	var err error
-	if len(o.Requirements) > 0 && o.RequirementsPolicy != plan.Off {
-		o.Packages, err = r.packages(ctx, s.object)
+	names := namesOf(s.requires)
+	r.awaited.set(client.ObjectKeyFromObject(s.object), names)
+	if len(names) == 0 || o.RequirementsPolicy == plan.Off {
+		return o, nil
 	}
+	var err error
+	o.Packages, err = r.packages(ctx, s.object)
 	return o, err
 }
 

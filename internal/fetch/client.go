@@ -4,12 +4,14 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -32,28 +34,44 @@ const maxHeaderBytes = 256 << 10
 // keptHeaders survive a redirect to another server; everything else may be a secret.
 var keptHeaders = []string{"Accept", "Accept-Encoding", "Content-Type", "Git-Protocol", "User-Agent"}
 
-// HTTPClient returns a client that reaches only what the policy permits. It uses no proxy and no environment, follows
-// at most l.Redirects redirects, never one from https to http, speaks plain HTTP only to InsecureHosts, sends no
-// credentials or custom headers to another server than the first one, and does not decompress bodies. The rules hold
-// in the client's Transport, so libraries that take only that are bound as well. Failures are *Error with a reason.
+// HTTPClient is Client without anything that a source brings along.
+func (p AddressPolicy) HTTPClient(l Limits) *http.Client { return p.Client(l, Access{}) }
+
+// Client returns a client that reaches only what the policy permits. It uses no environment, follows at most
+// l.Redirects redirects, never one from https to http, speaks plain HTTP only to InsecureHosts, sends no credentials,
+// custom headers or client certificate to another server than the first one, and does not decompress bodies. The rules
+// hold in the client's Transport, so libraries that take only that are bound as well. Failures are *Error with a reason.
 //
-// Share one client: each keeps connections of its own.
-func (p AddressPolicy) HTTPClient(l Limits) *http.Client {
+// Share one client where nothing is brought along: each keeps connections of its own, which have to be closed.
+func (p AddressPolicy) Client(l Limits, a Access) *http.Client {
+	to := transports{any: p.transport(a, false)}
+	if a.Certificate != nil {
+		to.server, to.own = hostPort(a.Server), p.transport(a, true)
+	}
 	return &http.Client{
-		Transport: &guard{policy: p, limits: l, idle: idleTimeout, period: pacePeriod, now: time.Now, next: &http.Transport{
-			DialContext:            p.dialer().DialContext,
-			ForceAttemptHTTP2:      true,
-			DisableCompression:     true,
-			TLSHandshakeTimeout:    tlsTimeout,
-			ResponseHeaderTimeout:  headerTimeout,
-			MaxResponseHeaderBytes: maxHeaderBytes,
-			MaxIdleConns:           100,
-			MaxIdleConnsPerHost:    4,
-			IdleConnTimeout:        90 * time.Second,
-		}},
+		Transport: &guard{policy: p, limits: l, proxied: a.Proxy != nil, idle: idleTimeout, period: pacePeriod, now: time.Now, next: to},
 		// The guard decides; without this the client would add a limit of its own.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return nil },
 	}
+}
+
+func (p AddressPolicy) transport(a Access, own bool) *http.Transport {
+	t := &http.Transport{
+		DialContext:            p.dialer().DialContext,
+		TLSClientConfig:        a.tls(own),
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true,
+		TLSHandshakeTimeout:    tlsTimeout,
+		ResponseHeaderTimeout:  headerTimeout,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+		MaxIdleConns:           100,
+		MaxIdleConnsPerHost:    4,
+		IdleConnTimeout:        90 * time.Second,
+	}
+	if a.Proxy != nil {
+		t.Proxy = http.ProxyURL(a.Proxy)
+	}
+	return t
 }
 
 // dialer returns a dialer that asks the policy after name resolution, for each address it is about to connect to.
@@ -72,12 +90,13 @@ func (p AddressPolicy) dialer() *net.Dialer {
 
 // guard applies the rules that need a whole request.
 type guard struct {
-	policy AddressPolicy
-	limits Limits
-	idle   time.Duration
-	period time.Duration
-	now    func() time.Time
-	next   http.RoundTripper
+	policy  AddressPolicy
+	limits  Limits
+	proxied bool // the dialer sees the proxy's address only
+	idle    time.Duration
+	period  time.Duration
+	now     func() time.Time
+	next    http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -113,7 +132,7 @@ func (g *guard) checked(request *http.Request) (*http.Request, error) {
 	if hops > g.limits.Redirects {
 		return nil, Errorf(Refused, "stopped after %d redirects", g.limits.Redirects)
 	}
-	if err := g.checkScheme(request); err != nil {
+	if err := errors.Join(g.checkScheme(request), g.checkLiteral(request)); err != nil {
 		return nil, err
 	}
 	if hops == 0 || sameServer(request, first) {
@@ -142,6 +161,24 @@ func (g *guard) checkScheme(request *http.Request) error {
 	if !g.policy.Insecure(request.URL.Host) {
 		return Errorf(Refused, "plain HTTP to %s is refused: use https, or list the host in --insecure-hosts",
 			Quote(request.URL.Host))
+	}
+	return nil
+}
+
+// checkLiteral refuses addresses that a proxy would be asked for by number, and the names of this machine.
+func (g *guard) checkLiteral(request *http.Request) error {
+	if !g.proxied {
+		return nil // the dialer checks what it connects to
+	}
+	host := strings.ToLower(strings.TrimSuffix(request.URL.Hostname(), "."))
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		host = "127.0.0.1"
+	}
+	if address, err := netip.ParseAddr(host); err == nil {
+		return g.policy.Check(address)
+	}
+	if last := host[strings.LastIndex(host, ".")+1:]; last != "" && (last[0] >= '0' && last[0] <= '9') {
+		return Errorf(Refused, "the host %s is a number in an unusual spelling: write the address as usual", Quote(host))
 	}
 	return nil
 }

@@ -149,10 +149,7 @@ func TestM20HTTPSNeverBecomesHTTP(t *testing.T) {
 
 // trusting is a guarded client that accepts the certificate of a test server.
 func trusting(server *httptest.Server, l Limits) *http.Client {
-	client := local().HTTPClient(l)
-	client.Transport.(*guard).next.(*http.Transport).TLSClientConfig =
-		server.Client().Transport.(*http.Transport).TLSClientConfig
-	return client
+	return local().Client(l, Access{Roots: rootsOf(server)})
 }
 
 func TestM20HeadersStayWithTheirServer(t *testing.T) {

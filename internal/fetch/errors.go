@@ -34,6 +34,8 @@ const (
 	// Moved means that the reference no longer points at what was resolved, and the server no longer serves that:
 	// resolve again.
 	Moved Reason = "Moved"
+	// Unverified means that there is no signature that the configured trust accepts. One may be added later.
+	Unverified Reason = "Unverified"
 )
 
 // Error is what every function of the fetch packages returns when the failure has a known reason. Errors without

@@ -26,6 +26,8 @@ type Resolved struct {
 	Validator string
 	// Pinned tells that the reference can never point at anything else, so that it need not be asked again.
 	Pinned bool
+	// VerifiedBy says who signed it, for people; "" when no verification is configured.
+	VerifiedBy string
 }
 
 // Same tells that nothing moved since previous, so that no download is needed. Without a digest or validator to

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fetch
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Access is what one source brings along to reach its servers. The zero value brings nothing.
+type Access struct {
+	// Server is whom Certificate is for: a host, with the port unless it is 443.
+	Server string
+	// Certificate is presented to Server when it asks for one, and to nobody else.
+	Certificate *tls.Certificate
+	// Roots are trusted instead of the system's; SystemRoots returns both.
+	Roots *x509.CertPool
+	// Proxy is what all connections go through, "http://host:port" with user and password where it wants them. Its
+	// address is subject to the policy; those behind it are found by the proxy, so that of them only addresses that
+	// stand in a URL are.
+	Proxy *url.URL
+}
+
+// SystemRoots returns the system's certificate authorities and those of a PEM file; false when it holds none.
+func SystemRoots(pem []byte) (*x509.CertPool, bool) {
+	pool, err := x509.SystemCertPool()
+	if err != nil { // a system without any
+		pool = x509.NewCertPool()
+	}
+	return pool, pool.AppendCertsFromPEM(pem)
+}
+
+// tls returns the settings for a connection to any server, or to Server.
+func (a Access) tls(own bool) *tls.Config {
+	settings := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: a.Roots}
+	if own && a.Certificate != nil {
+		settings.Certificates = []tls.Certificate{*a.Certificate}
+	}
+	return settings
+}
+
+// transports chooses the transport by whom a request goes to.
+type transports struct {
+	server   string // "" for none
+	own, any http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t transports) RoundTrip(request *http.Request) (*http.Response, error) {
+	if t.server != "" && request.URL.Scheme == "https" && hostPort(request.URL.Host) == t.server {
+		return t.own.RoundTrip(request)
+	}
+	return t.any.RoundTrip(request)
+}
+
+// CloseIdleConnections makes http.Client.CloseIdleConnections work.
+func (t transports) CloseIdleConnections() {
+	for _, each := range []http.RoundTripper{t.own, t.any} {
+		if closer, ok := each.(interface{ CloseIdleConnections() }); ok {
+			closer.CloseIdleConnections()
+		}
+	}
+}
+
+// hostPort is a host of an https URL with its port, to be compared.
+func hostPort(host string) string {
+	if _, port, err := net.SplitHostPort(host); err != nil || port == "" {
+		host = net.JoinHostPort(strings.Trim(strings.TrimSuffix(host, ":"), "[]"), "443")
+	}
+	return strings.ToLower(host)
+}
+
+// Login is what a server is told about who asks: a user name and password, or a token. The zero value is anybody.
+type Login struct {
+	Username, Password string
+	// Token is sent as a bearer token, and instead of the others.
+	Token string
+}
+
+// Empty tells that nothing is said.
+func (l Login) Empty() bool { return l == Login{} }
+
+// Authorize puts the login on a request. Redirects to other servers lose it in the guard of AddressPolicy.Client.
+func (l Login) Authorize(request *http.Request) {
+	switch {
+	case l.Token != "":
+		request.Header.Set("Authorization", "Bearer "+l.Token)
+	case !l.Empty():
+		request.SetBasicAuth(l.Username, l.Password)
+	}
+}

@@ -124,6 +124,21 @@ func TestS5AnswerAtTheLimit(t *testing.T) {
 	}
 }
 
+// Of the rules so much is read as anybody needs: whoever may write roles decides how
+// many there are, and they are asked for in many namespaces.
+func TestRulesAreBounded(t *testing.T) {
+	s := newServer(t)
+	client := clientOf(t, newPool(t, s, tenant.Options{}), "installer")
+	for padding, read := range map[int]bool{1 << 20: true, 2 << 20: false} {
+		s.padding = padding
+		_, err := client.Rules(t.Context(), "shop")
+		var large *tenant.AnswerTooLargeError
+		if read && err != nil || !read && (!errors.As(err, &large) || large.Limit != 2<<20) {
+			t.Errorf("%d bytes: got %v", padding, err)
+		}
+	}
+}
+
 // A long warning is cut between characters, not inside of one.
 func TestWarningsStayText(t *testing.T) {
 	s := newServer(t)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"path"
 
@@ -152,26 +153,60 @@ func (c *Client) Allowed(ctx context.Context, attributes authorizationv1.Resourc
 	return review.Status.Allowed, err
 }
 
-// Rules asks for what the account may do in a namespace.
+// mostRules is how much of an answer about rules is read, in bytes: several thousand
+// rules. Whoever may write roles decides how much there is to read.
+const mostRules = 2 << 20
+
+// Rules asks for what the account may do in a namespace. A larger answer than that
+// is an *AnswerTooLargeError.
 func (c *Client) Rules(ctx context.Context, namespace string) (authorizationv1.SubjectRulesReviewStatus, error) {
 	review := authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
 	review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SelfSubjectRulesReview"
-	err := c.review(ctx, "selfsubjectrulesreviews", &review)
-	return review.Status, err
+	request, err := c.asking("selfsubjectrulesreviews", &review)
+	if err != nil {
+		return review.Status, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	answer, err := request.SetHeader("Accept", "application/json").Stream(ctx)
+	if err != nil {
+		return review.Status, err
+	}
+	defer func() { _ = answer.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(answer, mostRules+1))
+	if err != nil {
+		return review.Status, fmt.Errorf("reading the rules in namespace %q: %w", namespace, err)
+	}
+	if len(raw) > mostRules {
+		return review.Status, &AnswerTooLargeError{Limit: mostRules}
+	}
+	if err := json.Unmarshal(raw, &review); err != nil {
+		return review.Status, fmt.Errorf("decoding the API server's answer: %w", err)
+	}
+	return review.Status, nil
 }
 
 // review posts a review and reads the answer into it.
 func (c *Client) review(ctx context.Context, resource string, review any) error {
-	body, err := json.Marshal(review)
+	request, err := c.asking(resource, review)
 	if err != nil {
-		return fmt.Errorf("encoding the review: %w", err)
+		return err
 	}
-	answer, err := c.send(ctx, c.raw.Post().AbsPath(path.Join("/apis/authorization.k8s.io/v1", resource)).
-		Body(body).SetHeader("Content-Type", "application/json"))
+	answer, err := c.send(ctx, request)
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(answer.raw, review)
+}
+
+// asking is the request that posts a review.
+func (c *Client) asking(resource string, review any) (*rest.Request, error) {
+	body, err := json.Marshal(review)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the review: %w", err)
+	}
+	return c.raw.Post().AbsPath(path.Join("/apis/authorization.k8s.io/v1", resource)).
+		Body(body).SetHeader("Content-Type", "application/json"), nil
 }
 
 // send bounds a request in time and reads the metadata of its answer.

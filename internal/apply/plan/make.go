@@ -24,6 +24,7 @@ func Make(in Input) Plan {
 	}
 	desired, duplicates := unique(in.Desired)
 	plan.Unreadable = in.unreadable(desired)
+	plan.Absent = in.absent(desired)
 	plan.Violations = slices.Concat(in.Invalid, duplicates, in.missing(desired), unseen(plan.Unreadable))
 	var actions []Action
 	var planned []inventory.Entry
@@ -82,6 +83,26 @@ func unique(objects []Object) ([]Object, []Violation) {
 		kept = append(kept, object)
 	}
 	return kept, violations
+}
+
+// absent are the namespaces that do not exist, of those that desired objects go into
+// or are.
+func (in Input) absent(desired []Object) []string {
+	var names []string
+	for name, presence := range in.Namespaces {
+		if presence == Absent {
+			names = append(names, name)
+		}
+	}
+	for _, object := range desired {
+		_, exists := in.Live[object.ID]
+		_, hidden := in.Unreadable[object.ID]
+		if IsNamespace(object.ID) && !exists && !hidden {
+			names = append(names, object.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // missing reports kinds and namespaces that the desired objects need and lack.

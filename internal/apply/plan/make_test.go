@@ -200,3 +200,22 @@ func TestDecideDeletion(t *testing.T) {
 		})
 	}
 }
+
+// Which namespaces do not exist is part of a plan: nobody can hold a right there but
+// everywhere.
+func TestPlanKnowsWhatIsAbsent(t *testing.T) {
+	namespace := func(name string) inventory.ID { return inventory.ID{Kind: "Namespace", Name: name} }
+	in := plan.Input{
+		Owner: owner,
+		Desired: []plan.Object{
+			desired(namespace("new"), ""), desired(namespace("empty"), ""), desired(namespace("there"), ""), desired(namespace("hidden"), ""),
+			desired(inventory.ID{Kind: "ConfigMap", Namespace: "new", Name: "c"}, ""), desired(inventory.ID{Kind: "ConfigMap", Namespace: "gone", Name: "c"}, ""),
+		},
+		Namespaces: map[string]plan.Presence{"new": plan.Absent, "gone": plan.Absent, "there": plan.Present, "hidden": plan.Unknown, "going": plan.Terminating},
+		Live:       map[inventory.ID]plan.Live{namespace("there"): ours()},
+		Unreadable: map[inventory.ID]string{namespace("hidden"): "forbidden"},
+	}
+	if diff := cmp.Diff([]string{"empty", "gone", "new"}, plan.Make(in).Absent); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

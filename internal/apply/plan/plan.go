@@ -65,6 +65,9 @@ type Plan struct {
 	// Unreadable are desired objects that the account may not look at, which is among
 	// the violations.
 	Unreadable []Object
+	// Absent are the namespaces that do not exist, of those that desired objects go
+	// into or are, whether or not the plan brings them. Sorted.
+	Absent []string
 	// Violations forbid to carry out the plan. Sorted.
 	Violations []Violation
 	// Warnings are what people should know and nothing is refused for. Sorted.

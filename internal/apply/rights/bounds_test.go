@@ -83,11 +83,57 @@ func TestLackingOfManyBindingsOfARole(t *testing.T) {
 		t.Fatalf("%d of %d demands are missing", len(missing.Demands), len(demands))
 	}
 	for _, demand := range missing.Demands {
-		if len(demand.Rights) != rights.Limit-1 {
+		if len(demand.Rights) != rights.MostLacking {
 			t.Fatalf("%s lacks %d rights", demand.Object, len(demand.Rights))
 		}
 	}
-	if bytes > 128<<20 { // a list each is 1.6 GB
+	if bytes > 8<<20 { // a list each is 1.6 GB
+		t.Errorf("%d MiB were allocated", bytes>>20)
+	}
+}
+
+// Of what is lacking at a place so much is kept as people read, and of each object something.
+func TestLackingNamesSoMuch(t *testing.T) {
+	var demands []rights.Demand
+	for i, name := range numbered("r%d", 20) {
+		demand := rights.Demand{Object: inventory.ID{Group: rbacv1.GroupName, Kind: "Role", Namespace: "shop", Name: name}, Namespace: "shop"}
+		demand.Instead = rights.Right{Verb: "escalate", Group: rbacv1.GroupName, Resource: "roles", Name: name}
+		for _, resource := range numbered(fmt.Sprintf("r%d-%%d", i), rights.Limit/20) {
+			demand.Rights = append(demand.Rights, rights.Right{Verb: "get", Resource: resource})
+		}
+		demands = append(demands, demand)
+	}
+	held := rights.Held{"shop": rights.NewRules([]rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"r3-0"}, Verbs: []string{"get"}}})}
+	missing, sum := rights.Lacking(nil, demands, held), 0
+	for _, demand := range missing.Demands {
+		if len(demand.Rights) == 0 || demand.Rights[0].Resource == "r3-0" {
+			t.Errorf("%s lacks %v", demand.Object, demand.Rights)
+		}
+		sum += len(demand.Rights)
+	}
+	if len(missing.Demands) != 20 || sum > rights.MostLacking+20 {
+		t.Errorf("%d rights of %d objects", sum, len(missing.Demands))
+	}
+}
+
+// Words for the rights on as many objects as fit into a bundle take time in
+// proportion to them.
+func TestWordsForManyObjects(t *testing.T) {
+	var list []rights.Right
+	for _, name := range numbered("o-%d", 25_000) {
+		for _, verb := range []string{"create", "delete", "get", "patch"} {
+			list = append(list, rights.Right{Verb: verb, Resource: "secrets", Name: name})
+		}
+	}
+	var words []string
+	start := time.Now()
+	bytes := allocated(func() { words = rights.Words(list, nil) })
+	took := time.Since(start)
+	t.Logf("%s, %d MiB", took, bytes>>20)
+	if len(words) != 1 || words[0] != "create, delete, get, patch secrets (o-0, o-1, o-10, o-100, o-1000 and 24995 more)" {
+		t.Errorf("it is said: %.300s", words)
+	}
+	if bytes > 512<<20 { // lists that grow name by name are 5 GB
 		t.Errorf("%d MiB were allocated", bytes>>20)
 	}
 }

@@ -5,9 +5,14 @@ package rights
 // Missing is what an account lacks.
 type Missing struct {
 	Needs []Need
-	// Demands hold, as their Rights, only what is lacking of them.
+	// Demands hold, as their Rights, only what is lacking of them, and of that the
+	// first: about MostLacking in all, and at least one each.
 	Demands []Demand
 }
+
+// MostLacking is how many rights that are lacking are named. A person reads fewer,
+// and a role may be bound in a thousand namespaces.
+const MostLacking = 1000
 
 // None tells that nothing is missing.
 func (m Missing) None() bool { return len(m.Needs)+len(m.Demands) == 0 }
@@ -21,17 +26,24 @@ func Lacking(needs []Need, demands []Demand, held Held) Missing {
 			missing.Needs = append(missing.Needs, need)
 		}
 	}
-	known := map[granted][]Right{}
+	c := comparison{held: held, known: map[granted][]Right{}, left: MostLacking}
 	for _, demand := range demands {
 		if held.Covers(demand.Namespace, demand.Instead) {
 			continue
 		}
-		demand.Rights = held.without(demand, known)
+		demand.Rights = c.without(demand)
 		if demand.Unknown || len(demand.Rights) > 0 {
 			missing.Demands = append(missing.Demands, demand)
 		}
 	}
 	return missing
+}
+
+// comparison is of what is demanded with what is held.
+type comparison struct {
+	held  Held
+	known map[granted][]Right // what is lacking
+	left  int                 // of MostLacking
 }
 
 // granted are the rights of one role at one place. Many bindings may name a role:
@@ -42,24 +54,29 @@ type granted struct {
 	at    string
 }
 
-// without gives the rights of a demand that the account does not hold.
-func (h Held) without(demand Demand, known map[granted][]Right) []Right {
+// without gives the first rights of a demand that the account does not hold.
+func (c *comparison) without(demand Demand) []Right {
 	if len(demand.Rights) == 0 {
 		return nil
 	}
 	of := granted{first: &demand.Rights[0], count: len(demand.Rights), at: demand.Namespace}
-	if h[of.at] == nil {
+	if c.held[of.at] == nil {
 		of.at = "" // there it holds what it holds everywhere
 	}
-	lacking, found := known[of]
-	if !found {
-		for _, right := range demand.Rights {
-			if !h.Covers(of.at, right) {
-				lacking = append(lacking, right)
-			}
-		}
-		known[of] = lacking
+	lacking, found := c.known[of]
+	if found {
+		return lacking
 	}
+	for _, right := range demand.Rights {
+		if c.held.Covers(of.at, right) {
+			continue
+		}
+		lacking = append(lacking, right)
+		if c.left--; c.left <= 0 {
+			break
+		}
+	}
+	c.known[of] = lacking
 	return lacking
 }
 

@@ -50,7 +50,7 @@ func (r Right) unbounded() bool {
 	}
 	for name, of := range verb {
 		group, resource := r.Group == of[0] || r.Group == rbacv1.APIGroupAll, slices.Contains(of[1:], r.Resource) || r.Resource == rbacv1.ResourceAll
-		if (r.Verb == name || r.Verb == rbacv1.VerbAll) && r.Name == "" && group && resource {
+		if (r.Verb == name || r.Verb == rbacv1.VerbAll) && r.Names() == nil && group && resource {
 			return true
 		}
 	}

@@ -5,7 +5,6 @@ package rights
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -106,25 +105,21 @@ var fields = []func(*rbacv1.PolicyRule) *[]string{
 // joined puts rules together that differ in one field only. A rule with an empty
 // field stays alone: no names are all names.
 func joined(rules []rbacv1.PolicyRule, field func(*rbacv1.PolicyRule) *[]string) []rbacv1.PolicyRule {
-	byRest := map[string]rbacv1.PolicyRule{}
+	byRest, values := map[string]rbacv1.PolicyRule{}, map[string][]string{}
 	for _, rule := range rules {
 		rest := rule
-		empty := len(*field(&rest)) == 0
-		if !empty {
+		if len(*field(&rest)) > 0 {
 			*field(&rest) = []string{""}
 		}
 		key := keyOf(rest)
-		first, found := byRest[key]
-		if !found || empty {
-			byRest[key] = rule
-			continue
-		}
-		*field(&first) = append(slices.Clone(*field(&first)), *field(&rule)...)
-		byRest[key] = first
+		byRest[key] = rule
+		values[key] = append(values[key], *field(&rule)...)
 	}
-	list := slices.Collect(maps.Values(byRest))
-	for i := range list {
-		slices.Sort(*field(&list[i]))
+	list := make([]rbacv1.PolicyRule, 0, len(byRest))
+	for key, rule := range byRest {
+		slices.Sort(values[key])
+		*field(&rule) = values[key]
+		list = append(list, rule)
 	}
 	slices.SortFunc(list, compareRules)
 	return list

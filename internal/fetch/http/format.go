@@ -10,6 +10,10 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
@@ -20,40 +24,91 @@ const (
 	tarMagic = 257
 )
 
-// foreign are formats that are known and not supported.
-var foreign = []struct{ magic, name string }{
-	{"PK\x03\x04", "a zip archive"},
-	{"PK\x05\x06", "a zip archive"},
-	{"\x28\xb5\x2f\xfd", "a zstd archive"},
-	{"\xfd7zXZ\x00", "an xz archive"},
-	{"BZh", "a bzip2 archive"},
-	{"7z\xbc\xaf\x27\x1c", "a 7z archive"},
+// format is what an archive can be.
+type format struct {
+	name     string
+	magic    string // its bytes at the offset at
+	at       int
+	suffixes []string // names that promise it
+	unpack   func(context.Context, *bufio.Reader, *fetch.Tree) error
 }
 
-// unpackAs unpacks what body turns out to be. Its first bytes decide, not its name or the server's word.
-func unpackAs(ctx context.Context, body io.Reader, tree *fetch.Tree, header http.Header) error {
+var formats = []format{
+	{name: "a tar.gz archive", magic: "\x1f\x8b", suffixes: []string{".tgz", ".tar.gz"},
+		unpack: func(ctx context.Context, r *bufio.Reader, tree *fetch.Tree) error { return tree.UntarGzip(ctx, r) }},
+	{name: "a tar archive", magic: "ustar", at: tarMagic, suffixes: []string{".tar"},
+		unpack: func(ctx context.Context, r *bufio.Reader, tree *fetch.Tree) error { return tree.Untar(ctx, r) }},
+	{name: "a tar.zst archive", magic: "\x28\xb5\x2f\xfd", suffixes: []string{".tzst", ".tar.zst"},
+		unpack: func(ctx context.Context, r *bufio.Reader, tree *fetch.Tree) error { return tree.UntarZstd(ctx, r) }},
+	{name: "a zip archive", magic: "PK\x03\x04", suffixes: []string{".zip"}, unpack: unzip},
+	{name: "an empty zip archive", magic: "PK\x05\x06"},
+	{name: "an xz archive", magic: "\xfd7zXZ\x00"},
+	{name: "a bzip2 archive", magic: "BZh"},
+	{name: "a 7z archive", magic: "7z\xbc\xaf\x27\x1c"},
+}
+
+// supported is the list of formats for people.
+const supported = "publish a tar, tar.gz, tar.zst or zip archive"
+
+// unpackAs unpacks what body turns out to be. Its first bytes decide; where the name in the URL promises another
+// format, nothing is unpacked, for then the server sent something else than was asked for.
+func unpackAs(ctx context.Context, body io.Reader, tree *fetch.Tree, header http.Header, name string) error {
 	buffered := bufio.NewReaderSize(body, 64<<10)
 	head, err := buffered.Peek(tarBlock)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
+	found := slices.IndexFunc(formats, func(f format) bool {
+		return len(head) >= f.at && bytes.HasPrefix(head[f.at:], []byte(f.magic))
+	})
 	switch {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		return tree.UntarGzip(ctx, buffered)
-	case len(head) == tarBlock && bytes.HasPrefix(head[tarMagic:], []byte("ustar")):
-		return tree.Untar(ctx, buffered)
 	case len(head) == 0:
 		return fetch.Errorf(fetch.InvalidContent, "the server sent nothing")
-	case isPage(head, header):
+	case found < 0 && isPage(head, header):
 		return fetch.Errorf(fetch.InvalidContent, "the server sent a web page, not an archive: "+
 			"check the URL, which may need a login")
+	case found < 0:
+		return fetch.Errorf(fetch.InvalidContent, "not an archive: %s", supported)
+	case formats[found].unpack == nil:
+		return fetch.Errorf(fetch.InvalidContent, "%s is not supported: %s", formats[found].name, supported)
 	}
-	for _, format := range foreign {
-		if bytes.HasPrefix(head, []byte(format.magic)) {
-			return fetch.Errorf(fetch.InvalidContent, "%s is not supported: publish a tar or tar.gz archive", format.name)
+	if promised, other := otherThan(formats[found], name); other {
+		return fetch.Errorf(fetch.InvalidContent, "the URL names %s and the server sent %s: name it as what it is",
+			promised, formats[found].name)
+	}
+	return formats[found].unpack(ctx, buffered, tree)
+}
+
+// otherThan returns the format that a name promises, when that is not f.
+func otherThan(f format, name string) (string, bool) {
+	name = strings.ToLower(name)
+	for _, each := range formats {
+		for _, suffix := range each.suffixes {
+			if strings.HasSuffix(name, suffix) && each.name != f.name {
+				return each.name, true
+			}
 		}
 	}
-	return fetch.Errorf(fetch.InvalidContent, "not an archive: publish a tar or tar.gz archive")
+	return "", false
+}
+
+// unzip saves the archive first: its directory stands at its end.
+func unzip(ctx context.Context, r *bufio.Reader, tree *fetch.Tree) (err error) {
+	dir, remove, err := tree.Scratch()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	file, err := os.OpenFile(filepath.Join(dir, "archive"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	size, err := io.Copy(file, r)
+	if err != nil {
+		return err
+	}
+	return tree.Unzip(ctx, file, size)
 }
 
 // isPage tells HTML by its label or its beginning.

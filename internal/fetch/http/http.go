@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package http fetches the files of an archive that lies at a URL: tar, plain or gzip-compressed.
+// Package http fetches the files of an archive that lies at a URL: tar, plain or compressed with gzip or zstd, or zip.
 package http
 
 import (
@@ -21,24 +21,40 @@ type Options struct {
 	URL string
 	// Digest is what its bytes must have, SHA-2; "" accepts any.
 	Digest string
+	// Login is what the server is told about who asks; no other server is.
+	Login fetch.Login
+	// Signature is where a detached signature of the archive lies, for Verify.
+	Signature string
+	// Verify decides whether the archive may be used; nil accepts any.
+	Verify Verifier
 	// Client decides what is reached.
 	Client *http.Client
 	// Limits bounds what is read.
 	Limits fetch.Limits
 }
 
+// Verifier decides whether an archive may be used.
+type Verifier interface {
+	// VerifyBlob returns who signed the bytes with a SHA-256 digest, given the content of a signature file. What it
+	// does not accept is an *fetch.Error with the reason Unverified.
+	VerifyBlob(ctx context.Context, digest fetch.Digest, signature []byte) (by string, err error)
+}
+
 // Fetcher is one archive.
 type Fetcher struct {
-	url    *url.URL
-	pin    *fetch.Digest
-	client *http.Client
-	limits fetch.Limits
+	url       *url.URL
+	pin       *fetch.Digest
+	login     fetch.Login
+	signature *url.URL
+	verify    Verifier
+	client    *http.Client
+	limits    fetch.Limits
 }
 
 // hints tell what a user may do.
 var hints = fetch.Hints{
 	fetch.NotFound:       "check the URL",
-	fetch.Unauthorized:   "check the URL, or that the archive is public",
+	fetch.Unauthorized:   "check the URL, and the login in the Secret of the source",
 	fetch.DigestMismatch: "the archive has changed, or the digest of the source is wrong",
 }
 
@@ -51,7 +67,12 @@ func New(o Options) (*Fetcher, error) {
 	if err != nil {
 		return nil, fetch.Describe(err, "archive")
 	}
-	f := &Fetcher{url: parsed, client: o.Client, limits: o.Limits}
+	f := &Fetcher{url: parsed, login: o.Login, verify: o.Verify, client: o.Client, limits: o.Limits}
+	if o.Verify != nil {
+		if f.signature, err = fetch.ParseURL(o.Signature); err != nil {
+			return nil, f.explain(fetch.Describe(err, "its signature"))
+		}
+	}
 	if o.Digest != "" {
 		pin, err := fetch.ParseDigest(o.Digest)
 		if err != nil {
@@ -68,7 +89,7 @@ func (f *Fetcher) Resolve(ctx context.Context) (fetch.Resolved, error) {
 	if f.pin != nil {
 		return fetch.Resolved{Digest: f.pin.String(), Pinned: true}, nil
 	}
-	response, err := f.request(ctx, http.MethodHead)
+	response, err := f.request(ctx, http.MethodHead, f.url)
 	if err != nil {
 		return fetch.Resolved{}, f.explain(err)
 	}
@@ -78,7 +99,7 @@ func (f *Fetcher) Resolve(ctx context.Context) (fetch.Resolved, error) {
 	switch response.StatusCode {
 	case http.StatusOK:
 		return fetch.Resolved{Validator: validator(response.Header)}, nil
-	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
+	case http.StatusMethodNotAllowed, http.StatusNotImplemented, http.StatusForbidden: // URLs that are signed for GET only
 		return fetch.Resolved{}, nil
 	}
 	return fetch.Resolved{}, f.explain(fetch.StatusError(response.StatusCode, response.Header, ""))
@@ -87,7 +108,7 @@ func (f *Fetcher) Resolve(ctx context.Context) (fetch.Resolved, error) {
 // Fetch downloads and unpacks the archive at once. Without a pin the result has the SHA-256 of the bytes that came
 // and the validator that came with them.
 func (f *Fetcher) Fetch(ctx context.Context, r fetch.Resolved, tree *fetch.Tree) (fetch.Resolved, error) {
-	response, err := f.request(ctx, http.MethodGet)
+	response, err := f.request(ctx, http.MethodGet, f.url)
 	if err != nil {
 		return fetch.Resolved{}, f.explain(err)
 	}
@@ -96,36 +117,68 @@ func (f *Fetcher) Fetch(ctx context.Context, r fetch.Resolved, tree *fetch.Tree)
 		return fetch.Resolved{}, f.explain(err)
 	}
 	if f.pin == nil {
-		r.Digest, r.Validator = sum, validator(response.Header)
+		r.Digest, r.Validator = sum.String(), validator(response.Header)
+	}
+	if f.verify != nil {
+		if r.VerifiedBy, err = f.verified(ctx, sum); err != nil {
+			return fetch.Resolved{}, f.explain(err)
+		}
 	}
 	return r, nil
 }
 
-func (f *Fetcher) request(ctx context.Context, method string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, method, f.url.String(), nil)
+// mostSignature bounds a signature file: a bundle with its certificates and log entries has some kilobytes.
+const mostSignature = 1 << 20
+
+// verified returns who signed the archive with a digest.
+func (f *Fetcher) verified(ctx context.Context, digest fetch.Digest) (string, error) {
+	response, err := f.request(ctx, http.MethodGet, f.signature)
+	if err != nil {
+		return "", fetch.Describe(err, "its signature")
+	}
+	data, err := io.ReadAll(io.LimitReader(response.Body, mostSignature+1))
+	err = errors.Join(fetch.NetworkError(err), response.Body.Close())
+	switch {
+	case response.StatusCode == http.StatusNotFound:
+		return "", fetch.Errorf(fetch.Unverified, "it is not signed: there is nothing at %s", fetch.DisplayURL(f.signature))
+	case response.StatusCode != http.StatusOK:
+		return "", fetch.Describe(fetch.StatusError(response.StatusCode, response.Header, ""), "its signature")
+	case err != nil:
+		return "", fetch.Describe(err, "its signature")
+	case len(data) > mostSignature:
+		return "", fetch.Errorf(fetch.LimitExceeded, "its signature has more than %d bytes", mostSignature)
+	}
+	return f.verify.VerifyBlob(ctx, digest, data)
+}
+
+func (f *Fetcher) request(ctx context.Context, method string, target *url.URL) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, target.String(), nil)
 	if err != nil {
 		return nil, fetch.Errorf(fetch.Refused, "the URL is malformed: %w", err)
 	}
 	request.Header.Set("Accept-Encoding", "identity")
 	request.Header.Set("User-Agent", "satchel")
+	if target.Scheme == f.url.Scheme && target.Host == f.url.Host {
+		f.login.Authorize(request)
+	}
 	response, err := f.client.Do(request)
 	return response, fetch.NetworkError(err)
 }
 
 // unpack reads the answer to its end and returns the SHA-256 of its bytes as they came over the wire.
-func (f *Fetcher) unpack(ctx context.Context, response *http.Response, tree *fetch.Tree) (string, error) {
+func (f *Fetcher) unpack(ctx context.Context, response *http.Response, tree *fetch.Tree) (fetch.Digest, error) {
 	if err := f.check(response); err != nil {
-		return "", err
+		return fetch.Digest{}, err
 	}
 	hash := sha256.New()
 	body := io.TeeReader(tree.Metered(response.Body), hash)
 	if f.pin != nil {
 		body = f.pin.Verify(body, unknownSize)
 	}
-	if err := unpackAs(ctx, body, tree, response.Header); err != nil {
-		return "", err
+	if err := unpackAs(ctx, body, tree, response.Header, f.url.Path); err != nil {
+		return fetch.Digest{}, err
 	}
-	return fmt.Sprintf("sha256:%x", hash.Sum(nil)), nil
+	return fetch.ParseDigest(fmt.Sprintf("sha256:%x", hash.Sum(nil)))
 }
 
 // unknownSize stands for a size that nobody declared.

@@ -25,20 +25,21 @@ func TestM6Formats(t *testing.T) {
 		want   fetch.Reason
 		text   string
 	}{
-		"Tar":       {"plain", archive, "", ""},
-		"TarGzip":   {"compressed", gzipped(t, archive), "", ""},
-		"Zip":       {"named .tgz", []byte("PK\x03\x04 rest"), fetch.InvalidContent, "a zip archive is not supported: publish a tar"},
-		"Zstd":      {"later", []byte("\x28\xb5\x2f\xfd rest"), fetch.InvalidContent, "a zstd archive is not supported"},
+		"TarGzip":   {"what the name says", gzipped(t, archive), "", ""},
+		"Tar":       {"named .tgz", archive, fetch.InvalidContent, "the URL names a tar.gz archive and the server sent a tar archive"},
+		"Zip":       {"named .tgz", zipped(t, "a", "1"), fetch.InvalidContent, "the server sent a zip archive"},
+		"Zstd":      {"named .tgz", zstded(t, archive), fetch.InvalidContent, "the server sent a tar.zst archive"},
+		"SevenZip":  {"known, and not supported", []byte("7z\xbc\xaf\x27\x1c rest"), fetch.InvalidContent, "a 7z archive is not supported: publish a tar"},
 		"Page":      {"an error page with 200", []byte("\n <!DOCTYPE html><html>"), fetch.InvalidContent, "a web page, not an archive"},
 		"Text":      {"no archive", []byte("hello"), fetch.InvalidContent, "not an archive: publish"},
 		"Nothing":   {"no archive", nil, fetch.InvalidContent, "sent nothing"},
-		"CutTar":    {"half of it", archive[:520], fetch.InvalidContent, "cut short"},
+		"CutZstd":   {"named .tgz", zstded(t, archive)[:20], fetch.InvalidContent, "the server sent a tar.zst archive"},
 		"CutGzip":   {"half of it", gzipped(t, archive)[:50], fetch.InvalidContent, "cut short"},
 		"Garbage":   {"something follows", append(gzipped(t, archive), 'x'), fetch.InvalidContent, "data follows the end"},
 		"Double":    {"gzip in gzip", gzipped(t, gzipped(t, archive)), fetch.InvalidContent, ""},
 		"Members":   {"two of them", append(gzipped(t, archive), gzipped(t, archive)...), fetch.InvalidContent, "data follows the end"},
 		"OnlyZeros": {"no archive", make([]byte, 10240), fetch.InvalidContent, "not an archive"},
-		"Escapes":   {"names are checked", packed(t, "../a", "1"), fetch.InvalidContent, `archive entry "../a": its name leads out`},
+		"Escapes":   {"names are checked", gzipped(t, packed(t, "../a", "1")), fetch.InvalidContent, `archive entry "../a": its name leads out`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

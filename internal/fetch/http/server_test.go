@@ -4,15 +4,19 @@ package http
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
@@ -62,6 +66,29 @@ func gzipped(t testing.TB, data []byte) []byte {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buffer.Bytes()
+}
+
+func zstded(t testing.TB, data []byte) []byte {
+	t.Helper()
+	w, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.EncodeAll(data, nil)
+}
+
+func zipped(t testing.TB, name, content string) []byte {
+	t.Helper()
+	var buffer bytes.Buffer
+	w := zip.NewWriter(&buffer)
+	entry, err := w.Create(name)
+	if err == nil {
+		_, err = io.WriteString(entry, content)
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return buffer.Bytes()

@@ -4,102 +4,205 @@ package git
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"io"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
 const (
-	// refBytes is what one advertised reference, with the commit of its tag, may take on the wire, on average. With the
-	// default limit of references that is 20 MB.
-	refBytes = 200
-	// refsOverhead is for what a server says beside its references: what it is capable of.
-	refsOverhead = 64 << 10
+	headName = "HEAD"
 	// peeledSuffix marks the line that tells the commit of the tag in the line before it.
 	peeledSuffix = "^{}"
+	// noReference stands where the first reference of an empty repository would be.
+	noReference = "capabilities^{}"
 )
 
-// needed tells whether the session has a use for a reference, by its full name, without peeledSuffix, and its hash.
-type needed func(full string, hash []byte) bool
+// capabilities are what a server says it can do: name and, where there is one, value.
+type capabilities map[string]string
 
-// needCommit is for asking for a commit, which needs a reference that leads to it.
-func needCommit(commit plumbing.Hash) needed {
-	text := []byte(commit.String())
-	return func(_ string, hash []byte) bool { return bytes.EqualFold(hash, text) }
+func (c capabilities) has(name string) bool {
+	_, found := c[name]
+	return found
 }
 
-// references is a server's list of references without those that nobody needs, so that they are not held. It counts them
-// while they come.
+// add takes in "name" or "name=value".
+func (c capabilities) add(text string) {
+	name, value, _ := strings.Cut(text, "=")
+	c[name] = value
+}
+
+// references are those of a server's references that a conversation needs.
 type references struct {
-	io.Closer
-	lines   *pktline.Scanner
-	need    needed
-	traffic *traffic
-
-	out      bytes.Buffer
-	begun    bool // the first reference, whose line carries the capabilities, is through
-	count    int
-	most     int
-	previous []byte // the last line that was left out
+	named  map[string]plumbing.Hash // by full name, and HEAD
+	peeled map[string]plumbing.Hash // what an annotated tag leads to
+	head   string                   // the full name of what HEAD stands for, "" when the server does not say
 }
 
-func newReferences(body io.ReadCloser, need needed, most int, t *traffic) *references {
-	return &references{Closer: body, lines: pktline.NewScanner(body), need: need, most: most, traffic: t}
+func newReferences() *references {
+	return &references{named: map[string]plumbing.Hash{}, peeled: map[string]plumbing.Hash{}}
 }
 
-// Read implements io.Reader.
-func (r *references) Read(p []byte) (int, error) {
-	for r.out.Len() == 0 {
-		if !r.lines.Scan() {
-			if err := r.lines.Err(); err != nil {
-				return 0, err
+// commit returns what a reference leads to, also when an annotated tag stands between.
+func (r *references) commit(full string) (plumbing.Hash, bool) {
+	if commit, found := r.peeled[full]; found {
+		return commit, true
+	}
+	commit, found := r.named[full]
+	return commit, found
+}
+
+// leading returns what to ask for to get a commit: the commit, or the tag that leads to it.
+func (r *references) leading(commit plumbing.Hash) (plumbing.Hash, bool) {
+	for _, hash := range r.named {
+		if hash == commit {
+			return commit, true
+		}
+	}
+	for name, hash := range r.peeled {
+		if tag, found := r.named[name]; found && hash == commit {
+			return tag, true
+		}
+	}
+	return commit, false
+}
+
+// selection says which references a conversation needs.
+type selection struct {
+	// needs tells whether a reference is needed, by its full name and what it points at.
+	needs func(full string, hash plumbing.Hash) bool
+	// name is the only one that is needed, "" when there may be several.
+	name string
+	// prefixes are what the names of those that are needed begin with.
+	prefixes []string
+}
+
+// selectName is for one reference.
+func selectName(full string) selection {
+	return selection{
+		needs: func(name string, _ plumbing.Hash) bool { return name == full }, name: full, prefixes: []string{full},
+	}
+}
+
+// selectCommit is for asking for a commit, which needs a reference that leads to it.
+func selectCommit(commit plumbing.Hash) selection {
+	return selection{needs: func(_ string, hash plumbing.Hash) bool { return hash == commit }}
+}
+
+// listing reads a server's list of references (gitprotocol-pack(5)) and keeps those that are needed. It counts them while
+// they come.
+type listing struct {
+	selection
+	most int
+
+	found        *references
+	count        int
+	previousName string // the last reference that was left out
+	previousHash plumbing.Hash
+}
+
+// read reads the list from its first line to its end.
+func (l *listing) read(first []byte, lines *packets) (capabilities, error) {
+	line, list, _ := bytes.Cut(first, []byte{0})
+	able := capabilities{}
+	for word := range strings.FieldsSeq(string(list)) {
+		able.add(word)
+		if target, isHead := strings.CutPrefix(word, "symref=HEAD:"); isHead {
+			l.found.head = target
+		}
+	}
+	if strings.HasSuffix(string(line), " "+noReference) {
+		return able, fetch.Errorf(fetch.NotFound, "the repository is empty")
+	}
+	for more := true; more; {
+		if err := l.take(line); err != nil {
+			return nil, err
+		}
+		var err error
+		if line, more, err = lines.text(); err != nil {
+			return nil, err
+		}
+	}
+	return able, nil
+}
+
+// take looks at one line of the list.
+func (l *listing) take(line []byte) error {
+	text, name, found := strings.Cut(string(line), " ")
+	if text == "shallow" {
+		return nil // the repository has no history itself
+	}
+	hash, err := parseHash(text)
+	if err != nil {
+		return err
+	}
+	full, isPeeled := strings.CutSuffix(name, peeledSuffix)
+	if !found || full == "" || strings.Contains(full, " ") {
+		return notGit("it has the line %s", fetch.Quote(string(line)))
+	}
+	return l.add(full, hash, isPeeled)
+}
+
+// add counts a reference, and keeps it when it is needed.
+func (l *listing) add(full string, hash plumbing.Hash, isPeeled bool) error {
+	if !isPeeled && full != headName {
+		l.count++
+	}
+	if l.count > l.most {
+		return fetch.Errorf(fetch.LimitExceeded, "the repository has more than %d references", l.most)
+	}
+	switch {
+	case !l.needs(full, hash):
+		l.previousName, l.previousHash = full, hash
+	case isPeeled:
+		l.found.peeled[full] = hash
+		if l.previousName == full { // the tag itself, which was not needed for what it points at
+			l.found.named[full] = l.previousHash
+		}
+	default:
+		l.found.named[full] = hash
+	}
+	return nil
+}
+
+// parseHash reads an object name as a server writes it.
+func parseHash(text string) (plumbing.Hash, error) {
+	var hash plumbing.Hash
+	raw, err := hex.DecodeString(text)
+	switch {
+	case err == nil && len(raw) == sha256.Size:
+		return hash, fetch.Errorf(fetch.Refused, "repositories with SHA-256 hashes are not supported yet")
+	case err != nil || len(raw) != len(hash):
+		return hash, notGit("%s is no object name", fetch.Quote(text))
+	}
+	return plumbing.Hash(raw), nil
+}
+
+// firstLine returns the first line of a list of references, after the one that some transports put before it. In a list
+// without any the error is that of an empty repository.
+func firstLine(lines *packets) ([]byte, error) {
+	for {
+		kind, line, err := lines.next()
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, notGit("it is empty")
+		case err != nil:
+			return nil, err
+		case bytes.HasPrefix(line, []byte("# service=")):
+			if _, more, err := lines.text(); err != nil || more {
+				return nil, cmp.Or(err, notGit("its first section does not end"))
 			}
-			return 0, io.EOF
-		}
-		if err := r.line(r.lines.Bytes()); err != nil {
-			return 0, r.traffic.fail(err)
-		}
-	}
-	return r.out.Read(p)
-}
-
-// line passes one line on, or leaves it out.
-func (r *references) line(line []byte) error {
-	hash, name, isReference := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
-	if len(line) == 0 || line[0] == '#' || !isReference {
-		return r.pass(line) // a mark of the protocol, or nothing that go-git would take
-	}
-	name, _, _ = bytes.Cut(name, []byte{0})
-	full, isPeeled := bytes.CutSuffix(name, []byte(peeledSuffix))
-	if !isPeeled && string(full) != "HEAD" {
-		r.count++
-	}
-	if r.count > r.most {
-		return fetch.Errorf(fetch.LimitExceeded, "the repository has more than %d references", r.most)
-	}
-	if !r.begun {
-		r.begun = true
-		return r.pass(line)
-	}
-	if !r.need(string(full), hash) {
-		r.previous = append(r.previous[:0], line...)
-		return nil
-	}
-	if isPeeled && bytes.HasSuffix(bytes.TrimSuffix(r.previous, []byte("\n")), append([]byte(" "), full...)) {
-		if err := r.pass(r.previous); err != nil { // the tag itself
-			return err
+		case kind == flushPacket:
+			return nil, fetch.Errorf(fetch.NotFound, "the repository is empty")
+		default:
+			return line, nil
 		}
 	}
-	return r.pass(line)
-}
-
-func (r *references) pass(line []byte) error {
-	encoder := pktline.NewEncoder(&r.out)
-	if len(line) == 0 {
-		return encoder.Flush()
-	}
-	return encoder.Encode(line)
 }

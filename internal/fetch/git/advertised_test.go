@@ -36,7 +36,7 @@ func TestM15OnlyNeededReferencesAreHeld(t *testing.T) {
 		held   []string
 		want   string
 	}{
-		"Default": {"HEAD and what it is called", Options{}, "", nil, "main " + number(0)},
+		"Default": {"HEAD and what it is called", Options{}, "", []string{"HEAD"}, "main " + number(0)},
 		"Branch":  {"one branch", Options{Branch: "other"}, "", []string{"refs/heads/other"}, "other " + number(1)},
 		"Tag":     {"a tag without a commit of its own", Options{Tag: "weekly"}, "", []string{"refs/tags/weekly"}, "weekly " + number(25)},
 		"Peeled":  {"a tag and its commit", Options{Tag: "v1.1.0"}, "", []string{"refs/tags/v1.1.0", "refs/tags/v1.1.0^{}"}, "v1.1.0 " + number(22)},
@@ -50,16 +50,16 @@ func TestM15OnlyNeededReferencesAreHeld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.o.URL = url
 			f := fetcher(t, tc.o)
-			need := f.want.needs
+			selected := f.want.selection()
 			if tc.commit != "" {
-				need = needCommit(plumbing.NewHash(tc.commit))
+				selected = selectCommit(plumbing.NewHash(tc.commit))
 			}
-			s, err := f.connect(t.Context(), need)
+			s, err := f.connect(t.Context(), selected)
 			if err != nil {
 				t.Fatal(err)
 			}
-			held := slices.Collect(maps.Keys(s.refs.References))
-			for name := range s.refs.Peeled {
+			held := slices.Collect(maps.Keys(s.refs.named))
+			for name := range s.refs.peeled {
 				held = append(held, name+"^{}")
 			}
 			slices.Sort(held)
@@ -68,7 +68,7 @@ func TestM15OnlyNeededReferencesAreHeld(t *testing.T) {
 			}
 			got := ""
 			if tc.commit != "" {
-				if asked, found := s.advertises(plumbing.NewHash(tc.commit)); found {
+				if asked, found := s.refs.leading(plumbing.NewHash(tc.commit)); found {
 					got = asked.String()
 				}
 			} else if name, commit, err := f.want.choose(s.refs); err == nil {

@@ -2,8 +2,8 @@
 
 // Package git fetches the files of one commit from a Git server that speaks the smart HTTP protocol.
 //
-// Of go-git it uses the protocol and the pack scanner, per instance: no global table of transports, so that there is
-// no way to a file, ssh or git URL, and no object store in memory. Submodules are not fetched; links follow the rule of
+// It speaks the protocol itself, so that there is no way to a file or git URL, and reads packs with the scanner of go-git,
+// without an object store in memory. Submodules are not fetched; links follow the rule of
 // fetch.Tree.
 package git
 
@@ -117,9 +117,12 @@ func (f *Fetcher) Resolve(ctx context.Context) (fetch.Resolved, error) {
 	if f.want.commit != "" {
 		return fetch.Resolved{Digest: digestOf(plumbing.NewHash(f.want.commit)), Pinned: true}, nil
 	}
-	server, err := f.connect(ctx, f.want.needs)
+	server, err := f.connect(ctx, f.want.selection())
 	if err != nil {
 		return fetch.Resolved{}, f.explain(err)
+	}
+	if err := server.remote.Close(); err != nil {
+		return fetch.Resolved{}, f.explain(fetch.NetworkError(err))
 	}
 	name, commit, err := f.want.choose(server.refs)
 	if err != nil {
@@ -154,6 +157,9 @@ func (f *Fetcher) fetch(ctx context.Context, commit plumbing.Hash, tree *fetch.T
 	defer func() { err = errors.Join(err, objects.Close()) }()
 	return checkout(ctx, objects, commit, f.directory, tree)
 }
+
+// remote is the repository, to which nothing was sent yet.
+func (f *Fetcher) remote() remote { return newWeb(f.client, f.url, fetch.Login{}) }
 
 func (f *Fetcher) explain(err error) error {
 	return hints.Explain(err, "git repository %s", fetch.DisplayURL(f.url))

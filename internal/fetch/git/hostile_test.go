@@ -134,7 +134,7 @@ func TestM17BadAnswers(t *testing.T) {
 		want         fetch.Reason
 	}{
 		"NoPack":    {"something else", "hello", fetch.InvalidContent},
-		"Error":     {"the server's words are shown safely", line("ERR upload-pack: \x1b[2J"), fetch.InvalidContent},
+		"Error":     {"the server's words are shown safely", line("ERR upload-pack: \x1b[2J"), fetch.Unreachable},
 		"Truncated": {"half a pack", line("NAK\n") + "PACK\x00\x00\x00\x02\x00\x00\x00\x05", fetch.InvalidContent},
 		"Empty":     {"a pack without the commit", line("NAK\n") + string(packOf()), fetch.InvalidContent},
 		"Garbage":   {"no pack", line("NAK\n") + "XXXXXXXXXXXXXXXXXXXXXXXX", fetch.InvalidContent},

@@ -9,8 +9,6 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
@@ -89,16 +87,16 @@ func parseRange(text string) (*semver.Constraints, error) {
 }
 
 // choose returns the name and the commit of what is wanted among the references that a server has.
-func (w wanted) choose(refs *packp.AdvRefs) (string, plumbing.Hash, error) {
+func (w wanted) choose(refs *references) (string, plumbing.Hash, error) {
 	switch {
 	case w.branch != "":
-		commit, found := refs.References[branchPrefix+w.branch]
+		commit, found := refs.named[branchPrefix+w.branch]
 		if !found {
 			return "", commit, fetch.Errorf(fetch.NotFound, "the branch %s does not exist", fetch.Quote(w.branch))
 		}
 		return w.branch, commit, nil
 	case w.tag != "":
-		commit, found := peeled(refs, tagPrefix+w.tag)
+		commit, found := refs.commit(tagPrefix + w.tag)
 		if !found {
 			return "", commit, fetch.Errorf(fetch.NotFound, "the tag %s does not exist", fetch.Quote(w.tag))
 		}
@@ -109,18 +107,20 @@ func (w wanted) choose(refs *packp.AdvRefs) (string, plumbing.Hash, error) {
 	return head(refs)
 }
 
-// needs tells whether choose looks at a reference. The hash does not matter to it.
-func (w wanted) needs(full string, _ []byte) bool {
+// selection is what choose looks at.
+func (w wanted) selection() selection {
 	switch {
 	case w.branch != "":
-		return full == branchPrefix+w.branch
+		return selectName(branchPrefix + w.branch)
 	case w.tag != "":
-		return full == tagPrefix+w.tag
+		return selectName(tagPrefix + w.tag)
 	case w.semver != nil:
-		_, _, inRange := w.version(full)
-		return inRange
+		return selection{prefixes: []string{tagPrefix}, needs: func(full string, _ plumbing.Hash) bool {
+			_, _, inRange := w.version(full)
+			return inRange
+		}}
 	}
-	return full == "HEAD"
+	return selectName(headName)
 }
 
 // version returns name and version of a tag; false for what is no version in the range, or no valid name.
@@ -136,34 +136,23 @@ func (w wanted) version(full string) (string, *semver.Version, bool) {
 	return name, version, true
 }
 
-// peeled returns the commit of a tag, also when an annotated tag stands between.
-func peeled(refs *packp.AdvRefs, full string) (plumbing.Hash, bool) {
-	if commit, found := refs.Peeled[full]; found {
-		return commit, true
-	}
-	commit, found := refs.References[full]
-	return commit, found
-}
-
 // head returns the branch that HEAD stands for, "HEAD" when the server does not say which that is.
-func head(refs *packp.AdvRefs) (string, plumbing.Hash, error) {
-	if refs.Head == nil {
-		return "", plumbing.ZeroHash, fetch.Errorf(fetch.NotFound, "the repository has no default branch: name a branch")
+func head(refs *references) (string, plumbing.Hash, error) {
+	commit, found := refs.named[headName]
+	if !found {
+		return "", commit, fetch.Errorf(fetch.NotFound, "the repository has no default branch: name a branch")
 	}
-	for _, link := range refs.Capabilities.Get(capability.SymRef) {
-		target, found := strings.CutPrefix(link, "HEAD:"+branchPrefix)
-		if found && checkReference(branchPrefix+target) == nil {
-			return target, *refs.Head, nil
-		}
+	if branch, isBranch := strings.CutPrefix(refs.head, branchPrefix); isBranch && checkReference(refs.head) == nil {
+		return branch, commit, nil
 	}
-	return "HEAD", *refs.Head, nil
+	return headName, commit, nil
 }
 
 // newest returns the tag with the highest version in the range. Tags that are no versions, or have no valid name, do
 // not count; of equal versions the last name is taken, so that the answer is always the same.
-func (w wanted) newest(refs *packp.AdvRefs) (string, plumbing.Hash, error) {
+func (w wanted) newest(refs *references) (string, plumbing.Hash, error) {
 	best, bestName := (*semver.Version)(nil), ""
-	for full := range refs.References {
+	for full := range refs.named {
 		name, version, inRange := w.version(full)
 		if !inRange {
 			continue
@@ -175,6 +164,6 @@ func (w wanted) newest(refs *packp.AdvRefs) (string, plumbing.Hash, error) {
 	if best == nil {
 		return "", plumbing.ZeroHash, fetch.Errorf(fetch.NotFound, "no tag is in the range %s", fetch.Quote(w.spoken))
 	}
-	commit, _ := peeled(refs, tagPrefix+bestName)
+	commit, _ := refs.commit(tagPrefix + bestName)
 	return bestName, commit, nil
 }

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+const (
+	service = "git-upload-pack"
+	// listPath is where below a repository its references are (gitprotocol-http(5)).
+	listPath = "/info/refs"
+)
+
+// web is a repository behind HTTP. Each request stands alone.
+type web struct {
+	client *http.Client
+	// home is the URL that was configured, the only server that gets the login; place is where it redirects to.
+	home, place *url.URL
+	login       fetch.Login
+}
+
+func newWeb(client *http.Client, home *url.URL, login fetch.Login) *web {
+	return &web{client: client, home: home, place: home, login: login}
+}
+
+// list implements remote. A redirect moves the whole repository, as in git itself.
+func (w *web) list(ctx context.Context) (io.ReadCloser, error) {
+	target := below(w.home, listPath)
+	target.RawQuery = "service=" + service
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := w.send(w.client, request)
+	if err != nil {
+		return nil, err
+	}
+	place := *response.Request.URL
+	place.RawQuery = ""
+	path, found := strings.CutSuffix(place.Path, listPath)
+	raw, foundRaw := strings.CutSuffix(place.EscapedPath(), listPath)
+	if !found || !foundRaw {
+		return nil, errors.Join(fetch.Errorf(fetch.NotFound, "the server redirects to a page that is no repository"),
+			response.Body.Close())
+	}
+	place.Path, place.RawPath = path, raw
+	w.place = &place
+	return response.Body, nil
+}
+
+// ask implements remote. Redirects end it: the list of references is where they count.
+func (w *web) ask(ctx context.Context, content []byte) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, below(w.place, "/"+service).String(), bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/x-"+service+"-request")
+	request.Header.Set("Accept", "application/x-"+service+"-result")
+	client := *w.client
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	response, err := w.send(&client, request)
+	if err != nil {
+		return nil, err
+	}
+	return response.Body, nil
+}
+
+// send sends a request, with the login when it goes to the configured server. What is no success is an error.
+func (w *web) send(client *http.Client, request *http.Request) (*http.Response, error) {
+	request.Header.Set("User-Agent", agent)
+	if request.URL.Scheme == w.home.Scheme && request.URL.Host == w.home.Host {
+		w.login.Authorize(request)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, fetch.NetworkError(err)
+	}
+	if response.StatusCode >= http.StatusMultipleChoices {
+		return nil, errors.Join(fetch.StatusError(response.StatusCode, response.Header, ""), response.Body.Close())
+	}
+	return response, nil
+}
+
+// Close implements remote.
+func (*web) Close() error { return nil }
+
+// below returns the URL of something that belongs to a repository.
+func below(repository *url.URL, path string) *url.URL {
+	target := *repository
+	target.Path, target.RawPath = strings.TrimRight(target.Path, "/")+path, ""
+	if repository.RawPath != "" {
+		target.RawPath = strings.TrimRight(repository.RawPath, "/") + path
+	}
+	return &target
+}

@@ -34,6 +34,8 @@ type Options struct {
 	Commit string
 	// Directory is the part of the repository to take; "" and "." are all of it.
 	Directory string
+	// Login is for the server of URL, and sent to no other one. Over plain HTTP it goes only where Client speaks that.
+	Login fetch.Login
 	// Client decides what is reached.
 	Client *http.Client
 	// Limits bounds what is read.
@@ -45,15 +47,22 @@ type Fetcher struct {
 	url       *url.URL
 	want      wanted
 	directory string
+	login     fetch.Login
 	client    *http.Client
 	limits    fetch.Limits
 }
 
-// hints tell what a user may do.
-var hints = fetch.Hints{
-	fetch.NotFound:     "check the URL and the reference, or that the repository is public",
-	fetch.Unauthorized: "check the URL, or that the repository is public",
-}
+// hints tell what a user may do who gave no credentials, and who did. Servers hide what they do not show to everybody.
+var (
+	strangerHints = fetch.Hints{
+		fetch.NotFound:     "check the URL and the reference, or that the repository is public",
+		fetch.Unauthorized: "check the URL, or that the repository is public",
+	}
+	hints = fetch.Hints{
+		fetch.NotFound:     "check the URL and the reference, and what the credentials may read",
+		fetch.Unauthorized: "check the credentials, and what they may read",
+	}
+)
 
 // New returns the fetcher of a repository, without asking the server yet.
 func New(o Options) (*Fetcher, error) {
@@ -67,7 +76,10 @@ func New(o Options) (*Fetcher, error) {
 	if err != nil {
 		return nil, fetch.Describe(err, "git repository")
 	}
-	f := &Fetcher{url: parsed, client: o.Client, limits: o.Limits}
+	f := &Fetcher{url: parsed, login: o.Login, client: o.Client, limits: o.Limits}
+	if err = checkLogin(o.Login); err != nil {
+		return nil, f.explain(err)
+	}
 	if f.want, err = parseWanted(o); err != nil {
 		return nil, f.explain(err)
 	}
@@ -159,8 +171,12 @@ func (f *Fetcher) fetch(ctx context.Context, commit plumbing.Hash, tree *fetch.T
 }
 
 // remote is the repository, to which nothing was sent yet.
-func (f *Fetcher) remote() remote { return newWeb(f.client, f.url, fetch.Login{}) }
+func (f *Fetcher) remote() remote { return newWeb(f.client, f.url, f.login) }
 
 func (f *Fetcher) explain(err error) error {
-	return hints.Explain(err, "git repository %s", fetch.DisplayURL(f.url))
+	shown := hints
+	if f.login.Empty() {
+		shown = strangerHints
+	}
+	return shown.Explain(err, "git repository %s", fetch.DisplayURL(f.url))
 }

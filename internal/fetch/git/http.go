@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
@@ -30,6 +31,17 @@ type web struct {
 
 func newWeb(client *http.Client, home *url.URL, login fetch.Login) *web {
 	return &web{client: client, home: home, place: home, login: login}
+}
+
+// checkLogin refuses what cannot be sent as it is.
+func checkLogin(l fetch.Login) error {
+	switch {
+	case strings.ContainsFunc(l.Username+l.Password+l.Token, unicode.IsControl):
+		return fetch.Errorf(fetch.Refused, "the credentials have a control character in them, perhaps a line feed at the end: remove it")
+	case strings.Contains(l.Username, ":"):
+		return fetch.Errorf(fetch.Refused, "the user name has a colon in it, which HTTP does not allow")
+	}
+	return nil
 }
 
 // list implements remote. A redirect moves the whole repository, as in git itself.

@@ -131,7 +131,7 @@ func (r *repository) seen() []string {
 func client() *http.Client {
 	return fetch.AddressPolicy{
 		Allow:         []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
-		InsecureHosts: []string{"127.0.0.1", "satchel.invalid"},
+		InsecureHosts: []string{"127.0.0.1", "localhost", "satchel.invalid"},
 	}.HTTPClient(fetch.DefaultLimits())
 }
 

@@ -18,6 +18,7 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.immutable) && oldSelf.immutable) || (has(self.immutable) && self.immutable)",message="immutable cannot be unset; create another BundleSource instead"
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.immutable) && oldSelf.immutable) || self.sources == oldSelf.sources",message="sources cannot change while immutable is true; create another BundleSource instead"
+// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.immutable) && oldSelf.immutable) || (has(self.ignore) ? self.ignore : '') == (has(oldSelf.ignore) ? oldSelf.ignore : '')",message="ignore cannot change while immutable is true; create another BundleSource instead"
 type BundleSourceSpec struct {
 	// Interval at which references that can move (a tag, a branch, a URL without
 	// digest) are resolved again. References that cannot move (a digest, a commit)
@@ -42,11 +43,25 @@ type BundleSourceSpec struct {
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// Immutable makes this source like an immutable ConfigMap: its sources can no
-	// longer change, and what a moving reference resolved to first is kept for
-	// good. It cannot be unset.
+	// Immutable makes this source like an immutable ConfigMap: sources and ignore
+	// can no longer change, and what a moving reference resolved to first is kept
+	// for good. It cannot be unset.
 	// +optional
 	Immutable bool `json:"immutable,omitempty"`
+
+	// Ignore lists files to leave out of the artifact, in the syntax of .gitignore,
+	// as seen from the root of the artifact. Without it nothing is left out but the
+	// folders of version control systems (.git, .hg, .svn, .bzr, CVS).
+	// +optional
+	// +kubebuilder:validation:MaxLength=16384
+	Ignore string `json:"ignore,omitempty"`
+
+	// ServiceAccountName is a ServiceAccount of this namespace whose imagePullSecrets
+	// log in to the registries of images, beside the Secret that an image names.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$')",message="must be the name of a ServiceAccount in this namespace: lower-case letters, digits, '-' and '.'"
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
 	// Sources are composed into one tree, each into its own destination folder.
 	// With more than one, no destination may lie within another.
@@ -166,10 +181,11 @@ type GitRef struct {
 	Commit string `json:"commit,omitempty"`
 }
 
-// HTTPSource is an archive (tar or tar.gz) at a URL.
+// HTTPSource is an archive (tar, tar.gz, tar.zst or zip) at a URL.
 type HTTPSource struct {
-	// URL of the archive. Plain http is accepted only for hosts that the source
-	// controller's --insecure-hosts flag lists.
+	// URL of the archive. Its first bytes tell the format; where the name ends in
+	// that of another format, it is refused. Plain http is accepted only for hosts
+	// that the source controller's --insecure-hosts flag lists.
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^[:space:]/?#@]+([/?#][^[:space:]]*)?$')",message="must be a URL that begins with https:// (or http://) and holds neither user name nor password"
@@ -181,6 +197,23 @@ type HTTPSource struct {
 	// +kubebuilder:validation:MaxLength=135
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(sha256:[A-Fa-f0-9]{64}|sha384:[A-Fa-f0-9]{96}|sha512:[A-Fa-f0-9]{128})$')",message="must be sha256:, sha384: or sha512: and the whole hash in hexadecimal"
 	Digest string `json:"digest,omitempty"`
+
+	// SecretRef names a Secret that logs in to the server of the URL, and to no
+	// other: username and password, or bearerToken.
+	// +optional
+	SecretRef *LocalReference `json:"secretRef,omitempty"`
+
+	// CertSecretRef names a Secret with ca.crt, authorities that are trusted beside
+	// the system's, or tls.crt and tls.key, a certificate that is shown to the server
+	// of the URL, or both.
+	// +optional
+	CertSecretRef *LocalReference `json:"certSecretRef,omitempty"`
+
+	// ProxySecretRef names a Secret with the address of a proxy (http://host:port),
+	// and username and password where the proxy wants them. Environment variables
+	// are not looked at.
+	// +optional
+	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
 }
 
 // BundleSourceStatus is what the source controller last saw and published.
@@ -190,7 +223,7 @@ type BundleSourceStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// Conditions follow kstatus: Ready, Reconciling, Stalled, and beside them
-	// ArtifactInStorage, FetchFailed and StorageOperationFailed.
+	// ArtifactInStorage, SourceVerified, FetchFailed and StorageOperationFailed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -201,7 +234,8 @@ type BundleSourceStatus struct {
 	// +optional
 	Artifact *meta.Artifact `json:"artifact,omitempty"`
 
-	// Resolved says, for each source, what its reference resolved to.
+	// Resolved says, for each source, what its reference resolved to and who signed
+	// that.
 	// +optional
 	// +listType=map
 	// +listMapKey=destination
@@ -238,6 +272,15 @@ type ResolvedSource struct {
 	// or Last-Modified), by which the next poll learns that nothing changed.
 	// +optional
 	Validator string `json:"validator,omitempty"`
+
+	// VerifiedBy says whose signature was accepted; empty where none is demanded.
+	// +optional
+	VerifiedBy string `json:"verifiedBy,omitempty"`
+
+	// Trust identifies the keys and policies by which the signature was accepted, so
+	// that it is verified again when they change.
+	// +optional
+	Trust string `json:"trust,omitempty"`
 }
 
 // BundleSource says where a bundle comes from and publishes its content as an
@@ -303,11 +346,15 @@ func orDefault(d metav1.Duration, fallback time.Duration) time.Duration {
 	return d.Duration
 }
 
-// SourcesDigest identifies the sources: equal sources, equal digest.
+// SourcesDigest identifies what decides the content of the artifact, the sources
+// and what is left out of them: equal fields, equal digest.
 func (in *BundleSourceSpec) SourcesDigest() string {
 	encoded, err := json.Marshal(in.Sources)
 	if err != nil { // a slice of plain structs always encodes
 		return ""
+	}
+	if in.Ignore != "" {
+		encoded = append(append(encoded, 0), in.Ignore...)
 	}
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(encoded))
 }

@@ -19,6 +19,10 @@ const (
 	// FetchFailedCondition is True while a source cannot be resolved or fetched;
 	// the last good artifact stays published.
 	FetchFailedCondition = "FetchFailed"
+	// SourceVerifiedCondition tells whether what is published, or should be, is
+	// signed by somebody whom the sources trust. It is there while one of the sources
+	// demands a signature.
+	SourceVerifiedCondition = "SourceVerified"
 	// StorageOperationFailedCondition is True while the artifact cannot be written
 	// or read, for instance because the volume is full.
 	StorageOperationFailedCondition = "StorageOperationFailed"
@@ -55,6 +59,10 @@ const (
 	ReasonInvalidContent = "InvalidContent"
 	// ReasonDigestMismatch says that the content does not have the digest it should have.
 	ReasonDigestMismatch = "DigestMismatch"
+	// ReasonVerificationFailed says that there is no signature which the source's
+	// trust accepts: it is missing, of other content, by somebody else, or no longer
+	// valid.
+	ReasonVerificationFailed = "VerificationFailed"
 	// ReasonStorageFailed says that the artifact could not be written or read.
 	ReasonStorageFailed = "StorageFailed"
 	// ReasonArtifactLost says that the stored artifact vanished or changed on disk;

@@ -59,8 +59,8 @@ type Part struct {
 	Resolved Resolved
 }
 
-// Compose fetches all parts into one tree, one after the other, and returns what each was resolved to, in their order.
-// Destinations must not overlap.
+// Compose fetches all parts into one tree, one after the other, and returns what each was resolved to, in their order;
+// with an error, of those before the one that failed. Destinations must not overlap.
 func Compose(ctx context.Context, parts []Part, tree *Tree) ([]Resolved, error) {
 	if err := checkDestinations(parts); err != nil {
 		return nil, err
@@ -69,11 +69,11 @@ func Compose(ctx context.Context, parts []Part, tree *Tree) ([]Resolved, error) 
 	for _, part := range parts {
 		sub, err := tree.Sub(part.Destination)
 		if err != nil {
-			return nil, err
+			return resolved, err
 		}
 		r, err := part.Fetcher.Fetch(ctx, part.Resolved, sub)
 		if err != nil {
-			return nil, err
+			return resolved, err
 		}
 		resolved = append(resolved, r)
 	}

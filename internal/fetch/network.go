@@ -54,6 +54,16 @@ func timedOut(err error) bool {
 		errors.As(err, &network) && network.Timeout()
 }
 
+// OfCertificate tells whether a connection failed because one side did not accept the other's certificate.
+func OfCertificate(err error) bool {
+	var (
+		certificate *tls.CertificateVerificationError
+		authority   x509.UnknownAuthorityError
+		alert       tls.AlertError
+	)
+	return errors.As(err, &certificate) || errors.As(err, &authority) || errors.As(err, &alert)
+}
+
 func networkCause(err error) string {
 	var (
 		dns         *net.DNSError

@@ -4,6 +4,7 @@ package source
 
 import (
 	"context"
+	nethttp "net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,7 +20,7 @@ import (
 
 // fetcher builds the adapter of one source of the spec. What addresses it may
 // reach, and whether over plain HTTP, the policy of the HTTP client decides.
-func (r *Reconciler) fetcher(ctx context.Context, namespace string, source v1alpha1.Source) (fetch.Fetcher, error) {
+func (r *Reconciler) fetcher(ctx context.Context, s *state, source v1alpha1.Source) (fetch.Fetcher, error) {
 	switch {
 	case source.Image != nil:
 		spec := source.Image
@@ -29,9 +30,9 @@ func (r *Reconciler) fetcher(ctx context.Context, namespace string, source v1alp
 	case source.Git != nil:
 		return r.gitFetcher(source.Git)
 	case source.HTTP != nil:
-		return http.New(http.Options{URL: source.HTTP.URL, Digest: source.HTTP.Digest, Client: r.http, Limits: r.Limits})
+		return r.httpFetcher(ctx, s, source.HTTP)
 	case source.ConfigMap != nil:
-		return r.configMapFetcher(ctx, namespace, source.ConfigMap.Name)
+		return r.configMapFetcher(ctx, s.object.Namespace, source.ConfigMap.Name)
 	}
 	return nil, fetch.Errorf(fetch.Refused, "the source at destination %q names none of image, git, http and configMap: add exactly one", source.Destination)
 }
@@ -45,6 +46,37 @@ func (r *Reconciler) gitFetcher(spec *v1alpha1.GitSource) (fetch.Fetcher, error)
 		URL: spec.Repository, Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Commit: ref.Commit,
 		Directory: spec.Directory, Client: r.http, Limits: r.Limits,
 	})
+}
+
+func (r *Reconciler) httpFetcher(ctx context.Context, s *state, spec *v1alpha1.HTTPSource) (fetch.Fetcher, error) {
+	parsed, err := fetch.ParseURL(spec.URL)
+	if err != nil {
+		return nil, fetch.Describe(err, "archive")
+	}
+	o := http.Options{URL: spec.URL, Digest: spec.Digest, Limits: r.Limits}
+	if o.Login, err = login(ctx, s.secrets, spec.SecretRef); err != nil {
+		return nil, err
+	}
+	if o.Client, err = r.client(ctx, s, parsed.Host, spec.CertSecretRef, spec.ProxySecretRef); err != nil {
+		return nil, err
+	}
+	return http.New(o)
+}
+
+// client returns the client of a source: the common one, or one of its own where the
+// source brings certificates or a proxy. Its connections end with the reconcile, so
+// that none outlives what was allowed to open it.
+func (r *Reconciler) client(ctx context.Context, s *state, server string, certificates, proxy *v1alpha1.LocalReference) (*nethttp.Client, error) {
+	if certificates == nil && proxy == nil {
+		return r.http, nil
+	}
+	a, err := access(ctx, s.secrets, server, certificates, proxy)
+	if err != nil {
+		return nil, err
+	}
+	own := r.Policy.Client(r.Limits, a)
+	s.atEnd = append(s.atEnd, own.CloseIdleConnections)
+	return own, nil
 }
 
 func (r *Reconciler) configMapFetcher(ctx context.Context, namespace, name string) (fetch.Fetcher, error) {

@@ -33,7 +33,7 @@ const FieldManager = "bundle-source-controller"
 type Deps struct {
 	// Client reads BundleSources and BundleDeployments from a cache.
 	Client client.Client
-	// APIReader reads ConfigMaps by name, past the cache.
+	// APIReader reads ConfigMaps, Secrets and ServiceAccounts by name, past the cache.
 	APIReader client.Reader
 	// Events records what changed.
 	Events events.EventRecorder
@@ -60,6 +60,7 @@ type Reconciler struct {
 	http    *http.Client
 	writer  report.Writer
 	backoff retry.Backoff
+	waiting waiting
 }
 
 // NewReconciler returns a reconciler on the given collaborators.
@@ -102,10 +103,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if !object.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil // the artifacts go when the object is gone
 	}
-	s, before := newState(object.DeepCopy()), object.DeepCopy()
+	s, before := newState(object.DeepCopy(), r.APIReader), object.DeepCopy()
 	if object.Spec.Suspend {
 		return r.suspended(ctx, s)
 	}
+	if pause := r.waiting.pause(ctx, r.APIReader, &object, time.Now()); pause > 0 {
+		return ctrl.Result{RequeueAfter: pause}, nil
+	}
+	defer s.end()
 	bounded, cancel := context.WithTimeout(ctx, object.Spec.TimeoutOrDefault())
 	defer cancel()
 	err := step.Run(bounded, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleSourceKind, step.Reconciling))
@@ -140,13 +145,18 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 	interval, key := s.object.Spec.IntervalOrDefault(), client.ObjectKeyFromObject(s.object)
 	if err == nil {
 		r.backoff.Succeeded(key)
+		r.waiting.forget(key)
 		return retry.Interval(interval)
 	}
-	v := judge(err)
-	if v.stalled {
-		return retry.Interval(interval)
+	v, pause := judge(err), retry.Interval(interval)
+	if !v.stalled {
+		pause = max(r.backoff.Failed(key, interval), min(v.wait, time.Hour))
 	}
-	return max(r.backoff.Failed(key, interval), min(v.wait, time.Hour))
+	if len(s.secrets.seen) > 0 && mendable(err) {
+		return r.waiting.keep(s.object, s.secrets.seen, time.Now(), pause)
+	}
+	r.waiting.forget(key)
+	return pause
 }
 
 // suspended keeps what is published while it is in storage, and does nothing else.
@@ -169,5 +179,6 @@ func (r *Reconciler) forget(ctx context.Context, request ctrl.Request, err error
 		return fmt.Errorf("reading bundlesource %s: %w", request, err)
 	}
 	r.backoff.Succeeded(request.NamespacedName)
+	r.waiting.forget(request.NamespacedName)
 	return r.Store.Remove(ctx, artifact.SourceOwner(request.Namespace, request.Name))
 }

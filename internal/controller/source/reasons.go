@@ -32,6 +32,7 @@ var reasons = map[fetch.Reason]string{
 	fetch.InvalidContent: v1alpha1.ReasonInvalidContent,
 	fetch.DigestMismatch: v1alpha1.ReasonDigestMismatch,
 	fetch.Moved:          v1alpha1.ReasonProgressingWithRetry,
+	fetch.Unverified:     v1alpha1.ReasonVerificationFailed,
 }
 
 // judge turns the error of a reconcile into a verdict.

@@ -7,6 +7,7 @@ package source
 
 import (
 	"github.com/fluxcd/pkg/apis/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/fetch"
@@ -19,10 +20,19 @@ type state struct {
 	object *v1alpha1.BundleSource
 	owner  artifact.Owner
 
+	// secrets are those that the source names.
+	secrets *secrets
+	// atEnd is done when the steps have ended.
+	atEnd []func()
+
 	// lost says why the advertised artifact is no longer in storage, if it is not.
 	lost error
 	// parts are the sources in the order of the spec, with what each resolved to.
 	parts []fetch.Part
+	// trusts identify, in the same order, the trust that each has to be accepted by.
+	trusts []string
+	// distrusted says why the published artifact is no longer accepted.
+	distrusted error
 	// moved tells that there is something to fetch.
 	moved bool
 	// published is the artifact that is in storage when the steps have ended.
@@ -31,10 +41,18 @@ type state struct {
 	resolved []fetch.Resolved
 }
 
-func newState(object *v1alpha1.BundleSource) *state {
+func newState(object *v1alpha1.BundleSource, reader client.Reader) *state {
 	return &state{
-		object: object,
-		owner:  artifact.SourceOwner(object.Namespace, object.Name),
+		object:  object,
+		owner:   artifact.SourceOwner(object.Namespace, object.Name),
+		secrets: newSecrets(reader, object.Namespace),
+	}
+}
+
+// end lets go of what the steps held.
+func (s *state) end() {
+	for _, do := range s.atEnd {
+		do()
 	}
 }
 
@@ -50,10 +68,24 @@ func (s *state) previous(destination string) (fetch.Resolved, bool) {
 	if !s.sameSources() {
 		return fetch.Resolved{}, false
 	}
-	for _, r := range s.object.Status.Resolved {
-		if r.Destination == destination {
-			return fetch.Resolved{Reference: r.Reference, Digest: r.Digest, Validator: r.Validator}, true
-		}
+	if r := s.recorded(destination); r != nil {
+		return fetch.Resolved{Reference: r.Reference, Digest: r.Digest, Validator: r.Validator, VerifiedBy: r.VerifiedBy}, true
 	}
 	return fetch.Resolved{}, false
+}
+
+// recorded is what the status says of a destination; nil for nothing.
+func (s *state) recorded(destination string) *v1alpha1.ResolvedSource {
+	for i := range s.object.Status.Resolved {
+		if r := &s.object.Status.Resolved[i]; r.Destination == destination {
+			return r
+		}
+	}
+	return nil
+}
+
+// sameTrust tells whether a destination was accepted by the trust that it has now.
+func (s *state) sameTrust(destination, trust string) bool {
+	r := s.recorded(destination)
+	return r != nil && r.Trust == trust
 }

@@ -24,11 +24,12 @@ import (
 func updateStatus(s *state, err error) {
 	status := &s.object.Status
 	status.ObservedGeneration = s.object.Generation
-	if at, ok := meta.ReconcileAnnotationValue(s.object.GetAnnotations()); ok {
+	if at := requested(s.object); at != "" {
 		status.LastHandledReconcileAt = at
 	}
 	setArtifact(s)
 	setArtifactInStorage(s)
+	setVerified(s, err)
 	setFailures(s, err)
 	setReady(s, err)
 }
@@ -45,6 +46,7 @@ func setArtifact(s *state) {
 	for i, r := range s.resolved {
 		status.Resolved = append(status.Resolved, v1alpha1.ResolvedSource{
 			Destination: s.parts[i].Destination, Reference: r.Reference, Digest: r.Digest, Validator: r.Validator,
+			VerifiedBy: r.VerifiedBy, Trust: s.trusts[i],
 		})
 	}
 }
@@ -57,9 +59,43 @@ func setArtifactInStorage(s *state) {
 	case s.lost != nil:
 		report.Set(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonArtifactLost,
 			"the stored artifact is no longer usable and must be fetched again: "+s.lost.Error())
+	case s.distrusted != nil:
+		report.Set(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed,
+			"the artifact is no longer published, for what the sources trust has changed: "+s.distrusted.Error())
 	default:
 		conditions.Delete(s.object, kind)
 	}
+}
+
+// setVerified says who signed what is published. While nothing new was fetched that
+// is as it was.
+func setVerified(s *state, err error) {
+	kind := v1alpha1.SourceVerifiedCondition
+	switch {
+	case !demandsSignature(&s.object.Spec):
+		conditions.Delete(s.object, kind)
+	case fetch.ReasonOf(err) == fetch.Unverified:
+		report.Set(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed, explain(s, err))
+	case err == nil && s.published != nil:
+		report.Set(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, signers(s.object.Status.Resolved))
+	case s.published == nil:
+		conditions.Delete(s.object, kind) // nobody knows yet
+	}
+}
+
+// signers says for each source that demands a signature whose was accepted.
+func signers(resolved []v1alpha1.ResolvedSource) string {
+	var all []string
+	for _, r := range resolved {
+		switch {
+		case r.VerifiedBy == "":
+		case r.Destination == "":
+			all = append(all, "verified "+r.Digest+", signed by "+r.VerifiedBy)
+		default:
+			all = append(all, "verified "+r.Digest+" for "+r.Destination+", signed by "+r.VerifiedBy)
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 func setFailures(s *state, err error) {
@@ -92,6 +128,9 @@ func explain(s *state, err error) string {
 		err = failed.Err
 	}
 	message := err.Error()
+	if names := s.secrets.names(); judge(err).reason == v1alpha1.ReasonUnauthorized && len(names) > 0 && !strings.Contains(message, "secret "+s.object.Namespace+"/") {
+		message += " (what the source knows is in secret " + strings.Join(names, ", ") + ")"
+	}
 	if judge(err).reason == v1alpha1.ReasonTimeout {
 		message = fmt.Sprintf("not finished within spec.timeout (%s): %s", s.object.Spec.TimeoutOrDefault(), message)
 	}
@@ -159,7 +198,7 @@ func sameRevision(before, after *v1alpha1.BundleSource) bool {
 func markSuspended(s *state) {
 	object := s.object
 	object.Status.ObservedGeneration = object.Generation
-	if at, ok := meta.ReconcileAnnotationValue(object.GetAnnotations()); ok {
+	if at := requested(object); at != "" {
 		object.Status.LastHandledReconcileAt = at
 	}
 	setArtifact(s)

@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/fetch/ignore"
 )
 
 // steps is the whole reconcile of a source.
@@ -61,20 +62,22 @@ func (r *Reconciler) resolve(ctx context.Context, s *state) (step.Outcome, error
 }
 
 func (r *Reconciler) resolveOne(ctx context.Context, s *state, source v1alpha1.Source) (fetch.Part, bool, error) {
-	fetcher, err := r.fetcher(ctx, s.object.Namespace, source)
+	fetcher, err := r.fetcher(ctx, s, source)
 	if err != nil {
 		return fetch.Part{}, false, err
 	}
-	part := fetch.Part{Destination: source.Destination, Fetcher: fetcher}
+	part, trust := fetch.Part{Destination: source.Destination, Fetcher: fetcher}, s.trust(source)
+	s.trusts = append(s.trusts, trust)
 	previous, known := s.previous(source.Destination)
+	again := !known || !s.sameTrust(source.Destination, trust)
 	if known && s.object.Spec.Immutable {
 		part.Resolved = previous
-		return part, false, nil
+		return part, again, nil
 	}
 	if part.Resolved, err = fetcher.Resolve(ctx); err != nil {
 		return fetch.Part{}, false, err
 	}
-	return part, !known || !part.Resolved.Same(previous), nil
+	return part, again || !part.Resolved.Same(previous), nil
 }
 
 // fetch downloads what was resolved into a temporary folder, and stores it.
@@ -95,10 +98,22 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (step.Outcome, error) 
 		return step.Stop, &artifact.StorageError{Op: "preparing a temporary folder", Err: err}
 	}
 	defer func() { _ = tree.Close() }() // read-only by then
-	if s.resolved, err = fetch.Compose(ctx, s.parts, tree); err != nil {
+	resolved, err := fetch.Compose(ctx, s.parts, tree)
+	if err != nil {
+		s.distrust(len(resolved), err)
 		return step.Stop, unpackingError(err)
 	}
+	s.resolved = resolved
 	return r.store(ctx, s, tree)
+}
+
+// distrust withdraws the published artifact where a part is not accepted by a trust
+// that has changed since, and with which nobody knows whether the artifact would be.
+// What deployments run they keep.
+func (s *state) distrust(part int, err error) {
+	if fetch.ReasonOf(err) == fetch.Unverified && part < len(s.parts) && !s.sameTrust(s.parts[part].Destination, s.trusts[part]) {
+		s.distrusted, s.published = err, nil
+	}
 }
 
 // unpackingError tells a full or broken scratch volume from a failing upstream.
@@ -115,7 +130,11 @@ func (r *Reconciler) store(ctx context.Context, s *state, tree *fetch.Tree) (ste
 	if len(s.resolved) == 1 {
 		reference = s.resolved[0].Reference
 	}
-	published, err := r.Store.Put(ctx, s.owner, reference, tree.FS())
+	files, err := ignore.FS(tree.FS(), s.object.Spec.Ignore)
+	if err != nil {
+		return step.Stop, err
+	}
+	published, err := r.Store.Put(ctx, s.owner, reference, files)
 	if err != nil {
 		return step.Stop, err
 	}

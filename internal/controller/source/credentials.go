@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"crypto/tls"
+	"net/url"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+// The keys of Secrets are those that Flux's sources have.
+const (
+	keyUsername    = "username"
+	keyPassword    = "password"
+	keyBearerToken = "bearerToken"
+	keyCA          = "ca.crt"
+	keyCertificate = corev1.TLSCertKey
+	keyPrivateKey  = corev1.TLSPrivateKeyKey
+	keyAddress     = "address"
+)
+
+// malformed says what is wrong with a Secret, and nothing of what is in it.
+func malformed(secret *corev1.Secret, format string, args ...any) error {
+	return fetch.Describe(fetch.Errorf(fetch.Refused, format, args...), "secret %s/%s", secret.Namespace, secret.Name)
+}
+
+// text is an entry without the newline that files end with.
+func text(secret *corev1.Secret, key string) string {
+	return strings.TrimRight(string(secret.Data[key]), "\r\n")
+}
+
+// login reads who the source says it is.
+func login(ctx context.Context, s *secrets, ref *v1alpha1.LocalReference) (fetch.Login, error) {
+	if ref == nil {
+		return fetch.Login{}, nil
+	}
+	secret, err := s.get(ctx, ref.Name)
+	if err != nil {
+		return fetch.Login{}, err
+	}
+	found := loginOf(secret)
+	if found.Empty() {
+		return fetch.Login{}, malformed(secret, "it has no login: set %s and %s, or %s", keyUsername, keyPassword, keyBearerToken)
+	}
+	return found, checkLogin(secret, found)
+}
+
+func loginOf(secret *corev1.Secret) fetch.Login {
+	return fetch.Login{Username: text(secret, keyUsername), Password: text(secret, keyPassword), Token: text(secret, keyBearerToken)}
+}
+
+// checkLogin refuses what would be sent as something else than it seems.
+func checkLogin(secret *corev1.Secret, l fetch.Login) error {
+	switch {
+	case l.Token != "" && (l.Username != "" || l.Password != ""):
+		return malformed(secret, "it has both %s and a password: remove one", keyBearerToken)
+	case strings.Contains(l.Username, ":"):
+		return malformed(secret, "its %s has a colon, which no server can tell from the password", keyUsername)
+	case strings.ContainsFunc(l.Username+l.Password+l.Token, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return malformed(secret, "its login has a control character, such as a line break within")
+	}
+	return nil
+}
+
+// access reads certificates and the proxy of a source. The certificate is for the
+// server, a host with the port that the URL names.
+func access(ctx context.Context, s *secrets, server string, certificates, proxy *v1alpha1.LocalReference) (fetch.Access, error) {
+	var a fetch.Access
+	if certificates != nil {
+		secret, err := s.get(ctx, certificates.Name)
+		if err != nil {
+			return a, err
+		}
+		if !hasCertificates(secret) {
+			return a, malformed(secret, "it has no certificates: set %s, or %s and %s, or all three", keyCA, keyCertificate, keyPrivateKey)
+		}
+		if err := addCertificates(&a, secret, server); err != nil {
+			return a, err
+		}
+	}
+	if proxy == nil {
+		return a, nil
+	}
+	secret, err := s.get(ctx, proxy.Name)
+	if err == nil {
+		a.Proxy, err = proxyOf(secret)
+	}
+	return a, err
+}
+
+func hasCertificates(secret *corev1.Secret) bool {
+	return len(secret.Data[keyCA]) > 0 || len(secret.Data[keyCertificate]) > 0 || len(secret.Data[keyPrivateKey]) > 0
+}
+
+func addCertificates(a *fetch.Access, secret *corev1.Secret, server string) error {
+	if authorities := secret.Data[keyCA]; len(authorities) > 0 {
+		roots, ok := fetch.SystemRoots(authorities)
+		if !ok {
+			return malformed(secret, "its %s has no PEM certificate", keyCA)
+		}
+		a.Roots = roots
+	}
+	certificate, key := secret.Data[keyCertificate], secret.Data[keyPrivateKey]
+	switch {
+	case len(certificate) == 0 && len(key) == 0:
+		return nil
+	case len(certificate) == 0 || len(key) == 0:
+		return malformed(secret, "it needs both %s and %s, and has one", keyCertificate, keyPrivateKey)
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return malformed(secret, "its %s and %s are no pair of a PEM certificate and its key", keyCertificate, keyPrivateKey)
+	}
+	a.Server, a.Certificate = server, &pair
+	return nil
+}
+
+// proxyOf reads the address of a proxy. Errors do not show it: it may hold a password.
+func proxyOf(secret *corev1.Secret) (*url.URL, error) {
+	address, err := url.Parse(text(secret, keyAddress))
+	switch {
+	case err != nil || address.Hostname() == "":
+		return nil, malformed(secret, "its %s is no URL: set it to http://host:port", keyAddress)
+	case address.Scheme != "http" && address.Scheme != "https":
+		return nil, malformed(secret, "the scheme of its %s is neither http nor https", keyAddress)
+	case address.User != nil:
+		return nil, malformed(secret, "its %s has a login in it: set %s and %s instead", keyAddress, keyUsername, keyPassword)
+	case address.Path != "" && address.Path != "/", address.RawQuery != "", address.Fragment != "":
+		return nil, malformed(secret, "its %s has a path or query: set it to http://host:port", keyAddress)
+	}
+	l := fetch.Login{Username: text(secret, keyUsername), Password: text(secret, keyPassword)}
+	if l.Empty() {
+		return address, nil
+	}
+	address.User = url.UserPassword(l.Username, l.Password)
+	return address, checkLogin(secret, l)
+}

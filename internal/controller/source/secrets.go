@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+// seen says which version of an object was read, by its kind and name; "" stands
+// for one that did not exist.
+type seen map[seenObject]string
+
+type seenObject struct{ kind, name string }
+
+// secrets reads what one source names, by name and in its namespace only, and
+// notes what it saw. Each object is read once.
+type secrets struct {
+	reader    client.Reader
+	namespace string
+	seen      seen
+	read      map[string]*corev1.Secret
+}
+
+func newSecrets(reader client.Reader, namespace string) *secrets {
+	return &secrets{reader: reader, namespace: namespace, seen: seen{}, read: map[string]*corev1.Secret{}}
+}
+
+// get returns a Secret. One that does not exist is an error that says so.
+func (s *secrets) get(ctx context.Context, name string) (*corev1.Secret, error) {
+	secret, err := s.find(ctx, name)
+	if err == nil && secret == nil {
+		err = fetch.Errorf(fetch.Unauthorized, "secret %s/%s does not exist: create it, or correct the name in the source", s.namespace, name)
+	}
+	return secret, err
+}
+
+// find returns a Secret, nil when there is none.
+func (s *secrets) find(ctx context.Context, name string) (*corev1.Secret, error) {
+	if secret, known := s.read[name]; known {
+		return secret, nil
+	}
+	secret := &corev1.Secret{}
+	found, err := s.load(ctx, "Secret", name, secret)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		secret = nil
+	}
+	s.read[name] = secret
+	return secret, nil
+}
+
+// load reads an object, and tells whether it exists.
+func (s *secrets) load(ctx context.Context, kind, name string, into client.Object) (bool, error) {
+	err := s.reader.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, into)
+	switch {
+	case apierrors.IsNotFound(err):
+		s.seen[seenObject{kind, name}] = ""
+		return false, nil
+	case err != nil:
+		return false, fetch.Errorf(fetch.Unreachable, "reading %s %s/%s: %w", kind, s.namespace, name, err)
+	}
+	s.seen[seenObject{kind, name}] = version(into)
+	return true, nil
+}
+
+// names are the Secrets that were read, with their namespace, sorted.
+func (s *secrets) names() []string {
+	var names []string
+	for name := range s.read {
+		names = append(names, s.namespace+"/"+name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// pullSecrets returns the Secrets that a ServiceAccount names for pulling images.
+// One that does not exist is left out, as for a Pod.
+func (s *secrets) pullSecrets(ctx context.Context, account string) ([]*corev1.Secret, error) {
+	var object corev1.ServiceAccount
+	found, err := s.load(ctx, "ServiceAccount", account, &object)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, fetch.Errorf(fetch.Unauthorized,
+			"serviceaccount %s/%s does not exist: create it, or correct spec.serviceAccountName", s.namespace, account)
+	}
+	var all []*corev1.Secret
+	for _, ref := range object.ImagePullSecrets[:min(len(object.ImagePullSecrets), mostPullSecrets)] {
+		secret, err := s.find(ctx, ref.Name)
+		if err != nil {
+			return nil, err
+		}
+		if secret != nil {
+			all = append(all, secret)
+		}
+	}
+	return all, nil
+}
+
+// mostPullSecrets bounds what is read for one ServiceAccount.
+const mostPullSecrets = 20
+
+// version tells one state of an object from another.
+func version(object metav1.Object) string {
+	return string(object.GetUID()) + "/" + object.GetResourceVersion()
+}
+
+// changed tells whether an object that was seen is another one by now, without
+// reading what is in it. What cannot be read counts as unchanged.
+func (s seen) changed(ctx context.Context, reader client.Reader, namespace string) bool {
+	for object, before := range s {
+		meta := &metav1.PartialObjectMetadata{}
+		meta.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: object.kind})
+		err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: object.name}, meta)
+		switch {
+		case apierrors.IsNotFound(err) && before != "", err == nil && version(meta) != before:
+			return true
+		}
+	}
+	return false
+}
+
+// clone is a copy that does not change.
+func (s seen) clone() seen { return maps.Clone(s) }

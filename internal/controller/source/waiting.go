@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+// lookEvery is how often Secrets are looked at while a source fails for want of
+// what they hold. The upstream is not asked again for that.
+const lookEvery = 5 * time.Second
+
+// waiting remembers the sources that fail for want of what is in Secrets. The zero
+// value is ready for use.
+type waiting struct {
+	mu   sync.Mutex
+	kept map[types.NamespacedName]wait
+}
+
+// wait is one such source.
+type wait struct {
+	seen       seen
+	generation int64
+	requested  string
+	until      time.Time // when it is tried again in any case
+}
+
+// keep remembers a failure until the given pause is over, and returns the pause until
+// the Secrets are looked at.
+func (w *waiting) keep(object *v1alpha1.BundleSource, s seen, now time.Time, pause time.Duration) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.kept == nil {
+		w.kept = map[types.NamespacedName]wait{}
+	}
+	w.kept[client.ObjectKeyFromObject(object)] = wait{
+		seen: s.clone(), generation: object.Generation, requested: requested(object), until: now.Add(pause),
+	}
+	return min(pause, lookEvery)
+}
+
+func (w *waiting) forget(key types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.kept, key)
+}
+
+// pause is how long a source that failed has still to be left alone; zero when it
+// may be tried: the time is over, somebody changed it or asks for it, or one of the
+// Secrets is another one by now.
+func (w *waiting) pause(ctx context.Context, reader client.Reader, object *v1alpha1.BundleSource, now time.Time) time.Duration {
+	w.mu.Lock()
+	kept, known := w.kept[client.ObjectKeyFromObject(object)]
+	w.mu.Unlock()
+	left := kept.until.Sub(now)
+	if !known || left <= 0 || kept.generation != object.Generation || kept.requested != requested(object) ||
+		len(object.Status.Conditions) == 0 || kept.seen.changed(ctx, reader, object.Namespace) {
+		return 0
+	}
+	return min(left, lookEvery)
+}
+
+func requested(object *v1alpha1.BundleSource) string {
+	at, _ := meta.ReconcileAnnotationValue(object.GetAnnotations())
+	return at
+}
+
+// mendable tells whether another content of a Secret may help against a failure.
+func mendable(err error) bool {
+	switch fetch.ReasonOf(err) {
+	case fetch.Unauthorized, fetch.Unverified, fetch.Refused, fetch.NotFound: // servers hide what is private
+		return true
+	case fetch.Unreachable:
+		return fetch.OfCertificate(err)
+	default:
+		return false
+	}
+}

@@ -165,17 +165,22 @@ func (g *guard) checkScheme(request *http.Request) error {
 	return nil
 }
 
-// checkLiteral refuses addresses that a proxy would be asked for by number, and the names of this machine.
+// checkLiteral is for requests to a proxy; otherwise the dialer checks what it connects to.
 func (g *guard) checkLiteral(request *http.Request) error {
 	if !g.proxied {
-		return nil // the dialer checks what it connects to
+		return nil
 	}
-	host := strings.ToLower(strings.TrimSuffix(request.URL.Hostname(), "."))
+	return g.policy.checkHost(request.URL.Hostname())
+}
+
+// checkHost refuses addresses that a proxy would be asked for by number, and the names of this machine.
+func (p AddressPolicy) checkHost(host string) error {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		host = "127.0.0.1"
 	}
 	if address, err := netip.ParseAddr(host); err == nil {
-		return g.policy.Check(address)
+		return p.Check(address)
 	}
 	if last := host[strings.LastIndex(host, ".")+1:]; last != "" && (last[0] >= '0' && last[0] <= '9') {
 		return Errorf(Refused, "the host %s is a number in an unusual spelling: write the address as usual", Quote(host))

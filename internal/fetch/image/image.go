@@ -18,12 +18,18 @@ import (
 type Options struct {
 	// Ref is the image with a tag or digest; a digest wins over a tag, without both the tag is latest.
 	Ref string
+	// SemVer is a range of versions, of which the newest tag is taken. Ref then has neither tag nor digest.
+	SemVer string
 	// Platform is the child of an index to take, "os/architecture[/variant]". When it is empty that is linux/amd64,
 	// or the only image that there is.
 	Platform string
 	// Insecure speaks plain HTTP; the caller has checked that the host may be spoken to in that way, and Client
 	// checks it again.
 	Insecure bool
+	// Keychain has the login; without one the registry is asked as anybody.
+	Keychain Keychain
+	// Verify decides whether the image may be used; without one it is not verified.
+	Verify Verifier
 	// Client decides what is reached.
 	Client *http.Client
 	// Limits bounds what is read.
@@ -32,69 +38,140 @@ type Options struct {
 
 // Fetcher is one image.
 type Fetcher struct {
-	ref      name.Reference
+	text     string // the reference as it was given
+	tag      string // or digest, or "" when a range decides
 	pinned   bool
+	versions versions
 	platform platform
 	registry *registry
+	verify   Verifier
+	hints    fetch.Hints
 	limits   fetch.Limits
 }
 
-// hints tell what a user may do.
-var hints = fetch.Hints{
-	fetch.NotFound:       "check the tag, or that the repository is public",
-	fetch.Unauthorized:   "check the name, or that the repository is public",
-	fetch.DigestMismatch: "the registry serves other bytes than it should",
-}
+// Hints tell what a user may do, as anybody and with a login.
+var (
+	openHints = fetch.Hints{
+		fetch.NotFound:       "check the tag, or that the repository is public",
+		fetch.Unauthorized:   "check the name, or that the repository is public",
+		fetch.DigestMismatch: "the registry serves other bytes than it should",
+	}
+	loginHints = fetch.Hints{
+		fetch.NotFound:       "check the tag, or that the login may pull from the repository",
+		fetch.Unauthorized:   "check the login, and that it may pull from the repository",
+		fetch.DigestMismatch: "the registry serves other bytes than it should",
+	}
+)
 
 // New returns the fetcher of an image, without asking the registry yet.
 func New(o Options) (*Fetcher, error) {
 	if o.Client == nil {
 		return nil, errors.New("an image fetcher needs an HTTP client")
 	}
-	ref, err := parseReference(o.Ref, o.Insecure)
+	wanted, err := parsePlatform(o.Platform)
+	if err != nil {
+		return nil, fetch.Describe(err, "image %s", fetch.Quote(o.Ref))
+	}
+	f := &Fetcher{text: o.Ref, platform: wanted, verify: o.Verify, hints: openHints, limits: o.Limits}
+	if o.Keychain != nil {
+		f.hints = loginHints
+	}
+	repository, err := f.parse(o)
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := parsePlatform(o.Platform)
-	if err != nil {
-		return nil, fetch.Describe(err, "image %s", o.Ref)
-	}
-	_, pinned := ref.(name.Digest)
-	return &Fetcher{
-		ref:      ref,
-		pinned:   pinned,
-		platform: wanted,
-		registry: newRegistry(ref.Context(), o.Insecure, o.Client),
-		limits:   o.Limits,
-	}, nil
+	f.registry = newRegistry(repository, o)
+	return f, nil
 }
 
-// Resolve asks the registry with one HEAD request what the tag points at. A digest is not asked for.
+// parse reads what is wanted of which repository.
+func (f *Fetcher) parse(o Options) (name.Repository, error) {
+	if o.SemVer == "" {
+		ref, err := parseReference(o.Ref)
+		if err != nil {
+			return name.Repository{}, err
+		}
+		f.tag = ref.Identifier()
+		_, f.pinned = ref.(name.Digest)
+		return ref.Context(), nil
+	}
+	repository, err := parseRepository(o.Ref)
+	if err != nil {
+		return repository, err
+	}
+	f.versions, err = parseRange(o.SemVer)
+	return repository, fetch.Describe(err, "image %s", o.Ref)
+}
+
+// Resolve asks the registry with one HEAD request what the tag points at, and with a range first for its tags. A digest
+// is not asked for.
 func (f *Fetcher) Resolve(ctx context.Context) (fetch.Resolved, error) {
 	if f.pinned {
-		return fetch.Resolved{Digest: f.ref.Identifier(), Pinned: true}, nil
+		return fetch.Resolved{Digest: f.tag, Pinned: true}, nil
 	}
-	digest, err := f.registry.resolve(ctx, f.ref.Identifier())
+	tag := f.tag
+	if tag == "" {
+		newest, err := f.registry.newest(ctx, f.versions)
+		if err != nil {
+			return fetch.Resolved{}, f.explain(err)
+		}
+		tag = newest
+	}
+	digest, err := f.registry.resolve(ctx, tag)
 	if err != nil {
 		return fetch.Resolved{}, f.explain(err)
 	}
-	return fetch.Resolved{Reference: f.ref.Identifier(), Digest: digest.String()}, nil
+	return fetch.Resolved{Reference: tag, Digest: digest.String()}, nil
 }
 
-// Fetch unpacks the image with the digest of r.
+// Fetch verifies and unpacks the image with the digest of r.
 func (f *Fetcher) Fetch(ctx context.Context, r fetch.Resolved, tree *fetch.Tree) (fetch.Resolved, error) {
-	digest, err := fetch.ParseDigest(r.Digest)
-	if err != nil {
-		return fetch.Resolved{}, f.explain(err)
+	top, r, err := f.open(ctx, r)
+	if err == nil {
+		err = f.unpackAll(ctx, top, tree)
 	}
-	if err := f.fetch(ctx, digest, tree); err != nil {
+	if err != nil {
 		return fetch.Resolved{}, f.explain(err)
 	}
 	return r, nil
 }
 
-func (f *Fetcher) fetch(ctx context.Context, digest fetch.Digest, tree *fetch.Tree) error {
-	layers, err := f.layers(ctx, digest)
+// Verify verifies the image with the digest of r once more, as Fetch does, without reading its layers.
+func (f *Fetcher) Verify(ctx context.Context, r fetch.Resolved) (fetch.Resolved, error) {
+	_, r, err := f.open(ctx, r)
+	if err != nil {
+		return fetch.Resolved{}, f.explain(err)
+	}
+	return r, nil
+}
+
+// open reads the manifest or index that r names and has it verified. Everything else follows from its digests.
+func (f *Fetcher) open(ctx context.Context, r fetch.Resolved) (document, fetch.Resolved, error) {
+	r.VerifiedBy = ""
+	digest, err := fetch.ParseDigest(r.Digest)
+	if err != nil {
+		return document{}, r, err
+	}
+	top, size, err := f.registry.manifest(ctx, digest, unknownSize)
+	if err != nil || f.verify == nil {
+		return top, r, err
+	}
+	r.VerifiedBy, err = f.verify.Verify(ctx, Subject{
+		Repository: f.registry.repository.Name(),
+		Digest:     digest,
+		MediaType:  string(top.MediaType),
+		Size:       size,
+		Registry:   f.registry,
+	})
+	if err == nil && r.VerifiedBy == "" {
+		err = fetch.Errorf(fetch.Unverified, "nobody is named who signed it")
+	}
+	return top, r, fetch.Describe(err, "verifying %s", digest)
+}
+
+// unpackAll writes all layers into the tree, the lowest first.
+func (f *Fetcher) unpackAll(ctx context.Context, top document, tree *fetch.Tree) error {
+	layers, err := f.layers(ctx, top)
 	if err != nil {
 		return err
 	}
@@ -106,22 +183,18 @@ func (f *Fetcher) fetch(ctx context.Context, digest fetch.Digest, tree *fetch.Tr
 	return nil
 }
 
-// layers returns the layers of the image with a digest, which may be that of an index.
-func (f *Fetcher) layers(ctx context.Context, digest fetch.Digest) ([]v1.Descriptor, error) {
-	document, err := f.registry.manifest(ctx, digest, unknownSize)
-	if err != nil {
-		return nil, err
-	}
-	if document.isIndex() {
-		child, err := f.platform.choose(document.Manifests)
+// layers returns the layers of the image, which may be one of an index.
+func (f *Fetcher) layers(ctx context.Context, image document) ([]v1.Descriptor, error) {
+	if image.isIndex() {
+		child, err := f.platform.choose(image.Manifests)
 		if err != nil {
 			return nil, err
 		}
-		if document, err = f.child(ctx, child); err != nil {
+		if image, err = f.child(ctx, child); err != nil {
 			return nil, err
 		}
 	}
-	return document.Layers, checkLayers(document.Layers, f.limits)
+	return image.Layers, checkLayers(image.Layers, f.limits)
 }
 
 func (f *Fetcher) child(ctx context.Context, child v1.Descriptor) (document, error) {
@@ -129,7 +202,7 @@ func (f *Fetcher) child(ctx context.Context, child v1.Descriptor) (document, err
 	if err != nil {
 		return document{}, err
 	}
-	found, err := f.registry.manifest(ctx, digest, child.Size)
+	found, _, err := f.registry.manifest(ctx, digest, child.Size)
 	if err == nil && found.isIndex() {
 		err = fetch.Errorf(fetch.InvalidContent, "the index holds another index where an image should be")
 	}
@@ -155,5 +228,5 @@ func (f *Fetcher) unpack(ctx context.Context, layer v1.Descriptor, tree *fetch.T
 }
 
 func (f *Fetcher) explain(err error) error {
-	return hints.Explain(err, "image %s", f.ref)
+	return f.hints.Explain(err, "image %s", f.text)
 }

@@ -23,8 +23,17 @@ type document struct {
 func (d document) isIndex() bool { return d.MediaType.IsIndex() }
 
 // accepted are the media types asked for, newest first.
-var accepted = []types.MediaType{
-	types.OCIImageIndex, types.OCIManifestSchema1, types.DockerManifestList, types.DockerManifestSchema2,
+var accepted = []string{
+	string(types.OCIImageIndex), string(types.OCIManifestSchema1),
+	string(types.DockerManifestList), string(types.DockerManifestSchema2),
+}
+
+// essence is a content type without its parameters.
+func essence(contentType string) string {
+	if parsed, _, err := mime.ParseMediaType(contentType); err == nil {
+		return parsed
+	}
+	return ""
 }
 
 // parseDocument reads a manifest or index. The type that the document states is the one that counts, since only that
@@ -36,9 +45,7 @@ func parseDocument(data []byte, contentType string) (document, error) {
 		return d, fetch.Errorf(fetch.InvalidContent, "the manifest is not valid JSON: %w", err)
 	}
 	if d.MediaType == "" {
-		if stated, _, err := mime.ParseMediaType(contentType); err == nil {
-			d.MediaType = types.MediaType(stated)
-		}
+		d.MediaType = types.MediaType(essence(contentType))
 	}
 	switch {
 	case !d.MediaType.IsIndex() && !d.MediaType.IsImage():

@@ -22,15 +22,11 @@ var (
 )
 
 // parseReference reads an image reference.
-func parseReference(text string, insecure bool) (name.Reference, error) {
-	options := []name.Option{name.WeakValidation}
-	if insecure {
-		options = append(options, name.Insecure)
-	}
+func parseReference(text string) (name.Reference, error) {
 	if len(text) > maxReference {
 		return nil, malformed(text)
 	}
-	ref, err := name.ParseReference(text, options...)
+	ref, err := name.ParseReference(text, name.WeakValidation)
 	if err != nil || !wellFormed(ref.Context()) {
 		return nil, malformed(text)
 	}
@@ -42,6 +38,22 @@ func parseReference(text string, insecure bool) (name.Reference, error) {
 		return nil, malformed(text)
 	}
 	return ref, nil
+}
+
+// parseRepository reads an image reference that has neither tag nor digest.
+func parseRepository(text string) (name.Repository, error) {
+	if len(text) > maxReference {
+		return name.Repository{}, malformed(text)
+	}
+	repository, err := name.NewRepository(text, name.WeakValidation)
+	if err == nil && wellFormed(repository) {
+		return repository, nil
+	}
+	if _, err := parseReference(text); err != nil {
+		return name.Repository{}, err
+	}
+	return name.Repository{}, fetch.Errorf(fetch.Refused,
+		"image %s: it has a tag or digest and semver besides: remove one of the two", text)
 }
 
 func wellFormed(repository name.Repository) bool {

@@ -57,10 +57,10 @@ func FuzzImageReference(f *testing.F) {
 		if err != nil {
 			return
 		}
-		host := fetcher.ref.Context().RegistryStr()
+		repository := fetcher.registry.repository
 		fetcher.registry.client = &http.Client{Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
-			want := "/v2/" + fetcher.ref.Context().RepositoryStr() + "/manifests/" + fetcher.ref.Identifier()
-			if r.URL.Scheme != "https" || r.URL.Host != host || r.URL.Path != want || r.URL.User != nil ||
+			want := "/v2/" + repository.RepositoryStr() + "/manifests/" + fetcher.tag
+			if r.URL.Scheme != "https" || r.URL.Host != repository.RegistryStr() || r.URL.Path != want || r.URL.User != nil ||
 				r.URL.RawQuery != "" || strings.Contains(r.URL.Path, "..") && strings.Contains(r.URL.Path, "/../") {
 				t.Errorf("%q asks %s", ref, r.URL)
 			}

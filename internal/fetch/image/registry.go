@@ -3,6 +3,7 @@
 package image
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,12 +11,8 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"strings"
-	"sync"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
@@ -29,25 +26,24 @@ const (
 	unknownSize = -1
 )
 
-// registry reads one repository. Requests go out without a login first, so that an open registry sees one request
-// where one is enough; go-containerregistry's handshake follows when the registry asks for it.
+// registry reads one repository. Without a login, requests go out as they are, so that an open registry sees one
+// request where one is enough.
 type registry struct {
 	repository name.Repository
 	insecure   bool
 	client     *http.Client
-
-	mutex    sync.Mutex
-	loggedIn http.RoundTripper
+	session    session
 }
 
-func newRegistry(repository name.Repository, insecure bool, client *http.Client) *registry {
-	guarded := *client
-	guarded.Transport = schemeGuard{insecure: insecure, next: client.Transport}
-	return &registry{repository: repository, insecure: insecure, client: &guarded}
+func newRegistry(repository name.Repository, o Options) *registry {
+	guarded := *o.Client
+	guarded.Transport = schemeGuard{insecure: o.Insecure, next: o.Client.Transport}
+	return &registry{repository: repository, insecure: o.Insecure, client: &guarded, session: session{keychain: o.Keychain}}
 }
 
-// schemeGuard refuses plain HTTP that nobody asked for. go-containerregistry falls back to it by itself for private
-// and loopback addresses.
+func (r *registry) host() string { return r.repository.RegistryStr() }
+
+// schemeGuard refuses plain HTTP that nobody asked for, which a registry could lead to: a token server, a redirect.
 type schemeGuard struct {
 	insecure bool
 	next     http.RoundTripper
@@ -62,9 +58,16 @@ func (s schemeGuard) RoundTrip(request *http.Request) (*http.Response, error) {
 	return s.next.RoundTrip(request)
 }
 
+// CloseIdleConnections makes http.Client.CloseIdleConnections work.
+func (s schemeGuard) CloseIdleConnections() {
+	if closer, ok := s.next.(interface{ CloseIdleConnections() }); ok {
+		closer.CloseIdleConnections()
+	}
+}
+
 // resolve returns the digest that a tag points at.
 func (r *registry) resolve(ctx context.Context, tag string) (fetch.Digest, error) {
-	response, err := r.do(ctx, http.MethodHead, "manifests", tag)
+	response, err := r.do(ctx, http.MethodHead, manifestOf(tag))
 	if err != nil {
 		return fetch.Digest{}, err
 	}
@@ -93,38 +96,38 @@ func (r *registry) resolveByGet(ctx context.Context, tag string) (fetch.Digest, 
 	return fetch.SHA256(data), nil
 }
 
-// manifest returns the manifest or index with a digest.
-func (r *registry) manifest(ctx context.Context, digest fetch.Digest, size int64) (document, error) {
+// manifest returns the manifest or index with a digest, and its size.
+func (r *registry) manifest(ctx context.Context, digest fetch.Digest, size int64) (document, int64, error) {
 	data, contentType, err := r.read(ctx, digest.String())
 	if err != nil {
-		return document{}, err
+		return document{}, 0, err
 	}
-	if _, err := io.Copy(io.Discard, digest.Verify(strings.NewReader(string(data)), size)); err != nil {
-		return document{}, err
+	if err := verified(data, digest, size); err != nil {
+		return document{}, 0, err
 	}
-	return parseDocument(data, contentType)
+	d, err := parseDocument(data, contentType)
+	return d, int64(len(data)), err
+}
+
+// verified compares what came with what was asked for.
+func verified(data []byte, digest fetch.Digest, size int64) error {
+	_, err := io.Copy(io.Discard, digest.Verify(bytes.NewReader(data), size))
+	return err
 }
 
 // read returns the body of a manifest and its content type.
 func (r *registry) read(ctx context.Context, reference string) ([]byte, string, error) {
-	response, err := r.get(ctx, "manifests", reference)
+	response, err := r.get(ctx, manifestOf(reference))
 	if err != nil {
 		return nil, "", err
 	}
-	data, err := io.ReadAll(io.LimitReader(response.Body, maxManifest+1))
-	err = errors.Join(err, response.Body.Close())
-	if err != nil {
-		return nil, "", fetch.NetworkError(err)
-	}
-	if len(data) > maxManifest {
-		return nil, "", fetch.Errorf(fetch.LimitExceeded, "the manifest has more than %d bytes", maxManifest)
-	}
-	return data, response.Header.Get("Content-Type"), nil
+	data, err := readAll(response, "manifest")
+	return data, response.Header.Get("Content-Type"), err
 }
 
 // blob returns the stream of a blob, not verified yet.
 func (r *registry) blob(ctx context.Context, digest fetch.Digest, size int64) (io.ReadCloser, error) {
-	response, err := r.get(ctx, "blobs", digest.String())
+	response, err := r.get(ctx, question{path: "blobs/" + digest.String()})
 	if err != nil {
 		return nil, err
 	}
@@ -136,89 +139,91 @@ func (r *registry) blob(ctx context.Context, digest fetch.Digest, size int64) (i
 	return response.Body, nil
 }
 
+// question is what is asked of the repository.
+type question struct {
+	path   string // below the repository
+	query  string
+	accept []string
+}
+
+func manifestOf(reference string) question {
+	return question{path: "manifests/" + reference, accept: accepted}
+}
+
 // get returns the answer to a GET that succeeded.
-func (r *registry) get(ctx context.Context, kind, reference string) (*http.Response, error) {
-	response, err := r.do(ctx, http.MethodGet, kind, reference)
+func (r *registry) get(ctx context.Context, q question) (*http.Response, error) {
+	response, err := r.do(ctx, http.MethodGet, q)
 	if err != nil || response.StatusCode == http.StatusOK {
 		return response, err
 	}
-	failure := fetch.StatusError(response.StatusCode, response.Header, errorCode(response.Body))
-	return nil, errors.Join(failure, response.Body.Close())
+	return nil, failure(response)
 }
 
-// do sends a request, and once more after a login when the registry wants one.
-func (r *registry) do(ctx context.Context, method, kind, reference string) (*http.Response, error) {
-	response, err := r.send(ctx, method, kind, reference)
-	if err != nil || response.StatusCode != http.StatusUnauthorized || r.token() != nil ||
-		response.Header.Get("WWW-Authenticate") == "" {
-		return response, err
+// failure returns the error for an answer that is not a success, and closes it.
+func failure(response *http.Response) error {
+	err := fetch.StatusError(response.StatusCode, response.Header, errorCode(response.Body))
+	if closeErr := response.Body.Close(); closeErr != nil {
+		return errors.Join(err, closeErr)
 	}
-	if err := response.Body.Close(); err != nil {
-		return nil, fetch.NetworkError(err)
-	}
-	if err := r.login(ctx); err != nil {
+	return &statusError{code: response.StatusCode, err: err}
+}
+
+// statusError is a failure together with the code that the server gave.
+type statusError struct {
+	code int
+	err  error
+}
+
+// Error implements error.
+func (e *statusError) Error() string { return e.err.Error() }
+
+// Unwrap returns the failure.
+func (e *statusError) Unwrap() error { return e.err }
+
+// do asks, and once more with what a login gained when the registry wants one.
+func (r *registry) do(ctx context.Context, method string, q question) (*http.Response, error) {
+	authorization, err := r.authorization(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return r.send(ctx, method, kind, reference)
+	target := "/v2/" + r.repository.RepositoryStr() + "/" + q.path
+	response, err := r.send(ctx, method, target, q, authorization)
+	if err != nil || response.StatusCode != http.StatusUnauthorized {
+		return response, err
+	}
+	renewed, err := r.answer(ctx, response)
+	if err == nil && (renewed == "" || renewed == authorization) {
+		return response, nil
+	}
+	if err := errors.Join(err, fetch.NetworkError(response.Body.Close())); err != nil {
+		return nil, err
+	}
+	return r.send(ctx, method, target, q, renewed)
 }
 
-func (r *registry) send(ctx context.Context, method, kind, reference string) (*http.Response, error) {
-	target := url.URL{Scheme: "https", Host: r.repository.RegistryStr()}
-	if r.insecure {
-		target.Scheme = "http"
-	}
-	target.Path = "/v2/" + r.repository.RepositoryStr() + "/" + kind + "/" + reference
+// send sends one request to the registry. The guard below the client takes the authorization off where a redirect
+// leads elsewhere.
+func (r *registry) send(ctx context.Context, method, path string, q question, authorization string) (*http.Response, error) {
+	target := url.URL{Scheme: r.scheme(), Host: r.host(), Path: path, RawQuery: q.query}
 	request, err := http.NewRequestWithContext(ctx, method, target.String(), nil)
 	if err != nil {
 		return nil, fetch.Errorf(fetch.Refused, "the reference makes no valid URL: %w", err)
 	}
-	if kind == "manifests" {
-		for _, mediaType := range accepted {
-			request.Header.Add("Accept", string(mediaType))
-		}
+	for _, mediaType := range q.accept {
+		request.Header.Add("Accept", mediaType)
 	}
-	client := *r.client
-	if token := r.token(); token != nil {
-		client.Transport = token
+	if authorization != "" {
+		request.Header.Set("Authorization", authorization)
 	}
-	response, err := client.Do(request)
+	response, err := r.client.Do(request)
 	return response, fetch.NetworkError(err)
 }
 
-func (r *registry) token() http.RoundTripper {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	return r.loggedIn
-}
-
-// login performs the registry's handshake as anybody.
-func (r *registry) login(ctx context.Context) error {
-	scopes := []string{r.repository.Scope(transport.PullScope)}
-	token, err := transport.NewWithContext(ctx, r.repository.Registry, authn.Anonymous, r.client.Transport, scopes)
-	if err != nil {
-		return loginError(err)
+func (r *registry) scheme() string {
+	if r.insecure {
+		return "http"
 	}
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.loggedIn = token
-	return nil
-}
-
-func loginError(err error) error {
-	var answer *transport.Error
-	switch {
-	case fetch.ReasonOf(err) != "":
-		return fetch.Describe(err, "asking for a token")
-	case errors.As(err, &answer):
-		detail := ""
-		if len(answer.Errors) > 0 {
-			detail = cleanCode(string(answer.Errors[0].Code))
-		}
-		return fetch.Describe(fetch.StatusError(answer.StatusCode, nil, detail), "asking for a token")
-	case errors.Is(err, context.Canceled):
-		return err
-	}
-	return fetch.Errorf(fetch.Unauthorized, "asking for a token: %w", err)
+	return "https"
 }
 
 // errorCode returns the first code of a registry's error document, "" when there is none.

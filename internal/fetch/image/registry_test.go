@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"log"
@@ -43,7 +44,7 @@ type upstream struct {
 	change   func(w http.ResponseWriter, r *http.Request) bool // true when it answered
 }
 
-func serve(t *testing.T, handler http.Handler) *upstream {
+func serve(t testing.TB, handler http.Handler) *upstream {
 	t.Helper()
 	u := &upstream{}
 	u.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -76,20 +77,29 @@ func (u *upstream) seen() []string {
 // servers are the registries that everything is tried on.
 func servers(t *testing.T) map[string]*upstream {
 	t.Helper()
-	config := &configuration.Configuration{}
-	config.Storage = configuration.Storage{"inmemory": nil, "maintenance": {"uploadpurging": map[any]any{"enabled": false}}}
-	config.Log.Level = "fatal"
-	config.HTTP.Secret = "test"
-	logrus.SetOutput(io.Discard) // Distribution's logger is global
 	return map[string]*upstream{
-		"Distribution":        serve(t, handlers.NewApp(context.Background(), config)),
+		"Distribution":        serve(t, distribution("", nil)),
 		"GoContainerRegistry": small(t),
 	}
 }
 
-func small(t *testing.T) *upstream {
+// distribution is a CNCF Distribution registry that keeps its content in a folder, or else in memory.
+func distribution(folder string, auth configuration.Auth) http.Handler {
+	config := &configuration.Configuration{Auth: auth}
+	config.Storage = configuration.Storage{"inmemory": nil}
+	if folder != "" {
+		config.Storage = configuration.Storage{"filesystem": {"rootdirectory": folder}}
+	}
+	config.Storage["maintenance"] = configuration.Parameters{"uploadpurging": map[any]any{"enabled": false}}
+	config.Log.Level = "fatal"
+	config.HTTP.Secret = "test"
+	logrus.SetOutput(io.Discard) // Distribution's logger is global
+	return handlers.NewApp(context.Background(), config)
+}
+
+func small(t testing.TB) *upstream {
 	t.Helper()
-	return serve(t, upstreams.New(upstreams.Logger(log.New(io.Discard, "", 0))))
+	return serve(t, upstreams.New(upstreams.Logger(log.New(io.Discard, "", 0)), upstreams.WithReferrersSupport(true)))
 }
 
 func client() *http.Client {
@@ -196,7 +206,7 @@ func imageOf(t testing.TB, layers ...v1.Layer) v1.Image {
 	return img
 }
 
-func push(t *testing.T, ref string, what remote.Taggable) {
+func push(t testing.TB, ref string, what remote.Taggable) {
 	t.Helper()
 	parsed, err := name.ParseReference(ref, name.Insecure)
 	if err != nil {
@@ -215,7 +225,7 @@ func push(t *testing.T, ref string, what remote.Taggable) {
 	}
 }
 
-func digestOf(t *testing.T, what interface{ Digest() (v1.Hash, error) }) string {
+func digestOf(t testing.TB, what interface{ Digest() (v1.Hash, error) }) string {
 	t.Helper()
 	digest, err := what.Digest()
 	if err != nil {
@@ -231,3 +241,12 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 type transportFunc func(*http.Request) (*http.Response, error)
 
 func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// waits returns for how many seconds a server asked to be left alone.
+func waits(err error) int {
+	var typed *fetch.Error
+	if !errors.As(err, &typed) {
+		return 0
+	}
+	return int(typed.RetryAfter.Seconds())
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+func ranged(ref, semver string) Options {
+	o := options(ref)
+	o.SemVer = semver
+	return o
+}
+
+func TestRange(t *testing.T) {
+	for name, u := range servers(t) {
+		t.Run(name, func(t *testing.T) {
+			digests := map[string]string{}
+			for _, tag := range []string{"latest", "1", "1.9", "v1.2.0", "v1.10.0", "1.10.0", "1.11.0-rc.1", "2.0.0", "v3", "20260131"} {
+				img := imageOf(t, layer(t, "tag", tag))
+				push(t, u.host+"/org/b:"+tag, img)
+				digests[tag] = digestOf(t, img)
+			}
+			for constraint, want := range map[string]string{
+				"1.x":         "v1.10.0", // of equal versions the last name
+				">=1.2 <2":    "v1.10.0",
+				">=1.2.0-0":   "2.0.0",
+				"~1.11.0-0":   "1.11.0-rc.1", // a prerelease is asked for
+				"*":           "2.0.0",       // no dates, no parts of versions
+				"1.2.0":       "v1.2.0",
+				"<1.0 || 2.x": "2.0.0",
+			} {
+				u.alter(nil)
+				resolved, files, err := pull(t, ranged(u.host+"/org/b", constraint))
+				if err != nil || resolved != (fetch.Resolved{Reference: want, Digest: digests[want]}) || files["tag"] != want {
+					t.Errorf("%s: %+v, %v, %v", constraint, resolved, files, err)
+				}
+				if got := u.seen(); len(got) != 4 || got[0] != "GET /v2/org/b/tags/list" || got[1] != "HEAD /v2/org/b/manifests/"+want {
+					t.Errorf("not one list and one HEAD: %q", got)
+				}
+			}
+			_, _, err := pull(t, ranged(u.host+"/org/b", ">=7"))
+			if fetch.ReasonOf(err) != fetch.NotFound || !strings.Contains(err.Error(), `none of the 10 tags is a version in the range ">=7"`) {
+				t.Errorf("nothing in the range: %v", err)
+			}
+			if _, _, err := pull(t, ranged(u.host+"/org/c", "*")); fetch.ReasonOf(err) != fetch.NotFound {
+				t.Errorf("no such repository: %v", err)
+			}
+		})
+	}
+}
+
+func TestM22Ranges(t *testing.T) {
+	cases := map[string]struct {
+		reason, ref, semver string
+		ok                  bool
+	}{
+		"Range":   {"the usual form", "quay.io/org/b", ">=1.2 <2", true},
+		"Port":    {"a port is no tag", "registry.svc:5000/org/b", "1.x", true},
+		"Longest": {"at the limit", "quay.io/org/b", ">=1" + strings.Repeat(" ", maxRange-3), true},
+		"Bomb":    {"10,000 alternatives", "quay.io/org/b", ">=0" + strings.Repeat(" || >=0", 10_000), false},
+		"Long":    {"one more than the limit", "quay.io/org/b", ">=1" + strings.Repeat(" ", maxRange-2), false},
+		"Words":   {"no range", "quay.io/org/b", "newest", false},
+		"Tag":     {"what is it to be", "quay.io/org/b:v1", "1.x", false},
+		"Digest":  {"what is it to be", "quay.io/org/b@sha256:" + strings.Repeat("a", 64), "1.x", false},
+		"Neither": {"no reference", "https://quay.io/org/b", "1.x", false},
+		"Parent":  {"would leave the API's path", "quay.io/../b", "1.x", false},
+		"LongRef": {"longer than any", strings.Repeat("a", 700), "1.x", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := ranged(tc.ref, tc.semver)
+			_, err := New(o)
+			if (err == nil) != tc.ok || err != nil && (fetch.ReasonOf(err) != fetch.Refused || len(err.Error()) > 2000) {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// listing serves tags as the specification says: as many a page as it likes, with a link to the next.
+func listing(tags []string, most int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		from, _ := slices.BinarySearch(tags, r.URL.Query().Get("last"))
+		if r.URL.Query().Get("last") != "" {
+			from++
+		}
+		to := min(from+most, len(tags))
+		if to < len(tags) {
+			w.Header().Set("Link", fmt.Sprintf(`<%s?last=%s&n=%d>; rel="next"`, r.URL.Path, tags[to-1], most))
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"name": "b", "tags": tags[from:to]})
+	}
+}
+
+func TestRangeOverPages(t *testing.T) {
+	var tags []string
+	for i := range 2500 {
+		tags = append(tags, fmt.Sprintf("1.0.%d", i))
+	}
+	slices.Sort(tags)
+	u := serve(t, listing(tags, 100))
+	f, err := New(ranged(u.host+"/b", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tag, err := f.registry.newest(context.Background(), f.versions)
+	if err != nil || tag != "1.0.2499" || len(u.seen()) != 25 {
+		t.Errorf("%s, %v, after %d requests", tag, err, len(u.seen()))
+	}
+}
+
+func TestM12ListsThatLeadElsewhere(t *testing.T) {
+	port := canary(t)
+	for _, link := range []string{
+		"http://localhost:" + port + "/v2/b/tags/list?n=1", "//127.0.0.1:" + port + "/v2/b/tags/list?n=1",
+		"http://169.254.169.254/latest", "http://user@127.0.0.1:" + port + "/x",
+	} {
+		_, o := elsewhere(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Link", "<"+link+`>; rel="next"`)
+			_, _ = io.WriteString(w, `{"tags":["1.0.0"]}`)
+		})
+		o.Ref, o.SemVer = strings.TrimSuffix(o.Ref, ":v1"), "*"
+		if _, _, err := pull(t, o); fetch.ReasonOf(err) != fetch.Refused {
+			t.Errorf("%s: %v", link, err)
+		}
+	}
+}
+
+func TestM12ListStaysAtItsPath(t *testing.T) {
+	u := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery == pageSize {
+			w.Header().Set("Link", `</v2/secret/manifests/x?last=1>; rel="next"`)
+		}
+		_, _ = io.WriteString(w, `{"tags":["1.0.0"]}`)
+	}))
+	f, err := New(ranged(u.host+"/b", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.registry.newest(context.Background(), f.versions)
+	if got := u.seen(); err != nil || !slices.Equal(got, []string{"GET /v2/b/tags/list", "GET /v2/b/tags/list"}) {
+		t.Errorf("%v, %q", err, got)
+	}
+}
+
+func TestM12HostileLists(t *testing.T) {
+	next := func(w http.ResponseWriter, query string) {
+		w.Header().Set("Link", "</v2/b/tags/list?"+query+`>; rel="next"`)
+	}
+	cases := map[string]struct {
+		reason string
+		answer http.HandlerFunc
+		want   fetch.Reason
+	}{
+		"Circle": {"no end", func(w http.ResponseWriter, _ *http.Request) {
+			next(w, "last=1")
+			_, _ = io.WriteString(w, `{"tags":["1.0.0"]}`)
+		}, fetch.InvalidContent},
+		"Endless": {"no end", func(w http.ResponseWriter, r *http.Request) {
+			page, _ := strconv.Atoi(r.URL.Query().Get("last"))
+			next(w, "last="+strconv.Itoa(page+1))
+			_, _ = io.WriteString(w, `{"tags":["1.0.0"]}`)
+		}, fetch.LimitExceeded},
+		"Tags": {"more tags than any repository has", func(w http.ResponseWriter, r *http.Request) {
+			next(w, r.URL.RawQuery+"1")
+			_, _ = io.WriteString(w, `{"tags":["`+strings.Repeat(`1","`, 60_000)+`"]}`)
+		}, fetch.LimitExceeded},
+		"Bytes": {"a page without end", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.CopyN(w, zeros{}, maxManifest+1)
+		}, fetch.LimitExceeded},
+		"AllBytes": {"many large pages", func(w http.ResponseWriter, r *http.Request) {
+			next(w, r.URL.RawQuery+"1")
+			_, _ = io.WriteString(w, `{"x":"`+strings.Repeat("x", maxManifest-100)+`"}`)
+		}, fetch.LimitExceeded},
+		"HTML":    {"a login page", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, fetch.InvalidContent},
+		"Numbers": {"no names", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"tags":[1]}`) }, fetch.InvalidContent},
+		"Null":    {"what some registries say for none", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"tags":null}`) }, fetch.NotFound},
+		"Names": {"would leave the API's path", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"tags":["1.0.0/../../x","v1.0.0\n","1.0.0+x",""]}`)
+		}, fetch.NotFound},
+		"Limited": {"come back later", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "30")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}, fetch.RateLimited},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			u := serve(t, tc.answer)
+			began := time.Now()
+			_, _, err := pull(t, ranged(u.host+"/b", "*"))
+			if fetch.ReasonOf(err) != tc.want || !strings.Contains(err.Error(), "image "+u.host+"/b: ") {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+			if took := time.Since(began); took > 12*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if tc.want == fetch.RateLimited && waits(err) != 30 {
+				t.Errorf("the server's wish is lost: %v", err)
+			}
+		})
+	}
+}
+
+func FuzzRange(f *testing.F) {
+	f.Add(">=1.2 <2", "1.2.0 v1.2.0 1.3.0-rc.1 2 latest 20260131")
+	f.Add("*", "v1.0.0 1.0.0 1.0.0-0 1.0.0+x")
+	f.Add("~1.11.0-0 || 2.x - 3.1 , !=2.0.0", "1.11.0-rc.1 3.1.0 99999999999999999999.0.0")
+	f.Fuzz(func(t *testing.T, text, tags string) {
+		wanted, err := parseRange(text)
+		if err != nil {
+			var typed *fetch.Error
+			if !errors.As(err, &typed) || typed.Reason != fetch.Refused || len(text) <= maxRange && len(err.Error()) > 2<<10 {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		forwards, backwards := newest{versions: wanted}, newest{versions: wanted}
+		list := strings.Fields(tags)
+		for i := range list {
+			forwards.look(list[i])
+			backwards.look(list[len(list)-1-i])
+		}
+		if forwards.tag != backwards.tag {
+			t.Errorf("%q: %q or %q, by the order", text, forwards.tag, backwards.tag)
+		}
+		if forwards.version == nil {
+			return
+		}
+		if !tagText.MatchString(forwards.tag) || !wanted.constraint.Check(forwards.version) {
+			t.Errorf("%q: %q", text, forwards.tag)
+		}
+		for _, tag := range list {
+			version, err := semver.StrictNewVersion(strings.TrimPrefix(tag, "v"))
+			if err == nil && tagText.MatchString(tag) && wanted.constraint.Check(version) && version.GreaterThan(forwards.version) {
+				t.Errorf("%q: %q is newer than %q", text, tag, forwards.tag)
+			}
+		}
+	})
+}

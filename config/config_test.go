@@ -246,9 +246,12 @@ func TestNobodyIsAdmin(t *testing.T) {
 	}
 }
 
-// checkRule refuses wildcards, Secrets, and the verbs by which rights are gained.
+// checkRule refuses wildcards, Secrets, and the verbs by which rights are gained. One role gets Secrets by name.
 func checkRule(t *testing.T, role string, rule rbacv1.PolicyRule) {
 	t.Helper()
+	if role == "ClusterRole/satchel-secret-reader" && slices.Equal(rule.Verbs, []string{"get"}) && slices.Equal(rule.Resources, []string{"secrets", "serviceaccounts"}) {
+		return
+	}
 	all := slices.Concat(rule.Verbs, rule.Resources, rule.APIGroups, rule.NonResourceURLs)
 	for _, forbidden := range []string{"*", "escalate", "bind", "secrets", "serviceaccounts/token"} {
 		if slices.Contains(all, forbidden) {

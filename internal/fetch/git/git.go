@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package git fetches the files of one commit from a Git server that speaks the smart HTTP protocol.
+// Package git fetches the files of one commit from a Git server, over HTTP (the smart protocol) or SSH.
 //
 // It speaks the protocol itself, so that there is no way to a file or git URL, and reads packs with the scanner of go-git,
 // without an object store in memory. Submodules are not fetched; links follow the rule of
@@ -22,7 +22,7 @@ import (
 // Options describes what to take from a repository. At most one of Branch, Tag, SemVer and Commit is set; without any
 // it is the branch that the repository calls its HEAD.
 type Options struct {
-	// URL of the repository, https or http, without credentials.
+	// URL of the repository, https, http or ssh, without credentials.
 	URL string
 	// Branch whose newest commit is taken.
 	Branch string
@@ -36,8 +36,12 @@ type Options struct {
 	Directory string
 	// Login is for the server of URL, and sent to no other one. Over plain HTTP it goes only where Client speaks that.
 	Login fetch.Login
-	// Client decides what is reached.
+	// SSH is for an ssh URL, which needs it.
+	SSH *SSH
+	// Client decides what is reached over HTTP.
 	Client *http.Client
+	// Dial decides what is reached over SSH.
+	Dial Dial
 	// Limits bounds what is read.
 	Limits fetch.Limits
 }
@@ -48,6 +52,7 @@ type Fetcher struct {
 	want      wanted
 	directory string
 	login     fetch.Login
+	gate      *gate // nil for HTTP
 	client    *http.Client
 	limits    fetch.Limits
 }
@@ -66,27 +71,48 @@ var (
 
 // New returns the fetcher of a repository, without asking the server yet.
 func New(o Options) (*Fetcher, error) {
-	if o.Client == nil {
-		return nil, errors.New("a Git fetcher needs an HTTP client")
-	}
-	parsed, err := fetch.ParseURL(o.URL)
-	if err == nil && (parsed.RawQuery != "" || parsed.ForceQuery) {
-		err = fetch.Errorf(fetch.Refused, "the URL has a query, which no repository has")
-	}
+	parsed, err := parseRepository(o.URL)
 	if err != nil {
 		return nil, fetch.Describe(err, "git repository")
 	}
 	f := &Fetcher{url: parsed, login: o.Login, client: o.Client, limits: o.Limits}
-	if err = checkLogin(o.Login); err != nil {
-		return nil, f.explain(err)
-	}
-	if f.want, err = parseWanted(o); err != nil {
-		return nil, f.explain(err)
-	}
-	if f.directory, err = parseDirectory(o.Directory); err != nil {
+	if err := f.prepare(o); err != nil {
 		return nil, f.explain(err)
 	}
 	return f, nil
+}
+
+// prepare checks everything beside the URL.
+func (f *Fetcher) prepare(o Options) (err error) {
+	if f.url.Scheme == sshScheme {
+		err = f.prepareSSH(o)
+	} else {
+		err = checkLogin(o.Login)
+	}
+	if err != nil {
+		return err
+	}
+	if f.client == nil && f.gate == nil {
+		return errors.New("an HTTP client is missing")
+	}
+	if f.want, err = parseWanted(o); err != nil {
+		return err
+	}
+	f.directory, err = parseDirectory(o.Directory)
+	return err
+}
+
+func (f *Fetcher) prepareSSH(o Options) (err error) {
+	switch {
+	case o.SSH == nil:
+		return fetch.Errorf(fetch.Refused, "an ssh URL needs a Secret with identity and known_hosts")
+	case !o.Login.Empty():
+		return fetch.Errorf(fetch.Refused, "user name, password and token are for https URLs: SSH takes a private key, as identity")
+	case o.Dial == nil:
+		return errors.New("a dialer is missing")
+	}
+	f.gate, err = newGate(f.url, *o.SSH, o.Dial)
+	return err
 }
 
 // wanted is the reference to take; one of its fields is set, or none.
@@ -171,11 +197,16 @@ func (f *Fetcher) fetch(ctx context.Context, commit plumbing.Hash, tree *fetch.T
 }
 
 // remote is the repository, to which nothing was sent yet.
-func (f *Fetcher) remote() remote { return newWeb(f.client, f.url, f.login) }
+func (f *Fetcher) remote() remote {
+	if f.gate != nil {
+		return newShell(f.gate, f.url.Path)
+	}
+	return newWeb(f.client, f.url, f.login)
+}
 
 func (f *Fetcher) explain(err error) error {
 	shown := hints
-	if f.login.Empty() {
+	if f.login.Empty() && f.gate == nil {
 		shown = strangerHints
 	}
 	return shown.Explain(err, "git repository %s", fetch.DisplayURL(f.url))

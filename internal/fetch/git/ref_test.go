@@ -21,8 +21,20 @@ func TestM15Refusals(t *testing.T) {
 		"Local":       {"reads this machine", Options{URL: "/etc"}},
 		"Relative":    {"reads this machine", Options{URL: "../repo"}},
 		"Option":      {"an option of git", Options{URL: "-o"}},
-		"SSH":         {"in a later release", Options{URL: "ssh://-oProxyCommand=x/y"}},
-		"SCP":         {"in a later release", Options{URL: "git@example.org:org/repo.git"}},
+		"SSHOption":   {"an option of ssh", Options{URL: "ssh://-oProxyCommand=x/y"}},
+		"SSHUser":     {"an option of ssh", Options{URL: "ssh://-oProxyCommand=x@example.org/y"}},
+		"SSHUserPct":  {"an option of ssh", Options{URL: "ssh://%2doProxyCommand=x@example.org/y"}},
+		"SSHHostPct":  {"an option of ssh", Options{URL: "ssh://%2doProxyCommand=x/y"}},
+		"SSHPassword": {"would be shown", Options{URL: "ssh://git:CANARY-password@example.org/r"}},
+		"SSHNewline":  {"forges commands", Options{URL: "ssh://git@example.org/a%0ab"}},
+		"SSHUserLine": {"forges messages", Options{URL: "ssh://git%0a@example.org/a"}},
+		"SSHZone":     {"about this machine", Options{URL: "ssh://git@[fe80::1%25eth0]/a"}},
+		"SSHNoPath":   {"no repository", Options{URL: "ssh://git@example.org/"}},
+		"SSHNoHost":   {"no server", Options{URL: "ssh:///a"}},
+		"SSHPort":     {"no port", Options{URL: "ssh://git@example.org:x/a"}},
+		"SSHQuery":    {"no repository has one", Options{URL: "ssh://git@example.org/a?x"}},
+		"GitSSH":      {"git's own older spelling", Options{URL: "git+ssh://git@example.org/a"}},
+		"SCP":         {"no URL", Options{URL: "git@example.org:org/repo.git"}},
 		"Git":         {"without any protection", Options{URL: "git://example.org/org/repo.git"}},
 		"Credentials": {"would be shown", Options{URL: "https://user:CANARY-password@example.org/repo.git"}},
 		"Newline":     {"forges requests", Options{URL: "https://example.org/a%0ab"}},
@@ -51,6 +63,52 @@ func TestM15Refusals(t *testing.T) {
 	}
 }
 
+func TestM15ShortFormOfSSHIsExplained(t *testing.T) {
+	for _, text := range []string{"git@example.org:org/repo.git", "example.org:repo", "git@[::1]:repo"} {
+		if _, err := New(Options{URL: text}); fetch.ReasonOf(err) != fetch.Refused || !strings.Contains(err.Error(), "write ssh://user@host/path") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"ssh://git@example.org/org/repo.git":       "git example.org  /org/repo.git",
+		"ssh://example.org:2222/org/repo.git":      "git example.org 2222 /org/repo.git",
+		"ssh://someone@[2001:db8::1]:7999/~/a b":   "someone 2001:db8::1 7999 /~/a b",
+		"SSH://APKA.X@git-codecommit.example/v1/r": "APKA.X git-codecommit.example  /v1/r",
+	} {
+		parsed, err := parseRepository(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := strings.Join([]string{parsed.User.Username(), parsed.Hostname(), parsed.Port(), parsed.Path}, " "); got != want {
+			t.Errorf("%s: got %s", text, got)
+		}
+	}
+}
+
+// FuzzRepositoryURL wants that what is accepted has nothing that a shell, a server or a message would misread.
+func FuzzRepositoryURL(f *testing.F) {
+	for _, text := range []string{
+		"https://example.org/r.git", "ssh://git@example.org:22/r", "ssh://-oProxyCommand=x/y", "git@example.org:r", "ssh://%2dx@y/z",
+		"ext::sh -c x", "https://u:p@x/y", "ssh://x/%0a", "ssh://[::1]:1/a", "file:///etc",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		parsed, err := parseRepository(text)
+		if err != nil {
+			return
+		}
+		if parsed.Scheme != "https" && parsed.Scheme != "http" && parsed.Scheme != "ssh" {
+			t.Errorf("%q has the scheme %q", text, parsed.Scheme)
+		}
+		if strings.HasPrefix(parsed.Host, "-") || strings.HasPrefix(parsed.User.Username(), "-") || parsed.Hostname() == "" ||
+			strings.ContainsAny(parsed.Path+parsed.Host, "\x00\n\r\x1b") || hasPassword(parsed) {
+			t.Errorf("%q was accepted", text)
+		}
+	})
+}
+
 // TestM15NoOtherTransports keeps go-git's table of transports, with file, ssh and git in it, out of the program.
 func TestM15NoOtherTransports(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", ".").Output()
@@ -58,7 +116,7 @@ func TestM15NoOtherTransports(t *testing.T) {
 		t.Skipf("go list does not work here: %v", err)
 	}
 	for _, bad := range []string{
-		"github.com/go-git/go-git/v5\n", "/plumbing/transport/client\n", "/plumbing/transport/file\n",
+		"github.com/go-git/go-git/v5\n", "/plumbing/transport\n", "/plumbing/transport/client\n", "/xanzy/ssh-agent\n", "/plumbing/transport/file\n",
 		"/plumbing/transport/ssh\n", "/plumbing/transport/git\n", "\nos/exec\n",
 	} {
 		if strings.Contains("\n"+string(out), bad) {

@@ -11,17 +11,18 @@ import (
 // hints say what to do about a reason. Every reason of the API that stands for a failure has one.
 var hints = map[string]string{
 	// Of sources.
-	v1alpha1.ReasonNotFound:       "Correct the image, repository, reference, URL or ConfigMap in the source; it does not exist, or is hidden from strangers.",
-	v1alpha1.ReasonUnauthorized:   "Make the image, repository or archive readable without credentials, or name one that is.",
-	v1alpha1.ReasonUnreachable:    "Check the host's name and that the source controller's network reaches it; it is tried again by itself.",
-	v1alpha1.ReasonTimeout:        "Raise spec.timeout of the source, or find out why the server is slow; it is tried again by itself.",
-	v1alpha1.ReasonRateLimited:    "Wait; or poll less often with a longer spec.interval, or pin the source by digest or commit.",
-	v1alpha1.ReasonRefused:        "Name a host, address or scheme that the source controller allows, or have its administrator allow it (--egress-allow, --insecure-hosts).",
-	v1alpha1.ReasonLimitExceeded:  "Make the bundle smaller, or have the source controller's administrator raise the limit that the message names.",
-	v1alpha1.ReasonInvalidContent: "Publish the bundle anew: what the server delivers is broken or unsafe.",
-	v1alpha1.ReasonDigestMismatch: "Find out who changed the content; then correct the digest in the source, or publish the right content.",
-	v1alpha1.ReasonStorageFailed:  "Have an administrator look at the source controller's volume: it may be full or read-only.",
-	v1alpha1.ReasonArtifactLost:   "Nothing: the source is fetched again. If that repeats, have an administrator look at the source controller's volume.",
+	v1alpha1.ReasonNotFound:           "Correct the image, repository, reference, URL or ConfigMap in the source; it does not exist, or is hidden from strangers.",
+	v1alpha1.ReasonUnauthorized:       "Name a Secret with credentials that may read it in the source's secretRef, or correct the one that is named.",
+	v1alpha1.ReasonUnreachable:        "Check the host's name and that the source controller's network reaches it; it is tried again by itself.",
+	v1alpha1.ReasonTimeout:            "Raise spec.timeout of the source, or find out why the server is slow; it is tried again by itself.",
+	v1alpha1.ReasonRateLimited:        "Wait; or poll less often with a longer spec.interval, or pin the source by digest or commit.",
+	v1alpha1.ReasonRefused:            "Name a host, address or scheme that the source controller allows, or have its administrator allow it (--egress-allow, --insecure-hosts).",
+	v1alpha1.ReasonLimitExceeded:      "Make the bundle smaller, or have the source controller's administrator raise the limit that the message names.",
+	v1alpha1.ReasonInvalidContent:     "Publish the bundle anew: what the server delivers is broken or unsafe.",
+	v1alpha1.ReasonDigestMismatch:     "Find out who changed the content; then correct the digest in the source, or publish the right content.",
+	v1alpha1.ReasonVerificationFailed: "Find out who signed the content; then have it signed by somebody whom the source trusts, or correct whom it trusts. What was installed before keeps running.",
+	v1alpha1.ReasonStorageFailed:      "Have an administrator look at the source controller's volume: it may be full or read-only.",
+	v1alpha1.ReasonArtifactLost:       "Nothing: the source is fetched again. If that repeats, have an administrator look at the source controller's volume.",
 
 	// Of deployments.
 	v1alpha1.ReasonSourceNotFound:   "Create the BundleSource that spec.sourceRef names, or correct the name; it must be in the same namespace.",

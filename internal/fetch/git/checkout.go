@@ -158,7 +158,7 @@ func (w *walker) folder(hash plumbing.Hash, prefix string) error {
 		if w.ctx.Err() != nil {
 			return fetch.NetworkError(context.Cause(w.ctx))
 		}
-		if err := checkName(e.name); err != nil {
+		if err := checkEntry(e.name); err != nil {
 			return err
 		}
 		if err := w.entry(e, path.Join(prefix, e.name)); err != nil {
@@ -168,7 +168,7 @@ func (w *walker) folder(hash plumbing.Hash, prefix string) error {
 	return nil
 }
 
-func checkName(name string) error {
+func checkEntry(name string) error {
 	if name == "" || name == "." || name == ".." || strings.Contains(name, "/") || isDotGit(name) {
 		return fetch.Errorf(fetch.InvalidContent, "the commit has an entry named %s, which is refused", fetch.Quote(name))
 	}

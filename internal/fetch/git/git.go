@@ -19,8 +19,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
-// Options describes what to take from a repository. At most one of Branch, Tag, SemVer and Commit is set; without any
-// it is the branch that the repository calls its HEAD.
+// Options describes what to take from a repository. At most one of Branch, Tag, SemVer, Name and Commit is set; without
+// any it is the branch that the repository calls its HEAD.
 type Options struct {
 	// URL of the repository, https, http or ssh, without credentials.
 	URL string
@@ -30,6 +30,8 @@ type Options struct {
 	Tag string
 	// SemVer is a range; the newest tag in it is taken.
 	SemVer string
+	// Name is a full reference name, such as "refs/pull/1/head".
+	Name string
 	// Commit is a full hash; it cannot move.
 	Commit string
 	// Directory is the part of the repository to take; "" and "." are all of it.
@@ -121,25 +123,28 @@ type wanted struct {
 	tag    string
 	semver *semver.Constraints
 	spoken string // the range as the user wrote it
+	name   string
 	commit string
 }
 
 func parseWanted(o Options) (wanted, error) {
 	set := 0
-	for _, text := range []string{o.Branch, o.Tag, o.SemVer, o.Commit} {
+	for _, text := range []string{o.Branch, o.Tag, o.SemVer, o.Name, o.Commit} {
 		if text != "" {
 			set++
 		}
 	}
 	if set > 1 {
-		return wanted{}, fetch.Errorf(fetch.Refused, "only one of branch, tag, semver and commit can be given")
+		return wanted{}, fetch.Errorf(fetch.Refused, "only one of branch, tag, semver, name and commit can be given")
 	}
-	w := wanted{branch: o.Branch, tag: o.Tag, spoken: o.SemVer, commit: o.Commit}
+	w := wanted{branch: o.Branch, tag: o.Tag, spoken: o.SemVer, name: o.Name, commit: o.Commit}
 	switch {
 	case o.Branch != "":
 		return w, checkReference(branchPrefix + o.Branch)
 	case o.Tag != "":
 		return w, checkReference(tagPrefix + o.Tag)
+	case o.Name != "":
+		return w, checkName(o.Name)
 	case o.Commit != "":
 		return w, checkCommit(o.Commit)
 	case o.SemVer != "":

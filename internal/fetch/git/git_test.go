@@ -27,6 +27,9 @@ func TestReferences(t *testing.T) {
 	r.git(nil, "tag", "2.0.0-rc.1", third)
 	r.git(nil, "tag", "not-a-version", third)
 	side := r.files("release/side", "a", "side")
+	pull := r.files("pulled", "a", "pull")
+	r.git(nil, "update-ref", "refs/pull/420/head", pull)
+	r.git(nil, "update-ref", "-d", "refs/heads/pulled")
 	cases := map[string]struct {
 		reason string
 		o      Options
@@ -37,6 +40,8 @@ func TestReferences(t *testing.T) {
 		"Branch":     {"with a slash in it", Options{Branch: "release/side"}, fetch.Resolved{Reference: "release/side", Digest: "sha1:" + side}, "side"},
 		"Tag":        {"a light one", Options{Tag: "v1.0.0"}, fetch.Resolved{Reference: "v1.0.0", Digest: "sha1:" + first}, "1"},
 		"Annotated":  {"the commit, not the tag object", Options{Tag: "v1.1.0"}, fetch.Resolved{Reference: "v1.1.0", Digest: "sha1:" + second}, "2"},
+		"Name":       {"neither branch nor tag", Options{Name: "refs/pull/420/head"}, fetch.Resolved{Reference: "refs/pull/420/head", Digest: "sha1:" + pull}, "pull"},
+		"NameOfTag":  {"the commit, not the tag object", Options{Name: "refs/tags/v1.1.0"}, fetch.Resolved{Reference: "refs/tags/v1.1.0", Digest: "sha1:" + second}, "2"},
 		"Range":      {"the newest in it", Options{SemVer: ">=1.0 <2"}, fetch.Resolved{Reference: "v1.1.0", Digest: "sha1:" + second}, "2"},
 		"PreRelease": {"only when asked for", Options{SemVer: ">=1.0.0-0"}, fetch.Resolved{Reference: "2.0.0-rc.1", Digest: "sha1:" + third}, "3"},
 	}

@@ -14,6 +14,7 @@ import (
 )
 
 const (
+	anyPrefix    = "refs/"
 	branchPrefix = "refs/heads/"
 	tagPrefix    = "refs/tags/"
 	digestPrefix = "sha1:"
@@ -44,6 +45,14 @@ func checkReference(full string) error {
 		return fetch.Errorf(fetch.Refused, "%s is not a valid reference name (git check-ref-format)", fetch.Quote(short))
 	}
 	return nil
+}
+
+// checkName refuses what is not a full reference name.
+func checkName(full string) error {
+	if !strings.HasPrefix(full, anyPrefix) {
+		return fetch.Errorf(fetch.Refused, "the reference name %s is not a full one: write for example %smain", fetch.Quote(full), branchPrefix)
+	}
+	return checkReference(full)
 }
 
 func shortName(full string) string {
@@ -101,6 +110,12 @@ func (w wanted) choose(refs *references) (string, plumbing.Hash, error) {
 			return "", commit, fetch.Errorf(fetch.NotFound, "the tag %s does not exist", fetch.Quote(w.tag))
 		}
 		return w.tag, commit, nil
+	case w.name != "":
+		commit, found := refs.commit(w.name)
+		if !found {
+			return "", commit, fetch.Errorf(fetch.NotFound, "the reference %s does not exist", fetch.Quote(w.name))
+		}
+		return w.name, commit, nil
 	case w.semver != nil:
 		return w.newest(refs)
 	}
@@ -114,6 +129,8 @@ func (w wanted) selection() selection {
 		return selectName(branchPrefix + w.branch)
 	case w.tag != "":
 		return selectName(tagPrefix + w.tag)
+	case w.name != "":
+		return selectName(w.name)
 	case w.semver != nil:
 		return selection{prefixes: []string{tagPrefix}, needs: func(full string, _ plumbing.Hash) bool {
 			_, _, inRange := w.version(full)

@@ -46,6 +46,13 @@ func TestM15Refusals(t *testing.T) {
 		"RefAt":       {"git check-ref-format", Options{URL: "https://example.org/r", Tag: "@{u}"}},
 		"RefLong":     {"10 kB", Options{URL: "https://example.org/r", Branch: strings.Repeat("x", 10_000)}},
 		"RefNewline":  {"forges lines of the protocol", Options{URL: "https://example.org/r", Tag: "a\nwant"}},
+		"NameShort":   {"ambiguous", Options{URL: "https://example.org/r", Name: "main"}},
+		"NameHead":    {"say so by giving none", Options{URL: "https://example.org/r", Name: "HEAD"}},
+		"NameUp":      {"git check-ref-format", Options{URL: "https://example.org/r", Name: "refs/heads/../../config"}},
+		"NameEmpty":   {"git check-ref-format", Options{URL: "https://example.org/r", Name: "refs/"}},
+		"NameDash":    {"as for branches", Options{URL: "https://example.org/r", Name: "refs/heads/-x"}},
+		"NameLong":    {"10 kB", Options{URL: "https://example.org/r", Name: "refs/" + strings.Repeat("x", 10_000)}},
+		"NameNUL":     {"forges capabilities", Options{URL: "https://example.org/r", Name: "refs/x\x00side-band"}},
 		"ShortCommit": {"ambiguous", Options{URL: "https://example.org/r", Commit: "abcdef1"}},
 		"SHA256":      {"not supported", Options{URL: "https://example.org/r", Commit: strings.Repeat("a", 64)}},
 		"Range":       {"malformed", Options{URL: "https://example.org/r", SemVer: "newest"}},
@@ -143,23 +150,26 @@ func TestM15ReferenceNames(t *testing.T) {
 
 func FuzzGitRefName(f *testing.F) {
 	for name := range refNames {
-		f.Add(name)
+		f.Add(branchPrefix + name)
+		f.Add(anyPrefix + name)
 	}
 	git, err := exec.LookPath("git")
 	if err != nil {
 		f.Log("git is not installed: nothing to compare with")
 	}
-	f.Fuzz(func(t *testing.T, name string) {
-		full := branchPrefix + name
+	f.Fuzz(func(t *testing.T, full string) {
 		got := wellFormed(full)
 		if got && (strings.Contains(full, "..") || strings.ContainsAny(full, "\x00\n\\ ")) {
-			t.Errorf("%q was accepted", name)
+			t.Errorf("%q was accepted", full)
 		}
-		if git == "" || strings.Contains(name, "\x00") || len(name) > 1000 {
+		if checkName(full) == nil && !got {
+			t.Errorf("%q was accepted as a name", full)
+		}
+		if git == "" || strings.Contains(full, "\x00") || strings.HasPrefix(full, "-") || len(full) > 1000 {
 			return
 		}
 		if want := exec.Command(git, "check-ref-format", full).Run() == nil; got != want {
-			t.Errorf("%q: %v, git says %v", name, got, want)
+			t.Errorf("%q: %v, git says %v", full, got, want)
 		}
 	})
 }

@@ -236,7 +236,7 @@ func TestM18NothingButTheSecret(t *testing.T) {
 	if err := reach(t, o); fetch.ReasonOf(err) != fetch.Refused {
 		t.Errorf("without identity: %v", err)
 	}
-	server.config.PublicKeyCallback = func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) { return nil, io.EOF }
+	server.config.PublicKeyCallback = func(ssh.ConnMetadata, ssh.PublicKey) (*ssh.Permissions, error) { return nil, io.EOF }
 	o = server.options(t, "/r", server.line(host.PublicKey()))
 	err = reach(t, o)
 	if fetch.ReasonOf(err) != fetch.Unauthorized || !strings.Contains(err.Error(), "does not accept the key ssh-ed25519 SHA256:") {

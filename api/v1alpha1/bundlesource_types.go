@@ -107,10 +107,14 @@ type Source struct {
 
 // ImageSource is a container image or OCI artifact. All its layers are
 // flattened into one tree.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.semver) || (!self.ref.contains('@') && !self.ref.matches(':[^/]*$'))",message="semver chooses the tag: remove tag and digest from ref"
+// +kubebuilder:validation:XValidation:rule="!has(self.provider) || self.provider == 'generic' || !(has(self.certSecretRef) || has(self.proxySecretRef) || (has(self.insecure) && self.insecure))",message="a cloud's login goes to that cloud only: remove certSecretRef, proxySecretRef and insecure, or the provider"
 type ImageSource struct {
 	// Ref is the image, with a tag or a digest: quay.io/org/bundle:v1.2.3 or
-	// quay.io/org/bundle@sha256:... Without either, the tag is latest. A tag is
-	// resolved to a digest once an interval, and that digest is what is fetched.
+	// quay.io/org/bundle@sha256:... Without either, the tag is latest, unless semver
+	// chooses it. A tag is resolved to a digest once an interval, and that digest is
+	// what is fetched.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -126,10 +130,43 @@ type ImageSource struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]+/[a-z0-9_]+(/[a-z0-9]+)?$')",message="must be os/arch or os/arch/variant, such as linux/amd64"
 	Platform string `json:"platform,omitempty"`
 
+	// SemVer is a range such as ">=1.2 <2"; the newest tag within it is taken, and
+	// looked for again every interval. Prereleases count only where the range names
+	// one.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	SemVer string `json:"semver,omitempty"`
+
 	// Insecure reaches the registry over plain HTTP. It takes effect only for
 	// hosts that the source controller's --insecure-hosts flag lists.
 	// +optional
 	Insecure bool `json:"insecure,omitempty"`
+
+	// Provider logs in to the registry of a cloud (aws, azure, gcp) with the source
+	// controller's own identity there, which the controller's flag --cloud-logins has
+	// to permit. With generic, or without a provider, Secrets hold the login.
+	// +optional
+	// +kubebuilder:validation:Enum=generic;aws;azure;gcp
+	Provider string `json:"provider,omitempty"`
+
+	// SecretRef names a Secret of the type kubernetes.io/dockerconfigjson with the
+	// login to the registry. It counts before the pull secrets of the source's
+	// serviceAccountName.
+	// +optional
+	SecretRef *LocalReference `json:"secretRef,omitempty"`
+
+	// CertSecretRef names a Secret with ca.crt, authorities that are trusted beside
+	// the system's, or tls.crt and tls.key, a certificate that is shown to the
+	// registry, or both.
+	// +optional
+	CertSecretRef *LocalReference `json:"certSecretRef,omitempty"`
+
+	// ProxySecretRef names a Secret with the address of a proxy (http://host:port),
+	// and username and password where the proxy wants them. Environment variables
+	// are not looked at.
+	// +optional
+	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
 }
 
 // GitSource is a commit in a Git repository that is reached over HTTPS.

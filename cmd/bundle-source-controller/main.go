@@ -19,7 +19,7 @@ import (
 var version string
 
 func main() {
-	process := manager.Options{Version: version}
+	process := manager.Options{Version: version, Concurrent: source.Concurrent}
 	var options source.Options
 	flags := pflag.NewFlagSet(source.FieldManager, pflag.ContinueOnError)
 	options.BindFlags(flags)

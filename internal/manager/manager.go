@@ -5,6 +5,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -36,7 +37,8 @@ import (
 type Options struct {
 	// MetricsAddr and HealthAddr are listen addresses; "0" switches one off.
 	MetricsAddr, HealthAddr string
-	// Concurrent is how many objects are reconciled at once.
+	// Concurrent is how many objects are reconciled at once. Set before the flags are
+	// bound it is the default, which otherwise is 8.
 	Concurrent int
 	// Namespace is the controller's own namespace, which holds its lease.
 	Namespace string
@@ -54,7 +56,7 @@ type Options struct {
 func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.MetricsAddr, "metrics-addr", ":8080", "The address on which metrics are served; 0 switches them off.")
 	fs.StringVar(&o.HealthAddr, "health-addr", ":9440", "The address on which /healthz and /readyz are served; 0 switches them off.")
-	fs.IntVar(&o.Concurrent, "concurrent", 8, "How many objects are reconciled at once.")
+	fs.IntVar(&o.Concurrent, "concurrent", cmp.Or(o.Concurrent, 8), "How many objects are reconciled at once.")
 	fs.StringVar(&o.Namespace, "namespace", namespaceFromEnv(), "The controller's own namespace, which holds its leader election lease.")
 	fs.BoolVar(&o.printVersion, "version", false, "Print the version and end.")
 	o.log.BindFlags(fs)

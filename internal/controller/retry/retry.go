@@ -74,3 +74,10 @@ func Conflict(err error) (ctrl.Result, error) {
 
 // Interval is the pause until the next regular check, less up to a tenth.
 func Interval(interval time.Duration) time.Duration { return spread(interval) }
+
+// Asked is the pause for which an upstream asked, and up to a tenth more, so that
+// those who were told the same do not come back together. It is at most an hour.
+func Asked(pause time.Duration) time.Duration {
+	pause = min(pause, time.Hour)
+	return pause + rand.N(pause/10+1)
+}

@@ -23,10 +23,7 @@ import (
 func (r *Reconciler) fetcher(ctx context.Context, s *state, source v1alpha1.Source) (fetch.Fetcher, error) {
 	switch {
 	case source.Image != nil:
-		spec := source.Image
-		return image.New(image.Options{
-			Ref: spec.Ref, Platform: spec.Platform, Insecure: spec.Insecure, Client: r.http, Limits: r.Limits,
-		})
+		return r.imageFetcher(ctx, s, source.Image)
 	case source.Git != nil:
 		return r.gitFetcher(source.Git)
 	case source.HTTP != nil:
@@ -47,6 +44,68 @@ func (r *Reconciler) gitFetcher(spec *v1alpha1.GitSource) (fetch.Fetcher, error)
 		Directory: spec.Directory, Client: r.http, Limits: r.Limits,
 	})
 }
+
+func (r *Reconciler) imageFetcher(ctx context.Context, s *state, spec *v1alpha1.ImageSource) (fetch.Fetcher, error) {
+	host, err := image.Host(spec.Ref)
+	if err != nil {
+		return nil, err
+	}
+	o := image.Options{Ref: spec.Ref, SemVer: spec.SemVer, Platform: spec.Platform, Insecure: spec.Insecure, Limits: r.Limits}
+	if o.Keychain, err = r.keychain(ctx, s, spec, host); err != nil {
+		return nil, err
+	}
+	if o.Client, err = r.client(ctx, s, host, spec.CertSecretRef, spec.ProxySecretRef); err != nil {
+		return nil, err
+	}
+	return image.New(o)
+}
+
+// keychain finds the login to a registry: that of the image's own Secret, of the
+// pull secrets of the source's account, or the controller's own in a cloud.
+func (r *Reconciler) keychain(ctx context.Context, s *state, spec *v1alpha1.ImageSource, host string) (image.Keychain, error) {
+	var found []image.Keychain
+	if spec.SecretRef != nil {
+		secret, err := s.secrets.get(ctx, spec.SecretRef.Name)
+		if err != nil {
+			return nil, err
+		}
+		own, err := dockerConfig(secret)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, own)
+	}
+	if account := s.object.Spec.ServiceAccountName; account != "" {
+		pulling, err := s.secrets.pullSecrets(ctx, account)
+		if err != nil {
+			return nil, err
+		}
+		for _, secret := range pulling {
+			next, err := dockerConfig(secret)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, next)
+		}
+	}
+	if spec.Provider != "" && spec.Provider != genericProvider {
+		if r.CloudLogins == nil {
+			return nil, fetch.Errorf(fetch.Refused, "provider %s would log in as the source controller itself, which its flag --cloud-logins does not permit: use a Secret, or ask whoever runs Satchel", spec.Provider)
+		}
+		next, err := r.CloudLogins(spec.Provider, host)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, next)
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	return image.Keychains(found...), nil
+}
+
+// genericProvider is no cloud.
+const genericProvider = "generic"
 
 func (r *Reconciler) httpFetcher(ctx context.Context, s *state, spec *v1alpha1.HTTPSource) (fetch.Fetcher, error) {
 	parsed, err := fetch.ParseURL(spec.URL)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/image"
 )
 
 // The keys of Secrets are those that Flux's sources have.
@@ -140,4 +141,15 @@ func proxyOf(secret *corev1.Secret) (*url.URL, error) {
 	}
 	address.User = url.UserPassword(l.Username, l.Password)
 	return address, checkLogin(secret, l)
+}
+
+// dockerConfig reads a Secret with logins to registries.
+func dockerConfig(secret *corev1.Secret) (image.Keychain, error) {
+	for _, key := range []string{corev1.DockerConfigJsonKey, corev1.DockerConfigKey} {
+		if data, found := secret.Data[key]; found {
+			logins, err := image.ParseDockerConfig(data)
+			return logins, fetch.Describe(err, "secret %s/%s, %s", secret.Namespace, secret.Name, key)
+		}
+	}
+	return nil, malformed(secret, "it has no %s: create it with kubectl create secret docker-registry", corev1.DockerConfigJsonKey)
 }

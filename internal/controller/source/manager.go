@@ -19,11 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/fair"
 	"github.com/satchel-dev/satchel/internal/controller/report"
 	"github.com/satchel-dev/satchel/internal/controller/retry"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/fetch/image"
 )
 
 // FieldManager owns the statuses that this controller writes.
@@ -43,6 +45,9 @@ type Deps struct {
 	Store *artifact.Store
 	// Scratch is a folder for downloads, on a volume of its own or the store's.
 	Scratch string
+	// CloudLogins logs in to the registries of clouds as the controller itself; nil
+	// where that is not permitted.
+	CloudLogins func(provider, host string) (image.Keychain, error)
 	// Limits bound everything that is fetched.
 	Limits fetch.Limits
 	// Policy says which addresses may be reached.
@@ -52,6 +57,9 @@ type Deps struct {
 	// RetainFor is how long a superseded artifact is kept at least, so that whoever
 	// read its URL can still download it.
 	RetainFor time.Duration
+	// PerNamespace is how many sources of a namespace are fetched at once; 0 for any
+	// number.
+	PerNamespace int
 }
 
 // Reconciler reconciles BundleSources.
@@ -61,6 +69,7 @@ type Reconciler struct {
 	writer  report.Writer
 	backoff retry.Backoff
 	waiting waiting
+	turns   *fair.Turns
 }
 
 // NewReconciler returns a reconciler on the given collaborators.
@@ -69,6 +78,7 @@ func NewReconciler(deps Deps) *Reconciler {
 		Deps:   deps,
 		http:   deps.Policy.HTTPClient(deps.Limits),
 		writer: report.Writer{Client: deps.Client, Manager: FieldManager},
+		turns:  fair.NewTurns(deps.PerNamespace),
 	}
 }
 
@@ -78,6 +88,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, statusLost())
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BundleSource{}, builder.WithPredicates(changed)).
+		WatchesRawSource(r.turns.Source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Complete(r)
 }
@@ -110,6 +121,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if pause := r.waiting.pause(ctx, r.APIReader, &object, time.Now()); pause > 0 {
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
+	done, ok := r.turns.Take(request.NamespacedName)
+	if !ok {
+		return ctrl.Result{}, nil // called again when others of the namespace have ended
+	}
+	defer done()
 	defer s.end()
 	bounded, cancel := context.WithTimeout(ctx, object.Spec.TimeoutOrDefault())
 	defer cancel()
@@ -150,7 +166,7 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 	}
 	v, pause := judge(err), retry.Interval(interval)
 	if !v.stalled {
-		pause = max(r.backoff.Failed(key, interval), min(v.wait, time.Hour))
+		pause = max(r.backoff.Failed(key, interval), retry.Asked(v.wait))
 	}
 	if len(s.secrets.seen) > 0 && mendable(err) {
 		return r.waiting.keep(s.object, s.secrets.seen, time.Now(), pause)

@@ -21,6 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/fetch/image/cloud"
 )
 
 // Options are the flags of the source controller's process.
@@ -35,11 +36,19 @@ type Options struct {
 	Retain int
 	// RetainFor is how long a superseded artifact is kept at least.
 	RetainFor time.Duration
+	// PerNamespace is how many sources of a namespace are fetched at once.
+	PerNamespace int
+	// CloudLogins permits sources to log in to registries as the controller.
+	CloudLogins bool
 	// Limits bound everything that is fetched.
 	Limits fetch.Limits
 	// Policy says which addresses may be reached.
 	Policy fetch.AddressPolicy
 }
+
+// Concurrent is how many sources are reconciled at once without a flag. Most of the
+// time they wait for upstreams, and what they download is not kept in memory.
+const Concurrent = 20
 
 // BindFlags adds the flags to a set.
 func (o *Options) BindFlags(fs *pflag.FlagSet) {
@@ -50,6 +59,10 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 		"The host, with a port unless it is 80, under which consumers reach the artifact server.")
 	fs.IntVar(&o.Retain, "artifact-retention-records", 2, "How many artifacts of a source are kept at least, the advertised one included.")
 	fs.DurationVar(&o.RetainFor, "artifact-retention-ttl", time.Minute, "How long a superseded artifact is kept at least.")
+	fs.IntVar(&o.PerNamespace, "concurrent-per-namespace", 5,
+		"How many sources of one namespace are fetched at once, so that slow upstreams of one tenant do not keep others waiting; 0 for any number.")
+	fs.BoolVar(&o.CloudLogins, "cloud-logins", false,
+		"Let images with a provider (aws, azure, gcp) log in with the identity that this controller has there. Whoever may write a BundleSource can then read what that identity may.")
 	o.Limits.BindFlags(fs)
 	o.Policy.BindFlags(fs)
 }
@@ -72,11 +85,15 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int) erro
 	}
 	policy := o.Policy
 	policy.Deny = append(slices.Clone(policy.Deny), apiServers(mgr.GetConfig().Host, os.Getenv("KUBERNETES_SERVICE_HOST"))...)
-	reconciler := NewReconciler(Deps{
+	deps := Deps{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager),
 		Metrics: measures, Store: store, Scratch: scratch, Limits: o.Limits, Policy: policy,
-		Retain: o.Retain, RetainFor: o.RetainFor,
-	})
+		Retain: o.Retain, RetainFor: o.RetainFor, PerNamespace: o.PerNamespace,
+	}
+	if o.CloudLogins {
+		deps.CloudLogins = cloud.New().Keychain
+	}
+	reconciler := NewReconciler(deps)
 	return errors.Join(
 		mgr.Add(sweepOnce(reconciler)),
 		mgr.Add(serve(store.Server(o.StorageAddr))),

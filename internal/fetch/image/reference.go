@@ -56,6 +56,15 @@ func parseRepository(text string) (name.Repository, error) {
 		"image %s: it has a tag or digest and semver besides: remove one of the two", text)
 }
 
+// Host returns the host of the registry that a reference names, with its port if it has one.
+func Host(text string) (string, error) {
+	ref, err := parseReference(text)
+	if err != nil {
+		return "", err
+	}
+	return ref.Context().RegistryStr(), nil
+}
+
 func wellFormed(repository name.Repository) bool {
 	return hostText.MatchString(repository.RegistryStr()) && repositoryText.MatchString(repository.RepositoryStr())
 }

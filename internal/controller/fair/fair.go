@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fair shares a controller's workers between namespaces, so that one whose
+// objects take long cannot keep those of others waiting.
+package fair
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// Turns lets at most so many objects of a namespace be worked on at once. Others
+// hold no worker while they wait, and get their turn in the order in which they
+// came. The namespace is the unit, since that is what a tenant is given.
+type Turns struct {
+	most int
+
+	mu      sync.Mutex
+	busy    map[string]int                                          // turns taken or promised, by namespace
+	waiting map[string][]types.NamespacedName                       // in their order
+	known   map[types.NamespacedName]bool                           // waits (false) or was promised a turn (true)
+	queue   workqueue.TypedRateLimitingInterface[reconcile.Request] // of the controller; nil until it starts
+}
+
+// NewTurns returns turns for most objects of a namespace at once; 0 stands for any
+// number.
+func NewTurns(most int) *Turns {
+	return &Turns{most: most, busy: map[string]int{}, waiting: map[string][]types.NamespacedName{}, known: map[types.NamespacedName]bool{}}
+}
+
+// Source connects the turns with the queue of a controller, which has to watch it:
+// an object that waited is queued again when it is its turn.
+func (t *Turns) Source() source.Source {
+	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.queue = queue
+		return nil
+	})
+}
+
+// Take takes a turn for an object, which done gives back. Without one the reconcile
+// has to end; it is called again when the turn has come.
+func (t *Turns) Take(key types.NamespacedName) (done func(), ok bool) {
+	if t.most <= 0 {
+		return func() {}, true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	promised, known := t.known[key]
+	switch {
+	case promised:
+		delete(t.known, key)
+	case known: // it waits already
+		return nil, false
+	case t.busy[key.Namespace] < t.most:
+		t.busy[key.Namespace]++
+	default:
+		t.known[key] = false
+		t.waiting[key.Namespace] = append(t.waiting[key.Namespace], key)
+		return nil, false
+	}
+	return func() { t.pass(key.Namespace) }, true
+}
+
+// Waiting is how many objects wait for their turn.
+func (t *Turns) Waiting() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	count := 0
+	for _, keys := range t.waiting {
+		count += len(keys)
+	}
+	return count
+}
+
+// pass gives a turn to the object that waits longest.
+func (t *Turns) pass(namespace string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	keys := t.waiting[namespace]
+	if len(keys) == 0 {
+		if t.busy[namespace]--; t.busy[namespace] == 0 {
+			delete(t.busy, namespace)
+		}
+		return
+	}
+	next := keys[0]
+	if t.waiting[namespace] = keys[1:]; len(keys) == 1 {
+		delete(t.waiting, namespace)
+	}
+	t.known[next] = true
+	if t.queue != nil {
+		t.queue.Add(reconcile.Request{NamespacedName: next})
+	}
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fair_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/satchel-dev/satchel/internal/controller/fair"
+)
+
+func newQueue(t *testing.T, turns *fair.Turns) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	t.Helper()
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	t.Cleanup(queue.ShutDown)
+	if err := turns.Source().Start(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
+	return queue
+}
+
+func key(namespace string, number int) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: fmt.Sprint(number)}
+}
+
+func next(t *testing.T, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) types.NamespacedName {
+	t.Helper()
+	if queue.Len() == 0 {
+		t.Fatal("nobody was called")
+	}
+	request, _ := queue.Get()
+	queue.Done(request)
+	return request.NamespacedName
+}
+
+func TestTurnsComeInOrder(t *testing.T) {
+	turns := fair.NewTurns(2)
+	queue := newQueue(t, turns)
+	var done []func()
+	for i := range 5 {
+		end, ok := turns.Take(key("a", i))
+		if ok != (i < 2) {
+			t.Fatalf("object %d: %t", i, ok)
+		}
+		if ok {
+			done = append(done, end)
+		}
+	}
+	if _, ok := turns.Take(key("b", 0)); !ok {
+		t.Error("another namespace has to wait")
+	}
+	if _, ok := turns.Take(key("a", 3)); ok || turns.Waiting() != 3 {
+		t.Errorf("one that waits came twice: %d wait", turns.Waiting())
+	}
+	for i := 2; i < 5; i++ {
+		done[0]()
+		if got := next(t, queue); got != key("a", i) {
+			t.Fatalf("called %s, want %d", got, i)
+		}
+		if _, ok := turns.Take(key("a", 9)); ok {
+			t.Fatal("somebody else took the turn")
+		}
+		end, ok := turns.Take(key("a", i))
+		if !ok {
+			t.Fatalf("the turn of %d was not kept", i)
+		}
+		done[0] = end
+	}
+}
+
+func TestNoBound(t *testing.T) {
+	turns := fair.NewTurns(0)
+	for i := range 100 {
+		if _, ok := turns.Take(key("a", i)); !ok {
+			t.Fatal("had to wait")
+		}
+	}
+}
+
+// TestEverybodyGetsATurn: under any schedule all are served, never more at once than may be.
+func TestEverybodyGetsATurn(t *testing.T) {
+	const most, workers, objects = 3, 16, 400
+	turns := fair.NewTurns(most)
+	queue := newQueue(t, turns)
+	var mu sync.Mutex
+	busy, served := map[string]int{}, map[types.NamespacedName]bool{}
+	var all sync.WaitGroup
+	all.Add(objects)
+	work := func() {
+		for {
+			request, ended := queue.Get()
+			if ended {
+				return
+			}
+			if done, ok := turns.Take(request.NamespacedName); ok {
+				mu.Lock()
+				busy[request.Namespace]++
+				if busy[request.Namespace] > most {
+					t.Errorf("%d at once", busy[request.Namespace])
+				}
+				mu.Unlock()
+				for range rand.N(1000) { // some work
+					_ = fmt.Sprint(request)
+				}
+				mu.Lock()
+				busy[request.Namespace]--
+				if !served[request.NamespacedName] {
+					served[request.NamespacedName] = true
+					all.Done()
+				}
+				mu.Unlock()
+				done()
+			}
+			queue.Done(request)
+		}
+	}
+	for range workers {
+		go work()
+	}
+	for i := range objects {
+		queue.Add(reconcile.Request{NamespacedName: key([]string{"a", "a", "a", "b"}[i%4], i)})
+	}
+	all.Wait()
+	if turns.Waiting() != 0 {
+		t.Errorf("%d still wait", turns.Waiting())
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -30,6 +29,7 @@ func Apply(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (
 	warnings := &tenant.Warnings{}
 	run := application{
 		client:  client,
+		owner:   p.Owner,
 		options: o,
 		writer: writer{
 			client: client, manager: p.Owner.Manager(), previous: o.Previous, served: o.EstablishTimeout,
@@ -37,17 +37,17 @@ func Apply(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (
 		result: Result{Inventory: p.Inventory, Live: map[inventory.ID]*unstructured.Unstructured{}},
 	}
 	err := run.stages(tenant.WithWarnings(ctx, warnings), p)
-	run.result.Warnings = slices.Sorted(slices.Values(append(warnings.List(), run.losses...)))
+	run.result.Warnings = warnings.List()
 	return run.result, err
 }
 
 // application is one run of Apply.
 type application struct {
 	client  *tenant.Client
+	owner   Owner
 	options Options
 	writer  writer
 	result  Result
-	losses  []string // of resources that were not migrated
 }
 
 func (a *application) stages(ctx context.Context, p plan.Plan) error {
@@ -85,9 +85,6 @@ func (a *application) record(stage plan.Stage, outcomes []Outcome) {
 		if outcome.live != nil {
 			a.result.Live[outcome.ID] = outcome.live
 		}
-		if outcome.loss != "" {
-			a.losses = append(a.losses, outcome.ID.String()+": "+outcome.loss)
-		}
 		if outcome.stops() {
 			a.result.Stage = stage.Name
 			failed = failed || outcome.Err != nil
@@ -110,11 +107,11 @@ func (a *application) object(ctx context.Context, action plan.Action) Outcome {
 	if !action.Writes() {
 		return outcome
 	}
-	waiting, loss, err := a.migrate(ctx, action)
+	waiting, err := a.migrate(ctx, action)
 	if err != nil {
 		return failure(outcome, err)
 	}
-	if outcome.loss = loss; waiting != "" {
+	if waiting != "" {
 		outcome.Kind, outcome.Reason = Pending, waiting
 		return outcome
 	}

@@ -40,6 +40,16 @@ type world struct {
 	namespace string
 	owner     apply.Owner
 	inventory inventory.Inventory
+	// migrations are remembered by the process, whose clock is that much ahead.
+	migrations *apply.Migrations
+	ahead      time.Duration
+}
+
+func (w *world) options() apply.Options { return apply.Options{Migrations: w.migrations} }
+
+// restarted makes it another process.
+func (w *world) restarted() {
+	w.migrations = &apply.Migrations{Now: func() time.Time { return time.Now().Add(w.ahead) }}
 }
 
 var everything = []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}}
@@ -61,6 +71,7 @@ func newWorld(t *testing.T, rules ...rbacv1.PolicyRule) *world {
 	}
 	w.owner = apply.Owner{Namespace: w.namespace, Name: "app"}
 	w.client = w.account("installer")
+	w.restarted()
 	w.grant("installer", rules...)
 	return w
 }
@@ -174,7 +185,7 @@ func (w *world) plan(objects []*unstructured.Unstructured) plan.Plan {
 // apply plans and applies, as the controller does, and stores the inventory.
 func (w *world) apply(manifests string) apply.Result {
 	w.t.Helper()
-	return w.applyObjects(w.objects(manifests), apply.Options{})
+	return w.applyObjects(w.objects(manifests), w.options())
 }
 
 func (w *world) applyObjects(objects []*unstructured.Unstructured, o apply.Options) apply.Result {

@@ -6,8 +6,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,13 +17,15 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// unconverted is what became of the conversion webhook of a CRD that stays behind.
+// unconverted is what became of the conversion webhook of a CRD.
 type unconverted struct {
-	live    *unstructured.Unstructured
-	patch   map[string]any // what the patch that releases the CRD has to change
-	waiting string         // why it cannot go yet
-	note    string
-	loss    string // what it means that resources could not be migrated
+	live      *unstructured.Unstructured
+	patch     map[string]any // what the patch that releases the CRD has to change
+	storage   string         // the version in which all resources have to be stored
+	others    []string       // versions in which they may be stored as well
+	waiting   string         // why the webhook cannot go yet
+	unwritten string         // what could not be written in the version of storage, and why
+	note      string
 }
 
 // unconvert keeps a CRD that stays behind from calling a conversion webhook that
@@ -38,36 +40,49 @@ type unconverted struct {
 //	no resources                      None
 //	all resources rewritten           None
 //	there are more                    wait, and go on in the next call
-//	the account may not, or it has    None, and say what that means
-//	failed for the last time
-//	failed                            wait, and try again
-func (d deleter) unconvert(ctx context.Context, ref tenant.Ref, crd *unstructured.Unstructured) (unconverted, error) {
+//	the account may not list them,    None, and say what that means
+//	or some are refused, each alone
+//	fails for longer than patience    None, and say what that means
+//	fails                             wait, and try again
+func (d deleter) unconvert(ctx context.Context, ref tenant.Ref, crd *unstructured.Unstructured, storage string) (unconverted, error) {
 	result := unconverted{live: crd}
 	if !convertsByWebhook(crd) {
 		return result, nil
 	}
 	result.patch = map[string]any{"spec": map[string]any{"conversion": map[string]any{"strategy": "None", "webhook": nil}}}
-	m := newMigration(d, crd)
+	m := newMigration(d, crd, storage)
+	result.storage, result.others = m.storage, m.others
 	if len(m.others) == 0 {
 		return result, nil
 	}
 	done, err := m.run(ctx)
+	defer func() { d.migrations.keep(d.keyOf(crd), m.progress) }()
 	switch {
 	case ctx.Err() != nil:
 		return result, ctx.Err()
-	case done:
+	case apierrors.IsForbidden(err) && responseOf(err) == refused:
+		result.unwritten = m.unwritten("its resources", err.Error())
+	case err != nil:
+		unwritten := m.unwritten("its resources", err.Error())
+		if until, over := m.progress.fail(d.migrations.now(), d.patience); over || d.patience == 0 {
+			result.unwritten = unwritten
+		} else {
+			result.waiting = m.waits(until, unwritten)
+		}
+	case !done:
+		result.waiting = fmt.Sprintf("waits for its resources to be written as %s, before its conversion webhook goes", m.storage)
+	case len(m.progress.refused) > 0:
+		result.unwritten = m.unwritten(m.progress.refusals(), m.progress.why)
+	case m.stores == m.storage:
 		result.note = fmt.Sprintf("its resources are all stored as %s now", m.storage)
 		return result, d.settleStored(ctx, ref, m.storage, &result)
-	case err == nil:
-		result.waiting = fmt.Sprintf("waits for its resources to be written as %s, before its conversion webhook goes", m.storage)
-		return result, d.mark(ctx, ref, crd, m.progress)
-	case apierrors.IsForbidden(err), m.progress.failures+1 >= mostFailures:
-		result.loss = m.loss(err)
-		return result, nil
 	}
-	m.progress.failures++
-	result.waiting = fmt.Sprintf("waits for its resources to be written as %s, which fails: %s", m.storage, oneLine(err.Error()))
-	return result, d.mark(ctx, ref, crd, m.progress)
+	return result, nil
+}
+
+// keyOf is under which the migration of a CRD is remembered.
+func (d deleter) keyOf(crd *unstructured.Unstructured) migrationKey {
+	return migrationKey{owner: d.owner, name: crd.GetName(), uid: crd.GetUID()}
 }
 
 // free takes the conversion off a CRD of the owner when nothing can be converted any
@@ -80,14 +95,20 @@ func (d deleter) free(ctx context.Context, ref tenant.Ref) (waiting, note string
 	if err != nil {
 		return "", "", err
 	}
-	kept, err := d.unconvert(ctx, ref, live)
-	if err != nil || kept.loss == "" {
-		return kept.waiting, "", err
+	storage, _ := versionsOf(live)
+	kept, err := d.unconvert(ctx, ref, live, storage)
+	if err == nil && kept.loss() != "" {
+		patch := metadataPatch(kept.live, map[string]any{})
+		maps.Copy(patch, kept.patch)
+		_, err = d.client.Merge(ctx, ref, patch, inventory.OrphanManager)
 	}
-	patch := metadataPatch(kept.live, map[string]any{"annotations": map[string]any{annotationMigrating: nil}})
-	maps.Copy(patch, kept.patch)
-	_, err = d.client.Merge(ctx, ref, patch, inventory.OrphanManager)
-	return "", kept.loss, err
+	switch {
+	case apierrors.IsConflict(err):
+		return wasChanging, "", nil
+	case err == nil && kept.loss() != "":
+		d.migrations.forget(d.keyOf(live))
+	}
+	return kept.waiting, kept.loss(), err
 }
 
 func convertsByWebhook(crd *unstructured.Unstructured) bool {
@@ -95,11 +116,34 @@ func convertsByWebhook(crd *unstructured.Unstructured) bool {
 	return strategy == "Webhook"
 }
 
-// loss says what it means that resources stay as they are stored.
-func (m *migration) loss(err error) string {
-	return fmt.Sprintf("its conversion webhook goes and its resources could not be written as %s (%s): those stored as %s are served as they are, "+
+// unwritten says what could not be written, and why.
+func (m *migration) unwritten(which, why string) string {
+	return fmt.Sprintf("%s could not be written as %s (%s)", which, m.storage, oneLine(why))
+}
+
+// waits says until when a migration that fails is tried.
+func (m *migration) waits(until time.Time, unwritten string) string {
+	return fmt.Sprintf("waits until %s for its conversion webhook, which goes after that: since %s %s",
+		until.UTC().Format(time.RFC3339), m.progress.failing.UTC().Format(time.RFC3339), unwritten)
+}
+
+// loss says what it means that the webhook goes and resources stay as they are
+// stored; nothing when all were written.
+func (u unconverted) loss() string {
+	if u.unwritten == "" {
+		return ""
+	}
+	return fmt.Sprintf("its conversion webhook goes and %s: those stored as %s are served as they are, "+
 		"so that fields unknown to %s cannot be seen, and are lost when such a resource is written next",
-		m.storage, oneLine(err.Error()), strings.Join(m.others, ", "), m.storage)
+		u.unwritten, strings.Join(u.others, ", "), u.storage)
+}
+
+// held says why a CRD keeps its conversion, and what people can do.
+func (u unconverted) held() string {
+	return fmt.Sprintf("is not updated, for that ends its conversion by webhook and %s: of those stored as %s, fields unknown to %s would be lost. "+
+		"See to it that they can be written, or apply a revision that converts; where nothing of value is lost, "+
+		"end the conversion yourself by setting spec.conversion of the live definition to {strategy: None}",
+		u.unwritten, strings.Join(u.others, ", "), u.storage)
 }
 
 // settleStored tells the CRD that everything is stored in one version. The account
@@ -117,38 +161,4 @@ func (d deleter) settleStored(ctx context.Context, ref tenant.Ref, storage strin
 	}
 	result.live, err = answer.Object()
 	return err
-}
-
-// mark keeps on the CRD how far its migration has come.
-func (d deleter) mark(ctx context.Context, ref tenant.Ref, crd *unstructured.Unstructured, p progress) error {
-	_, err := d.client.Merge(ctx, ref, metadataPatch(crd, map[string]any{
-		"annotations": map[string]any{annotationMigrating: p.String()},
-	}), inventory.OrphanManager)
-	return err
-}
-
-// newMigration reads what has to be written again from a CRD.
-func newMigration(d deleter, crd *unstructured.Unstructured) migration {
-	m := migration{deleter: d}
-	served := ""
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, version := range versions {
-		fields, _ := version.(map[string]any)
-		name, _ := fields["name"].(string)
-		isStorage, _ := fields["storage"].(bool)
-		isServed, _ := fields["served"].(bool)
-		if isStorage {
-			m.storage = name
-		}
-		if isServed && (served == "" || isStorage) {
-			served = name
-		}
-	}
-	stored, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "storedVersions")
-	m.others = slices.DeleteFunc(stored, func(name string) bool { return name == m.storage })
-	m.resources.Resource.Group, _, _ = unstructured.NestedString(crd.Object, "spec", "group")
-	m.resources.Resource.Resource, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "plural")
-	m.resources.Resource.Version = served
-	m.progress = progressOf(crd.GetAnnotations()[annotationMigrating], m.storage)
-	return m
 }

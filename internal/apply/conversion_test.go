@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
@@ -19,6 +19,7 @@ import (
 // still answers, before anything else of the operator goes; then the CRD converts
 // nothing any more, no value is lost, and the cluster works without the operator.
 func TestRemovalMigratesResources(t *testing.T) {
+	t.Parallel() // waits for a namespace to go, which begins after 5 s
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", everything...)
 	c := newConverter(t)
@@ -29,20 +30,9 @@ func TestRemovalMigratesResources(t *testing.T) {
 	if !strings.Contains(notes, "stored as v1 now") || strings.Contains(notes, "lost") {
 		t.Errorf("notes %q", notes)
 	}
-	for _, item := range w.unharmed(3) {
-		if bulk, found, _ := unstructured.NestedInt64(item.Object, "spec", "bulk"); !found || bulk == 0 {
-			t.Errorf("%s lost its value: %v", item.GetName(), item.Object["spec"])
-		}
-	}
+	w.kept(3)
 	if stored := w.stored(); len(stored) != 1 || stored[0] != "v1" {
 		t.Errorf("stored versions %v", stored)
-	}
-	crd, err := w.definition()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, found := crd.GetAnnotations()["satchel.dev/migrating"]; found {
-		t.Error("the mark of the migration is left")
 	}
 	calls := c.calls.Load()
 	w.namespaceGoes()
@@ -63,14 +53,33 @@ func (w *world) whileOperatorLives(c *converter) {
 	c.revive()
 }
 
-// A webhook that is dead already cannot convert: after some attempts the CRD lets
-// go of it all the same, and the notes say what that means.
+// A webhook that is dead already cannot convert: it is given minutes to come back,
+// and the removal says how many. Then the CRD lets go of it all the same, and the
+// notes say what that means.
 func TestRemovalWithDeadConversion(t *testing.T) {
+	t.Parallel() // waits for a namespace to go, which begins after 5 s
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", everything...)
 	c := newConverter(t)
 	c.old(w, 2)
 	c.die(w)
+	before, err := w.definition()
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := w.waitsUntil()
+	w.ahead = 9 * time.Minute
+	if later := w.waitsUntil(); later != until || time.Until(until) > 10*time.Minute || time.Until(until) < 9*time.Minute {
+		t.Errorf("waits until %s, and after 9 minutes until %s", until, later)
+	}
+	w.restarted()
+	if later := w.waitsUntil(); later.Sub(until) < 8*time.Minute {
+		t.Errorf("another process, which saw no failure yet, waits until %s, like this one until %s", later, until)
+	}
+	if after, err := w.definition(); err != nil || after.GetResourceVersion() != before.GetResourceVersion() {
+		t.Errorf("the definition was written meanwhile: %v", err)
+	}
+	w.ahead += 11 * time.Minute
 	notes := strings.Join(w.removeAll(), "; ")
 	for _, words := range []string{"widgets." + w.namespace, "could not be written as v1", "stored as v1alpha1 are served as they are", "lost when"} {
 		if !strings.Contains(notes, words) {
@@ -79,6 +88,37 @@ func TestRemovalWithDeadConversion(t *testing.T) {
 	}
 	w.unharmed(2)
 	w.namespaceGoes()
+}
+
+// waitsUntil wants a removal to wait for the webhook, and tells until when.
+func (w *world) waitsUntil() time.Time {
+	w.t.Helper()
+	removed := w.remove()
+	if len(removed.Waiting) != 1 || w.data("operator") == nil {
+		w.t.Fatalf("want it to wait for the webhook: %+v", removed)
+	}
+	_, words, _ := strings.Cut(removed.Waiting[0].Reason, "waits until ")
+	stamp, _, _ := strings.Cut(words, " ")
+	until, err := time.Parse(time.RFC3339, stamp)
+	if err != nil {
+		w.t.Fatalf("%q: %v", removed.Waiting[0].Reason, err)
+	}
+	return until
+}
+
+// Who may annotate the CRD has no say in what is written, or in how long it takes.
+func TestMigrationBelievesNoAnnotation(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", everything...)
+	c := newConverter(t)
+	c.old(w, 2)
+	c.die(w)
+	w.patchDefinition(types.MergePatchType, `{"metadata":{"annotations":{"satchel.dev/migrating":`+
+		`"{\"storage\":\"v1\",\"last\":\"zzz\",\"failing\":\"2020-01-01T00:00:00Z\",\"tried\":\"2099-01-01T00:00:00Z\"}"}}}`)
+	w.waitsUntil()
+	c.revive()
+	w.removeAll()
+	w.kept(2)
 }
 
 // An account that may not touch the resources says so at once.
@@ -109,40 +149,9 @@ func TestRemovalWithoutRightToStatus(t *testing.T) {
 			if !strings.Contains(notes, "stored as v1 now") || !strings.Contains(notes, "customresourcedefinitions/status") {
 				t.Errorf("notes %q", notes)
 			}
-			for _, item := range w.unharmed(count) {
-				if _, found, _ := unstructured.NestedInt64(item.Object, "spec", "bulk"); !found {
-					t.Errorf("%s lost its value", item.GetName())
-				}
-			}
+			w.kept(count)
 		})
 	}
-}
-
-// Many resources take several calls; each goes on where the last one ended.
-func TestMigrationGoesOn(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", everything...)
-	c := newConverter(t)
-	c.old(w, 1)
-	const many = 1100
-	for i := range many {
-		widget := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": w.widget().GroupVersion().String(), "kind": "Widget", "metadata": map[string]any{"name": fmt.Sprintf("more%d", i)},
-		}}
-		if _, err := w.dynamic.Resource(w.widget()).Namespace(w.namespace).Create(t.Context(), widget, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	removed := w.remove()
-	if len(removed.Waiting) != 1 || !strings.Contains(removed.Waiting[0].Reason, "written as v1") || w.data("operator") == nil {
-		t.Fatalf("after one call: %+v", removed)
-	}
-	before := w.client.Requests()
-	w.removeAll()
-	if rest := w.client.Requests() - before; rest > many/2 {
-		t.Errorf("%d requests for what was left of %d resources", rest, many)
-	}
-	w.unharmed(many + 1)
 }
 
 // A CRD that leaves the bundle is let go of in the same way, before what else is
@@ -162,63 +171,91 @@ func TestPruneMigratesResources(t *testing.T) {
 		t.Errorf("got %+v", pruned)
 	}
 	c.dead.Store(true)
-	for _, item := range w.unharmed(2) {
-		if _, found, _ := unstructured.NestedInt64(item.Object, "spec", "bulk"); !found {
-			t.Errorf("%s lost its value", item.GetName())
+	w.kept(2)
+}
+
+// A revision that keeps the CRD and gives its conversion up migrates first, too, and
+// waits for it as long as it takes: all is as it was until then.
+func TestUpgradeMigratesResources(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", everything...)
+	c := newConverter(t)
+	bundle := c.old(w, 2)
+	upgraded := unconverting(bundle)
+	if p, _ := w.safePlan(w.objects(upgraded), plan.Enforce); len(p.Violations) != 1 || !strings.Contains(p.Violations[0].Message, "stored in v1alpha1") {
+		t.Errorf("under Enforce: %v", p.Violations)
+	}
+	c.die(w)
+	w.holds(upgraded, "its resources could not be written as v1 (conversion webhook for")
+	w.ahead = 24 * time.Hour
+	w.holds(upgraded, "its resources could not be written as v1 (conversion webhook for")
+	c.revive()
+	w.mustApply(upgraded)
+	c.dead.Store(true)
+	w.kept(2)
+	if p := w.plan(w.objects(upgraded)); !p.Quiet() {
+		t.Error(p.Summary())
+	}
+	w.mustApply(bundle)
+}
+
+// holds wants an update to wait for people, and to tell them why and what to do.
+func (w *world) holds(manifests string, why string) {
+	w.t.Helper()
+	result := w.apply(manifests)
+	if len(result.Errors()) > 0 || result.Complete() {
+		w.t.Fatalf("want the update held: %+v", result)
+	}
+	for _, words := range []string{"widgets." + w.namespace, "is not updated", why, "of those stored as v1alpha1", "set", "spec.conversion"} {
+		if !strings.Contains(result.Pending, words) {
+			w.t.Errorf("%q does not say %q", result.Pending, words)
 		}
+	}
+	if crd, err := w.definition(); err != nil || !strings.Contains(fmt.Sprint(crd.Object["spec"]), "Webhook") {
+		w.t.Errorf("the conversion is gone: %v", err)
 	}
 }
 
-// A revision that keeps the CRD and gives its conversion up migrates first, too.
-func TestUpgradeMigratesResources(t *testing.T) {
-	for name, dead := range map[string]bool{"alive": false, "dead": true} {
+func unconverting(bundle string) string {
+	start, end := strings.Index(bundle, "  conversion:"), strings.Index(bundle, "  versions:")
+	return bundle[:start] + bundle[end:]
+}
+
+// Whoever may write the CRD can say that nothing of value is lost, by doing what the
+// update would not.
+func TestUpgradeThatPeopleLetGo(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		prepare func(*world, *converter) (upgraded string)
+		why     string
+	}{
+		"webhook dead": {"nobody will repair it", func(w *world, c *converter) string {
+			bundle := c.old(w, 2)
+			c.die(w)
+			return unconverting(bundle)
+		}, "conversion webhook for"},
+		"not allowed": {"the account may not list", func(w *world, c *converter) string {
+			return unconverting(c.old(w, 2))
+		}, "cannot list resource"},
+		"other storage": {"nothing can be written as v1 before the update", func(w *world, c *converter) string {
+			c.old(w, 2)
+			w.mustApply(c.bundle(w, "v1alpha1"))
+			return unconverting(c.bundle(w, "v1"))
+		}, "apply a revision first that stores v1 and converts"},
+	}
+	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, everything...)
-			w.grantCluster("installer", everything...)
-			c := newConverter(t)
-			bundle := c.old(w, 2)
-			start, end := strings.Index(bundle, "  conversion:"), strings.Index(bundle, "  versions:")
-			upgraded := bundle[:start] + bundle[end:]
-			if p, _ := w.safePlan(w.objects(upgraded), plan.Enforce); len(p.Violations) != 1 || !strings.Contains(p.Violations[0].Message, "stored in v1alpha1") {
-				t.Errorf("under Enforce: %v", p.Violations)
+			if name == "not allowed" {
+				w.grantCluster("installer", definers)
+			} else {
+				w.grantCluster("installer", everything...)
 			}
-			c.die(w)
-			if result := w.apply(upgraded); result.Complete() || !strings.Contains(result.Pending, "written as v1") {
-				t.Fatalf("with the webhook busy: %+v", result)
-			}
-			if !dead {
-				c.revive()
-			}
-			var result apply.Result
-			eventually(t, "the upgrade", func() error {
-				if result = w.apply(upgraded); !result.Complete() {
-					return fmtError(result.Pending)
-				}
-				return nil
-			})
-			c.dead.Store(true)
-			if lost := strings.Join(result.Warnings, "; "); strings.Contains(lost, "could not be written as v1") != dead {
-				t.Errorf("warnings %q", lost)
-			}
-			for _, item := range w.unharmed(2) {
-				if _, found, _ := unstructured.NestedInt64(item.Object, "spec", "bulk"); found == dead {
-					t.Errorf("%s: %v", item.GetName(), item.Object["spec"])
-				}
-			}
-			crd, err := w.definition()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, found := crd.GetAnnotations()["satchel.dev/migrating"]; found {
-				t.Error("the mark of the migration is left")
-			}
-			if p := w.plan(w.objects(upgraded)); !p.Quiet() {
-				t.Error(p.Summary())
-			}
-			again := w.apply(bundle)
-			if !again.Complete() {
-				t.Errorf("converting again: pending %q, errors %v", again.Pending, again.Errors())
-			}
+			upgraded := tt.prepare(w, newConverter(t))
+			w.holds(upgraded, tt.why)
+			w.patchDefinition(types.MergePatchType, `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
+			w.mustApply(upgraded)
+			w.unharmed(2)
 		})
 	}
 }
@@ -237,16 +274,17 @@ func TestRemovalOfOwnResourcesWithDeadConversion(t *testing.T) {
 	var notes []string
 	failures := 0
 	eventually(t, "the removal", func() error {
-		removed, err := apply.Remove(t.Context(), w.client, w.owner, w.inventory, apply.Options{})
+		removed, err := apply.Remove(t.Context(), w.client, w.owner, w.inventory, w.options())
 		w.inventory = removed.Inventory
 		notes = append(notes, removed.Notes...)
 		if err == nil && !removed.Done() {
 			failures++
+			w.ahead += 6 * time.Minute
 			err = fmtError(strings.Join(remainingWords(removed), "; "))
 		}
 		return err
 	})
-	if text := strings.Join(notes, "; "); !strings.Contains(text, "could not be written as v1") || failures < 2 {
+	if text := strings.Join(notes, "; "); !strings.Contains(text, "could not be written as v1") || failures == 0 {
 		t.Errorf("after %d failures: notes %q", failures, text)
 	}
 	w.unharmed(0)

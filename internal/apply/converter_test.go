@@ -57,15 +57,16 @@ type converter struct {
 	*httptest.Server
 	dead  atomic.Bool
 	calls atomic.Int64
+	last  atomic.Int64 // of the calls that are answered; zero: no one is the last
 }
 
 func newConverter(t *testing.T) *converter {
 	t.Helper()
 	c := &converter{}
 	c.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c.calls.Add(1)
-		if c.dead.Load() {
-			http.Error(w, "the operator is gone", http.StatusServiceUnavailable)
+		call, last := c.calls.Add(1), c.last.Load()
+		if c.dead.Load() || last > 0 && call > last {
+			http.NotFound(w, r)
 			return
 		}
 		review := apiextensionsv1.ConversionReview{}
@@ -98,8 +99,11 @@ func (c *converter) die(w *world) {
 	if _, err := w.dynamic.Resource(definitions).Patch(w.t.Context(), "widgets."+w.widget().Group, types.MergePatchType, other, metav1.PatchOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
+	// A cache that cannot be filled asks to come back in a second, and by default that
+	// is done ten times.
+	all := w.admin.Discovery().RESTClient().Get().AbsPath("/apis", w.widget().Group, w.widget().Version, "widgets").MaxRetries(0)
 	eventually(w.t, "conversion to fail", func() error {
-		if _, err := w.dynamic.Resource(w.widget()).List(w.t.Context(), metav1.ListOptions{}); err == nil {
+		if err := all.Do(w.t.Context()).Error(); err == nil {
 			return fmtError("it does not")
 		}
 		return nil
@@ -110,6 +114,12 @@ func (c *converter) die(w *world) {
 func (c *converter) categories() string { return fmt.Sprintf("after%d", c.calls.Load()) }
 
 func (c *converter) revive() { c.dead.Store(false) }
+
+// reviveFor lets the webhook live for so many calls.
+func (c *converter) reviveFor(calls int64) {
+	c.last.Store(c.calls.Load() + calls)
+	c.revive()
+}
 
 func convert(raw []byte, version string) ([]byte, error) {
 	object := map[string]any{}
@@ -216,6 +226,21 @@ func (w *world) unharmed(count int) []unstructured.Unstructured {
 		})
 	}
 	return items
+}
+
+// kept wants the cluster to be usable without the webhook, and no value to be lost.
+func (w *world) kept(count int) {
+	w.t.Helper()
+	for _, item := range w.unharmed(count) {
+		if bulk, _, _ := unstructured.NestedInt64(item.Object, "spec", "bulk"); bulk == 0 {
+			w.t.Errorf("%s lost its value: %v", item.GetName(), item.Object["spec"])
+		}
+		for _, entry := range item.GetManagedFields() {
+			if entry.Manager != "user" {
+				w.t.Errorf("%s has fields of %s", item.GetName(), entry.Manager)
+			}
+		}
+	}
 }
 
 func (w *world) namespaceGoes() {

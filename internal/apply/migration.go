@@ -4,12 +4,16 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
@@ -17,61 +21,73 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// annotationMigrating keeps, on a CRD whose resources are being written anew, how
-// far that has come. It goes with the migration.
-const annotationMigrating = "satchel.dev/migrating"
-
-const (
-	// mostRewrites is how many resources one call writes, give or take a page.
-	mostRewrites = 1000
-	// mostFailures is how often a migration is tried whose webhook, say, is dead:
-	// with the pauses in between, that is for some seconds at least.
-	mostFailures = 5
-)
+// mostRewrites is how many resources one call writes, give or take a page.
+const mostRewrites = 1000
 
 // migration writes all resources of a CRD anew, unchanged, which stores them in the
 // version of storage.
 type migration struct {
 	deleter
 	resources tenant.Ref // of all namespaces
-	storage   string
-	others    []string // versions in which resources may be stored
+	stores    string     // the version of storage
+	storage   string     // the version in which all have to be stored
+	others    []string   // versions in which resources may be stored
 	progress  progress
 }
 
-// progress of a migration. What is created after it began is stored in the version
-// of storage from the first, so that the order of keys is enough to go on in.
-type progress struct {
-	storage  string
-	failures int
-	last     string // key of the resource that was written last; empty: none
+// newMigration reads from a CRD what has to be written again so that all is stored
+// in one version.
+func newMigration(d deleter, crd *unstructured.Unstructured, storage string) migration {
+	m := migration{deleter: d, storage: storage, progress: d.migrations.of(d.keyOf(crd), crd.GetGeneration())}
+	m.stores, m.resources.Resource.Version = versionsOf(crd)
+	stored, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "storedVersions")
+	m.others = slices.DeleteFunc(append(stored, m.stores), func(name string) bool { return name == m.storage })
+	slices.Sort(m.others)
+	m.others = slices.Compact(m.others)
+	m.resources.Resource.Group, _, _ = unstructured.NestedString(crd.Object, "spec", "group")
+	m.resources.Resource.Resource, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "plural")
+	return m
 }
 
-// String is the progress as the annotation has it.
-func (p progress) String() string {
-	return strings.TrimSpace(fmt.Sprintf("%s %d %s", p.storage, p.failures, p.last))
-}
-
-// progressOf reads the annotation; what is about another version begins anew.
-func progressOf(text, storage string) progress {
-	p := progress{}
-	if _, err := fmt.Sscanf(text, "%s %d %s", &p.storage, &p.failures, &p.last); (err != nil && p.last != "") || p.storage != storage {
-		return progress{storage: storage}
+// versionsOf are the version of storage of a CRD, and one that is served: that of
+// storage if it can be, "" when there is none.
+func versionsOf(crd *unstructured.Unstructured) (storage, served string) {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, version := range versions {
+		fields, _ := version.(map[string]any)
+		name, _ := fields["name"].(string)
+		isStorage, _ := fields["storage"].(bool)
+		isServed, _ := fields["served"].(bool)
+		if isStorage {
+			storage = name
+		}
+		if isServed && (served == "" || isStorage) {
+			served = name
+		}
 	}
-	return p
+	return storage, served
 }
 
 // run writes resources until none is left, or until it has written enough for one
-// call. It tells whether none is left. An error may be that of the webhook.
+// call. It tells whether none is left but the refused, which the next call tries
+// again. An error may be that of the webhook.
 func (m *migration) run(ctx context.Context) (done bool, err error) {
+	switch {
+	case m.resources.Resource.Version == "":
+		return false, errors.New("none of its versions is served")
+	case m.stores != m.storage:
+		return m.none(ctx)
+	case m.progress.ended:
+		return m.again(ctx)
+	}
 	options := metav1.ListOptions{Limit: pageSize}
 	for budget := mostRewrites; ; {
 		page, err := m.client.ListMetadata(ctx, m.resources, options)
 		switch {
 		case apierrors.IsResourceExpired(err):
 			return false, nil // others were faster; the next call goes on
-		case apierrors.IsNotFound(err):
-			return true, nil // nobody serves the kind, so nobody wrote any
+		case unserved(err):
+			return true, nil // so that nobody wrote any
 		case err != nil:
 			return false, err
 		}
@@ -79,13 +95,11 @@ func (m *migration) run(ctx context.Context) (done bool, err error) {
 		if len(due) > 0 && budget <= 0 {
 			return false, nil
 		}
-		if err := firstErrors(parallel.Each(ctx, m.limit, due, m.rewrite)); err != nil || ctx.Err() != nil {
+		if _, err := m.rewriteAll(ctx, due); err != nil {
 			return false, err
 		}
-		if len(due) > 0 {
-			m.progress.last = keyOf(due[len(due)-1])
-		}
 		if page.Continue == "" {
+			m.progress.ended = true
 			return true, nil
 		}
 		budget -= len(due)
@@ -93,53 +107,164 @@ func (m *migration) run(ctx context.Context) (done bool, err error) {
 	}
 }
 
-// due are the resources after the last one that was written. A list is in the order
-// of its keys.
-func (m *migration) due(items []metav1.PartialObjectMetadata) []metav1.PartialObjectMetadata {
-	at := slices.IndexFunc(items, func(item metav1.PartialObjectMetadata) bool { return keyOf(item) > m.progress.last })
-	if at < 0 {
-		return nil
+// none tells that there is no resource: what another version is stored in until the
+// CRD is updated cannot be written in this one.
+func (m *migration) none(ctx context.Context) (done bool, err error) {
+	page, err := m.client.ListMetadata(ctx, m.resources, metav1.ListOptions{Limit: 1})
+	switch {
+	case unserved(err):
+		return true, nil
+	case err == nil && len(page.Items) > 0:
+		err = fmt.Errorf("the cluster stores %s still: apply a revision first that stores %s and converts", m.stores, m.storage)
 	}
-	return items[at:]
+	return err == nil, err
 }
 
-func keyOf(item metav1.PartialObjectMetadata) string { return item.Namespace + "/" + item.Name }
+// unserved tells whether the API server does not know a kind.
+func unserved(err error) bool { return apierrors.IsNotFound(err) && !ofConversion(err) }
 
-// rewrite writes one resource as it is. One that somebody wrote or deleted since it
-// was listed needs nothing more.
-func (m *migration) rewrite(ctx context.Context, item metav1.PartialObjectMetadata) error {
-	ref := m.resources
-	ref.Namespace, ref.Name = item.Namespace, item.Name
-	_, err := m.client.Merge(ctx, ref, metadataPatch(&item, map[string]any{}), inventory.OrphanManager)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil
+// due are the resources after the last one that was written. A list is in the order
+// of its keys.
+func (m *migration) due(items []metav1.PartialObjectMetadata) []types.NamespacedName {
+	var due []types.NamespacedName
+	for _, item := range items {
+		resource := types.NamespacedName{Namespace: item.Namespace, Name: item.Name}
+		if resource.String() > m.progress.last.String() {
+			due = append(due, resource)
+		}
 	}
+	return due
+}
+
+// again tries what was refused before: somebody may have corrected it since. When
+// more was refused than is remembered, all begins anew after that.
+func (m *migration) again(ctx context.Context) (done bool, err error) {
+	before := m.progress.refused
+	m.progress.refused = nil
+	tried, err := m.rewriteAll(ctx, before)
+	m.progress.refused = append(m.progress.refused, before[tried:]...)
+	if err == nil && len(m.progress.refused) == 0 && m.progress.further > 0 {
+		m.progress = progress{generation: m.progress.generation}
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// rewriteAll writes resources, and takes those in that are refused, each for
+// itself. An error is about something that concerns all of them: then no further
+// one is begun, and only what comes before the first failure counts as tried.
+func (m *migration) rewriteAll(ctx context.Context, due []types.NamespacedName) (tried int, err error) {
+	type attempt struct {
+		begun bool
+		err   error
+	}
+	going, stop := context.WithCancel(ctx)
+	defer stop()
+	attempts := parallel.Each(going, m.limit, due, func(_ context.Context, resource types.NamespacedName) attempt {
+		err := m.rewrite(ctx, resource)
+		if responseOf(err) == failing {
+			stop()
+		}
+		return attempt{begun: true, err: err}
+	})
+	for _, attempt := range attempts {
+		response := responseOf(attempt.err)
+		if !attempt.begun || response == failing {
+			break
+		}
+		if response == refused {
+			m.progress.refuse(due[tried], attempt.err)
+		} else {
+			m.progress.wrote(due[tried])
+		}
+		tried++
+	}
+	var failures []error
+	for _, attempt := range attempts[tried:] {
+		if responseOf(attempt.err) == failing {
+			failures = append(failures, attempt.err)
+		}
+	}
+	return tried, errors.Join(firstErrors(failures), ctx.Err())
+}
+
+// rewrite writes one resource as it is.
+func (m *migration) rewrite(ctx context.Context, resource types.NamespacedName) error {
+	ref := m.resources
+	ref.Namespace, ref.Name = resource.Namespace, resource.Name
+	_, err := m.client.Merge(ctx, ref, map[string]any{}, inventory.OrphanManager)
 	return err
+}
+
+// response is what an answer of the API server means for one resource.
+type response int
+
+const (
+	// settled: it was written, by us or by somebody who was faster, or is gone.
+	settled response = iota
+	// refused: the API server looked at it and will not have it. It is invalid by a
+	// schema that became stricter, say, or a policy or the rights of the account
+	// forbid it.
+	refused
+	// failing: this is not about the one resource, and may pass by itself.
+	failing
+)
+
+func responseOf(err error) response {
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+		return settled
+	case ofConversion(err) || !errors.As(err, &status):
+		return failing
+	case strings.HasPrefix(err.Error(), `admission webhook "`): // has denied it, with a code of its liking
+		return refused
+	}
+	switch code := status.Status().Code; {
+	case code == http.StatusNotFound, code == http.StatusConflict:
+		return settled
+	case code == http.StatusUnauthorized, code == http.StatusRequestTimeout, code == http.StatusTooManyRequests:
+		return failing
+	case code >= http.StatusBadRequest && code < http.StatusInternalServerError:
+		return refused
+	}
+	return failing
+}
+
+// ofConversion tells whether the API server says that a conversion webhook failed:
+// whatever the code, that is not about the resource. Words further on may be quoted
+// from a resource.
+func ofConversion(err error) bool {
+	return err != nil && strings.HasPrefix(err.Error(), "conversion webhook for ")
 }
 
 // migrate writes the resources of a CRD anew whose update gives its conversion
 // webhook up, while that still answers. It tells what the update has to wait for,
-// or what it costs when they cannot be written.
-func (a *application) migrate(ctx context.Context, action plan.Action) (waiting, loss string, err error) {
+// without end where resources would lose something: until then all is as it was,
+// and only people know whether that matters.
+func (a *application) migrate(ctx context.Context, action plan.Action) (waiting string, err error) {
 	if action.Verb != plan.Update || !plan.IsDefinition(action.ID) || convertsByWebhook(action.Desired) {
-		return "", "", nil
+		return "", nil
 	}
 	ref := refOf(action.ID, action.Resource)
 	live, err := a.client.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
-		return "", "", nil // the apply creates it
+		return "", nil // the apply creates it
 	}
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	kept, err := deleter{client: a.client, limit: a.options.Parallelism}.unconvert(ctx, ref, live)
-	if err != nil || kept.waiting != "" {
-		return kept.waiting, "", err
+	storage, _ := versionsOf(action.Desired)
+	d := a.options.deleter(a.client, a.owner)
+	d.patience = 0
+	kept, err := d.unconvert(ctx, ref, live, storage)
+	switch {
+	case apierrors.IsConflict(err):
+		return wasChanging, nil
+	case err != nil:
+		return "", err
+	case kept.unwritten != "":
+		return kept.held(), nil
 	}
-	if _, marked := kept.live.GetAnnotations()[annotationMigrating]; marked {
-		_, err = a.client.Merge(ctx, ref, metadataPatch(kept.live, map[string]any{
-			"annotations": map[string]any{annotationMigrating: nil},
-		}), inventory.OrphanManager)
-	}
-	return "", kept.loss, err
+	return kept.waiting, nil
 }

@@ -24,11 +24,20 @@ type Options struct {
 	Previous func(inventory.ID) *unstructured.Unstructured
 	// EstablishTimeout is how long Apply waits for CRDs to be served: 10 s.
 	EstablishTimeout time.Duration
+	// MigrationPatience is for how long the resources of a CRD may fail to be written
+	// before its conversion webhook goes without that: 10 min.
+	MigrationPatience time.Duration
+	// Migrations remembers how far the resources of CRDs have been written from one
+	// call to the next: more of them than one call writes are only ever done with it.
+	Migrations *Migrations
 }
 
 const (
 	defaultParallelism      = 16
 	defaultEstablishTimeout = 10 * time.Second
+	// defaultMigrationPatience is enough for the Pod of an operator to be moved to
+	// another node, and its image to be pulled there.
+	defaultMigrationPatience = 10 * time.Minute
 )
 
 func (o Options) defaulted() Options {
@@ -38,10 +47,21 @@ func (o Options) defaulted() Options {
 	if o.EstablishTimeout <= 0 {
 		o.EstablishTimeout = defaultEstablishTimeout
 	}
+	if o.MigrationPatience <= 0 {
+		o.MigrationPatience = defaultMigrationPatience
+	}
+	if o.Migrations == nil {
+		o.Migrations = &Migrations{}
+	}
 	if o.Previous == nil {
 		o.Previous = func(inventory.ID) *unstructured.Unstructured { return nil }
 	}
 	return o
+}
+
+// deleter lets objects of the owner go with these options.
+func (o Options) deleter(client *tenant.Client, owner Owner) deleter {
+	return deleter{client: client, owner: owner, limit: o.Parallelism, patience: o.MigrationPatience, migrations: o.Migrations}
 }
 
 func refOf(id inventory.ID, resource schema.GroupVersionResource) tenant.Ref {

@@ -37,7 +37,7 @@ func takeUp(ctx context.Context, client *tenant.Client, ref tenant.Ref, manager 
 func release(ctx context.Context, client *tenant.Client, ref tenant.Ref, live metav1.Object, owner inventory.Owner, further map[string]any) error {
 	entries := rename(live.GetManagedFields(), owner.Manager(), inventory.OrphanManager)
 	patch := metadataPatch(live, map[string]any{
-		"annotations":   map[string]any{inventory.AnnotationOrphaned: owner.Namespace + "/" + owner.Name, annotationMigrating: nil},
+		"annotations":   map[string]any{inventory.AnnotationOrphaned: owner.Namespace + "/" + owner.Name},
 		"labels":        map[string]any{inventory.LabelDeployment: nil, inventory.LabelNamespace: nil},
 		"managedFields": entries,
 	})

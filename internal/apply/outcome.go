@@ -44,7 +44,6 @@ type Outcome struct {
 	entry     inventory.Entry // when it was written
 	live      *unstructured.Unstructured
 	untracked bool
-	loss      string // what an update of a CRD costs
 }
 
 // String is the outcome for people.

@@ -128,7 +128,7 @@ func TestF4NoOrphanOfADeadApply(t *testing.T) {
 func (w *world) prune(manifests string) apply.Pruned {
 	w.t.Helper()
 	p := w.plan(w.objects(manifests))
-	pruned, err := apply.Prune(w.t.Context(), w.client, w.owner, p.Prune, apply.Options{})
+	pruned, err := apply.Prune(w.t.Context(), w.client, w.owner, p.Prune, w.options())
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -63,8 +64,7 @@ func Prune(ctx context.Context, client *tenant.Client, owner Owner, stages []pla
 }
 
 func (p *Pruned) stage(ctx context.Context, client *tenant.Client, owner Owner, stage plan.DeletionStage, o Options) {
-	d := deleter{client: client, owner: owner, limit: o.Parallelism}
-	for i, end := range parallel.Each(ctx, o.Parallelism, stage.Deletions, d.object) {
+	for i, end := range parallel.Each(ctx, o.Parallelism, stage.Deletions, o.deleter(client, owner).object) {
 		id := stage.Deletions[i].ID
 		switch {
 		case end.denied != nil:
@@ -93,9 +93,11 @@ type end struct {
 
 // deleter lets objects go as the tenant.
 type deleter struct {
-	client *tenant.Client
-	owner  Owner
-	limit  int
+	client     *tenant.Client
+	owner      Owner
+	limit      int
+	patience   time.Duration // with a conversion webhook that fails
+	migrations *Migrations
 }
 
 func (d deleter) object(ctx context.Context, deletion plan.Deletion) end {
@@ -113,6 +115,8 @@ func (d deleter) object(ctx context.Context, deletion plan.Deletion) end {
 	}
 	return d.delete(ctx, deletion)
 }
+
+const wasChanging = "was changing"
 
 const notOurs = "is left alone: it is not this deployment's any more"
 
@@ -167,23 +171,27 @@ func (d deleter) release(ctx context.Context, deletion plan.Deletion) end {
 	}
 	kept := unconverted{live: live}
 	if plan.IsDefinition(deletion.ID) {
-		kept, err = d.unconvert(ctx, ref, live)
+		storage, _ := versionsOf(live)
+		kept, err = d.unconvert(ctx, ref, live, storage)
 	}
 	if err == nil && kept.waiting == "" {
 		err = release(ctx, d.client, ref, kept.live, d.owner, kept.patch)
+	}
+	if err == nil && kept.waiting == "" {
+		d.migrations.forget(d.keyOf(live))
 	}
 	switch {
 	case ctx.Err() != nil:
 		return end{}
 	case apierrors.IsConflict(err):
-		return end{waiting: "was changing"}
+		return end{waiting: wasChanging}
 	case err != nil:
 		return end{denied: objectError(deletion.ID, err)}
 	case kept.waiting != "":
 		return end{waiting: kept.waiting}
 	}
 	note := "is kept, marked " + inventory.AnnotationOrphaned
-	for _, more := range []string{kept.note, kept.loss} {
+	for _, more := range []string{kept.note, kept.loss()} {
 		if more != "" {
 			note += "; " + more
 		}

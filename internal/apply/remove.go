@@ -34,7 +34,7 @@ func Remove(ctx context.Context, client *tenant.Client, owner Owner, listed inve
 	removed := Removed{Inventory: listed}
 	in, err := Observe(ctx, client, Observing{Owner: owner, Previous: listed, Parallelism: o.Parallelism})
 	if err != nil {
-		return removed, removed.free(ctx, client, owner, err)
+		return removed, removed.free(ctx, client, owner, o, err)
 	}
 	for _, stage := range plan.Removal(in) {
 		before := len(removed.Waiting) + len(removed.Denied)
@@ -53,11 +53,11 @@ func Remove(ctx context.Context, client *tenant.Client, owner Owner, listed inve
 // free takes the conversion off those CRDs of the inventory whose webhook is dead,
 // when that is why nothing can be found out about their resources: else a removal
 // would wait for it for ever. It gives the error back when there is no such CRD.
-func (r *Removed) free(ctx context.Context, client *tenant.Client, owner Owner, cause error) error {
+func (r *Removed) free(ctx context.Context, client *tenant.Client, owner Owner, o Options, cause error) error {
 	if !strings.Contains(cause.Error(), "conversion webhook") {
 		return cause
 	}
-	d := deleter{client: client, owner: owner, limit: defaultParallelism}
+	d := o.deleter(client, owner)
 	for _, entry := range r.Inventory.Entries {
 		if !plan.IsDefinition(entry.ID) {
 			continue

@@ -31,7 +31,7 @@ func grants(rules []authorizationv1.ResourceRule) bool {
 // remove makes one attempt, as the controller does.
 func (w *world) remove() apply.Removed {
 	w.t.Helper()
-	removed, err := apply.Remove(w.t.Context(), w.client, w.owner, w.inventory, apply.Options{})
+	removed, err := apply.Remove(w.t.Context(), w.client, w.owner, w.inventory, w.options())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -171,6 +171,7 @@ func (w *world) own() string {
 
 // A namespace of the bundle goes last, when what it held is gone.
 func TestF22EmptyNamespace(t *testing.T) {
+	t.Parallel() // waits for a namespace to go, which begins after 5 s
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", rule("*", "*", "*"))
 	own := w.own()

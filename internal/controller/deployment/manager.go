@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/report"
@@ -72,11 +73,12 @@ type Deps struct {
 // Reconciler reconciles BundleDeployments.
 type Reconciler struct {
 	Deps
-	writer    report.Writer
-	backoff   retry.Backoff
-	memory    memory
-	awaited   awaited
-	rendering *rendering
+	writer     report.Writer
+	backoff    retry.Backoff
+	memory     memory
+	awaited    awaited
+	rendering  *rendering
+	migrations *apply.Migrations
 }
 
 // NewReconciler returns a reconciler on the given collaborators.
@@ -88,7 +90,7 @@ func NewReconciler(deps Deps) *Reconciler {
 		deps.Now = time.Now
 	}
 	return &Reconciler{
-		Deps: deps, rendering: newRendering(),
+		Deps: deps, rendering: newRendering(), migrations: &apply.Migrations{Now: deps.Now},
 		writer: report.Writer{Client: deps.Client, Manager: FieldManager},
 	}
 }

@@ -123,6 +123,7 @@ func (r *Reconciler) options(s *state) apply.Options {
 	return apply.Options{
 		Previous:         func(id inventory.ID) *unstructured.Unstructured { return s.lastFields(r.Snapshots, id) },
 		EstablishTimeout: establishTimeout,
+		Migrations:       r.migrations,
 	}
 }
 

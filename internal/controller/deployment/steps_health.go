@@ -102,7 +102,7 @@ func (r *Reconciler) prune(ctx context.Context, s *state) (step.Outcome, error) 
 	if len(s.note.prune) == 0 {
 		return step.Continue, nil
 	}
-	pruned, err := apply.Prune(ctx, s.client, s.owner, s.note.prune, apply.Options{})
+	pruned, err := apply.Prune(ctx, s.client, s.owner, s.note.prune, apply.Options{Migrations: r.migrations})
 	s.pruned = &pruned
 	if recorded := s.record(s.previous.Without(pruned.Gone...)); recorded != nil {
 		return step.Stop, recorded

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/internal/apply/parallel"
+)
+
+// Many resources take several calls; each goes on where the last one ended.
+func TestMigrationGoesOn(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", everything...)
+	c := newConverter(t)
+	c.old(w, 1)
+	const many = 1100
+	created := parallel.Each(t.Context(), 16, make([]string, many), func(ctx context.Context, _ string) error {
+		widget := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": w.widget().GroupVersion().String(), "kind": "Widget", "metadata": map[string]any{"generateName": "more-"},
+		}}
+		_, err := w.dynamic.Resource(w.widget()).Namespace(w.namespace).Create(ctx, widget, metav1.CreateOptions{})
+		return err
+	})
+	if err := errors.Join(created...); err != nil {
+		t.Fatal(err)
+	}
+	removed := w.remove()
+	if len(removed.Waiting) != 1 || !strings.Contains(removed.Waiting[0].Reason, "written as v1") || w.data("operator") == nil {
+		t.Fatalf("after one call: %+v", removed)
+	}
+	before := w.client.Requests()
+	w.removeAll()
+	if rest := w.client.Requests() - before; rest > many/2 {
+		t.Errorf("%d requests for what was left of %d resources", rest, many)
+	}
+	w.unharmed(many + 1)
+}
+
+func (w *world) patchDefinition(how types.PatchType, patch string) {
+	w.t.Helper()
+	name := "widgets." + w.widget().Group
+	if _, err := w.dynamic.Resource(definitions).Patch(w.t.Context(), name, how, []byte(patch), metav1.PatchOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// A webhook that comes back in time costs nothing, however often it was tried.
+func TestMigrationOutlivesAnOutage(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", everything...)
+	c := newConverter(t)
+	c.old(w, 2)
+	c.die(w)
+	for range 6 {
+		w.ahead += time.Minute
+		if removed := w.remove(); len(removed.Waiting) != 1 || !strings.Contains(removed.Waiting[0].Reason, "could not be written") {
+			t.Fatalf("got %+v", removed)
+		}
+	}
+	c.revive()
+	if notes := strings.Join(w.removeAll(), "; "); !strings.Contains(notes, "stored as v1 now") {
+		t.Errorf("notes %q", notes)
+	}
+	w.kept(2)
+}
+
+// A webhook that keeps dying still gets there: what was written counts.
+func TestMigrationWithAFlakyWebhook(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", everything...)
+	c := newConverter(t)
+	const count = 30
+	c.old(w, count)
+	c.die(w)
+	eventually(t, "the removal", func() error {
+		w.ahead += 6 * time.Minute
+		c.reviveFor(count + 10)
+		if removed := w.remove(); !removed.Done() {
+			return fmtError(strings.Join(remainingWords(removed), "; "))
+		}
+		return nil
+	})
+	w.kept(count)
+}
+
+// What is refused holds an update until somebody has corrected it. Nothing else is
+// tried again meanwhile.
+func TestUpgradeWaitsForWhatIsRefused(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", everything...)
+	const count = 40
+	upgraded := unconverting(newConverter(t).old(w, count))
+	w.policyAgainst("w2")
+	w.holds(upgraded, "1 of its resources ("+w.namespace+"/w2) could not be written as v1")
+	before := w.client.Requests()
+	w.holds(upgraded, "not this one")
+	if requests := w.client.Requests() - before; requests > count/2 {
+		t.Errorf("%d requests to try one resource again", requests)
+	}
+	w.endPolicy()
+	eventually(t, "the upgrade", func() error {
+		if result := w.apply(upgraded); !result.Complete() {
+			return fmtError(result.Pending)
+		}
+		return nil
+	})
+	w.kept(count)
+}
+
+// One resource that cannot be written keeps no other from being: the rest loses
+// nothing, and the notes name that one.
+func TestMigrationGoesPastWhatIsRefused(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		rules  func(group string) []rbacv1.PolicyRule
+		spoil  func(*world)
+		why    string
+	}{
+		"invalid": {"a policy is against it", func(string) []rbacv1.PolicyRule { return everything }, func(w *world) {
+			w.policyAgainst("w2")
+		}, "not this one"},
+		"forbidden": {"the account may write the others only", func(group string) []rbacv1.PolicyRule {
+			return []rbacv1.PolicyRule{definers, {APIGroups: []string{group}, Resources: []string{"widgets"}, Verbs: []string{"list"}},
+				{APIGroups: []string{group}, Resources: []string{"widgets"}, Verbs: []string{"patch"}, ResourceNames: []string{"w0", "w1"}}}
+		}, func(*world) {}, "is forbidden"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, configMapsOnly...)
+			w.grantCluster("installer", tt.rules(w.widget().Group)...)
+			c := newConverter(t)
+			c.old(w, 3)
+			tt.spoil(w)
+			notes := strings.Join(w.removeAll(), "; ")
+			for _, words := range []string{"1 of its resources (" + w.namespace + "/w2)", tt.why, "lost when"} {
+				if !strings.Contains(notes, words) {
+					t.Errorf("%s: notes %q do not say %q", tt.reason, notes, words)
+				}
+			}
+			for _, item := range w.unharmed(3) {
+				_, found, _ := unstructured.NestedInt64(item.Object, "spec", "bulk")
+				if written := item.GetName() != "w2"; found != written {
+					t.Errorf("%s: %v", item.GetName(), item.Object["spec"])
+				}
+			}
+			if stored := w.stored(); len(stored) != 2 {
+				t.Errorf("stored versions %v", stored)
+			}
+		})
+	}
+}
+
+var configMapsOnly = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"*"}}}
+
+// policyAgainst makes the API server refuse to write one widget.
+func (w *world) policyAgainst(name string) {
+	w.t.Helper()
+	ctx, meta := w.t.Context(), metav1.ObjectMeta{Name: w.namespace}
+	policies := w.admin.AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	bindings := w.admin.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	w.t.Cleanup(w.endPolicy)
+	_, err := policies.Create(ctx, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{"UPDATE"},
+			Rule:       admissionv1.Rule{APIGroups: []string{w.widget().Group}, APIVersions: []string{"*"}, Resources: []string{"widgets"}},
+		}}}},
+		Validations: []admissionv1.Validation{{Expression: fmt.Sprintf("object.metadata.name != %q", name), Message: "not this one"}},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_, err = bindings.Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: w.namespace, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	eventually(w.t, name+" is refused", func() error {
+		_, err := w.dynamic.Resource(w.widget()).Namespace(w.namespace).Patch(ctx, name, types.MergePatchType, []byte("{}"),
+			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil {
+			return fmtError("not yet")
+		}
+		return nil
+	})
+}
+
+func (w *world) endPolicy() {
+	_ = w.admin.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(context.Background(), w.namespace, metav1.DeleteOptions{})
+	_ = w.admin.AdmissionregistrationV1().ValidatingAdmissionPolicies().Delete(context.Background(), w.namespace, metav1.DeleteOptions{})
+}

@@ -40,6 +40,7 @@ func (w *world) evict(namespace string, names ...string) {
 // What a workload of the bundle left behind is waited for, over several controllers,
 // for it is collected soon; the namespace goes then.
 func TestF22ControlledByWhatWent(t *testing.T) {
+	t.Parallel() // waits for the garbage collector
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", rule("*", "*", "*"))
 	own := w.own()

@@ -195,3 +195,25 @@ func TestS2LayersAreStreamed(t *testing.T) {
 		t.Errorf("%d bytes allocated for a layer of %d", allocated, size)
 	}
 }
+
+func TestT14References(t *testing.T) {
+	port := canary(t)
+	client := fetch.AddressPolicy{InsecureHosts: []string{"localhost", "127.0.0.1", "[::ffff:127.0.0.1]", "2130706433", "0177.0.0.1"}}.
+		HTTPClient(fetch.DefaultLimits())
+	t.Cleanup(client.CloseIdleConnections)
+	for _, host := range []string{
+		"localhost:" + port, "127.0.0.1:" + port, "[::ffff:127.0.0.1]:" + port, "[::1]:" + port, "2130706433:" + port,
+		"0177.0.0.1:" + port, "169.254.169.254", "[fd00:ec2::254]", "0.0.0.0:" + port,
+	} {
+		for _, insecure := range []bool{false, true} {
+			for _, o := range []Options{{Ref: host + "/b:v1"}, {Ref: host + "/b", SemVer: "*"}} {
+				o.Insecure, o.Client, o.Limits = insecure, client, fetch.DefaultLimits()
+				o.Keychain = one(strings.TrimSuffix(o.Ref, "/b:v1"), fetch.Login{Username: "u", Password: "CANARY"})
+				_, _, err := pull(t, o)
+				if r := fetch.ReasonOf(err); r != fetch.Refused && r != fetch.Unreachable || strings.Contains(err.Error(), "CANARY") {
+					t.Errorf("%s: %v", host, err)
+				}
+			}
+		}
+	}
+}

@@ -45,23 +45,8 @@ type Fetcher struct {
 	platform platform
 	registry *registry
 	verify   Verifier
-	hints    fetch.Hints
 	limits   fetch.Limits
 }
-
-// Hints tell what a user may do, as anybody and with a login.
-var (
-	openHints = fetch.Hints{
-		fetch.NotFound:       "check the tag, or that the repository is public",
-		fetch.Unauthorized:   "check the name, or that the repository is public",
-		fetch.DigestMismatch: "the registry serves other bytes than it should",
-	}
-	loginHints = fetch.Hints{
-		fetch.NotFound:       "check the tag, or that the login may pull from the repository",
-		fetch.Unauthorized:   "check the login, and that it may pull from the repository",
-		fetch.DigestMismatch: "the registry serves other bytes than it should",
-	}
-)
 
 // New returns the fetcher of an image, without asking the registry yet.
 func New(o Options) (*Fetcher, error) {
@@ -72,10 +57,7 @@ func New(o Options) (*Fetcher, error) {
 	if err != nil {
 		return nil, fetch.Describe(err, "image %s", fetch.Quote(o.Ref))
 	}
-	f := &Fetcher{text: o.Ref, platform: wanted, verify: o.Verify, hints: openHints, limits: o.Limits}
-	if o.Keychain != nil {
-		f.hints = loginHints
-	}
+	f := &Fetcher{text: o.Ref, platform: wanted, verify: o.Verify, limits: o.Limits}
 	repository, err := f.parse(o)
 	if err != nil {
 		return nil, err
@@ -227,6 +209,31 @@ func (f *Fetcher) unpack(ctx context.Context, layer v1.Descriptor, tree *fetch.T
 	return errors.Join(err, body.Close())
 }
 
+// Hints tell what a user may do: without a keychain, with a login, and with a keychain that has none.
+var (
+	openHints = fetch.Hints{
+		fetch.NotFound:       "check the tag, or that the repository is public",
+		fetch.Unauthorized:   "check the name, or that the repository is public",
+		fetch.DigestMismatch: "the registry serves other bytes than it should",
+	}
+	loginHints = fetch.Hints{
+		fetch.NotFound:       "check the tag, and that the login may pull from the repository",
+		fetch.Unauthorized:   "check the login, and that it may pull from the repository",
+		fetch.DigestMismatch: openHints[fetch.DigestMismatch],
+	}
+	strangerHints = fetch.Hints{
+		fetch.NotFound:       "check the tag, or add a login for this registry to the pull secret, which has none",
+		fetch.Unauthorized:   "add a login for this registry to the pull secret, which has none",
+		fetch.DigestMismatch: openHints[fetch.DigestMismatch],
+	}
+)
+
 func (f *Fetcher) explain(err error) error {
-	return f.hints.Explain(err, "image %s", f.text)
+	hints := openHints
+	if login, _, begun := f.registry.session.state(); !login.Empty() {
+		hints = loginHints
+	} else if begun {
+		hints = strangerHints
+	}
+	return hints.Explain(err, "image %s", f.text)
 }

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,12 +191,17 @@ func TestF16Logins(t *testing.T) {
 			u := registries[tc.registry]
 			o := options(u.host + "/org/b:v1")
 			o.Keychain = one(u.host, tc.login)
+			hint := "check the login"
+			if tc.login.Empty() {
+				hint = "add a login for this registry to the pull secret"
+				o.Keychain = one("elsewhere", fetch.Login{Username: user, Password: password})
+			}
 			_, files, err := pull(t, o)
 			if tc.ok && (err != nil || files["a"] != "1") {
 				t.Errorf("%s: %v, %v", tc.reason, files, err)
 			}
 			if !tc.ok && (fetch.ReasonOf(err) != fetch.Unauthorized || strings.Contains(err.Error(), "CANARY") ||
-				!strings.Contains(err.Error(), "check the login")) {
+				!strings.Contains(err.Error(), hint)) {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 		})
@@ -269,5 +275,36 @@ func TestF16HiddenFromStrangers(t *testing.T) {
 	o.Keychain = one(guarded.host, fetch.Login{Username: user, Password: password})
 	if _, _, err := pull(t, o); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestF16RotatedLogin(t *testing.T) {
+	u := small(t)
+	push(t, u.host+"/b:v1", imageOf(t, layer(t, "a", "1")))
+	var valid atomic.Value
+	valid.Store("CANARY-old")
+	guarded := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, secret, _ := r.BasicAuth(); secret != valid.Load() {
+			w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		u.Config.Handler.ServeHTTP(w, r)
+	}))
+	o := options(guarded.host + "/b:v1") // one client throughout, with its connections
+	with := func(secret string) error {
+		o.Keychain = one(guarded.host, fetch.Login{Username: user, Password: secret})
+		_, _, err := pull(t, o)
+		return err
+	}
+	if err := with("CANARY-old"); err != nil {
+		t.Fatal(err)
+	}
+	valid.Store("CANARY-new")
+	if err := with("CANARY-old"); fetch.ReasonOf(err) != fetch.Unauthorized || strings.Contains(err.Error(), "CANARY") {
+		t.Errorf("the old login: %v", err)
+	}
+	if err := with("CANARY-new"); err != nil {
+		t.Errorf("the new login: %v", err)
 	}
 }

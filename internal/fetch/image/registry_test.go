@@ -194,8 +194,10 @@ func zstandard(t testing.TB, data []byte) []byte {
 
 func layer(t testing.TB, files ...string) v1.Layer {
 	t.Helper()
-	return static.NewLayer(gzipped(t, packed(t, files...)), types.OCILayer)
+	return staticLayer(gzipped(t, packed(t, files...)))
 }
+
+func staticLayer(blob []byte) v1.Layer { return static.NewLayer(blob, types.OCILayer) }
 
 func imageOf(t testing.TB, layers ...v1.Layer) v1.Image {
 	t.Helper()

@@ -43,6 +43,11 @@ type Report struct {
 	Format convert.Format
 	// Problems, errors first, each by file and document, without repetitions; at most a thousand of each source.
 	Problems []Problem
+	// InstallNamespace is the one that the bundle was converted for, and Watched what the operator watches then; see there.
+	InstallNamespace string
+	Watched          []string
+	// Choices say, in sentences, what is chosen when the bundle is installed. They are no problems.
+	Choices []string
 }
 
 // Bundle looks at a bundle. Without an install namespace in the options it is converted for one that suits it, so that
@@ -57,24 +62,24 @@ func Bundle(files fs.FS, o convert.Options) Report {
 		t = readTree(root, o.Limits)
 	}
 	o = suitable(o, t)
-	problems := conversion(files, o)
+	problems, watched := conversion(files, o)
 	if t.bundle != nil {
 		problems = append(problems, unreported(t.examine(), problems)...)
 	}
-	return Report{Format: format, Problems: order(problems)}
+	return Report{Format: format, Problems: order(problems), InstallNamespace: o.InstallNamespace, Watched: watched, Choices: t.choices()}
 }
 
-// conversion is what the converter says.
-func conversion(files fs.FS, o convert.Options) []Problem {
+// conversion is what the converter says, and what is watched by what it makes.
+func conversion(files fs.FS, o convert.Options) (problems []Problem, watched []string) {
 	result, err := convert.Convert(files, o)
 	if err != nil {
-		return refusals(err)
+		return refusals(err), nil
 	}
-	problems := make([]Problem, 0, len(result.Warnings))
+	problems = make([]Problem, 0, len(result.Warnings))
 	for _, w := range result.Warnings {
 		problems = append(problems, warning(w))
 	}
-	return problems
+	return append(problems, ForOLMOnly(result)...), Watched(result)
 }
 
 // refusals are the problems in an error of the converter.

@@ -131,6 +131,56 @@ func TestBundle(t *testing.T) {
 	}
 }
 
+// TestChoices wants what is chosen at the installation to be said, and never as a problem.
+func TestChoices(t *testing.T) {
+	const option = "watchNamespaces (--watch-namespace)"
+	for name, tc := range map[string]struct {
+		reason string
+		modes  []any
+		want   string
+	}{
+		"all":           {reason: "nothing can be chosen", modes: []any{"AllNamespaces"}, want: "Its install modes are AllNamespaces: it always watches all namespaces."},
+		"all and own":   {reason: "all is the default", modes: []any{"OwnNamespace", "AllNamespaces"}, want: "Its install modes are AllNamespaces, OwnNamespace: it watches all namespaces, unless " + option + " says which."},
+		"own":           {reason: "nothing can be chosen", modes: []any{"OwnNamespace"}, want: "Its install modes are OwnNamespace: it watches only the namespace that it is installed in."},
+		"own and multi": {reason: "its own is the default", modes: []any{"OwnNamespace", "MultiNamespace"}, want: "Its install modes are MultiNamespace, OwnNamespace: it watches the namespace that it is installed in, unless " + option + " says which."},
+		"single":        {reason: "there is no default", modes: []any{"SingleNamespace"}, want: "Its install modes are SingleNamespace: what it watches has to be chosen with " + option + "."},
+		"own or single": {reason: "neither is the default", modes: []any{"OwnNamespace", "SingleNamespace"}, want: "Its install modes are OwnNamespace, SingleNamespace: what it watches has to be chosen with " + option + "."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report := Bundle(tool(t, func(csv map[string]any) {
+				var modes []any
+				for _, mode := range tc.modes {
+					modes = append(modes, map[string]any{"type": mode, "supported": true})
+				}
+				csv["spec"].(map[string]any)["installModes"] = append(modes, map[string]any{"type": "Odd", "supported": true})
+			}), options)
+			if diff := cmp.Diff([]string{tc.want}, report.Choices); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			if len(report.Problems) > 0 || report.InstallNamespace == "" || len(report.Watched) != 1 {
+				t.Errorf("%s: %+v", tc.reason, report)
+			}
+		})
+	}
+	report := Bundle(tool(t, func(csv map[string]any) {
+		csv["metadata"].(map[string]any)["annotations"].(map[string]any)[SuggestedNamespace] = "tools"
+		csv["spec"].(map[string]any)["webhookdefinitions"] = []any{map[string]any{"type": "ValidatingAdmissionWebhook", "generateName": "a.example.org", "deploymentName": "tool",
+			"admissionReviewVersions": []any{"v1"}, "sideEffects": "None"}}
+	}), options)
+	if len(report.Choices) != 3 || !strings.Contains(report.Choices[0], "the namespace tools.") || !strings.Contains(report.Choices[2], "--certificate-provider") || report.InstallNamespace != "tools" {
+		t.Errorf("%+v", report)
+	}
+}
+
+// TestPartOfABundle warns where the description of an operator passes for a manifest.
+func TestPartOfABundle(t *testing.T) {
+	csv := fstest.MapFS{"csv.yaml": tool(t, nil)["manifests/csv.yaml"]}
+	got := Bundle(csv, options)
+	if diff := cmp.Diff([]string{"warning format: without OLM this describes an operator and installs none"}, short(got)); diff != "" || len(got.Watched)+len(got.Choices) > 0 {
+		t.Errorf("-want +got:\n%s%+v", diff, got)
+	}
+}
+
 // TestSuiteCrashes puts a validator in that cannot bear what it sees.
 func TestSuiteCrashes(t *testing.T) {
 	crashing := suite{rule: "crashing", validator: validator.ValidatorFunc(func(...any) []upstream.ManifestResult { panic("no") }),

@@ -35,10 +35,7 @@ func suitable(o convert.Options, t *tree) convert.Options {
 	if name := t.bundle.CSV.Annotations[SuggestedNamespace]; len(validation.IsDNS1123Label(name)) == 0 {
 		o.InstallNamespace = name
 	}
-	supported := map[v1alpha1.InstallModeType]bool{}
-	for _, mode := range t.bundle.CSV.Spec.InstallModes {
-		supported[mode.Type] = mode.Supported
-	}
+	supported := t.modes()
 	switch {
 	case len(o.RegistryV1.WatchNamespaces) > 0, supported[v1alpha1.InstallModeTypeAllNamespaces]:
 	case supported[v1alpha1.InstallModeTypeOwnNamespace]:

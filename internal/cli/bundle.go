@@ -22,6 +22,7 @@ import (
 type bundle struct {
 	files fs.FS
 	from  string          // what was read, in words
+	dir   string          // on the disk; empty: it was downloaded
 	close func() error    // removes what was downloaded
 	notes func() []string // what was left out, known after reading
 }
@@ -32,12 +33,26 @@ func (a *app) openBundle(ctx context.Context, what string, o bundleOptions) (*bu
 	switch {
 	case err == nil && info.IsDir():
 		return openFolderBundle(what)
+	case err == nil && isArchive(what):
+		return nil, fmt.Errorf("%s is an archive: unpack it, and give the folder that holds the bundle", what)
 	case err == nil:
 		return nil, fmt.Errorf("%s is a file: give the folder that holds the bundle, or an image reference", what)
+	case what == "":
+		return nil, errors.New("the name of the folder or image is empty")
 	case looksLikePath(what):
 		return nil, fmt.Errorf("there is no folder %s", what)
 	}
 	return a.openImageBundle(ctx, what, o)
+}
+
+// isArchive tells by its name whether a file may hold a bundle.
+func isArchive(file string) bool {
+	for _, end := range []string{".tar", ".tgz", ".gz", ".zst", ".zip"} {
+		if strings.HasSuffix(strings.ToLower(file), end) {
+			return true
+		}
+	}
+	return false
 }
 
 // looksLikePath tells whether a name that does not exist was meant as a path: no image reference begins like that.
@@ -51,9 +66,9 @@ func openFolderBundle(what string) (*bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := "the folder " + what
-	if ref, err := name.ParseReference(what, name.WeakValidation); err == nil && !looksLikePath(what) {
-		from += fmt.Sprintf(" (it exists; the image of that name would be %s)", ref.Name())
+	from := "the folder " + folderName(what)
+	if ref, err := name.ParseReference(what, name.WeakValidation); err == nil && looksLikeImage(what) {
+		from += fmt.Sprintf(" (not the image %s)", ref.Name())
 	}
 	notes := func() []string {
 		var lines []string
@@ -62,7 +77,24 @@ func openFolderBundle(what string) (*bundle, error) {
 		}
 		return lines
 	}
-	return &bundle{files: files, from: from, close: files.Close, notes: notes}, nil
+	return &bundle{files: files, from: from, dir: what, close: files.Close, notes: notes}, nil
+}
+
+// folderName is the whole path where the given one ends in dots.
+func folderName(what string) string {
+	if base := filepath.Base(what); base != "." && base != ".." {
+		return what
+	}
+	if whole, err := filepath.Abs(what); err == nil {
+		return whole
+	}
+	return what
+}
+
+// looksLikeImage tells whether a name has what those of images have and those of folders rarely: a tag, a digest, a host.
+func looksLikeImage(what string) bool {
+	host, _, nested := strings.Cut(what, "/")
+	return !looksLikePath(what) && (strings.ContainsAny(what, ":@") || nested && strings.Contains(host, "."))
 }
 
 // localPolicy is what may be reached from the user's own machine: its own servers too.
@@ -90,7 +122,7 @@ func (a *app) openImageBundle(ctx context.Context, what string, o bundleOptions)
 	}()
 	tree, resolved, err := a.download(ctx, ref, dir, o)
 	if err != nil {
-		return nil, err
+		return nil, &downloadError{what: what, ref: ref, err: err}
 	}
 	return &bundle{
 		files: tree.FS(),

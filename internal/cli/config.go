@@ -4,10 +4,12 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -38,13 +40,13 @@ func readConfig(file string, in io.Reader) (v1alpha1.RegistryV1Options, error) {
 	data, err := io.ReadAll(io.LimitReader(in, longestConfig+1))
 	switch {
 	case err != nil:
-		return v1alpha1.RegistryV1Options{}, fmt.Errorf("reading --config from %s: %w", name, err)
+		return v1alpha1.RegistryV1Options{}, fmt.Errorf("reading --config from %s: %w", name, withoutPath(err))
 	case len(data) > longestConfig:
 		return v1alpha1.RegistryV1Options{}, fmt.Errorf("reading --config from %s: it is larger than 1 MiB", name)
 	}
 	options, err := parseConfig(data)
 	if err != nil {
-		return v1alpha1.RegistryV1Options{}, fmt.Errorf("reading --config: %s holds no options of registry+v1: %w", name, err)
+		return v1alpha1.RegistryV1Options{}, fmt.Errorf("reading --config: %s: %w", name, err)
 	}
 	return options, nil
 }
@@ -101,19 +103,29 @@ func oneDocument(data []byte) (*goyaml.Node, error) {
 	return content, nil
 }
 
-// faultsError lists faults. Who gave the whole BundleDeployment learns what is wanted.
+// withoutPath is an error of the file system, whose path has been said.
+func withoutPath(err error) error {
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
+}
+
+// faultsError lists faults, in the order of their lines. Who gave the whole BundleDeployment learns what is wanted.
 func faultsError(faults []fault, document *goyaml.Node) error {
+	slices.SortStableFunc(faults, func(a, b fault) int { return cmp.Compare(a.line, b.line) })
 	lines := make([]string, 0, len(faults)+1)
 	for _, f := range faults {
-		lines = append(lines, f.String())
+		lines = append(lines, "  - "+inline(f.String()))
 	}
 	for _, key := range []string{"spec", "registryV1"} {
 		if field(document, key) != nil {
-			lines = append(lines, "give only what stands below spec.registryV1 of a BundleDeployment")
+			lines = append(lines, "  - give only what stands below spec.registryV1 of a BundleDeployment")
 			break
 		}
 	}
-	return errors.New(strings.Join(lines, "; "))
+	return fmt.Errorf("it does not fit spec.registryV1 of a BundleDeployment, %s:\n%s", plural(len(faults), "problem"), strings.Join(lines, "\n"))
 }
 
 // words are the fields that take one of a few words. The API server knows the same from the CRD.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	admission "k8s.io/api/admissionregistration/v1"
 	rbac "k8s.io/api/rbac/v1"
 )
 
@@ -19,42 +20,69 @@ type danger struct {
 	everywhere, named bool
 }
 
+// change are the verbs that write an object.
+var change = []string{"create", "update", "patch"}
+
 var dangers = []danger{
 	{group: rbac.GroupName, resources: []string{"roles", "clusterroles"}, verbs: []string{"escalate", "bind"}, why: "may give itself any right"},
-	{resources: []string{"users", "groups", "serviceaccounts"}, verbs: []string{"impersonate"}, why: "may act as others"},
+	{resources: []string{"users", "groups", "serviceaccounts"}, verbs: []string{impersonate}, why: actsAsOthers},
 	{resources: []string{"serviceaccounts/token"}, verbs: []string{"create"}, why: "may act as any ServiceAccount", named: true},
 	{resources: []string{"secrets"}, verbs: []string{"get", "list", "watch"}, why: "reads the Secrets of all namespaces", everywhere: true, named: true},
 	{resources: []string{"pods/exec", "pods/attach"}, verbs: []string{"create", "get"}, why: "may run commands in Pods", named: true},
+	{resources: []string{"pods/ephemeralcontainers"}, verbs: []string{"update", "patch"}, why: "may run commands in Pods", named: true},
 	{resources: []string{"nodes/proxy"}, verbs: []string{"get", "create"}, why: "reaches all Pods through their nodes", everywhere: true},
-	{group: "admissionregistration.k8s.io", resources: []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"},
-		verbs: []string{"create", "update", "patch"}, why: "may intercept what others write", named: true},
+	{group: admission.GroupName, resources: []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations", "mutatingadmissionpolicies"},
+		verbs: change, why: "may intercept what others write", named: true},
+	{group: "apiregistration.k8s.io", resources: []string{"apiservices"}, verbs: change, why: "may answer in the place of other APIs", named: true},
 	{group: "certificates.k8s.io", resources: []string{"certificatesigningrequests/approval"}, verbs: []string{"update", "patch"}, why: "may issue itself certificates", named: true},
 }
 
+// rank orders rules: what to look at first is greater.
+type rank int
+
+const (
+	harmless   rank = iota
+	unknown         // only a cluster knows
+	wide            // wildcards
+	dangerous       // a danger of the table
+	everything      // all of them
+)
+
+const (
+	doesEverything = "may do everything"
+	actsAsOthers   = "may act as others"
+	impersonate    = "impersonate"
+)
+
 // dangerOf says why to think twice about a rule; empty: nothing special.
-func dangerOf(r rbac.PolicyRule, everywhere bool) string {
+func dangerOf(r rbac.PolicyRule, everywhere bool) (string, rank) {
 	all := func(words []string) bool { return slices.Contains(words, rbac.ResourceAll) }
-	if all(r.APIGroups) && all(r.Resources) && all(r.Verbs) {
-		return "may do everything"
+	if all(r.APIGroups) && all(r.Resources) && all(r.Verbs) && !onlyNamed(r) {
+		return doesEverything, everything
 	}
 	var reasons []string
+	// There are several verbs of that kind, such as impersonate:user-info, and resources of which nobody knows all.
+	if slices.ContainsFunc(r.Verbs, func(verb string) bool { return strings.HasPrefix(verb, impersonate) }) {
+		reasons = append(reasons, actsAsOthers)
+	}
 	for _, d := range dangers {
-		if d.in(r, everywhere) {
+		if d.in(r, everywhere) && !slices.Contains(reasons, d.why) {
 			reasons = append(reasons, d.why)
 		}
 	}
 	switch {
 	case len(reasons) > 0:
+		return strings.Join(reasons, "; "), dangerous
 	case all(r.APIGroups), all(r.Resources):
-		reasons = append(reasons, "names resources that do not exist yet")
+		return "names resources that do not exist yet", wide
 	case all(r.Verbs):
-		reasons = append(reasons, "has all verbs")
+		return "has all verbs", wide
 	}
-	return strings.Join(reasons, "; ")
+	return "", harmless
 }
 
 func (d danger) in(r rbac.PolicyRule, everywhere bool) bool {
-	if d.everywhere && !everywhere || d.named && len(r.ResourceNames) > 0 {
+	if d.everywhere && !everywhere || d.named && onlyNamed(r) {
 		return false
 	}
 	return covers(r.APIGroups, d.group) && slices.ContainsFunc(d.resources, func(resource string) bool {
@@ -63,6 +91,36 @@ func (d danger) in(r rbac.PolicyRule, everywhere bool) bool {
 	}) && slices.ContainsFunc(d.verbs, func(verb string) bool { return covers(r.Verbs, verb) })
 }
 
+// onlyNamed tells whether a rule is about some objects only. The empty name is that of requests that name none, such as list
+// and create.
+func onlyNamed(r rbac.PolicyRule) bool {
+	return len(r.ResourceNames) > 0 && !slices.Contains(r.ResourceNames, "")
+}
+
 func covers(words []string, word string) bool {
 	return slices.Contains(words, word) || slices.Contains(words, rbac.ResourceAll)
+}
+
+// dangerOfRole says why to think twice about a role that the bundle names and does not contain.
+func dangerOfRole(kind, name string) (string, rank) {
+	switch {
+	case kind == "ClusterRole" && name == "cluster-admin":
+		return doesEverything, everything
+	case kind == "ClusterRole" && (name == "admin" || name == "edit"):
+		return "reads Secrets; may run commands in Pods", dangerous
+	}
+	return "", unknown
+}
+
+// dangerOfWebhook says why to think twice about what a webhook is called for.
+func dangerOfWebhook(rules []admission.RuleWithOperations) string {
+	for _, r := range rules {
+		switch {
+		case covers(r.APIGroups, rbac.ResourceAll) && (covers(r.Resources, rbac.ResourceAll) || slices.Contains(r.Resources, "*/*")):
+			return "intercepts everything"
+		case covers(r.APIGroups, "") && (covers(r.Resources, "secrets") || slices.Contains(r.Resources, "*/*")):
+			return "is shown Secrets"
+		}
+	}
+	return ""
 }

@@ -32,6 +32,7 @@ type description struct {
 	SuggestedNamespace string             `json:"suggestedNamespace,omitempty"`
 	MinKubeVersion     string             `json:"minKubeVersion,omitempty"`
 	InstallNamespace   string             `json:"installNamespace"`
+	WatchNamespaces    []string           `json:"watchNamespaces,omitempty"` // "" stands for all
 	Namespaces         []string           `json:"requiredNamespaces"`
 	Objects            []kindCount        `json:"objects"`
 	CRDs               []crdSummary       `json:"customResourceDefinitions"`
@@ -41,6 +42,8 @@ type description struct {
 	Images             []imageUse         `json:"images"`
 	Requirements       []string           `json:"requirements"`
 	Warnings           []string           `json:"warnings,omitempty"`
+
+	assumed bool // the user did not say where it is installed
 }
 
 // kindCount counts the objects of a kind.
@@ -63,9 +66,9 @@ type crdSummary struct {
 func describe(what string, files fs.FS, o convert.Options, result convert.Result) description {
 	d := description{
 		Bundle: what, Format: string(result.Format), Package: result.Package.Name, Version: result.Package.Version,
-		InstallNamespace: o.InstallNamespace, Namespaces: result.RequiredNamespaces, Objects: countKinds(result.Objects),
+		InstallNamespace: o.InstallNamespace, WatchNamespaces: lint.Watched(result), Namespaces: result.RequiredNamespaces, Objects: countKinds(result.Objects),
 		CRDs: summarizeCRDs(result.Objects), Webhooks: admissionWebhooks(result.Objects), Permissions: permissionsOf(result.Objects),
-		Warnings: result.Warnings, Requirements: []string{},
+		Warnings: inFlags(result.Warnings), Requirements: []string{},
 	}
 	used := images{}
 	used.addWorkloads(result.Objects)

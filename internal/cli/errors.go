@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,11 +58,42 @@ func (e *notFoundError) Error() string {
 	return text
 }
 
+// downloadError is an image that could not be fetched.
+type downloadError struct {
+	what string // as the user wrote it
+	ref  name.Reference
+	err  error
+}
+
+// Error says how the name was read, and why that image is not here.
+func (e *downloadError) Error() string {
+	text := fmt.Sprintf("the image %s cannot be fetched: %s", e.ref.Name(), e.cause())
+	if !looksLikeImage(e.what) {
+		text = fmt.Sprintf("there is no folder %s, and %s", e.what, text)
+	}
+	return text
+}
+
+// cause leaves out what has been said.
+func (e *downloadError) cause() string {
+	var asked *url.Error
+	if errors.As(e.err, &asked) && isUnreachable(e.err) {
+		return asked.Err.Error() + "; check the name of the registry and your network"
+	}
+	return strings.TrimPrefix(e.err.Error(), "image "+e.ref.String()+": ")
+}
+
+// Unwrap returns the cause.
+func (e *downloadError) Unwrap() error { return e.err }
+
 // explain turns an error into one sentence that says what to do.
 func (a *app) explain(err error) string {
 	var access *accessError
 	var refused *url.Error
+	var download *downloadError
 	switch {
+	case errors.As(err, &download):
+		return err.Error()
 	case clientcmd.IsEmptyConfig(err):
 		return "no cluster is chosen: set KUBECONFIG, or give --kubeconfig or --server"
 	case isAPIMissing(err):

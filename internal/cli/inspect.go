@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/lint"
 )
 
@@ -27,7 +26,9 @@ objects by kind, CustomResourceDefinitions, webhooks, the rights that its accoun
 what it requires of the cluster. No cluster is asked.
 
 Rights by which an account can get at more than they say are marked with an exclamation mark and the reason, such as
-reading the Secrets of all namespaces, or giving itself further rights.
+reading the Secrets of all namespaces, or giving itself further rights. They come first. Of each list a hundred entries
+are shown, and how many there are more; -o json has all. Words of rules that may deceive a reader stand in quotation
+marks; elsewhere, characters that steer terminals or show nothing are replaced.
 
 Without --install-namespace the bundle is shown as installed in the namespace that it suggests, or in "operators",
 watching all namespaces where it can. With it, the other flags of render count too.
@@ -72,21 +73,17 @@ func (a *app) inspect(ctx context.Context, o conversionOptions, format output, w
 
 // describeBundle reads a bundle and says what it is.
 func (a *app) describeBundle(ctx context.Context, o conversionOptions, what string) (d description, err error) {
-	if err := o.read(a); err != nil {
-		return description{}, err
-	}
-	b, err := a.openBundle(ctx, what, o.bundleOptions)
+	r, err := a.open(ctx, &o, what)
 	if err != nil {
 		return description{}, err
 	}
-	defer func() { err = errors.Join(err, b.close()) }()
-	fmt.Fprintf(a.streams.ErrOut, "Reading %s.\n", printable(b.from))
-	options := lint.Suitable(b.files, o.convert())
-	result, err := convert.Convert(b.files, options)
-	a.note(b.notes())
+	defer func() { err = errors.Join(err, r.close()) }()
+	options := lint.Suitable(r.files, o.convert())
+	result, err := a.convert(r, options)
 	if err != nil {
-		return description{}, refused(err, bundleBelow(b.files, o.path))
+		return description{}, err
 	}
-	a.note(o.meaningless(result.Format))
-	return describe(what, b.files, options, result), nil
+	d = describe(what, r.files, options, result)
+	d.assumed = o.installNamespace == ""
+	return d, nil
 }

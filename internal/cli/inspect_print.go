@@ -12,7 +12,7 @@ import (
 // mostListed bounds each list that people are shown.
 const mostListed = 100
 
-// page writes a description for people. Whatever comes from the bundle passes through wrapped, title or row.
+// page writes a description for people. Whatever comes from the bundle passes through title, wrapped, marked or fact.
 type page struct {
 	out   strings.Builder
 	style style
@@ -21,7 +21,7 @@ type page struct {
 
 // title begins a list.
 func (p *page) title(text string) {
-	fmt.Fprintf(&p.out, "\n%s\n", p.style.paint(bold, oneLine(text, 0)+":"))
+	fmt.Fprintf(&p.out, "\n%s\n", p.style.paint(bold, bounded(text)+":"))
 }
 
 // counted is a title with the number of what follows.
@@ -30,14 +30,31 @@ func counted[T any](text string, items []T) string { return fmt.Sprintf("%s (%d)
 // wrapped writes a text at a depth of indentation.
 func (p *page) wrapped(depth int, text string) {
 	indent := strings.Repeat("  ", depth)
-	writeWrapped(&p.out, oneLine(text, 0), indent, indent+"    ", p.width)
+	writeWrapped(&p.out, bounded(text), indent, indent+"    ", p.width)
+}
+
+// marked writes a text that deserves a second look, after the reason: nothing of the text can hide that.
+func (p *page) marked(depth int, reason, text string) {
+	indent := strings.Repeat("  ", depth)
+	var line strings.Builder
+	writeWrapped(&line, bounded(reason+" — "+text), indent+"! ", indent+"      ", p.width)
+	p.out.WriteString(p.style.paint(red, strings.TrimSuffix(line.String(), "\n")) + "\n")
+}
+
+// maybeMarked writes a text, marked where there is a reason to.
+func (p *page) maybeMarked(depth int, reason, text string) {
+	if reason != "" {
+		p.marked(depth, reason, text)
+		return
+	}
+	p.wrapped(depth+1, text)
 }
 
 // fact writes a line "Name:  value", if there is a value.
 func (p *page) fact(name, value string) {
 	if value != "" {
 		const column = 21
-		writeWrapped(&p.out, oneLine(value, 0), name+":"+strings.Repeat(" ", column-len(name)-1), strings.Repeat(" ", column), p.width)
+		writeWrapped(&p.out, bounded(value), name+":"+strings.Repeat(" ", column-len(name)-1), strings.Repeat(" ", column), p.width)
 	}
 }
 
@@ -47,6 +64,23 @@ func some[T any](items []T) (shown []T, more string) {
 		return items, ""
 	}
 	return items[:mostListed], fmt.Sprintf("and %d more; -o json prints all", len(items)-mostListed)
+}
+
+// someMarked is some for a list that begins with the items that are marked.
+func someMarked[T any](items []T, isMarked func(T) bool) (shown []T, more string) {
+	if shown, more = some(items); more == "" {
+		return shown, more
+	}
+	hidden, marked := items[mostListed:], 0
+	for _, item := range hidden {
+		if isMarked(item) {
+			marked++
+		}
+	}
+	if marked == 0 {
+		return shown, fmt.Sprintf("and %d more, none of them marked, for those come first; -o json prints all", len(hidden))
+	}
+	return shown, fmt.Sprintf("and %d more, %d OF THEM MARKED; -o json prints all", len(hidden), marked)
 }
 
 // list writes a titled list, an item at a time.
@@ -59,9 +93,7 @@ func list[T any](p *page, title string, items []T, write func(T)) {
 	for _, item := range shown {
 		write(item)
 	}
-	if more != "" {
-		p.wrapped(1, more)
-	}
+	p.rest(1, more)
 }
 
 // print writes the description for people.
@@ -86,11 +118,12 @@ func (d description) print(s style, width int) string {
 		}
 		p.wrapped(1, text)
 	})
-	list(p, counted("Webhooks", d.Webhooks), d.Webhooks, func(w webhookSummary) { w.print(p) })
+	d.printWebhooks(p)
 	list(p, counted("Certificates that the controller issues", d.Certificates), d.Certificates, func(c string) { p.wrapped(1, "Secret "+c) })
-	for _, holder := range d.Permissions {
-		holder.print(p)
+	if len(d.Certificates) > 0 {
+		p.wrapped(1, "and "+authorityText())
 	}
+	d.printPermissions(p)
 	list(p, counted("Images", d.Images), d.Images, func(i imageUse) {
 		p.wrapped(1, i.Image)
 		uses, more := some(i.Uses)
@@ -107,9 +140,9 @@ func (d description) printHead(p *page) {
 	if name == "" {
 		name = d.Bundle
 	}
-	fmt.Fprintf(&p.out, "%s\n", p.style.paint(bold, oneLine(name, longestName)))
+	fmt.Fprintf(&p.out, "%s\n", p.style.paint(bold, oneLine(inline(name), longestName)))
 	if text := firstParagraph(d.Description); text != "" {
-		writeWrapped(&p.out, oneLine(text, longestDescription), "  ", "  ", p.width)
+		writeWrapped(&p.out, oneLine(inline(text), longestDescription), "  ", "  ", p.width)
 	}
 	p.out.WriteByte('\n')
 	p.fact("Format", d.Format)
@@ -119,7 +152,19 @@ func (d description) printHead(p *page) {
 	p.fact("Channels", channelsText(d.Channels, d.DefaultChannel))
 	p.fact("Install modes", strings.Join(d.InstallModes, ", "))
 	p.fact("Suggested namespace", d.SuggestedNamespace)
-	p.fact("Shown as in", d.InstallNamespace)
+	p.fact("As installed in", d.installed())
+}
+
+// installed says where the operator is shown to run, what it watches, and who chose that.
+func (d description) installed() string {
+	text := installedIn(d.InstallNamespace, d.WatchNamespaces)
+	switch {
+	case !d.assumed:
+		return text
+	case d.InstallNamespace == d.SuggestedNamespace:
+		return text + " (as the bundle suggests; choose with --install-namespace)"
+	}
+	return text + " (an example; choose with --install-namespace)"
 }
 
 // Bounds of what is shown of texts, in characters.
@@ -166,18 +211,46 @@ func channelsText(channels []string, byDefault string) string {
 	return text
 }
 
+func (d description) printWebhooks(p *page) {
+	if len(d.Webhooks) == 0 {
+		return
+	}
+	p.title(counted("Webhooks", d.Webhooks))
+	shown, more := someMarked(d.Webhooks, func(w webhookSummary) bool { return w.Danger != "" })
+	for _, w := range shown {
+		w.print(p)
+	}
+	p.rest(1, more)
+}
+
 func (w webhookSummary) print(p *page) {
 	verb, policy := "intercepts", ", failure policy "+w.FailurePolicy
 	if w.FailurePolicy == "" {
 		verb, policy = "converts", ""
 	}
-	p.wrapped(1, fmt.Sprintf("%s %s, served by %s%s", w.Type, w.Name, w.ServedBy, policy))
+	p.maybeMarked(0, w.Danger, fmt.Sprintf("%s %s, served by %s%s", w.Type, w.Name, w.ServedBy, policy))
 	rules, more := some(w.Rules)
 	for _, r := range rules {
 		p.wrapped(2, verb+" "+r)
 	}
+	p.rest(2, more)
+}
+
+// rest says what a list does not show, if there is something.
+func (p *page) rest(depth int, more string) {
 	if more != "" {
-		p.wrapped(2, more)
+		p.wrapped(depth, more)
+	}
+}
+
+func (d description) printPermissions(p *page) {
+	shown, more := someMarked(d.Permissions, func(h permissionHolder) bool { return h.rank() > unknown })
+	for _, holder := range shown {
+		holder.print(p)
+	}
+	if more != "" {
+		p.title("Permissions of other accounts")
+		p.wrapped(1, more)
 	}
 }
 
@@ -187,29 +260,18 @@ func (h permissionHolder) print(p *page) {
 		count += len(scope.Rules)
 	}
 	p.title(fmt.Sprintf("Permissions of %s (%d)", h.Account, count))
-	for _, scope := range h.Scopes {
+	scopes, more := someMarked(h.Scopes, func(s permission) bool { return s.rank() > unknown })
+	for _, scope := range scopes {
 		where := "in all namespaces:"
 		if scope.Namespace != "" {
-			where = "in the namespace " + scope.Namespace + ":"
+			where = "in the namespace " + word(scope.Namespace) + ":"
 		}
 		p.wrapped(1, where)
-		rules, more := some(scope.Rules)
+		rules, more := someMarked(scope.Rules, func(r permissionRule) bool { return r.Danger != "" })
 		for _, r := range rules {
-			r.print(p)
+			p.maybeMarked(2, r.Danger, r.Resources+": "+r.Verbs)
 		}
-		if more != "" {
-			p.wrapped(2, more)
-		}
+		p.rest(3, more)
 	}
-}
-
-func (r permissionRule) print(p *page) {
-	if r.Danger == "" {
-		p.wrapped(3, r.Resources+": "+r.Verbs)
-		return
-	}
-	indent := strings.Repeat("  ", 2)
-	var line strings.Builder
-	writeWrapped(&line, oneLine(r.Resources+": "+r.Verbs+" ("+r.Danger+")", 0), indent+"! ", indent+"    ", p.width)
-	p.out.WriteString(p.style.paint(red, strings.TrimSuffix(line.String(), "\n")) + "\n")
+	p.rest(1, more)
 }

@@ -33,7 +33,7 @@ func TestInspectUsage(t *testing.T) {
 		reason, want string
 		args         []string
 	}{
-		"nothing":     {reason: "what to inspect?", want: "inspect needs one folder or image, got: -"},
+		"nothing":     {reason: "what to inspect?", want: "inspect needs one folder or image, got none"},
 		"a namespace": {reason: "which one?", want: "--install-namespace", args: []string{bundles + "plain", "-n", "demo"}},
 		"no such way": {reason: "the converter's word", want: "always watches all namespaces", args: []string{bundles + "gadget", "--watch-namespace", "shop"}},
 	} {
@@ -90,28 +90,34 @@ func TestDangers(t *testing.T) {
 		everywhere bool
 		want       string
 	}{
-		"harmless":         {reason: "most rules are", rule: rule("apps", "deployments", "get", "create"), everywhere: true},
-		"everything":       {reason: "no other reason matters then", rule: rule("*", "*", "*"), want: "may do everything"},
-		"all Secrets":      {reason: "those of others too", rule: rule("", "secrets", "list"), everywhere: true, want: "reads the Secrets of all namespaces"},
-		"own Secrets":      {reason: "an operator needs its own", rule: rule("", "secrets", "list")},
-		"a named Secret":   {reason: "only that one", rule: named(rule("", "secrets", "get"), "a"), everywhere: true},
-		"writes Secrets":   {reason: "writing is not reading", rule: rule("", "secrets", "create"), everywhere: true},
-		"all verbs":        {reason: "reading is one of them", rule: rule("", "secrets", "*"), everywhere: true, want: "reads the Secrets of all namespaces"},
-		"all resources":    {reason: "and what a bundle of tomorrow brings", rule: rule("apps", "*", "get"), want: "names resources that do not exist yet"},
-		"verbs of one":     {reason: "wildcards are marked", rule: rule("", "configmaps", "*"), want: "has all verbs"},
-		"escalate":         {reason: "past RBAC's own check", rule: rule(rbac.GroupName, "clusterroles", "escalate"), want: "may give itself any right"},
-		"bind a role":      {reason: "whichever it is, it is another's", rule: named(rule(rbac.GroupName, "roles", "bind"), "admin"), want: "may give itself any right"},
-		"impersonate":      {reason: "the rights of another", rule: rule("", "serviceaccounts", "impersonate"), want: "may act as others"},
-		"tokens":           {reason: "the rights of another", rule: rule("", "serviceaccounts/token", "create"), want: "may act as any ServiceAccount"},
-		"exec":             {reason: "a Pod's rights", rule: rule("", "pods/exec", "create"), want: "may run commands in Pods"},
-		"exec in all":      {reason: "by a pattern", rule: rule("", "*/exec", "create"), want: "may run commands in Pods"},
-		"another's group":  {reason: "Secrets of a cloud are its own affair", rule: rule("cloud.example.org", "secrets", "get"), everywhere: true},
-		"admission":        {reason: "sees and changes what others write", rule: rule("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "update"), want: "may intercept what others write"},
-		"its own webhook":  {reason: "that one only", rule: named(rule("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "update"), "a")},
-		"through the node": {reason: "past the API server", rule: rule("", "nodes/proxy", "get"), everywhere: true, want: "reaches all Pods through their nodes"},
-		"approval":         {reason: "a certificate for any user", rule: rule("certificates.k8s.io", "certificatesigningrequests/approval", "update"), want: "may issue itself certificates"},
+		"harmless":          {reason: "most rules are", rule: rule("apps", "deployments", "get", "create"), everywhere: true},
+		"everything":        {reason: "no other reason matters then", rule: rule("*", "*", "*"), want: "may do everything"},
+		"all Secrets":       {reason: "those of others too", rule: rule("", "secrets", "list"), everywhere: true, want: "reads the Secrets of all namespaces"},
+		"own Secrets":       {reason: "an operator needs its own", rule: rule("", "secrets", "list")},
+		"a named Secret":    {reason: "only that one", rule: named(rule("", "secrets", "get"), "a"), everywhere: true},
+		"writes Secrets":    {reason: "writing is not reading", rule: rule("", "secrets", "create"), everywhere: true},
+		"all verbs":         {reason: "reading is one of them", rule: rule("", "secrets", "*"), everywhere: true, want: "reads the Secrets of all namespaces"},
+		"all resources":     {reason: "and what a bundle of tomorrow brings", rule: rule("apps", "*", "get"), want: "names resources that do not exist yet"},
+		"verbs of one":      {reason: "wildcards are marked", rule: rule("", "configmaps", "*"), want: "has all verbs"},
+		"escalate":          {reason: "past RBAC's own check", rule: rule(rbac.GroupName, "clusterroles", "escalate"), want: "may give itself any right"},
+		"bind a role":       {reason: "whichever it is, it is another's", rule: named(rule(rbac.GroupName, "roles", "bind"), "admin"), want: "may give itself any right"},
+		"by another verb":   {reason: "all verbs that begin so", rule: rule("authentication.k8s.io", "userextras/scopes", "impersonate:user-info"), want: "may act as others"},
+		"into a Pod":        {reason: "another container in it", rule: rule("", "pods/ephemeralcontainers", "patch"), want: "may run commands in Pods"},
+		"another API":       {reason: "whoever asks for it is answered by the operator", rule: rule("apiregistration.k8s.io", "apiservices", "create"), want: "may answer in the place of other APIs"},
+		"no name":           {reason: "to list is to name none", rule: named(rule("", "secrets", "list"), ""), everywhere: true, want: "reads the Secrets of all namespaces"},
+		"none among some":   {reason: "the others do not hide it", rule: named(rule("", "secrets", "list"), "a", ""), everywhere: true, want: "reads the Secrets of all namespaces"},
+		"one of everything": {reason: "only that one", rule: named(rule("*", "*", "delete"), "a"), want: "names resources that do not exist yet"},
+		"impersonate":       {reason: "the rights of another", rule: rule("", "serviceaccounts", "impersonate"), want: "may act as others"},
+		"tokens":            {reason: "the rights of another", rule: rule("", "serviceaccounts/token", "create"), want: "may act as any ServiceAccount"},
+		"exec":              {reason: "a Pod's rights", rule: rule("", "pods/exec", "create"), want: "may run commands in Pods"},
+		"exec in all":       {reason: "by a pattern", rule: rule("", "*/exec", "create"), want: "may run commands in Pods"},
+		"another's group":   {reason: "Secrets of a cloud are its own affair", rule: rule("cloud.example.org", "secrets", "get"), everywhere: true},
+		"admission":         {reason: "sees and changes what others write", rule: rule("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "update"), want: "may intercept what others write"},
+		"its own webhook":   {reason: "that one only", rule: named(rule("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "update"), "a")},
+		"through the node":  {reason: "past the API server", rule: rule("", "nodes/proxy", "get"), everywhere: true, want: "reaches all Pods through their nodes"},
+		"approval":          {reason: "a certificate for any user", rule: rule("certificates.k8s.io", "certificatesigningrequests/approval", "update"), want: "may issue itself certificates"},
 	} {
-		if got := dangerOf(tc.rule, tc.everywhere); got != tc.want {
+		if got, _ := dangerOf(tc.rule, tc.everywhere); got != tc.want {
 			t.Errorf("%s: %s: got %q, want %q", name, tc.reason, got, tc.want)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	"github.com/satchel-dev/satchel/internal/lint"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
@@ -68,11 +69,19 @@ func (a *app) conversionFlags(cmd *cobra.Command, o *conversionOptions, installN
 func oneBundle(cmd *cobra.Command, args []string) (string, error) {
 	switch {
 	case len(args) != 1:
-		return "", usageError(cmd, "%s needs one folder or image, got: %s", cmd.Name(), dash(strings.Join(args, " ")))
+		return "", usageError(cmd, "%s needs one folder or image, got %s", cmd.Name(), given(args))
 	case cmd.Flag("namespace").Changed:
 		return "", usageError(cmd, "%s asks no cluster, so --namespace means nothing here; the namespace of the operator is --install-namespace", cmd.Name())
 	}
 	return args[0], nil
+}
+
+// given are the arguments of a command that wants another number of them.
+func given(args []string) string {
+	if len(args) == 0 {
+		return "none"
+	}
+	return strconv.Itoa(len(args)) + ": " + strings.Join(args, " ")
 }
 
 // read reads the file of --config.
@@ -105,34 +114,88 @@ func (o *conversionOptions) meaningless(format convert.Format) []string {
 	return []string{fmt.Sprintf("the bundle is %s: --watch-namespace, --certificate-provider and --config say nothing about it", format)}
 }
 
-// convertBundle reads and converts a bundle, and says on standard error what was read and what is worth knowing. What was
-// downloaded is gone when it returns, before anything is written: whoever reads the output may end the process by closing it.
-func (a *app) convertBundle(ctx context.Context, o conversionOptions, what string) (result convert.Result, err error) {
+// reading is a bundle that is being read.
+type reading struct {
+	*bundle
+
+	options *conversionOptions
+}
+
+// open reads the file of --config and opens the bundle, and says so on standard error.
+func (a *app) open(ctx context.Context, o *conversionOptions, what string) (reading, error) {
 	if err := o.read(a); err != nil {
-		return convert.Result{}, err
+		return reading{}, err
 	}
 	b, err := a.openBundle(ctx, what, o.bundleOptions)
 	if err != nil {
+		return reading{}, err
+	}
+	return reading{bundle: b, options: o}, nil
+}
+
+// convert converts what was opened, and says on standard error what was read and what is worth knowing about that.
+func (a *app) convert(r reading, options convert.Options) (convert.Result, error) {
+	fmt.Fprintf(a.streams.ErrOut, "Reading %s.\n", inline(r.from))
+	result, err := convert.Convert(r.files, options)
+	a.note(r.notes())
+	meant := ""
+	if err != nil || result.Format != convert.RegistryV1 {
+		meant = r.meant(r.options.path, err != nil)
+	}
+	a.hint(meant)
+	if err != nil {
+		return convert.Result{}, refused(err, meant != "")
+	}
+	a.note(r.options.meaningless(result.Format))
+	for _, p := range lint.ForOLMOnly(result) {
+		a.note([]string{p.Object + ": " + p.Message + "; " + p.Remedy})
+	}
+	return result, nil
+}
+
+// convertBundle reads and converts a bundle. What was downloaded is gone when it returns, before anything is written: whoever
+// reads the output may end the process by closing it.
+func (a *app) convertBundle(ctx context.Context, o conversionOptions, what string) (result convert.Result, err error) {
+	r, err := a.open(ctx, &o, what)
+	if err != nil {
 		return convert.Result{}, err
 	}
-	defer func() { err = errors.Join(err, b.close()) }()
-	fmt.Fprintf(a.streams.ErrOut, "Reading %s.\n", printable(b.from))
-	result, err = convert.Convert(b.files, o.convert())
-	a.note(b.notes())
+	defer func() { err = errors.Join(err, r.close()) }()
+	result, err = a.convert(r, o.convert())
 	if err != nil {
-		return convert.Result{}, refused(err, bundleBelow(b.files, o.path))
+		return convert.Result{}, err
 	}
-	a.note(o.meaningless(result.Format))
-	a.note(result.Warnings)
+	fmt.Fprintf(a.streams.ErrOut, "As installed in %s.\n", installedIn(o.installNamespace, lint.Watched(result)))
+	a.note(inFlags(result.Warnings))
 	a.note(clusterDecides(result))
 	return result, nil
+}
+
+// installedIn says where the operator runs, and what it watches; "" stands for all namespaces.
+func installedIn(namespace string, watched []string) string {
+	switch {
+	case len(watched) == 0:
+		return namespace
+	case slices.Contains(watched, ""):
+		return namespace + ", watching all namespaces"
+	case slices.Equal(watched, []string{namespace}):
+		return namespace + ", watching that namespace only"
+	}
+	return namespace + ", watching " + wordList(watched)
 }
 
 // note writes warnings to standard error.
 func (a *app) note(lines []string) {
 	s := styleFor(a.streams.ErrOut)
 	for _, line := range lines {
-		fmt.Fprintf(a.streams.ErrOut, "%s %s\n", s.paint(yellow, "Warning:"), oneLine(line, 0))
+		fmt.Fprintf(a.streams.ErrOut, "%s %s\n", s.paint(yellow, "Warning:"), inline(line))
+	}
+}
+
+// hint says which folder may have been meant, before everything that is wrong with the given one.
+func (a *app) hint(meant string) {
+	if meant != "" {
+		fmt.Fprintf(a.streams.ErrOut, "%s %s\n", styleFor(a.streams.ErrOut).paint(bold, "Hint:"), inline(meant))
 	}
 }
 
@@ -146,35 +209,26 @@ func clusterDecides(result convert.Result) []string {
 	return lines
 }
 
-// bundleBelow returns a folder that looks like the bundle that was meant: the one below, where the user gave its parent.
-func bundleBelow(files fs.FS, given string) string {
-	if given != "" {
-		return ""
-	}
-	// The pattern is well-formed, so that it cannot fail.
-	found, _ := fs.Glob(files, "*/metadata/annotations.yaml")
-	if len(found) == 0 {
-		return ""
-	}
-	return path.Dir(path.Dir(found[0]))
-}
+// mostBelowHint bounds what is said of a folder that was probably not meant.
+const mostBelowHint = 5
 
-// refused lists all problems of a bundle under one sentence; below is a folder that may have been meant.
-func refused(err error, below string) error {
+// refused lists the problems of a bundle under one sentence; hinted says that another folder was probably meant.
+func refused(err error, hinted bool) error {
 	var problems *convert.Error
 	if !errors.As(err, &problems) {
 		return err
 	}
-	lines := []string{"the bundle is refused, " + plural(len(problems.Problems), "problem") + ":"}
-	for _, p := range problems.Problems {
-		lines = append(lines, "  - "+oneLine(p.String(), 0))
+	limit := mostListed
+	if hinted {
+		limit = mostBelowHint
 	}
-	if below != "" {
-		lines = append(lines, belowHint(below))
+	lines := []string{"the bundle is refused, " + plural(len(problems.Problems), "problem") + ":"}
+	for _, p := range problems.Problems[:min(len(problems.Problems), limit)] {
+		p.Remedy = flagsFor(p.Remedy)
+		lines = append(lines, "  - "+inline(p.String()))
+	}
+	if more := len(problems.Problems) - limit; more > 0 {
+		lines = append(lines, fmt.Sprintf("  - and %d more; validate -o json lists all", more))
 	}
 	return errors.New(strings.Join(lines, "\n"))
-}
-
-func belowHint(below string) string {
-	return fmt.Sprintf("The folder %s looks like a registry+v1 bundle; if it was meant, add --path %s", below, below)
 }

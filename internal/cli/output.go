@@ -3,13 +3,18 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 
 	"github.com/spf13/cobra"
+	goyaml "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 )
 
@@ -68,17 +73,81 @@ func (a *app) outputFlag(cmd *cobra.Command, o *output, formats ...output) {
 	a.enumFlag(cmd, (*string)(o), "output", "o", "Format of the output.", words...)
 }
 
-// printValue writes a value as JSON or YAML.
+// printValue writes a value as JSON or YAML. Nothing is left out; what is hidden or could steer a terminal is escaped.
 func printValue(out io.Writer, o output, value any) error {
-	text, err := json.MarshalIndent(value, "", "    ")
-	if err == nil && o == outputYAML {
-		text, err = yaml.JSONToYAML(text)
-	} else if err == nil {
-		text = append(text, '\n')
+	var text []byte
+	var err error
+	if o == outputYAML {
+		text, err = yamlText(value)
+	} else if text, err = json.MarshalIndent(value, "", "    "); err == nil {
+		text = append(escapeHidden(text, jsonEscape), '\n')
 	}
 	if err != nil {
 		return fmt.Errorf("writing the output as %s: %w", o, err)
 	}
 	_, err = out.Write(text)
 	return err
+}
+
+// yamlText is a value as YAML.
+func yamlText(value any) ([]byte, error) {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	// JSON escapes the line ends of Unicode itself. In YAML they would be taken for others.
+	if !bytes.ContainsFunc(encoded, needsEscape) && !bytes.Contains(encoded, []byte(`\u202`)) {
+		return yaml.JSONToYAML(encoded)
+	}
+	var document goyaml.Node
+	if err := goyaml.Unmarshal(escapeHidden(encoded, yamlEscape), &document); err != nil {
+		return nil, err
+	}
+	inBlocks(&document)
+	var quoted bytes.Buffer
+	encoder := goyaml.NewEncoder(&quoted)
+	encoder.SetIndent(2)
+	err = errors.Join(encoder.Encode(&document), encoder.Close())
+	return escapeHidden(quoted.Bytes(), yamlEscape), err
+}
+
+// inBlocks lays JSON out as YAML. Texts stay in double quotes: escapes mean something only there.
+func inBlocks(node *goyaml.Node) {
+	node.Style &^= goyaml.FlowStyle
+	for _, below := range node.Content {
+		inBlocks(below)
+	}
+}
+
+// needsEscape tells which characters do not stand for themselves in an output; line ends and tabs are harmless there.
+func needsEscape(r rune) bool { return r != '\n' && r != '\t' && isHidden(r) }
+
+// escapeHidden replaces hidden characters, which only stand inside of quoted texts.
+func escapeHidden(text []byte, escape func(rune) string) []byte {
+	if !bytes.ContainsFunc(text, needsEscape) {
+		return text
+	}
+	var out bytes.Buffer
+	for _, r := range string(text) {
+		if needsEscape(r) {
+			out.WriteString(escape(r))
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.Bytes()
+}
+
+func jsonEscape(r rune) string {
+	if high, low := utf16.EncodeRune(r); high != unicode.ReplacementChar {
+		return fmt.Sprintf(`\u%04x\u%04x`, high, low)
+	}
+	return fmt.Sprintf(`\u%04x`, r)
+}
+
+func yamlEscape(r rune) string {
+	if r > 0xFFFF {
+		return fmt.Sprintf(`\U%08x`, r)
+	}
+	return fmt.Sprintf(`\u%04x`, r)
 }

@@ -3,24 +3,26 @@
 package cli
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	rbac "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // permissionHolder is an account and what it may do once the bundle is installed.
 type permissionHolder struct {
-	Account string       `json:"account"` // "ServiceAccount ns/name", "Group x", "User x"
-	Scopes  []permission `json:"scopes"`
+	Account string       `json:"account"` // "ServiceAccount ns/name", "Group x", "User x", "holders of the ClusterRole x"
+	Scopes  []permission `json:"scopes"`  // all namespaces first
 }
 
 // permission is what may be done in one namespace, or in all.
 type permission struct {
 	Namespace string           `json:"namespace"` // empty: in all, and on what is in none
-	Rules     []permissionRule `json:"rules"`
+	Rules     []permissionRule `json:"rules"`     // the most dangerous first
 }
 
 // permissionRule is a rule in words.
@@ -28,113 +30,163 @@ type permissionRule struct {
 	Resources string `json:"resources"`
 	Verbs     string `json:"verbs"`
 	Danger    string `json:"danger,omitempty"` // why to think twice
+
+	rank rank
+}
+
+// role is what a Role or ClusterRole says.
+type role struct {
+	rules      []rbac.PolicyRule
+	aggregates []metav1.LabelSelector // it has the rules of the ClusterRoles of the cluster that these select
+	unreadable bool
 }
 
 // roleKey names a role among the objects of a bundle.
 type roleKey struct{ kind, namespace, name string }
 
-// permissionsOf returns what the bindings of a bundle give, sorted by account and namespace.
+// granted is what accounts are given, by account and namespace.
+type granted map[string]map[string][]permissionRule
+
+func (g granted) add(account, namespace string, rules []permissionRule) {
+	if g[account] == nil {
+		g[account] = map[string][]permissionRule{}
+	}
+	g[account][namespace] = append(g[account][namespace], rules...)
+}
+
+// permissionsOf returns what the roles and bindings of a bundle give, the most dangerous first.
 func permissionsOf(objects []*unstructured.Unstructured) []permissionHolder {
-	roles := map[roleKey][]rbac.PolicyRule{}
+	roles, given := map[roleKey]role{}, granted{}
 	for _, o := range objects {
-		var role rbac.ClusterRole // a Role has the same rules
-		if kind := o.GetKind(); (kind == "Role" || kind == "ClusterRole") && o.GroupVersionKind().Group == rbac.GroupName &&
-			runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role) == nil {
-			roles[roleKey{kind, o.GetNamespace(), o.GetName()}] = role.Rules
+		if kind := o.GetKind(); isRBAC(o) && (kind == "Role" || kind == "ClusterRole") {
+			read := readRole(o)
+			roles[roleKey{kind, o.GetNamespace(), o.GetName()}] = read
+			for label, value := range o.GetLabels() {
+				if name, found := strings.CutPrefix(label, aggregateTo); found && kind == "ClusterRole" && value == "true" {
+					given.add("holders of the ClusterRole "+name, "", read.words(true))
+				}
+			}
 		}
 	}
-	granted := map[string]map[string][]permissionRule{}
 	for _, o := range objects {
+		if kind := o.GetKind(); !isRBAC(o) || kind != "RoleBinding" && kind != "ClusterRoleBinding" {
+			continue
+		}
 		var binding rbac.ClusterRoleBinding // a RoleBinding has the same fields
-		if kind := o.GetKind(); kind != "RoleBinding" && kind != "ClusterRoleBinding" ||
-			o.GroupVersionKind().Group != rbac.GroupName || runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &binding) != nil {
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &binding) != nil {
+			given.add("unknown accounts", o.GetNamespace(), []permissionRule{unreadable(o.GetKind(), o.GetName())})
 			continue
 		}
 		rules := rulesOf(binding.RoleRef, o.GetNamespace(), roles)
 		for _, s := range binding.Subjects {
-			account := accountText(s)
-			if granted[account] == nil {
-				granted[account] = map[string][]permissionRule{}
-			}
-			granted[account][o.GetNamespace()] = append(granted[account][o.GetNamespace()], rules...)
+			given.add(accountText(s), o.GetNamespace(), rules)
 		}
 	}
-	return holders(granted)
+	return given.holders()
+}
+
+// aggregateTo begins the labels by which a ClusterRole becomes a part of one that Kubernetes has for users.
+const aggregateTo = "rbac.authorization.k8s.io/aggregate-to-"
+
+func isRBAC(o *unstructured.Unstructured) bool { return o.GroupVersionKind().Group == rbac.GroupName }
+
+func readRole(o *unstructured.Unstructured) role {
+	var read rbac.ClusterRole // a Role has the same rules
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &read) != nil {
+		return role{unreadable: true}
+	}
+	if read.AggregationRule == nil {
+		return role{rules: read.Rules}
+	}
+	return role{rules: read.Rules, aggregates: read.AggregationRule.ClusterRoleSelectors}
+}
+
+// unreadable stands for what the API server would not take either.
+func unreadable(kind, name string) permissionRule {
+	return permissionRule{Resources: "what the " + kind + " " + word(name) + " says, which cannot be read", Verbs: "?", rank: unknown}
 }
 
 // rulesOf says what a role gives in a namespace; empty: in all.
-func rulesOf(ref rbac.RoleRef, namespace string, roles map[roleKey][]rbac.PolicyRule) []permissionRule {
+func rulesOf(ref rbac.RoleRef, namespace string, roles map[roleKey]role) []permissionRule {
 	key := roleKey{kind: ref.Kind, name: ref.Name}
 	if ref.Kind == "Role" {
 		key.namespace = namespace
 	}
-	rules, known := roles[key]
-	if !known {
-		danger := ""
-		if ref.Name == "cluster-admin" {
-			danger = "may do everything"
-		}
-		return []permissionRule{{Resources: "what the " + ref.Kind + " " + ref.Name + " of the cluster gives", Verbs: "?", Danger: danger}}
+	of, known := roles[key]
+	switch {
+	case !known:
+		why, level := dangerOfRole(ref.Kind, ref.Name)
+		return []permissionRule{{Resources: "what the " + word(ref.Kind) + " " + word(ref.Name) + " of the cluster gives", Verbs: "?", Danger: why, rank: level}}
+	case of.unreadable:
+		return []permissionRule{unreadable(ref.Kind, ref.Name)}
 	}
-	texts := make([]permissionRule, 0, len(rules))
-	for _, r := range rules {
-		texts = append(texts, ruleText(r, namespace == ""))
+	return of.words(namespace == "")
+}
+
+// words says what a role gives; everywhere says that it holds in all namespaces.
+func (r role) words(everywhere bool) []permissionRule {
+	texts := make([]permissionRule, 0, len(r.rules)+len(r.aggregates))
+	for _, rule := range r.rules {
+		texts = append(texts, ruleText(rule, everywhere))
+	}
+	for _, selector := range r.aggregates {
+		labels := metav1.FormatLabelSelector(&selector)
+		text := permissionRule{Resources: "what the ClusterRoles of the cluster give that are labelled " + labels, Verbs: "?",
+			Danger: "holds rights that others write", rank: dangerous}
+		if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+			text.Resources, text.Danger, text.rank = "what all ClusterRoles of the cluster give", doesEverything, everything
+		}
+		texts = append(texts, text)
 	}
 	return texts
 }
 
-func accountText(s rbac.Subject) string {
-	if s.Kind == rbac.ServiceAccountKind {
-		return s.Kind + " " + s.Namespace + "/" + s.Name
-	}
-	return s.Kind + " " + s.Name
-}
-
 // holders sorts what is granted, without repetitions.
-func holders(granted map[string]map[string][]permissionRule) []permissionHolder {
+func (g granted) holders() []permissionHolder {
 	found := []permissionHolder{}
-	for account, scopes := range granted {
+	for account, scopes := range g {
 		holder := permissionHolder{Account: account}
 		for namespace, rules := range scopes {
 			slices.SortFunc(rules, func(a, b permissionRule) int {
-				return strings.Compare(a.Resources+"\x00"+a.Verbs, b.Resources+"\x00"+b.Verbs)
+				return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.Resources, b.Resources), cmp.Compare(a.Verbs, b.Verbs), cmp.Compare(a.Danger, b.Danger))
 			})
 			holder.Scopes = append(holder.Scopes, permission{Namespace: namespace, Rules: slices.Compact(rules)})
 		}
-		slices.SortFunc(holder.Scopes, func(a, b permission) int { return strings.Compare(a.Namespace, b.Namespace) })
+		slices.SortFunc(holder.Scopes, func(a, b permission) int {
+			return cmp.Or(compareBool(a.Namespace == "", b.Namespace == ""), cmp.Compare(b.rank(), a.rank()), cmp.Compare(a.Namespace, b.Namespace))
+		})
 		found = append(found, holder)
 	}
-	slices.SortFunc(found, func(a, b permissionHolder) int { return strings.Compare(a.Account, b.Account) })
+	slices.SortFunc(found, func(a, b permissionHolder) int {
+		return cmp.Or(cmp.Compare(b.rank(), a.rank()), cmp.Compare(a.Account, b.Account))
+	})
 	return found
 }
 
-// ruleText says a rule in words; everywhere says that it holds in all namespaces.
-func ruleText(r rbac.PolicyRule, everywhere bool) permissionRule {
-	resources := strings.Join(r.NonResourceURLs, ", ")
-	if len(r.Resources) > 0 {
-		resources = resourcesText(r.APIGroups, r.Resources)
+// compareBool puts what is true first.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
 	}
-	if len(r.ResourceNames) > 0 {
-		resources += " named " + strings.Join(r.ResourceNames, ", ")
-	}
-	return permissionRule{Resources: resources, Verbs: strings.Join(r.Verbs, ", "), Danger: dangerOf(r, everywhere)}
+	return 1
 }
 
-// resourcesText names resources with their groups: "deployments in apps".
-func resourcesText(groups, resources []string) string {
-	names := make([]string, 0, len(groups))
-	for _, g := range groups {
-		switch g {
-		case "":
-			names = append(names, "core")
-		case "*":
-			names = append(names, "all groups")
-		default:
-			names = append(names, g)
-		}
+// rank is that of the most dangerous rule.
+func (p permission) rank() rank {
+	most := harmless
+	for _, r := range p.Rules {
+		most = max(most, r.rank)
 	}
-	if slices.Contains(resources, "*") {
-		return "all resources in " + strings.Join(names, ", ")
+	return most
+}
+
+func (h permissionHolder) rank() rank {
+	most := harmless
+	for _, scope := range h.Scopes {
+		most = max(most, scope.rank())
 	}
-	return strings.Join(resources, ", ") + " in " + strings.Join(names, ", ")
+	return most
 }

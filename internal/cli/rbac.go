@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
@@ -70,7 +69,7 @@ satchel rbac quay.io/org/operator-bundle:v1.3.0 --upgrade-from quay.io/org/opera
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:
-				return usageError(cmd, "rbac needs one folder or image, got: %s", dash(strings.Join(args, " ")))
+				return usageError(cmd, "rbac needs one folder or image, got %s", given(args))
 			case o.installNamespace == "":
 				return usageError(cmd, "rbac needs --install-namespace, the namespace of objects that name none")
 			}

@@ -71,7 +71,7 @@ func TestRBACRefuses(t *testing.T) {
 		"broken bundle":  {"all problems at once, as render does", append(install, "./broken"), "the bundle is refused, 3 problems:"},
 		"broken earlier": {"said of which one", append(install, "plain", "--upgrade-from", "./broken"), "reading the version to upgrade from, ./broken: the bundle is refused"},
 		"no namespace":   {"nothing is guessed", []string{"plain"}, "rbac needs --install-namespace"},
-		"two bundles":    {"one at a time", append(install, "a", "b"), "got: a b"},
+		"two bundles":    {"one at a time", append(install, "a", "b"), "got 2: a b"},
 		"unknown part":   {"the words are listed", append(install, "plain", "--only", "some"), "not one of: bootstrap, required, recommended"},
 		"bad name":       {"it becomes part of names", append(install, "plain", "--name", "a.b"), `name "a.b" of the BundleDeployment`},
 		"bad account":    {"it becomes a subject", append(install, "plain", "--service-account", "a:b"), `service account "a:b"`},

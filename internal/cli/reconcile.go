@@ -164,7 +164,7 @@ func (a *app) reportOutcome(t target, s summary) error {
 		fmt.Fprintf(a.streams.Out, "%s %s: %s, revision %s\n", t.kind.name, t.name, st.paint(green, "Ready"), dash(shortRevision(printable(s.revision))))
 		return nil
 	}
-	fmt.Fprintf(a.streams.Out, "%s %s: %s, %s\n%s\n", t.kind.name, t.name, st.paint(red, "not Ready"), dash(s.reason), printable(s.text()))
+	fmt.Fprintf(a.streams.Out, "%s %s: %s, %s\n%s\n", t.kind.name, t.name, st.paint(red, "not Ready"), dash(inline(s.reason)), printable(s.text()))
 	if hint := hintFor(s.reason); hint != "" {
 		fmt.Fprintf(a.streams.Out, "%s%s\n", st.paint(bold, "What to do: "), hint)
 	}

@@ -10,8 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
+	"github.com/satchel-dev/satchel/internal/apply/certificate"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/convert"
 )
 
@@ -76,7 +77,7 @@ func (a *app) render(ctx context.Context, o conversionOptions, what string) erro
 		return err
 	}
 	for _, line := range promises(result.Certificates) {
-		fmt.Fprintln(a.streams.ErrOut, line)
+		fmt.Fprintln(a.streams.ErrOut, inline(line))
 	}
 	return writeManifests(a.streams.Out, result.Objects)
 }
@@ -91,14 +92,21 @@ func promises(certificates []convert.Certificate) []string {
 		lines = append(lines, fmt.Sprintf("Not shown: the Secret %s/%s, a certificate for %s that the controller issues and renews.",
 			c.Namespace, c.Secret, c.DNSNames[0]))
 	}
-	return append(lines, "Not shown: the caBundle of the objects annotated satchel.dev/inject-ca-from, which the controller fills in when it applies them.")
+	return append(lines, "Not shown: "+authorityText()+".",
+		"Not shown: the caBundle of the objects annotated satchel.dev/inject-ca-from, which the controller fills in when it applies them.")
+}
+
+// authorityText names the Secret of the certificate authority, which is called after the BundleDeployment.
+func authorityText() string {
+	return fmt.Sprintf("the Secret %s in the namespace of the BundleDeployment <name>, the authority that signs them",
+		certificate.AuthorityID(inventory.Owner{Name: "<name>"}).Name)
 }
 
 // writeManifests writes objects as a stream of YAML documents, in their order.
 func writeManifests(out io.Writer, objects []*unstructured.Unstructured) error {
 	buffered := bufio.NewWriter(out)
 	for _, o := range objects {
-		text, err := yaml.Marshal(o.Object)
+		text, err := yamlText(o.Object)
 		if err != nil {
 			return fmt.Errorf("writing %s %s as YAML: %w", o.GetKind(), o.GetName(), err)
 		}

@@ -86,6 +86,10 @@ func TestRenderRegistryV1(t *testing.T) {
 
 func TestRenderRefuses(t *testing.T) {
 	t.Chdir(bundles)
+	archive := filepath.Join(t.TempDir(), "b.TGZ")
+	if err := os.WriteFile(archive, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, tc := range map[string]struct {
 		reason string
 		args   []string
@@ -94,7 +98,18 @@ func TestRenderRefuses(t *testing.T) {
 		"broken bundle": {reason: "all problems at once", args: []string{"./broken", "--install-namespace", "demo"},
 			want: []string{"the bundle is refused, 3 problems:", "a.yaml (document 1)", "a.yaml (document 2)", "b.yaml"}},
 		"the parent": {reason: "a folder above the bundle is a common mistake", args: []string{".", "--install-namespace", "demo"},
-			want: []string{"The folder faulty looks like a registry+v1 bundle; if it was meant, add --path faulty"}},
+			want: []string{"Hint: there are registry+v1 bundles in it: faulty, gadget, registry; if one of them was meant, name it: add --path faulty\nError: the bundle is refused,"}},
+		"the grandparent": {reason: "as catalogs keep them", args: []string{"..", "--install-namespace", "demo"}, want: []string{"Hint: there are registry+v1 bundles in it: bundles/faulty, bundles/gadget, bundles/registry;"}},
+		"metadata alone": {reason: "the bundle was meant", args: []string{"gadget/metadata", "--install-namespace", "demo"},
+			want: []string{"Hint: this is only a part of what looks like a registry+v1 bundle; if that was meant, give the folder gadget\nError: "}},
+		"metadata by --path": {reason: "the bundle was meant", args: []string{"gadget", "--path", "metadata", "--install-namespace", "demo"},
+			want: []string{"Hint: this is only a part of what looks like a registry+v1 bundle; if that was meant, leave --path out\nError: "}},
+		"no such --path": {reason: "the flag that is wrong", args: []string{"gadget", "--path", "x", "--install-namespace", "demo"},
+			want: []string{"Hint: what is there looks like a registry+v1 bundle itself; if that was meant, leave --path out\n", `the bundle has no folder "x"; correct --path`}},
+		"an archive":    {reason: "it is not unpacked here", args: []string{archive, "--install-namespace", "demo"}, want: []string{"b.TGZ is an archive: unpack it, and give the folder"}},
+		"an empty name": {reason: "a variable of a script was empty", args: []string{"", "--install-namespace", "demo"}, want: []string{"the name of the folder or image is empty"}},
+		"always all": {reason: "flags are named, not fields", args: []string{"gadget", "--install-namespace", "demo", "--watch-namespace", "a"},
+			want: []string{"always watches all namespaces (supported install modes: AllNamespaces); leave --watch-namespace out [N2]"}},
 		"two namespaces": {reason: "the bundle does not support that",
 			args: []string{"registry", "--install-namespace", "demo", "--watch-namespace", "a", "--watch-namespace", "b"},
 			want: []string{"the bundle is refused, 1 problem:", "ClusterServiceVersion greeter.v0.1.0"}},
@@ -102,10 +117,10 @@ func TestRenderRefuses(t *testing.T) {
 		"a file":           {reason: "a bundle is a folder", args: []string{"plain/app.yaml", "--install-namespace", "demo"}, want: []string{"plain/app.yaml is a file"}},
 		"nonsense":         {reason: "neither path nor image", args: []string{"What?", "--install-namespace", "demo"}, want: []string{`"What?" is neither a folder that exists nor an image reference`}},
 		"no namespace":     {reason: "nothing is guessed", args: []string{"plain"}, want: []string{"render needs --install-namespace"}},
-		"wrong namespace":  {reason: "no namespace has such a name", args: []string{"plain", "--install-namespace", "A b"}, want: []string{`"A b"`}},
+		"wrong namespace":  {reason: "no namespace has such a name", args: []string{"plain", "--install-namespace", "A b"}, want: []string{`"A b"`, "correct --install-namespace"}},
 		"kubectl's flag":   {reason: "-n is about a cluster", args: []string{"plain", "-n", "demo", "--install-namespace", "demo"}, want: []string{"--namespace means nothing here"}},
-		"nothing":          {reason: "what to render?", want: []string{"render needs one folder or image, got: -; see satchel render --help"}},
-		"two bundles":      {reason: "one at a time", args: []string{"a", "b"}, want: []string{"got: a b"}},
+		"nothing":          {reason: "what to render?", want: []string{"render needs one folder or image, got none; see satchel render --help"}},
+		"two bundles":      {reason: "one at a time", args: []string{"a", "b"}, want: []string{"got 2: a b"}},
 		"unknown format":   {reason: "the words are listed", args: []string{"plain", "--format", "helm"}, want: []string{`"helm" is not one of: plain+v0, registry+v1`}},
 		"unknown provider": {reason: "the words are listed", args: []string{"plain", "--certificate-provider", "x"}, want: []string{"cert-manager, service-ca"}},
 	} {
@@ -125,10 +140,22 @@ func TestRenderRefuses(t *testing.T) {
 
 // TestRenderSaysHowANameWasRead: a folder wins over an image of the same name.
 func TestRenderSaysHowANameWasRead(t *testing.T) {
-	t.Chdir(bundles)
-	got := satchel(t, "render", "plain", "--install-namespace", "demo")
-	if want := "Reading the folder plain (it exists; the image of that name would be index.docker.io/library/plain:latest).\n"; got.code != ExitOK || !strings.HasPrefix(got.err, want) {
-		t.Errorf("got %s", got)
+	dir := filepath.Join(t.TempDir(), "example.org", "plain:v1")
+	if err := os.CopyFS(dir, os.DirFS(bundles+"plain")); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Dir(filepath.Dir(dir)))
+	for given, want := range map[string]string{
+		"example.org/plain:v1":   "Reading the folder example.org/plain:v1 (not the image example.org/plain:v1).\n",
+		"./example.org/plain:v1": "Reading the folder ./example.org/plain:v1.\n",
+	} {
+		if got := satchel(t, "render", given, "--install-namespace", "demo"); got.code != ExitOK || !strings.HasPrefix(got.err, want) {
+			t.Errorf("want %q, got %s", want, got)
+		}
+	}
+	t.Chdir(dir)
+	if got := satchel(t, "inspect", "."); !strings.HasPrefix(got.err, "Reading the folder /") || !strings.Contains(got.err, "/plain:v1.\n") {
+		t.Errorf("a dot says nothing: %s", got.err)
 	}
 }
 

@@ -5,7 +5,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -60,7 +59,7 @@ satchel status podinfo -o json | jq .problem`),
 func oneTarget(cmd *cobra.Command, args []string) (target, error) {
 	targets := parseTargets(args)
 	if len(targets) != 1 || targets[0].name == "" {
-		return target{}, usageError(cmd, "%s needs the name of one object, got: %s", cmd.Name(), dash(strings.Join(args, " ")))
+		return target{}, usageError(cmd, "%s needs the name of one object, got %s", cmd.Name(), given(args))
 	}
 	return targets[0], nil
 }

@@ -38,7 +38,7 @@ func (p pipeline) print(s style, now time.Time) string {
 	}
 	writeNodes(&out, tree, "")
 	for _, warning := range p.Warnings {
-		fmt.Fprintf(&out, "%s %s\n", s.paint(yellow, "Warning:"), oneLine(warning, 0))
+		fmt.Fprintf(&out, "%s %s\n", s.paint(yellow, "Warning:"), inline(warning))
 		if hint := hintForWarning(warning); hint != "" {
 			fmt.Fprintf(&out, "  %s %s\n", s.paint(bold, "What to do:"), strings.ReplaceAll(wrap(hint, hintWidth), "\n", "\n  "))
 		}
@@ -75,13 +75,13 @@ func (p pipeline) stepNode(step stepNode, s style, width int, now time.Time) nod
 	failedHere := p.Problem != nil && p.Problem.Step == step.Name
 	switch {
 	case failedHere:
-		line += padding(step.Name, width) + s.paint(red, step.Reason) + since(step, now)
+		line += padding(step.Name, width) + s.paint(red, inline(step.Reason)) + since(step, now)
 	case step.Name == v1alpha1.ReadyCondition && step.State == stepFailed:
-		line += padding(step.Name, width) + step.Reason
+		line += padding(step.Name, width) + inline(step.Reason)
 	case step.State == stepDone:
 		line += padding(step.Name, width) + oneLine(step.Detail, 0)
 	case step.State == stepFailed:
-		line += padding(step.Name, width) + step.Reason + ": " + oneLine(step.Detail, statusWidth)
+		line += padding(step.Name, width) + inline(step.Reason) + ": " + oneLine(step.Detail, statusWidth)
 	case step.State == stepWorking:
 		line += padding(step.Name, width) + oneLine(step.Detail, 0) + since(step, now)
 	}
@@ -97,7 +97,7 @@ func (p problem) nodes(s style, shown string) []node {
 	var lines []node
 	message := strings.TrimSpace(printable(p.Message))
 	if p.Reason != shown {
-		message = p.Reason + ": " + message
+		message = inline(p.Reason) + ": " + message
 	}
 	for line := range strings.SplitSeq(message, "\n") {
 		lines = append(lines, node{text: line})
@@ -143,7 +143,7 @@ func since(step stepNode, now time.Time) string {
 
 // node is the part of the tree about the source.
 func (n sourceNode) node(s style, now time.Time) node {
-	text := "Source " + n.Name
+	text := "Source " + inline(n.Name)
 	if n.Inline {
 		text += " (spec.source)"
 	}
@@ -173,7 +173,7 @@ func published(at *metav1.Time, now time.Time) string {
 func (p sourcePart) text() string {
 	text := shortRevision(printable(p.From))
 	if p.Destination != "" {
-		text = p.Destination + "/ from " + text
+		text = inline(p.Destination) + "/ from " + text
 	}
 	switch {
 	case p.Resolved == "":
@@ -181,7 +181,7 @@ func (p sourcePart) text() string {
 	case p.Pinned:
 		return text + ", pinned"
 	}
-	return text + " → " + shortRevision(p.Resolved)
+	return text + " → " + shortRevision(inline(p.Resolved))
 }
 
 // writeNodes draws a tree.

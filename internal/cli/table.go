@@ -22,11 +22,11 @@ type table struct {
 // columnGap lies between two columns, as kubectl has it.
 const columnGap = 3
 
-// add appends a row of plain cells and returns it, so that single cells can be coloured.
+// add appends a row of plain cells, made safe to show, and returns it, so that single cells can be coloured.
 func (t *table) add(texts ...string) []cell {
 	row := make([]cell, 0, len(texts))
 	for _, text := range texts {
-		row = append(row, cell{text: text})
+		row = append(row, cell{text: inline(text)})
 	}
 	t.rows = append(t.rows, row)
 	return row
@@ -65,18 +65,4 @@ func writeRow(out *strings.Builder, s style, row []cell, widths []int) {
 		}
 	}
 	out.WriteByte('\n')
-}
-
-// oneLine makes a text fit a field: its first line, without what could steer a terminal, cut at limit characters (0:
-// not cut).
-func oneLine(text string, limit int) string {
-	first, _, more := strings.Cut(strings.TrimSpace(text), "\n")
-	runes := []rune(printable(first))
-	if limit > 0 && len(runes) > limit {
-		return string(runes[:limit-1]) + "…"
-	}
-	if more {
-		return string(runes) + " …"
-	}
-	return string(runes)
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -79,20 +78,4 @@ func (s style) paint(c color, text string) string {
 		return text
 	}
 	return string(c) + text + "\x1b[0m"
-}
-
-// printable takes out what could steer the reader's terminal: statuses repeat words of bundles and servers. Line ends
-// stay.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n':
-			return r
-		case r == '\t':
-			return ' '
-		case !unicode.IsGraphic(r):
-			return '\uFFFD'
-		}
-		return r
-	}, text)
 }

@@ -20,10 +20,33 @@ func TestPrintable(t *testing.T) {
 		"\x9b2J":          "\uFFFD2J",
 		"a\u202eb\u200bc": "a\uFFFDb\uFFFDc",
 		"bell\x07\r":      "bell\uFFFD\uFFFD",
+		"blank\u3164":     "blank\uFFFD",
 		"ünïcode ✓":       "ünïcode ✓",
 	} {
 		if got := printable(in); got != want {
 			t.Errorf("printable(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestInlineAndWord(t *testing.T) {
+	if got := inline(" a\nb\x1b \n"); got != "a\uFFFDb\uFFFD" {
+		t.Errorf("got %q", got)
+	}
+	if got := bounded(strings.Repeat("a", longestItem+2)); got != strings.Repeat("a", longestItem)+"… (2 more characters)" {
+		t.Errorf("got %q", got)
+	}
+	for in, want := range map[string]string{
+		"get": "get", "*": "*", "pods/exec": "pods/exec", "/healthz/*": "/healthz/*", "system:serviceaccount:a:b": "system:serviceaccount:a:b",
+		"": `""`, "get ": `"get "`, "get\n": `"get\n"`, "\u202eteg": `"\u202eteg"`, "a, b": `"a, b"`, `a"b`: `"a\"b"`, "\xff": `"\xff"`,
+	} {
+		if got := word(in); got != want {
+			t.Errorf("word(%q) = %s, want %s", in, got, want)
+		}
+	}
+	for in, want := range map[string]string{"a/b.c": "a/b.c", "a b": "'a b'", "it's": `'it'\''s'`, "*": "'*'", "": "''", "$(x)": "'$(x)'"} {
+		if got := shellWord(in); got != want {
+			t.Errorf("shellWord(%q) = %s, want %s", in, got, want)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/lint"
 )
 
@@ -19,9 +20,11 @@ type verdict struct {
 	Bundle   string         `json:"bundle"`
 	Format   string         `json:"format"`
 	Problems []lint.Problem `json:"problems"`
+	Choices  []string       `json:"choices,omitempty"`
+	Hint     string         `json:"hint,omitempty"` // the folder that was probably meant
 
-	read  string // what was read, in words
-	below string // a folder that may have been meant
+	read      string // what was read, in words
+	installed string // where it was examined as installed, in words; empty where it did not come so far
 }
 
 func (a *app) validateCommand() *cobra.Command {
@@ -42,15 +45,17 @@ operator-framework/api refuse (olm-...) for a ClusterServiceVersion, its CustomR
 the bundle as a whole. Warnings are what the conversion leaves out or infers, removed versions of Kubernetes' APIs, good
 practice, and what operatorhub.io asks for. What both report is said once.
 
-Without --install-namespace the bundle is converted for a namespace that suits it. With it, the other flags of render
-count too, so that problems of a choice are found as well.
+Without --install-namespace the bundle is examined as installed in a namespace that suits it. With it, the other flags
+of render count too, so that problems of a choice are found as well. What has to be chosen, such as what the operator
+watches, is said at the end and is no problem.
 
 The output with -o json is one object, which stays as it is between versions:
 
     {"bundle": "...", "format": "registry+v1", "problems": [{"severity": "error", "file": "manifests/a.yaml",
       "document": 1, "object": "Role a", "rule": "V13", "message": "...", "remedy": "..."}]}
 
-"severity" is error or warning; "file" and "object" are empty and "document" is 0 where a problem is not of one.
+"severity" is error or warning; "file" and "object" are empty and "document" is 0 where a problem is not of one. There may
+be "choices", sentences about what is chosen when the bundle is installed, and "hint", the folder that was probably meant.
 
 Exit codes:
 
@@ -104,31 +109,37 @@ func (a *app) validate(ctx context.Context, o conversionOptions, format output, 
 
 // examine reads a bundle and looks at it. Whatever a bundle makes of it, Ctrl-C ends it.
 func (a *app) examine(ctx context.Context, o conversionOptions, what string) (v verdict, err error) {
-	if err := o.read(a); err != nil {
-		return verdict{}, err
-	}
-	b, err := a.openBundle(ctx, what, o.bundleOptions)
+	r, err := a.open(ctx, &o, what)
 	if err != nil {
 		return verdict{}, err
 	}
 	done := make(chan verdict, 1)
-	go func() {
-		report := lint.Bundle(b.files, o.convert())
-		v := verdict{Bundle: what, read: b.from, Format: string(report.Format), Problems: append([]lint.Problem{}, report.Problems...)}
-		for _, note := range append(b.notes(), o.meaningless(report.Format)...) {
-			v.Problems = append(v.Problems, lint.Problem{Severity: lint.Warning, Rule: "file", Message: note, Remedy: "see whether that is meant"})
-		}
-		if v.count(lint.Error) > 0 {
-			v.below = bundleBelow(b.files, o.path)
-		}
-		done <- v
-	}()
+	go func() { done <- r.judge(what) }()
 	select {
 	case v = <-done:
-		return v, b.close()
+		return v, r.close()
 	case <-ctx.Done():
-		return verdict{}, errors.Join(ctx.Err(), b.close())
+		return verdict{}, errors.Join(ctx.Err(), r.close())
 	}
+}
+
+// judge looks at what was opened.
+func (r reading) judge(what string) verdict {
+	report := lint.Bundle(r.files, r.options.convert())
+	v := verdict{Bundle: what, read: r.from, Format: string(report.Format), Problems: append([]lint.Problem{}, report.Problems...), Choices: report.Choices}
+	if report.InstallNamespace != "" {
+		v.installed = installedIn(report.InstallNamespace, report.Watched)
+	}
+	for _, note := range append(r.notes(), r.options.meaningless(report.Format)...) {
+		v.Problems = append(v.Problems, lint.Problem{Severity: lint.Warning, Rule: "file", Message: note, Remedy: "see whether that is meant"})
+	}
+	for i, p := range v.Problems {
+		v.Problems[i].Message, v.Problems[i].Remedy = flagsFor(p.Message), flagsFor(p.Remedy)
+	}
+	if v.count(lint.Error) > 0 || report.Format != convert.RegistryV1 {
+		v.Hint = r.meant(r.options.path, v.count(lint.Error) > 0)
+	}
+	return v
 }
 
 func (v verdict) count(severity lint.Severity) int {
@@ -144,6 +155,9 @@ func (v verdict) count(severity lint.Severity) int {
 // print writes the problems for people: errors, then warnings, each with what to do below it.
 func (v verdict) print(s style, width int) string {
 	var out strings.Builder
+	if v.Hint != "" {
+		writeWrapped(&out, "Hint: "+inline(v.Hint), "", "  ", width)
+	}
 	writeWrapped(&out, v.describe(), "", "", width)
 	for _, part := range []struct {
 		severity lint.Severity
@@ -157,18 +171,23 @@ func (v verdict) print(s style, width int) string {
 		fmt.Fprintf(&out, "\n%s\n", s.paint(part.color, fmt.Sprintf("%s (%d):", part.title, total)))
 		v.writeProblems(&out, part.severity, width)
 	}
-	if v.below != "" {
-		out.WriteByte('\n')
-		writeWrapped(&out, belowHint(v.below), "", "", width)
+	if len(v.Choices) > 0 {
+		fmt.Fprintf(&out, "\n%s\n", s.paint(bold, "When it is installed:"))
+		for _, choice := range v.Choices {
+			writeWrapped(&out, bounded(choice), "  ", "    ", width)
+		}
 	}
 	fmt.Fprintf(&out, "\n%s\n", v.conclusion(s))
 	return out.String()
 }
 
 func (v verdict) describe() string {
-	text := "Read " + printable(v.read)
+	text := "Read " + inline(v.read)
 	if v.Format != "" {
 		text += ": " + v.Format
+	}
+	if v.installed != "" {
+		text += ", examined as installed in " + inline(v.installed)
 	}
 	return text + "."
 }
@@ -183,10 +202,10 @@ func (v verdict) writeProblems(out *strings.Builder, severity lint.Severity, wid
 		if i == 0 || place(i) != place(i-1) {
 			writeWrapped(out, place(i), "  ", "    ", width)
 		}
-		writeWrapped(out, oneLine(p.Message, 0)+" ["+oneLine(p.Rule, 0)+"]", "    ", "      ", width)
+		writeWrapped(out, bounded(p.Message)+" ["+inline(p.Rule)+"]", "    ", "      ", width)
 		last := i == len(shown)-1 || place(i) != place(i+1) || p.Remedy != shown[i+1].Remedy
 		if last && p.Remedy != "" {
-			writeWrapped(out, "→ "+oneLine(p.Remedy, 0), "      ", "        ", width)
+			writeWrapped(out, "→ "+bounded(p.Remedy), "      ", "        ", width)
 		}
 	}
 	if more != "" {
@@ -198,14 +217,14 @@ func (v verdict) writeProblems(out *strings.Builder, severity lint.Severity, wid
 func placeOf(p lint.Problem) string {
 	var parts []string
 	if p.File != "" {
-		file := oneLine(p.File, 0)
+		file := inline(p.File)
 		if p.Document > 1 {
 			file += fmt.Sprintf(" (document %d)", p.Document)
 		}
 		parts = append(parts, file)
 	}
 	if p.Object != "" {
-		parts = append(parts, oneLine(p.Object, 0))
+		parts = append(parts, bounded(p.Object))
 	}
 	if len(parts) == 0 {
 		return "the bundle"

@@ -29,6 +29,7 @@ func TestValidate(t *testing.T) {
 		"broken":         {reason: "what the reader says of them", args: []string{"./broken", "--strict"}, code: ExitError},
 		"choice": {reason: "with the flags of render, what is wrong with the choice", code: ExitError,
 			args: []string{"./gadget", "--install-namespace", "tools", "--watch-namespace", "shop"}},
+		"part":    {reason: "a part of a bundle passes for a plain one", args: []string{"./gadget/manifests", "--strict"}, code: ExitNo},
 		"no-path": {reason: "what could not be found", args: []string{"./faulty", "--path", "nowhere"}, code: ExitError},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +40,7 @@ func TestValidate(t *testing.T) {
 			golden(t, "../../validate/"+name, got.String())
 		})
 	}
-	if got := satchel(t, "validate", "."); got.code != ExitError || !strings.Contains(got.out, "add --path faulty\n") {
+	if got := satchel(t, "validate", "."); got.code != ExitError || !strings.HasPrefix(got.out, "Hint: there are registry+v1 bundles in it: faulty, gadget, registry; if one of them was meant, name it: add --path faulty\nRead the folder ") {
 		t.Errorf("what may have been meant is not said: %s", got)
 	}
 }
@@ -49,7 +50,7 @@ func TestValidateUsage(t *testing.T) {
 		reason, want string
 		args         []string
 	}{
-		"nothing":      {reason: "what to validate?", want: "validate needs one folder or image, got: -"},
+		"nothing":      {reason: "what to validate?", want: "validate needs one folder or image, got none"},
 		"no folder":    {reason: "it could not be read", args: []string{"./none"}, want: "there is no folder ./none"},
 		"no config":    {reason: "options that cannot be read are no finding about the bundle", args: []string{bundles + "gadget", "--config", "./none"}, want: "no such file"},
 		"other output": {reason: "what there is", args: []string{bundles + "gadget", "-o", "yaml"}, want: "not one of: text, json"},
@@ -107,7 +108,7 @@ func TestValidateAndInspectImage(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	validated, inspected := satchel(t, "validate", ref, "--insecure"), satchel(t, "inspect", ref, "--insecure")
-	if validated.code != ExitOK || !strings.HasPrefix(validated.out, "Read the image "+ref+", which is "+digest+": registry+v1.\n") {
+	if validated.code != ExitOK || !strings.HasPrefix(validated.out, "Read the image "+ref+", which is "+digest+": registry+v1, examined as installed in operators, watching all namespaces.\n") {
 		t.Errorf("%s", validated)
 	}
 	if inspected.code != ExitOK || !strings.HasPrefix(inspected.out, "Greeter\n") || !strings.Contains(inspected.err, digest) {

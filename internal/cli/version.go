@@ -113,12 +113,12 @@ func (a *app) printVersions(o output, v versions) error {
 	if v.Server == nil {
 		return nil
 	}
-	fmt.Fprintf(a.streams.Out, "Kubernetes %s\n", printable(v.Server.Kubernetes))
+	fmt.Fprintf(a.streams.Out, "Kubernetes %s\n", inline(v.Server.Kubernetes))
 	if len(v.Server.Satchel) == 0 {
 		fmt.Fprintln(a.streams.Out, "Satchel is not installed in this cluster")
 	}
 	for _, version := range v.Server.Satchel {
-		fmt.Fprintf(a.streams.Out, "API %s\n", version)
+		fmt.Fprintf(a.streams.Out, "API %s\n", inline(version))
 	}
 	return nil
 }

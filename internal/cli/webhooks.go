@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -17,7 +18,8 @@ type webhookSummary struct {
 	Name          string   `json:"name"`
 	ServedBy      string   `json:"servedBy"` // "Deployment x" or "Service ns/x"
 	FailurePolicy string   `json:"failurePolicy,omitempty"`
-	Rules         []string `json:"rules"` // what is intercepted, or converted
+	Rules         []string `json:"rules"`            // what is intercepted, or converted
+	Danger        string   `json:"danger,omitempty"` // why to think twice
 }
 
 // definedWebhooks are those of a ClusterServiceVersion.
@@ -31,12 +33,18 @@ func definedWebhooks(definitions []v1alpha1.WebhookDescription) []webhookSummary
 		if w.Type == v1alpha1.ConversionWebhook {
 			s.Rules = append(s.Rules, w.ConversionCRDs...)
 		} else {
-			s.FailurePolicy = failurePolicy(w.FailurePolicy)
+			s.FailurePolicy, s.Danger = failurePolicy(w.FailurePolicy), dangerOfWebhook(w.Rules)
 			s.Rules = append(s.Rules, ruleTexts(w.Rules)...)
 		}
 		found = append(found, s)
 	}
-	return found
+	return dangerousFirst(found)
+}
+
+// dangerousFirst keeps the order otherwise.
+func dangerousFirst(webhooks []webhookSummary) []webhookSummary {
+	slices.SortStableFunc(webhooks, func(a, b webhookSummary) int { return compareBool(a.Danger != "", b.Danger != "") })
+	return webhooks
 }
 
 // failurePolicy is what happens when the webhook does not answer; the API server's default is to refuse.
@@ -61,7 +69,8 @@ func admissionWebhooks(objects []*unstructured.Unstructured) []webhookSummary {
 			continue
 		}
 		for _, w := range c.Webhooks {
-			s := webhookSummary{Type: kind, Name: w.Name, FailurePolicy: failurePolicy(w.FailurePolicy), Rules: append([]string{}, ruleTexts(w.Rules)...)}
+			s := webhookSummary{Type: kind, Name: w.Name, FailurePolicy: failurePolicy(w.FailurePolicy), Danger: dangerOfWebhook(w.Rules),
+				Rules: append([]string{}, ruleTexts(w.Rules)...)}
 			if service := w.ClientConfig.Service; service != nil {
 				s.ServedBy = "Service " + service.Namespace + "/" + service.Name
 			} else if w.ClientConfig.URL != nil {
@@ -70,7 +79,7 @@ func admissionWebhooks(objects []*unstructured.Unstructured) []webhookSummary {
 			found = append(found, s)
 		}
 	}
-	return found
+	return dangerousFirst(found)
 }
 
 // ruleTexts says what is intercepted: "CREATE, UPDATE of gadgets in gadgets.example.org".
@@ -81,7 +90,7 @@ func ruleTexts(rules []admission.RuleWithOperations) []string {
 		for _, o := range r.Operations {
 			operations = append(operations, string(o))
 		}
-		texts = append(texts, strings.Join(operations, ", ")+" of "+resourcesText(r.APIGroups, r.Resources))
+		texts = append(texts, wordList(operations)+" of "+resourcesText(r.APIGroups, r.Resources))
 	}
 	return texts
 }

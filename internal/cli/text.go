@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// isHidden tells whether a character shows nothing of itself or changes how others are shown: control characters, marks of
+// direction, blanks that pass for letters. Line ends are among them.
+func isHidden(r rune) bool {
+	return !unicode.IsGraphic(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+}
+
+// printable replaces what could steer the reader's terminal or deceive him: bundles, servers and statuses choose the words
+// that are shown. Line ends stay. Every text that is not the program's own passes through here.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n':
+			return r
+		case r == '\t':
+			return ' '
+		case isHidden(r):
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
+
+// inline is printable in one line, with nothing left out: a line end becomes a sign like what else is hidden.
+func inline(text string) string {
+	return strings.ReplaceAll(printable(strings.TrimSpace(text)), "\n", string(unicode.ReplacementChar))
+}
+
+// longestItem is what people are shown of one text, in characters.
+const longestItem = 2000
+
+// bounded is inline up to a length; it says how many characters there are more.
+func bounded(text string) string {
+	runes := []rune(inline(text))
+	if len(runes) <= longestItem {
+		return string(runes)
+	}
+	return string(runes[:longestItem]) + "… (" + plural(len(runes)-longestItem, "more character") + ")"
+}
+
+// oneLine makes a message fit a field: its first line, cut at limit characters (0: not cut).
+func oneLine(text string, limit int) string {
+	first, _, more := strings.Cut(strings.TrimSpace(text), "\n")
+	runes := []rune(printable(first))
+	if limit > 0 && len(runes) > limit {
+		return string(runes[:limit-1]) + "…"
+	}
+	if more {
+		return string(runes) + " …"
+	}
+	return string(runes)
+}
+
+// ordinaryWord matches the words that rules of RBAC and of webhooks are made of.
+var ordinaryWord = regexp.MustCompile(`^[A-Za-z0-9*_.:@/-]+$`)
+
+// word shows a word of a rule so that it cannot pass for several, for another or for none: what is not ordinary stands in
+// quotation marks, with escapes.
+func word(text string) string {
+	if ordinaryWord.MatchString(text) {
+		return text
+	}
+	return strconv.QuoteToASCII(text)
+}
+
+// wordList shows words.
+func wordList(texts []string) string {
+	shown := make([]string, 0, len(texts))
+	for _, text := range texts {
+		shown = append(shown, word(text))
+	}
+	return strings.Join(shown, ", ")
+}
+
+// shellWord quotes a text for a command line where that is needed.
+func shellWord(text string) string {
+	if ordinaryWord.MatchString(text) && !strings.Contains(text, "*") {
+		return text
+	}
+	return "'" + strings.ReplaceAll(inline(text), "'", `'\''`) + "'"
+}

@@ -38,6 +38,8 @@ type Options struct {
 	Directory string
 	// Login is for the server of URL, and sent to no other one. Over plain HTTP it goes only where Client speaks that.
 	Login fetch.Login
+	// App logs in instead of Login.
+	App *GitHubApp
 	// SSH is for an ssh URL, which needs it.
 	SSH *SSH
 	// Client decides what is reached over HTTP.
@@ -54,6 +56,7 @@ type Fetcher struct {
 	want      wanted
 	directory string
 	login     fetch.Login
+	app       *app  // nil for none
 	gate      *gate // nil for HTTP
 	client    *http.Client
 	limits    fetch.Limits
@@ -89,13 +92,10 @@ func (f *Fetcher) prepare(o Options) (err error) {
 	if f.url.Scheme == sshScheme {
 		err = f.prepareSSH(o)
 	} else {
-		err = checkLogin(o.Login)
+		err = f.prepareHTTP(o)
 	}
 	if err != nil {
 		return err
-	}
-	if f.client == nil && f.gate == nil {
-		return errors.New("an HTTP client is missing")
 	}
 	if f.want, err = parseWanted(o); err != nil {
 		return err
@@ -104,12 +104,25 @@ func (f *Fetcher) prepare(o Options) (err error) {
 	return err
 }
 
+func (f *Fetcher) prepareHTTP(o Options) (err error) {
+	switch {
+	case o.Client == nil:
+		return errors.New("an HTTP client is missing")
+	case o.App == nil:
+		return checkLogin(o.Login)
+	case !o.Login.Empty():
+		return fetch.Errorf(fetch.Refused, "a GitHub App and another login exclude each other")
+	}
+	f.app, err = newApp(*o.App, o.Client)
+	return err
+}
+
 func (f *Fetcher) prepareSSH(o Options) (err error) {
 	switch {
 	case o.SSH == nil:
 		return fetch.Errorf(fetch.Refused, "an ssh URL needs a Secret with identity and known_hosts")
-	case !o.Login.Empty():
-		return fetch.Errorf(fetch.Refused, "user name, password and token are for https URLs: SSH takes a private key, as identity")
+	case !o.Login.Empty() || o.App != nil:
+		return fetch.Errorf(fetch.Refused, "user name, password, token and GitHub App are for https URLs: SSH takes a private key, as identity")
 	case o.Dial == nil:
 		return errors.New("a dialer is missing")
 	}
@@ -202,16 +215,23 @@ func (f *Fetcher) fetch(ctx context.Context, commit plumbing.Hash, tree *fetch.T
 }
 
 // remote is the repository, to which nothing was sent yet.
-func (f *Fetcher) remote() remote {
-	if f.gate != nil {
-		return newShell(f.gate, f.url.Path)
+func (f *Fetcher) remote(ctx context.Context) (remote, error) {
+	switch {
+	case f.gate != nil:
+		return newShell(f.gate, f.url.Path), nil
+	case f.app != nil:
+		login, err := f.app.login(ctx)
+		return newWeb(f.client, f.url, login), err
 	}
-	return newWeb(f.client, f.url, f.login)
+	return newWeb(f.client, f.url, f.login), nil
 }
 
 func (f *Fetcher) explain(err error) error {
 	shown := hints
-	if f.login.Empty() && f.gate == nil {
+	switch {
+	case f.app != nil && fetch.ReasonOf(err) == fetch.Unauthorized:
+		f.app.forget() // it may have been revoked
+	case f.app == nil && f.gate == nil && f.login.Empty():
 		shown = strangerHints
 	}
 	return shown.Explain(err, "git repository %s", fetch.DisplayURL(f.url))

@@ -77,13 +77,18 @@ func (w *web) ask(ctx context.Context, content []byte) (io.ReadCloser, error) {
 	}
 	request.Header.Set("Content-Type", "application/x-"+service+"-request")
 	request.Header.Set("Accept", "application/x-"+service+"-result")
-	client := *w.client
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	response, err := w.send(&client, request)
+	response, err := w.send(notRedirected(w.client), request)
 	if err != nil {
 		return nil, err
 	}
 	return response.Body, nil
+}
+
+// notRedirected returns the client with redirects being answers of their own.
+func notRedirected(client *http.Client) *http.Client {
+	own := *client
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &own
 }
 
 // send sends a request, with the login when it goes to the configured server. What is no success is an error.

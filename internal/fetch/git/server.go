@@ -44,7 +44,11 @@ type server struct {
 
 // connect asks a server for its references, of which it keeps those that are needed.
 func (f *Fetcher) connect(ctx context.Context, s selection) (*server, error) {
-	c := &server{remote: f.remote(), limits: f.limits, refs: newReferences()}
+	r, err := f.remote(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &server{remote: r, limits: f.limits, refs: newReferences()}
 	if err := c.list(ctx, s); err != nil {
 		return nil, errors.Join(said(err, fetch.NotFound), c.remote.Close())
 	}

@@ -56,6 +56,41 @@ func TestDifferencesAreDocumented(t *testing.T) {
 	}
 }
 
+// TestRefusalsAreDocumented wants the rules by which more is refused than by OLM v1 to be those of the converter.
+func TestRefusalsAreDocumented(t *testing.T) {
+	_, section, found := strings.Cut(readPage(t), "\n| Rule | Refused is | Why |\n")
+	if !found {
+		t.Fatal("the table is missing")
+	}
+	section, _, _ = strings.Cut(section, "\n\n")
+	var rules []string
+	for _, match := range regexp.MustCompile(`(?m)^\| ([A-Z]\d+) \| [^|]{10,} \| [^|]{10,} \|$`).FindAllStringSubmatch(section, -1) {
+		rules = append(rules, match[1])
+	}
+	if diff := cmp.Diff([]string{"D1", "P3", "P10", "P13", "S1", "V5", "W1", "W2", "W3", "W7"}, rules); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	sources, err := filepath.Glob("../convert/registryv1/*.go")
+	if err != nil || len(sources) == 0 {
+		t.Fatal("no sources", err)
+	}
+	var code strings.Builder
+	for _, source := range sources {
+		text, err := os.ReadFile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(source, "_test.go") {
+			code.Write(text)
+		}
+	}
+	for _, rule := range rules {
+		if !strings.Contains(code.String(), `"`+rule+`"`) {
+			t.Errorf("the converter has no rule %s", rule)
+		}
+	}
+}
+
 // blocks returns the code blocks of a language.
 func blocks(page, language string) []string {
 	var found []string

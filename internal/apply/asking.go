@@ -5,6 +5,7 @@ package apply
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,8 +13,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
@@ -26,64 +25,161 @@ import (
 // what it may do in the whole cluster, which the API server tells in no other way.
 const nowhere = "-"
 
+// How much is asked at most. Who writes a bundle decides how much there would be to
+// ask, and the API server is everybody's.
+const (
+	mostPlaces    = 500  // of which the rules are asked for
+	mostQuestions = 1000 // about single rights
+	mostTries     = 100  // of writes
+	// rulesAtOnce is less than elsewhere: an answer may be some MiB, and takes several
+	// times as much memory.
+	rulesAtOnce = 4
+)
+
 // asking finds out as the tenant what it may do.
 type asking struct {
 	client *tenant.Client
 	plan   plan.Plan
+	absent map[string]bool // namespaces
+
+	unasked []string // places, sorted, of which nothing is known
+	unknown int      // rights of which nothing is known
 }
 
-// missing is what the account lacks of what is wanted.
-func (a asking) missing(ctx context.Context, w wanted) (rights.Missing, error) {
-	held, sure, err := a.held(ctx, w)
+func newAsking(client *tenant.Client, p plan.Plan) *asking {
+	a := asking{client: client, plan: p, absent: map[string]bool{}}
+	for _, name := range p.Absent {
+		a.absent[name] = true
+	}
+	return &a
+}
+
+// missing is what the account lacks of what is wanted. What would be too much to ask
+// is not among it.
+func (a *asking) missing(ctx context.Context, w wanted) (rights.Missing, error) {
+	findings, err := a.byRules(ctx, w)
 	if err != nil {
 		return rights.Missing{}, err
 	}
-	missing := rights.Lacking(w.needs, w.demands, held)
-	if !sure {
-		if missing, err = a.oneByOne(ctx, missing); err != nil {
-			return rights.Missing{}, err
+	var sure, unsure rights.Missing
+	for _, found := range findings {
+		of := &unsure
+		if found.sure {
+			of = &sure
 		}
+		of.Needs, of.Demands = append(of.Needs, found.missing.Needs...), append(of.Demands, found.missing.Demands...)
 	}
-	if missing.Demands, err = a.tried(ctx, missing); err != nil {
+	if unsure, err = a.oneByOne(ctx, unsure); err != nil {
+		return rights.Missing{}, err
+	}
+	missing := rights.Missing{Needs: slices.Concat(sure.Needs, unsure.Needs)}
+	if missing.Demands, err = a.tried(ctx, missing.Needs, sure.Demands, unsure.Demands); err != nil {
 		return rights.Missing{}, err
 	}
 	missing.Needs = withoutGains(a.plan, a.client.Identity(), missing, w.demands)
 	return missing, nil
 }
 
-// held asks for the rules of each place. They may be incomplete, where something
-// else than RBAC decides, too; then they are not sure.
-func (a asking) held(ctx context.Context, w wanted) (rights.Held, bool, error) {
-	places := map[string]bool{}
-	for _, need := range w.needs {
-		places[need.Place()] = true
-	}
-	for _, demand := range w.demands {
-		places[demand.Namespace] = true
+// finding is what the account lacks at one place by the rules that it is told of. When
+// something else than they decides, too, that is not sure.
+type finding struct {
+	missing rights.Missing
+	sure    bool
+	err     error
+}
+
+// byRules asks for the rules in the cluster, and then of each place where they do not
+// suffice; of a single place all is said in one answer. The rules of a place go with
+// what was looked up in them.
+func (a *asking) byRules(ctx context.Context, w wanted) ([]finding, error) {
+	places, everywhere := a.places(w), ruling{}
+	if _, whole := places[""]; whole || len(places) > 1 {
+		var err error
+		if everywhere, err = a.ruling(ctx, ""); err != nil {
+			return nil, err
+		}
+		missing := rights.Lacking(w.needs, w.demands, rights.Held{"": everywhere.rules})
+		if everywhere.hidden {
+			return []finding{{missing: missing}}, nil
+		}
+		places = a.places(w.only(missing))
 	}
 	names := slices.Sorted(maps.Keys(places))
-	type answer struct {
-		status authorizationv1.SubjectRulesReviewStatus
-		sure   bool
-		err    error
+	if len(names) > mostPlaces {
+		names, a.unasked = names[:mostPlaces], names[mostPlaces:]
 	}
-	answers := parallel.Each(ctx, defaultParallelism, names, func(ctx context.Context, name string) answer {
-		if name == "" {
-			name = nowhere
+	findings := parallel.Each(ctx, rulesAtOnce, names, func(ctx context.Context, name string) finding {
+		here, err := everywhere, error(nil)
+		if name != "" {
+			here, err = a.ruling(ctx, name)
 		}
-		status, err := a.client.Rules(ctx, name)
-		if apierrors.IsForbidden(err) {
-			return answer{}
-		}
-		return answer{status, !status.Incomplete && status.EvaluationError == "", err}
+		of, held := places[name], rights.Held{"": everywhere.rules, name: here.rules}
+		return finding{missing: rights.Lacking(of.needs, of.demands, held), sure: here.sure, err: err}
 	})
-	held, sure, errs := rights.Held{}, true, []error(nil)
-	for i, name := range names {
-		held[name] = rights.NewRules(rulesOf(answers[i].status))
-		sure = sure && answers[i].sure
-		errs = append(errs, answers[i].err)
+	errs := []error{ctx.Err()}
+	for _, found := range findings {
+		errs = append(errs, found.err)
 	}
-	return held, sure, firstErrors(errs)
+	return findings, firstErrors(errs)
+}
+
+// places groups what is wanted by where it has to be held; "" is the cluster. In a
+// namespace that does not exist nobody holds more than there.
+func (a *asking) places(w wanted) map[string]*wanted {
+	places := map[string]*wanted{}
+	at := func(name string) *wanted {
+		if a.absent[name] {
+			name = ""
+		}
+		if places[name] == nil {
+			places[name] = &wanted{}
+		}
+		return places[name]
+	}
+	for _, need := range w.needs {
+		of := at(need.Place())
+		of.needs = append(of.needs, need)
+	}
+	for _, demand := range w.demands {
+		of := at(demand.Namespace)
+		of.demands = append(of.demands, demand)
+	}
+	return places
+}
+
+// only is what is wanted and missing.
+func (w wanted) only(missing rights.Missing) wanted {
+	objects := map[inventory.ID]bool{}
+	for _, demand := range missing.Demands {
+		objects[demand.Object] = true
+	}
+	left := wanted{needs: missing.Needs}
+	for _, demand := range w.demands {
+		if objects[demand.Object] {
+			left.demands = append(left.demands, demand)
+		}
+	}
+	return left
+}
+
+// ruling is what the API server tells of the rules at a place.
+type ruling struct {
+	rules  *rights.Rules
+	sure   bool // nothing else allows anything
+	hidden bool // it does not tell, or more than is read
+}
+
+func (a *asking) ruling(ctx context.Context, place string) (ruling, error) {
+	status, err := a.client.Rules(ctx, cmp.Or(place, nowhere))
+	var large *tenant.AnswerTooLargeError
+	switch {
+	case apierrors.IsForbidden(err), errors.As(err, &large):
+		return ruling{hidden: true}, nil
+	case err != nil:
+		return ruling{}, err
+	}
+	rules := rights.NewRules(rulesOf(status))
+	return ruling{rules: rules, sure: !status.Incomplete && status.EvaluationError == "" && !rules.Partial()}, nil
 }
 
 func rulesOf(status authorizationv1.SubjectRulesReviewStatus) []rbacv1.PolicyRule {
@@ -99,145 +195,27 @@ func rulesOf(status authorizationv1.SubjectRulesReviewStatus) []rbacv1.PolicyRul
 	return rules
 }
 
-// oneByOne asks for each right by itself. Of a demand only the right that stands in
-// for the others is asked for: RBAC's escalation check looks at rules alone.
-func (a asking) oneByOne(ctx context.Context, missing rights.Missing) (rights.Missing, error) {
-	needs, err := a.denied(ctx, missing.Needs)
-	if err != nil {
-		return rights.Missing{}, err
+// warnings say what was too much to ask.
+func (a *asking) warnings() []string {
+	var list []string
+	if len(a.unasked) > 0 {
+		list = append(list, fmt.Sprintf("whether the account has the rights that the bundle needs is not known of %s: "+
+			"only %d are asked about, and none where rights in the whole cluster suffice", namespaces(a.unasked), mostPlaces))
 	}
-	instead := make([]rights.Need, 0, len(missing.Demands))
-	for _, demand := range missing.Demands {
-		instead = append(instead, rights.Need{Object: demand.Object, Namespace: demand.Namespace, Right: demand.Instead})
+	if a.unknown > 0 {
+		list = append(list, fmt.Sprintf("whether the account has %d of the rights that the bundle needs is not known: "+
+			"the API server does not tell all of its rules, and only %d questions about single rights are asked", a.unknown, mostQuestions))
 	}
-	open, err := a.denied(ctx, instead)
-	if err != nil {
-		return rights.Missing{}, err
-	}
-	left := rights.Missing{Needs: needs}
-	for i, demand := range missing.Demands {
-		if slices.Contains(open, instead[i]) {
-			left.Demands = append(left.Demands, demand)
-		}
-	}
-	return left, nil
+	return list
 }
 
-// denied gives the needs that the account is not allowed. Where it may do something
-// to all objects of a resource, the single ones are not asked for.
-func (a asking) denied(ctx context.Context, needs []rights.Need) ([]rights.Need, error) {
-	var general []rights.Need
-	for _, need := range needs {
-		general = append(general, generally(need))
+// namespaces names the first ones.
+func namespaces(names []string) string {
+	switch len(names) {
+	case 1:
+		return fmt.Sprintf("namespace %q", names[0])
+	case 2:
+		return fmt.Sprintf("namespaces %q and %q", names[0], names[1])
 	}
-	slices.SortFunc(general, func(a, b rights.Need) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-	general = slices.Compact(general)
-	allowed, err := a.allowed(ctx, general)
-	if err != nil {
-		return nil, err
-	}
-	all := map[rights.Need]bool{}
-	for i, need := range general {
-		all[need] = allowed[i]
-	}
-	single := slices.DeleteFunc(slices.Clone(needs), func(need rights.Need) bool { return all[generally(need)] })
-	if allowed, err = a.allowed(ctx, single); err != nil {
-		return nil, err
-	}
-	var denied []rights.Need
-	for i, need := range single {
-		if !allowed[i] {
-			denied = append(denied, need)
-		}
-	}
-	return denied, nil
-}
-
-// generally is the same right to all objects.
-func generally(need rights.Need) rights.Need {
-	of := rights.Need{Namespace: need.Place(), Right: need.Right}
-	of.Right.Name = ""
-	return of
-}
-
-// allowed asks a question a need.
-func (a asking) allowed(ctx context.Context, needs []rights.Need) ([]bool, error) {
-	type answer struct {
-		allowed bool
-		err     error
-	}
-	answers := parallel.Each(ctx, defaultParallelism, needs, func(ctx context.Context, need rights.Need) answer {
-		allowed, err := a.client.Allowed(ctx, authorizationv1.ResourceAttributes{
-			Namespace: need.Place(), Verb: need.Right.Verb, Group: need.Right.Group, Resource: need.Right.Resource, Name: need.Right.Name,
-		})
-		return answer{allowed, err}
-	})
-	allowed, errs := make([]bool, len(needs)), []error{ctx.Err()}
-	for i, answer := range answers {
-		allowed[i] = answer.allowed
-		errs = append(errs, answer.err)
-	}
-	return allowed, firstErrors(errs)
-}
-
-// tried has the API server try to write what seems to grant too much, for it knows
-// more: how it is, and the rules of roles that the account may not read.
-func (a asking) tried(ctx context.Context, missing rights.Missing) ([]rights.Demand, error) {
-	unwritable := map[inventory.ID]bool{}
-	for _, object := range a.plan.Unreadable {
-		unwritable[object.ID] = true
-	}
-	for _, need := range missing.Needs {
-		unwritable[need.Object] = unwritable[need.Object] || need.Right.Verb != "delete"
-	}
-	actions := map[inventory.ID]plan.Action{}
-	for _, action := range a.plan.Actions() {
-		actions[action.ID] = action
-	}
-	dry := dryRun{plan: newIn(a.plan), writer: writer{
-		client: a.client, manager: a.plan.Owner.Manager(), dryRun: true,
-		previous: func(inventory.ID) *unstructured.Unstructured { return nil },
-	}}
-	type verdict struct {
-		lacks bool
-		err   error
-	}
-	verdicts := parallel.Each(ctx, defaultParallelism, missing.Demands, func(ctx context.Context, demand rights.Demand) verdict {
-		if unwritable[demand.Object] {
-			return verdict{lacks: true}
-		}
-		lacks, err := lacks(demand, dry.object(ctx, actions[demand.Object]))
-		return verdict{lacks, err}
-	})
-	var lacking []rights.Demand
-	errs := []error{ctx.Err()}
-	for i, demand := range missing.Demands {
-		if verdicts[i].lacks {
-			lacking = append(lacking, demand)
-		}
-		errs = append(errs, verdicts[i].err)
-	}
-	return lacking, firstErrors(errs)
-}
-
-// lacks tells from what came of trying to write an object whether the account lacks
-// what the object seems to demand. The first line that holds decides; an object that
-// may not be written lacks it in any case.
-//
-//	it passes                              nothing is lacking
-//	the API server is out of order         nobody knows: an error
-//	it is forbidden                        the rules, or the right to bind, are lacking
-//	it depends on others of the same plan  the rules are lacking, where they are known
-//	else                                   the object itself is wrong: the dry run says it
-func lacks(demand rights.Demand, answer dryAnswer) (bool, error) {
-	switch failed := answer.failed; {
-	case failed == nil:
-		return false, nil
-	case failed.Transient() && !answer.unknown:
-		return false, failed
-	case failed.Reason == metav1.StatusReasonNotFound:
-		return !demand.Unknown, nil
-	default:
-		return failed.Reason == metav1.StatusReasonForbidden, nil
-	}
+	return fmt.Sprintf("%d namespaces (%s, %s and %d more)", len(names), names[0], names[1], len(names)-2)
 }

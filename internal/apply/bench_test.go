@@ -80,7 +80,7 @@ func TestCostOfThousandObjects(t *testing.T) {
 		before, start := w.client.Requests(), time.Now()
 		p := w.plan(objects)
 		missing, err := apply.Preflight(t.Context(), w.client, p)
-		if err != nil || len(missing) > 0 || len(p.Violations) > 0 {
+		if err != nil || len(missing.Violations) > 0 || len(p.Violations) > 0 {
 			t.Fatal(err, missing, p.Violations)
 		}
 		if _, err := apply.DryRun(t.Context(), w.client, p, apply.Options{}); err != nil {

@@ -9,7 +9,7 @@
 //
 //	input, err := Observe(ctx, client, Observing{Owner, Desired, Previous, InstallNamespace, ...})
 //	p := plan.Make(input)                                    // pure; p.Violations: nothing is touched
-//	violations, err := Preflight(ctx, client, p)             // permissions; 0 requests when nothing is written
+//	permissions, err := Preflight(ctx, client, p)            // 0 requests when nothing is written
 //	check, err := DryRun(ctx, client, p, Options{})          // check.Failed: nothing is touched
 //	... p.Inventory is stored ...
 //	result, err := Apply(ctx, client, p, Options{})          // result.Inventory is stored

@@ -14,22 +14,34 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
+// Permissions is what Preflight found out.
+type Permissions struct {
+	Violations []plan.Violation // sorted
+	// Warnings say what was too much to ask. It is not held against the account.
+	Warnings []string
+}
+
 // Preflight finds the permissions that the account lacks, all at once: to carry the
 // plan out, to remove its objects one day, and to hold what its roles grant. It
-// costs one question a namespace, and one more for each right of which the answers
-// are not sure. A plan that writes nothing costs nothing. The API server's own
-// answer to the writes stays decisive: what nobody can know before is not held
-// against the account.
-func Preflight(ctx context.Context, client *tenant.Client, p plan.Plan) ([]plan.Violation, error) {
+// costs one question, one more for each namespace where rights in the whole cluster
+// do not suffice, and one for each right of which the answers are not sure; however
+// much that would be, the number of requests is bounded. A plan that writes nothing
+// costs nothing. The API server's own answer to the writes stays decisive: what
+// nobody can know before is not held against the account.
+func Preflight(ctx context.Context, client *tenant.Client, p plan.Plan) (Permissions, error) {
 	w := wantedBy(p)
 	if len(w.needs) == 0 {
-		return nil, nil
+		return Permissions{}, nil
 	}
-	missing, err := asking{client: client, plan: p}.missing(ctx, w)
+	a := newAsking(client, p)
+	missing, err := a.missing(ctx, w)
 	if err != nil {
-		return nil, fmt.Errorf("checking permissions: %w", err)
+		return Permissions{}, fmt.Errorf("checking permissions: %w", err)
 	}
-	return plan.SortViolations(append(misread(w.wrong), lacking(missing, client.Identity())...)), nil
+	return Permissions{
+		Violations: plan.SortViolations(append(misread(w.wrong), lacking(missing, client.Identity())...)),
+		Warnings:   a.warnings(),
+	}, nil
 }
 
 // wanted is what an account has to be allowed to do.

@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
+	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
 const (
@@ -40,8 +41,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: NS-seen}
 `
 )
 
-// A plan that writes nothing costs no request; one that writes costs one a place,
-// however much the account lacks.
+// A plan that writes nothing costs no request; one that writes costs one a namespace,
+// and one for the cluster where there are several, however much the account lacks.
 func TestPreflightCosts(t *testing.T) {
 	w := newWorld(t, everything...)
 	cost := func(p plan.Plan) int64 {
@@ -64,6 +65,75 @@ func TestPreflightCosts(t *testing.T) {
 	}
 	if got := cost(w.plan(w.objects(strings.Join(many, "\n---\n")))); got != 3 {
 		t.Errorf("%d requests for a hundred objects that may not be written, want one for their namespace, one for that of what goes and one for the cluster", got)
+	}
+}
+
+// Where it holds rights is found out with one request a namespace, and none for those
+// that do not exist or for which rights in the whole cluster suffice.
+func TestPreflightCostsInManyNamespaces(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", rule("", "namespaces", "*"), rule("", "configmaps", "get,list"))
+	var bundle []string
+	in := func(namespace string) {
+		bundle = append(bundle, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: %s}", namespace))
+	}
+	for i := range 3 {
+		in(controlplane.NewNamespace(t, w.cp))
+		in(fmt.Sprintf("%s-new-%d", w.namespace, i))
+		bundle = append(bundle, fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: NS-new-%d}", i))
+	}
+	in(w.namespace)
+	asked := func() (int64, int) {
+		p := w.plan(w.objects(strings.Join(bundle, "\n---\n")))
+		if len(p.Absent) != 3 {
+			t.Errorf("absent are %q", p.Absent)
+		}
+		before := w.client.Requests()
+		found, err := apply.Preflight(t.Context(), w.client, p)
+		w.must(err)
+		return w.client.Requests() - before, len(found.Violations)
+	}
+	if requests, violations := asked(); requests != 5 || violations != 6 {
+		t.Errorf("%d requests and %d violations, want one for the cluster and one for each of four namespaces, and six without rights", requests, violations)
+	}
+	w.grantAll("installer")
+	eventually(t, "an administrator to be believed at once", func() error {
+		if requests, violations := asked(); requests != 1 || violations != 0 {
+			return fmt.Errorf("%d requests and %d violations", requests, violations)
+		}
+		return nil
+	})
+}
+
+// grantAll makes an account an administrator.
+func (w *world) grantAll(account string) {
+	w.t.Helper()
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + account + "-all"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: account, Namespace: w.namespace}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: accessGroup, Kind: "ClusterRole", Name: "cluster-admin"},
+	}
+	_, err := w.admin.RbacV1().ClusterRoleBindings().Create(w.t.Context(), binding, metav1.CreateOptions{})
+	w.must(err)
+	w.t.Cleanup(func() {
+		_ = w.admin.RbacV1().ClusterRoleBindings().Delete(context.Background(), binding.Name, metav1.DeleteOptions{})
+	})
+}
+
+// A rule for the empty name allows nothing with a name, and the preflight knows.
+func TestPreflightOfTheEmptyName(t *testing.T) {
+	unnamed := rule("", "configmaps", "get,list,create,patch,delete")
+	unnamed.ResourceNames = []string{""}
+	w := newWorld(t, rule("", "configmaps", "get"), unnamed)
+	if said := w.preflight(oneMap); !strings.Contains(said, "create, delete, patch configmaps (one)") {
+		t.Errorf("it is said: %s", said)
+	}
+	if result := w.apply(oneMap); result.Count(apply.Failed) != 1 || !strings.Contains(fmt.Sprint(result.Errors()), "forbidden") {
+		t.Errorf("the API server lets it pass: %v", kinds(result))
+	}
+	w = newWorld(t, rule("", "configmaps", "get,patch,create,delete"), unnamed)
+	if said := w.preflight(oneMap); said != "" {
+		t.Errorf("the empty name hides a right: %s", said)
 	}
 }
 

@@ -204,7 +204,7 @@ func (w *world) refusals(manifests string) string {
 	found, err := apply.Preflight(w.t.Context(), w.client, p)
 	w.must(err)
 	var words []string
-	for _, violation := range plan.SortViolations(slices.Concat(p.Violations, found)) {
+	for _, violation := range plan.SortViolations(slices.Concat(p.Violations, found.Violations)) {
 		words = append(words, string(violation.Rule)+" "+violation.String())
 	}
 	return strings.Join(words, "\n")

@@ -28,7 +28,7 @@ func (w *world) preflight(manifests string) string {
 		w.t.Fatal(err)
 	}
 	var words []string
-	for _, violation := range found {
+	for _, violation := range found.Violations {
 		words = append(words, violation.String())
 	}
 	return strings.Join(words, "\n")

@@ -30,7 +30,7 @@ func Words(list []Right, by map[Right][]string) []string {
 	for _, verbs := range slices.Sorted(maps.Keys(nounsOf)) {
 		text := verbs + " " + few(unique(nounsOf[verbs]), mostNouns)
 		if who := unique(wantedBy[verbs]); len(who) > 0 {
-			text += " for " + few(shown(who), mostWho)
+			text += " for " + some(shown(who), MostWho)
 		}
 		words = append(words, text)
 	}
@@ -72,13 +72,22 @@ func shown(texts []string) []string {
 const (
 	mostNames = 5  // of objects of one resource
 	mostNouns = 60 // resources with the same verbs
-	mostWho   = 2  // of those who want a right
+	// MostWho is how many of those are named who want a right.
+	MostWho = 2
 )
 
 // few lists the first names and counts the rest.
 func few(names []string, most int) string {
 	if len(names) > most {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// some lists the first names, and does not say how many the others are.
+func some(names []string, most int) string {
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + " and others"
 	}
 	return strings.Join(names, ", ")
 }

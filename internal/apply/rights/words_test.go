@@ -43,7 +43,7 @@ func TestWords(t *testing.T) {
 	by := map[rights.Right][]string{
 		{Verb: "get", Resource: "pods"}: {"Role b", "Role a"}, {Verb: "get", Resource: "secrets"}: {"Role b", "Role c"}, {Verb: "list", Resource: "pods"}: {"Role d"},
 	}
-	want := []string{"get pods, secrets for Role a, Role b and 1 more", "list nodes"}
+	want := []string{"get pods, secrets for Role a, Role b and others", "list nodes"}
 	got := rights.Words([]rights.Right{{Verb: "get", Resource: "pods"}, {Verb: "get", Resource: "secrets"}, {Verb: "list", Resource: "nodes"}}, by)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

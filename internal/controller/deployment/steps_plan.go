@@ -45,7 +45,8 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 	if err != nil {
 		return step.Stop, err
 	}
-	return step.Stop, refused(plan.SortViolations(append(made.Violations, lacking...)))
+	s.warnings = append(s.warnings, lacking.Warnings...)
+	return step.Stop, refused(plan.SortViolations(append(made.Violations, lacking.Violations...)))
 }
 
 // observing says what the plan has to know. What is applied already, and only
@@ -79,11 +80,12 @@ func (r *Reconciler) preflight(ctx context.Context, s *state) (step.Outcome, err
 	if !s.due {
 		return step.Continue, nil
 	}
-	violations, err := apply.Preflight(ctx, s.client, *s.plan)
+	permissions, err := apply.Preflight(ctx, s.client, *s.plan)
 	if err != nil {
 		return step.Stop, err
 	}
-	if err := refused(violations); err != nil {
+	s.warnings = append(s.warnings, permissions.Warnings...)
+	if err := refused(permissions.Violations); err != nil {
 		return step.Stop, err
 	}
 	return step.Continue, s.unseen()

@@ -97,13 +97,26 @@ func TestInjectedImportIsFound(t *testing.T) {
 func (r linkRule) violations(binary string, linked []goPackage) []string {
 	var found []string
 	for _, p := range linked {
-		if matches(p.ImportPath, r.not) {
+		if matches(p.ImportPath, r.not) && !r.excused(p.ImportPath, linked) {
 			found = append(found, fmt.Sprintf("%s links %s.\n  Rule: %s (%s).\n  Do this: %s.",
 				inModule(binary), inModule(p.ImportPath), r.name, r.why, r.remedy))
 		}
 	}
 	slices.Sort(found)
 	return found
+}
+
+// excused tells that only those import a package who may.
+func (r linkRule) excused(importPath string, linked []goPackage) bool {
+	importers := 0
+	for _, p := range linked {
+		if slices.Contains(p.Imports, importPath) {
+			if importers++; !matches(p.ImportPath, r.behind) {
+				return false
+			}
+		}
+	}
+	return importers > 0
 }
 
 func TestLinks(t *testing.T) {
@@ -123,6 +136,19 @@ func TestLinks(t *testing.T) {
 				t.Error(violation)
 			}
 		}
+	}
+}
+
+// TestLinkRulesExcuse wants an excuse to hold for its importer, and for nobody beside it.
+func TestLinkRulesExcuse(t *testing.T) {
+	rule := linkRule{not: []string{"testing"}, behind: []string{"example.org/excused"}}
+	linked := []goPackage{{ImportPath: "testing"}, {ImportPath: "example.org/excused", Imports: []string{"testing"}}}
+	if found := rule.violations("cmd/x", linked); len(found) != 0 {
+		t.Errorf("got %q", found)
+	}
+	linked = append(linked, goPackage{ImportPath: "example.org/other", Imports: []string{"testing"}})
+	if found := rule.violations("cmd/x", linked); len(found) != 1 {
+		t.Errorf("got %q, want one message", found)
 	}
 }
 

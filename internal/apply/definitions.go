@@ -48,8 +48,7 @@ func judgeDefinitions(ctx context.Context, client *tenant.Client, in *plan.Input
 	return firstErrors(errs)
 }
 
-// judgeDefinition judges one CRD. What does not read as one cannot be said to be
-// safe.
+// judgeDefinition judges one CRD; false when it went meanwhile.
 func judgeDefinition(ctx context.Context, client *tenant.Client, object plan.Object) (crdsafety.Judgement, bool, error) {
 	live, err := client.Get(ctx, refOf(object.ID, object.Resource))
 	if apierrors.IsNotFound(err) {
@@ -58,9 +57,6 @@ func judgeDefinition(ctx context.Context, client *tenant.Client, object plan.Obj
 	if err != nil {
 		return crdsafety.Judgement{}, false, fmt.Errorf("observing %s: %w", object.ID, err)
 	}
-	judgement, err := crdsafety.Judge(live, object.Desired)
-	if err != nil {
-		judgement.Breaking = []crdsafety.Change{{What: "it cannot be compared: " + oneLine(err.Error())}}
-	}
-	return judgement, true, nil
+	judgement, err := crdsafety.Judge(ctx, live, object.Desired)
+	return judgement, true, err
 }

@@ -51,13 +51,10 @@ func (in Input) upgradeSafety(actions []Action) ([]Violation, []string) {
 	var warnings []string
 	for _, action := range actions {
 		judgement := in.Judgements[action.ID]
-		if len(judgement.Breaking) > 0 {
-			violation := unsafe(action.ID, judgement.Breaking)
-			if in.UpgradeSafety == Enforce {
-				violations = append(violations, violation)
-			} else {
-				warnings = append(warnings, violation.Message)
-			}
+		if violation := unsafe(action.ID, judgement); violation != nil && in.UpgradeSafety == Enforce {
+			violations = append(violations, *violation)
+		} else if violation != nil {
+			warnings = append(warnings, violation.Message)
 		}
 		if len(judgement.Notable) > 0 {
 			warnings = append(warnings, fmt.Sprintf("%s changes what its resources mean: %s", action.ID, summary(judgement.Notable)))
@@ -66,13 +63,22 @@ func (in Input) upgradeSafety(actions []Action) ([]Violation, []string) {
 	return violations, warnings
 }
 
-func unsafe(id inventory.ID, changes []crdsafety.Change) Violation {
-	return Violation{
-		Rule: CRDUnsafe, Object: id,
-		Message: fmt.Sprintf("%s changes in a way that what uses it may not survive: %s", id, summary(changes)),
-		Remedy: fmt.Sprintf("keep it compatible; where nothing uses it, list %s in spec.crds.upgradeSafetyExemptions or annotate it in the bundle with %s: Off; or set spec.crds.upgradeSafety to Warn",
-			id.Name, AnnotationUpgradeSafety),
+// unsafe is why a change may not pass; nil when it may.
+func unsafe(id inventory.ID, judgement crdsafety.Judgement) *Violation {
+	violation := Violation{Rule: CRDUnsafe, Object: id}
+	way := fmt.Sprintf("list %s in spec.crds.upgradeSafetyExemptions or annotate it in the bundle with %s: Off; or set spec.crds.upgradeSafety to Warn",
+		id.Name, AnnotationUpgradeSafety)
+	switch {
+	case judgement.Unjudged != "":
+		violation.Message = fmt.Sprintf("%s changes and cannot be compared with the one on the cluster: %s", id, judgement.Unjudged)
+		violation.Remedy = "correct it or make it smaller; where its change is known to be safe, " + way
+	case len(judgement.Breaking) > 0:
+		violation.Message = fmt.Sprintf("%s changes in a way that what uses it may not survive: %s", id, summary(judgement.Breaking))
+		violation.Remedy = "keep it compatible; where nothing uses it, " + way
+	default:
+		return nil
 	}
+	return &violation
 }
 
 // mostChanges is how many changes of one CRD are named.

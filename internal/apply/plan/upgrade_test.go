@@ -96,6 +96,31 @@ func TestUpgradeSafety(t *testing.T) {
 	}
 }
 
+// What cannot be judged is not taken for safe, and there is a way out.
+func TestUpgradeSafetyOfWhatIsTooLarge(t *testing.T) {
+	why := "the desired definition has 51 versions, and at most 50 can be judged"
+	for enforcement, want := range map[plan.Enforcement][2]int{plan.Enforce: {1, 0}, plan.Warn: {0, 1}, plan.Off: {0, 0}} {
+		in := upgrading(enforcement, nil)
+		in.Judgements = map[inventory.ID]crdsafety.Judgement{gadgets: {Unjudged: why}}
+		made := plan.Make(in)
+		if got := [2]int{len(made.Violations), len(made.Warnings)}; got != want {
+			t.Errorf("%s: violations %v, warnings %v", enforcement, made.Violations, made.Warnings)
+		}
+		for _, violation := range made.Violations {
+			for _, word := range []string{"gadgets.example.org", why, "make it smaller", "upgradeSafetyExemptions", plan.AnnotationUpgradeSafety + ": Off", "upgradeSafety to Warn"} {
+				if !strings.Contains(violation.String(), word) {
+					t.Errorf("%q does not say %q", violation, word)
+				}
+			}
+		}
+		for _, warning := range made.Warnings {
+			if !strings.Contains(warning, why) || !strings.Contains(warning, gadgets.Name) {
+				t.Errorf("warned of %q", warning)
+			}
+		}
+	}
+}
+
 // A condition's message has an end: ten changes of a CRD are named.
 func TestUpgradeSafetyIsBounded(t *testing.T) {
 	var many crdsafety.Judgement

@@ -8,13 +8,24 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/crdify/pkg/config"
 	"sigs.k8s.io/crdify/pkg/validations"
+	"sigs.k8s.io/crdify/pkg/validations/crd/scope"
+	"sigs.k8s.io/crdify/pkg/validations/crd/storedversionremoval"
 )
 
-// definitionChanges are the breaking changes of everything but the schemas that
-// crdify does not look for: kind, conversion, pruning, and served versions.
+type version = apiextensionsv1.CustomResourceDefinitionVersion
+
+// definitionChanges are the breaking changes of everything but the schemas: stored
+// versions and scope by crdify, and what it does not look for.
 func definitionChanges(was, will *apiextensionsv1.CustomResourceDefinition) []Change {
+	scopes, stored := &scope.Scope{}, &storedversionremoval.StoredVersionRemoval{}
+	scopes.SetEnforcement(config.EnforcementPolicyError)
+	stored.SetEnforcement(config.EnforcementPolicyError)
 	var changes []Change
+	for _, found := range slices.Concat(findings(scopes.Compare(was, will)), findings(stored.Compare(was, will))) {
+		changes = append(changes, Change{What: words(found.says)})
+	}
 	if before, after := was.Spec.Names.Kind, will.Spec.Names.Kind; before != after {
 		changes = append(changes, Change{What: words(fmt.Sprintf("kind changed: %q -> %q", before, after))})
 	}
@@ -36,7 +47,7 @@ func definitionChanges(was, will *apiextensionsv1.CustomResourceDefinition) []Ch
 // stored one that goes is crdify's to report.
 func versionChanges(stored []string, before, after *version) []Change {
 	change := func(path, what string) []Change {
-		return []Change{{Version: before.Name, Path: path, What: what}}
+		return []Change{{Version: words(before.Name), Path: path, What: what}}
 	}
 	switch {
 	case after == nil && before.Served && !slices.Contains(stored, before.Name):

@@ -7,128 +7,190 @@ import (
 	"reflect"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/crdify/pkg/config"
+	"sigs.k8s.io/crdify/pkg/validations"
+	"sigs.k8s.io/crdify/pkg/validations/property"
 )
 
-// wider are formats whose values include those of another.
-var wider = map[string]string{"int32": "int64", "float": "double"}
+// comparators judge what changed between two decoded schemas, in this order: what
+// only widens is settled first, what nobody judged is refused last. Each takes out
+// of both what it has judged.
+var comparators = []func(was, will *props) []finding{
+	widening,
+	crdify(&property.Default{}, config.EnforcementPolicyWarn),
+	crdify(&property.Type{}, config.EnforcementPolicyError),
+	crdify(&property.Enum{EnumConfig: property.EnumConfig{AdditionPolicy: property.AdditionPolicyAllow}}, config.EnforcementPolicyError),
+	crdify(&property.Maximum{}, config.EnforcementPolicyError),
+	crdify(&property.Minimum{}, config.EnforcementPolicyError),
+	crdify(&property.MaxItems{}, config.EnforcementPolicyError),
+	crdify(&property.MinItems{}, config.EnforcementPolicyError),
+	crdify(&property.MaxLength{}, config.EnforcementPolicyError),
+	crdify(&property.MinLength{}, config.EnforcementPolicyError),
+	crdify(&property.MaxProperties{}, config.EnforcementPolicyError),
+	crdify(&property.MinProperties{}, config.EnforcementPolicyError),
+	crdify(&property.Nullable{NullableConfig: property.NullableConfig{AdditionPolicy: property.NullableAdditionPolicyAllow}}, config.EnforcementPolicyError),
+	crdify(&property.Pattern{PatternConfig: property.PatternConfig{RemovalPolicy: property.PatternRemovalPolicyAllow}}, config.EnforcementPolicyError),
+	narrowing,
+	lists,
+	validationRules,
+	rest,
+}
 
-// narrowing judges the constraints that crdify has no comparison for.
-func narrowing(was, will *schema) []string {
-	var found []string
-	tell := func(offends bool, format string, args ...any) {
-		if offends {
-			found = append(found, fmt.Sprintf(format, args...))
-		}
+// crdify makes a comparator of one of crdify's.
+func crdify(of interface {
+	validations.Validation
+	validations.Comparator[props]
+}, policy config.EnforcementPolicy) func(was, will *props) []finding {
+	of.SetEnforcement(policy)
+	return func(was, will *props) []finding { return findings(of.Compare(was, will)) }
+}
+
+// findings of one of crdify's results.
+func findings(result validations.ComparisonResult) []finding {
+	var found []finding
+	for _, says := range result.Errors {
+		found = append(found, finding{about: about{kind: result.Name}, says: says})
 	}
-	tell(will.Format != "" && will.Format != was.Format && wider[was.Format] != will.Format,
-		"format changed: %q -> %q", was.Format, will.Format)
-	tell(will.ExclusiveMaximum && !was.ExclusiveMaximum, "maximum became exclusive")
-	tell(will.ExclusiveMinimum && !was.ExclusiveMinimum, "minimum became exclusive")
-	tell(will.MultipleOf != nil && (was.MultipleOf == nil || *was.MultipleOf != *will.MultipleOf), "multipleOf added or changed")
-	tell(preserves(was) && !preserves(will), "fields that the schema does not know are no longer kept")
-	tell(anyProperties(was) && !anyProperties(will), "other properties are no longer allowed")
-	tell(was.XEmbeddedResource != will.XEmbeddedResource, "x-kubernetes-embedded-resource changed")
-	before, after := listType(was), listType(will)
-	tell(after != "atomic" && before != after, "list type changed: %s -> %s", before, after)
-	tell(after == "map" && before == "map" && !slices.Equal(was.XListMapKeys, will.XListMapKeys), "keys of the list changed")
-	for _, s := range []*schema{was, will} {
-		s.Format, s.ExclusiveMaximum, s.ExclusiveMinimum, s.MultipleOf = "", false, false, nil
-		s.XPreserveUnknownFields, s.XEmbeddedResource, s.AdditionalProperties = nil, false, nil
-		s.XListType, s.XListMapKeys, s.XMapType = nil, nil, nil // how maps merge makes nothing invalid
+	for _, says := range result.Warnings {
+		found = append(found, finding{about: about{kind: result.Name}, says: says, notable: true})
 	}
 	return found
 }
 
-func preserves(s *schema) bool { return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields }
-
-// anyProperties tells whether properties of any kind are allowed and kept.
-func anyProperties(s *schema) bool {
-	return s.AdditionalProperties != nil && s.AdditionalProperties.Allows && s.AdditionalProperties.Schema == nil
+// widening settles what crdify would refuse although everything that was valid
+// stays valid:
+//
+//	enumeration given up
+//	any type               preserving unknown fields, without a type
+//	integer -> number
+//	integer, string        -> integer or string; what binds only the other does
+//	                       not bind what was there
+func widening(was, will *props) []finding {
+	if len(will.Enum) == 0 {
+		was.Enum = nil
+	}
+	switch {
+	case will.XIntOrString && was.Type == "integer":
+		was.Type, was.XIntOrString = will.Type, true
+		will.Pattern, will.MinLength, will.MaxLength = "", nil, nil
+		if !numeric[will.Format] {
+			will.Format = ""
+		}
+	case will.XIntOrString && was.Type == "string":
+		was.Type, was.XIntOrString = will.Type, true
+		will.Minimum, will.Maximum, will.ExclusiveMinimum, will.ExclusiveMaximum, will.MultipleOf = nil, nil, false, false, nil
+		if numeric[will.Format] {
+			will.Format = ""
+		}
+	case will.Type == "" && preserves(will) && !will.XIntOrString:
+		was.Type, was.XIntOrString = "", false
+	case was.Type == "integer" && will.Type == "number":
+		was.Type = will.Type
+		if will.Format == "double" {
+			was.Format = will.Format
+		}
+	}
+	if was.Type != will.Type {
+		was.XIntOrString = will.XIntOrString // it is told of the type
+	}
+	return nil
 }
 
-func listType(s *schema) string {
+// numeric are the formats that bind numbers.
+var numeric = map[string]bool{"int32": true, "int64": true, "float": true, "double": true}
+
+// wider are formats whose values include those of another.
+var wider = map[string]string{"int32": "int64", "float": "double"}
+
+// told collects findings of comparisons.
+type told []finding
+
+func (t *told) when(offends bool, kind, format string, args ...any) {
+	if offends {
+		*t = append(*t, finding{about: about{kind: kind}, says: fmt.Sprintf(format, args...)})
+	}
+}
+
+// narrowing judges the constraints that crdify has no comparison for.
+func narrowing(was, will *props) []finding {
+	var found told
+	found.when(will.Format != "" && will.Format != was.Format && wider[was.Format] != will.Format, "format",
+		"format changed: %q -> %q", was.Format, will.Format)
+	found.when(will.ExclusiveMaximum && !was.ExclusiveMaximum, "exclusiveMaximum", "maximum became exclusive")
+	found.when(will.ExclusiveMinimum && !was.ExclusiveMinimum, "exclusiveMinimum", "minimum became exclusive")
+	found.when(will.MultipleOf != nil && (was.MultipleOf == nil || *was.MultipleOf != *will.MultipleOf), "multipleOf", "multipleOf added or changed")
+	found.when(preserves(was) && !preserves(will), "preserve", "fields that the schema does not know are no longer kept")
+	found.when(anyProperties(was) && !anyProperties(will) && !preserves(will), "additionalProperties", "other properties are no longer allowed")
+	found.when(will.XEmbeddedResource && !was.XEmbeddedResource, "embedded", "it has to be a resource of its own now")
+	found.when(was.XIntOrString != will.XIntOrString, "intOrString", "x-kubernetes-int-or-string changed")
+	for _, s := range []*props{was, will} {
+		s.Format, s.ExclusiveMaximum, s.ExclusiveMinimum, s.MultipleOf = "", false, false, nil
+		s.XPreserveUnknownFields, s.XEmbeddedResource, s.XIntOrString, s.AdditionalProperties = nil, false, false, nil
+	}
+	return found
+}
+
+func preserves(s *props) bool { return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields }
+
+// anyProperties tells whether properties of any kind are allowed and kept.
+func anyProperties(s *props) bool {
+	return s.AdditionalProperties != nil && s.AdditionalProperties.Allows
+}
+
+// lists judges which entries may be in a list together. How maps merge makes
+// nothing invalid.
+func lists(was, will *props) []finding {
+	var found told
+	before, after := listType(was), listType(will)
+	found.when(after != "atomic" && before != after, "listType", "list type changed: %s -> %s", before, after)
+	found.when(after == "map" && before == "map" && !slices.Equal(slices.Sorted(slices.Values(was.XListMapKeys)), slices.Sorted(slices.Values(will.XListMapKeys))),
+		"listMapKeys", "keys of the list changed")
+	for _, s := range []*props{was, will} {
+		s.XListType, s.XListMapKeys, s.XMapType = nil, nil, nil
+	}
+	return found
+}
+
+func listType(s *props) string {
 	if s.XListType == nil {
 		return "atomic"
 	}
 	return *s.XListType
 }
 
-// rules: a rule that is new, or reads differently, may refuse what was valid; how
-// it words its refusal does not matter.
-func rules(was, will *schema) []string {
+// validationRules: a rule that is new, or reads differently, may refuse what was
+// valid; how it words its refusal does not matter.
+func validationRules(was, will *props) []finding {
 	type rule struct {
 		text    string
 		without bool // holds also when there is no old value
 	}
-	of := func(s *schema) (all []rule) {
-		for _, r := range s.XValidations {
-			all = append(all, rule{r.Rule, r.OptionalOldSelf != nil && *r.OptionalOldSelf})
-		}
-		return all
+	before := map[rule]bool{}
+	for _, r := range was.XValidations {
+		before[rule{r.Rule, r.OptionalOldSelf != nil && *r.OptionalOldSelf}] = true
 	}
-	before := of(was)
-	var found []string
-	for _, r := range of(will) {
-		if !slices.Contains(before, r) {
-			found = append(found, fmt.Sprintf("new validation rule: %q", r.text))
+	var found []finding
+	for _, r := range will.XValidations {
+		if !before[rule{r.Rule, r.OptionalOldSelf != nil && *r.OptionalOldSelf}] {
+			found = append(found, finding{about: about{"rule", r.Rule}, says: fmt.Sprintf("new validation rule: %q", r.Rule)})
 		}
 	}
 	was.XValidations, will.XValidations = nil, nil
 	return found
 }
 
-// compositions compares lists of schemas as sets, for their order means nothing.
-//
-//	no longer there        widens
-//	allOf with fewer       widens
-//	anyOf with more        widens
-//	else                   refused: whether it narrows is not decided
-func compositions(was, will *schema) []string {
-	var found []string
-	for _, c := range []struct {
-		name       string
-		was, will  []schema
-		more, less bool // widens
-	}{
-		{"allOf", was.AllOf, will.AllOf, false, true},
-		{"anyOf", was.AnyOf, will.AnyOf, len(was.AnyOf) > 0, false},
-		{"oneOf", was.OneOf, will.OneOf, false, false},
-	} {
-		added, removed := !contains(c.was, c.will), !contains(c.will, c.was)
-		if len(c.will) == 0 || (!added || c.more) && (!removed || c.less) {
-			continue
-		}
-		found = append(found, c.name+" changed")
-	}
-	if will.Not != nil && !equal(was.Not, will.Not) {
-		found = append(found, "not changed")
-	}
-	for _, s := range []*schema{was, will} {
-		s.AllOf, s.AnyOf, s.OneOf, s.Not = nil, nil, nil, nil
-	}
-	return found
-}
-
-// contains tells whether all the parts are in the whole.
-func contains(whole, parts []schema) bool {
-	return !slices.ContainsFunc(parts, func(part schema) bool {
-		return !slices.ContainsFunc(whole, func(s schema) bool { return equal(&s, &part) })
-	})
-}
-
 // rest refuses what changed and nobody judged: constraints that Kubernetes does
-// not take today. It leaves nothing for crdify, which would print both schemas.
-func rest(was, will *schema) []string {
-	var found []string
+// not take today.
+func rest(was, will *props) []finding {
+	if reflect.DeepEqual(was, will) {
+		return nil
+	}
+	var found []finding
 	before, after := reflect.ValueOf(*was), reflect.ValueOf(*will)
 	for i := range before.NumField() {
-		if !equality.Semantic.DeepEqual(before.Field(i).Interface(), after.Field(i).Interface()) {
-			found = append(found, before.Type().Field(i).Name+" changed")
+		if name := before.Type().Field(i).Name; !reflect.DeepEqual(before.Field(i).Interface(), after.Field(i).Interface()) {
+			found = append(found, finding{about: about{kind: name}, says: name + " changed"})
 		}
 	}
-	*was, *will = schema{}, schema{}
 	return found
 }
-
-func equal(a, b *schema) bool { return equality.Semantic.DeepEqual(a, b) }

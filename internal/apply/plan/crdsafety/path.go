@@ -4,33 +4,68 @@ package crdsafety
 
 import (
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
-// root is how crdify calls the root of a schema.
-const root = "^"
-
-// pathOf is a path of crdify for people: .spec.size, and . for the root.
-func pathOf(property string) string {
-	if path := strings.TrimPrefix(property, root); path != "" {
-		return path
-	}
-	return "."
+// place is where in a schema a comparison is; nil is the root. It becomes text only
+// where something is found: the paths of all fields together may be far larger than
+// the CRD.
+type place struct {
+	above *place
+	name  string
 }
 
-var composition = regexp.MustCompile(`\.(allOf|anyOf|oneOf)\[[0-9]+\]`)
+func (p *place) child(name string) *place { return &place{p, name} }
 
-// composed tells whether a path lies inside of allOf, anyOf or oneOf, where the
-// place in the list means nothing.
-func composed(property string) bool { return composition.MatchString(property) }
+// longestPath bounds a path in a message: what does not fit is left out of its
+// middle.
+const longestPath, firstOfPath = 200, 60
+
+// String is the path for people: .spec.size, and . for the root.
+func (p *place) String() string {
+	if p == nil {
+		return "."
+	}
+	var parts []string
+	for ; p != nil; p = p.above {
+		parts = append(parts, step(p.name))
+	}
+	slices.Reverse(parts)
+	text := strings.Join(parts, "")
+	if len(text) > longestPath {
+		const mark = "..."
+		text = text[:firstOfPath] + mark + text[len(text)-(longestPath-firstOfPath-len(mark)):]
+	}
+	return text
+}
+
+var plain = regexp.MustCompile(`^[A-Za-z0-9_$-]+$`)
+
+// step is a name in a path, all ASCII.
+func step(name string) string {
+	if plain.MatchString(name) {
+		return "." + name
+	}
+	return "[" + strconv.QuoteToASCII(name) + "]"
+}
 
 // longestWords bounds the description of one change: patterns and enumerations
 // come from the bundle.
 const longestWords = 200
 
-// words puts a message of crdify on one line and bounds it.
+// words puts a message on one line, takes out what is no text and bounds it.
 func words(message string) string {
+	message = message[:min(len(message), 4*longestWords)] // the rest need not be looked at
 	message = strings.ReplaceAll(strings.Join(strings.Fields(message), " "), " : ", ": ")
+	message = strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return unicode.ReplacementChar
+		}
+		return c
+	}, message)
 	if len(message) > longestWords {
 		message = strings.ToValidUTF8(message[:longestWords], "") + "..."
 	}

@@ -3,101 +3,233 @@
 package crdsafety
 
 import (
-	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"sigs.k8s.io/crdify/pkg/config"
-	"sigs.k8s.io/crdify/pkg/validations"
-	"sigs.k8s.io/crdify/pkg/validations/crd/scope"
-	"sigs.k8s.io/crdify/pkg/validations/crd/storedversionremoval"
-	"sigs.k8s.io/crdify/pkg/validations/property"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
-type schema = apiextensionsv1.JSONSchemaProps
-
-// comparator judges one aspect of a schema, given copies of it that it may change:
-// what it has judged it takes out of both.
-type comparator struct {
-	name    string
-	compare func(was, will *schema) []string
+// schema is a schema as it is written. Only what differs is decoded, one schema at
+// a time and without those below it: the decoded form of a whole CRD takes hundreds
+// of times its size.
+type schema struct {
+	state    state
+	keywords map[string]any
 }
 
-// Compare implements crdify's comparator.
-func (c comparator) Compare(was, will *schema) validations.ComparisonResult {
-	return validations.ComparisonResult{Name: c.name, Errors: c.compare(was, will)}
+type state int
+
+const (
+	// absent: there is no such value, and one that is given is dropped.
+	absent state = iota
+	// undeclared: there is no schema, and any value is kept.
+	undeclared
+	// declared by keywords.
+	declared
+	// malformed: what is there is no schema.
+	malformed
+)
+
+// props is a decoded schema.
+type props = apiextensionsv1.JSONSchemaProps
+
+// kind tells what a keyword holds.
+type kind int
+
+const (
+	anyValue kind = iota
+	schemasByName
+	schemaOrList
+	wording // said to people only
+)
+
+// kinds of the keywords that hold other than mere values.
+var kinds = map[string]kind{
+	"properties": schemasByName, "patternProperties": schemasByName, "definitions": schemasByName, "dependencies": schemasByName,
+	"items": schemaOrList, "additionalItems": schemaOrList, "additionalProperties": schemaOrList,
+	"allOf": schemaOrList, "anyOf": schemaOrList, "oneOf": schemaOrList, "not": schemaOrList,
+	"description": wording, "title": wording, "example": wording, "externalDocs": wording,
 }
 
-func definitionComparators() []validations.Comparator[apiextensionsv1.CustomResourceDefinition] {
-	scopes, stored := &scope.Scope{}, &storedversionremoval.StoredVersionRemoval{}
-	scopes.SetEnforcement(config.EnforcementPolicyError)
-	stored.SetEnforcement(config.EnforcementPolicyError)
-	return []validations.Comparator[apiextensionsv1.CustomResourceDefinition]{scopes, stored}
+const (
+	preserveKeyword    = "x-kubernetes-preserve-unknown-fields"
+	embeddedKeyword    = "x-kubernetes-embedded-resource"
+	intOrStringKeyword = "x-kubernetes-int-or-string"
+)
+
+// implied are the fields that every resource has, whether or not its schema
+// declares them.
+var implied = map[string]schema{
+	"apiVersion": {declared, map[string]any{"type": "string"}},
+	"kind":       {declared, map[string]any{"type": "string"}},
+	"metadata":   {declared, map[string]any{"type": "object", preserveKeyword: true}},
 }
 
-// schemaComparators judge what changed between two schemas of one field, in this
-// order: what goes and what only widens is settled first, what nobody judged is
-// refused last, and nothing is left over.
-func schemaComparators() []validations.Comparator[schema] {
-	strict := func(v interface {
-		validations.Validation
-		validations.Comparator[schema]
-	}, policy config.EnforcementPolicy) validations.Comparator[schema] {
-		v.SetEnforcement(policy)
-		return v
+// root gives what a version has for a schema; nil when it has none.
+func root(version any) any {
+	fields, _ := version.(map[string]any)
+	schema, _ := fields["schema"].(map[string]any)
+	return schema["openAPIV3Schema"]
+}
+
+// rootOf is the schema of a version, whose values are resources.
+func rootOf(version any) schema {
+	keywords := map[string]any{"type": "object", preserveKeyword: true}
+	if raw := root(version); raw != nil {
+		written, ok := raw.(map[string]any)
+		if !ok {
+			return schema{state: malformed}
+		}
+		keywords = maps.Clone(written)
 	}
-	refuse, tell := config.EnforcementPolicyError, config.EnforcementPolicyWarn
-	return []validations.Comparator[schema]{
-		comparator{"removal", removal},
-		comparator{"widening", widening},
-		strict(&property.Default{}, tell),
-		strict(&property.Type{}, refuse),
-		strict(&property.Enum{EnumConfig: property.EnumConfig{AdditionPolicy: property.AdditionPolicyAllow}}, refuse),
-		strict(&property.Maximum{}, refuse), strict(&property.Minimum{}, refuse),
-		strict(&property.MaxItems{}, refuse), strict(&property.MinItems{}, refuse),
-		strict(&property.MaxLength{}, refuse), strict(&property.MinLength{}, refuse),
-		strict(&property.MaxProperties{}, refuse), strict(&property.MinProperties{}, refuse),
-		strict(&property.Nullable{NullableConfig: property.NullableConfig{AdditionPolicy: property.NullableAdditionPolicyAllow}}, refuse),
-		strict(&property.Pattern{PatternConfig: property.PatternConfig{RemovalPolicy: property.PatternRemovalPolicyAllow}}, refuse),
-		comparator{"required", required},
-		comparator{"narrowing", narrowing},
-		comparator{"rules", rules},
-		comparator{"composition", compositions},
-		comparator{"rest", rest},
-	}
+	keywords[embeddedKeyword] = true
+	return schema{declared, keywords}
 }
 
-// removal: crdify compares a field that went with an empty schema, which no field
-// can have.
-func removal(was, will *schema) []string {
-	if !equal(will, &schema{}) || equal(was, will) {
-		return nil
+func schemaOf(raw any) schema {
+	switch value := raw.(type) {
+	case nil:
+		return schema{state: declared}
+	case map[string]any:
+		return schema{declared, value}
 	}
-	*was = schema{}
-	return []string{"field removed"}
+	return schema{state: malformed}
 }
 
-// widening settles what crdify would refuse although everything that was valid
-// stays valid: an enumeration that is given up, a string or integer that becomes
-// either.
-func widening(was, will *schema) []string {
-	if len(will.Enum) == 0 {
-		was.Enum = nil
-	}
-	if will.XIntOrString && (was.Type == "string" || was.Type == "integer") {
-		was.Type, was.XIntOrString = will.Type, true
-	}
-	return nil
+func (s schema) is(keyword string) bool {
+	yes, _ := s.keywords[keyword].(bool)
+	return yes
 }
 
-// required: crdify names several fields in no order.
-func required(was, will *schema) []string {
-	var found []string
-	for _, name := range will.Required {
-		if !slices.Contains(was.Required, name) {
-			found = append(found, fmt.Sprintf("new required field: %q", name))
+// accepts tells whether the schema takes and keeps values of all types.
+func (s schema) accepts() bool {
+	named, _ := s.keywords["type"].(string)
+	return s.state == undeclared || s.is(preserveKeyword) && named == "" && !s.is(intOrStringKeyword)
+}
+
+func (s schema) properties() map[string]any {
+	properties, _ := s.keywords["properties"].(map[string]any)
+	return properties
+}
+
+// names of the fields that the schema has, sorted.
+func (s schema) names() []string {
+	all := slices.Collect(maps.Keys(s.properties()))
+	if s.is(embeddedKeyword) {
+		all = slices.AppendSeq(all, maps.Keys(implied))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// property is the schema that a field has to follow.
+func (s schema) property(name string) schema {
+	raw, found := s.properties()[name]
+	of := schemaOf(raw)
+	always, isImplied := implied[name]
+	isImplied = isImplied && s.is(embeddedKeyword)
+	switch {
+	case isImplied && (!found || len(of.keywords) == 0):
+		return always
+	case isImplied && name == "metadata" && of.state == declared:
+		of.keywords = maps.Clone(of.keywords) // all of it is kept, whatever the schema declares
+		of.keywords[preserveKeyword] = true
+		return of
+	case found:
+		return of
+	}
+	return s.others()
+}
+
+// others is the schema that undeclared fields have to follow.
+func (s schema) others() schema {
+	if s.state != declared {
+		return s
+	}
+	switch others := s.keywords["additionalProperties"].(type) {
+	case map[string]any:
+		return schemaOf(others)
+	case bool:
+		if others {
+			return schema{state: undeclared}
 		}
 	}
-	was.Required, will.Required = nil, nil
-	return found
+	return s.unmentioned()
+}
+
+// items is the schema of the entries of a list.
+func (s schema) items() schema {
+	if s.state != declared {
+		return s
+	}
+	if items, ok := s.keywords["items"].(map[string]any); ok {
+		return schemaOf(items)
+	}
+	return s.unmentioned()
+}
+
+func (s schema) unmentioned() schema {
+	if s.is(preserveKeyword) {
+		return schema{state: undeclared}
+	}
+	return schema{}
+}
+
+// required are the fields that a value must bring: those that no default supplies.
+func (s schema) required() []string {
+	list, _ := s.keywords["required"].([]any)
+	var all []string
+	for _, one := range list {
+		name, _ := one.(string)
+		property, _ := s.properties()[name].(map[string]any)
+		if property["default"] == nil {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// own tells whether a keyword is about the value itself: neither wording nor a
+// schema that is compared at its own place.
+func own(keyword string, value any) bool {
+	_, ok := value.(map[string]any)
+	switch {
+	case kinds[keyword] == wording:
+		return false
+	case keyword == "properties" || keyword == "items" || keyword == "additionalProperties":
+		return !ok && value != nil
+	}
+	return true
+}
+
+// alike tells whether the own keywords of two schemas are written alike.
+func alike(was, will schema) bool {
+	for keyword, value := range was.keywords {
+		if own(keyword, value) && !reflect.DeepEqual(value, will.keywords[keyword]) {
+			return false
+		}
+	}
+	for keyword, value := range will.keywords {
+		before, found := was.keywords[keyword]
+		if own(keyword, value) && (!found || !own(keyword, before)) {
+			return false
+		}
+	}
+	return true
+}
+
+// decoded gives the own keywords that hold no schemas, without required.
+func (s schema) decoded() (*props, error) {
+	flat := map[string]any{}
+	for keyword, value := range s.keywords {
+		_, isBool := value.(bool)
+		_, isMap := value.(map[string]any)
+		if kinds[keyword] == anyValue && keyword != "required" || keyword == "additionalProperties" && isBool || keyword == "properties" && !isMap {
+			flat[keyword] = value
+		}
+	}
+	into := &props{}
+	return into, runtime.DefaultUnstructuredConverter.FromUnstructured(flat, into)
 }

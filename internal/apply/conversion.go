@@ -44,6 +44,8 @@ type unconverted struct {
 //	or some are refused, each alone
 //	fails for longer than patience    None, and say what that means
 //	fails                             wait, and try again
+//
+// Without patience every failure is the last.
 func (d deleter) unconvert(ctx context.Context, ref tenant.Ref, crd *unstructured.Unstructured, storage string) (unconverted, error) {
 	result := unconverted{live: crd}
 	if !convertsByWebhook(crd) {
@@ -60,11 +62,11 @@ func (d deleter) unconvert(ctx context.Context, ref tenant.Ref, crd *unstructure
 	switch {
 	case ctx.Err() != nil:
 		return result, ctx.Err()
-	case apierrors.IsForbidden(err) && responseOf(err) == refused:
+	case apierrors.IsForbidden(err) && responseOf(err) == refused, err != nil && d.patience == 0:
 		result.unwritten = m.unwritten("its resources", err.Error())
 	case err != nil:
 		unwritten := m.unwritten("its resources", err.Error())
-		if until, over := m.progress.fail(d.migrations.now(), d.patience); over || d.patience == 0 {
+		if until, over := m.progress.fail(d.migrations.now(), d.patience); over {
 			result.unwritten = unwritten
 		} else {
 			result.waiting = m.waits(until, unwritten)

@@ -66,28 +66,28 @@ var faults = map[string]struct {
 		_ = conn.SetLinger(0)
 		_ = conn.Close()
 	}, []fetch.Reason{fetch.Unreachable, fetch.DigestMismatch}},
-	"HalfClosed": {"in mid-answer", func(w http.ResponseWriter, r *http.Request) {
+	"HalfClosed": {"in mid-answer", func(w http.ResponseWriter, _ *http.Request) {
 		conn, out := taken(w)
 		_, _ = io.WriteString(out, partOfAnswer)
 		_ = conn.CloseWrite()
 		_, _ = io.Copy(io.Discard, conn)
 		_ = conn.Close()
 	}, []fetch.Reason{fetch.Unreachable, fetch.DigestMismatch}},
-	"SlowHeader": {"a byte at a time", func(w http.ResponseWriter, r *http.Request) {
+	"SlowHeader": {"a byte at a time", func(w http.ResponseWriter, _ *http.Request) {
 		conn, out := taken(w)
 		drip(conn, out, "HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", 1000))
 	}, []fetch.Reason{fetch.Timeout}},
-	"SlowBody": {"a byte at a time", func(w http.ResponseWriter, r *http.Request) {
+	"SlowBody": {"a byte at a time", func(w http.ResponseWriter, _ *http.Request) {
 		conn, out := taken(w)
 		_, _ = io.WriteString(out, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
 		drip(conn, out, strings.Repeat(" ", 1000))
 	}, []fetch.Reason{fetch.Timeout}},
-	"Silent": {"nothing at all", func(w http.ResponseWriter, r *http.Request) {
+	"Silent": {"nothing at all", func(w http.ResponseWriter, _ *http.Request) {
 		conn, _ := taken(w)
 		_, _ = io.Copy(io.Discard, conn)
 		_ = conn.Close()
 	}, []fetch.Reason{fetch.Timeout}},
-	"Garbage": {"no HTTP", func(w http.ResponseWriter, r *http.Request) {
+	"Garbage": {"no HTTP", func(w http.ResponseWriter, _ *http.Request) {
 		conn, out := taken(w)
 		_, _ = io.WriteString(out, "\x15\x03\x01\x00\x02\x02\x28")
 		_ = conn.Close()

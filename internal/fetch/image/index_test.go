@@ -121,7 +121,13 @@ func (s asItStands) MediaType() (types.MediaType, error) { return types.OCIImage
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[{"platform":{"os":"linux"}}]}`))
 	f.Add([]byte(`{"mediaType":"application/vnd.oci.image.manifest.v1+json","layers":[{"size":1,"urls":["x"]}]}`))
+	f.Add([]byte(`{"manifests":[{"digest":"sha256:` + strings.Repeat("a", 64) + `","artifactType":"x","size":-1}],"layers":[{}]}`))
+	f.Add([]byte(`{"mediaType":"application/vnd.docker.distribution.manifest.v2+json","layers":[{"mediaType":"a.tar","size":9223372036854775807}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		list := referrers{artifactType: "x"}
+		if err := list.add(data); err == nil && len(list.found) > maxReferrers {
+			t.Errorf("%d referrers", len(list.found))
+		}
 		d, err := parseDocument(data, "")
 		if err != nil {
 			return

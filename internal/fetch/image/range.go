@@ -16,8 +16,10 @@ import (
 const (
 	// maxRange bounds the text of a range.
 	maxRange = 256
-	// maxTags bounds the tags of a repository that are looked at.
-	maxTags = 100_000
+	// maxTags bounds the tags of a repository, and maxVersions those of them that are compared with the range: with a
+	// long range 20,000 take about two seconds.
+	maxTags     = 100_000
+	maxVersions = 20_000
 )
 
 // versions is a range of versions, of which the newest tag is wanted.
@@ -42,6 +44,7 @@ func parseRange(text string) (versions, error) {
 type newest struct {
 	versions
 	seen    int
+	checked int
 	tag     string
 	version *semver.Version
 }
@@ -52,12 +55,24 @@ type newest struct {
 func (n *newest) look(tag string) {
 	n.seen++
 	version, err := semver.StrictNewVersion(strings.TrimPrefix(tag, "v"))
-	if err != nil || !tagText.MatchString(tag) || !n.constraint.Check(version) {
+	if err != nil || !tagText.MatchString(tag) ||
+		n.version != nil && cmp.Or(version.Compare(n.version), cmp.Compare(tag, n.tag)) <= 0 {
 		return
 	}
-	if n.version == nil || cmp.Or(version.Compare(n.version), cmp.Compare(tag, n.tag)) > 0 {
+	if n.checked++; n.checked <= maxVersions && n.constraint.Check(version) {
 		n.tag, n.version = tag, version
 	}
+}
+
+// bounded tells when there is more than is looked at.
+func (n *newest) bounded() error {
+	switch {
+	case n.seen > maxTags:
+		return fetch.Errorf(fetch.LimitExceeded, "the repository has more than %d tags", maxTags)
+	case n.checked > maxVersions:
+		return fetch.Errorf(fetch.LimitExceeded, "more than %d tags are versions above the range", maxVersions)
+	}
+	return nil
 }
 
 // newest returns the tag of the repository with the highest version in a range.
@@ -73,10 +88,7 @@ func (r *registry) newest(ctx context.Context, wanted versions) (string, error) 
 		for _, tag := range page.Tags {
 			best.look(tag)
 		}
-		if best.seen > maxTags {
-			return fetch.Errorf(fetch.LimitExceeded, "the repository has more than %d tags", maxTags)
-		}
-		return nil
+		return best.bounded()
 	})
 	if err != nil {
 		return "", fetch.Describe(err, "listing the tags")

@@ -124,6 +124,36 @@ func TestRangeOverPages(t *testing.T) {
 	}
 }
 
+// TestM22RangeOverManyVersions has the slowest range over the most versions that are compared with it.
+func TestM22RangeOverManyVersions(t *testing.T) {
+	wanted, err := parseRange(">9" + strings.Repeat("||>9", 31))
+	if err != nil {
+		t.Fatal(err)
+	}
+	best, began := newest{versions: wanted}, time.Now()
+	for i := range maxVersions {
+		best.look(fmt.Sprintf("v1.%d.%d-rc.1.2.3", i/1000, i%1000))
+	}
+	if took := time.Since(began); best.bounded() != nil || took > 12*time.Second {
+		t.Errorf("%v after %v", best.bounded(), took)
+	}
+	if best.look("v1.0.0"); fetch.ReasonOf(best.bounded()) != fetch.LimitExceeded {
+		t.Errorf("one more: %v", best.bounded())
+	}
+	// Where some match, those below the best need no comparison.
+	best = newest{versions: wanted}
+	best.look("v10.0.0")
+	for i := range maxTags - 1 {
+		best.look(fmt.Sprintf("v9.%d.%d", i/1000, i%1000))
+	}
+	if best.bounded() != nil || best.tag != "v10.0.0" {
+		t.Errorf("%s, %v", best.tag, best.bounded())
+	}
+	if best.look("x"); fetch.ReasonOf(best.bounded()) != fetch.LimitExceeded {
+		t.Errorf("one more: %v", best.bounded())
+	}
+}
+
 func TestM12ListsThatLeadElsewhere(t *testing.T) {
 	port := canary(t)
 	for _, link := range []string{

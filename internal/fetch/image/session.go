@@ -101,10 +101,8 @@ func (r *registry) answer(ctx context.Context, response *http.Response) (string,
 	if !found || login.Token != "" {
 		return "", nil
 	}
-	value := ""
-	if asked.scheme == "basic" {
-		value = basic(login)
-	} else {
+	value := basic(login)
+	if asked.scheme == "bearer" {
 		token, err := r.token(ctx, asked, login)
 		if err != nil {
 			return "", err

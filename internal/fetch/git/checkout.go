@@ -80,20 +80,13 @@ var dotGit = regexp.MustCompile(`(?i)^(\.git|git~[0-9]+)[. ]*(:.*)?$`)
 
 func isDotGit(name string) bool { return dotGit.MatchString(name) }
 
-// checkout writes the files of a commit, or of one folder of it.
-func checkout(ctx context.Context, p *pack, commit plumbing.Hash, directory string, tree *fetch.Tree) error {
+// rootOf returns the root folder of a commit.
+func rootOf(p *pack, commit plumbing.Hash) (plumbing.Hash, error) {
 	data, err := p.get(commit, plumbing.CommitObject)
 	if err != nil {
-		return err
+		return plumbing.ZeroHash, err
 	}
-	root, err := parseCommit(data)
-	if err != nil {
-		return err
-	}
-	if root, err = enter(p, root, directory); err != nil {
-		return err
-	}
-	return (&walker{ctx: ctx, pack: p, tree: tree}).folder(root, "")
+	return parseCommit(data)
 }
 
 // enter follows a path from one tree object to another.
@@ -135,9 +128,12 @@ type walker struct {
 	ctx  context.Context
 	pack *pack
 	tree *fetch.Tree
-	// listed is how many entries were read. All of a folder are in memory while what is below it is written, so that they
-	// count when they are read and not only when they are written.
-	listed int
+	// modules notes the submodules; nil skips them.
+	modules *modules
+	// listed is how many entries were read, of submodules as well. All of a folder are in memory while what is below it is
+	// written, so that they count when they are read and not only when they are written.
+	listed *int
+	most   int
 }
 
 // folder writes one tree object. Each level and each entry counts against the tree's limits before its content is
@@ -151,8 +147,8 @@ func (w *walker) folder(hash plumbing.Hash, prefix string) error {
 	if err != nil {
 		return err
 	}
-	if w.listed += len(entries); w.listed > w.pack.limits.Entries {
-		return fetch.Errorf(fetch.LimitExceeded, "the commit has more than %d files, folders and links", w.pack.limits.Entries)
+	if *w.listed += len(entries); *w.listed > w.most {
+		return fetch.Errorf(fetch.LimitExceeded, "the commit has more than %d files, folders and links", w.most)
 	}
 	for _, e := range entries {
 		if w.ctx.Err() != nil {
@@ -182,6 +178,11 @@ func (w *walker) entry(e entry, name string) error {
 			return err
 		}
 		return w.folder(e.hash, name)
+	case e.mode == modeSubmodule && w.modules != nil:
+		if err := w.tree.Mkdir(name); err != nil {
+			return err
+		}
+		return w.modules.add(e, name)
 	case e.mode == modeLink, e.mode == modeSubmodule:
 		return w.tree.SkipLink(name)
 	case fileModes[e.mode]:

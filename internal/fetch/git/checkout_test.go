@@ -187,7 +187,8 @@ func TestM17NestedFolders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = checkout(t.Context(), p, plumbing.Hash(hashOf(plumbing.CommitObject, commit)), "", tree)
+		f := fetcher(t, Options{URL: "https://example.org/r", Limits: limits})
+		_, err = new(job).checkout(t.Context(), f, p, plumbing.Hash(hashOf(plumbing.CommitObject, commit)), tree)
 		if fetch.ReasonOf(err) != want {
 			t.Errorf("with a limit of %d: %v", entries, err)
 		}

@@ -3,8 +3,7 @@
 // Package git fetches the files of one commit from a Git server, over HTTP (the smart protocol) or SSH.
 //
 // It speaks the protocol itself, so that there is no way to a file or git URL, and reads packs with the scanner of go-git,
-// without an object store in memory. Submodules are not fetched; links follow the rule of
-// fetch.Tree.
+// without an object store in memory. Links follow the rule of fetch.Tree, and so do submodules unless they are asked for.
 package git
 
 import (
@@ -36,6 +35,8 @@ type Options struct {
 	Commit string
 	// Directory is the part of the repository to take; "" and "." are all of it.
 	Directory string
+	// Submodules has them fetched as well, from the same server only.
+	Submodules bool
 	// Login is for the server of URL, and sent to no other one. Over plain HTTP it goes only where Client speaks that.
 	Login fetch.Login
 	// App logs in instead of Login.
@@ -52,14 +53,15 @@ type Options struct {
 
 // Fetcher is one repository and what to take from it.
 type Fetcher struct {
-	url       *url.URL
-	want      wanted
-	directory string
-	login     fetch.Login
-	app       *app  // nil for none
-	gate      *gate // nil for HTTP
-	client    *http.Client
-	limits    fetch.Limits
+	url        *url.URL
+	want       wanted
+	directory  string
+	submodules bool
+	login      fetch.Login
+	app        *app  // nil for none
+	gate       *gate // nil for HTTP
+	client     *http.Client
+	limits     fetch.Limits
 }
 
 // hints tell what a user may do who gave no credentials, and who did. Servers hide what they do not show to everybody.
@@ -80,7 +82,7 @@ func New(o Options) (*Fetcher, error) {
 	if err != nil {
 		return nil, fetch.Describe(err, "git repository")
 	}
-	f := &Fetcher{url: parsed, login: o.Login, client: o.Client, limits: o.Limits}
+	f := &Fetcher{url: parsed, submodules: o.Submodules, login: o.Login, client: o.Client, limits: o.Limits}
 	if err := f.prepare(o); err != nil {
 		return nil, f.explain(err)
 	}
@@ -194,24 +196,10 @@ func (f *Fetcher) Fetch(ctx context.Context, r fetch.Resolved, tree *fetch.Tree)
 	if err != nil {
 		return fetch.Resolved{}, f.explain(err)
 	}
-	if err := f.fetch(ctx, commit, tree); err != nil {
+	if err := new(job).run(ctx, f, commit, tree, 0); err != nil {
 		return fetch.Resolved{}, f.explain(err)
 	}
 	return r, nil
-}
-
-func (f *Fetcher) fetch(ctx context.Context, commit plumbing.Hash, tree *fetch.Tree) (err error) {
-	scratch, remove, err := tree.Scratch()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, remove()) }()
-	objects, err := f.download(ctx, commit, scratch)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, objects.Close()) }()
-	return checkout(ctx, objects, commit, f.directory, tree)
 }
 
 // remote is the repository, to which nothing was sent yet.

@@ -123,7 +123,7 @@ func TestOnlyTheNewestCommitIsTransferred(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := f.download(context.Background(), commit, scratch)
+	objects, err := new(job).download(context.Background(), f, commit, scratch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestDeltasAreRebuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := f.download(context.Background(), commit, t.TempDir())
+	objects, err := new(job).download(context.Background(), f, commit, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

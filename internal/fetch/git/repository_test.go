@@ -58,10 +58,15 @@ func newRepository(t *testing.T) *repository {
 	}
 	t.Cleanup(server.StopHTTP)
 	r.url = server.HTTPAddress() + "/org/repo.git"
-	if out, err := exec.Command("git", "init", "-q", "--bare", "-b", "main", r.dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	r.init()
 	return r
+}
+
+func (r *repository) init() {
+	r.t.Helper()
+	if out, err := exec.Command("git", "init", "-q", "--bare", "-b", "main", r.dir).CombinedOutput(); err != nil {
+		r.t.Fatalf("%v: %s", err, out)
+	}
 }
 
 // git runs a command in the repository, with input, and returns its output.

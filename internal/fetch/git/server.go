@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -77,39 +75,28 @@ func closed(body io.Closer, failed error) error {
 	return fetch.NetworkError(err)
 }
 
-// download fetches the pack of one commit without history and indexes it.
-func (f *Fetcher) download(ctx context.Context, commit plumbing.Hash, scratch string) (*pack, error) {
-	file, err := os.OpenFile(filepath.Join(scratch, "pack"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.save(ctx, commit, file); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return openPack(ctx, file, scratch, f.limits)
-}
-
-// save writes the pack of one commit to a file.
-func (f *Fetcher) save(ctx context.Context, commit plumbing.Hash, file io.Writer) (err error) {
+// save writes the pack of one commit to a file, and returns its size.
+func (f *Fetcher) save(ctx context.Context, commit plumbing.Hash, file io.Writer, most int64) (came int64, err error) {
 	c, err := f.connect(ctx, selectCommit(commit))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, closed(c.remote, err)) }()
 	want, advertised := c.refs.leading(commit)
 	if !advertised && !c.able.has("allow-reachable-sha1-in-want") && !c.able.has("allow-any-sha1-in-want") {
-		return moved(commit)
+		return 0, moved(commit)
 	}
 	body, err := c.remote.ask(ctx, c.request(want))
 	if err != nil {
-		return err
+		return 0, err
 	}
-	err = c.copyPack(file, &metered{Reader: body, limit: f.limits.GitPackBytes})
+	counted := &metered{Reader: body, limit: most}
+	err = c.copyPack(file, counted)
 	err = errors.Join(err, closed(body, err))
 	if !advertised && errors.As(err, new(*refusal)) {
-		return moved(commit)
+		return 0, moved(commit)
 	}
-	return said(err, fetch.Unreachable)
+	return counted.came, said(err, fetch.Unreachable)
 }
 
 func moved(commit plumbing.Hash) error {

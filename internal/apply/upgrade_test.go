@@ -98,7 +98,7 @@ func TestUpgradeSafetyExemptionIsTheBundles(t *testing.T) {
 		t.Errorf("annotated on the cluster: violations %v", p.Violations)
 	}
 	annotated := strings.Replace(narrowed, "{name: widgets.", "{annotations: {"+plan.AnnotationUpgradeSafety+`: "Off"}, name: widgets.`, 1)
-	if p, _ := w.safePlan(w.objects(annotated), plan.Enforce); len(p.Violations) != 0 {
-		t.Errorf("annotated in the bundle: violations %v", p.Violations)
+	if p, _ := w.safePlan(w.objects(annotated), plan.Enforce); len(p.Violations) != 0 || len(p.Warnings) != 1 {
+		t.Errorf("annotated in the bundle: violations %v, warnings %v", p.Violations, p.Warnings)
 	}
 }

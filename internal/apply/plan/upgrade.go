@@ -37,12 +37,19 @@ func (in Input) ToJudge() []Object {
 
 func (e Enforcement) on() bool { return e == Enforce || e == Warn }
 
-func (in Input) exempts(object Object) bool {
-	return object.Desired.GetAnnotations()[AnnotationUpgradeSafety] == string(Off) || slices.Contains(in.Exempt, object.Name)
+func (in Input) exempts(object Object) bool { return exemptsItself(object) || in.exempted(object) }
+
+// exempted tells whether the user lets the CRD pass.
+func (in Input) exempted(object Object) bool { return slices.Contains(in.Exempt, object.Name) }
+
+// exemptsItself tells whether the bundle lets its own CRD pass.
+func exemptsItself(object Object) bool {
+	return IsDefinition(object.ID) && object.Desired.GetAnnotations()[AnnotationUpgradeSafety] == string(Off)
 }
 
 // upgradeSafety turns the judgements into violations, or into warnings. What only
-// alters a meaning is a warning in any case.
+// alters a meaning is a warning in any case, and so is what a bundle exempts by
+// itself: whoever installs it shall know.
 func (in Input) upgradeSafety(actions []Action) ([]Violation, []string) {
 	if !in.UpgradeSafety.on() {
 		return nil, nil
@@ -55,6 +62,10 @@ func (in Input) upgradeSafety(actions []Action) ([]Violation, []string) {
 			violations = append(violations, *violation)
 		} else if violation != nil {
 			warnings = append(warnings, violation.Message)
+		}
+		if action.Verb == Update && exemptsItself(action.Object) && !in.exempted(action.Object) {
+			warnings = append(warnings, fmt.Sprintf("%s changes and was not compared with the one on the cluster: the bundle itself exempts it, by the annotation %s: Off",
+				action.ID, AnnotationUpgradeSafety))
 		}
 		if len(judgement.Notable) > 0 {
 			warnings = append(warnings, fmt.Sprintf("%s changes what its resources mean: %s", action.ID, summary(judgement.Notable)))

@@ -121,6 +121,37 @@ func TestUpgradeSafetyOfWhatIsTooLarge(t *testing.T) {
 	}
 }
 
+// A bundle that exempts its own CRD is told of: whoever installs it did not say so.
+func TestUpgradeSafetyTellsOfBundlesExemptions(t *testing.T) {
+	off := map[string]any{plan.AnnotationUpgradeSafety: "Off"}
+	unchanged := upgrading(plan.Enforce, off)
+	unchanged.Previous = inventory.New("target", confirmed(gadgets))
+	created := upgrading(plan.Enforce, off)
+	created.Live = nil
+	tests := map[string]struct {
+		reason string
+		in     plan.Input
+		want   bool
+	}{
+		"by the bundle":              {"nobody else knows", upgrading(plan.Enforce, off), true},
+		"by the bundle, warned of":   {"it is not compared either", upgrading(plan.Warn, off), true},
+		"by the bundle and the spec": {"the user knows", upgrading(plan.Enforce, off, gadgets.Name), false},
+		"by the spec":                {"the user knows", upgrading(plan.Enforce, nil, gadgets.Name), false},
+		"with everything off":        {"nothing is compared anyway", upgrading(plan.Off, off), false},
+		"unchanged":                  {"there is nothing to compare", unchanged, false},
+		"created":                    {"there is nothing to compare with", created, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			made := plan.Make(tt.in)
+			told := len(made.Warnings) == 1 && strings.Contains(made.Warnings[0], gadgets.Name) && strings.Contains(made.Warnings[0], plan.AnnotationUpgradeSafety+": Off")
+			if told != tt.want || len(made.Violations) > 0 || !tt.want && len(made.Warnings) > 0 {
+				t.Errorf("%s: violations %v, warnings %q", tt.reason, made.Violations, made.Warnings)
+			}
+		})
+	}
+}
+
 // A condition's message has an end: ten changes of a CRD are named.
 func TestUpgradeSafetyIsBounded(t *testing.T) {
 	var many crdsafety.Judgement

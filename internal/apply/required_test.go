@@ -4,6 +4,7 @@ package apply_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -302,6 +303,59 @@ func (w *world) acceptable(request rights.Request) {
 	}
 	if tried != 10 {
 		w.t.Errorf("%d objects, want a namespace, an account, and two roles with their bindings in two parts", tried)
+	}
+}
+
+// A bundle that contains its namespace is installed with what is printed for it: the
+// namespace comes with it and is its own.
+func TestPrintedForABundleWithItsNamespace(t *testing.T) {
+	w := newWorld(t)
+	const bundle = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: NS-own, labels: {team: a}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: NS-own}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: reader, namespace: NS-own}
+rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]
+`
+	own, before := w.namespace+"-own", w.plan(w.objects(bundle))
+	parts, err := rights.Manifests(rights.Request{
+		Deployment: w.owner, ServiceAccount: "installer", InstallNamespace: own, Objects: slices.Concat(before.Objects(), before.Unreadable),
+	})
+	w.must(err)
+	for _, part := range rights.Parts() {
+		for _, object := range parts[part] {
+			gvk := object.GroupVersionKind()
+			resource := w.dynamic.Resource(gvk.GroupVersion().WithResource(rights.Plural(gvk.Kind))).Namespace(object.GetNamespace())
+			if _, err := resource.Create(t.Context(), object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+				t.Fatalf("%s %s: %v", gvk.Kind, object.GetName(), err)
+			}
+			if object.GetNamespace() == "" && object.GetName() != w.namespace {
+				t.Cleanup(func() { _ = resource.Delete(context.Background(), object.GetName(), metav1.DeleteOptions{}) })
+			}
+		}
+	}
+	if _, err := w.admin.CoreV1().Namespaces().Get(t.Context(), own, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Fatalf("the namespace is there before the bundle: %v", err)
+	}
+	eventually(t, "what is printed to be enough", func() error {
+		if said := w.refusals(bundle); said != "" {
+			return errors.New(said)
+		}
+		return nil
+	})
+	w.mustApply(bundle)
+	t.Cleanup(func() { _ = w.admin.CoreV1().Namespaces().Delete(context.Background(), own, metav1.DeleteOptions{}) })
+	made, err := w.admin.CoreV1().Namespaces().Get(t.Context(), own, metav1.GetOptions{})
+	w.must(err)
+	if made.Labels[inventory.LabelDeployment] != w.owner.Name || made.Annotations[inventory.AnnotationOrphaned] != "" {
+		t.Errorf("it is not the bundle's: %v, %v", made.Labels, made.Annotations)
 	}
 }
 

@@ -5,6 +5,7 @@ package rights_test
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,6 +136,28 @@ func TestWordsForManyObjects(t *testing.T) {
 	}
 	if bytes > 512<<20 { // lists that grow name by name are 5 GB
 		t.Errorf("%d MiB were allocated", bytes>>20)
+	}
+}
+
+// A role that is bound in many places is refused before its rights are counted out at
+// each of them.
+func TestRightsOfManyBindings(t *testing.T) {
+	var text strings.Builder
+	fmt.Fprintf(&text, "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\nrules: [{apiGroups: [''], resources: [%s], verbs: [get]}]",
+		strings.Join(numbered("r%d", 10_000), ","))
+	for _, name := range numbered("n%d", 30) {
+		fmt.Fprintf(&text, "\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: b, namespace: %s}\n"+
+			"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}", name)
+	}
+	r := request(t, text.String())
+	var err error
+	bytes := allocated(func() { _, err = rights.Of(r) })
+	if err == nil || !strings.Contains(err.Error(), "bound in so many places") || bytes > 64<<20 {
+		t.Errorf("%d MiB were allocated, and %v", bytes>>20, err)
+	}
+	r.Objects = r.Objects[:11] // the role and ten bindings
+	if _, err := rights.Of(r); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -11,9 +11,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
 // Part is what some of the manifests are for.
@@ -66,32 +63,24 @@ func (r Request) check() error {
 	return nil
 }
 
-// bootstrap is the namespaces, but those that every cluster has, and the account.
-// A namespace that the bundle itself contains is marked as nobody's, so that the
-// deployment takes it up.
+// bootstrap is the namespaces that have to be there before, but those that every
+// cluster has, and the account. A namespace that the bundle contains comes with it, as
+// the deployment's own: made here, it would be somebody else's, and marked as nobody's
+// it would hand over one that exists already.
 func (r Request) bootstrap(rights Rights) []*unstructured.Unstructured {
-	names, own := map[string]bool{r.Deployment.Namespace: true, r.InstallNamespace: true}, map[string]bool{}
+	names, brought := map[string]bool{r.Deployment.Namespace: true, r.InstallNamespace: true}, r.brought()
 	for _, name := range r.Namespaces {
 		names[name] = true
 	}
 	for _, grant := range slices.Concat(rights.Required, rights.Recommended) {
 		names[grant.Namespace] = true
 	}
-	for _, object := range r.Objects {
-		if plan.IsNamespace(object.ID) {
-			own[object.Name] = true
-		}
-	}
 	var objects []*unstructured.Unstructured
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if name == "" || name == "default" || strings.HasPrefix(name, "kube-") {
+		if name == "" || brought[name] || everywhere(name) {
 			continue
 		}
-		namespace := object(Bootstrap, "v1", "Namespace", "", name)
-		if own[name] {
-			namespace.SetAnnotations(map[string]string{inventory.AnnotationOrphaned: r.Deployment.Namespace + "/" + r.Deployment.Name})
-		}
-		objects = append(objects, namespace)
+		objects = append(objects, object(Bootstrap, "v1", "Namespace", "", name))
 	}
 	return append(objects, object(Bootstrap, "v1", "ServiceAccount", r.Deployment.Namespace, r.ServiceAccount))
 }

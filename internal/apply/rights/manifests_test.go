@@ -3,6 +3,7 @@
 package rights_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,8 +19,8 @@ func identities(parts map[rights.Part][]*unstructured.Unstructured) []string {
 	for _, part := range rights.Parts() {
 		for _, object := range parts[part] {
 			mark := ""
-			if object.GetAnnotations()[inventory.AnnotationOrphaned] != "" {
-				mark = " taken up"
+			if object.GetAnnotations() != nil {
+				mark = " annotated"
 			}
 			list = append(list, object.GetLabels()[rights.Label]+" "+inventory.IDOf(object).String()+mark)
 		}
@@ -35,19 +36,99 @@ func TestManifests(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"bootstrap Namespace apps", "bootstrap Namespace other", "bootstrap Namespace own taken up", "bootstrap Namespace team",
+		"bootstrap Namespace apps", "bootstrap Namespace other", "bootstrap Namespace team",
 		"bootstrap Namespace watched", "bootstrap ServiceAccount team/installer",
 	}
 	for _, part := range []string{"required", "recommended"} {
 		want = append(want, part+" ClusterRole.rbac.authorization.k8s.io satchel:team:app:"+part,
 			part+" ClusterRoleBinding.rbac.authorization.k8s.io satchel:team:app:"+part)
-		for _, namespace := range []string{"apps", "kube-system", "other", "own"} {
+		for _, namespace := range []string{"apps", "kube-system", "other"} {
 			want = append(want, part+" Role.rbac.authorization.k8s.io "+namespace+"/satchel:team:app:"+part,
 				part+" RoleBinding.rbac.authorization.k8s.io "+namespace+"/satchel:team:app:"+part)
 		}
 	}
 	if diff := cmp.Diff(want, identities(parts)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A Namespace of the bundle comes with it: it is neither made before nor marked as
+// nobody's, which would hand over one that exists. No Role can be in it before.
+func TestManifestsOfABundleWithItsNamespaces(t *testing.T) {
+	const inside = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: WHERE}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, namespace: WHERE}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: r, namespace: WHERE}
+rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
+`
+	everything := []string{
+		": create,delete,get,patch  configmaps [a]", ": create,delete,get,patch  namespaces [WHERE]", ": get  pods",
+		": create,delete,get,patch rbac.authorization.k8s.io roles [r]",
+	}
+	inItself := []string{
+		": create,delete,get,patch  namespaces [WHERE]", "WHERE: create,delete,get,patch  configmaps [a]", "WHERE: get  pods",
+		"WHERE: create,delete,get,patch rbac.authorization.k8s.io roles [r]",
+	}
+	for where, tc := range map[string]struct {
+		reason    string
+		bootstrap []string
+		required  []string
+		recommend bool // something there
+		note      string
+	}{
+		"own":         {"it is the bundle's", []string{"apps", "team", "watched"}, everything, false, "is asked for in the whole cluster"},
+		"apps":        {"so it is when objects go there that name none", []string{"team", "watched"}, everything, false, "is asked for in the whole cluster"},
+		"watched":     {"so it is when it has to exist", []string{"apps", "team"}, everything, false, "is asked for in the whole cluster"},
+		"team":        {"the account's has to be there", []string{"apps", "team", "watched"}, inItself, true, "refuses to take it for its own"},
+		"kube-public": {"every cluster has it", []string{"apps", "team", "watched"}, inItself, true, "refuses to take it for its own"},
+	} {
+		t.Run(where, func(t *testing.T) {
+			r := request(t, strings.ReplaceAll(inside, "WHERE", where))
+			r.Namespaces = []string{"watched"}
+			parts, err := rights.Manifests(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var made []string
+			for _, object := range parts[rights.Bootstrap] {
+				if object.GetAnnotations() != nil {
+					t.Errorf("%s %s has annotations %v", object.GetKind(), object.GetName(), object.GetAnnotations())
+				}
+				if object.GetKind() == "Namespace" {
+					made = append(made, object.GetName())
+				}
+			}
+			if diff := cmp.Diff(tc.bootstrap, made); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			of, err := rights.Of(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(strings.Split(strings.ReplaceAll(strings.Join(tc.required, "\n"), "WHERE", where), "\n"), lines(of.Required)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			for _, line := range lines(of.Recommended) {
+				if strings.HasPrefix(line, ": ") && line != ": list  namespaces" {
+					t.Errorf("recommended for one namespace, and everywhere: %s", line)
+				}
+			}
+			there := slices.ContainsFunc(of.Recommended, func(g rights.Grant) bool { return g.Namespace == where })
+			if there != tc.recommend {
+				t.Errorf("recommended is %v", lines(of.Recommended))
+			}
+			if notes := strings.Join(r.Notes(), "\n"); !strings.Contains(notes, "Namespace "+where+" ") || !strings.Contains(notes, tc.note) {
+				t.Errorf("it is noted: %s", notes)
+			}
+		})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
@@ -23,11 +24,23 @@ func (r Request) Notes() []string {
 	}
 	for _, object := range r.Objects {
 		if plan.IsNamespace(object.ID) {
-			notes = append(notes, object.ID.String()+" goes with the bundle only when it is empty and the account may list all that "+
-				"could be in it, which is not among these rights; else it stays")
+			notes = append(notes, object.ID.String()+" "+r.namespaceNote(object.Name))
 		}
 	}
 	return notes
+}
+
+func (r Request) namespaceNote(name string) string {
+	if r.exists(name) {
+		return fmt.Sprintf("is there before the bundle, so that the deployment refuses to take it for its own: leave it out of the bundle, "+
+			"or mark it with the annotation %s to have it taken over", inventory.AnnotationOrphaned)
+	}
+	note := "goes with the bundle only when it is empty and the account may list all that could be in it, which is not among these rights; else it stays"
+	if slices.ContainsFunc(r.Objects, func(o plan.Object) bool { return o.Namespace == name }) {
+		note += "; as no Role can be in it before, what the account needs there is asked for in the whole cluster: " +
+			"leave it out of the bundle, and it is created first and the rights are in it alone"
+	}
+	return note
 }
 
 func (d Demand) note() string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,7 +44,8 @@ type Grant struct {
 
 // Rights is what an account needs, and what it should have, by place: the cluster
 // first, then the namespaces in order. The rules of both are minimal: none is
-// covered by the others.
+// covered by the others. What is needed in a namespace that comes with the bundle is
+// needed in the cluster, for no Role can be there before.
 type Rights struct {
 	Required, Recommended []Grant
 }
@@ -60,16 +62,67 @@ func Of(r Request) (Rights, error) {
 	if err != nil {
 		return Rights{}, err
 	}
-	required, recommended := places{}, places{}
+	if spread(demands) > mostHeld {
+		return Rights{}, fmt.Errorf("the roles of the bundle are bound in so many places that their rights amount to more than %d", mostHeld)
+	}
+	required, recommended, brought := places{}, places{}, r.brought()
 	for _, need := range Needs(r) {
-		required.at(need.Namespace).add(need.Right)
+		required.at(brought.place(need.Namespace)).add(need.Right)
+	}
+	for i := range demands {
+		demands[i].Namespace = brought.place(demands[i].Namespace)
 	}
 	required.hold(demands)
-	r.recommend(recommended)
+	r.recommend(recommended, brought)
 	if err := required.check(); err != nil {
 		return Rights{}, err
 	}
 	return Rights{Required: required.grants(places{}), Recommended: recommended.grants(required)}, nil
+}
+
+// mostHeld is how many single rights the demands of one bundle may amount to, each
+// counted at each place. With the most rights that a published operator has it may be
+// bound three hundred times.
+const mostHeld = 10 * Limit
+
+func spread(demands []Demand) int {
+	sum := 0
+	for _, demand := range demands {
+		sum += len(demand.Rights)
+	}
+	return sum
+}
+
+// brought are the namespaces that come with the bundle.
+type brought map[string]bool
+
+func (r Request) brought() brought {
+	names := brought{}
+	for _, object := range r.Objects {
+		if plan.IsNamespace(object.ID) && !r.exists(object.Name) {
+			names[object.Name] = true
+		}
+	}
+	return names
+}
+
+// exists tells of a namespace that it is there before the bundle: that of the
+// BundleDeployment, and those of every cluster.
+func (r Request) exists(namespace string) bool {
+	return namespace == r.Deployment.Namespace || everywhere(namespace)
+}
+
+// everywhere tells of a namespace that every cluster has it.
+func everywhere(namespace string) bool {
+	return namespace == "default" || strings.HasPrefix(namespace, "kube-")
+}
+
+// place is where rights in a namespace can be held before the bundle is installed.
+func (b brought) place(namespace string) string {
+	if b[namespace] {
+		return ""
+	}
+	return namespace
 }
 
 // demands are those of the objects; the error joins all that is wrong with them.
@@ -187,18 +240,25 @@ func Secret(namespace, name string) plan.Object {
 
 // recommend adds what lets the engine look with one request a kind instead of one an
 // object, has causes named, and lets data survive the removal of a conversion
-// webhook. Secrets are not among it: who may list them reads them all.
-func (r Request) recommend(at places) {
+// webhook. Secrets are not among it: who may list them reads them all. Neither is
+// what would have to be held in the whole cluster for the sake of one namespace.
+func (r Request) recommend(at places, brought brought) {
 	for _, object := range r.Objects {
-		if of := object.Resource.GroupResource(); of.Resource != "secrets" || of.Group != "" {
-			at.at(object.Namespace).add(verbs(of, "", "list")...)
-		}
 		if plan.IsDefinition(object.ID) && object.Desired != nil {
 			at.at("").add(migrating(object)...)
+		}
+		if brought[object.Namespace] {
+			continue
+		}
+		if of := object.Resource.GroupResource(); of.Resource != "secrets" || of.Group != "" {
+			at.at(object.Namespace).add(verbs(of, "", "list")...)
 		}
 		if object.Namespace != "" {
 			at.at(object.Namespace).add(verbs(namespaces, object.Namespace, "get")...)
 		}
+	}
+	if brought[r.InstallNamespace] {
+		return
 	}
 	at.at(r.InstallNamespace).add(verbs(namespaces, r.InstallNamespace, "get")...)
 	for _, of := range causes {

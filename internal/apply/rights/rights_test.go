@@ -218,9 +218,9 @@ func TestRequired(t *testing.T) {
 		}},
 		"almighty":      {"who has everything needs nothing more", []string{": * * *"}},
 		"administrator": {"who may escalate and bind need not hold the rest", []string{": * rbac.authorization.k8s.io *"}},
-		"namespaced": {"a namespace is an object of the cluster", []string{
+		"namespaced": {"a namespace is an object of the cluster, and nobody holds a right in it before it is there", []string{
 			": create,delete,get,patch  namespaces [own]",
-			"own: create,delete,get,patch  configmaps [a]",
+			": create,delete,get,patch  configmaps [a]",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

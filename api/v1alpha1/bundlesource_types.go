@@ -18,7 +18,7 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.immutable) && oldSelf.immutable) || (has(self.immutable) && self.immutable)",message="immutable cannot be unset; create another BundleSource instead"
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.immutable) && oldSelf.immutable) || self.sources == oldSelf.sources",message="sources cannot change while immutable is true; create another BundleSource instead"
-// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.immutable) && oldSelf.immutable) || (has(self.ignore) ? self.ignore : '') == (has(oldSelf.ignore) ? oldSelf.ignore : '')",message="ignore cannot change while immutable is true; create another BundleSource instead"
+// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.immutable) && oldSelf.immutable) || (has(self.ignore) == has(oldSelf.ignore) && (!has(self.ignore) || self.ignore == oldSelf.ignore))",message="ignore cannot change while immutable is true; create another BundleSource instead"
 type BundleSourceSpec struct {
 	// Interval at which references that can move (a tag, a branch, a URL without
 	// digest) are resolved again. References that cannot move (a digest, a commit)
@@ -62,6 +62,12 @@ type BundleSourceSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$')",message="must be the name of a ServiceAccount in this namespace: lower-case letters, digits, '-' and '.'"
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+
+	// ExternalArtifact keeps an ExternalArtifact of the same name, by which Flux (2.7 or
+	// later, with the feature gate ExternalArtifact) consumes what is published. One
+	// that exists and belongs to somebody else is left alone, and the source says so.
+	// +optional
+	ExternalArtifact bool `json:"externalArtifact,omitempty"`
 
 	// Sources are composed into one tree, each into its own destination folder.
 	// With more than one, no destination may lie within another.
@@ -282,6 +288,11 @@ type BundleSourceStatus struct {
 	// from, so that a change of the spec is told from a change upstream.
 	// +optional
 	SourcesDigest string `json:"sourcesDigest,omitempty"`
+
+	// ExternalArtifact is the name of the ExternalArtifact that shows Artifact to Flux;
+	// empty where none is kept.
+	// +optional
+	ExternalArtifact string `json:"externalArtifact,omitempty"`
 
 	// LastHandledReconcileAt is the value of the annotation
 	// reconcile.fluxcd.io/requestedAt that was handled last.

@@ -63,6 +63,9 @@ const (
 	// trust accepts: it is missing, of other content, by somebody else, or no longer
 	// valid.
 	ReasonVerificationFailed = "VerificationFailed"
+	// ReasonExternalArtifactFailed says that the ExternalArtifact of the source's name
+	// cannot be kept: Flux is not installed, or the name is taken.
+	ReasonExternalArtifactFailed = "ExternalArtifactFailed"
 	// ReasonStorageFailed says that the artifact could not be written or read.
 	ReasonStorageFailed = "StorageFailed"
 	// ReasonArtifactLost says that the stored artifact vanished or changed on disk;

@@ -18,6 +18,7 @@ import (
 	fluxclient "github.com/fluxcd/pkg/runtime/client"
 	"github.com/fluxcd/pkg/runtime/leaderelection"
 	"github.com/fluxcd/pkg/runtime/logger"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -74,11 +75,12 @@ func namespaceFromEnv() string {
 	return "satchel-system"
 }
 
-// Scheme knows Satchel's kinds and those of Kubernetes.
+// Scheme knows Satchel's kinds, Flux's sources, and those of Kubernetes.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	utilruntime.Must(sourcev1.AddToScheme(scheme))
 	return scheme
 }
 

@@ -141,10 +141,13 @@ func (r *Reconciler) finish(ctx context.Context, s *state, before *v1alpha1.Bund
 	if report.IsStale(err) {
 		return ctrl.Result{RequeueAfter: retry.ConflictPause}, nil // somebody changed the object meanwhile
 	}
-	stored := s.object.DeepCopy()
-	updateStatus(s, err)
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
+	stored := s.object.DeepCopy()
+	if failed := r.keepExternal(ctx, s); err == nil {
+		err = failed
+	}
+	updateStatus(s, err)
 	if failure := r.writer.Write(ctx, stored, s.object); failure != nil {
 		return retry.Conflict(failure)
 	}
@@ -180,6 +183,9 @@ func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, erro
 	before := s.object.DeepCopy()
 	if _, err := r.check(ctx, s); err != nil {
 		ctrl.LoggerFrom(ctx).Info("cannot check the artifact of a suspended source", "error", err.Error())
+	}
+	if err := r.keepExternal(ctx, s); err != nil {
+		ctrl.LoggerFrom(ctx).Info("cannot keep the externalartifact of a suspended source", "error", err.Error())
 	}
 	markSuspended(s)
 	if err := r.writer.Write(ctx, before, s.object); err != nil {

@@ -14,7 +14,7 @@ import (
 
 // verdict is what a failure means for the conditions and the next attempt.
 type verdict struct {
-	condition string // FetchFailed or StorageOperationFailed
+	condition string // FetchFailed, StorageOperationFailed or none
 	reason    string
 	stalled   bool          // the same content ends in the same way
 	wait      time.Duration // what the upstream asked for
@@ -38,6 +38,7 @@ var reasons = map[fetch.Reason]string{
 // judge turns the error of a reconcile into a verdict.
 //
 //	the storage failed                   StorageOperationFailed, retried
+//	the ExternalArtifact is not kept     no condition but Ready, retried
 //	the content is what is wrong         FetchFailed, stalled until it moves
 //	the time is over                     FetchFailed, Timeout, retried
 //	the upstream                         FetchFailed, retried
@@ -46,6 +47,10 @@ func judge(err error) verdict {
 	var storage *artifact.StorageError
 	if errors.As(err, &storage) {
 		return verdict{condition: v1alpha1.StorageOperationFailedCondition, reason: v1alpha1.ReasonStorageFailed}
+	}
+	var external *externalError
+	if errors.As(err, &external) {
+		return verdict{reason: v1alpha1.ReasonExternalArtifactFailed, stalled: external.stalled}
 	}
 	v := verdict{condition: v1alpha1.FetchFailedCondition, reason: v1alpha1.ReasonFailed}
 	var typed *fetch.Error

@@ -104,8 +104,9 @@ func setFailures(s *state, err error) {
 	if err == nil {
 		return
 	}
-	v := judge(err)
-	report.Set(s.object, v.condition, metav1.ConditionTrue, v.reason, explain(s, err))
+	if v := judge(err); v.condition != "" {
+		report.Set(s.object, v.condition, metav1.ConditionTrue, v.reason, explain(s, err))
+	}
 }
 
 func setReady(s *state, err error) {

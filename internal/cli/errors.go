@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -77,10 +78,15 @@ func (e *downloadError) Error() string {
 // cause leaves out what has been said.
 func (e *downloadError) cause() string {
 	var asked *url.Error
-	if errors.As(e.err, &asked) && isUnreachable(e.err) {
+	var noTLS tls.RecordHeaderError
+	switch {
+	case errors.As(e.err, &asked) && errors.As(e.err, &noTLS):
+		return asked.Err.Error() + "; add --insecure if that is a registry without TLS"
+	case errors.As(e.err, &asked) && isUnreachable(e.err):
 		return asked.Err.Error() + "; check the name of the registry and your network"
 	}
-	return strings.TrimPrefix(e.err.Error(), "image "+e.ref.String()+": ")
+	text := strings.TrimPrefix(e.err.Error(), "image "+e.ref.String()+": ")
+	return strings.TrimPrefix(text, fmt.Sprintf("image %q: ", e.ref.String()))
 }
 
 // Unwrap returns the cause.

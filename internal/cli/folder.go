@@ -22,7 +22,7 @@ type folder struct {
 func openFolder(name string) (*folder, error) {
 	root, err := os.OpenRoot(name)
 	if err != nil {
-		return nil, fmt.Errorf("opening the folder %s: %w", name, err)
+		return nil, fmt.Errorf("opening the folder %s: %w", name, withoutPath(err))
 	}
 	return &folder{root: root, skipped: map[string]bool{}}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"strings"
 
 	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
@@ -46,8 +47,8 @@ func (v *Verifier) parseBlob(sum string, document []byte) (signed, error) {
 	}
 	if bytes.HasPrefix(document, []byte("{")) {
 		parsed, err := parseBundle(document, v.unlogged)
-		if err != nil {
-			err = fetch.Errorf(fetch.ReasonOf(err), "%w: use what cosign sign-blob --bundle writes, before version 3 with --new-bundle-format", err)
+		if errors.Is(err, errNoBundle) {
+			err = fetch.Errorf(fetch.InvalidContent, "%w: use what cosign sign-blob --bundle writes, before version 3 with --new-bundle-format", err)
 		}
 		return parsed, err
 	}

@@ -28,6 +28,8 @@ const (
 	maxTimestampBytes = 16 << 10
 )
 
+var errNoBundle = fetch.Errorf(fetch.InvalidContent, "it is no Sigstore bundle")
+
 // parseBundle reads a Sigstore bundle.
 func parseBundle(data []byte, unlogged bool) (signed, error) {
 	if len(data) > verify.DocumentBytes {
@@ -36,7 +38,7 @@ func parseBundle(data []byte, unlogged bool) (signed, error) {
 	message := &protobundle.Bundle{}
 	err := verify.Guard(func() error { return protojson.Unmarshal(data, message) })
 	if err != nil {
-		return signed{}, fetch.Errorf(fetch.InvalidContent, "it is no Sigstore bundle")
+		return signed{}, errNoBundle
 	}
 	return checkedBundle(message, unlogged)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
@@ -158,3 +159,12 @@ func verifier(t testing.TB, o Options) *Verifier {
 	}
 	return v
 }
+
+// manifestBytes is a manifest as it stands.
+type manifestBytes struct {
+	raw       []byte
+	mediaType types.MediaType
+}
+
+func (m manifestBytes) RawManifest() ([]byte, error)        { return m.raw, nil }
+func (m manifestBytes) MediaType() (types.MediaType, error) { return m.mediaType, nil }

@@ -25,6 +25,7 @@ import (
 	"unicode"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/verify"
 )
 
 // GitHubApp logs in as an installation of a GitHub App: a key of the app buys a token that lasts an hour and can only read.
@@ -116,8 +117,8 @@ func parseAppKey(text []byte) (*rsa.PrivateKey, error) {
 		}
 		key = ours
 	}
-	if key.N.BitLen() < leastRSABits {
-		return nil, fetch.Errorf(fetch.Refused, "the private key of the GitHub App has less than %d bits", leastRSABits)
+	if err := verify.CheckKey(&key.PublicKey); err != nil {
+		return nil, fetch.Errorf(fetch.Refused, "the private key of the GitHub App: %w", err)
 	}
 	return key, nil
 }

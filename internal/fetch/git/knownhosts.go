@@ -4,9 +4,7 @@ package git
 
 import (
 	"bytes"
-	"crypto/dsa" //nolint:staticcheck // such keys are recognised to be refused
 	"crypto/hmac"
-	"crypto/rsa"
 	"crypto/sha1" //nolint:gosec // how OpenSSH hides host names in this file; nothing is trusted for it
 	"encoding/base64"
 	"net"
@@ -16,12 +14,11 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git/sshkey"
 )
 
 const (
 	defaultSSHPort = "22"
-	// leastRSABits is the size below which RSA keys are refused.
-	leastRSABits = 2048
 	// Marks of lines in known_hosts (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT).
 	authorityMark = "@cert-authority"
 	revokedMark   = "@revoked"
@@ -121,22 +118,12 @@ func hostNames(address string) []string {
 	return []string{withPort}
 }
 
-// isFor tells whether a line is about a host. A pattern that is negated and matches beats the others.
+// isFor tells whether a line is about a host.
 func (k knownHost) isFor(name string) bool {
 	if hashed, found := strings.CutPrefix(k.hosts[0], "|1|"); found {
 		return matchesHash(hashed, name)
 	}
-	found := false
-	for _, pattern := range k.hosts {
-		positive, negated := strings.CutPrefix(pattern, "!")
-		if matchesPattern(positive, name) {
-			if negated {
-				return false
-			}
-			found = true
-		}
-	}
-	return found
+	return sshkey.MatchAny(k.hosts, name)
 }
 
 // matchesHash compares a name with "<salt>|<HMAC-SHA1 of the name>".
@@ -155,35 +142,16 @@ func matchesHash(hashed, name string) bool {
 	return hmac.Equal(mac.Sum(nil), want)
 }
 
-// matchesPattern matches * and ?. It goes back to the last * only, so that no pattern is costly.
-func matchesPattern(pattern, name string) bool {
-	at, star, tried := 0, -1, 0
-	for i := 0; i < len(name); {
-		switch {
-		case at < len(pattern) && pattern[at] == '*':
-			star, tried, at = at, i, at+1
-		case at < len(pattern) && (pattern[at] == '?' || pattern[at] == name[i]):
-			at, i = at+1, i+1
-		case star >= 0:
-			tried++
-			at, i = star+1, tried
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[at:], "*") == ""
-}
-
 // algorithms returns what host keys are asked for, those of certificates first; none when nothing usable is known.
 func (k *knownHosts) algorithms(address string) []string {
 	var certified, plain []string
 	for _, line := range k.of(address) {
 		switch {
-		case weak(line.key) != "":
+		case sshkey.Check(line.key) != nil:
 		case line.authority:
 			certified = certificateAlgorithms
 		default:
-			plain = append(plain, signatureAlgorithms(line.key.Type())...)
+			plain = append(plain, sshkey.Algorithms(line.key.Type())...)
 		}
 	}
 	return slices.Concat(certified, plain)
@@ -193,34 +161,6 @@ func (k *knownHosts) algorithms(address string) []string {
 var certificateAlgorithms = []string{
 	ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01,
 	ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01,
-}
-
-// signatureAlgorithms returns how a key of some type signs, without SHA-1.
-func signatureAlgorithms(keyType string) []string {
-	if keyType == ssh.KeyAlgoRSA {
-		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
-	}
-	return []string{keyType}
-}
-
-// weak tells why a key is refused, "" when it is not.
-func weak(key ssh.PublicKey) string {
-	if certificate, ok := key.(*ssh.Certificate); ok {
-		key = certificate.Key
-	}
-	cryptographic, ok := key.(ssh.CryptoPublicKey)
-	if !ok {
-		return "its type " + fetch.Quote(key.Type()) + " is not supported"
-	}
-	switch plain := cryptographic.CryptoPublicKey().(type) {
-	case *rsa.PublicKey:
-		if plain.N.BitLen() < leastRSABits {
-			return "it is an RSA key of less than 2048 bits"
-		}
-	case *dsa.PublicKey:
-		return "it is a DSA key"
-	}
-	return ""
 }
 
 // check decides about the key that a server shows.
@@ -237,23 +177,23 @@ func (k *knownHosts) check(address string, remote net.Addr, key ssh.PublicKey) e
 		involved = []ssh.PublicKey{certificate.Key, certificate.SignatureKey}
 	}
 	for _, one := range involved {
-		if slices.ContainsFunc(k.revoked, func(r ssh.PublicKey) bool { return equal(r, one) }) {
-			return fetch.Errorf(fetch.Unreachable, "the server's host key is not trusted: known_hosts has %s as revoked", shown(one))
+		if slices.ContainsFunc(k.revoked, func(r ssh.PublicKey) bool { return sshkey.Equal(r, one) }) {
+			return fetch.Errorf(fetch.Unreachable, "the server's host key is not trusted: known_hosts has %s as revoked", sshkey.Show(one))
 		}
-		if why := weak(one); why != "" {
-			return fetch.Errorf(fetch.Refused, "the server's host key %s is too weak: %s", shown(one), why)
+		if err := sshkey.Check(one); err != nil {
+			return fetch.Errorf(fetch.Refused, "the server's host key %s is not accepted: %w", sshkey.Show(one), err)
 		}
 	}
 	if certified {
 		return k.checkCertificate(address, remote, certificate)
 	}
 	for _, line := range k.of(address) {
-		if !line.authority && equal(line.key, key) {
+		if !line.authority && sshkey.Equal(line.key, key) {
 			return nil
 		}
 	}
 	return fetch.Errorf(fetch.Unreachable, "the server's host key %s is not the one in known_hosts: it was changed, "+
-		"or somebody else answers", shown(key))
+		"or somebody else answers", sshkey.Show(key))
 }
 
 func (k *knownHosts) checkCertificate(address string, remote net.Addr, certificate *ssh.Certificate) error {
@@ -261,15 +201,10 @@ func (k *knownHosts) checkCertificate(address string, remote net.Addr, certifica
 		return fetch.Errorf(fetch.Refused, "the server's host certificate is signed with SHA-1, or names no host")
 	}
 	checker := ssh.CertChecker{IsHostAuthority: func(authority ssh.PublicKey, address string) bool {
-		return slices.ContainsFunc(k.of(address), func(l knownHost) bool { return l.authority && equal(l.key, authority) })
+		return slices.ContainsFunc(k.of(address), func(l knownHost) bool { return l.authority && sshkey.Equal(l.key, authority) })
 	}}
 	if err := checker.CheckHostKey(address, remote, certificate); err != nil {
 		return fetch.Errorf(fetch.Unreachable, "the server's host certificate is not trusted: %s", fetch.Quote(err.Error()))
 	}
 	return nil
 }
-
-func equal(a, b ssh.PublicKey) bool { return bytes.Equal(a.Marshal(), b.Marshal()) }
-
-// shown is a key as people compare it.
-func shown(key ssh.PublicKey) string { return key.Type() + " " + ssh.FingerprintSHA256(key) }

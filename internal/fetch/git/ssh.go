@@ -16,6 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git/sshkey"
 )
 
 const (
@@ -65,7 +66,7 @@ func newGate(u *url.URL, o SSH, dial Dial) (*gate, error) {
 			"add what ssh-keyscan prints for it, after comparing it with what its owner publishes", hostNames(g.address)[0])
 	}
 	if len(g.known.algorithms(g.address)) == 0 {
-		return nil, fetch.Errorf(fetch.Refused, "the only key of %s in known_hosts is too weak: %s", hostNames(g.address)[0], weak(lines[0].key))
+		return nil, fetch.Errorf(fetch.Refused, "known_hosts, the only key of %s: %w", hostNames(g.address)[0], sshkey.Check(lines[0].key))
 	}
 	return g, nil
 }
@@ -81,15 +82,15 @@ func parseIdentity(text, passphrase []byte) (ssh.Signer, error) {
 	case err != nil:
 		return nil, fetch.Errorf(fetch.Refused, "the identity is no private key in PEM, or its password is wrong")
 	}
-	if why := weak(signer.PublicKey()); why != "" {
-		return nil, fetch.Errorf(fetch.Refused, "the identity is refused: %s", why)
+	if err := sshkey.Check(signer.PublicKey()); err != nil {
+		return nil, fetch.Errorf(fetch.Refused, "the identity: %w", err)
 	}
 	algorithms, ok := signer.(ssh.AlgorithmSigner)
 	if !ok {
 		return nil, fetch.Errorf(fetch.Refused, "the identity is of a type that is not supported")
 	}
 	// Without this an RSA key would sign with SHA-1 where the server does not say what it accepts.
-	return ssh.NewSignerWithAlgorithms(algorithms, signatureAlgorithms(signer.PublicKey().Type()))
+	return ssh.NewSignerWithAlgorithms(algorithms, sshkey.Algorithms(signer.PublicKey().Type()))
 }
 
 func parsePrivate(text, passphrase []byte) (ssh.Signer, error) {
@@ -208,7 +209,7 @@ func (s *shell) explain(err error) error {
 		return fetch.Errorf(fetch.Unreachable, "the server supports no %s that is safe", agree.What)
 	case notAccepted(err):
 		return fetch.Errorf(fetch.Unauthorized, "the server does not accept the key %s for the user %s",
-			shown(s.identity.PublicKey()), fetch.Quote(s.user))
+			sshkey.Show(s.identity.PublicKey()), fetch.Quote(s.user))
 	case s.session != nil:
 		return fetch.Errorf(fetch.NotFound, "the server does not run %s", service)
 	}

@@ -136,7 +136,7 @@ func TestM18Identities(t *testing.T) {
 		"WrongWord":  {"a wrong passphrase", string(good.pem(t, "CANARY")), "CANARY-2", "password is wrong", fetch.Refused},
 		"Garbage":    {"no key", "CANARY", "", "no private key in PEM", fetch.Refused},
 		"Public":     {"the wrong half", string(ssh.MarshalAuthorizedKey(good.PublicKey())), "", "no private key in PEM", fetch.Refused},
-		"RSA1024":    {"too weak", string(newKey(t, "rsa1024").pem(t, "")), "", "less than 2048 bits", fetch.Refused},
+		"RSA1024":    {"too weak", string(newKey(t, "rsa1024").pem(t, "")), "", "1024 bits", fetch.Refused},
 		"HalfAKey":   {"cut", string(good.pem(t, "")[:100]), "", "no private key in PEM", fetch.Refused},
 		"RSA2048":    {"strong enough", string(newKey(t, "rsa2048").pem(t, "")), "", "", ""},
 		"ECDSA":      {"another type", string(newKey(t, "ecdsa").pem(t, "")), "", "", ""},

@@ -189,8 +189,9 @@ func TestUpgradeMigratesResources(t *testing.T) {
 	w.holds(upgraded, "its resources could not be written as v1 (conversion webhook for")
 	w.ahead = 24 * time.Hour
 	w.holds(upgraded, "its resources could not be written as v1 (conversion webhook for")
+	w.ahead += 30 * time.Minute
 	if until := w.waitsUntil(); time.Until(until) < w.ahead+9*time.Minute {
-		t.Errorf("a removal is as impatient as if it had failed all day: it waits until %s", until)
+		t.Errorf("a removal is as impatient as if it had failed itself: it waits until %s", until)
 	}
 	c.revive()
 	w.mustApply(upgraded)

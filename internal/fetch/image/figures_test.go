@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+const (
+	childVariable = "SATCHEL_TEST_IMAGE"
+	// noisy is by how much a figure may miss its target on a machine that does other things too.
+	noisy = 6
+)
+
+// TestMain runs the tests or, in a process of its own, one way to pull an image.
+func TestMain(m *testing.M) {
+	way, rest, _ := strings.Cut(os.Getenv(childVariable), " ")
+	if way == "" {
+		os.Exit(m.Run())
+	}
+	ref, folder, _ := strings.Cut(rest, " ")
+	if err := childPull(ways[way], ref, folder); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// childPull pulls an image into a folder, and says how long that took and by how much the process grew.
+func childPull(way func(ref, folder string) error, ref, folder string) error {
+	before, err := peakKiB()
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	if err := way(ref, folder); err != nil {
+		return err
+	}
+	took := time.Since(start)
+	after, err := peakKiB()
+	fmt.Println(took.Milliseconds(), after-before)
+	return err
+}
+
+// peakKiB reads the highest resident size of this process.
+func peakKiB() (int, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			return strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(value), " kB"))
+		}
+	}
+	return 0, errors.New("no VmHWM")
+}
+
+// ways are how an image is pulled: ours, and what a caller of the library writes who copies the layers, or unpacks them
+// without looking at what is in them.
+var ways = map[string]func(ref, folder string) error{
+	"ours": func(ref, folder string) error {
+		o := options(ref)
+		o.Limits.DownloadBytes, o.Limits.ExtractedBytes = 1<<30, 1<<30
+		f, err := New(o)
+		if err != nil {
+			return err
+		}
+		resolved, err := f.Resolve(context.Background())
+		if err != nil {
+			return err
+		}
+		tree, err := fetch.NewTree(folder, o.Limits)
+		if err != nil {
+			return err
+		}
+		_, err = f.Fetch(context.Background(), resolved, tree)
+		return errors.Join(err, tree.Close())
+	},
+	"copied": func(ref, folder string) error {
+		return withLibrary(ref, func(img v1.Image) error {
+			layers, err := img.Layers()
+			if err != nil {
+				return err
+			}
+			for i, layer := range layers {
+				content, err := layer.Compressed()
+				if err != nil {
+					return err
+				}
+				if err := errors.Join(toFile(filepath.Join(folder, fmt.Sprint(i)), content), content.Close()); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	},
+	"unpacked": func(ref, folder string) error {
+		return withLibrary(ref, func(img v1.Image) error {
+			content := mutate.Extract(img)
+			archive := tar.NewReader(content)
+			for {
+				header, err := archive.Next()
+				if err == io.EOF {
+					return content.Close()
+				}
+				if err != nil {
+					return err
+				}
+				if err := toFile(filepath.Join(folder, filepath.Base(header.Name)), archive); err != nil {
+					return err
+				}
+			}
+		})
+	},
+}
+
+func withLibrary(ref string, use func(v1.Image) error) error {
+	parsed, err := name.ParseReference(ref, name.Insecure)
+	if err != nil {
+		return err
+	}
+	img, err := remote.Image(parsed)
+	if err != nil {
+		return err
+	}
+	return use(img)
+}
+
+func toFile(path string, content io.Reader) error {
+	file, err := os.Create(path) //nolint:gosec // a path of the test
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, content)
+	return errors.Join(err, file.Close())
+}
+
+// TestS2LargeImage pulls 50 MiB, or 512 MiB in the release suite, that cannot be compressed, beside the library.
+func TestS2LargeImage(t *testing.T) {
+	files := 5
+	if os.Getenv("SATCHEL_FULL") != "" {
+		files = 51
+	}
+	content, random := make([]byte, 10<<20), rand.NewChaCha8([32]byte{1})
+	u := serve(t, distribution(t.TempDir(), nil))
+	layers := make([]v1.Layer, 0, files)
+	for i := range files {
+		_, _ = random.Read(content)
+		layers = append(layers, layer(t, fmt.Sprint("file", i), string(content)))
+	}
+	push(t, u.host+"/b:v1", imageOf(t, layers...))
+	best := map[string]int{}
+	for range 3 {
+		for way := range ways {
+			took, grown := pullElsewhere(t, way, u.host+"/b:v1")
+			if best[way] == 0 || took < best[way] {
+				best[way] = took
+			}
+			t.Logf("%s: %d MiB in %d ms (%d MiB/s), memory grew by %d KiB", way, files*10, took, files*10*1000/max(took, 1), grown)
+			if way == "ours" && grown > noisy*64<<10 {
+				t.Error("that is far more than 64 MiB")
+			}
+		}
+	}
+	t.Logf("the best of three, in ms: %v", best)
+	if best["ours"] > noisy*60_000 || best["ours"] > noisy*best["unpacked"]+1000 {
+		t.Error("that is far more than 60 s, or than the library takes")
+	}
+}
+
+func pullElsewhere(t *testing.T, way, ref string) (took, grown int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), childVariable+"="+way+" "+ref+" "+t.TempDir())
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscan(string(out), &took, &grown); err != nil {
+		t.Fatal(err)
+	}
+	return took, grown
+}

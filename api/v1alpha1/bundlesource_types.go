@@ -175,13 +175,17 @@ type ImageSource struct {
 	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
 }
 
-// GitSource is a commit in a Git repository that is reached over HTTPS.
+// GitSource is a commit in a Git repository that is reached over HTTPS or SSH.
+//
+// +kubebuilder:validation:XValidation:rule="!self.repository.startsWith('ssh:') || has(self.secretRef)",message="an ssh:// repository needs secretRef, a Secret with identity and known_hosts"
+// +kubebuilder:validation:XValidation:rule="!has(self.provider) || self.provider != 'github' || (has(self.secretRef) && self.repository.startsWith('https:'))",message="provider github needs an https:// repository and secretRef, a Secret with the GitHub App"
 type GitSource struct {
-	// Repository is the URL of the repository. Plain http is accepted only for
-	// hosts that the source controller's --insecure-hosts flag lists.
+	// Repository is the URL of the repository: https://host/path or
+	// ssh://user@host/path. Plain http is accepted only for hosts that the source
+	// controller's --insecure-hosts flag lists.
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^[:space:]/?#@]+([/?#][^[:space:]]*)?$')",message="must be a URL that begins with https:// (or http://) and holds neither user name nor password"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?://[^[:space:]/?#@]+([/?#][^[:space:]]*)?|ssh://([A-Za-z0-9._@+-]+@)?[^[:space:]/?#@]+/[^[:space:]]+)$')",message="must be a URL that begins with https:// (or http://) and holds neither user name nor password, or ssh://user@host/path"
 	Repository string `json:"repository"`
 
 	// Ref says which commit to take; the head of the default branch if it is left out.
@@ -193,11 +197,38 @@ type GitSource struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.split('/').exists(p, p == '..')",message="must be a relative path without .."
 	Directory string `json:"directory,omitempty"`
+
+	// RecurseSubmodules takes the files of submodules as well, each at the commit that
+	// the repository names. They have to lie on the same server. Without it their
+	// folders are empty.
+	// +optional
+	RecurseSubmodules bool `json:"recurseSubmodules,omitempty"`
+
+	// Provider github logs in as a GitHub App, which secretRef describes. With generic,
+	// or without a provider, secretRef holds the login itself.
+	// +optional
+	// +kubebuilder:validation:Enum=generic;github
+	Provider string `json:"provider,omitempty"`
+
+	// SecretRef names a Secret that logs in to the server of the repository, and to no
+	// other. For https: username and password, or bearerToken, and beside them ca.crt,
+	// tls.crt and tls.key as needed. For ssh: identity (a private key), its password
+	// where it has one, and known_hosts, which is required. For a GitHub App:
+	// githubAppID, githubAppPrivateKey, githubAppInstallationID or
+	// githubAppInstallationOwner, and githubAppBaseURL for an own server.
+	// +optional
+	SecretRef *LocalReference `json:"secretRef,omitempty"`
+
+	// ProxySecretRef names a Secret with the address of a proxy (http://host:port),
+	// and username and password where the proxy wants them. Environment variables
+	// are not looked at.
+	// +optional
+	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
 }
 
-// GitRef chooses a commit: at most one of branch, tag, semver and commit.
+// GitRef chooses a commit: at most one of branch, tag, semver, name and commit.
 //
-// +kubebuilder:validation:AtMostOneOf=branch;tag;semver;commit
+// +kubebuilder:validation:AtMostOneOf=branch;tag;semver;name;commit
 type GitRef struct {
 	// Branch whose head is taken, resolved again every interval.
 	// +optional
@@ -216,6 +247,13 @@ type GitRef struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	SemVer string `json:"semver,omitempty"`
+
+	// Name is the full name of a reference, such as refs/pull/12/head, resolved again
+	// every interval.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('refs/')",message="must be a full name that begins with refs/"
+	Name string `json:"name,omitempty"`
 
 	// Commit is the full hash of a commit. It cannot move, so it is not polled.
 	// +optional

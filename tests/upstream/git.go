@@ -3,10 +3,13 @@
 package upstream
 
 import (
+	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/fluxcd/pkg/gittestserver"
@@ -14,6 +17,7 @@ import (
 	gogit "github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
+	"golang.org/x/crypto/ssh"
 )
 
 // Git is a smart-HTTP Git server with one repository, whose default branch is main.
@@ -59,6 +63,39 @@ func (g *Git) URL() string { return g.server.HTTPAddress() + "/" + repository }
 func (g *Git) Close() error {
 	g.server.StopHTTP()
 	return os.RemoveAll(g.server.Root())
+}
+
+// ServeSSH serves the repository over SSH too, to any key, until stop is called. It
+// returns the repository's URL there and the server's line of known_hosts.
+func (g *Git) ServeSSH() (url, knownHosts string, stop func(), err error) {
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return "", "", nil, err
+	}
+	host, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		return "", "", nil, err
+	}
+	keys, err := os.MkdirTemp("", "keys-*")
+	if err != nil {
+		return "", "", nil, err
+	}
+	config := &ssh.ServerConfig{}
+	config.AddHostKey(host)
+	server := gittestserver.NewGitServer(g.server.Root()).KeyDir(keys).Auth("", "")
+	server.WithSSHConfig(config)
+	if err := server.ListenSSH(); err != nil {
+		return "", "", nil, errors.Join(err, os.RemoveAll(keys))
+	}
+	ended := make(chan struct{})
+	go func() { _ = server.StartSSH(); close(ended) }()
+	address := strings.TrimPrefix(server.SSHAddress(), "ssh://git@")
+	line := "[" + strings.Replace(address, ":", "]:", 1) + " " + string(ssh.MarshalAuthorizedKey(host.PublicKey()))
+	return server.SSHAddress() + "/" + repository, line, func() {
+		_ = server.StopSSH()
+		<-ended
+		_ = os.RemoveAll(keys)
+	}, nil
 }
 
 // Commit makes a tree the content of main, and returns the commit's hash.

@@ -25,7 +25,7 @@ func (r *Reconciler) fetcher(ctx context.Context, s *state, source v1alpha1.Sour
 	case source.Image != nil:
 		return r.imageFetcher(ctx, s, source.Image)
 	case source.Git != nil:
-		return r.gitFetcher(source.Git)
+		return r.gitFetcher(ctx, s, source.Git)
 	case source.HTTP != nil:
 		return r.httpFetcher(ctx, s, source.HTTP)
 	case source.ConfigMap != nil:
@@ -34,15 +34,51 @@ func (r *Reconciler) fetcher(ctx context.Context, s *state, source v1alpha1.Sour
 	return nil, fetch.Errorf(fetch.Refused, "the source at destination %q names none of image, git, http and configMap: add exactly one", source.Destination)
 }
 
-func (r *Reconciler) gitFetcher(spec *v1alpha1.GitSource) (fetch.Fetcher, error) {
+func (r *Reconciler) gitFetcher(ctx context.Context, s *state, spec *v1alpha1.GitSource) (fetch.Fetcher, error) {
 	ref := spec.Ref
 	if ref == nil {
 		ref = &v1alpha1.GitRef{}
 	}
-	return git.New(git.Options{
-		URL: spec.Repository, Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Commit: ref.Commit,
-		Directory: spec.Directory, Client: r.http, Limits: r.Limits,
-	})
+	o := git.Options{
+		URL: spec.Repository, Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Name: ref.Name, Commit: ref.Commit,
+		Directory: spec.Directory, Submodules: spec.RecurseSubmodules, Client: r.http, Limits: r.Limits,
+	}
+	if err := r.gitAccess(ctx, s, spec, &o); err != nil {
+		return nil, err
+	}
+	return git.New(o)
+}
+
+// gitAccess adds what the Secrets of a repository hold: its login or key, and a client
+// with certificates and a proxy.
+func (r *Reconciler) gitAccess(ctx context.Context, s *state, spec *v1alpha1.GitSource, o *git.Options) error {
+	certificates := spec.SecretRef
+	if spec.SecretRef != nil {
+		secret, err := s.secrets.get(ctx, spec.SecretRef.Name)
+		if err != nil {
+			return err
+		}
+		if err := gitCredentials(secret, spec, o); err != nil {
+			return err
+		}
+		if !hasCertificates(secret) {
+			certificates = nil
+		}
+	}
+	if o.App != nil {
+		o.App.Tokens = r.tokens
+	}
+	if o.SSH != nil {
+		through, err := access(ctx, s.secrets, "", nil, spec.ProxySecretRef)
+		o.Dial = r.Policy.Dialer(through)
+		return err
+	}
+	parsed, err := fetch.ParseURL(spec.Repository)
+	if err != nil {
+		return fetch.Describe(err, "git repository")
+	}
+	o.Client, err = r.client(ctx, s, parsed.Host, certificates, spec.ProxySecretRef)
+	return err
 }
 
 func (r *Reconciler) imageFetcher(ctx context.Context, s *state, spec *v1alpha1.ImageSource) (fetch.Fetcher, error) {

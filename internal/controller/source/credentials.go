@@ -12,6 +12,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
 )
 
@@ -24,6 +25,15 @@ const (
 	keyCertificate = corev1.TLSCertKey
 	keyPrivateKey  = corev1.TLSPrivateKeyKey
 	keyAddress     = "address"
+
+	keyIdentity   = "identity"
+	keyKnownHosts = "known_hosts"
+
+	keyAppID           = "githubAppID"
+	keyAppInstallation = "githubAppInstallationID"
+	keyAppOwner        = "githubAppInstallationOwner"
+	keyAppKey          = "githubAppPrivateKey"
+	keyAppURL          = "githubAppBaseURL"
 )
 
 // malformed says what is wrong with a Secret, and nothing of what is in it.
@@ -152,4 +162,40 @@ func dockerConfig(secret *corev1.Secret) (image.Keychain, error) {
 		}
 	}
 	return nil, malformed(secret, "it has no %s: create it with kubectl create secret docker-registry", corev1.DockerConfigJsonKey)
+}
+
+// githubProvider logs in to repositories as a GitHub App.
+const githubProvider = "github"
+
+// gitCredentials reads how a repository is logged in to.
+func gitCredentials(secret *corev1.Secret, spec *v1alpha1.GitSource, o *git.Options) error {
+	switch {
+	case strings.HasPrefix(spec.Repository, "ssh:"):
+		if len(secret.Data[keyIdentity]) == 0 || len(secret.Data[keyKnownHosts]) == 0 {
+			return malformed(secret, "it needs %s, a private key, and %s, the keys of the server, for an ssh:// repository", keyIdentity, keyKnownHosts)
+		}
+		o.SSH = &git.SSH{Identity: secret.Data[keyIdentity], Passphrase: []byte(text(secret, keyPassword)), KnownHosts: secret.Data[keyKnownHosts]}
+		return nil
+	case spec.Provider == githubProvider:
+		return gitHubApp(secret, o)
+	}
+	o.Login = loginOf(secret)
+	if o.Login.Empty() && !hasCertificates(secret) {
+		return malformed(secret, "it has neither login nor certificates: set %s and %s, or %s", keyUsername, keyPassword, keyBearerToken)
+	}
+	return checkLogin(secret, o.Login)
+}
+
+func gitHubApp(secret *corev1.Secret, o *git.Options) error {
+	o.App = &git.GitHubApp{
+		ID: text(secret, keyAppID), InstallationID: text(secret, keyAppInstallation), Owner: text(secret, keyAppOwner),
+		PrivateKey: secret.Data[keyAppKey], BaseURL: text(secret, keyAppURL),
+	}
+	switch {
+	case o.App.ID == "" || len(o.App.PrivateKey) == 0:
+		return malformed(secret, "it needs %s and %s for a GitHub App", keyAppID, keyAppKey)
+	case (o.App.InstallationID == "") == (o.App.Owner == ""):
+		return malformed(secret, "it needs either %s or %s for a GitHub App", keyAppInstallation, keyAppOwner)
+	}
+	return nil
 }

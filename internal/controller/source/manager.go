@@ -25,6 +25,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/fetch/git"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
 )
 
@@ -70,6 +71,7 @@ type Reconciler struct {
 	backoff retry.Backoff
 	waiting waiting
 	turns   *fair.Turns
+	tokens  *git.Tokens // of GitHub Apps
 }
 
 // NewReconciler returns a reconciler on the given collaborators.
@@ -79,6 +81,7 @@ func NewReconciler(deps Deps) *Reconciler {
 		http:   deps.Policy.HTTPClient(deps.Limits),
 		writer: report.Writer{Client: deps.Client, Manager: FieldManager},
 		turns:  fair.NewTurns(deps.PerNamespace),
+		tokens: git.NewTokens(),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -184,6 +185,38 @@ func (r *rig) mark(t *testing.T) controlplane.AuditMark {
 		t.Fatal(err)
 	}
 	return mark
+}
+
+// looks waits until the running controller has looked n times more at what an account
+// installs, from now on and to the end each time. It returns what the controller asked
+// the API server meanwhile, about the namespace and what is named after it.
+func (r *rig) looks(t *testing.T, namespace, account string, n int) []controlplane.AuditEvent {
+	t.Helper()
+	mark := r.mark(t)
+	var all []controlplane.AuditEvent
+	r.eventually(t, t.Context(), fmt.Sprintf("%d looks", n), func(context.Context) (bool, string) {
+		all = r.audit(t, mark, func(e controlplane.AuditEvent) bool {
+			return e.User == controllerUser && strings.Contains(e.RequestURI, namespace)
+		})
+		begun := 0
+		for _, e := range all { // each begins with the account
+			if e.Verb == "get" && e.Resource == "serviceaccounts" && e.Name == account {
+				begun++
+			}
+		}
+		return begun > n+1, fmt.Sprintf("%d begun", begun) // one may have been under way
+	})
+	return all
+}
+
+// handled asks for a look and waits until it is over.
+func (r *rig) handled(t *testing.T, key client.ObjectKey) {
+	t.Helper()
+	at := time.Now().Format(time.RFC3339Nano)
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
+		metav1.SetMetaDataAnnotation(&d.ObjectMeta, meta.ReconcileRequestAnnotation, at)
+	})
+	r.until(t, key, "the request is handled", func(d *v1alpha1.BundleDeployment) bool { return d.Status.LastHandledReconcileAt == at })
 }
 
 // isWrite tells the requests that change something from reads and questions.

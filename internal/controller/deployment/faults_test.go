@@ -47,7 +47,7 @@ func TestF5HalfAppliedObjectsArePruned(t *testing.T) {
 	}
 	r.unready(t, key, v1alpha1.ReasonDryRunFailed) // from the second attempt on it is a dry run that tells
 	seen := r.record(t, key)
-	quiet(t)
+	r.looks(t, namespace, "installer", 3)
 	if versions := seen(); len(versions) > 1 {
 		t.Errorf("the status was written %d times while each retry fails alike:\n%s", len(versions)-1, describe(versions[1]))
 	}
@@ -139,7 +139,7 @@ func TestPruneWaitsForAForeignFinalizer(t *testing.T) {
 	}
 	r.told(t, namespace, "Pruned: deleted 1 objects that left the bundle: ConfigMap "+namespace+"/held")
 	mark := r.mark(t)
-	quiet(t)
+	time.Sleep(3 * time.Second) // a rate takes time
 	looks := r.audit(t, mark, func(e controlplane.AuditEvent) bool {
 		return e.Namespace == namespace && e.Resource == "serviceaccounts"
 	})
@@ -231,7 +231,7 @@ func TestF22AccountDeletedBeforeRemoval(t *testing.T) {
 		return conditions.GetReason(d, "Ready") == v1alpha1.ReasonAccountNotFound && !d.DeletionTimestamp.IsZero() &&
 			strings.HasPrefix(conditions.GetMessage(d, "Ready"), "removing 1 objects: ")
 	})
-	time.Sleep(8 * time.Second) // longer than the tries that a terminating namespace gets
+	r.looks(t, namespace, "installer", 7) // more tries than in a namespace that is going
 	if len(r.until(t, key, "still there", func(*v1alpha1.BundleDeployment) bool { return true }).Finalizers) == 0 {
 		t.Errorf("the finalizer is gone:\n%s", describe(d))
 	}

@@ -8,16 +8,9 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
-
-// quiet waits for three intervals of a quick deployment.
-func quiet(t *testing.T) {
-	t.Helper()
-	time.Sleep(3 * time.Second)
-}
 
 // ownRequests reads the requests that the controller may make as itself.
 func ownRequests(t *testing.T) []string {

@@ -163,7 +163,7 @@ func TestSuspendResumeAndDeletionWhileSuspended(t *testing.T) {
 	suspend(key, true)
 	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two")})
 	r.delete(t, aConfigMap(namespace, "a"))
-	quiet(t)
+	r.handled(t, key)
 	if got := r.value(t, t.Context(), namespace, "a"); got != "" {
 		t.Errorf("a suspended deployment was repaired: %q", got)
 	}

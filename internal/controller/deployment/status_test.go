@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/tests/controlplane"
+	"github.com/satchel-dev/satchel/tests/installation"
 )
 
 // record watches a deployment; the function gives all its versions so far.
@@ -145,21 +145,20 @@ func TestI3NothingIsWrittenAtRest(t *testing.T) {
 	r.ready(t, key, published.Revision)
 	// A failing one writes once, too.
 	r.publish(t, namespace, "bad", "v1", fstest.MapFS{"a.yaml": configMap("a", "of another")})
-	bad := r.deploy(t, namespace, "bad", quick)
-	r.unready(t, bad, v1alpha1.ReasonPlanRefused)
-	time.Sleep(2 * time.Second)
-	mark := r.mark(t)
-	time.Sleep(4 * time.Second)
-	all := r.audit(t, mark, func(e controlplane.AuditEvent) bool {
-		return e.User == controllerUser && strings.Contains(e.RequestURI, namespace)
-	})
-	for _, e := range all {
-		if isWrite(e) && e.Resource != "leases" {
-			t.Errorf("written at rest: %s", e)
-		}
+	if err := installation.Admin(t.Context(), r.admin, namespace, "another"); err != nil {
+		t.Fatal(err)
 	}
-	if len(all) == 0 {
-		t.Error("no request at all in three intervals")
+	bad := r.deploy(t, namespace, "bad", both(quick, func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "another" }))
+	r.unready(t, bad, v1alpha1.ReasonPlanRefused)
+	for _, account := range []string{"installer", "another"} {
+		r.looks(t, namespace, account, 2) // what is left to do
+	}
+	for _, account := range []string{"installer", "another"} {
+		for _, e := range r.looks(t, namespace, account, 3) {
+			if isWrite(e) {
+				t.Errorf("written at rest: %s", e)
+			}
+		}
 	}
 }
 
@@ -174,7 +173,8 @@ func TestEventsOncePerChange(t *testing.T) {
 	r.ready(t, key, second.Revision)
 	r.publish(t, namespace, "app", "v3", fstest.MapFS{"a.yaml": file("kind: [broken")})
 	r.unready(t, key, v1alpha1.ReasonConversionFailed)
-	time.Sleep(4 * time.Second)
+	r.told(t, namespace, "ConversionFailed: ")
+	r.looks(t, namespace, "installer", 3)
 	want := []string{
 		"Installed: applied revision " + first.Revision + ": 2 objects created, 0 updated",
 		"Ready: applied revision " + first.Revision + ": 2 objects, all healthy",
@@ -211,7 +211,7 @@ func TestWarningsAreBoundedAndStay(t *testing.T) {
 	if n := len(d.Status.Warnings); n != 20 || !strings.Contains(d.Status.Warnings[0], "beware of a00") || d.Status.Warnings[19] != "and 11 more" {
 		t.Errorf("%d warnings, want 20: %q", n, d.Status.Warnings)
 	}
-	time.Sleep(3 * time.Second)
+	r.looks(t, namespace, "installer", 3)
 	if again := r.ready(t, key, published.Revision); !slices.Equal(again.Status.Warnings, d.Status.Warnings) {
 		t.Errorf("the warnings became %q while the objects stayed", again.Status.Warnings)
 	}

@@ -166,7 +166,7 @@ func TestSuspendedBeforeTheFirstRevision(t *testing.T) {
 	r.publish(t, namespace, "app", "v1", operator(group, "1.0.0"))
 	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }))
 	r.unready(t, key, v1alpha1.ReasonSuspended)
-	quiet(t)
+	r.handled(t, key)
 	asked := r.audit(t, mark, func(e controlplane.AuditEvent) bool {
 		return strings.HasPrefix(e.ImpersonatedUser, "system:serviceaccount:"+namespace+":")
 	})

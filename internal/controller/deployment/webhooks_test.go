@@ -17,11 +17,13 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/satchel-dev/satchel/tests/controlplane"
+	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
 // serve stands in for the Pods of operator: it answers its webhooks on a port of
@@ -132,23 +134,35 @@ func TestI3CertificatesAreNotWrittenAtRest(t *testing.T) {
 	namespace := r.namespace(t)
 	group := r.group(t, namespace)
 	published := r.publish(t, namespace, "app", "v1", operator(group, "1.0.0"))
-	r.ready(t, r.deploy(t, namespace, "app", quick), published.Revision)
-	time.Sleep(2 * time.Second)
-	mark := r.mark(t)
-	quiet(t)
-	all := r.audit(t, mark, func(e controlplane.AuditEvent) bool {
-		return e.User == controllerUser && strings.Contains(e.RequestURI, namespace)
-	})
+	key := r.deploy(t, namespace, "app", quick)
+	r.ready(t, key, published.Revision)
+	r.looks(t, namespace, "installer", 2) // what is left to do after it was Ready
+	watched := append(trusting(group), object("v1", "Secret", namespace, authoritySecret), object("v1", "Secret", namespace, servingSecret),
+		object(v1alpha1.GroupVersion.String(), v1alpha1.BundleDeploymentKind, namespace, key.Name))
+	before := r.versions(t, watched)
 	reads := 0
-	for _, e := range all {
-		if e.Verb == "get" && e.Resource == "secrets" {
+	for _, e := range r.looks(t, namespace, "installer", 3) {
+		if e.Verb == "get" && e.Resource == "secrets" && e.Name == authoritySecret {
 			reads++
 		}
 		if isWrite(e) {
 			t.Errorf("written at rest: %s", e)
 		}
 	}
-	if reads == 0 {
-		t.Errorf("no certificate was looked at in three intervals: %v", all)
+	if reads < 3 {
+		t.Errorf("the certificate authority was read %d times in three looks", reads)
 	}
+	if diff := cmp.Diff(before, r.versions(t, watched)); diff != "" {
+		t.Errorf("resource versions changed at rest (-before +after):\n%s", diff)
+	}
+}
+
+// versions reads the resource versions of objects.
+func (r *rig) versions(t *testing.T, objects []*unstructured.Unstructured) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, o := range objects {
+		found[o.GetKind()+" "+o.GetName()] = r.must(t, o.DeepCopy()).GetResourceVersion()
+	}
+	return found
 }

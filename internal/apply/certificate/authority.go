@@ -63,12 +63,12 @@ func (m *maker) authority(cert, key []byte) (pair, string) {
 
 func (m *maker) mayTakeOver(next pair) bool {
 	made := next.cert.NotBefore.Add(backdated)
-	return m.in.Trusted && !m.now.Before(made.Add(settling))
+	return m.in.Trusted && !m.now.Before(made.Add(Settling))
 }
 
 // provide makes a successor when it is time for one, and collects what is to be trusted.
 func (m *maker) provide(live map[string][]byte) error {
-	if m.ca.next.none() && !m.now.Before(m.ca.signs.cert.NotAfter.Add(-succession)) {
+	if m.ca.next.none() && !m.now.Before(m.ca.signs.cert.NotAfter.Add(-Succession)) {
 		next, err := m.newAuthority(m.domains)
 		if err != nil {
 			return err

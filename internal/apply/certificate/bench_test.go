@@ -9,7 +9,7 @@ func BenchmarkMake(b *testing.B) {
 	for name, bring := range map[string]func(*cluster){
 		"first":     func(c *cluster) { c.authority, c.serving = nil, nil },
 		"kept":      func(*cluster) {},
-		"successor": func(c *cluster) { c.now = start.Add(authorityLife - succession); c.settle(b) },
+		"successor": func(c *cluster) { c.now = start.Add(AuthorityLife - Succession); c.settle(b) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			c := newCluster(hook)

@@ -27,7 +27,7 @@ func sound(cert *x509.Certificate) bool {
 		cert.IsCA && cert.MaxPathLenZero && cert.KeyUsage == authorityUsage && onlyServes(cert) &&
 		cert.PermittedDNSDomainsCritical && len(cert.PermittedDNSDomains) > 0 && !slices.Contains(cert.PermittedDNSDomains, "") && len(cert.ExcludedIPRanges) == 2 &&
 		len(cert.UnhandledCriticalExtensions) == 0 &&
-		lives(cert) <= authorityLife+backdated &&
+		lives(cert) <= AuthorityLife+backdated &&
 		cert.CheckSignatureFrom(cert) == nil
 }
 
@@ -88,7 +88,7 @@ func (i issuer) serves(p pair, names []string, trusted []*x509.Certificate) stri
 		return whyNotYet
 	case !i.now.Before(cert.NotAfter):
 		return whyEnded
-	case cert.IsCA || !onlyServes(cert) || cert.KeyUsage != servingUsage || lives(cert) > servingLife+backdated:
+	case cert.IsCA || !onlyServes(cert) || cert.KeyUsage != servingUsage || lives(cert) > ServingLife+backdated:
 		return whyForeign
 	case !sameNames(cert, names):
 		return whyNames

@@ -82,7 +82,7 @@ func put(change func(*x509.Certificate)) func(*testing.T, *cluster, string, stri
 		if certKey == nextCert {
 			template.NotAfter = template.NotAfter.Add(2 * time.Hour)
 			template.NotBefore = template.NotBefore.Add(2 * time.Hour)
-			c.now = c.now.Add(2 * settling)
+			c.now = c.now.Add(2 * Settling)
 		}
 		c.putAuthority(t, certKey, keyKey, forge(t, &template, key, change), key)
 	}
@@ -105,8 +105,8 @@ func TestForeignServingCertificates(t *testing.T) {
 		"both":      {"was none of Satchel's", func(c *x509.Certificate) { c.ExtKeyUsage = append(c.ExtKeyUsage, x509.ExtKeyUsageClientAuth) }},
 		"too long":  {"was none of Satchel's", func(c *x509.Certificate) { c.NotAfter = c.NotAfter.Add(day1) }},
 		"outlives": {"longer than its authority", func(c *x509.Certificate) {
-			c.NotAfter = start.Add(authorityLife + day1)
-			c.NotBefore = c.NotAfter.Add(-servingLife)
+			c.NotAfter = start.Add(AuthorityLife + day1)
+			c.NotBefore = c.NotAfter.Add(-ServingLife)
 		}},
 		"one name":   {"names that it serves", func(c *x509.Certificate) { c.DNSNames = c.DNSNames[:1] }},
 		"more names": {"names that it serves", func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, "other.shop.svc") }},
@@ -116,9 +116,9 @@ func TestForeignServingCertificates(t *testing.T) {
 			c := newCluster(hook)
 			c.settle(t)
 			if name == "outlives" {
-				c.now = start.Add(authorityLife - succession)
+				c.now = start.Add(AuthorityLife - Succession)
 				c.settle(t)
-				c.now = start.Add(authorityLife - servingLife/2)
+				c.now = start.Add(AuthorityLife - ServingLife/2)
 			}
 			key := newKey(t)
 			c.putServing(t, hook, forge(t, certOf(t, c.serving[hook.ID()], certFile), key, s.change, c.signing(t)), key)

@@ -20,7 +20,7 @@ import (
 // at the second look.
 func FuzzMake(f *testing.F) {
 	c := newCluster(hook)
-	c.now = start.Add(authorityLife - succession)
+	c.now = start.Add(AuthorityLife - Succession)
 	first := c.settle(f)
 	authority, serving := contents(first.Secrets[0]), contents(first.Secrets[1])
 	for _, hours := range []int32{0, 25, 24 * 365, 24 * 365 * 4, -24 * 365} {
@@ -32,7 +32,7 @@ func FuzzMake(f *testing.F) {
 	f.Add([]byte("-----BEGIN CERTIFICATE-----\nMII=\n-----END CERTIFICATE-----"), []byte("-----BEGIN PRIVATE KEY-----\nMII=\n-----END PRIVATE KEY-----"), bytes.Repeat([]byte("-----BEGIN "), 9999), []byte{0}, []byte{}, []byte{}, []byte{}, int32(1), true)
 	f.Fuzz(func(t *testing.T, cert, key, trust, nextC, nextK, servingC, servingK []byte, hours int32, trusted bool) {
 		c := newCluster(hook)
-		c.now = start.Add(authorityLife - succession).Add(time.Duration(hours%(40*365*24)) * time.Hour)
+		c.now = start.Add(AuthorityLife - Succession).Add(time.Duration(hours%(40*365*24)) * time.Hour)
 		c.authority = newSecret(AuthorityID(owner), "authority", opaque, map[string][]byte{certFile: cert, keyFile: key, trustFile: trust, nextCert: nextC, nextKey: nextK})
 		c.serving[hook.ID()] = newSecret(hook.ID(), "serving", tls, map[string][]byte{certFile: servingC, keyFile: servingK})
 		set := c.make(t, trusted)
@@ -158,7 +158,7 @@ func TestMakeIsPure(t *testing.T) {
 	run := func() []byte {
 		c := newCluster(hook, audit)
 		c.settle(t)
-		c.now = start.Add(authorityLife - succession)
+		c.now = start.Add(AuthorityLife - Succession)
 		before := c.authority.DeepCopy()
 		set := c.make(t, false)
 		if !equal(before.Object, c.authority.Object) || c.wanted[0].Secret != hook.Secret {

@@ -20,12 +20,20 @@ import (
 )
 
 const (
-	year          = 365 * 24 * time.Hour
-	authorityLife = 10 * year
-	servingLife   = 2 * year
-	succession    = 3 * year       // left of an authority when it gets a successor
-	settling      = 24 * time.Hour // a successor is at least this old when it starts to sign, for caches that lag
-	backdated     = time.Hour      // clocks differ
+	year = 365 * 24 * time.Hour
+
+	// AuthorityLife is how long an authority lives.
+	AuthorityLife = 10 * year
+	// ServingLife is how long a serving certificate lives that its authority does not cut short.
+	ServingLife = 2 * year
+	// Succession is how much is left of an authority when it gets a successor.
+	Succession = 3 * year
+	// Settling is how old a successor is at least when it starts to sign: caches lag.
+	Settling = 24 * time.Hour
+)
+
+const (
+	backdated = time.Hour // clocks differ
 
 	longestCommonName = 64 // limit of X.509
 
@@ -58,7 +66,7 @@ func (i issuer) newAuthority(domains []string) (pair, error) {
 		// The serial number keeps the names of successive authorities apart.
 		Subject:               pkix.Name{CommonName: authorityCommonName(i.owner), SerialNumber: serial.Text(16)},
 		NotBefore:             i.now.Add(-backdated),
-		NotAfter:              i.now.Add(authorityLife),
+		NotAfter:              i.now.Add(AuthorityLife),
 		KeyUsage:              authorityUsage,
 		ExtKeyUsage:           forServers,
 		BasicConstraintsValid: true,
@@ -103,7 +111,7 @@ func (i issuer) newServing(names []string, by pair) (pair, error) {
 
 // servingEnd is when a certificate ends that is issued now.
 func (i issuer) servingEnd(by pair) time.Time {
-	end := i.now.Add(servingLife)
+	end := i.now.Add(ServingLife)
 	if by.cert.NotAfter.Before(end) {
 		return by.cert.NotAfter
 	}

@@ -154,9 +154,9 @@ func day(p pair) string { return p.cert.NotAfter.Format(time.DateOnly) }
 
 // schedule finds the next moment at which time alone changes the decision.
 func (m *maker) schedule() {
-	moments := []time.Time{m.ca.signs.cert.NotAfter.Add(-succession)}
+	moments := []time.Time{m.ca.signs.cert.NotAfter.Add(-Succession)}
 	if !m.ca.next.none() {
-		moments = append(moments, m.ca.next.cert.NotBefore.Add(backdated+settling))
+		moments = append(moments, m.ca.next.cert.NotBefore.Add(backdated+Settling))
 	}
 	for _, authority := range m.ca.trusted {
 		moments = append(moments, authority.NotAfter)

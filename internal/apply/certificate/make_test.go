@@ -51,7 +51,7 @@ func TestFirstSet(t *testing.T) {
 	if !sameSecrets(set.Secrets, again.Secrets) || again.Issued != nil || again.Stale != nil || again.Waiting || !equal(set.Bundle, again.Bundle) {
 		t.Errorf("nothing is due, yet: %v, stale %v", sentences(again), again.Stale)
 	}
-	if want := start.Add(-backdated).Add((servingLife + backdated) / 3 * 2); !again.Next.Equal(want) {
+	if want := start.Add(-backdated).Add((ServingLife + backdated) / 3 * 2); !again.Next.Equal(want) {
 		t.Errorf("next at %s, want %s", again.Next, want)
 	}
 }

@@ -65,7 +65,7 @@ func TestLife(t *testing.T) {
 		t.Error("no Secret has a life")
 	}
 	end := set.Ends[1]
-	for when, late := range map[time.Duration]bool{0: false, servingLife / 3 * 2: false, servingLife/6*5 + time.Hour: true, servingLife + time.Hour: true} {
+	for when, late := range map[time.Duration]bool{0: false, ServingLife / 3 * 2: false, ServingLife/6*5 + time.Hour: true, ServingLife + time.Hour: true} {
 		if got := end.Late(start.Add(when)); got != late {
 			t.Errorf("late after %s: %t", when, got)
 		}

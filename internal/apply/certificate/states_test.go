@@ -32,9 +32,9 @@ func wait(d time.Duration) func(*testing.T, *cluster) {
 
 // succeed brings a cluster to the day after its successor was made.
 func succeed(t *testing.T, c *cluster) {
-	c.now = start.Add(authorityLife - succession)
+	c.now = start.Add(AuthorityLife - Succession)
 	c.settle(t)
-	c.now = c.now.Add(settling)
+	c.now = c.now.Add(Settling)
 }
 
 // lookAt brings a cluster through looks at a distance, nothing ever being trusted.
@@ -49,21 +49,21 @@ func lookAt(every, until time.Duration) func(*testing.T, *cluster) {
 
 var states = map[string]state{
 	"fresh":                 {reason: "nothing is due", bring: wait(0), bundle: 1},
-	"before two thirds":     {reason: "nothing is due yet", bring: wait(servingLife/3*2 - day1), bundle: 1},
-	"two thirds":            {reason: "renewed in good time", bring: wait(servingLife / 3 * 2), want: []string{"Renewed the serving certificate of hook.shop, valid until 2030-03-22: two thirds"}, bundle: 1},
-	"serving ended":         {reason: "nobody looked for long", bring: wait(servingLife + day1), want: []string{"Issued the serving certificate of hook.shop, valid until 2030-11-21: what was there had ended"}, bundle: 1},
+	"before two thirds":     {reason: "nothing is due yet", bring: wait(ServingLife/3*2 - day1), bundle: 1},
+	"two thirds":            {reason: "renewed in good time", bring: wait(ServingLife / 3 * 2), want: []string{"Renewed the serving certificate of hook.shop, valid until 2030-03-22: two thirds"}, bundle: 1},
+	"serving ended":         {reason: "nobody looked for long", bring: wait(ServingLife + day1), want: []string{"Issued the serving certificate of hook.shop, valid until 2030-11-21: what was there had ended"}, bundle: 1},
 	"clock set back":        {reason: "what is not valid yet is of no use", bring: wait(-2 * day1), want: []string{"Issued a certificate authority", "Issued the serving certificate of hook.shop, valid until 2028-11-18: what was there is not valid yet"}, bundle: 2},
 	"clock a little back":   {reason: "clocks differ", bring: wait(-backdated / 2), bundle: 1},
-	"before succession":     {reason: "only the serving certificate, which nobody renewed", bring: wait(authorityLife - succession - day1), want: []string{"Issued the serving"}, bundle: 1},
-	"succession":            {reason: "a successor is trusted first", bring: wait(authorityLife - succession), want: []string{"Issued a successor of the certificate authority, valid until 2043-11-17: the one that signs ends on 2036-11-18", "Issued the serving"}, waiting: true, bundle: 2},
+	"before succession":     {reason: "only the serving certificate, which nobody renewed", bring: wait(AuthorityLife - Succession - day1), want: []string{"Issued the serving"}, bundle: 1},
+	"succession":            {reason: "a successor is trusted first", bring: wait(AuthorityLife - Succession), want: []string{"Issued a successor of the certificate authority, valid until 2043-11-17: the one that signs ends on 2036-11-18", "Issued the serving"}, waiting: true, bundle: 2},
 	"waiting for trust":     {reason: "somebody trusts the old one alone", bring: func(t *testing.T, c *cluster) { succeed(t, c); c.now = c.now.Add(year / 2) }, waiting: true, bundle: 2},
 	"too early to trust":    {reason: "a cache may lag", bring: func(t *testing.T, c *cluster) { succeed(t, c); c.now = c.now.Add(-time.Hour) }, trusted: true, waiting: true, bundle: 2},
 	"everything trusts":     {reason: "it signs; what the old one signed stays", bring: succeed, trusted: true, want: []string{"satchel-ca-web: Let the successor of the certificate authority sign, valid until 2043-11-17: everything trusts it"}, bundle: 2},
-	"never trusted":         {reason: "serving certificates end with their authority, and are not renewed for nothing", bring: lookAt(20*day1, authorityLife-30*day1), waiting: true, bundle: 2},
-	"authority ended":       {reason: "the successor is no worse, trusted or not", bring: lookAt(20*day1, authorityLife), want: nil, bundle: 1},
-	"authority just ended":  {reason: "it signs at the first look", bring: func(t *testing.T, c *cluster) { succeed(t, c); c.now = start.Add(authorityLife) }, want: []string{"Let the successor of the certificate authority sign, valid until 2043-11-17: what was there had ended", "Issued the serving certificate of hook.shop"}, bundle: 1},
+	"never trusted":         {reason: "serving certificates end with their authority, and are not renewed for nothing", bring: lookAt(20*day1, AuthorityLife-30*day1), waiting: true, bundle: 2},
+	"authority ended":       {reason: "the successor is no worse, trusted or not", bring: lookAt(20*day1, AuthorityLife), want: nil, bundle: 1},
+	"authority just ended":  {reason: "it signs at the first look", bring: func(t *testing.T, c *cluster) { succeed(t, c); c.now = start.Add(AuthorityLife) }, want: []string{"Let the successor of the certificate authority sign, valid until 2043-11-17: what was there had ended", "Issued the serving certificate of hook.shop"}, bundle: 1},
 	"trusted, no successor": {reason: "trust alone changes nothing", bring: wait(year), trusted: true, bundle: 1},
-	"all ended":             {reason: "nobody looked for twenty years", bring: wait(2 * authorityLife), want: []string{"Issued a certificate authority, valid until 2056-11-13: what was there had ended", "Issued the serving"}, bundle: 1},
+	"all ended":             {reason: "nobody looked for twenty years", bring: wait(2 * AuthorityLife), want: []string{"Issued a certificate authority, valid until 2056-11-13: what was there had ended", "Issued the serving"}, bundle: 1},
 
 	"authority lost":   {reason: "whoever deletes it wants nothing of before to be trusted", bring: func(_ *testing.T, c *cluster) { c.authority = nil }, want: []string{"there was none", "hook-cert: Issued the serving certificate of hook.shop, valid until 2028-11-20: no authority that is trusted had signed it"}, bundle: 1},
 	"serving lost":     {reason: "it is issued again", bring: func(_ *testing.T, c *cluster) { delete(c.serving, hook.ID()) }, want: []string{"hook-cert: Issued the serving certificate of hook.shop, valid until 2028-11-20: there was none"}, bundle: 1},
@@ -188,12 +188,12 @@ func TestLastYearsOfAnAuthority(t *testing.T) {
 	c.settle(t)
 	succeed(t, c)
 	changes := 0
-	for end := start.Add(authorityLife); c.now.Before(end); c.now = c.now.Add(5 * day1) {
+	for end := start.Add(AuthorityLife); c.now.Before(end); c.now = c.now.Add(5 * day1) {
 		set := c.make(t, false)
 		changes += len(set.Issued)
 		c.write(set)
 	}
-	if ends := certOf(t, c.serving[hook.ID()], certFile).NotAfter; changes != 1 || !ends.Equal(start.Add(authorityLife)) {
+	if ends := certOf(t, c.serving[hook.ID()], certFile).NotAfter; changes != 1 || !ends.Equal(start.Add(AuthorityLife)) {
 		t.Errorf("%d renewals, the last until %s", changes, ends)
 	}
 }

@@ -13,11 +13,31 @@ import (
 // InjectAnnotation on an object that trusts a certificate names its Secret as namespace/name. Rendering sets it.
 const InjectAnnotation = "satchel.dev/inject-ca-from"
 
-// clientsOf finds the webhook clients of an object, by kind: mappings that may hold service and caBundle.
-var clientsOf = map[schema.GroupKind]func(object map[string]any) []map[string]any{
-	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}: admissionClients,
-	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:   admissionClients,
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:               conversionClients,
+const (
+	admission     = "admissionregistration.k8s.io"
+	apiextensions = "apiextensions.k8s.io"
+)
+
+// trusting are the kinds that can trust a certificate: where on the cluster their objects are, and how the webhook clients
+// of one are found, mappings that may hold service and caBundle.
+var trusting = map[schema.GroupKind]struct {
+	resource schema.GroupVersionResource
+	clients  func(object map[string]any) []map[string]any
+}{
+	{Group: admission, Kind: "ValidatingWebhookConfiguration"}: {
+		schema.GroupVersionResource{Group: admission, Version: "v1", Resource: "validatingwebhookconfigurations"}, admissionClients,
+	},
+	{Group: admission, Kind: "MutatingWebhookConfiguration"}: {
+		schema.GroupVersionResource{Group: admission, Version: "v1", Resource: "mutatingwebhookconfigurations"}, admissionClients,
+	},
+	{Group: apiextensions, Kind: "CustomResourceDefinition"}: {
+		schema.GroupVersionResource{Group: apiextensions, Version: "v1", Resource: "customresourcedefinitions"}, conversionClients,
+	},
+}
+
+// Resource is by which an object that Trusts a certificate is read; none of them has a namespace.
+func Resource(object *unstructured.Unstructured) schema.GroupVersionResource {
+	return trusting[object.GroupVersionKind().GroupKind()].resource
 }
 
 func admissionClients(object map[string]any) []map[string]any {
@@ -45,11 +65,11 @@ func at(value any, path ...string) map[string]any {
 
 // serviceClients are the webhook clients of an object that call a Service, as all do that a deployment itself serves.
 func serviceClients(object *unstructured.Unstructured) []map[string]any {
-	find, known := clientsOf[object.GroupVersionKind().GroupKind()]
+	kind, known := trusting[object.GroupVersionKind().GroupKind()]
 	if !known {
 		return nil
 	}
-	return slices.DeleteFunc(find(object.Object), func(client map[string]any) bool { return client["service"] == nil })
+	return slices.DeleteFunc(kind.clients(object.Object), func(client map[string]any) bool { return client["service"] == nil })
 }
 
 // Trusts tells whether an object says that it trusts the certificate of one of the Secrets.
@@ -70,6 +90,21 @@ func Inject(object *unstructured.Unstructured, bundle []byte) *unstructured.Unst
 		client["caBundle"] = base64.StdEncoding.EncodeToString(bundle)
 	}
 	return filled
+}
+
+// Bundle is what the webhook clients of a live object trust, or the first of them where they differ; nil where that is
+// nothing.
+func Bundle(live *unstructured.Unstructured) []byte {
+	clients := serviceClients(live)
+	if len(clients) == 0 {
+		return nil
+	}
+	text, _ := clients[0]["caBundle"].(string)
+	bundle, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil // the API server encodes it
+	}
+	return bundle
 }
 
 // Carries tells whether each webhook client of a live object trusts every authority of bundle, whatever else it trusts. An

@@ -3,7 +3,6 @@
 package certificate
 
 import (
-	"encoding/base64"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,21 +35,6 @@ func webhooks(services ...string) *unstructured.Unstructured {
 func definition(service string) *unstructured.Unstructured {
 	return object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "shapes.example.org", "shop/"+service+"-cert",
 		map[string]any{"spec": map[string]any{"conversion": map[string]any{"strategy": "Webhook", "webhook": map[string]any{"clientConfig": client(service)}}}})
-}
-
-// caBundleOf is what the first client of an object trusts.
-func caBundleOf(t testing.TB, o *unstructured.Unstructured) []byte {
-	t.Helper()
-	clients := serviceClients(o)
-	if len(clients) == 0 {
-		t.Fatalf("%s has no clients", o.GetName())
-	}
-	text, _ := clients[0]["caBundle"].(string)
-	raw, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
 }
 
 // TestTrusts: only an object that names a wanted Secret, and has something to fill in, trusts it.
@@ -101,12 +85,39 @@ func TestInject(t *testing.T) {
 	if got := at(original.Object["webhooks"].([]any)[0], "clientConfig")["caBundle"]; got != nil {
 		t.Error("the original was changed")
 	}
-	if got := caBundleOf(t, Inject(definition("hook"), []byte("bundle"))); string(got) != "bundle" {
+	if got := Bundle(Inject(definition("hook"), []byte("bundle"))); string(got) != "bundle" {
 		t.Errorf("definition: %q", got)
 	}
 	none := webhooks()
 	if Inject(none, []byte("bundle")) != none {
 		t.Error("an object without clients was copied")
+	}
+}
+
+// TestBundle: what the first client of a Service trusts.
+func TestBundle(t *testing.T) {
+	mixed := Inject(webhooks("hook"), []byte("bundle"))
+	url := map[string]any{"name": "url.example.org", "clientConfig": map[string]any{"url": "https://example.org", "caBundle": "b3RoZXI="}}
+	mixed.Object["webhooks"] = append([]any{url}, mixed.Object["webhooks"].([]any)...)
+	garbled := webhooks("hook")
+	at(garbled.Object["webhooks"].([]any)[0], "clientConfig")["caBundle"] = "%"
+	for name, c := range map[string]struct {
+		reason string
+		object *unstructured.Unstructured
+		want   string
+	}{
+		"webhook":    {"it is filled in", Inject(webhooks("hook", "audit"), []byte("bundle")), "bundle"},
+		"definition": {"it is filled in", Inject(definition("hook"), []byte("bundle")), "bundle"},
+		"mixed":      {"what calls a URL is not ours to fill in", mixed, "bundle"},
+		"nothing":    {"not filled in yet", webhooks("hook"), ""},
+		"garbled":    {"the API server refuses it", garbled, ""},
+		"none":       {"no webhook, no trust", webhooks(), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Bundle(c.object); string(got) != c.want {
+				t.Errorf("%q, want %q: %s", got, c.want, c.reason)
+			}
+		})
 	}
 }
 

@@ -156,7 +156,7 @@ func (w *world) check(when string) {
 		stored := certOf(w.t, w.serving[r.ID()], certFile)
 		for what, cert := range map[string]*x509.Certificate{"served": w.pods[r.ID()].cert, "stored": stored} {
 			for _, object := range w.trusting {
-				if err := w.verify(cert, caBundleOf(w.t, object), r.DNSNames); err != nil {
+				if err := w.verify(cert, Bundle(object), r.DNSNames); err != nil {
 					w.t.Fatalf("%s, %s: what is %s for %s is not trusted by %s: %v\n%s", w.now, when, what, r.DNSNames[0], object.GetName(), err, strings.Join(w.events, "\n"))
 				}
 			}
@@ -186,7 +186,7 @@ func (w *world) verify(cert *x509.Certificate, bundle []byte, names []string) er
 // outlives asserts that the authority that signed a certificate lives at least as long.
 func (w *world) outlives(cert *x509.Certificate) {
 	w.t.Helper()
-	root := w.roots[string(cert.Raw)+string(caBundleOf(w.t, w.trusting[0]))]
+	root := w.roots[string(cert.Raw)+string(Bundle(w.trusting[0]))]
 	if root == nil || cert.NotAfter.After(root.NotAfter) {
 		w.t.Fatalf("%s: a certificate that ends on %s outlives its authority", w.now, cert.NotAfter)
 	}

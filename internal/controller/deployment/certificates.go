@@ -168,13 +168,6 @@ func (s *state) trusts(object *unstructured.Unstructured) bool {
 	return certificate.Trusts(object, requests(s.wanted))
 }
 
-// resources of the kinds that trust certificates.
-var trusting = map[string]schema.GroupVersionResource{
-	"ValidatingWebhookConfiguration": {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
-	"MutatingWebhookConfiguration":   {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
-	"CustomResourceDefinition":       {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
-}
-
 // liveTrusting reads the objects on the cluster that trust the certificates; all tells
 // whether none of those that exist was hidden.
 func (s *state) liveTrusting(ctx context.Context) (found []*unstructured.Unstructured, all bool, err error) {
@@ -183,7 +176,7 @@ func (s *state) liveTrusting(ctx context.Context) (found []*unstructured.Unstruc
 		if !s.trusts(object) {
 			continue
 		}
-		live, err := s.client.Get(ctx, tenant.Ref{Resource: trusting[object.GetKind()], Name: object.GetName()})
+		live, err := s.client.Get(ctx, tenant.Ref{Resource: certificate.Resource(object), Name: object.GetName()})
 		switch {
 		case apierrors.IsNotFound(err):
 		case apierrors.IsForbidden(err):

@@ -95,8 +95,8 @@ func setUnseen(s *state, warnings []string) {
 	}
 }
 
-// lastPart is a sixth of the two years that a serving certificate lives.
-const lastPart = 4 * 30 * 24 * time.Hour
+// lastPart of the life of a serving certificate; see certificate.End.Late.
+const lastPart = certificate.ServingLife / 6
 
 // certificateWarning begins each warning of certificates, which lasts until the
 // next look at them.

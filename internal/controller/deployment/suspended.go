@@ -4,7 +4,6 @@ package deployment
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"math"
@@ -113,8 +112,8 @@ func (r *Reconciler) recall(ctx context.Context, s *state) (step.Outcome, error)
 }
 
 // planRenewal plans the Secrets that are due and, where the authority has a
-// successor, that it is trusted, and goes on with what was interrupted. What somebody changed or deleted meanwhile is left
-// alone.
+// successor, that it is trusted, and goes on with what was interrupted. What somebody
+// changed or deleted meanwhile is left alone.
 func (r *Reconciler) planRenewal(ctx context.Context, s *state) (step.Outcome, error) {
 	objects := s.planned()
 	if len(s.issued.set.Stale) == 0 && !s.issued.set.Waiting && !s.interrupted(objects) {
@@ -223,13 +222,18 @@ func (r *Reconciler) judgeRenewal(ctx context.Context, s *state, action plan.Act
 	if err != nil {
 		return changed, fmt.Errorf("reading %s: %w", action.ID, err)
 	}
-	hash, err := inventory.HashRendered(certificate.Inject(action.Desired, bundleOf(object)), r.HashKey)
+	return s.judgeTrusting(action, object, same, r.HashKey)
+}
+
+// judgeTrusting is the part of judgeRenewal about what trusts certificates.
+func (s *state) judgeTrusting(action plan.Action, live *unstructured.Unstructured, same bool, hashKey []byte) (verdict, error) {
+	hash, err := inventory.HashRendered(certificate.Inject(action.Desired, certificate.Bundle(live)), hashKey)
 	switch {
 	case err != nil:
-		return changed, err
+		return changed, fmt.Errorf("comparing %s: %w", action.ID, err)
 	case same && (begun(action.Previous) || hash == action.Previous.Rendered):
 		return renew, nil
-	case certificate.Carries(object, s.issued.set.Bundle):
+	case certificate.Carries(live, s.issued.set.Bundle):
 		return done, nil
 	}
 	return changed, nil
@@ -245,22 +249,6 @@ func (s *state) judgeSecret(id inventory.ID, same bool) verdict {
 		return done
 	}
 	return changed
-}
-
-// bundleOf is what the webhook clients of an object trust, or the first of them
-// where they differ.
-func bundleOf(live *unstructured.Unstructured) []byte {
-	client, _, _ := unstructured.NestedMap(live.Object, "spec", "conversion", "webhook", "clientConfig")
-	if hooks, _, _ := unstructured.NestedSlice(live.Object, "webhooks"); len(hooks) > 0 {
-		hook, _ := hooks[0].(map[string]any)
-		client, _ = hook["clientConfig"].(map[string]any)
-	}
-	encoded, _ := client["caBundle"].(string)
-	bundle, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil {
-		return nil // the API server encodes it
-	}
-	return bundle
 }
 
 // rememberRenewal stores, before the first write, which objects are written: they

@@ -11,13 +11,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/satchel-dev/satchel/internal/apply/certificate"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
-const (
-	day  = 24 * time.Hour
-	year = 365 * day
-)
+const day = 24 * time.Hour
 
 // selfSigned is a deployment of operator that is Ready, and a driver of it.
 type selfSigned struct {
@@ -115,7 +113,7 @@ func TestRenewalOfTheServingCertificate(t *testing.T) {
 	found, _ := s.ready(t)
 	s.works(t)
 	second := leaf(t, s.serving(t))
-	if !second.NotAfter.After(lived.NotAfter.Add(year)) || !found.Status.CertificatesExpire.Time.Equal(second.NotAfter) {
+	if !second.NotAfter.After(lived.NotAfter.Add(certificate.ServingLife/2)) || !found.Status.CertificatesExpire.Time.Equal(second.NotAfter) {
 		t.Errorf("valid until %s, status says %s; before it was %s", second.NotAfter, found.Status.CertificatesExpire, lived.NotAfter)
 	}
 	if written := s.written(t, mark); !equal(written, []string{"secrets " + servingSecret}) {
@@ -153,7 +151,7 @@ func TestRotationOfTheAuthority(t *testing.T) {
 	if len(first.Data["next.crt"]) > 0 {
 		t.Fatal("a successor after less than seven years")
 	}
-	s.now = leaf(t, first).NotAfter.Add(-3*year + day)
+	s.now = leaf(t, first).NotAfter.Add(day - certificate.Succession)
 	_, result := s.ready(t)
 	s.works(t)
 	both, next := s.authority(t), s.authority(t).Data["next.crt"]

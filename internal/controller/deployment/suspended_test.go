@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/certificate"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
@@ -54,7 +55,7 @@ func TestRenewalWhileSuspended(t *testing.T) {
 	if written := s.written(t, mark); len(written) > 0 {
 		t.Errorf("written although nothing is due: %v", written)
 	}
-	due := leaf(t, first).NotBefore.Add(2 * year * 2 / 3)
+	due := leaf(t, first).NotBefore.Add(certificate.ServingLife / 3 * 2)
 	if wakes := s.now.Add(result.RequeueAfter); wakes.Before(due.Add(-day)) || wakes.After(due.Add(day)) {
 		t.Errorf("wakes at %s, want about %s", wakes, due)
 	}
@@ -71,7 +72,7 @@ func TestRenewalWhileSuspended(t *testing.T) {
 
 	// A successor of the authority: what somebody changed is left alone, and so the old one goes on signing.
 	r.setFailurePolicy(t, check, "Fail")
-	s.now = leaf(t, s.authority(t)).NotAfter.Add(-3*year + day)
+	s.now = leaf(t, s.authority(t)).NotAfter.Add(day - certificate.Succession)
 	authority := s.authority(t).Data["tls.crt"]
 	mark = r.mark(t)
 	s.reconcile(t)
@@ -143,7 +144,7 @@ func TestSuspendedRevertsNoNewerRevision(t *testing.T) {
 	second := r.publish(t, s.namespace, "app", "v2", operator(s.group, "2.0.0"))
 	r.ready(t, s.key, second.Revision)
 	s.suspend(t)
-	s.now = leaf(t, s.authority(t)).NotAfter.Add(-3*year + day)
+	s.now = leaf(t, s.authority(t)).NotAfter.Add(day - certificate.Succession)
 	s.reconcile(t)
 	if definition := fmt.Sprint(r.must(t, crdObject(s.group)).Object["spec"]); !strings.Contains(definition, "Gadgets of 2.0.0") {
 		t.Errorf("the CRD was taken back: %s", definition)

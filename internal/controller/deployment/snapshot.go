@@ -5,6 +5,7 @@ package deployment
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -31,16 +32,25 @@ type snapshot struct {
 
 // lastFields gives an object with all the fields that were this deployment's when
 // it was applied last; nil when it was not. What certify adds counts, whatever the
-// value was: it is made anew.
+// value was: it is made anew. The bundle of an object that trusts none of the
+// certificates, then or now, does not.
 func (s *state) lastFields(snapshots *artifact.Snapshots, id inventory.ID) *unstructured.Unstructured {
 	if s.issued != nil && s.issued.secrets[id] != nil {
 		return s.issued.secrets[id]
 	}
 	last := s.lastApplied(snapshots, id)
-	if last == nil || s.issued == nil {
+	if last == nil || !certificate.Trusts(last, requests(s.lastWanted)) && !s.trustsNow(id) {
 		return last
 	}
-	return certificate.Inject(last, s.issued.set.Bundle)
+	return certificate.Inject(last, nil)
+}
+
+// trustsNow tells whether an object of the revision trusts one of the certificates:
+// its bundle is taken from whoever filled it in before, as cert-manager does.
+func (s *state) trustsNow(id inventory.ID) bool {
+	return slices.ContainsFunc(s.desired, func(object *unstructured.Unstructured) bool {
+		return inventory.IDOf(object) == id && s.trusts(object)
+	})
 }
 
 // lastApplied finds an object of the snapshot; nil when there is none.
@@ -50,6 +60,7 @@ func (s *state) lastApplied(snapshots *artifact.Snapshots, id inventory.ID) *uns
 		if err != nil || !found {
 			return // without it, a field that somebody took is reported instead of taken back
 		}
+		s.lastWanted = last.Certificates
 		s.last = make(map[inventory.ID]*unstructured.Unstructured, len(last.Objects))
 		for _, object := range last.Objects {
 			s.last[inventory.IDOf(object)] = object

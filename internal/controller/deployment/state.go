@@ -76,8 +76,11 @@ type state struct {
 	kept    *state
 	careErr error
 
-	loadOnce sync.Once
-	last     map[inventory.ID]*unstructured.Unstructured
+	// last are the objects of the snapshot, and lastWanted the certificates that they
+	// mounted and trusted; see lastApplied.
+	loadOnce   sync.Once
+	last       map[inventory.ID]*unstructured.Unstructured
+	lastWanted []convert.Certificate
 
 	now time.Time
 }

@@ -111,13 +111,7 @@ func withCertificateWarnings(all, about []string) []string {
 	for _, text := range about {
 		warnings = append(warnings, certificateWarning+text)
 	}
-	warnings = bounded(warnings)
-	for _, other := range all {
-		if !isCertificateWarning(other) && len(warnings) < mostWarnings {
-			warnings = append(warnings, other)
-		}
-	}
-	return warnings
+	return ahead(bounded(warnings), slices.DeleteFunc(slices.Clone(all), isCertificateWarning))
 }
 
 // showExpiry publishes when the certificates on the cluster end.

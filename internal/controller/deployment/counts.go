@@ -42,17 +42,37 @@ func setCounts(s *state) {
 	}
 }
 
-// setWarnings takes the warnings of the conversion and of what was written. They
-// hold as long as the objects do: comparing finds none anew.
+// setWarnings takes the warnings of the plan, which come first, of the conversion and
+// of what was written. They hold as long as the objects do: comparing finds none anew.
 func setWarnings(s *state) {
 	same := s.sameAsBefore()
 	switch {
 	case !s.due || len(s.desired) == 0 || s.applied != nil && same && !s.writes():
 	case same:
-		s.object.Status.Warnings = bounded(append(s.warnings, s.before.Status.Warnings...))
+		s.object.Status.Warnings = ahead(s.planWarnings(), bounded(append(s.warnings, s.before.Status.Warnings...)))
 	default:
-		s.object.Status.Warnings = bounded(s.warnings)
+		s.object.Status.Warnings = ahead(s.planWarnings(), bounded(s.warnings))
 	}
+}
+
+// planWarnings are those of the plan, as the status shows them.
+func (s *state) planWarnings() []string {
+	if s.plan == nil {
+		return nil
+	}
+	return bounded(s.plan.Warnings)
+}
+
+// ahead puts the first warnings before others, of which so many follow as there is
+// room for.
+func ahead(first, others []string) []string {
+	all := slices.Clone(first)
+	for _, other := range others {
+		if len(all) < mostWarnings && !slices.Contains(first, other) {
+			all = append(all, other)
+		}
+	}
+	return all
 }
 
 // mostWarnings bounds the warnings in a status.

@@ -4,6 +4,7 @@ package deployment
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -21,6 +22,7 @@ const longestNote = 1000
 
 // emit records what this reconcile changed; nothing where nothing happened.
 func (r *Reconciler) emit(s *state) {
+	r.emitPlanWarnings(s)
 	r.emitApplied(s)
 	if s.kept != nil {
 		r.emitDrift(s.kept)
@@ -28,6 +30,17 @@ func (r *Reconciler) emit(s *state) {
 	r.emitPruned(s)
 	r.emitCertificates(s)
 	r.emitReady(s.before, s.object)
+}
+
+// emitPlanWarnings tells what the plan may cost, such as an upgrade of CRDs that is
+// allowed nevertheless: once, for as long as the status holds the warning.
+func (r *Reconciler) emitPlanWarnings(s *state) {
+	fresh := slices.DeleteFunc(s.planWarnings(), func(warning string) bool {
+		return slices.Contains(s.before.Status.Warnings, warning)
+	})
+	if len(fresh) > 0 {
+		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, "PlanWarning", "Plan", "%s", report.Shorten(strings.Join(fresh, "\n"), longestNote))
+	}
 }
 
 func (r *Reconciler) emitApplied(s *state) {

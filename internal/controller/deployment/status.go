@@ -4,6 +4,7 @@ package deployment
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -72,7 +73,7 @@ func readiness(source *v1alpha1.BundleSource) *metav1.Condition {
 func setReached(s *state) {
 	messages := map[string]string{
 		v1alpha1.ConvertedCondition: fmt.Sprintf("%d objects as %s", len(s.desired), s.object.Status.Format),
-		v1alpha1.PlannedCondition:   "the plan for " + s.revision() + " has no violations",
+		v1alpha1.PlannedCondition:   plannedMessage(s),
 		v1alpha1.AppliedCondition:   "applied revision " + s.object.Status.LastAppliedRevision,
 	}
 	for _, kind := range []string{v1alpha1.ConvertedCondition, v1alpha1.PlannedCondition, v1alpha1.AppliedCondition} {
@@ -80,6 +81,15 @@ func setReached(s *state) {
 			report.Set(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, messages[kind])
 		}
 	}
+}
+
+// plannedMessage tells of a plan without violations, and what it warns of.
+func plannedMessage(s *state) string {
+	text := "the plan for " + s.revision() + " has no violations"
+	if warnings := s.planWarnings(); len(warnings) > 0 {
+		return text + ", and warns:\n" + strings.Join(warnings, "\n")
+	}
+	return text
 }
 
 // setFailed marks the step that failed.

@@ -30,7 +30,6 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 		return step.Stop, err
 	}
 	made := plan.Make(observed)
-	s.warnings = append(s.warnings, made.Warnings...)
 	switch {
 	case s.keeping:
 		made.Prune, made.Keeping = nil, true

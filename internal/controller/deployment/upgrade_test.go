@@ -3,12 +3,16 @@
 package deployment_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/fluxcd/pkg/runtime/conditions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
@@ -59,12 +63,69 @@ func TestUpgradeSafety(t *testing.T) {
 			if d.Status.LastAppliedRevision != first.Revision {
 				t.Errorf("last applied is %s, want the first revision", d.Status.LastAppliedRevision)
 			}
+			seen := r.record(t, key)
 			r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.CRDs = tc.crds })
-			d = r.ready(t, key, second.Revision)
-			if warned := strings.Contains(strings.Join(d.Status.Warnings, "\n"), "spec.width"); warned != (tc.crds.UpgradeSafety == v1alpha1.Warn) {
-				t.Errorf("%s: the warnings are %q", tc.reason, d.Status.Warnings)
+			r.ready(t, key, second.Revision)
+			r.handled(t, key)
+			if r.checkWarned(t, key, tc.crds.UpgradeSafety == v1alpha1.Warn, seen()); t.Failed() {
+				t.Logf("%s: %s", name, tc.reason)
 			}
 			r.remove(t, key)
 		})
+	}
+}
+
+// A warning of the plan is one event, however often the same attempt fails.
+func TestPlanWarningIsToldOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	group := namespace + ".example.com"
+	t.Cleanup(func() {
+		boxes := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "boxes."+group)
+		_ = r.admin.Delete(context.WithoutCancel(t.Context()), boxes)
+	})
+	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": sized(group, "height: {type: integer}, width: {type: integer}")})
+	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) {
+		d.Spec.CRDs = &v1alpha1.CRDOptions{UpgradeSafety: v1alpha1.Warn}
+	}))
+	r.ready(t, key, first.Revision)
+	lost := sized(group, "height: {type: integer}")
+	r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": lost, "b.yaml": file("apiVersion: v1\nkind: Service\nmetadata: {name: bad}\nspec: {ports: [{port: 0}]}")})
+	d := r.unready(t, key, v1alpha1.ReasonDryRunFailed)
+	if len(d.Status.Warnings) == 0 || !strings.Contains(d.Status.Warnings[0], "spec.width") {
+		t.Errorf("the warnings are %q", d.Status.Warnings)
+	}
+	r.looks(t, namespace, "installer", 3)
+	seen := r.record(t, key)
+	third := r.publish(t, namespace, "app", "v3", fstest.MapFS{"a.yaml": lost})
+	r.ready(t, key, third.Revision)
+	r.looks(t, namespace, "installer", 2)
+	r.checkWarned(t, key, true, seen())
+}
+
+// checkWarned checks that the lost field is warned of, once and for as long as the
+// revision stays, or not at all.
+func (r *rig) checkWarned(t *testing.T, key client.ObjectKey, want bool, seen []*v1alpha1.BundleDeployment) {
+	t.Helper()
+	if want {
+		r.told(t, key.Namespace, "PlanWarning: ")
+	}
+	told := slices.DeleteFunc(r.events(t, key.Namespace, key.Name), func(event string) bool { return !strings.HasPrefix(event, "PlanWarning: ") })
+	if len(told) > 1 || (len(told) == 1 && strings.Contains(told[0], "spec.width")) != want {
+		t.Errorf("events that warn: %q, want one: %v", told, want)
+	}
+	var d v1alpha1.BundleDeployment
+	if err := r.admin.Get(t.Context(), key, &d); err != nil {
+		t.Fatal(err)
+	}
+	if warned := strings.Contains(strings.Join(d.Status.Warnings, "\n"), "spec.width"); warned != want {
+		t.Errorf("the warnings are %q, want one: %v", d.Status.Warnings, want)
+	}
+	inCondition := slices.ContainsFunc(seen, func(d *v1alpha1.BundleDeployment) bool {
+		return conditions.IsTrue(d, v1alpha1.PlannedCondition) && strings.Contains(conditions.GetMessage(d, v1alpha1.PlannedCondition), "spec.width")
+	})
+	if inCondition != want {
+		t.Errorf("Planned tells of the lost field: %v, want %v", inCondition, want)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -113,16 +112,6 @@ func (rule requiredRule) without(others ...requiredRule) *unstructured.Unstructu
 	}
 	lesser.Object["rules"] = left
 	return lesser
-}
-
-// named tells whether a message is about the rule.
-func (rule requiredRule) named(message string) bool {
-	if slices.Contains(rule.Resources, rbacv1.ResourceAll) {
-		return strings.Contains(message, "cannot")
-	}
-	return slices.ContainsFunc(slices.Concat(rule.Resources, rule.NonResourceURLs), func(name string) bool {
-		return strings.Contains(message, name)
-	})
 }
 
 // change gives the account another version of a role, and waits until the API server goes by it.

@@ -78,17 +78,17 @@ func (d *deployment) reconcile(t *testing.T) {
 func (d *deployment) until(t *testing.T, what string, holds func(*v1alpha1.BundleDeployment) bool) *v1alpha1.BundleDeployment {
 	t.Helper()
 	var live v1alpha1.BundleDeployment
-	d.eventually(t, t.Context(), what, func(ctx context.Context) (bool, string) {
+	seen, held := poll(t.Context(), func(ctx context.Context) (bool, string) {
 		live = v1alpha1.BundleDeployment{}
 		if err := d.admin.Get(ctx, d.key(), &live); err != nil {
 			return false, err.Error()
 		}
 		answered := d.asked == 0 || live.Status.LastHandledReconcileAt == strconv.Itoa(d.asked)
-		if answered && live.Status.ObservedGeneration == live.Generation && holds(&live) {
-			return true, ""
-		}
-		return false, describe(&live) + d.events(ctx)
+		return answered && live.Status.ObservedGeneration == live.Generation && holds(&live), describe(&live)
 	})
+	if !held {
+		t.Fatalf("waited in vain: %s; last seen:\n%s%s", what, seen, d.events(t.Context()))
+	}
 	return &live
 }
 

@@ -68,8 +68,9 @@ func (d *deployment) refuse(t *testing.T, rendered convert.Result, rules []requi
 		d.refuseWithout(t, kind)
 	}
 	for i, rule := range missing {
-		if message := d.refused(t); !rule.named(message) {
-			t.Errorf("the refusal does not name %v: %s", rule.PolicyRule, message)
+		message := d.refused(t)
+		if wrong := rule.wrong(message); len(wrong) > 0 {
+			t.Errorf("the refusal does not name just %v: %s: %s", rule.PolicyRule, strings.Join(wrong, "; "), message)
 		}
 		if i < len(missing)-1 {
 			d.swap(t, rule, missing[i+1])

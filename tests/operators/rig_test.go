@@ -87,7 +87,13 @@ func (r *rig) start(cp *controlplane.ControlPlane) (err error) {
 // eventually polls until something holds.
 func (r *rig) eventually(t *testing.T, ctx context.Context, what string, check func(context.Context) (bool, string)) {
 	t.Helper()
-	var seen string
+	if seen, holds := poll(ctx, check); !holds {
+		t.Fatalf("waited in vain: %s; last seen:\n%s", what, seen)
+	}
+}
+
+// poll asks until something holds, and gives up when patience ends; it returns what was seen last.
+func poll(ctx context.Context, check func(context.Context) (bool, string)) (seen string, holds bool) {
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		done, now := check(ctx)
 		if ctx.Err() == nil {
@@ -95,9 +101,7 @@ func (r *rig) eventually(t *testing.T, ctx context.Context, what string, check f
 		}
 		return done, nil
 	})
-	if err != nil {
-		t.Fatalf("waited in vain: %s; last seen:\n%s", what, seen)
-	}
+	return seen, err == nil
 }
 
 // describe is what a status says, for failures.

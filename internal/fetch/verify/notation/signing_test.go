@@ -20,6 +20,7 @@ import (
 	"github.com/notaryproject/notation-core-go/signature"
 	"github.com/notaryproject/notation-core-go/signature/cose"
 	"github.com/notaryproject/notation-core-go/signature/jws"
+	"github.com/notaryproject/tspclient-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -102,6 +103,9 @@ type request struct {
 	expiry     time.Time
 	scheme     signature.SigningScheme
 	attributes []signature.Attribute
+	// Who says when it was signed.
+	timestamper tspclient.Timestamper
+	roots       *x509.CertPool
 }
 
 // sign makes an envelope with the core library of notation.
@@ -128,7 +132,7 @@ func (i identity) sign(t testing.TB, r request) []byte {
 	raw, err := envelope.Sign(&signature.SignRequest{
 		Payload: signature.Payload{ContentType: "application/vnd.cncf.notary.payload.v1+json", Content: content},
 		Signer:  signer, SigningTime: r.time, Expiry: r.expiry, SigningScheme: r.scheme,
-		ExtendedSignedAttributes: r.attributes,
+		ExtendedSignedAttributes: r.attributes, Timestamper: r.timestamper, TSARootCAs: r.roots,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -68,6 +68,9 @@ const (
 	ReasonExternalArtifactFailed = "ExternalArtifactFailed"
 	// ReasonStorageFailed says that the artifact could not be written or read.
 	ReasonStorageFailed = "StorageFailed"
+	// ReasonQuotaExceeded says that the artifact does not fit into what its namespace may
+	// store. It is tried again, for whoever deletes another source of the namespace makes room.
+	ReasonQuotaExceeded = "QuotaExceeded"
 	// ReasonArtifactLost says that the stored artifact vanished or changed on disk;
 	// it is no longer advertised and is being fetched again.
 	ReasonArtifactLost = "ArtifactLost"

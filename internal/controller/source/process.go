@@ -32,6 +32,9 @@ type Options struct {
 	StorageAddr string
 	// StorageAdvAddr is the host, with a port unless it is 80, in artifact URLs.
 	StorageAdvAddr string
+	// StorageQuota is how many bytes of artifacts a namespace may store; 0 for any
+	// number.
+	StorageQuota int64
 	// Retain is how many superseded artifacts a source keeps at least.
 	Retain int
 	// RetainFor is how long a superseded artifact is kept at least.
@@ -57,6 +60,8 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.StorageAddr, "storage-addr", ":9090", "The address on which artifacts are served.")
 	fs.StringVar(&o.StorageAdvAddr, "storage-adv-addr", "bundle-source-controller.satchel-system.svc",
 		"The host, with a port unless it is 80, under which consumers reach the artifact server.")
+	fs.Int64Var(&o.StorageQuota, "storage-quota-per-namespace", 1<<30,
+		"How many bytes the artifacts of one namespace may take in storage, so that one tenant does not fill the volume of all; 0 for any number.")
 	fs.IntVar(&o.Retain, "artifact-retention-records", 2, "How many artifacts of a source are kept at least, the advertised one included.")
 	fs.DurationVar(&o.RetainFor, "artifact-retention-ttl", time.Minute, "How long a superseded artifact is kept at least.")
 	fs.IntVar(&o.PerNamespace, "concurrent-per-namespace", 5,
@@ -71,6 +76,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int) error {
 	store, err := artifact.Open(artifact.Options{
 		Dir: filepath.Join(o.StoragePath, "artifacts"), BaseURL: "http://" + o.StorageAdvAddr,
+		NamespaceBytes: o.StorageQuota,
 	})
 	if err != nil {
 		return err

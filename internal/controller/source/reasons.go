@@ -38,6 +38,7 @@ var reasons = map[fetch.Reason]string{
 // judge turns the error of a reconcile into a verdict.
 //
 //	the storage failed                   StorageOperationFailed, retried
+//	the namespace has no room left       StorageOperationFailed, QuotaExceeded, retried
 //	the ExternalArtifact is not kept     no condition but Ready, retried
 //	the content is what is wrong         FetchFailed, stalled until it moves
 //	the time is over                     FetchFailed, Timeout, retried
@@ -47,6 +48,10 @@ func judge(err error) verdict {
 	var storage *artifact.StorageError
 	if errors.As(err, &storage) {
 		return verdict{condition: v1alpha1.StorageOperationFailedCondition, reason: v1alpha1.ReasonStorageFailed}
+	}
+	var quota *artifact.QuotaError
+	if errors.As(err, &quota) {
+		return verdict{condition: v1alpha1.StorageOperationFailedCondition, reason: v1alpha1.ReasonQuotaExceeded}
 	}
 	var external *externalError
 	if errors.As(err, &external) {

@@ -111,10 +111,14 @@ func startRig(cp *controlplane.ControlPlane) error {
 	return nil
 }
 
+// quota is what a namespace may store: more than any test needs that is not about it.
+const quota = 4 << 20
+
 func options(dir, addr string) source.Options {
 	return source.Options{
 		StoragePath: dir, StorageAddr: addr, StorageAdvAddr: addr, Retain: 1, RetainFor: time.Millisecond,
-		Limits: fetch.DefaultLimits(),
+		StorageQuota: quota,
+		Limits:       fetch.DefaultLimits(),
 		Policy: fetch.AddressPolicy{
 			Allow:         []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 			InsecureHosts: []string{"127.0.0.1"},

@@ -134,7 +134,7 @@ func (r *Reconciler) store(ctx context.Context, s *state, tree *fetch.Tree) (ste
 	if err != nil {
 		return step.Stop, err
 	}
-	published, err := r.Store.Put(ctx, s.owner, reference, files)
+	published, err := r.put(ctx, s, reference, files)
 	if err != nil {
 		return step.Stop, err
 	}

@@ -55,7 +55,11 @@ func (s *Store) Collect(ctx context.Context, o Owner, keep func(digest string) b
 func (s *Store) Remove(ctx context.Context, o Owner) error {
 	err := s.withOwner(ctx, o, func(root *os.Root) error {
 		s.forgetAll(o)
-		return storageError("removing a folder", root.RemoveAll(o.folder()))
+		err := root.RemoveAll(o.folder())
+		if err == nil {
+			s.usage.forget(o)
+		}
+		return storageError("removing a folder", err)
 	})
 	if err != nil {
 		return fmt.Errorf("removing the artifacts of %s: %w", o, err)
@@ -140,7 +144,11 @@ func (s *Store) unlink(root *os.Root, file string) error {
 	delete(s.records, file)
 	delete(s.used, file)
 	s.mu.Unlock()
-	return storageError("removing a file", errors.Join(root.RemoveAll(file), root.RemoveAll(file+checksumSuffix)))
+	err := root.RemoveAll(file)
+	if err == nil {
+		s.usage.set(file, 0)
+	}
+	return storageError("removing a file", errors.Join(err, root.RemoveAll(file+checksumSuffix)))
 }
 
 // forgetAll drops what is known about the files of an owner.

@@ -19,10 +19,16 @@ import (
 
 // Put stores the files of tree and returns what to advertise; reference is the tag or branch for people, or "". The same
 // content for the same owner is stored once: Put then returns what is there, with the time at which it was stored. What is
-// there and damaged is replaced. A *StorageError says that the volume is the reason; nothing is left behind then, and
-// other artifacts are unaffected.
+// there and damaged is replaced. A *StorageError says that the volume is the reason, a *QuotaError that the namespace has
+// no room left; nothing is left behind then, and other artifacts are unaffected.
 func (s *Store) Put(ctx context.Context, o Owner, reference string, tree fs.FS) (meta.Artifact, error) {
 	a, err := s.put(ctx, o, reference, tree)
+	if errors.Is(err, errQuota) && s.recount(o.Namespace) {
+		a, err = s.put(ctx, o, reference, tree)
+	}
+	if errors.Is(err, errQuota) {
+		err = s.usage.refuse(o)
+	}
 	if err != nil {
 		return meta.Artifact{}, fmt.Errorf("storing the artifact of %s: %w", o, err)
 	}
@@ -51,26 +57,31 @@ func (s *Store) put(ctx context.Context, o Owner, reference string, tree fs.FS) 
 		return meta.Artifact{}, err
 	}
 	defer archive.discard()
-	packed, err := pack(ctx, archive, tree)
+	packed, err := pack(ctx, s.withinQuota(o, archive), tree)
 	if err != nil {
 		return meta.Artifact{}, err
 	}
 	file := o.file(packed.identity)
-	if err := s.settle(ctx, root, archive, file, packed.digest); err != nil {
+	if err := s.settle(ctx, root, archive, file, packed); err != nil {
 		return meta.Artifact{}, err
 	}
 	return s.describe(ctx, file, revisionOf(reference, packed.identity))
 }
 
 // settle publishes the draft as file, unless a good file is there already.
-func (s *Store) settle(ctx context.Context, root *os.Root, archive *draft, file, digest string) error {
+func (s *Store) settle(ctx context.Context, root *os.Root, archive *draft, file string, packed sums) (err error) {
 	if _, err := s.current(ctx, file); err == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
+	end, ok := s.usage.charge(file, packed.size)
+	if !ok {
+		return errQuota
+	}
+	defer func() { end(err) }()
 	if err := removeIrregular(root, file, file+checksumSuffix); err != nil {
 		return err
 	}
-	if err := writeDurably(s.files, root, file+checksumSuffix, checksum{digest, path.Base(file)}.encode()); err != nil {
+	if err := writeDurably(s.files, root, file+checksumSuffix, checksum{packed.digest, path.Base(file)}.encode()); err != nil {
 		return err
 	}
 	return archive.publish(path.Base(file))

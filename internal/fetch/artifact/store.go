@@ -27,6 +27,9 @@ type Options struct {
 	// ConnectionsPerAddress is how many connections one remote address (for IPv6 its /64) may hold open; 0 means 2048.
 	// Consumers behind one address translation share it.
 	ConnectionsPerAddress int
+	// NamespaceBytes bounds what the archives of one namespace take together, over all its owners; 0 means no bound. It
+	// is looked at before an archive is published, and a draft is given up as soon as it is larger than what is left.
+	NamespaceBytes int64
 	// FS is the file system; nil means the real one.
 	FS FileSystem
 	// Now is the clock; nil means time.Now.
@@ -40,6 +43,7 @@ type Store struct {
 	connections int
 	files       FileSystem
 	now         func() time.Time
+	usage       *usage
 
 	owners  keyedLocks // by folder: Put, Collect and Remove of one owner exclude each other
 	reads   singleflight.Group
@@ -68,6 +72,7 @@ func Open(o Options) (*Store, error) {
 		connections: o.ConnectionsPerAddress,
 		files:       o.FS,
 		now:         o.Now,
+		usage:       newUsage(o.NamespaceBytes),
 		reading:     make(chan struct{}, parallelChecks),
 		records:     map[string]record{},
 		used:        map[string]time.Time{},
@@ -87,7 +92,7 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-// tidy removes temporary files and empty folders. Folders that no owner can have are left alone.
+// tidy removes temporary files and empty folders, and counts what is stored. Folders that no owner can have are left alone.
 func (s *Store) tidy() error {
 	root, err := openRoot(s.dir)
 	if err != nil {
@@ -101,6 +106,9 @@ func (s *Store) tidy() error {
 	for _, o := range owners {
 		if err := removeTemporary(root, o.folder()); err != nil {
 			return fmt.Errorf("cleaning up %s: %w", o, err)
+		}
+		if err := s.count(root, o); err != nil {
+			return fmt.Errorf("counting what %s has stored: %w", o, err)
 		}
 		removeEmpty(root, o.folder(), path.Dir(o.folder()), o.Kind)
 	}

@@ -19,7 +19,7 @@ type BundleDeploymentSpec struct {
 	// +optional
 	Source *BundleSourceSpec `json:"source,omitempty"`
 
-	// SourceRef names a BundleSource in this namespace.
+	// SourceRef names a BundleSource, or a source of Flux, in this namespace.
 	// +optional
 	SourceRef *SourceReference `json:"sourceRef,omitempty"`
 
@@ -111,17 +111,22 @@ const (
 	FormatRegistryV1 Format = "registry+v1"
 )
 
-// SourceReference names the source of a deployment, in the same namespace.
+// SourceReference names the source of a deployment, in the same namespace: a
+// BundleSource, or a source of Flux.
+//
+// +kubebuilder:validation:XValidation:rule="(self.kind == 'BundleSource') == (self.apiVersion == 'satchel.dev/v1alpha1')",message="a BundleSource has apiVersion satchel.dev/v1alpha1, and GitRepository, OCIRepository, Bucket and ExternalArtifact have source.toolkit.fluxcd.io/v1"
 type SourceReference struct {
-	// APIVersion of the source.
+	// APIVersion of the source: satchel.dev/v1alpha1 for a BundleSource, and
+	// source.toolkit.fluxcd.io/v1 for sources of Flux.
 	// +optional
-	// +kubebuilder:validation:Enum=satchel.dev/v1alpha1
+	// +kubebuilder:validation:Enum=satchel.dev/v1alpha1;source.toolkit.fluxcd.io/v1
 	// +kubebuilder:default="satchel.dev/v1alpha1"
 	APIVersion string `json:"apiVersion,omitempty"`
 
-	// Kind of the source.
+	// Kind of the source. What Flux fetched, Flux verified: of its sources only the
+	// digest of the artifact is checked here.
 	// +required
-	// +kubebuilder:validation:Enum=BundleSource
+	// +kubebuilder:validation:Enum=BundleSource;GitRepository;OCIRepository;Bucket;ExternalArtifact
 	Kind string `json:"kind"`
 
 	// Name of the source.
@@ -306,12 +311,28 @@ func (in *BundleDeployment) InstallNamespaceOrDefault() string {
 }
 
 // SourceName is the name of the BundleSource that is installed: the referenced
-// one, or the one that holds the inline source.
+// one, or the one that holds the inline source. It is empty for a source of Flux.
 func (in *BundleDeployment) SourceName() string {
-	if in.Spec.SourceRef != nil {
-		return in.Spec.SourceRef.Name
+	switch ref := in.Spec.SourceRef; {
+	case ref == nil:
+		return in.Name
+	case ref.IsFlux():
+		return ""
+	default:
+		return ref.Name
 	}
-	return in.Name
+}
+
+// IsFlux tells whether the source is one of Flux.
+func (in *SourceReference) IsFlux() bool { return in.Kind != BundleSourceKind }
+
+// SourceText is the source for people: the name of a BundleSource, or the kind and
+// name of a source of Flux.
+func (in *BundleDeployment) SourceText() string {
+	if ref := in.Spec.SourceRef; ref != nil && ref.IsFlux() {
+		return ref.Kind + "/" + ref.Name
+	}
+	return in.SourceName()
 }
 
 // IsEnabled tells whether objects that leave the bundle are deleted.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fluxcd/pkg/runtime/conditions"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -229,6 +230,9 @@ func findProblem(p pipeline, first int, source *v1alpha1.BundleSource) *problem 
 
 // newSourceNode describes where the bundle comes from.
 func newSourceNode(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource) sourceNode {
+	if ref := d.Spec.SourceRef; ref != nil && ref.IsFlux() {
+		return newFluxNode(d)
+	}
 	node := sourceNode{Name: d.SourceName(), Inline: d.Spec.Source != nil, Exists: source != nil}
 	spec := d.Spec.Source
 	if source != nil {
@@ -249,6 +253,20 @@ func newSourceNode(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource) 
 	}
 	if s.ready == metav1.ConditionFalse {
 		node.Trouble = fmt.Sprintf("%s: %s", s.reason, s.message)
+	}
+	return node
+}
+
+// newFluxNode describes a source of Flux by what the deployment says of it.
+func newFluxNode(d *v1alpha1.BundleDeployment) sourceNode {
+	node := sourceNode{Name: d.SourceText(), Exists: true, Revision: d.Status.LastAttemptedRevision}
+	ready := conditions.Get(d, v1alpha1.SourceReadyCondition)
+	if ready == nil {
+		return node
+	}
+	node.Ready = string(ready.Status)
+	if ready.Status == metav1.ConditionFalse {
+		node.Trouble = fmt.Sprintf("%s: %s", ready.Reason, ready.Message)
 	}
 	return node
 }

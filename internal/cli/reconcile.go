@@ -100,6 +100,9 @@ func (c *cluster) toReconcile(ctx context.Context, o reconcileOptions, t target)
 	if !o.withSource || !isDeployment {
 		return []target{t}, nil
 	}
+	if d.SourceName() == "" {
+		return nil, fmt.Errorf("the source of %s %s is %s, which Flux fetches: reconcile it with the flux command, and this one without --with-source", t.kind.name, t.name, d.SourceText())
+	}
 	source := target{kind: sources, name: d.SourceName()}
 	found, err = c.get(ctx, source)
 	if err != nil {

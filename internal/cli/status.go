@@ -94,6 +94,9 @@ func (c *cluster) pipeline(ctx context.Context, t target, a *app) (pipeline, err
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw.Object, d); err != nil {
 		return pipeline{}, fmt.Errorf("reading %s %s: %w", t.kind.name, t.name, err)
 	}
+	if d.SourceName() == "" { // a source of Flux
+		return newPipeline(d, nil, a.now()), nil
+	}
 	source := new(v1alpha1.BundleSource)
 	err = c.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: d.SourceName()}, source)
 	switch {

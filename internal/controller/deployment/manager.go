@@ -99,12 +99,16 @@ func NewReconciler(deps Deps) *Reconciler {
 // reconciles at once.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, statusLost())
-	return ctrl.NewControllerManagedBy(mgr).
+	running, err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BundleDeployment{}, builder.WithPredicates(changed)).
 		Watches(&v1alpha1.BundleSource{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(sourceMoved())).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(packageMoved())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
-		Complete(r)
+		Build(r)
+	if err != nil {
+		return err
+	}
+	return mgr.Add(&fluxWatches{reconciler: r, controller: running, cache: mgr.GetCache(), mapper: mgr.GetRESTMapper()})
 }
 
 // statusLost lets through that somebody emptied a status, as a restore from a

@@ -28,6 +28,8 @@ import (
 type Options struct {
 	// ArtifactServers are the base URLs from which artifacts may be loaded.
 	ArtifactServers []string
+	// FluxServers are the base URLs from which artifacts of Flux's sources may be loaded.
+	FluxServers []string
 	// CachePath is the folder of loaded artifacts and of what was applied last.
 	CachePath string
 	// CacheMiB bounds the loaded artifacts in it.
@@ -43,6 +45,9 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	o.Limits, o.Manifests = fetch.DefaultLimits(), convert.DefaultLimits()
 	fs.StringSliceVar(&o.ArtifactServers, "artifact-servers", []string{"http://bundle-source-controller.satchel-system.svc"},
 		"The base URLs from which artifacts may be loaded; nothing else is ever contacted for them.")
+	fs.StringSliceVar(&o.FluxServers, "flux-artifact-servers", []string{
+		"http://source-controller.flux-system.svc.cluster.local.", "http://source-controller.flux-system.svc.cluster.local", "http://source-controller.flux-system.svc",
+	}, "The base URLs from which artifacts of Flux's sources may be loaded; empty for none.")
 	fs.StringVar(&o.CachePath, "cache-path", "/cache", "The folder for loaded artifacts and for what was applied last.")
 	fs.Int64Var(&o.CacheMiB, "cache-size-mib", 1024, "How many MiB of artifacts are kept in the cache.")
 	o.Limits.BindContentFlags(fs)
@@ -61,7 +66,7 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int) erro
 
 func (o Options) collaborators(mgr ctrl.Manager) (Deps, error) {
 	loader, err := artifact.NewLoader(artifact.LoaderOptions{
-		Client: artifactClient(), ServerURLs: o.ArtifactServers, CacheDir: filepath.Join(o.CachePath, "artifacts"),
+		Client: artifactClient(), ServerURLs: o.ArtifactServers, FluxServerURLs: o.FluxServers, CacheDir: filepath.Join(o.CachePath, "artifacts"),
 		CacheBytes: o.CacheMiB << 20, Limits: o.Limits,
 	})
 	if err != nil {

@@ -55,6 +55,8 @@ type rig struct {
 	store *artifact.Store
 	// artifacts is the URL of the artifact server.
 	artifacts string
+	// flux is the artifact server of Flux's controllers.
+	flux *fluxServer
 	// down holds the namespaces whose artifacts the server does not give out.
 	down sync.Map
 }
@@ -81,6 +83,9 @@ func startRig(cp *controlplane.ControlPlane) error {
 	if err := installation.Install(ctx, cp.RESTConfig()); err != nil {
 		return err
 	}
+	if err := installation.InstallFluxKinds(ctx, cp.RESTConfig()); err != nil {
+		return err
+	}
 	unlimited := rest.CopyConfig(cp.RESTConfig())
 	unlimited.QPS, unlimited.Burst = -1, -1 // many tests poll at once
 	admin, err := installation.Client(unlimited)
@@ -105,11 +110,12 @@ func startRig(cp *controlplane.ControlPlane) error {
 		return err
 	}
 	handler = store.Handler()
+	shared.rig.flux = newFluxServer()
 	shared.rig.cp, shared.rig.admin, shared.rig.store, shared.rig.artifacts = cp, admin, store, server.URL
-	return runController(ctx, cp, server.URL, filepath.Join(dir, "cache"))
+	return runController(ctx, cp, server.URL, shared.rig.flux.URL, filepath.Join(dir, "cache"))
 }
 
-func runController(ctx context.Context, cp *controlplane.ControlPlane, artifacts, cache string) error {
+func runController(ctx context.Context, cp *controlplane.ControlPlane, artifacts, flux, cache string) error {
 	config, err := installation.AccountConfig(ctx, cp.RESTConfig(), installation.Namespace, deployment.FieldManager)
 	if err != nil {
 		return err
@@ -118,7 +124,7 @@ func runController(ctx context.Context, cp *controlplane.ControlPlane, artifacts
 	if err != nil {
 		return err
 	}
-	options := deployment.Options{ArtifactServers: []string{artifacts}, CachePath: cache, CacheMiB: 64, Limits: fetch.DefaultLimits()}
+	options := deployment.Options{ArtifactServers: []string{artifacts}, FluxServers: []string{flux}, CachePath: cache, CacheMiB: 64, Limits: fetch.DefaultLimits()}
 	if err := options.Setup(ctx, mgr, 8); err != nil {
 		return err
 	}

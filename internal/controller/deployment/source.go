@@ -17,28 +17,55 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/report"
 	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
+
+// origin is where the content of a deployment comes from.
+type origin struct {
+	owner    artifact.Owner
+	artifact *meta.Artifact
+	ready    *metav1.Condition // nil when the source says nothing
+}
+
+func originOf(source *v1alpha1.BundleSource) *origin {
+	return &origin{
+		owner: artifact.SourceOwner(source.Namespace, source.Name), artifact: source.Status.Artifact, ready: readiness(source),
+	}
+}
 
 // findSource keeps the inline source in a BundleSource of the deployment's name,
 // or reads the referenced one, and takes its artifact.
 func (r *Reconciler) findSource(ctx context.Context, s *state) (step.Outcome, error) {
 	var err error
-	if s.object.Spec.Source != nil {
-		s.source, err = r.keepInlineSource(ctx, s.object)
+	if ref := s.object.Spec.SourceRef; ref != nil && ref.IsFlux() {
+		s.source, err = r.fluxSource(ctx, s.object)
 	} else {
-		s.source, err = r.referencedSource(ctx, s.object)
+		s.source, err = r.ownSource(ctx, s.object)
 	}
 	if err != nil {
-		return step.Stop, err
-	}
-	if err := sourceProblem(s.source); err != nil {
 		return step.Stop, err
 	}
 	if err := r.dropInlineSource(ctx, s.object); err != nil {
 		return step.Stop, err
 	}
-	s.artifact = s.source.Status.Artifact
+	s.artifact = s.source.artifact
 	return step.Continue, nil
+}
+
+// ownSource is the BundleSource of a deployment, with an artifact.
+func (r *Reconciler) ownSource(ctx context.Context, d *v1alpha1.BundleDeployment) (*origin, error) {
+	find := r.referencedSource
+	if d.Spec.Source != nil {
+		find = r.keepInlineSource
+	}
+	source, err := find(ctx, d)
+	if err == nil {
+		err = sourceProblem(source)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return originOf(source), nil
 }
 
 // sourceProblem says why a source has nothing to install: it was never fetched,

@@ -37,7 +37,7 @@ type state struct {
 	noted    bool // note is of this process
 
 	client   *tenant.Client
-	source   *v1alpha1.BundleSource
+	source   *origin
 	artifact *meta.Artifact
 
 	// due: the objects are to be compared with the cluster, not only their health.

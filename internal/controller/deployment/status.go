@@ -58,7 +58,7 @@ func setSourceReady(s *state) {
 		return
 	}
 	kind := v1alpha1.SourceReadyCondition
-	if ready := readiness(s.source); ready != nil && ready.Status == metav1.ConditionFalse {
+	if ready := s.source.ready; ready != nil && ready.Status == metav1.ConditionFalse {
 		report.Set(s.object, kind, metav1.ConditionFalse, ready.Reason, ready.Message)
 		return
 	}

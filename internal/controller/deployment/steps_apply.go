@@ -17,7 +17,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/step"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
 // steps is the whole reconcile of a deployment that is not being deleted.
@@ -199,7 +198,7 @@ func (r *Reconciler) settle(s *state) error {
 		status.LastAppliedTime = new(metaTime(s.now))
 	}
 	status.LastAppliedRevision = s.revision()
-	if err := r.Artifacts.Keep(string(s.object.UID), artifact.SourceOwner(s.source.Namespace, s.source.Name), []string{s.artifact.Digest}); err != nil {
+	if err := r.Artifacts.Keep(string(s.object.UID), s.source.owner, []string{s.artifact.Digest}); err != nil {
 		return err
 	}
 	return r.saveSnapshot(s)

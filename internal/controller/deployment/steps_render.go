@@ -11,7 +11,6 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/convert"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
@@ -27,10 +26,9 @@ func (r *Reconciler) load(ctx context.Context, s *state) (step.Outcome, error) {
 		return step.Continue, nil
 	}
 	s.object.Status.LastAttemptedRevision = s.artifact.Revision
-	owner := artifact.SourceOwner(s.source.Namespace, s.source.Name)
 	ctx, cancel := context.WithTimeout(ctx, longestLoad)
 	defer cancel()
-	content, err := r.Artifacts.Load(ctx, owner, *s.artifact)
+	content, err := r.Artifacts.Load(ctx, s.source.owner, *s.artifact)
 	if err != nil {
 		return step.Stop, failure{reason: v1alpha1.ReasonArtifactFailed, err: err}
 	}

@@ -25,6 +25,8 @@ type LoaderOptions struct {
 	Client *http.Client
 	// ServerURLs are the base URLs of the stores that may be asked; nothing else is ever contacted.
 	ServerURLs []string
+	// FluxServerURLs are the base URLs that may be asked for artifacts of Flux's sources.
+	FluxServerURLs []string
 	// CacheDir is the cache folder; it is created when missing. One process uses it at a time.
 	CacheDir string
 	// CacheBytes bounds the archives in the cache; 0 means 1 GiB. A larger archive cannot be loaded. Unpacked content comes
@@ -43,6 +45,7 @@ type LoaderOptions struct {
 type Loader struct {
 	client  http.Client
 	servers []string
+	flux    []string // servers of Flux's sources
 	limits  fetch.Limits
 	cache   *cache
 	busy    keyedLocks // by cache key: what is fetched is fetched once
@@ -65,6 +68,13 @@ func NewLoader(o LoaderOptions) (*Loader, error) {
 			return nil, fmt.Errorf("preparing to load artifacts: %w", err)
 		}
 		l.servers = append(l.servers, base)
+	}
+	for _, server := range o.FluxServerURLs {
+		base, err := serverURL(server)
+		if err != nil {
+			return nil, fmt.Errorf("preparing to load artifacts of Flux: %w", err)
+		}
+		l.flux = append(l.flux, base)
 	}
 	if err := l.cache.load(); err != nil {
 		return nil, fmt.Errorf("preparing to load artifacts: %w", err)
@@ -101,7 +111,7 @@ type wanted struct {
 	owner    Owner
 	url      string
 	digest   string // of the file, hexadecimal
-	identity string // of the content, hexadecimal
+	identity string // of the content, hexadecimal; "" when nobody says
 	size     *int64
 }
 
@@ -132,6 +142,9 @@ func (l *Loader) Load(ctx context.Context, o Owner, a meta.Artifact) (*Content, 
 func (l *Loader) admit(o Owner, a meta.Artifact) (wanted, error) {
 	if err := o.Validate(); err != nil {
 		return wanted{}, err
+	}
+	if o.Kind != sourceKind {
+		return l.admitForeign(o, a)
 	}
 	identity, err := identityOf(a.Revision)
 	if err != nil {

@@ -23,7 +23,7 @@ type Owner struct{ Kind, Namespace, Name string }
 // SourceOwner is the BundleSource of that name as an owner. Owners are part of the URLs of artifacts, so this is a contract
 // between the two controllers: one publishes under it, the other accepts only URLs with it.
 func SourceOwner(namespace, name string) Owner {
-	return Owner{Kind: "bundlesource", Namespace: namespace, Name: name}
+	return Owner{Kind: sourceKind, Namespace: namespace, Name: name}
 }
 
 // String is "kind/namespace/name".

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+)
+
+// fluxObject is a source of Flux.
+type fluxObject interface {
+	client.Object
+	conditions.Getter
+	GetArtifact() *meta.Artifact
+}
+
+// fluxKinds are the sources of Flux that a deployment may name.
+var fluxKinds = map[string]func() fluxObject{
+	sourcev1.GitRepositoryKind:    func() fluxObject { return &sourcev1.GitRepository{} },
+	sourcev1.OCIRepositoryKind:    func() fluxObject { return &sourcev1.OCIRepository{} },
+	sourcev1.BucketKind:           func() fluxObject { return &sourcev1.Bucket{} },
+	sourcev1.ExternalArtifactKind: func() fluxObject { return &sourcev1.ExternalArtifact{} },
+}
+
+// fluxSource is the source of Flux that a deployment names, with an artifact.
+func (r *Reconciler) fluxSource(ctx context.Context, d *v1alpha1.BundleDeployment) (*origin, error) {
+	ref := d.Spec.SourceRef
+	newObject, known := fluxKinds[ref.Kind]
+	if !known {
+		return nil, failure{reason: v1alpha1.ReasonSourceNotFound, stalled: true, err: fmt.Errorf("spec.sourceRef.kind %q is not known: see kubectl explain bundledeployments.spec.sourceRef", ref.Kind)}
+	}
+	object, name := newObject(), strings.ToLower(ref.Kind)
+	key := client.ObjectKey{Namespace: d.Namespace, Name: ref.Name}
+	err := r.APIReader.Get(ctx, key, object)
+	switch {
+	case apimeta.IsNoMatchError(err):
+		return nil, failure{reason: v1alpha1.ReasonSourceNotFound, err: fmt.Errorf("the cluster does not serve %s of %s: install Flux, or correct spec.sourceRef", ref.Kind, sourcev1.GroupVersion)}
+	case apierrors.IsNotFound(err):
+		return nil, failure{reason: v1alpha1.ReasonSourceNotFound, err: fmt.Errorf("%s %s does not exist: create it, or correct spec.sourceRef.name", name, key)}
+	case err != nil:
+		return nil, fmt.Errorf("reading %s %s: %w", name, key, err)
+	}
+	found := &origin{
+		owner:    artifact.Owner{Kind: name, Namespace: key.Namespace, Name: key.Name},
+		artifact: object.GetArtifact(), ready: conditions.Get(object, meta.ReadyCondition),
+	}
+	if found.artifact != nil {
+		return found, nil
+	}
+	if found.ready == nil || found.ready.Status != metav1.ConditionFalse {
+		return nil, failure{reason: v1alpha1.ReasonSourceNotReady, waiting: true, err: fmt.Errorf("waiting for %s %s to be fetched", name, key)}
+	}
+	return nil, failure{reason: v1alpha1.ReasonSourceNotReady, err: fmt.Errorf("%s %s: %s", name, key, found.ready.Message)}
+}
+
+// fluxWatches watches the sources of Flux from when the cluster serves them, which may
+// be long after this controller started, or never.
+type fluxWatches struct {
+	reconciler *Reconciler
+	controller controller.Controller
+	cache      cache.Cache
+	mapper     apimeta.RESTMapper
+}
+
+// lookForFlux is how often it is looked for kinds that are not served yet.
+const lookForFlux = 30 * time.Second
+
+// Start implements manager.Runnable.
+func (w *fluxWatches) Start(ctx context.Context) error {
+	missing := map[string]bool{}
+	for kind := range fluxKinds {
+		missing[kind] = true
+	}
+	ticker := time.NewTicker(lookForFlux)
+	defer ticker.Stop()
+	for len(missing) > 0 {
+		for kind := range missing {
+			if w.watch(ctx, kind) {
+				delete(missing, kind)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+	return nil
+}
+
+// watch begins to watch a kind, and tells whether the cluster serves it.
+func (w *fluxWatches) watch(ctx context.Context, kind string) bool {
+	if _, err := w.mapper.RESTMapping(sourcev1.GroupVersion.WithKind(kind).GroupKind(), sourcev1.GroupVersion.Version); err != nil {
+		return false
+	}
+	handle := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+		return w.reconciler.usersOfFlux(ctx, kind, object)
+	})
+	err := w.controller.Watch(source.Kind(w.cache, client.Object(fluxKinds[kind]()), handle, fluxMoved()))
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "sources of Flux are not watched: deployments look at them at their interval", "kind", kind)
+	}
+	return true
+}
+
+// fluxMoved lets through what a deployment has to know of a source.
+func fluxMoved() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(fluxObject)
+		after, fine := e.ObjectNew.(fluxObject)
+		return !ok || !fine || !equality.Semantic.DeepEqual(before.GetArtifact(), after.GetArtifact()) ||
+			!equality.Semantic.DeepEqual(conditions.Get(before, meta.ReadyCondition), conditions.Get(after, meta.ReadyCondition))
+	}}
+}
+
+// usersOfFlux lists the deployments to wake when a source of Flux changes.
+func (r *Reconciler) usersOfFlux(ctx context.Context, kind string, object client.Object) []reconcile.Request {
+	var deployments v1alpha1.BundleDeploymentList
+	if err := r.Client.List(ctx, &deployments, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot wake the deployments of a source", "kind", kind, "source", client.ObjectKeyFromObject(object))
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range deployments.Items {
+		if ref := deployments.Items[i].Spec.SourceRef; ref != nil && ref.Kind == kind && ref.Name == object.GetName() {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&deployments.Items[i])})
+		}
+	}
+	return requests
+}

@@ -76,23 +76,70 @@ func TestMigrationOutlivesAnOutage(t *testing.T) {
 	w.kept(2)
 }
 
-// A webhook that keeps dying still gets there: what was written counts.
-func TestMigrationWithAFlakyWebhook(t *testing.T) {
+// Patience is with a failure that nothing gets past: what was written before it
+// counts, and is not written again.
+func TestMigrationMakesProgress(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", everything...)
-	c := newConverter(t)
-	const count = 30
-	c.old(w, count)
-	c.die(w)
-	eventually(t, "the removal", func() error {
-		w.ahead += 6 * time.Minute
-		c.reviveFor(count + 10)
-		if removed := w.remove(); !removed.Done() {
-			return fmtError(strings.Join(remainingWords(removed), "; "))
+	newConverter(t).old(w, 8)
+	w.failsFor("w5", "w0")
+	first := w.waitsUntil()
+	w.ahead = 6 * time.Minute
+	if until := w.waitsUntil(); until != first {
+		t.Errorf("without progress it waits until %s, at first until %s", until, first)
+	}
+	w.failsFor("w7", "w5")
+	before := w.client.Requests()
+	if until := w.waitsUntil(); until.Sub(first) < 5*time.Minute {
+		t.Errorf("with progress it waits until %s, at first until %s", until, first)
+	}
+	attempt := w.client.Requests() - before
+	w.failsFor("none", "w7")
+	w.removeAll()
+	w.kept(8)
+	if attempt > 8 {
+		t.Errorf("%d requests for three resources", attempt)
+	}
+}
+
+// failsFor makes an admission webhook fail for one widget, and no more for another.
+func (w *world) failsFor(name, other string) {
+	w.t.Helper()
+	url, fail, none := "https://127.0.0.1:1/validate", admissionv1.Fail, admissionv1.SideEffectClassNone
+	hooks := w.admin.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	_ = hooks.Delete(w.t.Context(), w.namespace, metav1.DeleteOptions{})
+	w.t.Cleanup(func() { _ = hooks.Delete(context.Background(), w.namespace, metav1.DeleteOptions{}) })
+	_, err := hooks.Create(w.t.Context(), &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: w.namespace},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "down.example.org", FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+			ClientConfig:    admissionv1.WebhookClientConfig{URL: &url},
+			MatchConditions: []admissionv1.MatchCondition{{Name: "one", Expression: fmt.Sprintf("object.metadata.name == %q", name)}},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.Update},
+				Rule:       admissionv1.Rule{APIGroups: []string{w.widget().Group}, APIVersions: []string{"*"}, Resources: []string{"widgets"}},
+			}},
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	eventually(w.t, "the webhook fails for "+name, func() error {
+		if err := w.tryWrite(other); err != nil {
+			return err
+		}
+		if err := w.tryWrite(name); err == nil {
+			return fmtError("not yet")
 		}
 		return nil
 	})
-	w.kept(count)
+}
+
+// tryWrite tells whether a widget could be written.
+func (w *world) tryWrite(name string) error {
+	_, err := w.dynamic.Resource(w.widget()).Namespace(w.namespace).Patch(w.t.Context(), name, types.MergePatchType, []byte("{}"),
+		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
 }
 
 // What is refused holds an update until somebody has corrected it. Nothing else is
@@ -188,9 +235,7 @@ func (w *world) policyAgainst(name string) {
 		w.t.Fatal(err)
 	}
 	eventually(w.t, name+" is refused", func() error {
-		_, err := w.dynamic.Resource(w.widget()).Namespace(w.namespace).Patch(ctx, name, types.MergePatchType, []byte("{}"),
-			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
-		if err == nil {
+		if err := w.tryWrite(name); err == nil {
 			return fmtError("not yet")
 		}
 		return nil

@@ -125,8 +125,7 @@ func (m keyMaterial) PublicKeyVerifier(string) (root.TimeConstrainedVerifier, er
 // keys, since version 3 also the hash of the size of the curve.
 type key struct {
 	public crypto.PublicKey
-	hashes []signature.Verifier // those for a digest have the same order as digests
-	sizes  []int
+	hashes []signature.Verifier
 }
 
 func newKey(public crypto.PublicKey) (*key, error) {
@@ -136,7 +135,7 @@ func newKey(public crypto.PublicKey) (*key, error) {
 		if err != nil {
 			return nil, err
 		}
-		k.hashes, k.sizes = append(k.hashes, verifier), append(k.sizes, hash.Size())
+		k.hashes = append(k.hashes, verifier)
 	}
 	return k, nil
 }
@@ -173,16 +172,12 @@ func (k *key) VerifySignature(sig, message io.Reader, opts ...signature.VerifyOp
 	if err != nil {
 		return err
 	}
-	failure := errors.New("the signature is by another key, or of something else")
-	for i, verifier := range k.hashes {
-		if digest != nil && len(digest) != k.sizes[i] {
-			continue
-		}
+	for _, verifier := range k.hashes { // those of another size than the digest refuse it
 		if verifier.VerifySignature(bytes.NewReader(rawSignature), bytes.NewReader(content), opts...) == nil {
 			return nil
 		}
 	}
-	return failure
+	return errors.New("the signature is by another key, or of something else")
 }
 
 // PublicKey implements signature.PublicKeyProvider.

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,7 +75,25 @@ func hugeCertificate(t testing.TB) []byte {
 	return raw
 }
 
-// alter changes the unsigned part of an envelope, where the certificates are.
+// hugeToken is a timestamp that brings a certificate along: RFC 5652, section 5.1.
+func hugeToken(t testing.TB, certificate []byte) []byte {
+	t.Helper()
+	encode := func(value any) []byte {
+		raw, err := asn1.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	all := func(class, tag int, parts ...[]byte) []byte {
+		return encode(asn1.RawValue{Class: class, Tag: tag, IsCompound: true, Bytes: slices.Concat(parts...)})
+	}
+	content := all(0, asn1.TagSequence, encode(asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 1, 4}), all(asn1.ClassContextSpecific, 0, encode([]byte("x"))))
+	signed := all(0, asn1.TagSequence, encode(3), all(0, asn1.TagSet), content, all(asn1.ClassContextSpecific, 0, certificate), all(0, asn1.TagSet))
+	return all(0, asn1.TagSequence, encode(asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 7, 2}), all(asn1.ClassContextSpecific, 0, signed))
+}
+
+// alterJWS and alterCOSE change the unsigned part of an envelope, where the certificates are.
 func alterJWS(t testing.TB, envelope []byte, change func(header map[string]any)) []byte {
 	t.Helper()
 	var document map[string]any
@@ -137,10 +156,18 @@ func TestM14KeysThatTakeForever(t *testing.T) {
 				})
 		},
 	}
-	for title, make := range forms {
+	forms["JWSTimestamp"] = func(ref name.Digest) (string, []byte) {
+		return jws.MediaTypeEnvelope, alterJWS(t, jane.sign(t, request{mediaType: jws.MediaTypeEnvelope, descriptor: r.descriptor(t, ref)}),
+			func(header map[string]any) { header["io.cncf.notary.timestampSignature"] = hugeToken(t, huge) })
+	}
+	forms["COSETimestamp"] = func(ref name.Digest) (string, []byte) {
+		return cose.MediaTypeEnvelope, alterCOSE(t, jane.sign(t, request{mediaType: cose.MediaTypeEnvelope, descriptor: r.descriptor(t, ref)}),
+			func(header sign1.UnprotectedHeader) { header["io.cncf.notary.timestampSignature"] = hugeToken(t, huge) })
+	}
+	for title, form := range forms {
 		t.Run(title, func(t *testing.T) {
 			ref := r.image(t)
-			mediaType, envelope := make(ref)
+			mediaType, envelope := form(ref)
 			r.store(t, ref, mediaType, envelope)
 			if by, err := verified(t, ref.String(), v); fetch.ReasonOf(err) != fetch.Unverified || !strings.Contains(err.Error(), "the RSA key has 65536 bits") {
 				t.Errorf("%q, %v", by, err)

@@ -139,8 +139,7 @@ func (v *Verifier) applicable(reference, scope string) (*trustpolicy.TrustPolicy
 	if err != nil {
 		return nil, refusedPolicy(err)
 	}
-	if level.Enforcement[trustpolicy.TypeIntegrity] != trustpolicy.ActionEnforce ||
-		level.Enforcement[trustpolicy.TypeAuthenticity] != trustpolicy.ActionEnforce {
+	if level.Enforcement[trustpolicy.TypeAuthenticity] != trustpolicy.ActionEnforce {
 		return nil, fetch.Errorf(fetch.Refused, "the statement %s of the trust policy has a level that accepts what anybody "+
 			"signed, or nobody: use strict or permissive, and do not override authenticity", fetch.Quote(statement.Name))
 	}

@@ -217,6 +217,9 @@ func TestM14Scopes(t *testing.T) {
 func TestM14TrustThatCannotBeRead(t *testing.T) {
 	acme := newAuthority(t, "Acme Root")
 	leaf := acme.issue(t, "Jane", nil).chain[0]
+	middle := issue(t, &x509.Certificate{
+		Subject: subject("Middle"), NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true, IsCA: true,
+	}, acme.certificate, newKey(t).Public(), acme.key)
 	good := policy("strict", "*", "*")
 	goodStore := map[string][]byte{"acme.crt": acme.pem()}
 	tsa := []byte(`{"version":"1.0","trustPolicies":[{"name":"a","registryScopes":["*"],"signatureVerification":{"level":"strict"},"trustStores":["ca:acme","tsa:x"],"trustedIdentities":["*"]}]}`)
@@ -248,6 +251,7 @@ func TestM14TrustThatCannotBeRead(t *testing.T) {
 		"OtherStore":    {"the policy asks for another one", good, map[string][]byte{"ca.other.crt": acme.pem()}, `"ca:acme"`},
 		"OnlyTSA":       {"one for timestamps is not one for signers", good, map[string][]byte{"tsa.acme.crt": acme.pem()}, `"ca:acme"`},
 		"NoTSA":         {"and the other way round", tsa, goodStore, `"tsa:x"`},
+		"NoRoot":        {"timestamps need one at the root", tsa, map[string][]byte{"ca.crt": acme.pem(), "tsa.crt": pemOf(middle)}, "root authority"},
 		"Many":          {"too many", good, many, "limit"},
 	}
 	for title, tc := range cases {

@@ -37,6 +37,8 @@ type Options struct {
 	Directory string
 	// Submodules has them fetched as well, from the same server only.
 	Submodules bool
+	// Verify is what must be signed; nil for nothing.
+	Verify *Verification
 	// Login is for the server of URL, and sent to no other one. Over plain HTTP it goes only where Client speaks that.
 	Login fetch.Login
 	// App logs in instead of Login.
@@ -57,6 +59,7 @@ type Fetcher struct {
 	want       wanted
 	directory  string
 	submodules bool
+	verify     *Verification
 	login      fetch.Login
 	app        *app  // nil for none
 	gate       *gate // nil for HTTP
@@ -82,7 +85,7 @@ func New(o Options) (*Fetcher, error) {
 	if err != nil {
 		return nil, fetch.Describe(err, "git repository")
 	}
-	f := &Fetcher{url: parsed, submodules: o.Submodules, login: o.Login, client: o.Client, limits: o.Limits}
+	f := &Fetcher{url: parsed, submodules: o.Submodules, verify: o.Verify, login: o.Login, client: o.Client, limits: o.Limits}
 	if err := f.prepare(o); err != nil {
 		return nil, f.explain(err)
 	}
@@ -100,6 +103,9 @@ func (f *Fetcher) prepare(o Options) (err error) {
 		return err
 	}
 	if f.want, err = parseWanted(o); err != nil {
+		return err
+	}
+	if err = checkVerification(f.verify, f.want); err != nil {
 		return err
 	}
 	f.directory, err = parseDirectory(o.Directory)
@@ -189,16 +195,18 @@ func (f *Fetcher) Resolve(ctx context.Context) (fetch.Resolved, error) {
 	return fetch.Resolved{Reference: name, Digest: digestOf(commit)}, nil
 }
 
-// Fetch writes the files of the commit that r names. When the server no longer gives that commit away the error has
+// Fetch writes the files of the commit that r names, after verifying what must be signed. When the server no longer gives that commit away the error has
 // the reason Moved.
 func (f *Fetcher) Fetch(ctx context.Context, r fetch.Resolved, tree *fetch.Tree) (fetch.Resolved, error) {
-	commit, err := commitOf(r.Digest)
+	wanted, err := f.target(r)
 	if err != nil {
 		return fetch.Resolved{}, f.explain(err)
 	}
-	if err := new(job).run(ctx, f, commit, tree, 0); err != nil {
+	work := &job{}
+	if err := work.run(ctx, f, wanted, tree, 0); err != nil {
 		return fetch.Resolved{}, f.explain(err)
 	}
+	r.VerifiedBy = work.verifiedBy
 	return r, nil
 }
 

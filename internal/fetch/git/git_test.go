@@ -123,7 +123,7 @@ func TestOnlyTheNewestCommitIsTransferred(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := new(job).download(context.Background(), f, commit, scratch)
+	objects, _, err := new(job).download(context.Background(), f, target{commit: commit}, scratch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestDeltasAreRebuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := new(job).download(context.Background(), f, commit, t.TempDir())
+	objects, _, err := new(job).download(context.Background(), f, target{commit: commit}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,12 +18,14 @@ type job struct {
 	listed  int   // entries of folders that were read
 	packed  int64 // bytes that were transferred
 	modules int
+
+	verifiedBy string
 }
 
 // run writes the files of a commit, or of one folder of it, and then those of its submodules. Of each repository the pack
 // is gone before the next one comes.
-func (j *job) run(ctx context.Context, f *Fetcher, commit plumbing.Hash, tree *fetch.Tree, nesting int) error {
-	found, err := j.one(ctx, f, commit, tree)
+func (j *job) run(ctx context.Context, f *Fetcher, t target, tree *fetch.Tree, nesting int) error {
+	found, err := j.one(ctx, f, t, tree)
 	if err != nil {
 		return err
 	}
@@ -43,53 +45,61 @@ func (j *job) run(ctx context.Context, f *Fetcher, commit plumbing.Hash, tree *f
 
 // submodule fetches one submodule into its place.
 func (j *job) submodule(ctx context.Context, parent *Fetcher, module submodule, tree *fetch.Tree, nesting int) error {
-	target, err := resolveModule(parent.url, module.url)
+	place, err := resolveModule(parent.url, module.url)
 	if err != nil {
 		return fetch.Describe(err, "its URL in %s", modulesFile)
 	}
 	own := *parent
-	own.url, own.directory = target, ""
+	own.url, own.directory, own.verify = place, "", nil // the parent's tree, which was verified, says which commit
 	sub, err := tree.Sub(module.place)
 	if err != nil {
 		return err
 	}
-	err = j.run(ctx, &own, module.commit, sub, nesting)
+	err = j.run(ctx, &own, target{commit: module.commit}, sub, nesting)
 	if fetch.ReasonOf(err) == fetch.Moved {
 		err = fetch.Errorf(fetch.NotFound, "the server gives the commit %s away only when a branch or tag points at it: "+
 			"have it allow uploadpack.allowReachableSHA1InWant", module.commit)
 	}
-	return fetch.Describe(err, "%s", fetch.DisplayURL(target))
+	return fetch.Describe(err, "%s", fetch.DisplayURL(place))
 }
 
 // one fetches one repository, and returns the submodules that it has.
-func (j *job) one(ctx context.Context, f *Fetcher, commit plumbing.Hash, tree *fetch.Tree) (found []submodule, err error) {
+func (j *job) one(ctx context.Context, f *Fetcher, t target, tree *fetch.Tree) (found []submodule, err error) {
 	scratch, remove, err := tree.Scratch()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	objects, err := j.download(ctx, f, commit, scratch)
+	objects, tag, err := j.download(ctx, f, t, scratch)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, objects.Close()) }()
-	return j.checkout(ctx, f, objects, commit, tree)
+	if f.verify != nil {
+		if j.verifiedBy, err = f.verify.signers(objects, t, tag); err != nil {
+			return nil, err
+		}
+	}
+	return j.checkout(ctx, f, objects, t.commit, tree)
 }
 
-// download fetches the pack of one commit without history and indexes it.
-func (j *job) download(ctx context.Context, f *Fetcher, commit plumbing.Hash, scratch string) (*pack, error) {
+// download fetches the pack of one commit without history and indexes it. With the tag that leads to it, it returns which
+// object that is.
+func (j *job) download(ctx context.Context, f *Fetcher, t target, scratch string) (*pack, plumbing.Hash, error) {
 	file, err := os.OpenFile(filepath.Join(scratch, "pack"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, plumbing.ZeroHash, err
 	}
 	limits := f.limits
 	limits.GitPackBytes -= j.packed
-	came, err := f.save(ctx, commit, file, limits.GitPackBytes)
+	counted := &written{to: file, limit: limits.GitPackBytes}
+	asked, err := f.save(ctx, t, counted)
 	if err != nil {
-		return nil, errors.Join(err, file.Close())
+		return nil, plumbing.ZeroHash, errors.Join(err, file.Close())
 	}
-	j.packed += came
-	return openPack(ctx, file, scratch, limits)
+	j.packed += counted.came
+	opened, err := openPack(ctx, file, scratch, limits)
+	return opened, asked, err
 }
 
 // checkout writes what the fetcher wants of a commit.

@@ -75,28 +75,49 @@ func closed(body io.Closer, failed error) error {
 	return fetch.NetworkError(err)
 }
 
-// save writes the pack of one commit to a file, and returns its size.
-func (f *Fetcher) save(ctx context.Context, commit plumbing.Hash, file io.Writer, most int64) (came int64, err error) {
-	c, err := f.connect(ctx, selectCommit(commit))
+// save writes the pack of one commit to a file, and returns which object it was had by.
+func (f *Fetcher) save(ctx context.Context, t target, file *written) (asked plumbing.Hash, err error) {
+	selected := selectCommit(t.commit)
+	if t.tag != "" {
+		selected = selectName(t.tag)
+	}
+	c, err := f.connect(ctx, selected)
 	if err != nil {
-		return 0, err
+		return asked, err
 	}
 	defer func() { err = errors.Join(err, closed(c.remote, err)) }()
-	want, advertised := c.refs.leading(commit)
-	if !advertised && !c.able.has("allow-reachable-sha1-in-want") && !c.able.has("allow-any-sha1-in-want") {
-		return 0, moved(commit)
+	want, advertised := c.refs.leading(t.commit)
+	if t.tag != "" {
+		if want, err = t.of(c.refs); err != nil {
+			return asked, err
+		}
 	}
+	if !advertised && !c.able.has("allow-reachable-sha1-in-want") && !c.able.has("allow-any-sha1-in-want") {
+		return asked, moved(t.commit)
+	}
+	err = c.fetch(ctx, want, file)
+	if !advertised && errors.As(err, new(*refusal)) {
+		return asked, moved(t.commit)
+	}
+	return want, said(err, fetch.Unreachable)
+}
+
+// fetch writes the pack of one object, and of what it leads to, to a file.
+func (c *server) fetch(ctx context.Context, want plumbing.Hash, file *written) error {
 	body, err := c.remote.ask(ctx, c.request(want))
 	if err != nil {
-		return 0, err
+		return err
 	}
-	counted := &metered{Reader: body, limit: most}
-	err = c.copyPack(file, counted)
-	err = errors.Join(err, closed(body, err))
-	if !advertised && errors.As(err, new(*refusal)) {
-		return 0, moved(commit)
-	}
-	return counted.came, said(err, fetch.Unreachable)
+	counted := &metered{Reader: body, limit: file.limit}
+	err = c.copyPack(file.to, counted)
+	file.came = counted.came
+	return errors.Join(err, closed(body, err))
+}
+
+// written is a file for what a server sends, as much as limit.
+type written struct {
+	to          io.Writer
+	limit, came int64
 }
 
 func moved(commit plumbing.Hash) error {

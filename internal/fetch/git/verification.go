@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package git
+
+import (
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/verify/gitsig"
+)
+
+// Mode says what must be signed.
+type Mode string
+
+// The modes, as in Flux.
+const (
+	VerifyHEAD       Mode = "HEAD"       // the commit
+	VerifyTag        Mode = "Tag"        // the tag that leads to it
+	VerifyTagAndHEAD Mode = "TagAndHEAD" // both
+)
+
+// Verification is what must be signed, and by whom.
+type Verification struct {
+	Mode Mode
+	Keys gitsig.Keys
+}
+
+// checkVerification refuses what could never be verified.
+func checkVerification(v *Verification, w wanted) error {
+	switch {
+	case v == nil:
+		return nil
+	case v.Mode != VerifyHEAD && v.Mode != VerifyTag && v.Mode != VerifyTagAndHEAD:
+		return fetch.Errorf(fetch.Refused, "the mode of verification %s is not known: use HEAD, Tag or TagAndHEAD", fetch.Quote(string(v.Mode)))
+	case v.Mode != VerifyHEAD && w.tag == "" && w.semver == nil && !strings.HasPrefix(w.name, tagPrefix):
+		return fetch.Errorf(fetch.Refused, "a tag can be verified only where one is taken: give ref.tag, ref.semver or ref.name "+
+			"with refs/tags/, or verify with the mode HEAD")
+	}
+	return nil
+}
+
+// target is a commit to fetch. When tag is set, a full name, the commit must be had by it, and the tag is fetched as well.
+type target struct {
+	commit plumbing.Hash
+	tag    string
+}
+
+// target returns what to fetch for something that was resolved.
+func (f *Fetcher) target(r fetch.Resolved) (target, error) {
+	commit, err := commitOf(r.Digest)
+	if err != nil || f.verify == nil || f.verify.Mode == VerifyHEAD {
+		return target{commit: commit}, err
+	}
+	tag := tagPrefix + f.want.tag
+	switch {
+	case f.want.semver != nil:
+		tag = tagPrefix + r.Reference
+	case f.want.name != "":
+		tag = f.want.name
+	}
+	return target{commit, tag}, checkReference(tag)
+}
+
+// of returns which tag object leads to the commit.
+func (t target) of(refs *references) (plumbing.Hash, error) {
+	object, found := refs.named[t.tag]
+	commit, _ := refs.commit(t.tag)
+	switch {
+	case !found || commit != t.commit:
+		return plumbing.ZeroHash, moved(t.commit)
+	case object == commit:
+		return plumbing.ZeroHash, fetch.Errorf(fetch.Unverified, "the tag %s is not verified: it is not signed, "+
+			"and no object of its own that could be", fetch.Quote(shortName(t.tag)))
+	}
+	return object, nil
+}
+
+// signers verifies what must be signed, over the bytes that the server sent, and returns by whom it is.
+func (v *Verification) signers(p *pack, t target, tag plumbing.Hash) (string, error) {
+	var by []string
+	if v.Mode != VerifyHEAD {
+		raw, err := p.get(tag, plumbing.TagObject)
+		if err != nil {
+			return "", err
+		}
+		who, err := v.Keys.Tag(raw, strings.TrimPrefix(t.tag, tagPrefix), t.commit.String(), time.Now())
+		if err != nil {
+			return "", err
+		}
+		by = append(by, "tag: "+who)
+	}
+	if v.Mode != VerifyTag {
+		raw, err := p.get(t.commit, plumbing.CommitObject)
+		if err != nil {
+			return "", err
+		}
+		who, err := v.Keys.Commit(raw, time.Now())
+		if err != nil {
+			return "", err
+		}
+		by = append(by, "commit: "+who)
+	}
+	return strings.Join(by, "; "), nil
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/satchel-dev/satchel/internal/controller/source"
+)
+
+// page is docs/bundlesource.md, which api/v1alpha1 tests as well.
+func page(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../../docs/bundlesource.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestPageHasTheFlags wants a row about each flag of this controller, with its default, and no flag that does not exist.
+func TestPageHasTheFlags(t *testing.T) {
+	text := page(t)
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	var options source.Options
+	options.BindFlags(flags)
+	flags.Int("concurrent", source.Concurrent, "of all controllers")
+	flags.VisitAll(func(f *pflag.Flag) {
+		_, row, found := strings.Cut(text, "\n| `--"+f.Name+"` |")
+		row, _, _ = strings.Cut(row, "\n")
+		switch {
+		case !found:
+			t.Errorf("the page has no row about --%s", f.Name)
+		case f.DefValue != "" && f.DefValue != "[]" && !strings.Contains(row, "`"+f.DefValue+"`"):
+			t.Errorf("the row about --%s does not tell the default %s: %s", f.Name, f.DefValue, row)
+		}
+	})
+	for _, match := range regexp.MustCompile("`--([a-z-]+)[`=]").FindAllStringSubmatch(text, -1) {
+		if flags.Lookup(match[1]) == nil && match[1] != "feature-gates" { // of Flux
+			t.Errorf("the page names --%s, which this controller does not have", match[1])
+		}
+	}
+}
+
+// TestPageHasTheKeysOfSecrets wants the section about Secrets to name each key that is read.
+func TestPageHasTheKeysOfSecrets(t *testing.T) {
+	_, section, found := strings.Cut(page(t), "\n## Secrets\n")
+	if !found {
+		t.Fatal("the section is missing")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	code, err := os.ReadFile("credentials.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := []string{"tls.crt", "tls.key", ".dockerconfigjson", ".dockercfg"} // those of Kubernetes
+	for _, match := range regexp.MustCompile(`(?m)^\tkey\w+ += "([^"]+)"$`).FindAllStringSubmatch(string(code), -1) {
+		keys = append(keys, match[1])
+	}
+	if len(keys) < 15 {
+		t.Errorf("only %d keys were found in the code", len(keys))
+	}
+	for _, key := range keys {
+		if !strings.Contains(section, "`"+key+"`") {
+			t.Errorf("the section does not name the key %s", key)
+		}
+	}
+}

@@ -156,6 +156,48 @@ func TestPodsAreBounded(t *testing.T) {
 	}
 }
 
+// TestAuthenticatedArtifacts wants the two controllers to agree on audience and account, and the Pods to stay restricted.
+func TestAuthenticatedArtifacts(t *testing.T) {
+	args, audience := map[string][]string{}, ""
+	for _, d := range decode[appsv1.Deployment](t, render(t, "overlays/authenticated-artifacts"), "Deployment") {
+		for _, result := range evaluate(t, d.Spec.Template) {
+			if !result.Allowed {
+				t.Errorf("%s: %s: %s", d.Name, result.ForbiddenReason, result.ForbiddenDetail)
+			}
+		}
+		pod := d.Spec.Template.Spec
+		args[d.Name] = pod.Containers[0].Args
+		for _, mount := range pod.Containers[0].VolumeMounts {
+			token := projectedToken(pod.Volumes, mount.Name)
+			if token == nil {
+				continue
+			}
+			audience = token.Audience
+			if file := "--artifact-token-file=" + mount.MountPath + "/" + token.Path; !slices.Contains(args[d.Name], file) {
+				t.Errorf("%s: no %s", d.Name, file)
+			}
+		}
+	}
+	for _, want := range []string{
+		"--artifact-auth=token", "--artifact-audience=" + audience,
+		"--artifact-readers=system:serviceaccount:" + systemNamespace + ":bundle-deployment-controller",
+	} {
+		if !slices.Contains(args["bundle-source-controller"], want) {
+			t.Errorf("the source controller has no %s: %v", want, args["bundle-source-controller"])
+		}
+	}
+}
+
+// projectedToken is the token in a volume; nil for none.
+func projectedToken(volumes []corev1.Volume, name string) *corev1.ServiceAccountTokenProjection {
+	for _, v := range volumes {
+		if v.Name == name && v.Projected != nil {
+			return v.Projected.Sources[0].ServiceAccountToken
+		}
+	}
+	return nil
+}
+
 // TestServicesFindTheirPods wants every Service to select a controller and to name one of its ports.
 func TestServicesFindTheirPods(t *testing.T) {
 	objects := render(t, "default")
@@ -211,7 +253,7 @@ func TestNetworkIsClosed(t *testing.T) {
 // TestPermissions compares what each account of Satchel is granted with a golden file, so that a change of
 // the manifests that grants more shows in the review. Write it with -update.
 func TestPermissions(t *testing.T) {
-	for _, dir := range []string{"default", "overlays/namespaced-impersonation"} {
+	for _, dir := range []string{"default", "overlays/namespaced-impersonation", "overlays/authenticated-artifacts"} {
 		t.Run(dir, func(t *testing.T) {
 			got := permissions(t, render(t, dir))
 			golden := filepath.Join("testdata", "permissions-"+filepath.Base(dir)+".txt")

@@ -7,11 +7,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -30,6 +27,10 @@ type Options struct {
 	ArtifactServers []string
 	// FluxServers are the base URLs from which artifacts of Flux's sources may be loaded.
 	FluxServers []string
+	// ArtifactTokenFile holds the token that our own artifact servers may ask for.
+	ArtifactTokenFile string
+	// ArtifactCAFile holds the authorities by which https artifact servers are trusted.
+	ArtifactCAFile string
 	// CachePath is the folder of loaded artifacts and of what was applied last.
 	CachePath string
 	// CacheMiB bounds the loaded artifacts in it.
@@ -48,6 +49,10 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.FluxServers, "flux-artifact-servers", []string{
 		"http://source-controller.flux-system.svc.cluster.local.", "http://source-controller.flux-system.svc.cluster.local", "http://source-controller.flux-system.svc",
 	}, "The base URLs from which artifacts of Flux's sources may be loaded; empty for none.")
+	fs.StringVar(&o.ArtifactTokenFile, "artifact-token-file", "",
+		"A file with the token that is sent to the --artifact-servers, and to nobody else; read again for each download.")
+	fs.StringVar(&o.ArtifactCAFile, "artifact-ca-file", "",
+		"A file with the authorities, in PEM, by which https artifact servers are trusted instead of those of the system; read again for each connection.")
 	fs.StringVar(&o.CachePath, "cache-path", "/cache", "The folder for loaded artifacts and for what was applied last.")
 	fs.Int64Var(&o.CacheMiB, "cache-size-mib", 1024, "How many MiB of artifacts are kept in the cache.")
 	o.Limits.BindContentFlags(fs)
@@ -65,8 +70,14 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int) erro
 }
 
 func (o Options) collaborators(mgr ctrl.Manager) (Deps, error) {
+	artifacts, err := artifact.NewClient(artifact.ClientOptions{
+		ServerURLs: o.ArtifactServers, TokenFile: o.ArtifactTokenFile, CAFile: o.ArtifactCAFile,
+	})
+	if err != nil {
+		return Deps{}, err
+	}
 	loader, err := artifact.NewLoader(artifact.LoaderOptions{
-		Client: artifactClient(), ServerURLs: o.ArtifactServers, FluxServerURLs: o.FluxServers, CacheDir: filepath.Join(o.CachePath, "artifacts"),
+		Client: artifacts, ServerURLs: o.ArtifactServers, FluxServerURLs: o.FluxServers, CacheDir: filepath.Join(o.CachePath, "artifacts"),
 		CacheBytes: o.CacheMiB << 20, Limits: o.Limits,
 	})
 	if err != nil {
@@ -96,17 +107,6 @@ func (o Options) collaborators(mgr ctrl.Manager) (Deps, error) {
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager),
 		Metrics: measures, Expiry: expiry, Tenants: tenants, Artifacts: loader, Snapshots: snapshots, HashKey: key, Manifests: o.Manifests,
 	}, nil
-}
-
-// artifactClient reaches the artifact server: no proxy, and time-outs for all
-// that must be quick. Redirects are not followed.
-func artifactClient() *http.Client {
-	transport := &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-		MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
-		TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: 30 * time.Second,
-	}
-	return &http.Client{Transport: transport}
 }
 
 // keyBytes is the length of the key that hashes in inventories are made with.

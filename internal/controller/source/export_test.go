@@ -8,7 +8,10 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
 // Put is what a reconcile of the object does with the files that it fetched.
@@ -16,4 +19,9 @@ func (r *Reconciler) Put(ctx context.Context, object *v1alpha1.BundleSource, fil
 	s := newState(object, r.APIReader)
 	s.published = object.Status.Artifact
 	return r.put(ctx, s, "", files)
+}
+
+// NewTokens decides who may read artifacts as --artifact-auth=token does.
+func NewTokens(c client.Client, audience string, readers []string) artifact.Readers {
+	return newTokens(c, audience, readers).identify
 }

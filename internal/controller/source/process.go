@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -41,6 +42,12 @@ type Options struct {
 	RetainFor time.Duration
 	// PerNamespace is how many sources of a namespace are fetched at once.
 	PerNamespace int
+	// Auth says whether consumers of artifacts need a token: AuthOff or AuthToken.
+	Auth string
+	// AuthAudience is the audience of those tokens.
+	AuthAudience string
+	// Readers are the users who may read the artifacts of every namespace.
+	Readers []string
 	// CloudLogins permits sources to log in to registries as the controller.
 	CloudLogins bool
 	// Limits bound everything that is fetched.
@@ -52,6 +59,14 @@ type Options struct {
 // Concurrent is how many sources are reconciled at once without a flag. Most of the
 // time they wait for upstreams, and what they download is not kept in memory.
 const Concurrent = 20
+
+// Values of Options.Auth.
+const (
+	// AuthOff serves artifacts to everybody who reaches the server. So does "".
+	AuthOff = "off"
+	// AuthToken serves them to the bearers of ServiceAccounts' tokens.
+	AuthToken = "token"
+)
 
 // BindFlags adds the flags to a set.
 func (o *Options) BindFlags(fs *pflag.FlagSet) {
@@ -66,6 +81,11 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.RetainFor, "artifact-retention-ttl", time.Minute, "How long a superseded artifact is kept at least.")
 	fs.IntVar(&o.PerNamespace, "concurrent-per-namespace", 5,
 		"How many sources of one namespace are fetched at once, so that slow upstreams of one tenant do not keep others waiting; 0 for any number.")
+	fs.StringVar(&o.Auth, "artifact-auth", AuthOff,
+		"Whether consumers of artifacts need a token of a ServiceAccount: off or token. Flux's controllers send none. The controller needs the right to create tokenreviews.")
+	fs.StringVar(&o.AuthAudience, "artifact-audience", "satchel-artifacts", "The audience that tokens of consumers must have.")
+	fs.StringSliceVar(&o.Readers, "artifact-readers", []string{"system:serviceaccount:satchel-system:bundle-deployment-controller"},
+		"The users who may read the artifacts of every namespace; any other ServiceAccount reads those of its own.")
 	fs.BoolVar(&o.CloudLogins, "cloud-logins", false,
 		"Let images with a provider (aws, azure, gcp) log in with the identity that this controller has there. Whoever may write a BundleSource can then read what that identity may.")
 	o.Limits.BindFlags(fs)
@@ -74,9 +94,13 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 
 // Setup adds the source controller and its artifact server to a manager.
 func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int) error {
+	readers, err := o.readers(mgr.GetClient())
+	if err != nil {
+		return err
+	}
 	store, err := artifact.Open(artifact.Options{
 		Dir: filepath.Join(o.StoragePath, "artifacts"), BaseURL: "http://" + o.StorageAdvAddr,
-		NamespaceBytes: o.StorageQuota,
+		NamespaceBytes: o.StorageQuota, Readers: readers,
 	})
 	if err != nil {
 		return err
@@ -105,6 +129,20 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int) erro
 		mgr.Add(serve(store.Server(o.StorageAddr))),
 		reconciler.SetupWithManager(mgr, concurrent),
 	)
+}
+
+// readers decides who may read artifacts; nil for everybody.
+func (o Options) readers(c client.Client) (artifact.Readers, error) {
+	switch o.Auth {
+	case "", AuthOff:
+		return nil, nil
+	case AuthToken:
+		if o.AuthAudience == "" {
+			return nil, errors.New("--artifact-audience is empty: name the audience of tokens for artifacts")
+		}
+		return newTokens(c, o.AuthAudience, o.Readers).identify, nil
+	}
+	return nil, fmt.Errorf("--artifact-auth is %q: want %s or %s", o.Auth, AuthOff, AuthToken)
 }
 
 // emptyFolder makes a folder, without what a killed process left in it.

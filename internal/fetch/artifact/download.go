@@ -69,7 +69,8 @@ func answerError(response *http.Response) error {
 		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 		e = fetch.Errorf(fetch.Refused, "the artifact server answered with a redirect, which is not followed")
 	case http.StatusUnauthorized, http.StatusForbidden:
-		e.Reason = fetch.Unauthorized
+		e = fetch.Errorf(fetch.Unauthorized, "the artifact server answered %d %s: check --artifact-token-file here and --artifact-readers there",
+			response.StatusCode, http.StatusText(response.StatusCode))
 	case http.StatusTooManyRequests:
 		e.Reason = fetch.RateLimited
 	}

@@ -23,7 +23,9 @@ const (
 
 // Handler serves artifacts, and nothing else: GET and HEAD of exact paths, with Range and If-None-Match. Everything that
 // is not the path of an artifact, folders included, is 404, whatever exists. A file whose bytes are not the stored ones is
-// never served; the answer is 503 until it was stored again. A download goes on when its file is removed meanwhile.
+// never served; the answer is 503 until it was stored again. A download goes on when its file is removed meanwhile. With
+// Options.Readers a request needs a token of somebody who may read the namespace: else the answer is 401 or 403, whatever
+// exists, and 503 where that cannot be found out.
 func (s *Store) Handler() http.Handler {
 	return &handler{store: s, buffers: sync.Pool{New: func() any { return new([sendBytes]byte) }}}
 }
@@ -42,6 +44,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	file, ok := requestedFile(r)
+	namespace := ""
+	if ok {
+		namespace = namespaceOf(file)
+	}
+	if status := h.store.permit(r, namespace); status != 0 {
+		h.refuseReader(w, status)
+		return
+	}
 	if !ok {
 		h.refuse(w, http.StatusNotFound)
 		return
@@ -71,6 +81,17 @@ func (h *handler) send(w http.ResponseWriter, r *http.Request, opened *os.File, 
 	patient.extend()
 	// Without a time ServeContent leaves out Last-Modified, which is weaker than the digest.
 	http.ServeContent(patient, r, "", time.Time{}, opened)
+}
+
+// refuseReader answers somebody who may not read, or who cannot be identified now.
+func (h *handler) refuseReader(w http.ResponseWriter, status int) {
+	switch status {
+	case http.StatusUnauthorized:
+		w.Header().Set("Www-Authenticate", "Bearer")
+	case http.StatusServiceUnavailable:
+		w.Header().Set("Retry-After", strconv.Itoa(retryAfterSeconds))
+	}
+	h.refuse(w, status)
 }
 
 func (h *handler) refuseBroken(w http.ResponseWriter, err error) {

@@ -30,6 +30,8 @@ type Options struct {
 	// NamespaceBytes bounds what the archives of one namespace take together, over all its owners; 0 means no bound. It
 	// is looked at before an archive is published, and a draft is given up as soon as it is larger than what is left.
 	NamespaceBytes int64
+	// Readers decides who is served; nil means everybody.
+	Readers Readers
 	// FS is the file system; nil means the real one.
 	FS FileSystem
 	// Now is the clock; nil means time.Now.
@@ -44,6 +46,7 @@ type Store struct {
 	files       FileSystem
 	now         func() time.Time
 	usage       *usage
+	readers     Readers
 
 	owners  keyedLocks // by folder: Put, Collect and Remove of one owner exclude each other
 	reads   singleflight.Group
@@ -73,6 +76,7 @@ func Open(o Options) (*Store, error) {
 		files:       o.FS,
 		now:         o.Now,
 		usage:       newUsage(o.NamespaceBytes),
+		readers:     o.Readers,
 		reading:     make(chan struct{}, parallelChecks),
 		records:     map[string]record{},
 		used:        map[string]time.Time{},

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+)
+
+const (
+	// acceptedFor is how long an answer holds that a token is somebody's, and so how
+	// long a revoked one may still be used.
+	acceptedFor = 30 * time.Second
+	// refusedFor is how long an answer holds that a token is nobody's.
+	refusedFor = 10 * time.Second
+	// mostRemembered bounds the answers of each sort.
+	mostRemembered = 2048
+	// mostReviews bounds what the API server is asked at once.
+	mostReviews = 16
+	// reviewTimeout bounds one question.
+	reviewTimeout = 5 * time.Second
+	// accountPrefix begins the user name of a ServiceAccount.
+	accountPrefix = "system:serviceaccount:"
+)
+
+// tokens finds out whose a token of a ServiceAccount is, by TokenReview. Tokens
+// are kept as keyed hashes only.
+type tokens struct {
+	client   client.Client
+	audience string
+	readers  []string // users that may read the artifacts of every namespace
+	now      func() time.Time
+
+	key    []byte
+	flight singleflight.Group
+	asking chan struct{}
+
+	mu       sync.Mutex
+	accepted map[string]answer // by hash
+	refused  map[string]answer
+	told     time.Time // when a failure was logged last
+}
+
+// answer is what a review found.
+type answer struct {
+	user  string
+	until time.Time
+}
+
+// newTokens prepares to ask the API server about tokens for an audience.
+func newTokens(c client.Client, audience string, readers []string) *tokens {
+	key := make([]byte, sha256.Size)
+	_, _ = rand.Read(key) // never fails
+	return &tokens{
+		client: c, audience: audience, readers: readers, now: time.Now, key: key, asking: make(chan struct{}, mostReviews),
+		accepted: map[string]answer{}, refused: map[string]answer{},
+	}
+}
+
+// identify implements artifact.Readers: the readers read everything, any other
+// ServiceAccount what its own namespace has.
+func (t *tokens) identify(ctx context.Context, token string) (func(namespace string) bool, error) {
+	user, err := t.user(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	own, _, _ := strings.Cut(strings.TrimPrefix(user, accountPrefix), ":")
+	return func(namespace string) bool {
+		return slices.Contains(t.readers, user) || (strings.HasPrefix(user, accountPrefix) && namespace == own)
+	}, nil
+}
+
+// user is the name of the user whose token it is.
+func (t *tokens) user(ctx context.Context, token string) (string, error) {
+	if !t.worthAsking(token) {
+		return "", artifact.ErrUnauthenticated
+	}
+	hash := t.hash(token)
+	if user, known := t.remembered(hash); known {
+		return found(user)
+	}
+	asked := t.flight.DoChan(hash, func() (any, error) { return t.review(hash, token) })
+	select {
+	case result := <-asked:
+		if result.Err != nil {
+			return "", result.Err
+		}
+		user, _ := result.Val.(string)
+		return found(user)
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// found turns no user into the error that says so.
+func found(user string) (string, error) {
+	if user == "" {
+		return "", artifact.ErrUnauthenticated
+	}
+	return user, nil
+}
+
+// worthAsking sorts out by its own words what cannot be a token for this audience,
+// so that the API server is not asked about rubbish. Nothing is believed of it.
+func (t *tokens) worthAsking(token string) bool {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return false
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return false
+	}
+	var claims struct {
+		Audiences audiences `json:"aud"`
+		Expires   float64   `json:"exp"`
+	}
+	if json.Unmarshal(payload, &claims) != nil {
+		return false
+	}
+	return slices.Contains(claims.Audiences, t.audience) && claims.Expires > float64(t.now().Unix())
+}
+
+// audiences are one string or several in a token.
+type audiences []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *audiences) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*a = audiences{one}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(a))
+}
+
+func (t *tokens) hash(token string) string {
+	mac := hmac.New(sha256.New, t.key)
+	mac.Write([]byte(token))
+	return string(mac.Sum(nil))
+}
+
+// remembered is what an earlier review found; no user for a token that is nobody's.
+func (t *tokens) remembered(hash string) (user string, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if a := t.accepted[hash]; t.now().Before(a.until) {
+		return a.user, true
+	}
+	return "", t.now().Before(t.refused[hash].until)
+}
+
+// remember keeps an answer. Answers of one sort do not drive out those of the other,
+// so that tokens which are nobody's cost nobody else anything.
+func (t *tokens) remember(hash, user string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	to, last := t.accepted, acceptedFor
+	if user == "" {
+		to, last = t.refused, refusedFor
+	}
+	now := t.now()
+	if len(to) >= mostRemembered {
+		maps.DeleteFunc(to, func(_ string, a answer) bool { return !now.Before(a.until) })
+	}
+	if len(to) >= mostRemembered {
+		clear(to)
+	}
+	to[hash] = answer{user: user, until: now.Add(last)}
+}
+
+// review asks the API server. It goes on when the one who asked first is gone, for
+// others may wait for the same answer.
+func (t *tokens) review(hash, token string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), reviewTimeout)
+	defer cancel()
+	select {
+	case t.asking <- struct{}{}:
+		defer func() { <-t.asking }()
+	case <-ctx.Done():
+		return "", fmt.Errorf("waiting to review a token: %w", ctx.Err())
+	}
+	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{t.audience}}}
+	if err := t.client.Create(ctx, review); err != nil {
+		t.tell(err)
+		return "", fmt.Errorf("reviewing a token: %w", err)
+	}
+	user := ""
+	if review.Status.Authenticated && slices.Contains(review.Status.Audiences, t.audience) {
+		user = review.Status.User.Username
+	}
+	t.remember(hash, user)
+	return user, nil
+}
+
+// tell logs a failure, once a minute.
+func (t *tokens) tell(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := t.now(); now.Sub(t.told) > time.Minute {
+		t.told = now
+		ctrl.Log.Error(err, "tokens of artifact consumers cannot be reviewed: let this controller create tokenreviews")
+	}
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package artifact_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+)
+
+// oneReader knows the token "good", which reads one namespace; the token "down" finds nobody to ask.
+func oneReader(namespace string) artifact.Readers {
+	return func(_ context.Context, token string) (func(string) bool, error) {
+		switch token {
+		case "good":
+			return func(asked string) bool { return asked == namespace }, nil
+		case "down":
+			return nil, errors.New("CANARY: nobody to ask")
+		}
+		return nil, artifact.ErrUnauthenticated
+	}
+}
+
+// TestT12Readers asks for what exists, what does not and what is nobody's with each sort of credentials: a refusal says the
+// same whatever exists.
+func TestT12Readers(t *testing.T) {
+	store := openStore(t, t.TempDir(), func(o *artifact.Options) { o.Readers = oneReader("mine") })
+	mine, err := store.Put(t.Context(), of("mine", "app"), "", files(map[string]string{"a": "1"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := store.Put(t.Context(), of("theirs", "app"), "", files(map[string]string{"a": "2"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	absent := filepath.Dir(theirs.Path) + "/" + strings.Repeat("0", 64) + ".tar.gz"
+	cases := map[string]struct {
+		reason                        string
+		header                        []string
+		mine, theirs, absent, listing int
+	}{
+		"nothing":       {"no credentials", nil, 401, 401, 401, 401},
+		"basic":         {"another scheme", []string{"Basic good"}, 401, 401, 401, 401},
+		"no token":      {"the scheme alone", []string{"Bearer "}, 401, 401, 401, 401},
+		"two":           {"it is not clear which counts", []string{"Bearer good", "Bearer bad"}, 401, 401, 401, 401},
+		"huge":          {"no token is so long", []string{"Bearer " + strings.Repeat("x", 9000)}, 401, 401, 401, 401},
+		"bad":           {"nobody's token", []string{"Bearer bad"}, 401, 401, 401, 401},
+		"good":          {"the namespace's own", []string{"Bearer good"}, 200, 403, 403, 404},
+		"scheme's case": {"schemes have no case", []string{"bearer good"}, 200, 403, 403, 404},
+		"down":          {"it cannot be found out", []string{"Bearer down"}, 503, 503, 503, 503},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for path, want := range map[string]int{mine.Path: tc.mine, theirs.Path: tc.theirs, absent: tc.absent, "bundlesource/": tc.listing} {
+				for _, method := range []string{http.MethodGet, http.MethodHead} {
+					request := httptest.NewRequest(method, "/"+path, http.NoBody)
+					request.Header["Authorization"] = tc.header
+					answer := httptest.NewRecorder()
+					store.Handler().ServeHTTP(answer, request)
+					if answer.Code != want {
+						t.Errorf("%s: %s %s is answered with %d where %d was expected", tc.reason, method, path, answer.Code, want)
+					}
+					if want != 200 && strings.TrimSpace(answer.Body.String()) != http.StatusText(want) {
+						t.Errorf("%s: the refusal says %q", tc.reason, answer.Body)
+					}
+					if (want == 401) != (answer.Header().Get("Www-Authenticate") == "Bearer") {
+						t.Errorf("%s: the headers are %v", tc.reason, answer.Header())
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestTokenGoesToTheConfiguredServerOnly follows a token over its life: it is sent to the server, read anew, and sent
+// neither to another server nor after a redirect.
+func TestTokenGoesToTheConfiguredServerOnly(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	write := func(token string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var stolen []string
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { stolen = append(stolen, r.Header["Authorization"]...) }))
+	defer thief.Close()
+	s := newServed(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/away" {
+				http.Redirect(w, r, thief.URL, http.StatusTemporaryRedirect)
+				return
+			}
+			if r.Header.Get("Authorization") != "Bearer good" {
+				http.Error(w, "", http.StatusUnauthorized)
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
+	})
+	a := s.put(t, noise(4, 1000))
+	write("old")
+	client, err := artifact.NewClient(artifact.ClientOptions{ServerURLs: []string{s.server.URL}, TokenFile: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loader := newLoader(t, t.TempDir(), s.server.URL, func(o *artifact.LoaderOptions) { o.Client = client })
+	_, err = loader.Load(t.Context(), owner, a)
+	wantReason(t, err, fetch.Unauthorized)
+	write("good")
+	content, err := loader.Load(t.Context(), owner, a)
+	if err != nil {
+		t.Fatalf("with the new token: %v", err)
+	}
+	if err := content.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, url := range []string{thief.URL, s.server.URL + "/away"} { // this client follows redirects
+		response, err := client.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close() //nolint:errcheck // a test
+	}
+	if len(stolen) > 0 {
+		t.Errorf("the token went to another server: %v", stolen)
+	}
+	write(" ")
+	if _, err := artifact.NewClient(artifact.ClientOptions{ServerURLs: []string{s.server.URL}, TokenFile: file}); err == nil || !strings.Contains(err.Error(), "--artifact-token-file") {
+		t.Errorf("a file without a token: %v", err)
+	}
+}

@@ -99,13 +99,18 @@ func selectCommit(commit plumbing.Hash) selection {
 // they come.
 type listing struct {
 	selection
-	most int
+	most  int
+	found *references
+	long  func() bool // tells whether the list is longer than anybody wants to read
 
-	found        *references
 	count        int
 	previousName string // the last reference that was left out
 	previousHash plumbing.Hash
+	complete     bool // all that is needed was seen
 }
+
+// errLong ends reading a list that is too long.
+var errLong = errors.New("the list of references is long")
 
 // read reads the list from its first line to its end.
 func (l *listing) read(first []byte, lines *packets) (capabilities, error) {
@@ -123,6 +128,12 @@ func (l *listing) read(first []byte, lines *packets) (capabilities, error) {
 	for more := true; more; {
 		if err := l.take(line); err != nil {
 			return nil, err
+		}
+		if l.long() && l.complete {
+			return able, nil
+		}
+		if l.long() {
+			return nil, errLong
 		}
 		var err error
 		if line, more, err = lines.text(); err != nil {
@@ -156,6 +167,9 @@ func (l *listing) add(full string, hash plumbing.Hash, isPeeled bool) error {
 	}
 	if l.count > l.most {
 		return fetch.Errorf(fetch.LimitExceeded, "the repository has more than %d references", l.most)
+	}
+	if _, seen := l.found.named[l.name]; seen && full != l.name {
+		l.complete = true
 	}
 	switch {
 	case !l.needs(full, hash):

@@ -54,7 +54,7 @@ func TestM15OnlyNeededReferencesAreHeld(t *testing.T) {
 			if tc.commit != "" {
 				selected = selectCommit(plumbing.NewHash(tc.commit))
 			}
-			s, err := f.connect(t.Context(), selected)
+			s, err := f.connect(t.Context(), selected, true)
 			if err != nil {
 				t.Fatal(err)
 			}

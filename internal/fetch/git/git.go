@@ -181,14 +181,11 @@ func (f *Fetcher) Resolve(ctx context.Context) (fetch.Resolved, error) {
 	if f.want.commit != "" {
 		return fetch.Resolved{Digest: digestOf(plumbing.NewHash(f.want.commit)), Pinned: true}, nil
 	}
-	server, err := f.connect(ctx, f.want.selection())
+	refs, err := f.references(ctx, f.want.selection())
 	if err != nil {
 		return fetch.Resolved{}, f.explain(err)
 	}
-	if err := server.remote.Close(); err != nil {
-		return fetch.Resolved{}, f.explain(fetch.NetworkError(err))
-	}
-	name, commit, err := f.want.choose(server.refs)
+	name, commit, err := f.want.choose(refs)
 	if err != nil {
 		return fetch.Resolved{}, f.explain(err)
 	}

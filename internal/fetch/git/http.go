@@ -19,6 +19,8 @@ const (
 	service = "git-upload-pack"
 	// listPath is where below a repository its references are (gitprotocol-http(5)).
 	listPath = "/info/refs"
+	// versionHeader offers the newer version of the protocol.
+	versionHeader = "Git-Protocol"
 )
 
 // web is a repository behind HTTP. Each request stands alone.
@@ -45,12 +47,15 @@ func checkLogin(l fetch.Login) error {
 }
 
 // list implements remote. A redirect moves the whole repository, as in git itself.
-func (w *web) list(ctx context.Context) (io.ReadCloser, error) {
+func (w *web) list(ctx context.Context, newer bool) (io.ReadCloser, error) {
 	target := below(w.home, listPath)
 	target.RawQuery = "service=" + service
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+	if newer {
+		request.Header.Set(versionHeader, versionTwo)
 	}
 	response, err := w.send(w.client, request)
 	if err != nil {
@@ -70,13 +75,16 @@ func (w *web) list(ctx context.Context) (io.ReadCloser, error) {
 }
 
 // ask implements remote. Redirects end it: the list of references is where they count.
-func (w *web) ask(ctx context.Context, content []byte) (io.ReadCloser, error) {
+func (w *web) ask(ctx context.Context, content []byte, newer bool) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, below(w.place, "/"+service).String(), bytes.NewReader(content))
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Content-Type", "application/x-"+service+"-request")
 	request.Header.Set("Accept", "application/x-"+service+"-result")
+	if newer {
+		request.Header.Set(versionHeader, versionTwo)
+	}
 	response, err := w.send(notRedirected(w.client), request)
 	if err != nil {
 		return nil, err

@@ -19,51 +19,85 @@ const (
 	refBytes = 200
 	// refsOverhead is for what a server says beside its references: what it is capable of.
 	refsOverhead = 64 << 10
+	// patience is how long a list of references may get before only a part of it is asked for.
+	patience = 256 << 10
 	// agent is what servers are told about who asks; some serve Git only to names like this.
 	agent = "git/2.40.0-satchel"
 )
 
 // remote is the program git-upload-pack of one repository, however it is reached.
 type remote interface {
-	// list starts the program and returns what it says first: its references.
-	list(ctx context.Context) (io.ReadCloser, error)
+	// list starts the program and returns what it says first. It is offered the newer version of the protocol, or not.
+	list(ctx context.Context, newer bool) (io.ReadCloser, error)
 	// ask sends a request and returns the answer.
-	ask(ctx context.Context, request []byte) (io.ReadCloser, error)
+	ask(ctx context.Context, request []byte, newer bool) (io.ReadCloser, error)
 	io.Closer
 }
 
-// server is a repository that answered with its references.
+// server is a repository that answered.
 type server struct {
 	remote remote
 	limits fetch.Limits
+	newer  bool // it speaks version 2 of the protocol, in which it lists references when it is asked to
 	able   capabilities
 	refs   *references
 }
 
-// connect asks a server for its references, of which it keeps those that are needed.
-func (f *Fetcher) connect(ctx context.Context, s selection) (*server, error) {
+// references asks a server for those of its references that are needed.
+//
+// In the older version of the protocol it lists them all at once, and one request is enough, but costs 6 MB where there are
+// 100,000; in the newer one it takes two requests, and it lists what is asked for. So the newer one is for lists that
+// turn out to be long, and for SSH, where both go over one connection.
+func (f *Fetcher) references(ctx context.Context, s selection) (*references, error) {
+	c, err := f.connect(ctx, s, f.gate != nil)
+	if errors.Is(err, errLong) {
+		c, err = f.connect(ctx, s, true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.newer {
+		err = c.listReferences(ctx, s)
+	}
+	return c.refs, errors.Join(said(err, fetch.NotFound), closed(c.remote, err))
+}
+
+// connect starts a conversation. In the older version of the protocol the references that are needed are known then.
+func (f *Fetcher) connect(ctx context.Context, s selection, newer bool) (*server, error) {
 	r, err := f.remote(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c := &server{remote: r, limits: f.limits, refs: newReferences()}
-	if err := c.list(ctx, s); err != nil {
+	if err := c.begin(ctx, s, newer); err != nil {
 		return nil, errors.Join(said(err, fetch.NotFound), c.remote.Close())
 	}
 	return c, nil
 }
 
-func (c *server) list(ctx context.Context, s selection) error {
-	body, err := c.remote.list(ctx)
+func (c *server) begin(ctx context.Context, s selection, newer bool) error {
+	body, err := c.remote.list(ctx, newer)
 	if err != nil {
 		return err
 	}
-	lines := newPackets(&metered{Reader: body, limit: int64(c.limits.GitRefs)*refBytes + refsOverhead})
+	counted := c.counted(body)
+	lines := newPackets(counted)
 	first, err := firstLine(lines)
-	if err == nil {
-		c.able, err = (&listing{selection: s, most: c.limits.GitRefs, found: c.refs}).read(first, lines)
+	switch {
+	case err != nil:
+	case string(first) == newerVersion:
+		c.newer = true
+		c.able, err = readCapabilities(lines)
+	default:
+		long := func() bool { return !newer && counted.came > patience }
+		c.able, err = (&listing{selection: s, most: c.limits.GitRefs, found: c.refs, long: long}).read(first, lines)
 	}
 	return errors.Join(err, closed(body, err))
+}
+
+// counted bounds what a list of references may take.
+func (c *server) counted(body io.Reader) *metered {
+	return &metered{Reader: body, limit: int64(c.limits.GitRefs)*refBytes + refsOverhead}
 }
 
 // closed closes a body. How it ends does not matter after a failure.
@@ -81,35 +115,59 @@ func (f *Fetcher) save(ctx context.Context, t target, file *written) (asked plum
 	if t.tag != "" {
 		selected = selectName(t.tag)
 	}
-	c, err := f.connect(ctx, selected)
+	c, err := f.connect(ctx, selected, true)
 	if err != nil {
 		return asked, err
 	}
 	defer func() { err = errors.Join(err, closed(c.remote, err)) }()
-	want, advertised := c.refs.leading(t.commit)
+	asked, sure, err := c.lookUp(ctx, t)
+	if err != nil {
+		return asked, said(err, fetch.NotFound)
+	}
+	err = c.fetch(ctx, asked, file)
+	if !sure && errors.As(err, new(*refusal)) {
+		return asked, moved(t.commit)
+	}
+	return asked, said(err, fetch.Unreachable)
+}
+
+// lookUp returns what to ask for to get a target, and whether the server must have it: it gives away what it lists; what it
+// does not, only when it says so or, in the newer version of the protocol, when it has it.
+func (c *server) lookUp(ctx context.Context, t target) (want plumbing.Hash, sure bool, err error) {
 	if t.tag != "" {
-		if want, err = t.of(c.refs); err != nil {
-			return asked, err
+		if c.newer {
+			err = c.listReferences(ctx, selectName(t.tag))
 		}
+		if err == nil {
+			want, err = t.of(c.refs)
+		}
+		return want, true, err
 	}
-	if !advertised && !c.able.has("allow-reachable-sha1-in-want") && !c.able.has("allow-any-sha1-in-want") {
-		return asked, moved(t.commit)
+	if c.newer {
+		return t.commit, false, nil
 	}
-	err = c.fetch(ctx, want, file)
-	if !advertised && errors.As(err, new(*refusal)) {
-		return asked, moved(t.commit)
+	want, sure = c.refs.leading(t.commit)
+	if !sure && !c.able.has("allow-reachable-sha1-in-want") && !c.able.has("allow-any-sha1-in-want") {
+		err = moved(t.commit)
 	}
-	return want, said(err, fetch.Unreachable)
+	return want, sure, err
 }
 
 // fetch writes the pack of one object, and of what it leads to, to a file.
 func (c *server) fetch(ctx context.Context, want plumbing.Hash, file *written) error {
-	body, err := c.remote.ask(ctx, c.request(want))
+	request, find := c.request(want), c.findPack
+	if c.newer {
+		request, find = c.newerRequest(want), findNewerPack
+	}
+	body, err := c.remote.ask(ctx, request, c.newer)
 	if err != nil {
 		return err
 	}
 	counted := &metered{Reader: body, limit: file.limit}
-	err = c.copyPack(file.to, counted)
+	pack, err := find(newPackets(counted))
+	if err == nil {
+		_, err = io.Copy(file.to, pack)
+	}
 	file.came = counted.came
 	return errors.Join(err, closed(body, err))
 }
@@ -160,27 +218,22 @@ func (c *server) multiplexed() string {
 	return "side-band"
 }
 
-// copyPack writes the pack in the answer to a request to a file.
-func (c *server) copyPack(file io.Writer, answer io.Reader) error {
-	lines := newPackets(answer)
+// findPack returns the pack in the answer to a request.
+func (c *server) findPack(lines *packets) (io.Reader, error) {
 	for more := c.able.has("shallow"); more; { // where the history is cut
 		var err error
 		if _, more, err = lines.text(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if c.able.has(c.multiplexed()) {
-		_, err := io.Copy(file, &channel{lines: lines})
-		return err
+		return &channel{lines: lines}, nil
 	}
 	line, _, err := lines.text()
 	if err == nil && !acknowledges(line) {
 		err = notGit("it has the line %s", fetch.Quote(string(line)))
 	}
-	if err == nil {
-		_, err = io.Copy(file, lines.reader)
-	}
-	return err
+	return lines.reader, err
 }
 
 // metered fails the read that goes beyond what may come.

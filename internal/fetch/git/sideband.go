@@ -54,7 +54,7 @@ func piece(line []byte) ([]byte, error) {
 	case line[0] == progressChannel:
 		return nil, nil
 	case line[0] == failureChannel:
-		return nil, &refusal{string(bytes.TrimSpace(line[1:]))}
+		return nil, fetch.Errorf(fetch.Unreachable, "the server failed: %s", fetch.Quote(string(bytes.TrimSpace(line[1:]))))
 	}
 	return nil, notGit("it has the line %s", fetch.Quote(string(line)))
 }

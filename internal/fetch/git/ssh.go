@@ -116,7 +116,6 @@ type shell struct {
 	paced   io.ReadCloser
 	said    complaint
 	started bool // something of an answer came
-	asked   bool
 }
 
 // newShell returns a repository to which nothing was sent yet.
@@ -132,8 +131,9 @@ func quoted(text string) string {
 	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(text) + "'"
 }
 
-// list implements remote.
-func (s *shell) list(ctx context.Context) (io.ReadCloser, error) {
+// list implements remote. The newer version is offered always; a server that does not know it, or takes no environment, says
+// nothing to that.
+func (s *shell) list(ctx context.Context, _ bool) (io.ReadCloser, error) {
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	conn, err := s.dial(s.ctx, "tcp", s.address)
 	if err != nil {
@@ -189,6 +189,10 @@ func (s *shell) run() error {
 		return err
 	}
 	session.Stderr = &s.said
+	offer := struct{ Name, Value string }{"GIT_PROTOCOL", versionTwo}
+	if _, err := session.SendRequest("env", false, ssh.Marshal(offer)); err != nil {
+		return err
+	}
 	return session.Start(s.command)
 }
 
@@ -244,17 +248,16 @@ func (s *shell) Read(p []byte) (int, error) {
 }
 
 // ask implements remote.
-func (s *shell) ask(_ context.Context, request []byte) (io.ReadCloser, error) {
-	s.asked = true
+func (s *shell) ask(_ context.Context, request []byte, _ bool) (io.ReadCloser, error) {
 	if _, err := s.input.Write(request); err != nil {
 		return nil, s.explain(err)
 	}
 	return io.NopCloser(s.paced), nil
 }
 
-// Close implements remote. A program that was asked for nothing is told so.
+// Close implements remote. A program that still waits for a request is told that none comes.
 func (s *shell) Close() error {
-	if s.paced != nil && !s.asked && s.conn.SetDeadline(time.Now().Add(time.Second)) == nil {
+	if s.paced != nil && s.conn.SetDeadline(time.Now().Add(time.Second)) == nil {
 		_, _ = s.input.Write(appendMark(nil, flushPacket))
 	}
 	if s.cancel != nil {

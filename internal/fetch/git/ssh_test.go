@@ -4,6 +4,7 @@ package git
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -44,16 +45,19 @@ func TestSSHRepositories(t *testing.T) {
 		"Locked":  {"an encrypted key", Options{Branch: "main"}, fetch.Resolved{Reference: "main", Digest: "sha1:" + second}, "2", "ed25519", "CANARY-passphrase"},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			tc.o.URL, tc.o.Dial = server.url(r.dir), localDial()
-			tc.o.SSH = &SSH{
-				Identity: newKey(t, tc.key).pem(t, tc.encrypted), Passphrase: []byte(tc.encrypted), KnownHosts: []byte(server.line(host.PublicKey())),
-			}
-			resolved, files, err := pull(t, tc.o)
-			if err != nil || resolved != tc.want || files["a"] != tc.a {
-				t.Errorf("%s: %+v %v %v", tc.reason, resolved, files, err)
-			}
-		})
+		for _, deaf := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, deaf), func(t *testing.T) {
+				server.deaf = deaf
+				tc.o.URL, tc.o.Dial = server.url(r.dir), localDial()
+				tc.o.SSH = &SSH{
+					Identity: newKey(t, tc.key).pem(t, tc.encrypted), Passphrase: []byte(tc.encrypted), KnownHosts: []byte(server.line(host.PublicKey())),
+				}
+				resolved, files, err := pull(t, tc.o)
+				if err != nil || resolved != tc.want || files["a"] != tc.a {
+					t.Errorf("%s: %+v %v %v", tc.reason, resolved, files, err)
+				}
+			})
+		}
 	}
 }
 

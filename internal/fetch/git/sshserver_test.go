@@ -103,6 +103,8 @@ type sshServer struct {
 	config  *ssh.ServerConfig
 	// serve handles a command.
 	serve func(channel ssh.Channel, command string)
+	// deaf drops the environment, as servers do that are not told to accept it.
+	deaf bool
 }
 
 func newSSHServer(t *testing.T, hostKeys ...ssh.Signer) *sshServer {
@@ -145,16 +147,26 @@ func (s *sshServer) handle(conn net.Conn) {
 		if err != nil {
 			return
 		}
-		go func() {
-			for request := range requests {
-				var payload struct{ Command string }
-				known := request.Type == "exec" && ssh.Unmarshal(request.Payload, &payload) == nil
-				_ = request.Reply(known, nil)
-				if known {
-					go s.serve(channel, payload.Command)
-				}
-			}
-		}()
+		go s.session(channel, requests)
+	}
+}
+
+func (s *sshServer) session(channel ssh.Channel, requests <-chan *ssh.Request) {
+	environment := ""
+	for request := range requests {
+		var variable struct{ Name, Value string }
+		var payload struct{ Command string }
+		switch {
+		case request.Type == "env" && ssh.Unmarshal(request.Payload, &variable) == nil && variable.Name == "GIT_PROTOCOL" && !s.deaf:
+			environment = "GIT_PROTOCOL=" + quoted(variable.Value) + " "
+		case request.Type == "exec" && ssh.Unmarshal(request.Payload, &payload) == nil:
+			_ = request.Reply(true, nil)
+			go s.serve(channel, environment+payload.Command)
+			continue
+		}
+		if request.WantReply {
+			_ = request.Reply(false, nil)
+		}
 	}
 }
 

@@ -96,7 +96,7 @@ func (a *Attempts) Skipped(n int) { a.left += max(n, 0) }
 
 // Error returns the failure: no signature is by whom was looked for.
 func (a *Attempts) Error(by, hint string) error {
-	text := ""
+	var text string
 	switch {
 	case a.tried == 0 && a.last == "":
 		return fetch.Errorf(fetch.Unverified, "it has no signature: %s", hint)

@@ -85,7 +85,7 @@ func TestM14Claims(t *testing.T) {
 		"NoSignature": {"an empty signature", func(t *testing.T, _ *repository, ref name.Digest) {
 			attach(t, ref, text(ref.DigestStr(), payloadType), nil)
 		}, "signature is malformed"},
-		"OtherRepository": {"signed under the name of another repository, and copied from there", func(t *testing.T, r *repository, ref name.Digest) {
+		"OtherRepository": {"signed under the name of another repository, and copied from there", func(t *testing.T, _ *repository, ref name.Digest) {
 			elsewhere, err := name.NewDigest("registry.example.org/team/app@" + ref.DigestStr())
 			if err != nil {
 				t.Fatal(err)

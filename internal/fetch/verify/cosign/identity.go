@@ -53,7 +53,7 @@ func forIdentities(identities []Identity, trusted *root.TrustedRoot) (*Verifier,
 
 // checkRoot wants everything that keyless signatures are checked with, so that nothing goes unchecked.
 func checkRoot(trusted *root.TrustedRoot) error {
-	missing := ""
+	var missing string
 	switch {
 	case trusted == nil:
 		return fetch.Errorf(fetch.Refused, "identities need a trusted root: %s", rootHint)

@@ -124,7 +124,7 @@ func TestM14Identities(t *testing.T) {
 			other := s.keyless(t, &sign.PlainData{Data: []byte("x")}, jane, time.Now())
 			made.VerificationMaterial.TlogEntries = other.VerificationMaterial.TlogEntries
 		}}, []Identity{isJane}, "", ""},
-		"OtherLog": {"in a log that is not trusted", keylessSignature{holder: jane, change: func(t *testing.T, s *standIn, made *protobundle.Bundle) {
+		"OtherLog": {"in a log that is not trusted", keylessSignature{holder: jane, change: func(t *testing.T, _ *standIn, made *protobundle.Bundle) {
 			body := made.VerificationMaterial.TlogEntries[0].CanonicalizedBody
 			made.VerificationMaterial.TlogEntries[0] = newStandIn(t).logEntry(t, body, time.Now())
 		}}, []Identity{isJane}, "", ""},

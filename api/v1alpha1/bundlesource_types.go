@@ -173,6 +173,59 @@ type ImageSource struct {
 	// are not looked at.
 	// +optional
 	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
+
+	// Verify demands a signature of the image: of exactly what ref resolves to, an
+	// image or an index. Without one that is accepted nothing is fetched.
+	// +optional
+	Verify *ImageVerification `json:"verify,omitempty"`
+}
+
+// ImageVerification says whose signature of an image is accepted.
+//
+// +kubebuilder:validation:XValidation:rule="self.provider != 'cosign' || has(self.secretRef) != has(self.matchOIDCIdentity)",message="cosign needs either secretRef, a Secret with public keys, or matchOIDCIdentity"
+// +kubebuilder:validation:XValidation:rule="!has(self.matchOIDCIdentity) || has(self.trustedRootSecretRef)",message="matchOIDCIdentity needs trustedRootSecretRef, a Secret with trusted_root.json"
+// +kubebuilder:validation:XValidation:rule="self.provider != 'notation' || (has(self.secretRef) && !has(self.matchOIDCIdentity) && !has(self.trustedRootSecretRef))",message="notation needs secretRef, a Secret with trustpolicy.json and certificates, and nothing else"
+type ImageVerification struct {
+	// Provider is the tool that signs: cosign (Sigstore) or notation (Notary Project).
+	// +required
+	// +kubebuilder:validation:Enum=cosign;notation
+	Provider string `json:"provider"`
+
+	// SecretRef names a Secret. For cosign: public keys, each in an entry whose name
+	// ends in .pub, of which one suffices. For notation: trustpolicy.json, and
+	// certificates in entries whose names end in .crt or .pem.
+	// +optional
+	SecretRef *LocalReference `json:"secretRef,omitempty"`
+
+	// MatchOIDCIdentity accepts certificates of Sigstore's Fulcio for one of these
+	// identities, instead of keys. Each is tried alone.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	MatchOIDCIdentity []OIDCIdentity `json:"matchOIDCIdentity,omitempty"`
+
+	// TrustedRootSecretRef names a Secret with trusted_root.json, the authorities and
+	// logs of Sigstore that are trusted. With keys it is optional: without it no entry
+	// in a log is asked for.
+	// +optional
+	TrustedRootSecretRef *LocalReference `json:"trustedRootSecretRef,omitempty"`
+}
+
+// OIDCIdentity is whom a certificate was issued for. Both are regular expressions
+// (RE2), which have to match; they are not anchored, so write ^ and $.
+type OIDCIdentity struct {
+	// Issuer of the identity, such as ^https://token[.]actions[.]githubusercontent[.]com$.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Issuer string `json:"issuer"`
+
+	// Subject that the issuer vouches for, such as a workflow or an e-mail address.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Subject string `json:"subject"`
 }
 
 // GitSource is a commit in a Git repository that is reached over HTTPS or SSH.
@@ -224,6 +277,26 @@ type GitSource struct {
 	// are not looked at.
 	// +optional
 	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
+
+	// Verify demands a signature, by PGP or SSH, of what ref resolves to. Without one
+	// that is accepted nothing is written.
+	// +optional
+	Verify *GitVerification `json:"verify,omitempty"`
+}
+
+// GitVerification says what has to be signed, and by whom.
+type GitVerification struct {
+	// Mode is what has to be signed: HEAD, the commit; Tag, the tag that ref names; or
+	// TagAndHEAD, both.
+	// +optional
+	// +kubebuilder:default=HEAD
+	// +kubebuilder:validation:Enum=HEAD;Tag;TagAndHEAD
+	Mode string `json:"mode,omitempty"`
+
+	// SecretRef names a Secret whose entries are keys: PGP public keys, SSH public keys,
+	// or allowed signers of SSH. A signature by one of them suffices.
+	// +required
+	SecretRef LocalReference `json:"secretRef"`
 }
 
 // GitRef chooses a commit: at most one of branch, tag, semver, name and commit.
@@ -295,6 +368,49 @@ type HTTPSource struct {
 	// are not looked at.
 	// +optional
 	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
+
+	// Verify demands a detached signature of the archive, made with cosign sign-blob.
+	// Without one that is accepted the archive is not used.
+	// +optional
+	Verify *ArchiveVerification `json:"verify,omitempty"`
+}
+
+// ArchiveVerification says where the signature of an archive lies, and whose is
+// accepted.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.matchOIDCIdentity)",message="give either secretRef, a Secret with public keys, or matchOIDCIdentity"
+// +kubebuilder:validation:XValidation:rule="!has(self.matchOIDCIdentity) || has(self.trustedRootSecretRef)",message="matchOIDCIdentity needs trustedRootSecretRef, a Secret with trusted_root.json"
+type ArchiveVerification struct {
+	// Provider is the tool that signs: cosign.
+	// +optional
+	// +kubebuilder:default=cosign
+	// +kubebuilder:validation:Enum=cosign
+	Provider string `json:"provider,omitempty"`
+
+	// SignatureURL is where the signature lies: a Sigstore bundle, or the signature
+	// alone in base64. The login goes there too where it is the server of url.
+	// +required
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^[:space:]/?#@]+([/?#][^[:space:]]*)?$')",message="must be a URL that begins with https:// (or http://) and holds neither user name nor password"
+	SignatureURL string `json:"signatureURL"`
+
+	// SecretRef names a Secret with public keys, each in an entry whose name ends in
+	// .pub. A signature by one of them suffices.
+	// +optional
+	SecretRef *LocalReference `json:"secretRef,omitempty"`
+
+	// MatchOIDCIdentity accepts certificates of Sigstore's Fulcio for one of these
+	// identities, instead of keys. Each is tried alone.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	MatchOIDCIdentity []OIDCIdentity `json:"matchOIDCIdentity,omitempty"`
+
+	// TrustedRootSecretRef names a Secret with trusted_root.json, the authorities and
+	// logs of Sigstore that are trusted.
+	// +optional
+	TrustedRootSecretRef *LocalReference `json:"trustedRootSecretRef,omitempty"`
 }
 
 // BundleSourceStatus is what the source controller last saw and published.

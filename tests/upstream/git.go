@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/fluxcd/pkg/gittestserver"
 	"github.com/go-git/go-billy/v5/osfs"
 	gogit "github.com/go-git/go-git/v5"
@@ -100,6 +101,11 @@ func (g *Git) ServeSSH() (url, knownHosts string, stop func(), err error) {
 
 // Commit makes a tree the content of main, and returns the commit's hash.
 func (g *Git) Commit(message string, files fs.FS) (string, error) {
+	return g.CommitSigned(message, files, nil)
+}
+
+// CommitSigned is Commit with a PGP signature; nil for none.
+func (g *Git) CommitSigned(message string, files fs.FS, key *openpgp.Entity) (string, error) {
 	dir, err := os.MkdirTemp("", "commit-*")
 	if err != nil {
 		return "", err
@@ -120,7 +126,7 @@ func (g *Git) Commit(message string, files fs.FS) (string, error) {
 		return "", fmt.Errorf("adding the files: %w", err)
 	}
 	author := &object.Signature{Name: "Satchel", Email: "satchel@example.org", When: time.Now()}
-	hash, err := tree.Commit(message, &gogit.CommitOptions{Author: author, AllowEmptyCommits: true})
+	hash, err := tree.Commit(message, &gogit.CommitOptions{Author: author, AllowEmptyCommits: true, SignKey: key})
 	if err != nil {
 		return "", fmt.Errorf("committing: %w", err)
 	}

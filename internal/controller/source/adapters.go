@@ -43,7 +43,11 @@ func (r *Reconciler) gitFetcher(ctx context.Context, s *state, spec *v1alpha1.Gi
 		URL: spec.Repository, Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Name: ref.Name, Commit: ref.Commit,
 		Directory: spec.Directory, Submodules: spec.RecurseSubmodules, Client: r.http, Limits: r.Limits,
 	}
-	if err := r.gitAccess(ctx, s, spec, &o); err != nil {
+	err := r.gitAccess(ctx, s, spec, &o)
+	if err == nil {
+		o.Verify, err = gitVerification(ctx, s.secrets, spec.Verify)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return git.New(o)
@@ -93,6 +97,9 @@ func (r *Reconciler) imageFetcher(ctx context.Context, s *state, spec *v1alpha1.
 	if o.Client, err = r.client(ctx, s, host, spec.CertSecretRef, spec.ProxySecretRef); err != nil {
 		return nil, err
 	}
+	if o.Verify, err = imageVerifier(ctx, s.secrets, spec.Verify, o.Client); err != nil {
+		return nil, err
+	}
 	return image.New(o)
 }
 
@@ -125,6 +132,9 @@ func (r *Reconciler) keychain(ctx context.Context, s *state, spec *v1alpha1.Imag
 		}
 	}
 	if spec.Provider != "" && spec.Provider != genericProvider {
+		if spec.CertSecretRef != nil || spec.ProxySecretRef != nil || spec.Insecure {
+			return nil, fetch.Errorf(fetch.Refused, "a cloud's login goes to that cloud only: remove certSecretRef, proxySecretRef and insecure, or the provider")
+		}
 		if r.CloudLogins == nil {
 			return nil, fetch.Errorf(fetch.Refused, "provider %s would log in as the source controller itself, which its flag --cloud-logins does not permit: use a Secret, or ask whoever runs Satchel", spec.Provider)
 		}
@@ -154,6 +164,12 @@ func (r *Reconciler) httpFetcher(ctx context.Context, s *state, spec *v1alpha1.H
 	}
 	if o.Client, err = r.client(ctx, s, parsed.Host, spec.CertSecretRef, spec.ProxySecretRef); err != nil {
 		return nil, err
+	}
+	if v := spec.Verify; v != nil {
+		o.Signature = v.SignatureURL
+		if o.Verify, err = archiveVerifier(ctx, s.secrets, v); err != nil {
+			return nil, err
+		}
 	}
 	return http.New(o)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/go-logr/logr"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -252,4 +253,24 @@ func get(t *testing.T, url string) (int, []byte) {
 // gone tells whether a source does not exist any more.
 func (r *rig) gone(ctx context.Context, key client.ObjectKey) bool {
 	return apierrors.IsNotFound(r.admin.Get(ctx, key, &v1alpha1.BundleSource{}))
+}
+
+// told waits for an event about a source that holds a text.
+func (r *rig) told(t *testing.T, s *v1alpha1.BundleSource, text string) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		var events eventsv1.EventList
+		if err := r.admin.List(ctx, &events, client.InNamespace(s.Namespace)); err != nil {
+			return false, nil //nolint:nilerr // asked again
+		}
+		for _, event := range events.Items {
+			if event.Regarding.Name == s.Name && strings.Contains(event.Note, text) {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	if err != nil {
+		t.Errorf("no event about %s says %q", s.Name, text)
+	}
 }

@@ -181,12 +181,20 @@ func (r *Reconciler) emit(before, after *v1alpha1.BundleSource) {
 	switch {
 	case is == nil:
 	case is.Status == metav1.ConditionTrue && !sameRevision(before, after):
-		r.Events.Eventf(after, nil, corev1.EventTypeNormal, "NewArtifact", "Publish", "published revision %s", after.Status.Artifact.Revision)
+		r.Events.Eventf(after, nil, corev1.EventTypeNormal, "NewArtifact", "Publish", "published revision %s%s", after.Status.Artifact.Revision, signedBy(after))
 	case is.Status == metav1.ConditionTrue && was != nil && was.Status == metav1.ConditionFalse:
 		r.Events.Eventf(after, nil, corev1.EventTypeNormal, "Recovered", "Fetch", "recovered at revision %s", after.Status.Artifact.Revision)
 	case is.Status == metav1.ConditionFalse && (was == nil || was.Message != is.Message):
 		r.Events.Eventf(after, nil, corev1.EventTypeWarning, is.Reason, "Fetch", "%s", report.Shorten(is.Message, 1000))
 	}
+}
+
+// signedBy says for an event whose signatures were accepted.
+func signedBy(s *v1alpha1.BundleSource) string {
+	if text := signers(s.Status.Resolved); text != "" {
+		return ": " + report.Shorten(text, 900)
+	}
+	return ""
 }
 
 func sameRevision(before, after *v1alpha1.BundleSource) bool {

@@ -3,17 +3,46 @@
 package source
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git"
+	archive "github.com/satchel-dev/satchel/internal/fetch/http"
+	"github.com/satchel-dev/satchel/internal/fetch/image"
+	"github.com/satchel-dev/satchel/internal/fetch/verify/cosign"
+	"github.com/satchel-dev/satchel/internal/fetch/verify/gitsig"
+	"github.com/satchel-dev/satchel/internal/fetch/verify/notation"
+)
+
+// The entries of Secrets with trust are named as the tools name them.
+const (
+	keyTrustedRoot = "trusted_root.json"
+	keyTrustPolicy = notation.PolicyName
 )
 
 // demands is what a source demands of signatures, with the Secrets that its trust
 // is in; nil for nothing.
 func demands(source v1alpha1.Source) (demand any, from []*v1alpha1.LocalReference) {
+	switch {
+	case source.Image != nil && source.Image.Verify != nil:
+		v := source.Image.Verify
+		return v, []*v1alpha1.LocalReference{v.SecretRef, v.TrustedRootSecretRef}
+	case source.Git != nil && source.Git.Verify != nil:
+		v := source.Git.Verify
+		return v, []*v1alpha1.LocalReference{&v.SecretRef}
+	case source.HTTP != nil && source.HTTP.Verify != nil:
+		v := source.HTTP.Verify
+		return v, []*v1alpha1.LocalReference{v.SecretRef, v.TrustedRootSecretRef}
+	}
 	return nil, nil
 }
 
@@ -41,4 +70,88 @@ func (s *state) trust(source v1alpha1.Source) string {
 		}
 	}
 	return fmt.Sprintf("sha256:%x", hash.Sum(nil))
+}
+
+// imageVerifier decides whether an image may be used; nil where no signature is
+// demanded. The client asks for revocations.
+func imageVerifier(ctx context.Context, s *secrets, v *v1alpha1.ImageVerification, client *http.Client) (image.Verifier, error) {
+	switch {
+	case v == nil:
+		return nil, nil
+	case v.Provider == "cosign":
+		return cosignVerifier(ctx, s, v.SecretRef, v.MatchOIDCIdentity, v.TrustedRootSecretRef)
+	case v.Provider == "notation" && v.SecretRef != nil:
+		secret, err := s.get(ctx, v.SecretRef.Name)
+		if err != nil {
+			return nil, err
+		}
+		if len(secret.Data[keyTrustPolicy]) == 0 {
+			return nil, malformed(secret, "it has no %s, the trust policy of notation", keyTrustPolicy)
+		}
+		verifier, err := notation.New(notation.Options{Policy: secret.Data[keyTrustPolicy], Certificates: secret.Data, Client: client})
+		if err != nil {
+			return nil, fetch.Describe(err, "secret %s/%s", secret.Namespace, secret.Name)
+		}
+		return verifier, nil
+	}
+	return nil, fetch.Errorf(fetch.Refused, "verify: the provider %s is not known, or has no secretRef", fetch.Quote(v.Provider))
+}
+
+// cosignVerifier accepts signatures by keys or by identities.
+func cosignVerifier(ctx context.Context, s *secrets, keys *v1alpha1.LocalReference, identities []v1alpha1.OIDCIdentity, root *v1alpha1.LocalReference) (*cosign.Verifier, error) {
+	var o cosign.Options
+	var from []string
+	if keys != nil {
+		secret, err := s.get(ctx, keys.Name)
+		if err != nil {
+			return nil, err
+		}
+		if o.Keys = secret.Data; !slices.ContainsFunc(slices.Collect(maps.Keys(secret.Data)), func(name string) bool { return strings.HasSuffix(name, cosign.KeySuffix) }) {
+			return nil, malformed(secret, "it has no public key: add one in an entry whose name ends in %s, such as cosign.pub", cosign.KeySuffix)
+		}
+		from = append(from, keys.Name)
+	}
+	for _, identity := range identities {
+		o.Identities = append(o.Identities, cosign.Identity{Issuer: identity.Issuer, Subject: identity.Subject})
+	}
+	if root != nil {
+		secret, err := s.get(ctx, root.Name)
+		if err != nil {
+			return nil, err
+		}
+		if o.TrustedRoot = secret.Data[keyTrustedRoot]; len(o.TrustedRoot) == 0 {
+			return nil, malformed(secret, "it has no %s: see cosign trusted-root create", keyTrustedRoot)
+		}
+		from = append(from, root.Name)
+	}
+	verifier, err := cosign.New(o)
+	if err != nil && len(from) > 0 {
+		err = fetch.Describe(err, "secret %s/%s", s.namespace, strings.Join(from, " or "))
+	}
+	return verifier, err
+}
+
+// archiveVerifier decides whether an archive may be used; nil where no signature is
+// demanded.
+func archiveVerifier(ctx context.Context, s *secrets, v *v1alpha1.ArchiveVerification) (archive.Verifier, error) {
+	if v == nil {
+		return nil, nil
+	}
+	return cosignVerifier(ctx, s, v.SecretRef, v.MatchOIDCIdentity, v.TrustedRootSecretRef)
+}
+
+// gitVerification is what has to be signed of a repository; nil for nothing.
+func gitVerification(ctx context.Context, s *secrets, v *v1alpha1.GitVerification) (*git.Verification, error) {
+	if v == nil {
+		return nil, nil
+	}
+	secret, err := s.get(ctx, v.SecretRef.Name)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := gitsig.ParseKeys(secret.Data)
+	if err != nil {
+		return nil, fetch.Describe(err, "secret %s/%s", secret.Namespace, secret.Name)
+	}
+	return &git.Verification{Mode: git.Mode(cmp.Or(v.Mode, string(git.VerifyHEAD))), Keys: keys}, nil
 }

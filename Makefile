@@ -95,7 +95,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (30s).
 	@grep -rlE '^func Fuzz' --include='*_test.go' api internal cmd | sort | while read -r file; do \
 		for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' "$$file"); do \
 			echo "== $$target in $$(dirname "$$file")"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x "./$$(dirname "$$file")"; \
 		done; \
 	done
 

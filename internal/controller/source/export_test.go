@@ -8,6 +8,7 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -24,4 +25,9 @@ func (r *Reconciler) Put(ctx context.Context, object *v1alpha1.BundleSource, fil
 // NewTokens decides who may read artifacts as --artifact-auth=token does.
 func NewTokens(c client.Client, audience string, readers []string) artifact.Readers {
 	return newTokens(c, audience, readers).identify
+}
+
+// AddServer adds the artifact server to a manager as Setup does.
+func (o Options) AddServer(mgr ctrl.Manager, store *artifact.Store) error {
+	return o.addServer(mgr, store)
 }

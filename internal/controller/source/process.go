@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,8 +29,12 @@ type Options struct {
 	StoragePath string
 	// StorageAddr is the listen address of the artifact server.
 	StorageAddr string
-	// StorageAdvAddr is the host, with a port unless it is 80, in artifact URLs.
+	// StorageAdvAddr is the host, with a port unless it is that of the scheme, in
+	// artifact URLs.
 	StorageAdvAddr string
+	// TLSCert and TLSKey are files with the artifact server's certificate and key, in
+	// PEM; without them it speaks plain HTTP.
+	TLSCert, TLSKey string
 	// StorageQuota is how many bytes of artifacts a namespace may store; 0 for any
 	// number.
 	StorageQuota int64
@@ -74,7 +76,10 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.StoragePath, "storage-path", "/data", "The folder in which artifacts are stored.")
 	fs.StringVar(&o.StorageAddr, "storage-addr", ":9090", "The address on which artifacts are served.")
 	fs.StringVar(&o.StorageAdvAddr, "storage-adv-addr", "bundle-source-controller.satchel-system.svc",
-		"The host, with a port unless it is 80, under which consumers reach the artifact server.")
+		"The host, with a port unless it is 80 (443 with TLS), under which consumers reach the artifact server.")
+	fs.StringVar(&o.TLSCert, "storage-tls-cert", "",
+		"A file with the certificate of the artifact server, in PEM; read again when it changes. Artifact URLs are https then.")
+	fs.StringVar(&o.TLSKey, "storage-tls-key", "", "A file with the key of that certificate, in PEM.")
 	fs.Int64Var(&o.StorageQuota, "storage-quota-per-namespace", 1<<30,
 		"How many bytes the artifacts of one namespace may take in storage, so that one tenant does not fill the volume of all; 0 for any number.")
 	fs.IntVar(&o.Retain, "artifact-retention-records", 2, "How many artifacts of a source are kept at least, the advertised one included.")
@@ -98,8 +103,12 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int) erro
 	if err != nil {
 		return err
 	}
+	scheme, err := o.scheme()
+	if err != nil {
+		return err
+	}
 	store, err := artifact.Open(artifact.Options{
-		Dir: filepath.Join(o.StoragePath, "artifacts"), BaseURL: "http://" + o.StorageAdvAddr,
+		Dir: filepath.Join(o.StoragePath, "artifacts"), BaseURL: scheme + "://" + o.StorageAdvAddr,
 		NamespaceBytes: o.StorageQuota, Readers: readers,
 	})
 	if err != nil {
@@ -126,7 +135,7 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int) erro
 	reconciler := NewReconciler(deps)
 	return errors.Join(
 		mgr.Add(sweepOnce(reconciler)),
-		mgr.Add(serve(store.Server(o.StorageAddr))),
+		o.addServer(mgr, store),
 		reconciler.SetupWithManager(mgr, concurrent),
 	)
 }
@@ -151,26 +160,6 @@ func emptyFolder(dir string) (string, error) {
 		return "", fmt.Errorf("preparing the scratch folder: %w: check --storage-path", err)
 	}
 	return dir, nil
-}
-
-// serve runs the artifact server while this process leads.
-func serve(server *http.Server) manager.RunnableFunc {
-	return func(ctx context.Context) error {
-		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", server.Addr)
-		if err != nil {
-			return fmt.Errorf("serving artifacts: %w: check --storage-addr", err)
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- server.Serve(listener) }()
-		select {
-		case err := <-ended:
-			return fmt.Errorf("serving artifacts: %w", err)
-		case <-ctx.Done():
-		}
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer cancel()
-		return server.Shutdown(grace)
-	}
 }
 
 // sweepOnce runs Sweep. What it could not remove stays until the next start.

@@ -42,7 +42,25 @@ func (l *Loader) download(ctx context.Context, want wanted) error {
 	})
 }
 
+// StandbyHeader marks the answer of a server that waits to lead. Behind the same name there is another one that leads, and
+// the next connection may meet it.
+const StandbyHeader = "Satchel-Standby"
+
+// standbyAttempts is how often a request is made while servers that wait to lead answer.
+const standbyAttempts = 6
+
+// request asks until the server that leads answers.
 func (l *Loader) request(ctx context.Context, url string) (*http.Response, error) {
+	for attempt := 1; ; attempt++ {
+		response, err := l.requestOnce(ctx, url)
+		if err != nil || attempt == standbyAttempts || response.Header.Get(StandbyHeader) == "" {
+			return response, err
+		}
+		response.Body.Close() //nolint:errcheck // nothing in it is of use
+	}
+}
+
+func (l *Loader) requestOnce(ctx context.Context, url string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return nil, fetch.Errorf(fetch.Refused, "making a request: %w", err)

@@ -138,3 +138,29 @@ func TestTokenGoesToTheConfiguredServerOnly(t *testing.T) {
 		t.Errorf("a file without a token: %v", err)
 	}
 }
+
+// TestF24LoadAsksAgainAfterAStandby has every second connection meet a server that waits to lead.
+func TestF24LoadAsksAgainAfterAStandby(t *testing.T) {
+	asked := 0
+	s := newServed(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if asked++; asked%2 == 1 {
+				w.Header().Set(artifact.StandbyHeader, "true")
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
+	})
+	a := s.put(t, noise(4, 1000))
+	content, err := newLoader(t, t.TempDir(), s.server.URL).Load(t.Context(), owner, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := content.Close(); err != nil {
+		t.Error(err)
+	}
+	if asked != 2 {
+		t.Errorf("asked %d times", asked)
+	}
+}

@@ -4,6 +4,7 @@ package artifact
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"net/netip"
@@ -25,7 +26,7 @@ const (
 	socketBytes = 128 << 10
 )
 
-// Server returns a server of Handler on addr, HTTP/1 without TLS. A connection that sends no complete request within 5
+// Server returns a server of Handler on addr, HTTP/1, for plain and for TLS listeners. A connection that sends no complete request within 5
 // seconds, waits idle for 9, or takes in nothing of a body for 9, is closed; so is the newest one of a remote address that
 // has more than Options.ConnectionsPerAddress.
 func (s *Store) Server(addr string) *http.Server {
@@ -49,6 +50,9 @@ func (s *Store) Server(addr string) *http.Server {
 
 // boundSocket bounds the kernel's memory for a connection.
 func boundSocket(ctx context.Context, conn net.Conn) context.Context {
+	if encrypted, ok := conn.(*tls.Conn); ok {
+		conn = encrypted.NetConn()
+	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		tcp.SetWriteBuffer(socketBytes) //nolint:errcheck // the connection works without it
 	}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+)
+
+// server serves artifacts while this process leads. A process that waits to lead
+// listens, too, so that it is ready to take over, but it serves nothing: what it has
+// in storage may be old, or gone.
+type server struct {
+	http      *http.Server
+	tls       *tls.Config // nil for plain HTTP
+	elected   <-chan struct{}
+	listening atomic.Bool
+}
+
+// addServer adds the artifact server to a manager.
+func (o Options) addServer(mgr ctrl.Manager, store *artifact.Store) error {
+	s := &server{http: store.Server(o.StorageAddr), elected: mgr.Elected()}
+	s.http.Handler = s.onlyLeading(s.http.Handler)
+	s.http.ErrorLog = log.New(withoutHandshakes{os.Stderr}, "", log.LstdFlags)
+	if o.TLSCert != "" {
+		// It reads the files again when they change, as they do long before a certificate ends.
+		watcher, err := certwatcher.New(o.TLSCert, o.TLSKey)
+		if err != nil {
+			return fmt.Errorf("reading the certificate of the artifact server: %w: check --storage-tls-cert and --storage-tls-key", err)
+		}
+		if err := mgr.Add(watcher); err != nil {
+			return err
+		}
+		s.tls = &tls.Config{GetCertificate: watcher.GetCertificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	}
+	return errors.Join(mgr.AddReadyzCheck("artifacts", s.ready), mgr.Add(s))
+}
+
+// scheme is that of artifact URLs.
+func (o Options) scheme() (string, error) {
+	switch {
+	case (o.TLSCert == "") != (o.TLSKey == ""):
+		return "", errors.New("--storage-tls-cert and --storage-tls-key go together: give both, or none")
+	case o.TLSCert != "":
+		return "https", nil
+	}
+	return "http", nil
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (*server) NeedLeaderElection() bool { return false }
+
+// ready implements healthz.Checker.
+func (s *server) ready(*http.Request) error {
+	if !s.listening.Load() {
+		return errors.New("the artifact server does not listen yet")
+	}
+	return nil
+}
+
+// Start implements manager.Runnable.
+func (s *server) Start(ctx context.Context) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.http.Addr)
+	if err != nil {
+		return fmt.Errorf("serving artifacts: %w: check --storage-addr", err)
+	}
+	if s.tls != nil {
+		listener = tls.NewListener(listener, s.tls)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.http.Serve(listener) }()
+	s.listening.Store(true)
+	defer s.listening.Store(false)
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serving artifacts: %w", err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	return s.http.Shutdown(grace)
+}
+
+// onlyLeading refuses requests while another process leads. The connection is closed,
+// because behind a Service the next one may meet the leader.
+func (s *server) onlyLeading(serve http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-s.elected:
+			serve.ServeHTTP(w, r)
+		default:
+			w.Header().Set("Connection", "close")
+			w.Header().Set("Retry-After", "1")
+			w.Header().Set(artifact.StandbyHeader, "true")
+			http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
+		}
+	})
+}
+
+// withoutHandshakes drops what net/http says about failed TLS handshakes: anybody who
+// reaches the port could fill the log.
+type withoutHandshakes struct{ to io.Writer }
+
+// Write implements io.Writer.
+func (w withoutHandshakes) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte("TLS handshake error")) {
+		return len(line), nil
+	}
+	return w.to.Write(line)
+}

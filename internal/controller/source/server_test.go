@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/source"
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/manager"
+	"github.com/satchel-dev/satchel/tests/controlplane"
+)
+
+// replica is a process that serves artifacts when it leads.
+type replica struct {
+	store       *artifact.Store
+	addr, ready string // address of artifacts, URL of readiness
+	leads       <-chan struct{}
+	stop        func()
+}
+
+func startReplica(t *testing.T, r *rig, namespace string, change func(*source.Options)) *replica {
+	t.Helper()
+	addr, health := mustAddr(t), mustAddr(t)
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	process := manager.Options{}
+	process.BindFlags(flags)
+	if err := flags.Parse([]string{
+		"--enable-leader-election", "--leader-election-retry-period=100ms", "--metrics-addr=0", "--health-addr=" + health, "--namespace=" + namespace,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	mgr, err := manager.New(r.cp.RESTConfig(), "replicas", process)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := options(t.TempDir(), addr)
+	if change != nil {
+		change(&given)
+	}
+	store, err := artifact.Open(artifact.Options{Dir: given.StoragePath, BaseURL: "http://" + addr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := given.AddServer(mgr, store); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	stop := func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		ended <- nil
+	}
+	t.Cleanup(stop)
+	return &replica{store: store, addr: addr, ready: "http://" + health + "/readyz", leads: mgr.Elected(), stop: stop}
+}
+
+func mustAddr(t *testing.T) string {
+	t.Helper()
+	addr, err := freeAddr(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr
+}
+
+// eventually waits until a URL is answered with a status.
+func eventually(t *testing.T, client *http.Client, url string, want int) {
+	t.Helper()
+	var got string
+	err := wait.PollUntilContextTimeout(t.Context(), 30*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return false, err
+		}
+		answer, err := client.Do(request)
+		if err != nil {
+			got = err.Error()
+			return false, nil
+		}
+		got = answer.Status
+		return answer.StatusCode == want, answer.Body.Close()
+	})
+	if err != nil {
+		t.Fatalf("%s: last answer %s, want %d", url, got, want)
+	}
+}
+
+func leading(t *testing.T, r *replica) {
+	t.Helper()
+	select {
+	case <-r.leads:
+	case <-time.After(patience):
+		t.Fatal("the replica does not lead")
+	}
+}
+
+// F24: a replica that waits to lead is ready and serves nothing, although it has
+// something in storage; when the leader ends, it takes over.
+func TestF24AReplicaThatDoesNotLeadServesNothing(t *testing.T) {
+	r := newRig(t)
+	namespace := controlplane.NewNamespace(t, r.cp)
+	first := startReplica(t, r, namespace, nil)
+	leading(t, first)
+	second := startReplica(t, r, namespace, nil)
+	of := keep(t, first.store, namespace)
+	stale := keep(t, second.store, namespace)
+	eventually(t, http.DefaultClient, first.ready, http.StatusOK)
+	eventually(t, http.DefaultClient, second.ready, http.StatusOK)
+	eventually(t, http.DefaultClient, "http://"+first.addr+"/"+of.Path, http.StatusOK)
+	for _, path := range []string{"/" + stale.Path, "/", "/" + guessed(stale.Path)} {
+		if got := ask(t, "http://"+second.addr+path, ""); got != http.StatusServiceUnavailable {
+			t.Errorf("a replica that does not lead answers %d to %s", got, path)
+		}
+	}
+	first.stop()
+	began := time.Now()
+	leading(t, second)
+	t.Logf("the second replica leads %v after the first one ended", time.Since(began).Round(time.Millisecond))
+	eventually(t, http.DefaultClient, "http://"+second.addr+"/"+stale.Path, http.StatusOK)
+}
+
+// F24: what the storage of a new leader does not have, and the upstream does not give,
+// is not advertised any more after one reconcile.
+func TestF24ANewLeaderWithEmptyStorage(t *testing.T) {
+	r := newRig(t)
+	namespace := controlplane.NewNamespace(t, r.cp)
+	upstream := newArchive(t, pack(t, files("a.yaml", "one")))
+	key := r.create(t, namespace, "moved", []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: upstream.URL}}}, nil)
+	r.ready(t, key)
+	upstream.Close()
+	store, err := artifact.Open(artifact.Options{Dir: t.TempDir(), BaseURL: "http://127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := source.NewReconciler(source.Deps{
+		Client: r.admin, APIReader: r.admin, Store: store, Scratch: t.TempDir(), Limits: fetch.DefaultLimits(),
+		Policy: options(t.TempDir(), "").Policy, Events: noEvents{},
+	})
+	if _, err := other.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
+		t.Fatal(err)
+	}
+	var after v1alpha1.BundleSource
+	if err := r.admin.Get(t.Context(), key, &after); err != nil {
+		t.Fatal(err)
+	}
+	if after.Status.Artifact != nil || conditions.GetReason(&after, v1alpha1.ArtifactInStorageCondition) != v1alpha1.ReasonArtifactLost {
+		t.Errorf("what nobody has is still advertised:\n%s", describe(&after))
+	}
+}
+
+// With a certificate artifacts are served over TLS only, and a new certificate is used
+// without a restart.
+func TestArtifactsOverTLS(t *testing.T) {
+	r := newRig(t)
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	issue(t, cert, key, 1)
+	server := startReplica(t, r, controlplane.NewNamespace(t, r.cp), func(o *source.Options) { o.TLSCert, o.TLSKey = cert, key })
+	leading(t, server)
+	a := keep(t, server.store, "tls")
+	trusting, err := artifact.NewClient(artifact.ClientOptions{CAFile: cert})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, trusting, "https://"+server.addr+"/"+a.Path, http.StatusOK)
+	if got := ask(t, "http://"+server.addr+"/"+a.Path, ""); got != http.StatusBadRequest {
+		t.Errorf("plain HTTP is answered with %d", got)
+	}
+	if answer, err := http.DefaultClient.Get("https://" + server.addr + "/" + a.Path); err == nil { //nolint:noctx // must fail
+		_ = answer.Body.Close()
+		t.Error("a client trusts the certificate that does not know it")
+	}
+	issue(t, cert, key, 2)
+	trusting.CloseIdleConnections()
+	eventually(t, trusting, "https://"+server.addr+"/"+a.Path, http.StatusOK)
+	if got := serial(t, server.addr); got != 2 {
+		t.Errorf("certificate %d is in use, want the new one", got)
+	}
+}
+
+// serial waits for the second certificate, and returns which one a server has.
+func serial(t *testing.T, addr string) (number int64) {
+	t.Helper()
+	_ = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		number = presented(t, addr)
+		return number == 2, nil
+	})
+	return number
+}
+
+// noEvents drops events.
+type noEvents struct{}
+
+// Eventf implements events.EventRecorder.
+func (noEvents) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
+
+// presented is the serial number of the certificate that a server presents.
+func presented(t *testing.T, addr string) int64 {
+	t.Helper()
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // looks at the certificate only
+	conn, err := dialer.DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.Int64() //nolint:errcheck,forcetypeassert // of a TLS dialer
+}
+
+// issue writes a self-signed certificate and its key.
+func issue(t *testing.T, cert, key string, serial int64) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	public, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace(t, key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
+	replace(t, cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: public}))
+}
+
+// replace writes a file as a whole.
+func replace(t *testing.T, file string, content []byte) {
+	t.Helper()
+	beside := fmt.Sprintf("%s.%d", file, time.Now().UnixNano())
+	if err := os.WriteFile(beside, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(beside, file); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/satchel-dev/satchel/internal/controller/source"
+	"github.com/satchel-dev/satchel/internal/fetch/verify/cosign"
+	"github.com/satchel-dev/satchel/internal/fetch/verify/notation"
 )
 
 // page is docs/bundlesource.md, which api/v1alpha1 tests as well.
@@ -55,13 +57,15 @@ func TestPageHasTheKeysOfSecrets(t *testing.T) {
 		t.Fatal("the section is missing")
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
-	code, err := os.ReadFile("credentials.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys := []string{"tls.crt", "tls.key", ".dockerconfigjson", ".dockercfg"} // those of Kubernetes
-	for _, match := range regexp.MustCompile(`(?m)^\tkey\w+ += "([^"]+)"$`).FindAllStringSubmatch(string(code), -1) {
-		keys = append(keys, match[1])
+	keys := []string{"tls.crt", "tls.key", ".dockerconfigjson", ".dockercfg", cosign.KeySuffix, notation.PolicyName}
+	for _, file := range []string{"credentials.go", "trust.go"} {
+		code, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range regexp.MustCompile(`(?m)^\tkey\w+ += "([^"]+)"$`).FindAllStringSubmatch(string(code), -1) {
+			keys = append(keys, match[1])
+		}
 	}
 	if len(keys) < 15 {
 		t.Errorf("only %d keys were found in the code", len(keys))

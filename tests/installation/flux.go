@@ -28,7 +28,7 @@ func InstallFluxKinds(ctx context.Context, admin *rest.Config) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	generate := exec.CommandContext(ctx, "go", "tool", "-modfile=tools/go.mod", "controller-gen", "crd",
-		"paths=github.com/fluxcd/source-controller/api/v1", "output:crd:dir="+dir) //nolint:gosec // fixed arguments
+		"paths=github.com/fluxcd/source-controller/api/v1", "output:crd:dir="+dir)
 	generate.Dir = Root()
 	if output, err := generate.CombinedOutput(); err != nil {
 		return fmt.Errorf("generating Flux's CRDs: %w: %s", err, output)
@@ -50,7 +50,7 @@ func InstallFluxKinds(ctx context.Context, admin *rest.Config) error {
 }
 
 func createDefinition(ctx context.Context, c client.Client, file string) error {
-	data, err := os.ReadFile(file) //nolint:gosec // of a folder made above
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}

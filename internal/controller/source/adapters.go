@@ -132,13 +132,7 @@ func (r *Reconciler) keychain(ctx context.Context, s *state, spec *v1alpha1.Imag
 		}
 	}
 	if spec.Provider != "" && spec.Provider != genericProvider {
-		if spec.CertSecretRef != nil || spec.ProxySecretRef != nil || spec.Insecure {
-			return nil, fetch.Errorf(fetch.Refused, "a cloud's login goes to that cloud only: remove certSecretRef, proxySecretRef and insecure, or the provider")
-		}
-		if r.CloudLogins == nil {
-			return nil, fetch.Errorf(fetch.Refused, "provider %s would log in as the source controller itself, which its flag --cloud-logins does not permit: use a Secret, or ask whoever runs Satchel", spec.Provider)
-		}
-		next, err := r.CloudLogins(spec.Provider, host)
+		next, err := r.cloudKeychain(spec, host)
 		if err != nil {
 			return nil, err
 		}
@@ -148,6 +142,18 @@ func (r *Reconciler) keychain(ctx context.Context, s *state, spec *v1alpha1.Imag
 		return nil, nil
 	}
 	return image.Keychains(found...), nil
+}
+
+// cloudKeychain logs in as the controller itself, where that is permitted, and to the
+// cloud only.
+func (r *Reconciler) cloudKeychain(spec *v1alpha1.ImageSource, host string) (image.Keychain, error) {
+	if spec.CertSecretRef != nil || spec.ProxySecretRef != nil || spec.Insecure {
+		return nil, fetch.Errorf(fetch.Refused, "a cloud's login goes to that cloud only: remove certSecretRef, proxySecretRef and insecure, or the provider")
+	}
+	if r.CloudLogins == nil {
+		return nil, fetch.Errorf(fetch.Refused, "provider %s would log in as the source controller itself, which its flag --cloud-logins does not permit: use a Secret, or ask whoever runs Satchel", spec.Provider)
+	}
+	return r.CloudLogins(spec.Provider, host)
 }
 
 // genericProvider is no cloud.

@@ -100,7 +100,7 @@ func (o Options) collaborators(mgr ctrl.Manager) (Deps, error) {
 		return Deps{}, fmt.Errorf("registering metrics: %w", err)
 	}
 	expiry, err := NewExpiry(metrics.Registry)
-	if err != nil {
+	if err := errors.Join(err, registerCacheFigures(metrics.Registry, loader)); err != nil {
 		return Deps{}, fmt.Errorf("registering metrics: %w", err)
 	}
 	return Deps{

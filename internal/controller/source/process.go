@@ -119,7 +119,7 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int) erro
 		return err
 	}
 	measures, err := step.NewMetrics(metrics.Registry)
-	if err != nil {
+	if err := errors.Join(err, metrics.Registry.Register(storeFigures{store})); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	policy := o.Policy

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/source"
@@ -83,5 +84,29 @@ func TestSupersededArtifactsGiveWay(t *testing.T) {
 	}
 	if err := store.Verify(t.Context(), artifact.SourceOwner(object.Namespace, object.Name), *object.Status.Artifact); err != nil {
 		t.Errorf("the advertised artifact gave way: %v", err)
+	}
+}
+
+// The figures of the store are among the metrics, without a label that tenants choose.
+func TestFiguresOfTheStore(t *testing.T) {
+	newRig(t)
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, f := range families {
+		if !strings.HasPrefix(f.GetName(), "satchel_artifact") {
+			continue
+		}
+		found++
+		for _, m := range f.GetMetric() {
+			if len(m.GetLabel()) > 0 {
+				t.Errorf("%s has labels: %v", f.GetName(), m.GetLabel())
+			}
+		}
+	}
+	if found < 8 {
+		t.Errorf("found %d families of the store", found)
 	}
 }

@@ -60,6 +60,9 @@ func (s *Store) Verify(ctx context.Context, o Owner, a meta.Artifact) error {
 	}
 	found, err := s.current(ctx, file)
 	if err != nil {
+		if fetch.ReasonOf(err) != "" {
+			s.served.damaged.Add(1)
+		}
 		return fetch.Describe(err, "artifact of %s", o)
 	}
 	if digestPrefix+found.digest != a.Digest || (a.Size != nil && *a.Size != found.stamp.size) {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
@@ -37,6 +38,7 @@ type handler struct {
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.store.served.requests.Add(1)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -77,7 +79,7 @@ func (h *handler) send(w http.ResponseWriter, r *http.Request, opened *os.File, 
 	w.Header().Set("Etag", `"`+digestPrefix+found.digest+`"`)
 	buffer := h.buffers.Get().(*[sendBytes]byte) //nolint:errcheck,forcetypeassert // the pool holds nothing else
 	defer h.buffers.Put(buffer)
-	patient := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w), buffer: buffer[:]}
+	patient := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w), buffer: buffer[:], sent: &h.store.served.bytes}
 	patient.extend()
 	// Without a time ServeContent leaves out Last-Modified, which is weaker than the digest.
 	http.ServeContent(patient, r, "", time.Time{}, opened)
@@ -85,6 +87,9 @@ func (h *handler) send(w http.ResponseWriter, r *http.Request, opened *os.File, 
 
 // refuseReader answers somebody who may not read, or who cannot be identified now.
 func (h *handler) refuseReader(w http.ResponseWriter, status int) {
+	if status != http.StatusServiceUnavailable {
+		h.store.served.denied.Add(1)
+	}
 	switch status {
 	case http.StatusUnauthorized:
 		w.Header().Set("Www-Authenticate", "Bearer")
@@ -114,12 +119,15 @@ type patientWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	buffer  []byte
+	sent    *atomic.Int64
 }
 
 // Write implements io.Writer.
 func (w *patientWriter) Write(p []byte) (int, error) {
 	w.extend()
-	return w.ResponseWriter.Write(p)
+	n, err := w.ResponseWriter.Write(p)
+	w.sent.Add(int64(n))
+	return n, err
 }
 
 // extend starts the time for the next piece. A connection that cannot do that keeps the time-out of the server.

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -49,6 +50,8 @@ type Loader struct {
 	limits  fetch.Limits
 	cache   *cache
 	busy    keyedLocks // by cache key: what is fetched is fetched once
+
+	hits, misses atomic.Int64
 }
 
 // NewLoader prepares a Loader and removes what a killed process left in the cache folder.
@@ -163,6 +166,21 @@ func (l *Loader) admit(o Owner, a meta.Artifact) (wanted, error) {
 		a.URL, "/"+o.file(identity))
 }
 
+// CacheStats are figures of a Loader.
+type CacheStats struct {
+	// Hits is how many loads needed no download, Misses how many needed one.
+	Hits, Misses int64
+	// Bytes is what the cached archives take.
+	Bytes int64
+}
+
+// Stats returns the figures of now.
+func (l *Loader) Stats() CacheStats {
+	l.cache.mu.Lock()
+	defer l.cache.mu.Unlock()
+	return CacheStats{Hits: l.hits.Load(), Misses: l.misses.Load(), Bytes: l.cache.bytes}
+}
+
 // obtain opens the archive, and fetches it first when the cache has none that is sound.
 func (l *Loader) obtain(ctx context.Context, want wanted) (*os.File, error) {
 	unlock, err := l.busy.lock(ctx, cacheKey(want.owner, want.digest))
@@ -172,9 +190,14 @@ func (l *Loader) obtain(ctx context.Context, want wanted) (*os.File, error) {
 	defer unlock()
 	defer l.cache.hold(cacheKey(want.owner, want.digest))()
 	archive, ok, err := l.cache.open(want.owner, want.digest)
-	if err != nil || ok {
-		return archive, err
+	if err != nil {
+		return nil, err
 	}
+	if ok {
+		l.hits.Add(1)
+		return archive, nil
+	}
+	l.misses.Add(1)
 	if err := l.download(ctx, want); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // QuotaError says that an artifact does not fit into what its namespace may store. Nothing of it is left behind then, and
@@ -206,19 +207,28 @@ func regularSize(root *os.Root, file string) int64 {
 	return info.Size()
 }
 
+// counters are what the server and Verify count.
+type counters struct{ requests, denied, bytes, damaged atomic.Int64 }
+
 // Stats are figures of a Store.
 type Stats struct {
 	// Artifacts is how many are stored, Bytes how many bytes they take, Namespaces how many namespaces have some.
 	Artifacts, Bytes, Namespaces int64
 	// Refused is how many artifacts did not fit into what their namespace may store.
 	Refused int64
+	// Requests is how many requests were answered, Denied how many of them with 401 or 403, Served how many bytes of
+	// artifacts were sent.
+	Requests, Denied, Served int64
+	// Damaged is how many times an artifact was looked for that is gone, or was found to be damaged.
+	Damaged int64
 }
 
 // Stats returns the figures of now.
 func (s *Store) Stats() Stats {
 	s.usage.mu.Lock()
 	defer s.usage.mu.Unlock()
-	stats := Stats{Artifacts: int64(len(s.usage.files)), Namespaces: int64(len(s.usage.spaces)), Refused: s.usage.refused}
+	stats := Stats{Artifacts: int64(len(s.usage.files)), Namespaces: int64(len(s.usage.spaces)), Refused: s.usage.refused,
+		Requests: s.served.requests.Load(), Denied: s.served.denied.Load(), Served: s.served.bytes.Load(), Damaged: s.served.damaged.Load()}
 	for _, size := range s.usage.files {
 		stats.Bytes += size
 	}

@@ -80,6 +80,21 @@ func TestT12Readers(t *testing.T) {
 	}
 }
 
+// TestStatsOfTheServer counts what was asked for, refused and sent.
+func TestStatsOfTheServer(t *testing.T) {
+	store := openStore(t, t.TempDir(), func(o *artifact.Options) { o.Readers = oneReader(owner.Namespace) })
+	a := put(t, store, noise(1, 5000))
+	for _, token := range []string{"good", "good", "bad"} {
+		request := httptest.NewRequest(http.MethodGet, "/"+a.Path, http.NoBody)
+		request.Header.Set("Authorization", "Bearer "+token)
+		store.Handler().ServeHTTP(httptest.NewRecorder(), request)
+	}
+	want := artifact.Stats{Artifacts: 1, Namespaces: 1, Bytes: *a.Size, Requests: 3, Denied: 1, Served: 2 * *a.Size}
+	if got := store.Stats(); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 // TestTokenGoesToTheConfiguredServerOnly follows a token over its life: it is sent to the server, read anew, and sent
 // neither to another server nor after a redirect.
 func TestTokenGoesToTheConfiguredServerOnly(t *testing.T) {

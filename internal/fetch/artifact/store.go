@@ -47,6 +47,7 @@ type Store struct {
 	now         func() time.Time
 	usage       *usage
 	readers     Readers
+	served      counters
 
 	owners  keyedLocks // by folder: Put, Collect and Remove of one owner exclude each other
 	reads   singleflight.Group

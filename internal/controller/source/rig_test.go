@@ -117,7 +117,7 @@ const quota = 4 << 20
 
 func options(dir, addr string) source.Options {
 	return source.Options{
-		StoragePath: dir, StorageAddr: addr, StorageAdvAddr: addr, Retain: 1, RetainFor: time.Millisecond,
+		StoragePath: dir, StorageAddr: addr, StorageAdvAddr: addr, Retain: 1, RetainFor: time.Millisecond, PerNamespace: 5,
 		StorageQuota: quota,
 		Limits:       fetch.DefaultLimits(),
 		Policy: fetch.AddressPolicy{

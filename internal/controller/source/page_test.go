@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
 
 	"github.com/satchel-dev/satchel/internal/controller/source"
@@ -74,5 +76,24 @@ func TestPageHasTheKeysOfSecrets(t *testing.T) {
 		if !strings.Contains(section, "`"+key+"`") {
 			t.Errorf("the section does not name the key %s", key)
 		}
+	}
+}
+
+// TestPageHasTheMetrics wants a row about each metric of the store, and no other.
+func TestPageHasTheMetrics(t *testing.T) {
+	code, err := os.ReadFile("figures.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"satchel_step_duration_seconds"}
+	for _, match := range regexp.MustCompile(`"(satchel_\w+)"`).FindAllStringSubmatch(string(code), -1) {
+		want = append(want, match[1])
+	}
+	var have []string
+	for _, match := range regexp.MustCompile("(?m)^\\| `(satchel_\\w+)` \\|").FindAllStringSubmatch(page(t), -1) {
+		have = append(have, match[1])
+	}
+	if diff := cmp.Diff(want, have, cmpopts.SortSlices(strings.Compare)); diff != "" || len(want) < 2 {
+		t.Errorf("metrics in docs/bundlesource.md (-want +got):\n%s", diff)
 	}
 }

@@ -25,13 +25,16 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/notify"
 )
 
 // Options are the flags that both controllers share.
@@ -43,6 +46,8 @@ type Options struct {
 	Concurrent int
 	// Namespace is the controller's own namespace, which holds its lease.
 	Namespace string
+	// EventsAddr is where events are posted in Flux's format; "" for nowhere.
+	EventsAddr string
 	// Version is what the linker said about the binary; where it said nothing, what
 	// the Go toolchain recorded counts.
 	Version string
@@ -59,6 +64,8 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.HealthAddr, "health-addr", ":9440", "The address on which /healthz and /readyz are served; 0 switches them off.")
 	fs.IntVar(&o.Concurrent, "concurrent", cmp.Or(o.Concurrent, 8), "How many objects are reconciled at once.")
 	fs.StringVar(&o.Namespace, "namespace", namespaceFromEnv(), "The controller's own namespace, which holds its leader election lease.")
+	fs.StringVar(&o.EventsAddr, "events-addr", "",
+		"The URL of Flux's notification controller, to which events are posted beside recording them in Kubernetes; empty for none.")
 	fs.BoolVar(&o.printVersion, "version", false, "Print the version and end.")
 	o.log.BindFlags(fs)
 	o.client.BindFlags(fs)
@@ -185,7 +192,27 @@ func New(config *rest.Config, name string, o Options) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the %s: %w", name, err)
 	}
-	return mgr, errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping))
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil || o.EventsAddr == "" {
+		return mgr, err
+	}
+	return notifying(mgr, name, o.EventsAddr)
+}
+
+// notifier is a manager whose recorder also posts events.
+type notifier struct {
+	ctrl.Manager
+	recorder *notify.Recorder
+}
+
+// GetEventRecorder implements ctrl.Manager.
+func (n notifier) GetEventRecorder(string) events.EventRecorder { return n.recorder }
+
+func notifying(mgr ctrl.Manager, name, address string) (ctrl.Manager, error) {
+	recorder, err := notify.New(mgr.GetEventRecorder(name), mgr.GetScheme(), name, address, metrics.Registry)
+	if err != nil {
+		return nil, err
+	}
+	return notifier{mgr, recorder}, mgr.Add(recorder)
 }
 
 // gracePeriod is how long running reconciles may go on after a signal: less than

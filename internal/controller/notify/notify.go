@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package notify passes events on to Flux's notification controller, or whoever else
+// takes its format, beside recording them in Kubernetes. Nothing waits for that: events
+// go through a bounded queue, and are dropped when it is full.
+package notify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	eventv1 "github.com/fluxcd/pkg/apis/event/v1beta1"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/reference"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+const (
+	// queued is how many events may wait: some minutes of a busy cluster, and a few MiB.
+	queued = 1000
+	// attempts is how often an event is posted before it is given up, waiting between.
+	attempts = 3
+	// postTimeout bounds one post.
+	postTimeout = 10 * time.Second
+	// longestMessage is what the format allows.
+	longestMessage = 39000
+)
+
+// Recorder records events in Kubernetes and queues them for an address.
+type Recorder struct {
+	events.EventRecorder
+	controller, instance, address string
+	scheme                        *runtime.Scheme
+	client                        *http.Client
+	queue                         chan eventv1.Event
+	outcome                       *prometheus.CounterVec
+	pause                         time.Duration
+}
+
+// New returns a recorder on top of another one. The address is an http or https URL. It
+// counts in satchel_flux_events_total what became of the events: sent, failed or dropped.
+func New(next events.EventRecorder, scheme *runtime.Scheme, controller, address string, registry prometheus.Registerer) (*Recorder, error) {
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
+		return nil, fmt.Errorf("--events-addr is no URL such as http://notification-controller.flux-system.svc.cluster.local./")
+	}
+	outcome := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "satchel_flux_events_total", Help: "Events for the address of --events-addr, by what became of them.",
+	}, []string{"outcome"})
+	if err := registry.Register(outcome); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
+	instance, err := os.Hostname()
+	if err != nil {
+		instance = controller
+	}
+	return &Recorder{
+		EventRecorder: next, controller: controller, instance: instance, address: address, scheme: scheme,
+		client:  &http.Client{Timeout: postTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		queue:   make(chan eventv1.Event, queued),
+		outcome: outcome, pause: time.Second,
+	}, nil
+}
+
+// Eventf implements events.EventRecorder. It never waits.
+func (r *Recorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	r.EventRecorder.Eventf(regarding, related, kind, reason, action, note, args...)
+	about, err := reference.GetReference(r.scheme, regarding)
+	if err != nil {
+		r.outcome.WithLabelValues("dropped").Inc()
+		return
+	}
+	message := fmt.Sprintf(note, args...)
+	event := eventv1.Event{
+		InvolvedObject: *about, Severity: eventv1.EventSeverityInfo, Timestamp: metav1.Now(), Reason: reason,
+		Message: strings.ToValidUTF8(message[:min(len(message), longestMessage)], ""), Metadata: metadata(regarding),
+		ReportingController: r.controller, ReportingInstance: r.instance,
+	}
+	if kind == corev1.EventTypeWarning {
+		event.Severity = eventv1.EventSeverityError
+	}
+	select {
+	case r.queue <- event:
+	default:
+		r.outcome.WithLabelValues("dropped").Inc()
+	}
+}
+
+// metadata has the revision that the object is at, under the key where Flux looks for it.
+func metadata(object runtime.Object) map[string]string {
+	revision := ""
+	switch o := object.(type) {
+	case *v1alpha1.BundleSource:
+		if o.Status.Artifact != nil {
+			revision = o.Status.Artifact.Revision
+		}
+	case *v1alpha1.BundleDeployment:
+		revision = o.Status.LastAttemptedRevision
+	}
+	if revision == "" {
+		return nil
+	}
+	return map[string]string{v1alpha1.GroupVersion.Group + "/" + eventv1.MetaRevisionKey: revision}
+}
+
+// Start implements manager.Runnable: it posts what is queued until ctx ends.
+func (r *Recorder) Start(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case event := <-r.queue:
+			outcome := "sent"
+			if err := r.send(ctx, event); err != nil {
+				outcome = "failed"
+				ctrl.LoggerFrom(ctx).Info("an event was not taken", "reason", event.Reason, "error", err.Error())
+			}
+			r.outcome.WithLabelValues(outcome).Inc()
+		}
+	}
+}
+
+// send posts an event, a few times where that may help.
+func (r *Recorder) send(ctx context.Context, event eventv1.Event) error {
+	body, err := json.Marshal(event)
+	if err != nil {
+		return err
+	}
+	for attempt := 1; ; attempt++ {
+		again, err := r.post(ctx, body)
+		if err == nil || !again || attempt == attempts {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(r.pause << attempt):
+		}
+	}
+}
+
+// post tells whether another attempt may help.
+func (r *Recorder) post(ctx context.Context, body []byte) (again bool, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.address, bytes.NewReader(body))
+	if err != nil {
+		return false, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := r.client.Do(request)
+	if err != nil {
+		return true, err
+	}
+	if err := response.Body.Close(); err != nil {
+		return true, err
+	}
+	if response.StatusCode >= http.StatusMultipleChoices {
+		return response.StatusCode >= http.StatusInternalServerError || response.StatusCode == http.StatusTooManyRequests,
+			fmt.Errorf("%s answers %s", r.address, response.Status)
+	}
+	return false, nil
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package notify
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	eventv1 "github.com/fluxcd/pkg/apis/event/v1beta1"
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+func newRecorder(t *testing.T, address string) (*Recorder, *events.FakeRecorder) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	below := events.NewFakeRecorder(5000)
+	r, err := New(below, scheme, "controller", address, prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.pause = time.Microsecond
+	return r, below
+}
+
+func source() *v1alpha1.BundleSource {
+	s := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: "1"}}
+	s.Status.Artifact = &meta.Artifact{Revision: "v1@sha256:abc"}
+	return s
+}
+
+// counted waits until so many events have an outcome.
+func (r *Recorder) counted(t *testing.T, outcome string, want int) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if int(testutil.ToFloat64(r.outcome.WithLabelValues(outcome))) == want {
+			return
+		}
+	}
+	t.Errorf("%v events are %s, want %d", testutil.ToFloat64(r.outcome.WithLabelValues(outcome)), outcome, want)
+}
+
+func TestEventsArePosted(t *testing.T) {
+	var mu sync.Mutex
+	var got []eventv1.Event
+	var failures atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if failures.Add(1) <= 2 {
+			http.Error(w, "not yet", http.StatusServiceUnavailable)
+			return
+		}
+		var event eventv1.Event
+		if err := json.NewDecoder(request.Body).Decode(&event); err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, event)
+		w.WriteHeader(http.StatusAccepted)
+	}))
+	t.Cleanup(server.Close)
+	r, below := newRecorder(t, server.URL)
+	go func() { _ = r.Start(t.Context()) }()
+	r.Eventf(source(), nil, corev1.EventTypeNormal, "NewArtifact", "Publish", "published %s", "it")
+	r.Eventf(source(), nil, corev1.EventTypeWarning, "NotFound", "Fetch", "it is gone")
+	r.counted(t, "sent", 2)
+	mu.Lock()
+	defer mu.Unlock()
+	first, second := got[0], got[1]
+	if first.InvolvedObject.Kind != v1alpha1.BundleSourceKind || first.InvolvedObject.APIVersion != "satchel.dev/v1alpha1" || first.InvolvedObject.Name != "app" ||
+		first.Message != "published it" || first.Severity != eventv1.EventSeverityInfo || first.Metadata["satchel.dev/revision"] != "v1@sha256:abc" {
+		t.Errorf("got %+v", first)
+	}
+	if second.Severity != eventv1.EventSeverityError || second.Reason != "NotFound" || second.ReportingController != "controller" {
+		t.Errorf("got %+v", second)
+	}
+	if len(below.Events) != 2 {
+		t.Errorf("%d events were recorded in Kubernetes", len(below.Events))
+	}
+}
+
+// TestFullQueue: nobody waits for an address that does not answer, and Kubernetes has all events.
+func TestFullQueue(t *testing.T) {
+	r, below := newRecorder(t, "http://127.0.0.1:1/")
+	for range queued + 7 {
+		r.Eventf(source(), nil, corev1.EventTypeNormal, "NewArtifact", "Publish", "published")
+	}
+	r.counted(t, "dropped", 7)
+	if len(below.Events) != queued+7 {
+		t.Errorf("%d events were recorded in Kubernetes", len(below.Events))
+	}
+}
+
+func TestRefusedEventsAreGivenUp(t *testing.T) {
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		http.Error(w, "malformed", http.StatusBadRequest)
+	}))
+	t.Cleanup(server.Close)
+	r, _ := newRecorder(t, server.URL)
+	go func() { _ = r.Start(t.Context()) }()
+	r.Eventf(source(), nil, corev1.EventTypeNormal, "NewArtifact", "Publish", "published")
+	r.counted(t, "failed", 1)
+	if asked.Load() != 1 {
+		t.Errorf("%d posts of what is refused", asked.Load())
+	}
+}
+
+func TestAddress(t *testing.T) {
+	for _, address := range []string{"", "notification-controller", "ftp://x", "http://"} {
+		if _, err := New(nil, nil, "controller", address, prometheus.NewRegistry()); err == nil {
+			t.Errorf("%q was taken", address)
+		}
+	}
+}

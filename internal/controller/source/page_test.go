@@ -34,6 +34,7 @@ func TestPageHasTheFlags(t *testing.T) {
 	var options source.Options
 	options.BindFlags(flags)
 	flags.Int("concurrent", source.Concurrent, "of all controllers")
+	flags.String("events-addr", "", "of all controllers")
 	flags.VisitAll(func(f *pflag.Flag) {
 		_, row, found := strings.Cut(text, "\n| `--"+f.Name+"` |")
 		row, _, _ = strings.Cut(row, "\n")

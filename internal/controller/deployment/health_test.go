@@ -3,7 +3,9 @@
 package deployment_test
 
 import (
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -76,6 +78,45 @@ func TestF29NewRevisionSupersedesAWait(t *testing.T) {
 	if d.Status.LastHealthyRevision != second.Revision {
 		t.Errorf("last healthy is %s", d.Status.LastHealthyRevision)
 	}
+}
+
+// A workload that is deleted between the comparison with the cluster and the look at
+// its health is on its way back, long before the interval is over.
+func TestWorkloadDeletedBeforeItsHealthIsReadIsPutBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"b.yaml": workload("web", "example.org/web:1")})
+	key := r.deploy(t, namespace, "app", rarely)
+	r.ready(t, key, published.Revision)
+	web := object("apps/v1", "Deployment", namespace, "web")
+	var once sync.Once
+	s := r.drive(t, key, func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(request *http.Request) (*http.Response, error) {
+			whole := !strings.Contains(request.Header.Get("Accept"), "PartialObjectMetadata") // what is compared is metadata
+			if request.Method == http.MethodGet && whole && strings.HasSuffix(request.URL.Path, "/deployments/web") {
+				once.Do(func() { r.delete(t, web.DeepCopy()) })
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	s.now = s.now.Add(time.Hour) // the time to become healthy is over
+	result := s.reconcile(t)
+	d := s.deployment(t)
+	if r.get(t, web.DeepCopy()) || !conditions.IsUnknown(d, "Ready") || !strings.Contains(conditions.GetMessage(d, "Ready"), "it does not exist") {
+		t.Errorf("a workload that was deleted just now is no failure:\n%s", describe(d))
+	}
+	if result.RequeueAfter > 5*time.Second {
+		t.Errorf("comes back after %s", result.RequeueAfter)
+	}
+	s.reconcile(t)
+	if r.get(t, web.DeepCopy()) {
+		t.Error("it was put back before the pause for retries was over")
+	}
+	s.now = s.now.Add(time.Minute)
+	s.reconcile(t)
+	r.must(t, web)
+	s.ready(t)
 }
 
 func TestRepairedWorkloadIsProgressingNotFailed(t *testing.T) {

@@ -27,6 +27,7 @@ type note struct {
 	unhealthy []plan.Object        // those of them that were not healthy when last seen
 	prune     []plan.DeletionStage // to carry out once all is healthy
 	pauses    int                  // how often something under way was looked at since the last write
+	missing   bool                 // of the unhealthy, some do not exist any more
 	removing  bool                 // the deployment is being removed
 
 	contains *v1alpha1.PackageStatus // the package that the revision is; nil for none

@@ -151,10 +151,13 @@ func (s *state) did(condition string) {
 }
 
 // full tells whether the objects must be compared with the cluster: something
-// asked for it, or the interval is over.
+// asked for it, the interval is over, or an object was deleted since. Whoever deletes
+// it again and again has it back no sooner than after the pause for retries.
 func (s *state) full() bool {
+	checked := s.now.Sub(s.note.checked)
 	return !s.noted || s.note.attempt != s.attempt() ||
-		s.now.Sub(s.note.checked) >= s.object.Spec.IntervalOrDefault()*9/10 ||
+		checked >= s.object.Spec.IntervalOrDefault()*9/10 ||
+		s.note.missing && checked >= s.calmly() ||
 		!s.note.renew.IsZero() && !s.now.Before(s.note.renew)
 }
 

@@ -146,10 +146,11 @@ func setHealthy(s *state) {
 }
 
 // overdue tells that the time to become healthy is over. It counts from the last
-// write, also where that repaired something.
+// write, also where that repaired something. What is missing was deleted after it had
+// been applied, and is put back first.
 func (s *state) overdue() bool {
 	since := s.object.Status.LastAppliedTime
-	return since != nil && s.now.Sub(since.Time) > s.object.Spec.TimeoutOrDefault() &&
+	return since != nil && !s.note.missing && s.now.Sub(since.Time) > s.object.Spec.TimeoutOrDefault() &&
 		s.now.Sub(s.note.wrote) > s.object.Spec.TimeoutOrDefault()
 }
 

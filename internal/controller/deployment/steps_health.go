@@ -55,6 +55,7 @@ func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, 
 		unhealthy[object.ID] = true
 	}
 	s.note.unhealthy = nil
+	s.note.missing = slices.ContainsFunc(report.Unhealthy, func(o health.Object) bool { return o.State == health.Missing })
 	for _, object := range objects {
 		if unhealthy[object.ID] {
 			s.note.unhealthy = append(s.note.unhealthy, object)

@@ -12,6 +12,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -254,7 +255,11 @@ func TestF22WholeNamespaceDeleted(t *testing.T) {
 	// The account goes first, as it may when the namespace is emptied.
 	r.delete(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "installer"}})
 	r.delete(t, object("v1", "Namespace", "", namespace))
-	r.gone(t, object("v1", "Namespace", "", namespace))
+	r.eventually(t, t.Context(), "the deployment lets its namespace go", func(ctx context.Context) (bool, string) {
+		var d v1alpha1.BundleDeployment
+		err := r.admin.Get(ctx, key, &d)
+		return apierrors.IsNotFound(err), describe(&d)
+	})
 	if got := r.value(t, t.Context(), elsewhere, "far"); got != "one" {
 		t.Errorf("the object elsewhere has %q", got)
 	}

@@ -70,7 +70,22 @@ func (cp *ControlPlane) AuditMark() (AuditMark, error) {
 	if err != nil {
 		return AuditMark{}, fmt.Errorf("reading the audit log: %w", err)
 	}
-	return AuditMark{offset: info.Size()}, nil
+	offset, err := cp.lineStart(info.Size())
+	if err != nil {
+		return AuditMark{}, fmt.Errorf("reading the audit log: %w", err)
+	}
+	return AuditMark{offset: offset}, nil
+}
+
+// longestEntry is more than an entry of the log takes.
+const longestEntry = 256 << 10
+
+// lineStart is where the line begins that a position of the log lies in: it may be half written.
+func (cp *ControlPlane) lineStart(position int64) (int64, error) {
+	from := max(0, position-longestEntry)
+	data, err := cp.auditSince(AuditMark{offset: from})
+	before := data[:min(int64(len(data)), position-from)]
+	return from + int64(bytes.LastIndexByte(before, '\n')) + 1, err
 }
 
 // Audit returns the requests answered since the mark, the zero mark meaning since the beginning, in the

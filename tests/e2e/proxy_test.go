@@ -14,6 +14,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -26,6 +27,9 @@ type proxy struct {
 
 	mu    sync.Mutex
 	after func(*http.Request, int)
+	first func(*http.Request)
+
+	deaths atomic.Int32 // of controllers
 }
 
 func newProxy(admin *rest.Config) (*proxy, error) {
@@ -39,7 +43,7 @@ func newProxy(admin *rest.Config) (*proxy, error) {
 	}
 	p := &proxy{}
 	quiet := log.New(io.Discard, "", 0) // a killed controller leaves broken connections
-	p.server = httptest.NewUnstartedServer(&httputil.ReverseProxy{
+	forward := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = "" },
 		Transport:     transport,
 		FlushInterval: -1, // watches
@@ -56,7 +60,13 @@ func newProxy(admin *rest.Config) (*proxy, error) {
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 		},
-	})
+	}
+	p.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if !p.before(request) {
+			panic(http.ErrAbortHandler) // who asked was killed: it has asked for nothing
+		}
+		forward.ServeHTTP(w, request)
+	}))
 	p.server.Config.ErrorLog = quiet
 	p.server.StartTLS()
 	return p, nil
@@ -75,4 +85,25 @@ func (p *proxy) onAnswer(after func(*http.Request, int)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.after = after
+}
+
+// onRequest has a function called before each request is passed on; nil ends that. What
+// is killed by it has not asked.
+func (p *proxy) onRequest(first func(*http.Request)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.first = first
+}
+
+// before calls the function, and tells whether who asked still waits.
+func (p *proxy) before(request *http.Request) bool {
+	p.mu.Lock()
+	first := p.first
+	p.mu.Unlock()
+	if first == nil || request.Method != http.MethodPatch {
+		return true
+	}
+	died := p.deaths.Load()
+	first(request)
+	return p.deaths.Load() == died
 }

@@ -113,10 +113,8 @@ func (r *rig) startControllers(ctx context.Context) error {
 	r.arguments[deploymentController] = append([]string{
 		"--artifact-servers=http://" + storage, "--cache-path=" + filepath.Join(r.dir, "cache"),
 	}, common...)
-	admin := r.cp.RESTConfig()
-	direct := &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData, CertificateAuthority: admin.CAFile}
-	for name, cluster := range map[string]*clientcmdapi.Cluster{sourceController: direct, deploymentController: r.proxy.cluster()} {
-		if err := r.credentials(ctx, name, cluster); err != nil {
+	for _, name := range []string{sourceController, deploymentController} {
+		if err := r.credentials(ctx, name, r.proxy.cluster()); err != nil {
 			return err
 		}
 		if err := r.run(name); err != nil {
@@ -168,6 +166,7 @@ func (r *rig) kill(name string) {
 	r.mu.Unlock()
 	if process != nil {
 		_ = process.Process.Kill()
+		r.proxy.deaths.Add(1)
 		_ = process.Wait()
 	}
 }

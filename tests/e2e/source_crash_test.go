@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package e2e
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/tests/controlplane"
+)
+
+// sourceCrash is a point at which the source controller is killed.
+type sourceCrash struct {
+	write  int32 // at which of its status writes; 0 for none
+	before bool  // before the write is committed
+	body   int   // after that many percent of the download; 0 for none
+}
+
+// F1: the source controller is killed at each write of one reconcile, before and after
+// it is committed, and while it downloads. After a restart the source is ready, what it
+// advertises can be had with the right bytes, nothing unfinished is left in storage, and
+// the upstream was asked at most once more than without the kill.
+func TestF1KilledSourceReconcile(t *testing.T) {
+	r := newRig(t)
+	for name, point := range map[string]sourceCrash{
+		"before the first write": {write: 1, before: true},
+		"after the first write":  {write: 1},
+		"at 10 percent":          {body: 10},
+		"at 50 percent":          {body: 50},
+		"at 99 percent":          {body: 99},
+		"before the last write":  {write: 2, before: true},
+		"after the last write":   {write: 2},
+	} {
+		t.Run(name, func(t *testing.T) { r.crashSource(t, point) })
+	}
+}
+
+func (r *rig) crashSource(t *testing.T, point sourceCrash) {
+	namespace := controlplane.NewNamespace(t, r.cp)
+	killed := make(chan struct{})
+	die := sync.OnceFunc(func() {
+		r.kill(sourceController)
+		close(killed)
+	})
+	var writes, downloads atomic.Int32
+	hit := func(request *http.Request) {
+		if request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "/namespaces/"+namespace+"/bundlesources/") && writes.Add(1) == point.write {
+			die()
+		}
+	}
+	if point.before {
+		r.proxy.onRequest(hit)
+	} else {
+		r.proxy.onAnswer(func(request *http.Request, _ int) { hit(request) })
+	}
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		body := noiseArchive()
+		if request.Method == http.MethodGet && downloads.Add(1) == 1 && point.body > 0 {
+			w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+			_, _ = w.Write(body[:len(body)*point.body/100])
+			_ = http.NewResponseController(w).Flush()
+			die()
+			return
+		}
+		_, _ = w.Write(body)
+	}))
+	t.Cleanup(upstream.Close)
+	source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "crash"}}
+	source.Spec.Sources = []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: upstream.URL + "/b.tar"}}}
+	if err := r.admin.Create(t.Context(), source); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-killed:
+	case <-time.After(patience):
+		t.Fatalf("the controller was not killed after %d writes; its log ends in:\n%s", writes.Load(), r.log(sourceController))
+	}
+	r.proxy.onRequest(nil)
+	r.proxy.onAnswer(nil)
+	if err := r.run(sourceController); err != nil {
+		t.Fatal(err)
+	}
+	r.soundSource(t, client.ObjectKeyFromObject(source))
+	if n := downloads.Load(); n > 2 {
+		t.Errorf("the upstream was asked for the archive %d times, want at most one more than once", n)
+	}
+	t.Logf("%d status writes, %d downloads", writes.Load(), downloads.Load())
+}
+
+// soundSource waits until a source is ready and its artifact can be had (I1, I5), and
+// nothing unfinished lies in storage (I6).
+func (r *rig) soundSource(t *testing.T, key client.ObjectKey) {
+	t.Helper()
+	r.eventually(t, t.Context(), "the source is ready and sound", func(ctx context.Context) (bool, string) {
+		var s v1alpha1.BundleSource
+		if err := r.admin.Get(ctx, key, &s); err != nil {
+			return false, err.Error()
+		}
+		if s.Status.Artifact == nil || !conditions.IsTrue(&s, meta.ReadyCondition) || s.Status.ObservedGeneration != s.Generation {
+			return false, fmt.Sprint(s.Status.Conditions)
+		}
+		err := errors.Join(sound(ctx, s.Status.Artifact), r.unfinished())
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// sound says why an artifact cannot be had as it is advertised.
+func sound(ctx context.Context, a *meta.Artifact) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		return err
+	}
+	if got := fmt.Sprintf("sha256:%x", sha256.Sum256(body)); got != a.Digest {
+		return fmt.Errorf("%s: digest %s, advertised is %s", answer.Status, got, a.Digest)
+	}
+	return nil
+}
+
+// unfinished says what is left in storage that is not finished.
+func (r *rig) unfinished() error {
+	var found []error
+	err := filepath.WalkDir(r.file("data"), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && (strings.HasPrefix(entry.Name(), ".tmp-") || strings.HasPrefix(entry.Name(), "fetch-")) {
+			found = append(found, errors.New(path+" is left"))
+		}
+		return nil // what goes while we look is fine
+	})
+	return errors.Join(append(found, err)...)
+}
+
+// noiseArchive is a tar of 1 MiB that is the same each time.
+func noiseArchive() []byte {
+	data := make([]byte, 1<<20)
+	_, _ = rand.NewChaCha8([32]byte{7}).Read(data)
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	_ = w.WriteHeader(&tar.Header{Name: "noise", Mode: 0o644, Size: int64(len(data))})
+	_, _ = w.Write(data)
+	_ = w.Close()
+	return out.Bytes()
+}

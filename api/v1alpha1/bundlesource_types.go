@@ -252,8 +252,8 @@ type GitSource struct {
 	Directory string `json:"directory,omitempty"`
 
 	// RecurseSubmodules takes the files of submodules as well, each at the commit that
-	// the repository names. They have to lie on the same server. Without it their
-	// folders are empty.
+	// the repository names. They have to lie on the same server. Without it they
+	// are left out.
 	// +optional
 	RecurseSubmodules bool `json:"recurseSubmodules,omitempty"`
 
@@ -330,8 +330,8 @@ type GitRef struct {
 
 	// Commit is the full hash of a commit. It cannot move, so it is not polled.
 	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-f0-9]{40}|[a-f0-9]{64})$')",message="must be the full hash of a commit: 40 or 64 lower-case hexadecimal digits"
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-f0-9]{40}$')",message="must be the full hash of a commit: 40 lower-case hexadecimal digits"
 	Commit string `json:"commit,omitempty"`
 }
 

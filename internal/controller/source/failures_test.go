@@ -134,6 +134,32 @@ func TestF11LostArtifactIsNotAdvertised(t *testing.T) {
 	}
 }
 
+// TestImmutableArchiveIsNotReplaced: what is lost comes back as it was, or not at all.
+func TestImmutableArchiveIsNotReplaced(t *testing.T) {
+	r := newRig(t)
+	namespace := controlplane.NewNamespace(t, r.cp)
+	first := pack(t, files("a.yaml", "one"))
+	server := newArchive(t, first)
+	key := r.create(t, namespace, "archive", []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: server.URL + "/b.tar"}}},
+		func(s *v1alpha1.BundleSource) { s.Spec.Immutable = true })
+	before := r.ready(t, key)
+	second := pack(t, files("a.yaml", "two"))
+	server.content.Store(&second)
+	if err := os.RemoveAll(filepath.Join(r.storage, "bundlesource", namespace)); err != nil {
+		t.Fatal(err)
+	}
+	r.refresh(t, key)
+	refused := r.unready(t, key, v1alpha1.ReasonDigestMismatch)
+	if message := conditions.GetMessage(refused, meta.ReadyCondition); refused.Status.Artifact != nil || !conditions.IsTrue(refused, meta.StalledCondition) ||
+		!strings.Contains(message, "the source is immutable") {
+		t.Errorf("after the archive changed:\n%s", describe(refused))
+	}
+	server.content.Store(&first)
+	if after := r.refresh(t, key); after.Status.Artifact == nil || after.Status.Artifact.Revision != before.Status.Artifact.Revision {
+		t.Errorf("after the archive is as it was:\n%s", describe(after))
+	}
+}
+
 func TestArtifactsGoWithTheirSource(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)

@@ -49,6 +49,9 @@ func (r *Reconciler) check(ctx context.Context, s *state) (step.Outcome, error) 
 // resolve asks each upstream what its reference points at. References that
 // cannot move, and those of an immutable source, are asked once.
 func (r *Reconciler) resolve(ctx context.Context, s *state) (step.Outcome, error) {
+	if err := ignore.Check(s.object.Spec.Ignore); err != nil {
+		return step.Stop, err
+	}
 	s.moved = s.published == nil || !s.sameSources()
 	for _, source := range s.object.Spec.Sources {
 		part, moved, err := r.resolveOne(ctx, s, source)
@@ -101,7 +104,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (step.Outcome, error) 
 	resolved, err := fetch.Compose(ctx, s.parts, tree)
 	if err != nil {
 		s.distrust(len(resolved), err)
-		return step.Stop, unpackingError(err)
+		return step.Stop, unpackingError(s.forGood(err))
 	}
 	s.resolved = resolved
 	return r.store(ctx, s, tree)
@@ -114,6 +117,18 @@ func (s *state) distrust(part int, err error) {
 	if fetch.ReasonOf(err) == fetch.Unverified && part < len(s.parts) && !s.sameTrust(s.parts[part].Destination, s.trusts[part]) {
 		s.distrusted, s.published = err, nil
 	}
+}
+
+// forGood says of an immutable source that what it resolved to first is gone: nothing
+// else may take its place.
+func (s *state) forGood(err error) error {
+	switch reason := fetch.ReasonOf(err); {
+	case !s.object.Spec.Immutable || !s.sameSources():
+		return err
+	case reason == fetch.Moved, reason == fetch.DigestMismatch:
+		return fetch.Errorf(fetch.DigestMismatch, "%w: the source is immutable and keeps what it resolved to first, which the upstream no longer has: create another BundleSource", err)
+	}
+	return err
 }
 
 // unpackingError tells a full or broken scratch volume from a failing upstream.

@@ -106,13 +106,13 @@ func (f *Fetcher) Resolve(ctx context.Context) (fetch.Resolved, error) {
 }
 
 // Fetch downloads and unpacks the archive at once. Without a pin the result has the SHA-256 of the bytes that came
-// and the validator that came with them.
+// and the validator that came with them; where r has a digest already, the bytes must have that.
 func (f *Fetcher) Fetch(ctx context.Context, r fetch.Resolved, tree *fetch.Tree) (fetch.Resolved, error) {
 	response, err := f.request(ctx, http.MethodGet, f.url)
 	if err != nil {
 		return fetch.Resolved{}, f.explain(err)
 	}
-	sum, err := f.unpack(ctx, response, tree)
+	sum, err := f.unpack(ctx, response, tree, r.Digest)
 	if err = errors.Join(err, response.Body.Close()); err != nil {
 		return fetch.Resolved{}, f.explain(err)
 	}
@@ -166,7 +166,7 @@ func (f *Fetcher) request(ctx context.Context, method string, target *url.URL) (
 }
 
 // unpack reads the answer to its end and returns the SHA-256 of its bytes as they came over the wire.
-func (f *Fetcher) unpack(ctx context.Context, response *http.Response, tree *fetch.Tree) (fetch.Digest, error) {
+func (f *Fetcher) unpack(ctx context.Context, response *http.Response, tree *fetch.Tree, known string) (fetch.Digest, error) {
 	if err := f.check(response); err != nil {
 		return fetch.Digest{}, err
 	}
@@ -174,6 +174,12 @@ func (f *Fetcher) unpack(ctx context.Context, response *http.Response, tree *fet
 	body := io.TeeReader(tree.Metered(response.Body), hash)
 	if f.pin != nil {
 		body = f.pin.Verify(body, unknownSize)
+	} else if known != "" {
+		resolved, err := fetch.ParseDigest(known)
+		if err != nil {
+			return fetch.Digest{}, err
+		}
+		body = resolved.Verify(body, unknownSize)
 	}
 	if err := unpackAs(ctx, body, tree, response.Header, f.url.Path); err != nil {
 		return fetch.Digest{}, err

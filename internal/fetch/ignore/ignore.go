@@ -31,6 +31,12 @@ func FS(files fs.FS, list string) (fs.FS, error) {
 	return filtered{FS: files, patterns: append(patterns, own...)}, nil
 }
 
+// Check tells what is wrong with a list, as FS does.
+func Check(list string) error {
+	_, err := parse(list)
+	return err
+}
+
 // filtered leaves out what its patterns match when folders are listed, and does not open it either.
 type filtered struct {
 	fs.FS

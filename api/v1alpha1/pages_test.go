@@ -3,7 +3,6 @@
 package v1alpha1_test
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -17,15 +16,36 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-const sourcePage = "../../docs/bundlesource.md"
+// specPage is the page of documentation about one kind, which has to be complete.
+type specPage struct {
+	kind, file, definition string
+	// comment is how the comments on the constants of its reasons and conditions begin, and
+	// controller the folder of the code that uses reasons.
+	comment, controller string
+	// foreign are fields that hold a type of another page: what is below them is told there.
+	foreign []string
+}
+
+func sourcePage() specPage {
+	return specPage{
+		kind: v1alpha1.BundleSourceKind, file: "../../docs/bundlesource.md", definition: "../../config/crd/bases/satchel.dev_bundlesources.yaml",
+		comment: "of BundleSource", controller: "../../internal/controller/source",
+		foreign: []string{"status.artifact", "status.conditions"},
+	}
+}
+
+func deploymentPage() specPage {
+	return specPage{
+		kind: v1alpha1.BundleDeploymentKind, file: "../../docs/bundledeployment.md", definition: "../../config/crd/bases/satchel.dev_bundledeployments.yaml",
+		comment: "of BundleDeployment", controller: "../../internal/controller/deployment",
+		foreign: []string{"spec.source", "spec.registryV1.deploymentConfig", "status.conditions"},
+	}
+}
 
 func read(t *testing.T, file string) string {
 	t.Helper()
@@ -53,53 +73,57 @@ type field struct {
 	own bool
 }
 
-// sourceFields returns the fields of BundleSource below spec and status by their path, without list indexes.
-func sourceFields(t *testing.T) map[string]field {
+// fields returns the fields of the kind below spec and status by their path, without list indexes.
+func (p specPage) fields(t *testing.T) map[string]field {
 	t.Helper()
 	var definition apiextensionsv1.CustomResourceDefinition
-	if err := yaml.UnmarshalStrict([]byte(read(t, "../../config/crd/bases/satchel.dev_bundlesources.yaml")), &definition); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(read(t, p.definition)), &definition); err != nil {
 		t.Fatal(err)
 	}
 	fields := map[string]field{}
 	root := definition.Spec.Versions[0].Schema.OpenAPIV3Schema
 	for _, half := range []string{"spec", "status"} {
-		addFields(fields, half, root.Properties[half], true)
+		p.addFields(fields, half, root.Properties[half], true)
 	}
 	return fields
 }
 
-func addFields(fields map[string]field, at string, schema apiextensionsv1.JSONSchemaProps, own bool) {
+func (p specPage) addFields(fields map[string]field, at string, schema apiextensionsv1.JSONSchemaProps, own bool) {
 	if schema.Items != nil {
 		schema.Properties = schema.Items.Schema.Properties
 	}
 	for name, property := range schema.Properties {
 		where := at + "." + name
 		fields[where] = field{schema: property, own: own}
-		addFields(fields, where, property, own && where != "status.artifact" && where != "status.conditions")
+		p.addFields(fields, where, property, own && !slices.Contains(p.foreign, where))
 	}
 }
 
-// TestSourcePageFields wants a row about each field of BundleSource that tells its default and its bounds, and no word about
+// TestPagesHaveTheFields wants a row about each field of a kind that tells its default and its bounds, and no word about
 // fields that do not exist.
-func TestSourcePageFields(t *testing.T) {
-	page, fields := read(t, sourcePage), sourceFields(t)
+func TestPagesHaveTheFields(t *testing.T) {
+	for _, p := range []specPage{sourcePage(), deploymentPage()} {
+		t.Run(p.kind, p.checkFields)
+	}
+}
+
+func (p specPage) checkFields(t *testing.T) {
+	page, fields := read(t, p.file), p.fields(t)
 	for name, f := range fields {
 		line := row(page, name)
 		switch {
 		case !f.own:
-		case f.schema.Type == "object" && f.schema.Properties != nil:
-			if !strings.Contains(page, "`"+name) {
-				t.Errorf("the page does not name %s", name)
-			}
-		case line == "":
-			t.Errorf("no table of the page has a row about %s", name)
-		default:
+		case line != "":
 			checkBounds(t, name, line, f.schema)
+		case f.schema.Type != "object" || f.schema.Properties == nil:
+			t.Errorf("no table of the page has a row about %s", name)
+		case !strings.Contains(page, "`"+name):
+			t.Errorf("the page does not name %s", name)
 		}
 	}
 	for _, match := range regexp.MustCompile("`((spec|status)\\.[A-Za-z0-9.]+)").FindAllStringSubmatch(page, -1) {
 		if _, known := fields[match[1]]; !known {
-			t.Errorf("the page names %s, which BundleSource does not have", match[1])
+			t.Errorf("the page names %s, which %s does not have", match[1], p.kind)
 		}
 	}
 }
@@ -202,14 +226,20 @@ func firsts(text string) []string {
 	return names
 }
 
-// TestSourcePageReasons wants a row about each condition and reason that the API names for BundleSource or that its controller
+// TestPagesHaveTheReasons wants a row about each condition and reason that the API names for a kind or that its controller
 // uses, and no other.
-func TestSourcePageReasons(t *testing.T) {
-	page := read(t, sourcePage)
-	values, reasons := constants(t, "Reasons of BundleSource")
-	_, kinds := constants(t, "Conditions of BundleSource", "ReadyCondition")
+func TestPagesHaveTheReasons(t *testing.T) {
+	for _, p := range []specPage{sourcePage(), deploymentPage()} {
+		t.Run(p.kind, p.checkReasons)
+	}
+}
+
+func (p specPage) checkReasons(t *testing.T) {
+	page := read(t, p.file)
+	values, reasons := constants(t, "Reasons "+p.comment)
+	_, kinds := constants(t, "Conditions "+p.comment, "ReadyCondition")
 	wantReasons, wantKinds := map[string]bool{}, map[string]bool{meta.ReconcilingCondition: true, meta.StalledCondition: true}
-	for _, name := range append(reasons, usedBySources(t)...) {
+	for _, name := range append(reasons, p.usedReasons(t)...) {
 		wantReasons[values[name]] = true
 	}
 	for _, name := range kinds {
@@ -224,7 +254,7 @@ func TestSourcePageReasons(t *testing.T) {
 		}
 		for _, name := range have {
 			if !want[name] {
-				t.Errorf("the page has a row about the %s %s, which no BundleSource has", what, name)
+				t.Errorf("the page has a row about the %s %s, which no %s has", what, name, p.kind)
 			}
 		}
 	}
@@ -232,14 +262,14 @@ func TestSourcePageReasons(t *testing.T) {
 	compare("condition", "### Conditions", wantKinds)
 }
 
-// usedBySources returns the constants for reasons that the source controller uses.
-func usedBySources(t *testing.T) []string {
+// usedReasons returns the constants for reasons that the controller of the kind uses.
+func (p specPage) usedReasons(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("../../internal/controller/source/*.go")
+	files, err := filepath.Glob(p.controller + "/*.go")
 	if err != nil || len(files) == 0 {
-		t.Fatal("no source controller", err)
+		t.Fatal("no controller", err)
 	}
-	var names []string
+	names := []string{"ReasonProgressingWithRetry"} // of what both report by
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
@@ -251,68 +281,34 @@ func usedBySources(t *testing.T) []string {
 	return names
 }
 
-// TestSourcePageExamples creates all YAML of the page, and the samples, as users do. What begins with spec is that of a BundleSource.
-func TestSourcePageExamples(t *testing.T) {
-	a := newAdmission(t)
-	texts := regexp.MustCompile("(?s)\n```yaml\n(.*?)```\n").FindAllStringSubmatch(read(t, sourcePage), -1)
-	if len(texts) < 10 {
-		t.Errorf("only %d examples were found", len(texts))
-	}
-	for i, match := range texts {
-		t.Run(fmt.Sprint(i+1), func(t *testing.T) { a.example(t, match[1]) })
-	}
-	samples, err := filepath.Glob("../../config/samples/sources/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, sample := range samples {
-		if filepath.Base(sample) != "kustomization.yaml" {
-			t.Run(filepath.Base(sample), func(t *testing.T) { a.example(t, read(t, sample)) })
-		}
+// TestPagesHaveNoDeadLinks follows the links of the pages within them and to other files.
+func TestPagesHaveNoDeadLinks(t *testing.T) {
+	for _, p := range []specPage{sourcePage(), deploymentPage()} {
+		t.Run(p.kind, p.checkLinks)
 	}
 }
 
-// resources are the kinds in the examples that the control plane knows.
-var resources = map[string]schema.GroupVersionResource{
-	"BundleSource":     v1alpha1.GroupVersion.WithResource("bundlesources"),
-	"BundleDeployment": v1alpha1.GroupVersion.WithResource("bundledeployments"),
-	"NetworkPolicy":    {Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"},
-}
-
-func (a admission) example(t *testing.T, text string) {
-	t.Helper()
-	if strings.HasPrefix(text, "spec:\n") {
-		text = "apiVersion: " + v1alpha1.GroupVersion.String() + "\nkind: BundleSource\nmetadata:\n  name: example\n" + text
-	}
-	var content map[string]any
-	if err := yaml.UnmarshalStrict([]byte(text), &content); err != nil {
-		t.Fatalf("%v in\n%s", err, text)
-	}
-	object := &unstructured.Unstructured{Object: content}
-	resource, known := resources[object.GetKind()]
-	if !known && object.GroupVersionKind().Group == "kustomize.toolkit.fluxcd.io" {
-		return // of Flux, which is not here
-	}
-	object.SetNamespace(a.namespace)
-	_, err := a.client.Resource(resource).Namespace(a.namespace).Create(t.Context(), object, metav1.CreateOptions{
-		FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll},
-	})
-	if err != nil {
-		t.Errorf("%v in\n%s", err, text)
-	}
-}
-
-// TestSourcePageLinks follows the links of the page within it and to other files.
-func TestSourcePageLinks(t *testing.T) {
-	page := read(t, sourcePage)
-	anchors := map[string]bool{}
-	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
-		anchors["#"+strings.NewReplacer(" ", "-", ",", "").Replace(strings.ToLower(match[1]))] = true
-	}
+func (p specPage) checkLinks(t *testing.T) {
+	page := read(t, p.file)
 	for _, match := range regexp.MustCompile(`\]\(([^)]*)\)`).FindAllStringSubmatch(page, -1) {
-		_, err := os.Stat(filepath.Join(filepath.Dir(sourcePage), match[1]))
-		if !anchors[match[1]] && err != nil {
+		file, anchor, within := strings.Cut(match[1], "#")
+		target := p.file
+		if file != "" {
+			target = filepath.Join(filepath.Dir(p.file), file)
+		}
+		if _, err := os.Stat(target); err != nil {
 			t.Errorf("the link %s leads nowhere", match[1])
+		} else if within && !anchors(read(t, target))[anchor] {
+			t.Errorf("the link %s leads to no section", match[1])
 		}
 	}
+}
+
+// anchors are the sections of a page, as links spell them.
+func anchors(page string) map[string]bool {
+	names := map[string]bool{}
+	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
+		names[strings.NewReplacer(" ", "-", ",", "").Replace(strings.ToLower(match[1]))] = true
+	}
+	return names
 }

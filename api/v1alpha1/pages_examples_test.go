@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// TestSourcePageExamples creates all YAML of the page, and the samples, as users do. What begins with spec is that of a BundleSource.
+func TestSourcePageExamples(t *testing.T) {
+	a, p := newAdmission(t), sourcePage()
+	p.checkExamples(t, a)
+	samples, err := filepath.Glob("../../config/samples/sources/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sample := range samples {
+		if filepath.Base(sample) != "kustomization.yaml" {
+			t.Run(filepath.Base(sample), func(t *testing.T) { a.example(t, p.kind, read(t, sample)) })
+		}
+	}
+}
+
+// TestDeploymentPageExamples creates all YAML of the page. What begins with spec is that of a BundleDeployment.
+func TestDeploymentPageExamples(t *testing.T) {
+	deploymentPage().checkExamples(t, newAdmission(t))
+}
+
+func (p specPage) checkExamples(t *testing.T, a admission) {
+	t.Helper()
+	const fewest = 4
+	texts := regexp.MustCompile("(?s)\n```yaml\n(.*?)```\n").FindAllStringSubmatch(read(t, p.file), -1)
+	if len(texts) < fewest {
+		t.Errorf("only %d examples were found", len(texts))
+	}
+	for i, match := range texts {
+		t.Run(fmt.Sprint(i+1), func(t *testing.T) { a.example(t, p.kind, match[1]) })
+	}
+}
+
+// resources are the kinds in the examples that the control plane knows.
+var resources = map[string]schema.GroupVersionResource{
+	"BundleSource":     v1alpha1.GroupVersion.WithResource("bundlesources"),
+	"BundleDeployment": v1alpha1.GroupVersion.WithResource("bundledeployments"),
+	"ServiceAccount":   {Version: "v1", Resource: "serviceaccounts"},
+	"ConfigMap":        {Version: "v1", Resource: "configmaps"},
+	"Role":             {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
+	"RoleBinding":      {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
+	"NetworkPolicy":    {Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"},
+}
+
+// example creates all objects of a text in a dry run.
+func (a admission) example(t *testing.T, kind, text string) {
+	t.Helper()
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		a.exampleObject(t, kind, document)
+	}
+}
+
+func (a admission) exampleObject(t *testing.T, kind, text string) {
+	t.Helper()
+	if strings.HasPrefix(text, "spec:\n") {
+		text = "apiVersion: " + v1alpha1.GroupVersion.String() + "\nkind: " + kind + "\nmetadata:\n  name: example\n" + text
+	}
+	var content map[string]any
+	if err := yaml.UnmarshalStrict([]byte(text), &content); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	object := &unstructured.Unstructured{Object: content}
+	resource, known := resources[object.GetKind()]
+	if !known && object.GroupVersionKind().Group == "kustomize.toolkit.fluxcd.io" {
+		return // of Flux, which is not here
+	}
+	object.SetNamespace(a.namespace)
+	_, err := a.client.Resource(resource).Namespace(a.namespace).Create(t.Context(), object, metav1.CreateOptions{
+		FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll},
+	})
+	if err != nil {
+		t.Errorf("%v in\n%s", err, text)
+	}
+}

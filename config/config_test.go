@@ -253,7 +253,7 @@ func TestNetworkIsClosed(t *testing.T) {
 // TestPermissions compares what each account of Satchel is granted with a golden file, so that a change of
 // the manifests that grants more shows in the review. Write it with -update.
 func TestPermissions(t *testing.T) {
-	for _, dir := range []string{"default", "overlays/namespaced-impersonation", "overlays/authenticated-artifacts"} {
+	for _, dir := range []string{"default", "overlays/namespaced-impersonation", "overlays/authenticated-artifacts", "overlays/shards"} {
 		t.Run(dir, func(t *testing.T) {
 			got := permissions(t, render(t, dir))
 			golden := filepath.Join("testdata", "permissions-"+filepath.Base(dir)+".txt")

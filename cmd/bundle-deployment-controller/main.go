@@ -24,6 +24,6 @@ func main() {
 	flags := pflag.NewFlagSet(deployment.FieldManager, pflag.ContinueOnError)
 	options.BindFlags(flags)
 	os.Exit(manager.Main(deployment.FieldManager, &process, flags, os.Args[1:], func(ctx context.Context, mgr ctrl.Manager) error {
-		return options.Setup(ctx, mgr, process.Concurrent)
+		return options.Setup(ctx, mgr, process.Concurrent, process.Shard)
 	}))
 }

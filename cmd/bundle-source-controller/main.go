@@ -19,11 +19,11 @@ import (
 var version string
 
 func main() {
-	process := manager.Options{Version: version, Concurrent: source.Concurrent}
+	process := manager.Options{Version: version, Lean: true, Concurrent: source.Concurrent}
 	var options source.Options
 	flags := pflag.NewFlagSet(source.FieldManager, pflag.ContinueOnError)
 	options.BindFlags(flags)
 	os.Exit(manager.Main(source.FieldManager, &process, flags, os.Args[1:], func(ctx context.Context, mgr ctrl.Manager) error {
-		return options.Setup(ctx, mgr, process.Concurrent)
+		return options.Setup(ctx, mgr, process.Concurrent, process.Shard)
 	}))
 }

@@ -35,6 +35,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/notify"
+	"github.com/satchel-dev/satchel/internal/controller/shard"
 )
 
 // Options are the flags that both controllers share.
@@ -51,7 +52,13 @@ type Options struct {
 	// Version is what the linker said about the binary; where it said nothing, what
 	// the Go toolchain recorded counts.
 	Version string
+	// Shard is the part of all objects that this process looks after: all of them,
+	// where the command line says nothing.
+	Shard shard.Shard
+	// Lean keeps no inventories of deployments in the cache, for who never reads them.
+	Lean bool
 
+	selector     string
 	printVersion bool
 	log          logger.Options
 	client       fluxclient.Options
@@ -66,6 +73,8 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Namespace, "namespace", namespaceFromEnv(), "The controller's own namespace, which holds its leader election lease.")
 	fs.StringVar(&o.EventsAddr, "events-addr", "",
 		"The URL of Flux's notification controller, to which events are posted beside recording them in Kubernetes; empty for none.")
+	fs.StringVar(&o.selector, "watch-label-selector", "",
+		"Look only after objects whose labels match, such as sharding.fluxcd.io/key=shard1, so that several instances share the work; empty for all objects. Each selector has a leader of its own.")
 	fs.BoolVar(&o.printVersion, "version", false, "Print the version and end.")
 	o.log.BindFlags(fs)
 	o.client.BindFlags(fs)
@@ -125,7 +134,9 @@ func (o *Options) parse(fs *pflag.FlagSet, args []string) error {
 	if fs.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q: there are only flags, see --help", fs.Arg(0))
 	}
-	return nil
+	var err error
+	o.Shard, err = shard.Parse(o.selector)
+	return err
 }
 
 // version completes what the linker said.
@@ -178,13 +189,16 @@ func New(config *rest.Config, name string, o Options) (ctrl.Manager, error) {
 		HealthProbeBindAddress:        o.HealthAddr,
 		GracefulShutdownTimeout:       new(gracePeriod),
 		LeaderElection:                o.election.Enable,
-		LeaderElectionID:              name,
+		LeaderElectionID:              o.Shard.Lease(name),
 		LeaderElectionNamespace:       o.Namespace,
 		LeaderElectionReleaseOnCancel: o.election.ReleaseOnCancel,
 		LeaseDuration:                 &o.election.LeaseDuration,
 		RenewDeadline:                 &o.election.RenewDeadline,
 		RetryPeriod:                   &o.election.RetryPeriod,
-		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject:         map[client.Object]cache.ByObject{&v1alpha1.BundleDeployment{}: {Transform: o.trim}},
+		},
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{
 			&corev1.Secret{}, &corev1.ConfigMap{}, &corev1.Namespace{}, &corev1.ServiceAccount{},
 		}}},
@@ -196,6 +210,19 @@ func New(config *rest.Config, name string, o Options) (ctrl.Manager, error) {
 		return mgr, err
 	}
 	return notifying(mgr, name, o.EventsAddr)
+}
+
+// trim drops of a deployment what nobody reads here, before it is cached. Deployments
+// of other shards stay, since those of this one may refer to them and their sources
+// may be of this one.
+func (o Options) trim(object any) (any, error) {
+	if d, ok := object.(*v1alpha1.BundleDeployment); ok {
+		d.ManagedFields = nil
+		if o.Lean || !o.Shard.Owns(d) {
+			d.Status.Inventory = nil
+		}
+	}
+	return object, nil
 }
 
 // notifier is a manager whose recorder also posts events.

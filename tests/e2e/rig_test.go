@@ -141,21 +141,30 @@ func (r *rig) file(name string) string { return filepath.Join(r.dir, name) }
 
 // run starts a controller, which the kernel kills when this process ends.
 func (r *rig) run(name string) error {
-	log, err := os.OpenFile(r.file(name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	process, err := r.launch(name, r.file(name), r.arguments[name])
 	if err != nil {
 		return err
-	}
-	defer func() { _ = log.Close() }()
-	process := exec.Command(r.file(name), r.arguments[name]...)
-	process.Stdout, process.Stderr = log, log
-	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := process.Start(); err != nil {
-		return fmt.Errorf("starting %s: %w", name, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.processes[name] = process
 	return nil
+}
+
+// launch starts a program, whose output goes to the log of the given name.
+func (r *rig) launch(name, program string, arguments []string) (*exec.Cmd, error) {
+	log, err := os.OpenFile(r.file(name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }()
+	process := exec.Command(program, arguments...)
+	process.Stdout, process.Stderr = log, log
+	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := process.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	return process, nil
 }
 
 // kill ends a controller as a crash would.

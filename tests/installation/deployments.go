@@ -20,6 +20,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
+	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/manager"
@@ -56,7 +57,7 @@ func StartDeployments(ctx context.Context, admin *rest.Config, dir string, concu
 		return nil, fmt.Errorf("preparing the deployment controller: %w", err)
 	}
 	options := deployment.Options{ArtifactServers: []string{server.URL}, CachePath: filepath.Join(dir, "cache"), CacheMiB: 64, Limits: fetch.DefaultLimits()}
-	if err := options.Setup(ctx, mgr, concurrent); err != nil {
+	if err := options.Setup(ctx, mgr, concurrent, shard.Shard{}); err != nil {
 		return nil, fmt.Errorf("preparing the deployment controller: %w", err)
 	}
 	go func() {

@@ -31,6 +31,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/report"
 	"github.com/satchel-dev/satchel/internal/controller/retry"
+	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
@@ -46,6 +47,8 @@ type Deps struct {
 	// Client reads BundleDeployments and BundleSources from a cache, and writes
 	// them; it never touches an object of a bundle.
 	Client client.Client
+	// Shard is the part of all deployments that is looked after.
+	Shard shard.Shard
 	// APIReader reads past the cache: namespaces by name, and deployments once at the start.
 	APIReader client.Reader
 	// Events records what changed.
@@ -100,7 +103,7 @@ func NewReconciler(deps Deps) *Reconciler {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, statusLost())
 	running, err := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.BundleDeployment{}, builder.WithPredicates(changed)).
+		For(&v1alpha1.BundleDeployment{}, builder.WithPredicates(r.Shard.Predicate(changed))).
 		Watches(&v1alpha1.BundleSource{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(sourceMoved())).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(packageMoved())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
@@ -169,6 +172,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			return ctrl.Result{}, fmt.Errorf("reading bundledeployment %s: %w", request, err)
 		}
 		return ctrl.Result{}, r.forget(request.NamespacedName)
+	}
+	if !r.Shard.Owns(&object) {
+		return ctrl.Result{}, r.forget(request.NamespacedName) // another instance looks after it
 	}
 	s := r.newState(&object)
 	defer s.close()

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch"
@@ -59,12 +60,14 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	o.Manifests.BindFlags(fs)
 }
 
-// Setup adds the deployment controller to a manager.
-func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int) error {
+// Setup adds the deployment controller to a manager. It looks after the deployments of
+// a shard, running so many reconciles at once.
+func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part shard.Shard) error {
 	deps, err := o.collaborators(mgr)
 	if err != nil {
 		return err
 	}
+	deps.Shard = part
 	reconciler := NewReconciler(deps)
 	return errors.Join(mgr.Add(sweepOnce(reconciler)), reconciler.SetupWithManager(mgr, concurrent))
 }

@@ -29,6 +29,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
+	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/manager"
@@ -125,7 +126,7 @@ func runController(ctx context.Context, cp *controlplane.ControlPlane, artifacts
 		return err
 	}
 	options := deployment.Options{ArtifactServers: []string{artifacts}, FluxServers: []string{flux}, CachePath: cache, CacheMiB: 64, Limits: fetch.DefaultLimits()}
-	if err := options.Setup(ctx, mgr, 8); err != nil {
+	if err := options.Setup(ctx, mgr, 8, shard.Shard{}); err != nil {
 		return err
 	}
 	go func() {

@@ -115,7 +115,7 @@ func (r *Reconciler) keepInlineSource(ctx context.Context, d *v1alpha1.BundleDep
 			"bundlesource %s exists and does not belong to this deployment, which needs that name for its inline source: delete or rename it, or refer to it by spec.sourceRef", key)}
 	}
 	asked := requested(d) != d.Status.LastHandledReconcileAt && requested(d) != requested(&source)
-	if equality.Semantic.DeepEqual(source.Spec, *d.Spec.Source) && !asked {
+	if equality.Semantic.DeepEqual(source.Spec, *d.Spec.Source) && !asked && !r.Shard.Carry(d, source.DeepCopy()) {
 		return &source, nil
 	}
 	return r.updateInlineSource(ctx, d, &source)
@@ -151,6 +151,7 @@ func (r *Reconciler) createInlineSource(ctx context.Context, d *v1alpha1.BundleD
 	if err := controllerutil.SetControllerReference(d, source, r.Client.Scheme()); err != nil {
 		return nil, fmt.Errorf("owning bundlesource %s/%s: %w", d.Namespace, d.Name, err)
 	}
+	r.Shard.Carry(d, source)
 	err := r.Client.Create(ctx, source, client.FieldOwner(FieldManager))
 	if apierrors.IsAlreadyExists(err) { // created a moment ago; the cache will show by whom
 		return nil, failure{reason: v1alpha1.ReasonSourceNotReady, waiting: true,
@@ -162,10 +163,12 @@ func (r *Reconciler) createInlineSource(ctx context.Context, d *v1alpha1.BundleD
 	return source, nil
 }
 
-// updateInlineSource carries the spec over, and a request to reconcile at once.
+// updateInlineSource carries the spec over, a request to reconcile at once, and the
+// labels of the shard.
 func (r *Reconciler) updateInlineSource(ctx context.Context, d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource) (*v1alpha1.BundleSource, error) {
 	before := source.DeepCopy()
 	source.Spec = *d.Spec.Source.DeepCopy()
+	r.Shard.Carry(d, source)
 	if at := requested(d); at != "" {
 		metav1.SetMetaDataAnnotation(&source.ObjectMeta, meta.ReconcileRequestAnnotation, at)
 	}

@@ -15,10 +15,11 @@ import (
 
 // Sweep drops what is kept of deployments that went while no controller ran, or
 // whose finalizer somebody took off: snapshots, which hold the values of
-// Secrets, and pins in the cache. It is run once, by the leader.
+// Secrets, and pins in the cache. The same holds for those that went to another shard.
+// It is run once, by the leader.
 func (r *Reconciler) Sweep(ctx context.Context) error {
 	var deployments v1alpha1.BundleDeploymentList
-	if err := r.APIReader.List(ctx, &deployments); err != nil {
+	if err := r.APIReader.List(ctx, &deployments, r.Shard.Listed()); err != nil {
 		return fmt.Errorf("listing deployments: %w", err)
 	}
 	live := make(map[string]bool, len(deployments.Items))

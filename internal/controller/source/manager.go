@@ -22,6 +22,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/fair"
 	"github.com/satchel-dev/satchel/internal/controller/report"
 	"github.com/satchel-dev/satchel/internal/controller/retry"
+	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
@@ -36,6 +37,8 @@ const FieldManager = "bundle-source-controller"
 type Deps struct {
 	// Client reads BundleSources and BundleDeployments from a cache.
 	Client client.Client
+	// Shard is the part of all sources that is looked after.
+	Shard shard.Shard
 	// APIReader reads ConfigMaps, Secrets and ServiceAccounts by name, past the cache.
 	APIReader client.Reader
 	// Events records what changed.
@@ -90,7 +93,7 @@ func NewReconciler(deps Deps) *Reconciler {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, statusLost())
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.BundleSource{}, builder.WithPredicates(changed)).
+		For(&v1alpha1.BundleSource{}, builder.WithPredicates(r.Shard.Predicate(changed))).
 		WatchesRawSource(r.turns.Source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Complete(r)
@@ -116,6 +119,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if !object.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil // the artifacts go when the object is gone
+	}
+	if !r.Shard.Owns(&object) {
+		return r.leave(ctx, &object)
 	}
 	s, before := newState(object.DeepCopy(), r.APIReader), object.DeepCopy()
 	if object.Spec.Suspend {
@@ -197,13 +203,36 @@ func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, erro
 	return ctrl.Result{}, nil
 }
 
+// leave gives a source up that went to another shard. Its artifacts are served until
+// that one advertises its own.
+func (r *Reconciler) leave(ctx context.Context, object *v1alpha1.BundleSource) (ctrl.Result, error) {
+	if r.advertised(object) {
+		return ctrl.Result{RequeueAfter: leavePause}, nil
+	}
+	return ctrl.Result{}, r.drop(ctx, client.ObjectKeyFromObject(object))
+}
+
+// leavePause is how often it is looked whether another shard advertises a source.
+const leavePause = time.Minute
+
+// advertised tells whether a source names an artifact that is served here.
+func (r *Reconciler) advertised(object *v1alpha1.BundleSource) bool {
+	a := object.Status.Artifact
+	return a != nil && r.Store.Adopt(*a).URL == a.URL
+}
+
 // forget removes the artifacts of a source that is gone. Deployments keep what
 // they run in a cache of their own.
 func (r *Reconciler) forget(ctx context.Context, request ctrl.Request, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return fmt.Errorf("reading bundlesource %s: %w", request, err)
 	}
-	r.backoff.Succeeded(request.NamespacedName)
-	r.waiting.forget(request.NamespacedName)
-	return r.Store.Remove(ctx, artifact.SourceOwner(request.Namespace, request.Name))
+	return r.drop(ctx, request.NamespacedName)
+}
+
+// drop removes what is kept of a source.
+func (r *Reconciler) drop(ctx context.Context, key client.ObjectKey) error {
+	r.backoff.Succeeded(key)
+	r.waiting.forget(key)
+	return r.Store.Remove(ctx, artifact.SourceOwner(key.Namespace, key.Name))
 }

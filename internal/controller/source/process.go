@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
@@ -97,8 +98,9 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	o.Policy.BindFlags(fs)
 }
 
-// Setup adds the source controller and its artifact server to a manager.
-func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int) error {
+// Setup adds the source controller and its artifact server to a manager. It looks after
+// the sources of a shard, running so many reconciles at once.
+func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part shard.Shard) error {
 	readers, err := o.readers(mgr.GetClient())
 	if err != nil {
 		return err
@@ -125,7 +127,7 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int) erro
 	policy := o.Policy
 	policy.Deny = append(slices.Clone(policy.Deny), apiServers(mgr.GetConfig().Host, os.Getenv("KUBERNETES_SERVICE_HOST"))...)
 	deps := Deps{
-		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager),
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager), Shard: part,
 		Metrics: measures, Store: store, Scratch: scratch, Limits: o.Limits, Policy: policy,
 		Retain: o.Retain, RetainFor: o.RetainFor, PerNamespace: o.PerNamespace,
 	}

@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/source"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/manager"
@@ -101,7 +102,7 @@ func startRig(cp *controlplane.ControlPlane) error {
 		return err
 	}
 	shared.rig = rig{cp: cp, admin: admin, storage: filepath.Join(dir, "artifacts"), registry: upstream.NewRegistry(ctx)}
-	if err := options(dir, addr).Setup(ctx, mgr, 8); err != nil {
+	if err := options(dir, addr).Setup(ctx, mgr, 8, shard.Shard{}); err != nil {
 		return err
 	}
 	go func() {

@@ -13,8 +13,8 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// Sweep removes the artifacts of sources that were deleted while no controller
-// ran. It is run once, by the leader, when the caches are filled.
+// Sweep removes the artifacts of sources that were deleted, or that another shard
+// serves, since no controller ran. It is run once, by the leader, when the caches are filled.
 func (r *Reconciler) Sweep(ctx context.Context) error {
 	owners, err := r.Store.Owners()
 	if err != nil {
@@ -24,7 +24,7 @@ func (r *Reconciler) Sweep(ctx context.Context) error {
 	for _, owner := range owners {
 		var source v1alpha1.BundleSource
 		err := r.APIReader.Get(ctx, types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name}, &source)
-		if apierrors.IsNotFound(err) {
+		if apierrors.IsNotFound(err) || err == nil && !r.Shard.Owns(&source) && !r.advertised(&source) {
 			err = r.Store.Remove(ctx, owner)
 		}
 		if err != nil {

@@ -97,6 +97,18 @@ type BundleDeploymentSpec struct {
 	// CRDs says how CustomResourceDefinitions of the bundle are treated.
 	// +optional
 	CRDs *CRDOptions `json:"crds,omitempty"`
+
+	// CollisionProtection says what happens to objects of the bundle that exist
+	// already and that this deployment did not create. Prevent, the default, refuses
+	// the plan; only an object with the annotation satchel.dev/orphaned is adopted.
+	// IfNoController adopts objects that nobody owns: that bear no marks of Flux, Argo
+	// CD, Helm, the Operator Lifecycle Manager or a BundleDeployment, and have no
+	// controlling owner reference. None adopts any object but that of another
+	// BundleDeployment. An object that is adopted loses the marks of its former owner,
+	// and what kubectl and those tools set and the bundle does not.
+	// +optional
+	// +kubebuilder:default=Prevent
+	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
 }
 
 // Format of a bundle.
@@ -224,6 +236,10 @@ type PlanStatus struct {
 
 	// Create is the number of objects to create.
 	Create int32 `json:"create"`
+
+	// Adopt is the number of objects of others to take over.
+	// +optional
+	Adopt int32 `json:"adopt,omitempty"`
 
 	// Update is the number of objects to change.
 	Update int32 `json:"update"`

@@ -32,7 +32,7 @@ func Apply(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (
 		owner:   p.Owner,
 		options: o,
 		writer: writer{
-			client: client, manager: p.Owner.Manager(), previous: o.Previous, served: o.EstablishTimeout,
+			client: client, owner: p.Owner, protection: p.Protection, previous: o.Previous, served: o.EstablishTimeout,
 		},
 		result: Result{Inventory: p.Inventory, Live: map[inventory.ID]*unstructured.Unstructured{}},
 	}
@@ -119,7 +119,7 @@ func (a *application) object(ctx context.Context, action plan.Action) Outcome {
 	if err != nil {
 		return failure(outcome, err)
 	}
-	outcome.entry = entryOf(action, answer, a.writer.manager)
+	outcome.entry = entryOf(action, answer, a.owner.Manager())
 	if !health.AlwaysCurrent(action.GroupKind()) {
 		if outcome.live, err = answer.Object(); err != nil {
 			return failure(outcome, err)

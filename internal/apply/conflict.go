@@ -74,7 +74,7 @@ type verdict struct {
 //
 //	scale, by a controller        give up  an autoscaler took the replicas over
 //	another deployment's manager  refuse
-//	the object is taken up        force    it was marked for that
+//	the object is adopted         force    that was allowed
 //	applied before, same content  force    all of it was ours
 //	applied before, stripped      force    the API server forgot that it was ours
 //	in the previous content       force    it was ours
@@ -89,7 +89,7 @@ func judge(conflicts []conflict, action plan.Action, previous *unstructured.Unst
 			v.giveUp = append(v.giveUp, c.path)
 		case inventory.IsManager(c.manager):
 			v.refused = append(v.refused, c)
-		case action.Orphaned, same, confirmed && c.manager == strippedManager, hasPath(previous, c.path):
+		case action.Verb == plan.Adopt, same, confirmed && c.manager == strippedManager, hasPath(previous, c.path):
 			v.force = true
 		default:
 			v.refused = append(v.refused, c)

@@ -70,9 +70,9 @@ func TestF25Judge(t *testing.T) {
 		"upgrade, unknown":   {"without the previous content nothing is taken", conflict{manager: "kubectl-edit", path: ".data.a"}, plan.Action{Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{3}}}, nil, false, true, false},
 		"upgrade, stripped":  {"the API server forgot whose it was", conflict{manager: "before-first-apply", path: ".data.a"}, plan.Action{Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{3}}}, nil, true, false, false},
 		"foreign, stripped":  {"somebody created it without server-side apply", conflict{manager: "before-first-apply", path: ".data.a"}, plan.Action{}, nil, false, true, false},
-		"orphaned":           {"it was marked to be taken up", conflict{manager: "kubectl", path: ".data.a"}, plan.Action{Orphaned: true}, nil, true, false, false},
-		"another deployment": {"T13: never taken, whatever else holds", conflict{manager: "satchel/shop/other", path: ".data.a"}, plan.Action{Orphaned: true, Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{1}}}, previous, false, true, false},
-		"hashed manager":     {"T13: a deployment with a long name is one, too", conflict{manager: "satchel/0123", path: ".data.a"}, plan.Action{Orphaned: true}, nil, false, true, false},
+		"orphaned":           {"it was marked to be taken up", conflict{manager: "kubectl", path: ".data.a"}, plan.Action{Verb: plan.Adopt}, nil, true, false, false},
+		"another deployment": {"T13: never taken, whatever else holds", conflict{manager: "satchel/shop/other", path: ".data.a"}, plan.Action{Verb: plan.Adopt, Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{1}}}, previous, false, true, false},
+		"hashed manager":     {"T13: a deployment with a long name is one, too", conflict{manager: "satchel/0123", path: ".data.a"}, plan.Action{Verb: plan.Adopt}, nil, false, true, false},
 		"autoscaler":         {"it took the replicas over", conflict{manager: "kube-controller-manager", subresource: "scale", path: ".spec.replicas"}, plan.Action{Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{1}}}, nil, false, false, true},
 		"kubectl scale":      {"a person's scale is drift", conflict{manager: "kubectl-scale", subresource: "scale", path: ".spec.replicas"}, plan.Action{Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{1}}}, nil, true, false, false},
 	}

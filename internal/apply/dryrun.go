@@ -37,7 +37,7 @@ func DryRun(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) 
 	warnings := &tenant.Warnings{}
 	dry := dryRun{
 		plan:   newIn(p),
-		writer: writer{client: client, manager: p.Owner.Manager(), previous: o.Previous, dryRun: true},
+		writer: writer{client: client, owner: p.Owner, previous: o.Previous, dryRun: true},
 	}
 	check, asked := Check{}, []plan.Action(nil)
 	for _, action := range p.Actions() {

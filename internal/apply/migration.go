@@ -243,7 +243,7 @@ func ofConversion(err error) bool {
 // without end where resources would lose something: until then all is as it was,
 // and only people know whether that matters.
 func (a *application) migrate(ctx context.Context, action plan.Action) (waiting string, err error) {
-	if action.Verb != plan.Update || !plan.IsDefinition(action.ID) || convertsByWebhook(action.Desired) {
+	if !action.Alters() || !plan.IsDefinition(action.ID) || convertsByWebhook(action.Desired) {
 		return "", nil
 	}
 	ref := refOf(action.ID, action.Resource)

@@ -27,6 +27,8 @@ type Observing struct {
 	HashKey          []byte // see inventory.HashRendered; may be empty
 	Parallelism      int    // 16
 
+	Protection plan.Protection // of existing objects of others; empty is Prevent
+
 	UpgradeSafety plan.Enforcement // of CRDs; empty is Off
 	Exempt        []string         // CRDs that are not judged, by name
 
@@ -50,6 +52,7 @@ func Observe(ctx context.Context, client *tenant.Client, o Observing) (plan.Inpu
 		Kinds:      map[schema.GroupKind]plan.Kind{},
 		Namespaces: map[string]plan.Presence{},
 
+		Protection:    o.Protection,
 		UpgradeSafety: o.UpgradeSafety,
 		Exempt:        o.Exempt,
 

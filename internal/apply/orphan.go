@@ -4,32 +4,12 @@ package apply
 
 import (
 	"context"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
-
-// takeUp makes the manager hold what was applied to an object that was left
-// behind, so that the apply which follows also removes what is not desired any
-// more. The mark goes with the fields.
-func takeUp(ctx context.Context, client *tenant.Client, ref tenant.Ref, manager string) error {
-	live, err := client.Metadata(ctx, ref)
-	if err != nil {
-		return fmt.Errorf("taking up an orphaned object: %w", err)
-	}
-	entries := rename(live.ManagedFields, inventory.OrphanManager, manager)
-	_, err = client.Merge(ctx, ref, metadataPatch(live, map[string]any{
-		"annotations":   map[string]any{inventory.AnnotationOrphaned: nil},
-		"managedFields": entries,
-	}), inventory.OrphanManager)
-	if err != nil {
-		return fmt.Errorf("taking up an orphaned object: %w", err)
-	}
-	return nil
-}
 
 // release marks an object as orphaned and gives our hold on it up: the labels go,
 // and what we applied is held by a manager that stands for nobody. Further fields
@@ -72,10 +52,15 @@ func rename(entries []metav1.ManagedFieldsEntry, from, to string) []metav1.Manag
 		}
 		renamed = append(renamed, entry)
 	}
-	if len(renamed) == 0 {
-		renamed = []metav1.ManagedFieldsEntry{{}} // the API server's word for "none"
+	return orNone(renamed)
+}
+
+// orNone says in the API server's words that there is no entry.
+func orNone(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	if len(entries) == 0 {
+		return []metav1.ManagedFieldsEntry{{}}
 	}
-	return renamed
+	return entries
 }
 
 func applied(entry metav1.ManagedFieldsEntry, manager string) bool {

@@ -20,6 +20,8 @@ const (
 	Created Kind = "Created"
 	// Updated: its content was brought to what is desired.
 	Updated Kind = "Updated"
+	// Adopted: it was somebody else's, and is ours now.
+	Adopted Kind = "Adopted"
 	// Repaired: it had drifted.
 	Repaired Kind = "Repaired"
 	// Settled: it was looked at by an apply that changed nothing of ours.
@@ -107,6 +109,6 @@ func (r Result) Errors() []*ObjectError {
 
 // kindOf is how the success of a verb is called.
 var kindOf = map[plan.Verb]Kind{
-	plan.Create: Created, plan.Update: Updated, plan.Repair: Repaired,
+	plan.Create: Created, plan.Adopt: Adopted, plan.Update: Updated, plan.Repair: Repaired,
 	plan.Settle: Settled, plan.Unchanged: Unchanged, plan.Wait: Pending,
 }

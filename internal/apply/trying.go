@@ -85,7 +85,7 @@ func (a *asking) try(ctx context.Context, trials []*trial) error {
 		actions[action.ID] = action
 	}
 	dry := dryRun{plan: newIn(a.plan), writer: writer{
-		client: a.client, manager: a.plan.Owner.Manager(), dryRun: true,
+		client: a.client, owner: a.plan.Owner, dryRun: true,
 		previous: func(inventory.ID) *unstructured.Unstructured { return nil },
 	}}
 	parallel.Each(ctx, defaultParallelism, trials, func(ctx context.Context, t *trial) bool {

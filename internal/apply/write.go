@@ -17,25 +17,26 @@ import (
 
 // writer applies objects as one field manager, for real or as a dry run.
 type writer struct {
-	client   *tenant.Client
-	manager  string
-	previous func(inventory.ID) *unstructured.Unstructured
-	dryRun   bool
+	client     *tenant.Client
+	owner      Owner
+	protection plan.Protection
+	previous   func(inventory.ID) *unstructured.Unstructured
+	dryRun     bool
 	// served is how long a custom resource waits for its kind to be served.
 	served time.Duration
 }
 
-// refusal is an apply that was not forced upon somebody else's fields.
-type refusal struct{ conflicts []conflict }
+// refusal is an apply that was not forced upon somebody else, whom it names.
+type refusal struct{ why string }
 
 // Error implements error.
-func (r *refusal) Error() string { return describe(r.conflicts) }
+func (r *refusal) Error() string { return r.why }
 
 // write applies one object: first without force, so that the API server itself
 // says whose fields would be taken.
 func (w writer) write(ctx context.Context, action plan.Action) (*tenant.Answer, error) {
-	if action.Orphaned && !w.dryRun {
-		if err := takeUp(ctx, w.client, refOf(action.ID, action.Resource), w.manager); err != nil {
+	if action.Verb == plan.Adopt && !w.dryRun {
+		if err := w.adopt(ctx, action); err != nil {
 			return nil, err
 		}
 	}
@@ -46,7 +47,7 @@ func (w writer) write(ctx context.Context, action plan.Action) (*tenant.Answer, 
 	}
 	verdict := judge(conflicts, action, w.previous(action.ID))
 	if len(verdict.refused) > 0 {
-		return nil, &refusal{conflicts: verdict.refused}
+		return nil, &refusal{why: describe(verdict.refused)}
 	}
 	desired := action.Desired
 	if len(verdict.giveUp) > 0 {
@@ -61,7 +62,7 @@ const servedPoll = 100 * time.Millisecond
 
 func (w writer) send(ctx context.Context, action plan.Action, desired *unstructured.Unstructured, force bool) (*tenant.Answer, error) {
 	ref := refOf(action.ID, action.Resource)
-	options := tenant.ApplyOptions{Manager: w.manager, Force: force, DryRun: w.dryRun}
+	options := tenant.ApplyOptions{Manager: w.owner.Manager(), Force: force, DryRun: w.dryRun}
 	answer, err := w.client.Apply(ctx, ref, desired, options)
 	if action.Definition == "" || w.served <= 0 || !notServed(err) {
 		return answer, err

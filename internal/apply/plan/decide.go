@@ -21,41 +21,29 @@ func (in Input) decide(object Object) (Action, *Violation) {
 		}
 		return action, nil
 	}
-	if violation := in.collision(object.ID, entry, live); violation != nil {
-		return Action{}, violation
+	claim := in.claim(entry, live)
+	if claim == Foreign {
+		collision := live.Collides(object.ID, in.Owner)
+		return Action{}, &collision
 	}
 	action.Verb, action.Reason = compare(object, entry, live)
-	action.Orphaned = live.Orphaned && action.Writes()
+	if claim == Adoptable && !live.Deleting {
+		action.Verb, action.Reason = Adopt, in.adopting(live)
+	}
 	return action, nil
 }
 
-// collision tells whether an existing object is somebody else's.
-//
-//	applied by us before      ours, unless another deployment really took it over
-//	applied by our manager,   ours: an apply was killed before it was recorded
-//	and nobody else's labels
-//	marked as orphaned        taken up
-//	else                      a collision
-func (in Input) collision(id inventory.ID, entry inventory.Entry, live Live) *Violation {
-	taken := !live.takenBy(in.Owner).IsZero()
-	switch {
-	case entry.Confirmed() && !taken,
-		live.Ours(in.Owner) && !live.Fields.IsZero(),
-		live.Orphaned && !taken:
-		return nil
+// adopting says why an object is taken over.
+func (in Input) adopting(live Live) string {
+	if live.Orphaned {
+		return "was left behind by an earlier deployment"
 	}
-	return &Violation{
-		Rule: Collision, Object: id,
-		Message: fmt.Sprintf("%s exists already and %s", id, live.holder(in.Owner)),
-		Remedy: fmt.Sprintf("remove it from one of the two, or mark the existing object with the annotation %s to have it taken over",
-			inventory.AnnotationOrphaned),
-	}
+	return fmt.Sprintf("%s, and spec.collisionProtection is %s", live.holder(in.Owner), in.Protection)
 }
 
 // compare tells what became of an object that is ours. The first line that holds decides.
 //
 //	being deleted           Wait
-//	left behind earlier     Update   it is taken up
 //	never confirmed         Update   planned, or killed between write and record
 //	rendered differently    Update
 //	our fields differ       Repair
@@ -65,8 +53,6 @@ func compare(object Object, entry inventory.Entry, live Live) (Verb, string) {
 	switch {
 	case live.Deleting:
 		return Wait, BeingDeleted(live)
-	case live.Orphaned:
-		return Update, "was left behind by an earlier deployment"
 	case !entry.Confirmed():
 		return Update, "was not applied completely"
 	case entry.Rendered != object.Rendered:

@@ -35,6 +35,9 @@ type Input struct {
 	// CreateNamespace is created when absent, and never deleted. Empty: none.
 	CreateNamespace string
 
+	// Protection says which existing objects of others are adopted.
+	Protection Protection
+
 	// UpgradeSafety says what becomes of changes of CRDs that could break their
 	// users. Exempt are the names of CRDs that are not judged.
 	UpgradeSafety Enforcement

@@ -55,38 +55,6 @@ func LiveOf(object metav1.Object, owner inventory.Owner) Live {
 	return live
 }
 
-// marks is how other tools mark what they own: where the name and, if they say,
-// the namespace of the owning thing stands.
-var marks = []struct{ tool, name, namespace string }{
-	{"Flux Kustomization", "kustomize.toolkit.fluxcd.io/name", "kustomize.toolkit.fluxcd.io/namespace"},
-	{"Flux HelmRelease", "helm.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/namespace"},
-	{"Argo CD application", "argocd.argoproj.io/instance", ""},
-	{"Argo CD application", "argocd.argoproj.io/tracking-id", ""},
-	{"Helm release", "meta.helm.sh/release-name", "meta.helm.sh/release-namespace"},
-	{"OLM", "olm.operatorframework.io/owner-name", ""},
-	{"OLM", "olm.owner", "olm.owner.namespace"},
-}
-
-func toolOf(object metav1.Object) string {
-	find := func(key string) string {
-		if value, found := object.GetLabels()[key]; found {
-			return value
-		}
-		return object.GetAnnotations()[key]
-	}
-	for _, mark := range marks {
-		name := find(mark.name)
-		if name == "" {
-			continue
-		}
-		if namespace := find(mark.namespace); namespace != "" {
-			name = namespace + "/" + name
-		}
-		return mark.tool + " " + name
-	}
-	return ""
-}
-
 // Ours tells whether the object provably belongs to the owner: its labels say
 // so, or nobody's labels are on it and the owner's manager applied it.
 func (l Live) Ours(owner inventory.Owner) bool {

@@ -16,7 +16,7 @@ import (
 // Make plans how the cluster becomes what the bundle renders. The same input
 // gives the same plan, whatever the order of the desired objects.
 func Make(in Input) Plan {
-	plan := Plan{Owner: in.Owner, Inventory: in.Previous}
+	plan := Plan{Owner: in.Owner, Protection: in.Protection, Inventory: in.Previous}
 	plan.Upgrade = slices.ContainsFunc(in.Previous.Entries, inventory.Entry.Confirmed)
 	if len(in.Desired)+len(in.Missing)+len(in.Invalid) == 0 {
 		plan.Violations = []Violation{emptyRender(in.Previous.Len())}

@@ -80,7 +80,7 @@ func TestDecideDesired(t *testing.T) {
 		"record lost":             {"the same with a lost status", nil, with(func(*plan.Live) {}), plan.Update},
 		"killed in a take-up":     {"our manager holds it and nobody's labels are on it", nil, with(func(l *plan.Live) { l.Owner = inventory.Owner{} }), plan.Update},
 		"terminating":             {"it can be applied when it is gone", entry(same), with(func(l *plan.Live) { l.Deleting = true }), plan.Wait},
-		"orphaned":                {"an earlier deployment left it behind", nil, with(func(l *plan.Live) { l.Owner, l.Fields, l.Orphaned = inventory.Owner{}, inventory.Hash{}, true }), plan.Update},
+		"orphaned":                {"an earlier deployment left it behind", nil, with(func(l *plan.Live) { l.Owner, l.Fields, l.Orphaned = inventory.Owner{}, inventory.Hash{}, true }), plan.Adopt},
 		"orphaned, but taken":     {"another deployment took it up already", nil, with(func(l *plan.Live) { l.Orphaned = true; taken(l); l.Fields = inventory.Hash{} }), ""},
 		"somebody's":              {"it exists and is not ours", nil, with(func(l *plan.Live) { l.Owner, l.Fields = inventory.Owner{}, inventory.Hash{} }), ""},
 		"somebody's, planned":     {"it was created between plan and write", planned, with(func(l *plan.Live) { l.Owner, l.Fields = inventory.Owner{}, inventory.Hash{} }), ""},

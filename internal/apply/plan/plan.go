@@ -17,6 +17,9 @@ const (
 	Create Verb = "Create"
 	// Update: the desired content changed, or was never applied completely.
 	Update Verb = "Update"
+	// Adopt: it exists and was somebody else's; it is taken over, and what they set and
+	// the bundle does not goes.
+	Adopt Verb = "Adopt"
 	// Repair: the live object drifted from what was applied.
 	Repair Verb = "Repair"
 	// Settle: it was recreated or written without a visible change to our
@@ -34,14 +37,15 @@ type Action struct {
 	Verb     Verb
 	Reason   string
 	Previous inventory.Entry // zero when it was never planned before
-	// Orphaned: an earlier deployment left it behind; it is taken up.
-	Orphaned bool
 	// Untracked: it does not enter the inventory and is never deleted.
 	Untracked bool
 }
 
 // Writes tells whether the action sends a request.
 func (a Action) Writes() bool { return a.Verb != Unchanged && a.Verb != Wait }
+
+// Alters tells whether the object exists and gets content that it did not have from us.
+func (a Action) Alters() bool { return a.Verb == Update || a.Verb == Adopt }
 
 // Stage is a set of actions that may run in parallel.
 type Stage struct {
@@ -52,6 +56,8 @@ type Stage struct {
 // Plan is what will be done, in order.
 type Plan struct {
 	Owner inventory.Owner
+	// Protection under which objects are adopted.
+	Protection Protection
 	// Upgrade: something of an earlier plan was applied already.
 	Upgrade bool
 	// Keeping: what is planned was applied before, all of it, while a newer revision
@@ -136,6 +142,7 @@ func (p Plan) Summary() string {
 	}{
 		{len(p.Violations), "refused"},
 		{p.Count(Create), "to create"},
+		{p.Count(Adopt), "to adopt"},
 		{p.Count(Update), "to update"},
 		{p.Count(Repair), "to repair"},
 		{p.Count(Settle), "to check"},

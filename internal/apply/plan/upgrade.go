@@ -28,7 +28,7 @@ func (in Input) ToJudge() []Object {
 		if !IsDefinition(object.ID) || in.exempts(object) {
 			continue
 		}
-		if action, violation := in.decide(object); violation == nil && action.Verb == Update {
+		if action, violation := in.decide(object); violation == nil && action.Alters() {
 			judged = append(judged, object)
 		}
 	}
@@ -63,7 +63,7 @@ func (in Input) upgradeSafety(actions []Action) ([]Violation, []string) {
 		} else if violation != nil {
 			warnings = append(warnings, violation.Message)
 		}
-		if action.Verb == Update && exemptsItself(action.Object) && !in.exempted(action.Object) {
+		if action.Alters() && exemptsItself(action.Object) && !in.exempted(action.Object) {
 			warnings = append(warnings, fmt.Sprintf("%s changes and was not compared with the one on the cluster: the bundle itself exempts it, by the annotation %s: Off",
 				action.ID, AnnotationUpgradeSafety))
 		}

@@ -48,6 +48,7 @@ func (r *Reconciler) emitApplied(s *state) {
 		return
 	}
 	created, updated := s.applied.Count(apply.Created), s.applied.Count(apply.Updated)
+	r.emitAdopted(s)
 	switch was, is := s.before.Status.LastAppliedRevision, s.object.Status.LastAppliedRevision; {
 	case was == is:
 	case was == "":
@@ -56,6 +57,19 @@ func (r *Reconciler) emitApplied(s *state) {
 		r.normal(s, "Upgraded", "Apply", fmt.Sprintf("went from revision %s to %s: %d objects created, %d updated", was, is, created, updated))
 	}
 	r.emitDrift(s)
+}
+
+// emitAdopted names what was taken over from others.
+func (r *Reconciler) emitAdopted(s *state) {
+	var adopted []string
+	for _, outcome := range s.applied.Outcomes {
+		if outcome.Kind == apply.Adopted {
+			adopted = append(adopted, fmt.Sprintf("%s, which %s", outcome.ID, outcome.Reason))
+		}
+	}
+	if len(adopted) > 0 {
+		r.normal(s, "Adopted", "Apply", fmt.Sprintf("took over %d objects: %s", len(adopted), strings.Join(adopted, "; ")))
+	}
 }
 
 // emitDrift names what was put right: objects that somebody changed, and those

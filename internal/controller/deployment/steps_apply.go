@@ -194,7 +194,7 @@ func (r *Reconciler) settle(s *state) error {
 		return nil
 	}
 	status := &s.object.Status
-	if status.LastAppliedRevision != s.revision() || s.plan.Count(plan.Create, plan.Update) > 0 || status.LastAppliedTime == nil {
+	if status.LastAppliedRevision != s.revision() || s.plan.Count(plan.Create, plan.Adopt, plan.Update) > 0 || status.LastAppliedTime == nil {
 		status.LastAppliedTime = new(metaTime(s.now))
 	}
 	status.LastAppliedRevision = s.revision()

@@ -58,6 +58,7 @@ func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, 
 	if s.keeping {
 		return o, nil
 	}
+	o.Protection = plan.Protection(s.object.Spec.CollisionProtectionOrDefault())
 	o.UpgradeSafety = plan.Enforcement(s.object.Spec.UpgradeSafetyOrDefault())
 	if crds := s.object.Spec.CRDs; crds != nil {
 		o.Exempt = crds.UpgradeSafetyExemptions

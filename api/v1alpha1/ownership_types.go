@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// CollisionProtection says which objects that exist already, and that this
+// deployment did not create, it takes over.
+// +kubebuilder:validation:Enum=Prevent;IfNoController;None
+type CollisionProtection string
+
+// Kinds of protection.
+const (
+	// CollisionPrevent takes nothing over but what is marked as orphaned.
+	CollisionPrevent CollisionProtection = "Prevent"
+	// CollisionIfNoController takes over what no tool and no controller owns.
+	CollisionIfNoController CollisionProtection = "IfNoController"
+	// CollisionNone takes over everything but what another BundleDeployment owns.
+	CollisionNone CollisionProtection = "None"
+)
+
+// CollisionProtectionOrDefault is which existing objects of others are taken over.
+func (in *BundleDeploymentSpec) CollisionProtectionOrDefault() CollisionProtection {
+	if in.CollisionProtection == "" {
+		return CollisionPrevent
+	}
+	return in.CollisionProtection
+}

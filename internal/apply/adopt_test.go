@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+// adopting plans and applies with a protection.
+func (w *world) adopting(manifests string, protection plan.Protection) apply.Result {
+	w.t.Helper()
+	p := w.planWith(manifests, protection)
+	if len(p.Violations) > 0 {
+		w.t.Fatalf("the plan is refused: %v", p.Violations)
+	}
+	w.inventory = p.Inventory
+	result, err := apply.Apply(w.t.Context(), w.client, p, w.options())
+	if err != nil || !result.Complete() {
+		w.t.Fatalf("stopped at stage %q: %v %v", result.Stage, result.Errors(), err)
+	}
+	w.inventory = result.Inventory
+	return result
+}
+
+func (w *world) planWith(manifests string, protection plan.Protection) plan.Plan {
+	w.t.Helper()
+	in, err := apply.Observe(w.t.Context(), w.client, apply.Observing{
+		Owner: w.owner, Desired: w.objects(manifests), Previous: w.inventory, InstallNamespace: w.namespace, Protection: protection,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return plan.Make(in)
+}
+
+const adoptedDeployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {from: bundle}}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: "example.org/web:2"}]
+`
+
+// former is the same Deployment as somebody else has it, with more fields, marks of
+// several tools and an owner that takes it along.
+const former = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","labels":{"theirs":"yes","app.kubernetes.io/managed-by":"Helm",
+"kustomize.toolkit.fluxcd.io/name":"x","kustomize.toolkit.fluxcd.io/namespace":"y"},
+"annotations":{"meta.helm.sh/release-name":"web","meta.helm.sh/release-namespace":"shop","kubectl.kubernetes.io/last-applied-configuration":"{}"},
+"finalizers":["example.org/theirs"],
+"ownerReferences":[{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","name":"web.v1","uid":"00000000-0000-0000-0000-000000000001"},
+{"apiVersion":"v1","kind":"ConfigMap","name":"nobodys","uid":"00000000-0000-0000-0000-000000000002","controller":true}]},
+"spec":{"paused":true,"replicas":3,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web","extra":"yes"}},
+"spec":{"hostNetwork":false,"nodeSelector":{"theirs":"1"},"containers":[{"name":"web","image":"example.org/web:1","env":[{"name":"THEIRS","value":"1"}],
+"command":["theirs"]},{"name":"sidecar","image":"example.org/sidecar:1"}]}}}}`
+
+// An adopted object is complete: nothing that its former owner alone wanted stays
+// behind, by whatever manager and operation it was written, and what controllers and
+// single commands wrote does.
+func TestAdopt(t *testing.T) {
+	for _, tc := range []struct{ name, manager, how string }{
+		{"applied by kubectl", "kubectl-client-side-apply", "update"},
+		{"created", "kubectl-create", "update"},
+		{"applied on the server", "kubectl", "apply"},
+		{"Helm 3", "helm", "update"},
+		{"Helm 4", "helm", "apply"},
+		{"Flux", "kustomize-controller", "apply"},
+		{"Argo CD", "argocd-controller", "update"},
+		{"OLM", "olm", "update"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, everything...)
+			w.formerly(tc.manager, tc.how)
+			if p := w.planWith(adoptedDeployment, plan.IfNoController); len(p.Violations) != 1 || !strings.Contains(p.Violations[0].String(), "Flux Kustomization y/x") {
+				t.Fatalf("IfNoController: %v", p.Violations)
+			}
+			result := w.adopting(adoptedDeployment, plan.None)
+			if result.Count(apply.Adopted) != 1 {
+				t.Errorf("outcomes %v", result.Outcomes)
+			}
+			w.wantAdopted()
+			if p := w.planWith(adoptedDeployment, plan.Prevent); !p.Quiet() {
+				t.Errorf("adopted once, then: %s", p.Summary())
+			}
+		})
+	}
+}
+
+// formerly makes the Deployment as its former owner does, and then has others write it.
+func (w *world) formerly(manager, how string) {
+	w.t.Helper()
+	ctx, deployments := w.t.Context(), w.admin.AppsV1().Deployments(w.namespace)
+	var err error
+	if how == "apply" {
+		_, err = deployments.Patch(ctx, "web", types.ApplyPatchType, []byte(former), metav1.PatchOptions{FieldManager: manager})
+	} else {
+		object := &appsv1.Deployment{}
+		if err = json.Unmarshal([]byte(former), object); err == nil {
+			_, err = deployments.Create(ctx, object, metav1.CreateOptions{FieldManager: manager})
+		}
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for by, patch := range map[string]string{
+		"kubectl-rollout":  `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":"now"}}}}}`,
+		"kubectl-annotate": `{"metadata":{"annotations":{"a-person":"said"}}}`,
+		"some-operator":    `{"spec":{"revisionHistoryLimit":3}}`,
+	} {
+		if _, err := deployments.Patch(ctx, "web", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: by}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func (w *world) wantAdopted() {
+	w.t.Helper()
+	live, err := w.admin.AppsV1().Deployments(w.namespace).Get(w.t.Context(), "web", metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	pod := live.Spec.Template.Spec
+	if live.Spec.Paused || *live.Spec.Replicas != 1 || len(pod.NodeSelector) > 0 || len(pod.Containers) != 1 ||
+		len(pod.Containers[0].Env)+len(pod.Containers[0].Command) > 0 || pod.Containers[0].Image != "example.org/web:2" || live.Spec.Template.Labels["extra"] != "" {
+		w.t.Errorf("fields of the former owner stay: %+v", live.Spec)
+	}
+	for _, key := range []string{"theirs", "app.kubernetes.io/managed-by", "kustomize.toolkit.fluxcd.io/name", "kustomize.toolkit.fluxcd.io/namespace"} {
+		if _, found := live.Labels[key]; found {
+			w.t.Errorf("label %s stays", key)
+		}
+	}
+	for _, key := range []string{"meta.helm.sh/release-name", "meta.helm.sh/release-namespace", "kubectl.kubernetes.io/last-applied-configuration"} {
+		if _, found := live.Annotations[key]; found {
+			w.t.Errorf("annotation %s stays", key)
+		}
+	}
+	if len(live.OwnerReferences) > 0 {
+		w.t.Errorf("owner references stay: %v", live.OwnerReferences)
+	}
+	if live.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] == "" || live.Annotations["a-person"] == "" || *live.Spec.RevisionHistoryLimit != 3 {
+		w.t.Error("what others set went")
+	}
+	if !slices.Contains(live.Finalizers, "example.org/theirs") {
+		w.t.Error("a finalizer went")
+	}
+	for _, entry := range live.ManagedFields {
+		if plan.IsFormer(entry.Manager) && !strings.Contains(entry.FieldsV1.GetRawString(), "f:finalizers") {
+			w.t.Errorf("%s still manages %s", entry.Manager, entry.FieldsV1.GetRawString())
+		}
+	}
+	if live.Labels[inventory.LabelDeployment] != w.owner.Name {
+		w.t.Errorf("labels %v", live.Labels)
+	}
+}
+
+// Replicas that an autoscaler has taken over stay its own through an adoption.
+func TestAdoptLeavesTheAutoscaler(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.formerly("kubectl-client-side-apply", "update")
+	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: w.namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 5}}
+	_, err := w.admin.AppsV1().Deployments(w.namespace).UpdateScale(t.Context(), "web", scale, metav1.UpdateOptions{FieldManager: "kube-controller-manager"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.adopting(adoptedDeployment, plan.None)
+	live, err := w.admin.AppsV1().Deployments(w.namespace).Get(t.Context(), "web", metav1.GetOptions{})
+	if err != nil || *live.Spec.Replicas != 5 {
+		t.Errorf("replicas %d, %v", *live.Spec.Replicas, err)
+	}
+}
+
+// What another deployment really owns is adopted by nobody, and what only bears its
+// labels is; nor is what somebody took between plan and write.
+func TestT13NoneDoesNotTakeFromDeployments(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.mustApply(oneMap)
+	other := w.second()
+	p := other.planWith(oneMap, plan.None)
+	if len(p.Violations) != 1 || !strings.Contains(p.Violations[0].String(), "BundleDeployment "+w.namespace+"/app") {
+		t.Errorf("violations %v", p.Violations)
+	}
+	forged := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"two","labels":{"satchel.dev/deployment":"app","satchel.dev/namespace":"` + w.namespace + `"}},"data":{"colour":"green"}}`
+	w.patch(types.ApplyPatchType, "two", forged, "attacker")
+	two := strings.Replace(oneMap, "one", "two", 1)
+	if p := other.planWith(two, plan.IfNoController); len(p.Violations) != 1 {
+		t.Errorf("labels of another deployment count as those of an owner: %v", p.Violations)
+	}
+	late := other.planWith(two, plan.None)
+	other.adopting(two, plan.None)
+	third := w.second()
+	third.owner.Name = "third"
+	late.Owner = third.owner
+	result, err := apply.Apply(t.Context(), third.client, late, apply.Options{})
+	if err != nil || len(result.Errors()) != 1 || !strings.Contains(result.Errors()[0].Error(), "BundleDeployment "+w.namespace+"/other") {
+		t.Errorf("taken after it was planned: %v, %v", result.Outcomes, err)
+	}
+}
+
+// The mark of an orphan lets everything be taken up that no deployment really has.
+func TestAdoptMarked(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.formerly("kubectl-client-side-apply", "update")
+	w.refusedWith(adoptedDeployment, plan.Collision, "Flux Kustomization y/x", inventory.AnnotationOrphaned, "spec.collisionProtection to None")
+	_, err := w.admin.AppsV1().Deployments(w.namespace).Patch(t.Context(), "web", types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"satchel.dev/orphaned":"true"}}}`), metav1.PatchOptions{FieldManager: "kubectl-annotate"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.adopting(adoptedDeployment, plan.Prevent)
+	w.wantAdopted()
+}

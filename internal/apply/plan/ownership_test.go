@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+// What may be taken from whom: a letter for each of Prevent, IfNoController and None;
+// a adopts, o is ours already, and - is refused.
+func TestClaims(t *testing.T) {
+	theirs := []string{other.Manager()}
+	tests := map[string]struct {
+		reason string
+		live   plan.Live
+		want   string
+	}{
+		"nobody's":                 {"a person created it", plan.Live{Managers: []string{"kubectl"}}, "-aa"},
+		"a tool's":                 {"its marks are those of a controller", plan.Live{Tool: "Helm release x"}, "--a"},
+		"controlled":               {"an owner reference says so", plan.Live{Controller: "ReplicaSet web"}, "--a"},
+		"labelled":                 {"labels of another deployment which never applied it count as its marks", plan.Live{Owner: other, Managers: []string{"kubectl"}}, "--a"},
+		"another deployment's":     {"T13: two deployments never fight", plan.Live{Owner: other, Managers: theirs}, "---"},
+		"stripped of labels":       {"T13: it is the other one's still", plan.Live{Managers: theirs}, "---"},
+		"stripped of fields":       {"T13: the labels are all that is left, and nobody else wrote it", plan.Live{Owner: other}, "---"},
+		"hashed manager":           {"T13: a deployment with a long name is one", plan.Live{Managers: []string{"satchel/0123"}}, "---"},
+		"our labels":               {"somebody forged them", plan.Live{Owner: owner, Managers: []string{"kubectl"}}, "-aa"},
+		"our labels, their fields": {"T13: somebody changed the other one's labels", plan.Live{Owner: owner, Managers: theirs}, "---"},
+		"ours":                     {"an apply was killed before it was recorded", plan.Live{Owner: owner, Fields: fields}, "ooo"},
+		"orphaned":                 {"it is to be taken up", plan.Live{Orphaned: true, Tool: "Helm release x"}, "aaa"},
+		"orphaned, and had":        {"T13: the mark does not take it from a deployment that has it", plan.Live{Orphaned: true, Owner: other, Managers: theirs}, "---"},
+		"orphaned, unlabelled":     {"a deployment that is gone for good had it", plan.Live{Orphaned: true, Managers: theirs}, "aaa"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			for _, protection := range []plan.Protection{"", plan.IfNoController, plan.None} {
+				got += map[plan.Claim]string{plan.Foreign: "-", plan.Owned: "o", plan.Adoptable: "a"}[tc.live.ClaimOf(owner, protection)]
+			}
+			if got != tc.want {
+				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// A refusal says what would help, and never what would take an object from another
+// deployment.
+func TestCollisionSaysTheWayOut(t *testing.T) {
+	tests := map[string]struct {
+		live      plan.Live
+		want, not string
+	}{
+		"nobody's":             {plan.Live{}, "spec.collisionProtection to IfNoController", "None"},
+		"a tool's":             {plan.Live{Tool: "Helm release x"}, "spec.collisionProtection to None", "IfNoController"},
+		"another deployment's": {plan.Live{Owner: other, Managers: []string{other.Manager()}}, "take the labels", "spec.collisionProtection"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := tc.live.Collides(one, owner).String()
+			if !strings.Contains(got, tc.want) || strings.Contains(got, tc.not) {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// What is taken off an adopted object: marks of whoever had it, and the references by
+// which it would be controlled or collected.
+func TestUnmark(t *testing.T) {
+	yes := true
+	object := &metav1.ObjectMeta{
+		Labels: map[string]string{
+			"app.kubernetes.io/managed-by": "Helm", "olm.owner": "web.v1", "olm.owner.namespace": "shop", "olm.managed": "true",
+			"satchel.dev/deployment": "other", "satchel.dev/namespace": "shop", "app": "web",
+		},
+		Annotations: map[string]string{"argocd.argoproj.io/tracking-id": "web:apps", "note": "kept"},
+		OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion", Name: "web.v1"},
+			{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", Controller: &yes},
+			{APIVersion: "v1", Kind: "ConfigMap", Name: "kept"},
+		},
+	}
+	want := map[string]any{
+		"labels": map[string]any{
+			"app.kubernetes.io/managed-by": nil, "olm.owner": nil, "olm.owner.namespace": nil, "olm.managed": nil,
+			"satchel.dev/deployment": nil, "satchel.dev/namespace": nil,
+		},
+		"annotations":     map[string]any{inventory.AnnotationOrphaned: nil, "argocd.argoproj.io/tracking-id": nil},
+		"ownerReferences": object.OwnerReferences[2:],
+	}
+	if diff := cmp.Diff(want, plan.Unmark(object)); diff != "" {
+		t.Error(diff)
+	}
+	object.Labels["app.kubernetes.io/managed-by"] = "us"
+	if _, found := plan.Unmark(object)["labels"].(map[string]any)["app.kubernetes.io/managed-by"]; found {
+		t.Error("a label that says nothing of Helm goes")
+	}
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// marks are how other tools mark what they own: where the name and, if they say,
+// the namespace of the owning thing stands, and what else means that it is theirs.
+var marks = []struct {
+	tool, name, namespace string
+	further               []string
+}{
+	{tool: "Flux Kustomization", name: "kustomize.toolkit.fluxcd.io/name", namespace: "kustomize.toolkit.fluxcd.io/namespace"},
+	{tool: "Flux HelmRelease", name: "helm.toolkit.fluxcd.io/name", namespace: "helm.toolkit.fluxcd.io/namespace"},
+	{tool: "Argo CD application", name: "argocd.argoproj.io/instance"},
+	{tool: "Argo CD application", name: "argocd.argoproj.io/tracking-id", further: []string{"argocd.argoproj.io/installation-id"}},
+	{tool: "Helm release", name: "meta.helm.sh/release-name", namespace: "meta.helm.sh/release-namespace"},
+	{tool: "OLM", name: "olm.operatorframework.io/owner-name", further: []string{"olm.operatorframework.io/owner-kind"}},
+	{tool: "OLM", name: "olm.owner", namespace: "olm.owner.namespace", further: []string{"olm.owner.kind", "olm.managed"}},
+	{tool: "RukPak", name: "core.rukpak.io/owner-name", further: []string{"core.rukpak.io/owner-kind"}},
+}
+
+// toolGroups are the API groups of tools that own objects by owner references, with
+// or without being their controller: such an object goes with its owner.
+var toolGroups = map[string]string{
+	"operators.coreos.com":     "OLM",
+	"olm.operatorframework.io": "OLM",
+	"core.rukpak.io":           "RukPak",
+	"package-operator.run":     "Package Operator",
+}
+
+// formerManagers are the field managers of what may have controlled an object before
+// it is adopted: they write whole manifests. Who writes single fields is not among
+// them: controllers and autoscalers, and a person's label, annotation, scale or restart.
+var formerManagers = map[string]bool{
+	inventory.OrphanManager: true,
+	"before-first-apply":    true, // what stands for all fields of an object that lost its managers
+
+	"kubectl": true, "kubectl-client-side-apply": true, "kubectl-create": true, "kubectl-replace": true,
+	"kubectl-edit": true, "kubectl-patch": true, "kubectl-set": true, "kubectl-run": true, "kubectl-expose": true,
+
+	"helm": true, "helm-controller": true, "kustomize-controller": true, "flux": true,
+	"argocd-controller": true, "argocd-application-controller": true, "argocd-server": true,
+	"olm": true, "catalog": true, "operator-controller": true, "olm.operatorframework.io": true,
+	"package-operator": true,
+}
+
+// IsFormer tells whether the fields of a manager go to whoever adopts the object.
+func IsFormer(manager string) bool { return formerManagers[manager] }
+
+// toolOf names the tool whose marks an object bears, and its owning thing.
+func toolOf(object metav1.Object) string {
+	for _, mark := range marks {
+		name := markOf(object, mark.name)
+		if name == "" {
+			continue
+		}
+		if namespace := markOf(object, mark.namespace); namespace != "" {
+			name = namespace + "/" + name
+		}
+		return mark.tool + " " + name
+	}
+	for _, reference := range object.GetOwnerReferences() {
+		if tool := toolGroups[groupOf(reference)]; tool != "" {
+			return tool + " " + reference.Kind + " " + reference.Name
+		}
+	}
+	return ""
+}
+
+func markOf(object metav1.Object, key string) string {
+	if value, found := object.GetLabels()[key]; found {
+		return value
+	}
+	return object.GetAnnotations()[key]
+}
+
+func groupOf(reference metav1.OwnerReference) string {
+	return schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind).Group
+}
+
+// Unmark is what a merge patch says of the metadata of an object so that it belongs to
+// nobody any more: the labels and annotations of those who owned it go, and references
+// to owners that control it, or take it along when they go.
+func Unmark(object metav1.Object) map[string]any {
+	labels, annotations := map[string]any{}, map[string]any{inventory.AnnotationOrphaned: nil}
+	drop := func(key string) {
+		if _, found := object.GetLabels()[key]; found {
+			labels[key] = nil
+		}
+		if _, found := object.GetAnnotations()[key]; found {
+			annotations[key] = nil
+		}
+	}
+	for _, mark := range marks {
+		for _, key := range append([]string{mark.name, mark.namespace}, mark.further...) {
+			drop(key)
+		}
+	}
+	for key := range (inventory.Owner{}).Labels() {
+		drop(key)
+	}
+	if object.GetLabels()["app.kubernetes.io/managed-by"] == "Helm" {
+		drop("app.kubernetes.io/managed-by")
+	}
+	metadata := map[string]any{"annotations": annotations}
+	if len(labels) > 0 {
+		metadata["labels"] = labels
+	}
+	references := object.GetOwnerReferences()
+	kept := slices.DeleteFunc(slices.Clone(references), func(reference metav1.OwnerReference) bool {
+		return reference.Controller != nil && *reference.Controller || toolGroups[groupOf(reference)] != ""
+	})
+	if len(kept) < len(references) {
+		metadata["ownerReferences"] = kept
+	}
+	return metadata
+}

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// Options of a Hub. The zero value of each has the default given here.
+type Options struct {
+	// Limit is how many watches are open at once: 2000. No account has more than a
+	// quarter of them, so that nobody uses up what others need.
+	Limit int
+	// Wake has a deployment reconciled after a pause. It must not block. Required.
+	Wake func(Key, time.Duration)
+	// Exists tells whether an account exists: the API server would let one watch
+	// that does not. It is asked before each request.
+	Exists func(context.Context, tenant.Identity) (bool, error)
+	// Lifetime is after how long, at most, a watch is opened anew, which is when the
+	// API server looks at the account's rights again: 5 min, less up to a half.
+	Lifetime time.Duration
+	// Retry is the pause after a first failure, which doubles up to Lifetime: 1 s.
+	Retry time.Duration
+	// Settle is how long an object is left alone that was written without a visible
+	// change to our fields: mostly it shows meanwhile that it was its status: 3 s.
+	Settle time.Duration
+	// Refused is the first pause after a refusal, which doubles likewise: 10 s.
+	Refused time.Duration
+}
+
+const (
+	defaultLimit    = 2000
+	defaultLifetime = 5 * time.Minute
+	// share of the limit that one account may have is 1/share.
+	share = 4
+	// driftPause gathers what happens at about the same time.
+	driftPause = 30 * time.Millisecond
+	// healthPause gathers the changes of a status, which come in showers.
+	healthPause = 200 * time.Millisecond
+)
+
+func (o Options) defaulted() Options {
+	o.Limit = cmp.Or(o.Limit, defaultLimit)
+	o.Lifetime = cmp.Or(o.Lifetime, defaultLifetime)
+	o.Settle = cmp.Or(o.Settle, 3*time.Second)
+	o.Retry = cmp.Or(o.Retry, time.Second)
+	o.Refused = cmp.Or(o.Refused, 10*time.Second)
+	return o
+}
+
+// Hub holds the watches of a process. A nil Hub watches nothing. It is safe for
+// concurrent use.
+type Hub struct {
+	options Options
+	ctx     context.Context //nolint:containedctx // of the watches, which outlive the calls that open them
+	end     context.CancelFunc
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	streams map[streamKey]*stream
+	subs    map[Key]*subscriber
+	shares  map[tenant.Identity]int
+	events  int64
+	ended   bool
+}
+
+// New makes a hub. It watches until Start's context has ended, or Close is called.
+func New(o Options) *Hub {
+	ctx, end := context.WithCancel(context.Background())
+	return &Hub{
+		options: o.defaulted(), ctx: ctx, end: end,
+		streams: map[streamKey]*stream{}, subs: map[Key]*subscriber{}, shares: map[tenant.Identity]int{},
+	}
+}
+
+// Start implements manager.Runnable: it closes the hub when the process ends or
+// leads no longer.
+func (h *Hub) Start(ctx context.Context) error {
+	<-ctx.Done()
+	h.Close()
+	return nil
+}
+
+// Close ends all watches and waits until they have ended.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	h.ended = true
+	h.mu.Unlock()
+	h.end()
+	h.running.Wait()
+}
+
+// Begin tells what a deployment should look at, and does not wake it before End.
+func (h *Hub) Begin(key Key) Findings {
+	if h == nil {
+		return Findings{}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	sub := h.subs[key]
+	if sub == nil {
+		return Findings{}
+	}
+	sub.busy, sub.driftAfter, sub.changeAfter = true, false, false
+	now := time.Now()
+	found := Findings{Watched: true}
+	for item := range sub.drifted {
+		if now.Before(sub.calmUntil(item.id(), item.want.compare(item.got))) {
+			continue
+		}
+		item.told = item.got.state()
+		found.Drifted = append(found.Drifted, item.id())
+	}
+	for _, times := range []map[inventory.ID]time.Time{sub.calm, sub.settle} {
+		maps.DeleteFunc(times, func(_ inventory.ID, until time.Time) bool { return !now.Before(until) })
+	}
+	for item := range sub.changed {
+		found.Changed = append(found.Changed, item.id())
+	}
+	found.Gaps, found.Watched = sub.coverage()
+	slices.SortFunc(found.Drifted, inventory.ID.Compare)
+	slices.SortFunc(found.Changed, inventory.ID.Compare)
+	return found
+}
+
+// End lets a deployment be woken again, and wakes it for what happened since Begin.
+func (h *Hub) End(key Key) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	sub := h.subs[key]
+	if sub == nil {
+		return
+	}
+	sub.busy = false
+	switch {
+	case sub.driftAfter:
+		h.options.Wake(key, driftPause)
+	case sub.changeAfter:
+		h.options.Wake(key, healthPause)
+	}
+}
+
+// coverage tells what of a subscription is not watched for good, and whether all
+// of it is watched just now.
+func (s *subscriber) coverage() (gaps []Gap, all bool) {
+	all = true
+	for stream := range s.streams {
+		if stream.why != "" {
+			gaps = append(gaps, Gap{Resource: stream.key.resource.GroupResource(), Namespace: stream.key.namespace, Why: stream.why})
+		}
+		all = all && stream.open
+	}
+	slices.SortFunc(gaps, func(a, b Gap) int { return strings.Compare(a.String(), b.String()) })
+	return gaps, all
+}
+
+// Set replaces the subscription of a deployment.
+func (h *Hub) Set(key Key, s Subscription) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended {
+		return
+	}
+	sub := h.subscriber(key, s)
+	for stream := range sub.streams {
+		stream.each(sub, func(i *item) { i.stale = true })
+	}
+	for i := range s.Objects {
+		h.want(sub, s, &s.Objects[i])
+	}
+	for stream := range sub.streams {
+		stream.drop(sub, func(i *item) bool { return i.stale })
+		h.release(sub, stream)
+	}
+}
+
+func (h *Hub) subscriber(key Key, s Subscription) *subscriber {
+	sub := h.subs[key]
+	if sub == nil {
+		sub = &subscriber{
+			key: key, streams: map[*stream]int{}, drifted: map[*item]struct{}{}, changed: map[*item]struct{}{},
+			calm: map[inventory.ID]time.Time{}, settle: map[inventory.ID]time.Time{},
+		}
+		h.subs[key] = sub
+	}
+	sub.manager, sub.drift, sub.mended = s.Owner.Manager(), s.Drift, s.Mended
+	return sub
+}
+
+// want notes how one object was left.
+func (h *Hub) want(sub *subscriber, s Subscription, o *Object) {
+	stream := h.stream(sub, s, o)
+	found := stream.find(o.Name, sub)
+	if found == nil {
+		found = &item{sub: sub, stream: stream, name: strings.Clone(o.Name), next: stream.items[o.Name]}
+		stream.items[found.name] = found
+		sub.streams[stream]++
+		sub.items++
+		stream.again() // what happened to it so far was not told
+	}
+	found.stale = false
+	found.update(o)
+	h.judge(found)
+}
+
+// update notes how the object of an item was left.
+func (i *item) update(o *Object) {
+	version := max(i.want.since, number(o.Version))
+	i.want, i.adopted = want{fields: o.Fields, seen: o.Seen, since: version}, false
+	i.health = o.Health
+	i.looked = max(i.looked, number(o.Looked))
+}
+
+// Update notes how objects that are subscribed to were left by a write or a look.
+func (h *Hub) Update(key Key, objects []Object) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	sub := h.subs[key]
+	if sub == nil {
+		return
+	}
+	for i := range objects {
+		o := &objects[i]
+		for stream := range sub.streams {
+			if stream.key.kind != o.GroupKind() || stream.key.namespace != o.Namespace {
+				continue
+			}
+			if found := stream.find(o.Name, sub); found != nil {
+				found.update(o)
+				h.judge(found)
+			}
+		}
+	}
+}
+
+// Looked notes the resource versions at which the health of objects was looked at.
+func (h *Hub) Looked(key Key, versions map[inventory.ID]string) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.items(key, func(i *item) {
+		if version, found := versions[i.id()]; found && i.health {
+			i.looked = max(i.looked, number(version), i.got.versionIf(version == ""))
+			h.judge(i)
+		}
+	})
+}
+
+// versionIf is the version of a sight where that is all there is to go by: the
+// object was looked for and not found.
+func (s sight) versionIf(missing bool) uint64 {
+	if missing {
+		return s.version
+	}
+	return 0
+}
+
+// items calls do for each item of a deployment.
+func (h *Hub) items(key Key, do func(*item)) {
+	if sub := h.subs[key]; sub != nil {
+		for stream := range sub.streams {
+			stream.each(sub, do)
+		}
+	}
+}
+
+// Calm leaves an object alone for a while although it drifts; the deployment is
+// woken afterwards, if it still does. With onlyMoved it is told nevertheless when our
+// fields change.
+func (h *Hub) Calm(key Key, id inventory.ID, until time.Time, onlyMoved bool) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	sub := h.subs[key]
+	switch {
+	case sub == nil:
+	case onlyMoved:
+		sub.settle[id] = until
+	default:
+		sub.calm[id] = until
+	}
+}
+
+// Adopt gives the inventory with what has been found to be no drift: the UID and
+// generation of objects of which somebody wrote a subresource.
+func (h *Hub) Adopt(key Key, listed inventory.Inventory) inventory.Inventory {
+	if h == nil {
+		return listed
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var fresh []inventory.Entry
+	h.items(key, func(i *item) {
+		entry, found := listed.Get(i.id())
+		if found && i.adopted && entry.Fields == i.want.fields {
+			entry.Seen = i.want.seen
+			fresh = append(fresh, entry)
+		}
+	})
+	if len(fresh) == 0 {
+		return listed
+	}
+	return listed.With(fresh...)
+}
+
+// Drop ends the subscription of a deployment, and the watches that nobody else needs.
+func (h *Hub) Drop(key Key) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	sub := h.subs[key]
+	if sub == nil {
+		return
+	}
+	delete(h.subs, key)
+	for stream := range sub.streams {
+		stream.drop(sub, func(*item) bool { return true })
+		h.release(sub, stream)
+	}
+}
+
+// Figures of a hub, for metrics.
+type Figures struct {
+	// Open watches, and collections that cannot be watched.
+	Open, Gaps int
+	// Objects that somebody wants to be told about.
+	Objects int
+	// Events about such objects since the start.
+	Events int64
+}
+
+// Figures tells what the hub holds.
+func (h *Hub) Figures() Figures {
+	if h == nil {
+		return Figures{}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	figures := Figures{Events: h.events}
+	for _, stream := range h.streams {
+		if stream.open {
+			figures.Open++
+		}
+		if stream.why != "" {
+			figures.Gaps++
+		}
+	}
+	for _, sub := range h.subs {
+		figures.Objects += sub.items
+	}
+	return figures
+}
+
+// streamKey is what a watch is shared by.
+type streamKey struct {
+	target    string
+	identity  tenant.Identity
+	tenant    string // namespace of the deployments
+	resource  schema.GroupVersionResource
+	kind      schema.GroupKind
+	namespace string
+}

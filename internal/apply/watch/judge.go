@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"time"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// sighted takes what a watch or a list shows of an object.
+func (h *Hub) sighted(i *item, s sight) {
+	if s.version != 0 && s.version <= i.got.version && s.presence != absent {
+		return // told already, by a list or by an earlier watch
+	}
+	i.got = s
+	switch i.want.compare(s) {
+	case none:
+		i.good = s.writers
+	case moved:
+		if i.good.partsOnly(s.writers) {
+			i.want.seen, i.adopted, i.good = s.seen, true, s.writers
+		}
+	}
+	h.judge(i)
+}
+
+// judge tells a deployment what there is to tell of an item.
+func (h *Hub) judge(i *item) {
+	h.judgeDrift(i)
+	h.judgeHealth(i)
+}
+
+func (h *Hub) judgeDrift(i *item) {
+	sub, now := i.sub, time.Now()
+	found := i.want.compare(i.got)
+	_, known := sub.drifted[i]
+	if !sub.drift || found == none {
+		delete(sub.drifted, i)
+		i.told = state{}
+		if known && sub.mended {
+			h.wake(sub, &sub.driftAfter, driftPause)
+		}
+		return
+	}
+	sub.drifted[i] = struct{}{}
+	if i.told == i.got.state() {
+		return
+	}
+	if _, waits := sub.settle[i.id()]; found == moved && !waits {
+		sub.settle[i.id()] = now.Add(h.options.Settle)
+	}
+	if until := sub.calmUntil(i.id(), found); now.Before(until) {
+		h.options.Wake(sub.key, until.Sub(now)+driftPause)
+		return
+	}
+	h.wake(sub, &sub.driftAfter, driftPause)
+}
+
+// calmUntil is until when an object is left alone although it drifts.
+func (s *subscriber) calmUntil(id inventory.ID, found drift) time.Time {
+	until := s.calm[id]
+	if settle := s.settle[id]; found == moved && settle.After(until) {
+		return settle
+	}
+	return until
+}
+
+func (h *Hub) judgeHealth(i *item) {
+	sub := i.sub
+	if !i.health || i.got.presence == unknown || i.got.version <= i.looked {
+		delete(sub.changed, i)
+		return
+	}
+	sub.changed[i] = struct{}{}
+	h.wake(sub, &sub.changeAfter, healthPause)
+}
+
+// wake has the deployment reconciled: after the reconcile that is under way.
+func (h *Hub) wake(sub *subscriber, after *bool, pause time.Duration) {
+	if sub.busy {
+		*after = true
+		return
+	}
+	h.options.Wake(sub.key, pause)
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// stream is one watch, with the objects that somebody wants to be told about. All
+// of it but the key is guarded by the hub's mutex.
+type stream struct {
+	key    streamKey
+	client *tenant.Client
+	items  map[string]*item
+	cancel context.CancelFunc // nil: it is not run, for there are too many
+	// open: everything that happens is told. why is set while there is no hope for
+	// that, and says why.
+	open bool
+	why  string
+	// kick ends the pause or the watch, to list anew.
+	kick   chan struct{}
+	relist bool
+}
+
+// stream finds the watch of an object, or opens it.
+func (h *Hub) stream(sub *subscriber, s Subscription, o *Object) *stream {
+	key := streamKey{
+		target: s.Target, identity: s.Client.Identity(), tenant: s.Owner.Namespace, resource: o.Resource, kind: o.GroupKind(), namespace: o.Namespace,
+	}
+	found := h.streams[key]
+	if found == nil {
+		found = &stream{key: key, items: map[string]*item{}, kick: make(chan struct{}, 1)}
+		h.streams[key] = found
+	}
+	found.client = s.Client
+	if found.cancel == nil {
+		h.admit(found)
+	}
+	if _, known := sub.streams[found]; !known {
+		sub.streams[found] = 0
+	}
+	return found
+}
+
+// admit runs a stream, if there is room for one more.
+func (h *Hub) admit(s *stream) {
+	running := 0
+	for _, n := range h.shares {
+		running += n
+	}
+	most := max(h.options.Limit/share, 1)
+	switch {
+	case running >= h.options.Limit:
+		s.why = fmt.Sprintf("this controller has %d watches already, which is the limit (--watch-limit)", running)
+		return
+	case h.shares[s.key.identity] >= most:
+		s.why = fmt.Sprintf("service account %s has %d watches already, which is its share of --watch-limit", s.key.identity, most)
+		return
+	}
+	ctx, cancel := context.WithCancel(h.ctx)
+	s.cancel, s.why = cancel, ""
+	h.shares[s.key.identity]++
+	h.running.Go(func() { h.run(ctx, s) })
+}
+
+// find gives the item of a deployment.
+func (s *stream) find(name string, of *subscriber) *item {
+	for i := s.items[name]; i != nil; i = i.next {
+		if i.sub == of {
+			return i
+		}
+	}
+	return nil
+}
+
+// each calls do for each item of a deployment.
+func (s *stream) each(of *subscriber, do func(*item)) {
+	for _, first := range s.items {
+		for i := first; i != nil; i = i.next {
+			if i.sub == of {
+				do(i)
+			}
+		}
+	}
+}
+
+// drop takes the items of a deployment out for which gone holds.
+func (s *stream) drop(of *subscriber, gone func(*item) bool) {
+	for name, first := range s.items {
+		var kept *item
+		for i := first; i != nil; {
+			next := i.next
+			if i.sub == of && gone(i) {
+				of.streams[s]--
+				of.items--
+				delete(of.drifted, i)
+				delete(of.changed, i)
+			} else {
+				i.next, kept = kept, i
+			}
+			i = next
+		}
+		if kept == nil {
+			delete(s.items, name)
+			continue
+		}
+		s.items[name] = kept
+	}
+}
+
+// release ends a stream that a deployment needs no more, if nobody else does.
+func (h *Hub) release(sub *subscriber, s *stream) {
+	if sub.streams[s] > 0 {
+		return
+	}
+	delete(sub.streams, s)
+	if len(s.items) > 0 {
+		return
+	}
+	delete(h.streams, s.key)
+	if s.cancel == nil {
+		return
+	}
+	s.cancel()
+	if h.shares[s.key.identity]--; h.shares[s.key.identity] == 0 {
+		delete(h.shares, s.key.identity)
+	}
+}
+
+// again has everything listed anew.
+func (s *stream) again() {
+	s.relist = true
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// wakeAll has all deployments of a stream reconciled, for what is watched changed.
+func (h *Hub) wakeAll(s *stream) {
+	for _, sub := range h.subs {
+		if _, uses := sub.streams[s]; uses {
+			h.wake(sub, &sub.changeAfter, healthPause)
+		}
+	}
+}
+
+// state of a stream, from its own goroutine.
+func (h *Hub) state(s *stream, open bool, why string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	told := s.open == open && s.why == why
+	was := s.why
+	s.open, s.why = open, why
+	if !told && was != why {
+		h.wakeAll(s)
+	}
+}
+
+// listed takes a complete list: what is not in it does not exist.
+func (h *Hub) listed(s *stream, seen map[string]struct{}, version string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at := number(version)
+	for name, first := range s.items {
+		if _, found := seen[name]; found {
+			continue
+		}
+		for i := first; i != nil; i = i.next {
+			if at >= i.want.since && at >= i.got.version && i.got.presence != absent {
+				h.sighted(i, sight{presence: absent, version: at})
+			}
+		}
+	}
+}
+
+// show takes what a list or a watch shows of one object.
+func (h *Hub) show(s *stream, object metav1.Object, gone bool) {
+	for _, watcher := range h.watchers(s, object.GetName()) {
+		seen := sight{presence: absent, version: number(object.GetResourceVersion())}
+		if !gone {
+			seen = sightOf(object, watcher.sub.manager)
+		}
+		h.mu.Lock()
+		if s.find(watcher.name, watcher.sub) == watcher {
+			h.events++
+			h.sighted(watcher, seen)
+		}
+		h.mu.Unlock()
+	}
+}
+
+// watchers are the items of an object: mostly one, and none for objects of others.
+func (h *Hub) watchers(s *stream, name string) []*item {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var list []*item
+	for i := s.items[name]; i != nil; i = i.next {
+		list = append(list, i)
+	}
+	return list
+}
+
+// selector gives the objects of the tenant's namespace, by their labels. An object
+// that loses the label looks as if it were deleted.
+func (k streamKey) selector() string {
+	return inventory.LabelNamespace + "=" + k.tenant
+}
+
+func (k streamKey) ref() tenant.Ref {
+	return tenant.Ref{Resource: k.resource, Namespace: k.namespace}
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/watch"
+)
+
+// watched is a world whose deployment is told what happens to its objects.
+type watched struct {
+	*world
+	hub *watch.Hub
+	key watch.Key
+
+	mu    sync.Mutex
+	woken int
+}
+
+// watch subscribes to what the world has applied.
+func (w *world) watch(o watch.Options) *watched {
+	w.t.Helper()
+	d := &watched{world: w, key: types.NamespacedName{Namespace: w.namespace, Name: "app"}}
+	o.Wake = func(watch.Key, time.Duration) { d.mu.Lock(); d.woken++; d.mu.Unlock() }
+	o.Retry, o.Refused, o.Settle = 50*time.Millisecond, 50*time.Millisecond, 2*time.Second
+	o.Exists = w.pool.AccountExists
+	d.hub = watch.New(o)
+	w.t.Cleanup(d.hub.Close)
+	d.subscribe()
+	return d
+}
+
+// subscribe says how the objects were left.
+func (d *watched) subscribe() {
+	d.t.Helper()
+	s := watch.Subscription{Client: d.client, Owner: d.owner, Target: "here", Drift: true}
+	resources := map[string]schema.GroupVersionResource{
+		"ConfigMap": {Version: "v1", Resource: "configmaps"}, "Deployment": {Group: "apps", Version: "v1", Resource: "deployments"},
+	}
+	for _, entry := range d.inventory.Entries {
+		s.Objects = append(s.Objects, watch.Object{Entry: entry, Resource: resources[entry.Kind], Health: entry.Kind == "Deployment", Looked: "0"})
+	}
+	d.hub.Set(d.key, s)
+}
+
+// findings are what the deployment would look at now.
+func (d *watched) findings() watch.Findings {
+	found := d.hub.Begin(d.key)
+	d.hub.End(d.key)
+	return found
+}
+
+// open waits until everything is watched.
+func (d *watched) open() {
+	d.t.Helper()
+	eventually(d.t, "everything is watched", func() error {
+		if found := d.findings(); !found.Watched {
+			return fmt.Errorf("gaps: %v", found.Gaps)
+		}
+		return nil
+	})
+}
+
+// drifted waits until exactly these have drifted.
+func (d *watched) drifted(names ...string) {
+	d.t.Helper()
+	eventually(d.t, "drift of "+strings.Join(names, " "), func() error {
+		var got []string
+		for _, id := range d.findings().Drifted {
+			got = append(got, id.Name)
+		}
+		if !slices.Equal(got, names) {
+			return fmt.Errorf("got %v", got)
+		}
+		return nil
+	})
+}
+
+func (d *watched) wakes() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.woken
+}
+
+func (d *watched) remove(name string) {
+	d.t.Helper()
+	if err := d.admin.CoreV1().ConfigMaps(d.namespace).Delete(d.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// Every kind of drift is told, and a repair of ours is none.
+func TestF26WatchTellsDrift(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.mustApply(twoMaps)
+	d := w.watch(watch.Options{})
+	d.open()
+	damages := map[string]func(){
+		"edited":         func() { w.patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit") },
+		"field removed":  func() { w.patch(types.MergePatchType, "one", `{"data":{"size":null}}`, "kubectl-edit") },
+		"label stripped": func() { w.patch(types.MergePatchType, "one", `{"metadata":{"labels":null}}`, "kubectl-label") },
+		"fields stripped": func() {
+			w.patch(types.MergePatchType, "one", `{"metadata":{"managedFields":[{}]}}`, "kubectl-edit")
+		},
+		"deleted":     func() { d.remove("one") },
+		"annotated":   func() { w.patch(types.MergePatchType, "one", `{"metadata":{"annotations":{"a":"b"}}}`, "other") },
+		"taken twice": func() { d.remove("one"); w.mustApply(twoMaps); d.remove("one") },
+	}
+	for name, damage := range damages {
+		t.Run(name, func(t *testing.T) {
+			before := d.wakes()
+			damage()
+			d.drifted("one")
+			if d.wakes() == before {
+				t.Error("nobody was woken")
+			}
+			d.hub.Begin(d.key)
+			w.mustApply(twoMaps)
+			d.subscribe()
+			d.hub.End(d.key)
+			d.drifted()
+			settled := d.wakes()
+			w.patch(types.MergePatchType, "two", `{"data":{"colour":"blue"}}`, "kubectl-edit") // its event comes after all others
+			d.drifted("two")
+			if got := d.wakes(); got != settled+1 {
+				t.Errorf("woken %d times for a repair of ours, want 0", got-settled-1)
+			}
+			w.mustApply(twoMaps)
+			d.subscribe()
+			d.drifted()
+		})
+	}
+}
+
+// Somebody who writes the status or scales what is his wakes nobody for drift.
+func TestF25WatchPassesOverStatusAndScale(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.mustApply(scaled)
+	w.scale("3", "kube-controller-manager")
+	w.mustApply(scaled) // the replicas are given up
+	d := w.watch(watch.Options{})
+	d.open()
+	for _, replicas := range []string{"4", "5", "6"} {
+		w.scale(replicas, "kube-controller-manager")
+	}
+	eventually(t, "the status is told", func() error {
+		if found := d.findings(); len(found.Changed) != 1 {
+			return fmt.Errorf("changed: %v", found.Changed)
+		}
+		return nil
+	})
+	d.drifted()
+	web := w.live("web")
+	d.hub.Looked(d.key, map[inventory.ID]string{inventory.IDOf(web): web.GetResourceVersion()})
+	d.drifted()
+	if p := w.plan(w.objects(scaled)); p.Quiet() {
+		t.Error("the generation did not move: the test proves nothing")
+	}
+	w.inventory = d.hub.Adopt(d.key, w.inventory)
+	eventually(t, "the inventory knows", func() error {
+		w.inventory = d.hub.Adopt(d.key, w.inventory)
+		if p := w.plan(w.objects(scaled)); !p.Quiet() {
+			return fmtError(p.Summary())
+		}
+		return nil
+	})
+}
+
+func (w *world) live(name string) *unstructured.Unstructured {
+	w.t.Helper()
+	found, err := w.dynamic.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).
+		Namespace(w.namespace).Get(w.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return found
+}
+
+// Who may not watch is told so, and gets the watch when he may.
+func TestT5WatchNeedsRights(t *testing.T) {
+	w := newWorld(t, rule("", "configmaps", "get,patch,create,delete"))
+	w.mustApply(twoMaps)
+	d := w.watch(watch.Options{})
+	eventually(t, "the gap is told", func() error {
+		found := d.findings()
+		if len(found.Gaps) != 1 || found.Watched || found.Gaps[0].String() != "configmaps in "+w.namespace+": service account "+w.namespace+"/installer may not list and watch them" {
+			return fmt.Errorf("%v", found.Gaps)
+		}
+		return nil
+	})
+	before := d.wakes()
+	w.grant("installer", rule("", "configmaps", "list,watch"))
+	d.open()
+	if d.wakes() == before {
+		t.Error("nobody was told that it is watched now")
+	}
+	w.patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
+	d.drifted("one")
+}
+
+// When the rights are taken away, or the account goes, the watch ends.
+func TestT5WatchEndsWithTheRights(t *testing.T) {
+	for name, take := range map[string]func(*world){
+		"rights": func(w *world) {
+			if err := w.admin.RbacV1().RoleBindings(w.namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"account": func(w *world) {
+			if err := w.admin.CoreV1().ServiceAccounts(w.namespace).Delete(t.Context(), "installer", metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, everything...)
+			w.mustApply(twoMaps)
+			d := w.watch(watch.Options{Lifetime: 2 * time.Second})
+			d.open()
+			take(w)
+			eventually(t, "the watch ends", func() error {
+				if found := d.findings(); len(found.Gaps) != 1 || d.hub.Figures().Open != 0 {
+					return fmt.Errorf("%+v", d.hub.Figures())
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// A watch that ends and begins again misses nothing, and neither does one that has
+// to list anew.
+func TestWatchGoesOn(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.mustApply(twoMaps)
+	d := w.watch(watch.Options{Lifetime: time.Second})
+	d.open()
+	for i := range 6 {
+		w.patch(types.MergePatchType, "one", fmt.Sprintf(`{"data":{"colour":"green-%d"}}`, i), "kubectl-edit")
+		d.drifted("one")
+		w.mustApply(twoMaps)
+		d.subscribe()
+		d.drifted()
+		time.Sleep(300 * time.Millisecond) // the watch ends now and then
+	}
+	more := twoMaps + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: three}\ndata: {colour: red}\n"
+	w.mustApply(more)
+	w.patch(types.MergePatchType, "three", `{"data":{"colour":"green"}}`, "kubectl-edit") // before anybody subscribes
+	d.subscribe()
+	d.drifted("three")
+}
+
+// No more watches are open than the limit says; what goes makes room.
+func TestWatchLimit(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.mustApply(twoMaps + "---" + scaled)
+	d := w.watch(watch.Options{Limit: 4}) // one for an account
+	eventually(t, "one of two is watched", func() error {
+		if found := d.findings(); len(found.Gaps) != 1 || d.hub.Figures().Open != 1 || !strings.Contains(found.Gaps[0].Why, "--watch-limit") {
+			return fmt.Errorf("%v %+v", found.Gaps, d.hub.Figures())
+		}
+		return nil
+	})
+	w.inventory = inventory.New("", w.inventory.Entries[len(w.inventory.Entries)-1:]...)
+	d.subscribe()
+	d.subscribe()
+	d.open()
+}
+
+// Nothing is left of watches that nobody needs.
+func TestWatchLeavesNothing(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.mustApply(twoMaps + "---" + scaled)
+	before := runtime.NumGoroutine()
+	d := w.watch(watch.Options{})
+	d.open()
+	d.hub.Drop(d.key)
+	eventually(t, "all goroutines end", func() error {
+		if now := runtime.NumGoroutine(); now > before+2 || d.hub.Figures() != (watch.Figures{Events: d.hub.Figures().Events}) {
+			return fmt.Errorf("%d goroutines, %d before; %+v", now, before, d.hub.Figures())
+		}
+		return nil
+	})
+}

@@ -130,32 +130,67 @@ type walker struct {
 	tree *fetch.Tree
 	// modules notes the submodules; nil skips them.
 	modules *modules
-	// listed is how many entries were read, of submodules as well. All of a folder are in memory while what is below it is
-	// written, so that they count when they are read and not only when they are written.
+	// listed is how many entries were read, of submodules as well.
 	listed *int
 	most   int
 }
 
-// folder writes one tree object. Each level and each entry counts against the tree's limits before its content is
-// looked at, which bounds the recursion.
-func (w *walker) folder(hash plumbing.Hash, prefix string) error {
-	data, err := w.pack.get(hash, plumbing.TreeObject)
-	if err != nil {
+// write writes one tree object, after looking through all of it: what is refused for its names or its number of entries
+// leaves nothing behind.
+func (w *walker) write(root plumbing.Hash) error {
+	if err := w.survey(root, 1); err != nil {
 		return err
 	}
-	entries, err := parseTree(data)
+	return w.folder(root, "")
+}
+
+// survey checks the names in a folder and below it, and counts them. Each level counts before what is below it is looked
+// at, which bounds the recursion.
+func (w *walker) survey(hash plumbing.Hash, level int) error {
+	entries, err := w.list(hash)
 	if err != nil {
 		return err
 	}
 	if *w.listed += len(entries); *w.listed > w.most {
 		return fetch.Errorf(fetch.LimitExceeded, "the commit has more than %d files, folders and links", w.most)
 	}
+	if deepest := w.tree.Limits().Depth; level > deepest && len(entries) > 0 {
+		return fetch.Errorf(fetch.LimitExceeded, "the commit has folders in folders more than %d deep", deepest)
+	}
+	for _, e := range entries {
+		if err := checkEntry(e.name); err != nil {
+			return err
+		}
+		if e.mode == modeFolder {
+			if err := w.survey(e.hash, level+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// list reads one tree object.
+func (w *walker) list(hash plumbing.Hash) ([]entry, error) {
+	if w.ctx.Err() != nil {
+		return nil, fetch.NetworkError(context.Cause(w.ctx))
+	}
+	data, err := w.pack.get(hash, plumbing.TreeObject)
+	if err != nil {
+		return nil, err
+	}
+	return parseTree(data)
+}
+
+// folder writes a tree object that was surveyed.
+func (w *walker) folder(hash plumbing.Hash, prefix string) error {
+	entries, err := w.list(hash)
+	if err != nil {
+		return err
+	}
 	for _, e := range entries {
 		if w.ctx.Err() != nil {
 			return fetch.NetworkError(context.Cause(w.ctx))
-		}
-		if err := checkEntry(e.name); err != nil {
-			return err
 		}
 		if err := w.entry(e, path.Join(prefix, e.name)); err != nil {
 			return err

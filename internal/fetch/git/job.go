@@ -114,9 +114,9 @@ func (j *job) checkout(ctx context.Context, f *Fetcher, objects *pack, commit pl
 	}
 	w := &walker{ctx: ctx, pack: objects, tree: tree, listed: &j.listed, most: f.limits.Entries}
 	if !f.submodules {
-		return nil, w.folder(folder, "")
+		return nil, w.write(folder)
 	}
 	w.modules = &modules{pack: objects, root: root, directory: f.directory}
-	err = w.folder(folder, "")
+	err = w.write(folder)
 	return w.modules.found, err
 }

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 
 // repository is a bare repository behind a real Git server.
 type repository struct {
-	t   *testing.T
+	t   testing.TB
 	dir string
 	url string
 
@@ -38,7 +38,7 @@ type repository struct {
 	requests []string
 }
 
-func newRepository(t *testing.T) *repository {
+func newRepository(t testing.TB) *repository {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed, which the test server needs")
@@ -140,7 +140,7 @@ func client() *http.Client {
 	}.HTTPClient(fetch.DefaultLimits())
 }
 
-func fetcher(t *testing.T, o Options) *Fetcher {
+func fetcher(t testing.TB, o Options) *Fetcher {
 	t.Helper()
 	if o.Client == nil {
 		o.Client = client()

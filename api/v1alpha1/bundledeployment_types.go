@@ -10,6 +10,7 @@ import (
 
 // BundleDeploymentSpec says which bundle is installed, where, and as whom.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.remoteServiceAccountName) || has(self.kubeConfig)",message="remoteServiceAccountName needs kubeConfig: it is an account of the remote cluster"
 // +kubebuilder:validation:ExactlyOneOf=source;sourceRef
 // +kubebuilder:validation:XValidation:rule=`(has(oldSelf.installNamespace) ? oldSelf.installNamespace : "") == (has(self.installNamespace) ? self.installNamespace : "")`,message="installNamespace cannot change; create another BundleDeployment instead"
 // +kubebuilder:validation:XValidation:rule="!has(self.registryV1) || !has(self.format) || self.format == 'registry+v1'",message="registryV1 needs format registry+v1"
@@ -54,6 +55,20 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a ServiceAccount in this namespace: lower-case letters, digits, '-' and '.'"
 	ServiceAccountName string `json:"serviceAccountName"`
+
+	// KubeConfig names another cluster to install on, by a kubeconfig in a Secret. The
+	// objects are in that cluster then, and this one only reads the source and the Secret.
+	// +optional
+	KubeConfig *KubeConfigReference `json:"kubeConfig,omitempty"`
+
+	// RemoteServiceAccountName is a ServiceAccount of the remote cluster, in the
+	// namespace there that has the name of this one, whose rights are used for every
+	// read and write of the bundle's objects. The user of the kubeconfig has to be allowed
+	// to impersonate it. By default everything is done as that user itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a ServiceAccount in the namespace of this name on the remote cluster: lower-case letters, digits, '-' and '.'"
+	RemoteServiceAccountName string `json:"remoteServiceAccountName,omitempty"`
 
 	// Interval at which the installed objects are compared with the bundle and
 	// drift is repaired. At least 1s.

@@ -108,6 +108,18 @@ const (
 	ReasonConversionFailed = "ConversionFailed"
 	// ReasonAccountNotFound says that the ServiceAccount does not exist.
 	ReasonAccountNotFound = "AccountNotFound"
+	// ReasonKubeConfigNotFound says that the kubeconfig could not be had: the Secret or its
+	// key does not exist, or the account may not get it.
+	ReasonKubeConfigNotFound = "KubeConfigNotFound"
+	// ReasonKubeConfigRefused says that the kubeconfig contains what is not accepted, or
+	// leads where it must not. The message names the entry.
+	ReasonKubeConfigRefused = "KubeConfigRefused"
+	// ReasonClusterUnreachable says that the API server of the remote cluster does not
+	// answer, or not as an API server does. It is tried again.
+	ReasonClusterUnreachable = "ClusterUnreachable"
+	// ReasonClusterDenied says that the remote cluster does not let the user of the
+	// kubeconfig in, or does not tell it which cluster it is.
+	ReasonClusterDenied = "ClusterDenied"
 	// ReasonTargetChanged says that the objects of the inventory live in another
 	// cluster than the one that is reached now.
 	ReasonTargetChanged = "TargetChanged"

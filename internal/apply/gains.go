@@ -113,6 +113,9 @@ func binds(action plan.Action, id tenant.Identity) bool {
 		fields, _ := subject.(map[string]any)
 		name, _ := fields["name"].(string)
 		namespace, _ := fields["namespace"].(string)
+		if id.ServiceAccount == "" { // the user of a kubeconfig, whose name and groups are not known here
+			return fields["kind"] == rbacv1.GroupKind && name == "system:authenticated"
+		}
 		switch fields["kind"] {
 		case rbacv1.ServiceAccountKind:
 			return name == id.ServiceAccount && cmp.Or(namespace, action.Namespace) == id.Namespace

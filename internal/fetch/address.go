@@ -137,13 +137,18 @@ func (p AddressPolicy) Insecure(host string) bool {
 
 // BindFlags adds the flags of the policy.
 func (p *AddressPolicy) BindFlags(fs *pflag.FlagSet) {
-	fs.Var((*prefixes)(&p.Allow), "egress-allow",
-		"Addresses (CIDR or single, comma-separated) that sources may be fetched from although they are denied by "+
-			"default: loopback, link-local, metadata services, multicast, reserved, 64:ff9b:1::/48.")
-	fs.Var((*prefixes)(&p.Deny), "egress-deny",
-		"Addresses (CIDR or single, comma-separated) that sources may not be fetched from; beats --egress-allow.")
+	p.BindAddressFlags(fs, "that sources may be fetched from", "that sources may not be fetched from")
 	fs.StringSliceVar(&p.InsecureHosts, "insecure-hosts", p.InsecureHosts,
 		"Hosts (name or name:port, comma-separated) that may be spoken to over plain HTTP.")
+}
+
+// BindAddressFlags adds the flags of the two lists of addresses, each described by what may, or may not, be done there.
+func (p *AddressPolicy) BindAddressFlags(fs *pflag.FlagSet, may, mayNot string) {
+	fs.Var((*prefixes)(&p.Allow), "egress-allow",
+		"Addresses (CIDR or single, comma-separated) "+may+" although they are denied by "+
+			"default: loopback, link-local, metadata services, multicast, reserved, 64:ff9b:1::/48.")
+	fs.Var((*prefixes)(&p.Deny), "egress-deny",
+		"Addresses (CIDR or single, comma-separated) "+mayNot+"; beats --egress-allow.")
 }
 
 // prefixes is a flag value: a list of networks or single addresses.

@@ -4,6 +4,8 @@ package tenant
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -25,6 +27,7 @@ type Client struct {
 	requests *atomic.Int64
 	now      func() time.Time
 	version  atomic.Pointer[serverVersion]
+	target   atomic.Pointer[target]
 }
 
 func newClient(id Identity, config *rest.Config, transport *http.Client, kinds *Kinds, o Options) (*Client, error) {
@@ -64,6 +67,25 @@ func (c *Client) Metadata(ctx context.Context, ref Ref) (*metav1.PartialObjectMe
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	return c.metadata.Resource(ref.Resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+}
+
+// Target is the identity of the cluster as the account may read it, which needs the
+// right to get the namespace kube-system; it is kept for a minute.
+func (c *Client) Target(ctx context.Context) (string, error) {
+	now := c.now()
+	if kept := c.target.Load(); kept != nil && now.Sub(kept.read) < targetAge {
+		return kept.uid, nil
+	}
+	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	system, err := c.Metadata(ctx, Ref{Resource: namespaces, Name: metav1.NamespaceSystem})
+	if err != nil {
+		return "", fmt.Errorf("identifying the cluster: %w", err)
+	}
+	if system.UID == "" {
+		return "", errors.New("identifying the cluster: its namespace kube-system has no UID")
+	}
+	c.target.Store(&target{uid: string(system.UID), read: now})
+	return string(system.UID), nil
 }
 
 // ListMetadata gives one page of a collection's metadata.

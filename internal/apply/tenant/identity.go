@@ -3,15 +3,23 @@
 package tenant
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Identity is the ServiceAccount that a client acts as.
+// Identity is whom a client acts as, and where. Two clients with the same identity
+// see the same.
 type Identity struct {
+	// Namespace and ServiceAccount are the account. On a remote cluster there may be
+	// none, and the client acts as the user of the kubeconfig; the Namespace is that of
+	// the kubeconfig then.
 	Namespace, ServiceAccount string
+	// Cluster is a hash of the kubeconfig, and Host the server in it; both are empty for
+	// the cluster that the controller runs in.
+	Cluster, Host string
 }
 
 // Validate refuses everything that is not the plain name of one ServiceAccount
@@ -26,10 +34,36 @@ func (i Identity) Validate() error {
 	return nil
 }
 
-// Username is how the API server knows the account.
+// validateRemote is Validate for a remote cluster, where the account may be left out.
+func (i Identity) validateRemote() error {
+	if i.Cluster == "" {
+		return errors.New("a client for a remote cluster needs a kubeconfig")
+	}
+	if i.ServiceAccount == "" {
+		return Identity{Namespace: i.Namespace, ServiceAccount: "none"}.Validate()
+	}
+	return i.Validate()
+}
+
+// Remote tells whether this is an identity on another cluster.
+func (i Identity) Remote() bool { return i.Cluster != "" }
+
+// Username is how the API server knows the account; empty for the user of a
+// kubeconfig, of whom only the remote cluster knows the name.
 func (i Identity) Username() string {
+	if i.ServiceAccount == "" {
+		return ""
+	}
 	return "system:serviceaccount:" + i.Namespace + ":" + i.ServiceAccount
 }
 
-// String is the account for people: namespace/name.
-func (i Identity) String() string { return i.Namespace + "/" + i.ServiceAccount }
+// String is the identity for people: namespace/name.
+func (i Identity) String() string {
+	switch {
+	case !i.Remote():
+		return i.Namespace + "/" + i.ServiceAccount
+	case i.ServiceAccount == "":
+		return "the user of the kubeconfig on " + i.Host
+	}
+	return i.Namespace + "/" + i.ServiceAccount + " on " + i.Host
+}

@@ -81,14 +81,7 @@ const targetAge = time.Minute
 // impersonate anybody.
 func NewPool(base *rest.Config, o Options) (*Pool, error) {
 	o = o.defaulted()
-	config := rest.CopyConfig(base)
-	config.Impersonate = rest.ImpersonationConfig{}
-	config.QPS, config.Burst, config.RateLimiter = o.QPS, o.Burst, nil
-	config.Timeout = 0 // requests are bounded by their contexts
-	config.WarningHandler, config.WarningHandlerWithContext = nil, warningHandler{}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return limitedTransport{next: next, limit: o.AnswerBytes}
-	})
+	config := prepared(base, o)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
@@ -107,6 +100,19 @@ func NewPool(base *rest.Config, o Options) (*Pool, error) {
 	}, nil
 }
 
+// prepared is a configuration for tenants' requests, which impersonates nobody yet.
+func prepared(base *rest.Config, o Options) *rest.Config {
+	config := rest.CopyConfig(base)
+	config.Impersonate = rest.ImpersonationConfig{}
+	config.QPS, config.Burst, config.RateLimiter = o.QPS, o.Burst, nil
+	config.Timeout = 0 // requests are bounded by their contexts
+	config.WarningHandler, config.WarningHandlerWithContext = nil, warningHandler{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return limitedTransport{next: next, limit: o.AnswerBytes}
+	})
+	return config
+}
+
 type clock func() time.Time
 
 // Now implements the clock of the cache.
@@ -117,6 +123,9 @@ func (c clock) Now() time.Time { return c() }
 func (p *Pool) Client(id Identity) (*Client, error) {
 	if err := id.Validate(); err != nil {
 		return nil, err
+	}
+	if id.Remote() {
+		return nil, fmt.Errorf("%s is not an account of this cluster", id)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

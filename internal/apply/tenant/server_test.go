@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"k8s.io/client-go/rest"
 )
 
 // server is a small API server that remembers what it was asked as whom.
@@ -95,3 +97,6 @@ func (s *server) seen(prefix string) []string {
 	}
 	return found
 }
+
+// config is how to reach the server as the controller.
+func (s *server) config() *rest.Config { return &rest.Config{Host: s.URL} }

@@ -29,6 +29,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/fair"
 	"github.com/satchel-dev/satchel/internal/controller/report"
 	"github.com/satchel-dev/satchel/internal/controller/retry"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
@@ -59,6 +60,13 @@ type Deps struct {
 	Expiry *Expiry
 	// Tenants holds the clients that act as service accounts.
 	Tenants *tenant.Pool
+	// Remotes holds the clients of other clusters.
+	Remotes *tenant.Remotes
+	// OwnCluster permits kubeconfigs that lead to the cluster of the controller itself.
+	OwnCluster bool
+	// RemotesPerNamespace is how many deployments of one namespace to other clusters are
+	// worked on at once; any number if 0.
+	RemotesPerNamespace int
 	// Artifacts loads what sources publish.
 	Artifacts *artifact.Loader
 	// Snapshots keeps the objects that each deployment applied last.
@@ -82,6 +90,7 @@ type Reconciler struct {
 	awaited    awaited
 	rendering  *rendering
 	migrations *apply.Migrations
+	turns      *fair.Turns // of deployments to remote clusters
 }
 
 // NewReconciler returns a reconciler on the given collaborators.
@@ -94,7 +103,7 @@ func NewReconciler(deps Deps) *Reconciler {
 	}
 	return &Reconciler{
 		Deps: deps, rendering: newRendering(), migrations: &apply.Migrations{Now: deps.Now},
-		writer: report.Writer{Client: deps.Client, Manager: FieldManager},
+		writer: report.Writer{Client: deps.Client, Manager: FieldManager}, turns: fair.NewTurns(deps.RemotesPerNamespace),
 	}
 }
 
@@ -106,6 +115,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 		For(&v1alpha1.BundleDeployment{}, builder.WithPredicates(r.Shard.Predicate(changed))).
 		Watches(&v1alpha1.BundleSource{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(sourceMoved())).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(packageMoved())).
+		WatchesRawSource(r.turns.Source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Build(r)
 	if err != nil {
@@ -176,6 +186,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if !r.Shard.Owns(&object) {
 		return ctrl.Result{}, r.forget(request.NamespacedName) // another instance looks after it
 	}
+	done, ok := r.turn(&object)
+	if !ok {
+		return ctrl.Result{}, nil // it is called when it is its turn
+	}
+	defer done()
 	s := r.newState(&object)
 	defer s.close()
 	bounded, cancel := context.WithTimeout(ctx, longestReconcile)
@@ -186,7 +201,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case object.Spec.Suspend:
 		return r.suspended(bounded, s)
 	}
-	err := step.Run(bounded, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Reconciling))
+	err := s.ofCluster(step.Run(bounded, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Reconciling)))
 	r.care(bounded, s, err)
 	if ctx.Err() != nil {
 		return ctrl.Result{}, nil // the process ends, or leads no longer: this is no failure of the deployment
@@ -197,6 +212,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // forget drops what is kept of a deployment that is gone, also where somebody
 // took its finalizer off.
 func (r *Reconciler) forget(key types.NamespacedName) error {
+	r.turns.Drop(key)
 	r.backoff.Succeeded(key)
 	r.Expiry.show(key, nil)
 	r.awaited.set(key, nil)
@@ -251,6 +267,9 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 	spec, key := &s.object.Spec, client.ObjectKeyFromObject(s.object)
 	if err != nil {
 		r.memory.forget(key)
+		if unusable(judge(err).reason) {
+			return kubeconfigPause
+		}
 		if judge(err).stalled {
 			return retry.Interval(spec.IntervalOrDefault())
 		}

@@ -33,22 +33,27 @@ func packageStatus(p convert.Package) *v1alpha1.PackageStatus {
 	return &v1alpha1.PackageStatus{Name: p.Name, Version: p.Version}
 }
 
-// packages are those that other deployments of the same namespace have installed.
-// Those of other namespaces are nobody's business here.
-func (r *Reconciler) packages(ctx context.Context, of *v1alpha1.BundleDeployment) ([]plan.Package, error) {
+// packages are those that other deployments of the same namespace have installed on a
+// cluster. Those of other namespaces are nobody's business here.
+func (r *Reconciler) packages(ctx context.Context, of *v1alpha1.BundleDeployment, target string) ([]plan.Package, error) {
 	var deployments v1alpha1.BundleDeploymentList
 	if err := r.Client.List(ctx, &deployments, client.InNamespace(of.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the deployments of namespace %s: %w", of.Namespace, err)
 	}
 	installed := map[plan.Package]bool{}
 	for i := range deployments.Items {
-		if other := &deployments.Items[i]; other.Name != of.Name && provides(other) != nil {
+		if other := &deployments.Items[i]; other.Name != of.Name && provides(other) != nil && isOn(other, target) {
 			installed[plan.Package{Name: other.Status.Package.Name, Version: other.Status.Package.Version}] = true
 		}
 	}
 	return slices.SortedFunc(maps.Keys(installed), func(a, b plan.Package) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version))
 	}), nil
+}
+
+// isOn tells whether a deployment installs on a cluster.
+func isOn(d *v1alpha1.BundleDeployment, target string) bool {
+	return d.Status.Inventory != nil && d.Status.Inventory.Target == target
 }
 
 // provides is the package that a deployment has installed; nil when there is none.

@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/egress"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/convert"
@@ -36,6 +38,10 @@ type Options struct {
 	CachePath string
 	// CacheMiB bounds the loaded artifacts in it.
 	CacheMiB int64
+	// Egress decides which addresses kubeconfigs may lead to.
+	Egress fetch.AddressPolicy
+	// OwnCluster permits kubeconfigs that lead to the cluster of the controller itself.
+	OwnCluster bool
 	// Limits bound the artifacts.
 	Limits fetch.Limits
 	// Manifests bound what a bundle in them may contain.
@@ -56,6 +62,9 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 		"A file with the authorities, in PEM, by which https artifact servers are trusted instead of those of the system; read again for each connection.")
 	fs.StringVar(&o.CachePath, "cache-path", "/cache", "The folder for loaded artifacts and for what was applied last.")
 	fs.Int64Var(&o.CacheMiB, "cache-size-mib", 1024, "How many MiB of artifacts are kept in the cache.")
+	o.Egress.BindAddressFlags(fs, "that kubeconfigs may lead to", "that kubeconfigs may not lead to")
+	fs.BoolVar(&o.OwnCluster, "allow-kubeconfig-to-own-cluster", false,
+		"Permit kubeconfigs that lead to the cluster in which the controller runs; its API server's address, too.")
 	o.Limits.BindContentFlags(fs)
 	o.Manifests.BindFlags(fs)
 }
@@ -68,6 +77,7 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part
 		return err
 	}
 	deps.Shard = part
+	deps.RemotesPerNamespace = max(1, concurrent/2)
 	reconciler := NewReconciler(deps)
 	return errors.Join(mgr.Add(sweepOnce(reconciler)), reconciler.SetupWithManager(mgr, concurrent))
 }
@@ -107,9 +117,19 @@ func (o Options) collaborators(mgr ctrl.Manager) (Deps, error) {
 		return Deps{}, fmt.Errorf("registering metrics: %w", err)
 	}
 	return Deps{
+		Remotes: tenant.NewRemotes(o.dialer(mgr.GetConfig().Host), tenant.Options{}), OwnCluster: o.OwnCluster,
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager),
 		Metrics: measures, Expiry: expiry, Tenants: tenants, Artifacts: loader, Snapshots: snapshots, HashKey: key, Manifests: o.Manifests,
 	}, nil
+}
+
+// dialer connects to the servers of kubeconfigs, where that is permitted.
+func (o Options) dialer(apiServer string) tenant.Dial {
+	policy := o.Egress
+	if !o.OwnCluster {
+		policy.Deny = append(slices.Clone(policy.Deny), egress.APIServers(apiServer, os.Getenv("KUBERNETES_SERVICE_HOST"))...)
+	}
+	return policy.Dialer(fetch.Access{})
 }
 
 // keyBytes is the length of the key that hashes in inventories are made with.

@@ -30,8 +30,8 @@ const lastTries = 6
 // removal are the steps of a deployment that is being deleted.
 func (r *Reconciler) removal() []step.Step[*state] {
 	return []step.Step[*state]{
-		{Name: "target", Run: r.target},
 		{Name: "account", Run: r.removalAccount},
+		{Name: "target", Run: r.target},
 		{Name: "remove", Run: r.removeObjects},
 	}
 }
@@ -43,7 +43,7 @@ func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) 
 		return ctrl.Result{}, nil
 	}
 	r.beginRemoval(s)
-	err := step.Run(ctx, r.removal(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Removing))
+	err := s.ofCluster(step.Run(ctx, r.removal(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Removing)))
 	r.emitKept(s)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -69,6 +69,10 @@ func (r *Reconciler) beginRemoval(s *state) {
 
 // removalAccount is account, unless there is nothing to remove.
 func (r *Reconciler) removalAccount(ctx context.Context, s *state) (step.Outcome, error) {
+	var err error
+	if s.previous, err = r.inventory(s); err != nil {
+		return step.Stop, failure{reason: v1alpha1.ReasonFailed, stalled: true, err: err}
+	}
 	if s.previous.Len() == 0 {
 		s.removed = &apply.Removed{}
 		return step.Stop, nil
@@ -144,7 +148,7 @@ func (r *Reconciler) abandoned(ctx context.Context, s *state) bool {
 func (r *Reconciler) listLeftovers(s *state, err error) {
 	var left []inventory.ID
 	for _, entry := range s.previous.Entries {
-		if entry.Namespace != s.object.Namespace {
+		if entry.Namespace != s.object.Namespace || s.object.Spec.KubeConfig != nil {
 			left = append(left, entry.ID)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -125,7 +126,8 @@ func runController(ctx context.Context, cp *controlplane.ControlPlane, artifacts
 	if err != nil {
 		return err
 	}
-	options := deployment.Options{ArtifactServers: []string{artifacts}, FluxServers: []string{flux}, CachePath: cache, CacheMiB: 64, Limits: fetch.DefaultLimits()}
+	options := deployment.Options{ArtifactServers: []string{artifacts}, FluxServers: []string{flux}, CachePath: cache, CacheMiB: 64, Limits: fetch.DefaultLimits(),
+		Egress: fetch.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, OwnCluster: true}
 	if err := options.Setup(ctx, mgr, 8, shard.Shard{}); err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ type state struct {
 	noted    bool // note is of this process
 
 	client   *tenant.Client
+	remote   string // the Secret whose kubeconfig the client is of, in words; empty on this cluster
 	source   *origin
 	artifact *meta.Artifact
 

@@ -47,7 +47,8 @@ func (r *Reconciler) delivery() []step.Step[*state] {
 }
 
 // account gets the client that acts as the deployment's service account, which
-// must exist: the API server would impersonate one that does not.
+// must exist: the API server would impersonate one that does not. Where the target is
+// another cluster that account reads the kubeconfig, and the client is one of there.
 func (r *Reconciler) account(ctx context.Context, s *state) (step.Outcome, error) {
 	identity := tenant.Identity{Namespace: s.object.Namespace, ServiceAccount: s.object.Spec.ServiceAccountName}
 	exists, err := r.Tenants.AccountExists(ctx, identity)
@@ -61,13 +62,16 @@ func (r *Reconciler) account(ctx context.Context, s *state) (step.Outcome, error
 			"serviceaccount %s/%s does not exist: create it, or correct spec.serviceAccountName", identity.Namespace, identity.ServiceAccount)}
 	}
 	s.client, err = r.Tenants.Client(identity)
+	if err == nil && s.object.Spec.KubeConfig != nil {
+		err = r.remoteClient(ctx, s)
+	}
 	return step.Continue, err
 }
 
 // target reads the inventory and makes sure that its objects are in the cluster
 // that is reached now.
 func (r *Reconciler) target(ctx context.Context, s *state) (step.Outcome, error) {
-	current, err := r.Tenants.Target(ctx)
+	current, err := r.identify(ctx, s)
 	if err != nil {
 		return step.Stop, err
 	}

@@ -71,7 +71,7 @@ func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, 
 		return o, nil
 	}
 	var err error
-	o.Packages, err = r.packages(ctx, s.object)
+	o.Packages, err = r.packages(ctx, s.object, s.previous.Target)
 	return o, err
 }
 

@@ -6,6 +6,7 @@ package fair
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -66,6 +67,23 @@ func (t *Turns) Take(key types.NamespacedName) (done func(), ok bool) {
 		return nil, false
 	}
 	return func() { t.pass(key.Namespace) }, true
+}
+
+// Drop gives up the turn of an object that waits for one, or was promised one, and
+// needs none any more.
+func (t *Turns) Drop(key types.NamespacedName) {
+	t.mu.Lock()
+	promised, known := t.known[key]
+	delete(t.known, key)
+	if keys := slices.DeleteFunc(t.waiting[key.Namespace], func(k types.NamespacedName) bool { return k == key }); len(keys) > 0 {
+		t.waiting[key.Namespace] = keys
+	} else {
+		delete(t.waiting, key.Namespace)
+	}
+	t.mu.Unlock()
+	if known && promised {
+		t.pass(key.Namespace)
+	}
 }
 
 // Waiting is how many objects wait for their turn.

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/satchel-dev/satchel/internal/controller/egress"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/fetch"
@@ -125,7 +126,7 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	policy := o.Policy
-	policy.Deny = append(slices.Clone(policy.Deny), apiServers(mgr.GetConfig().Host, os.Getenv("KUBERNETES_SERVICE_HOST"))...)
+	policy.Deny = append(slices.Clone(policy.Deny), egress.APIServers(mgr.GetConfig().Host, os.Getenv("KUBERNETES_SERVICE_HOST"))...)
 	deps := Deps{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager), Shard: part,
 		Metrics: measures, Store: store, Scratch: scratch, Limits: o.Limits, Policy: policy,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package source
+package egress_test
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/satchel-dev/satchel/internal/controller/egress"
 )
 
 // T14: the API server is no upstream.
@@ -22,7 +24,7 @@ func TestT14APIServerIsDenied(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, prefix := range apiServers(tc.host, tc.service) {
+			for _, prefix := range egress.APIServers(tc.host, tc.service) {
 				got = append(got, prefix.String())
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package source
+// Package egress knows which servers of the cluster itself no tenant may have a
+// controller connect to.
+package egress
 
 import (
 	"net/netip"
 	"net/url"
 )
 
-// apiServers gives the addresses of the API server, which no source may name:
+// APIServers gives the addresses of the API server, which no source or kubeconfig may name:
 // the one that this process talks to and the one that its Pod was told of. An
 // API server on loopback shares its address with everything else on that
 // machine, and loopback is refused by default anyway.
-func apiServers(host, service string) []netip.Prefix {
+func APIServers(host, service string) []netip.Prefix {
 	var addresses []netip.Prefix
 	if parsed, err := url.Parse(host); err == nil && parsed.Hostname() != "" {
 		host = parsed.Hostname()

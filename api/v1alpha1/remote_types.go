@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// KubeConfigReference names the cluster that a bundle is installed on, where that is
+// another one than this. It has the form of the field of the same name of Flux,
+// without the configMapRef: what that describes would have the controller log in to a
+// cloud as itself.
+type KubeConfigReference struct {
+	// SecretRef names a Secret of this namespace that holds a kubeconfig. It is read as
+	// the account of serviceAccountName, which has to be allowed to get it.
+	// +required
+	SecretRef KubeConfigSecretReference `json:"secretRef"`
+}
+
+// KubeConfigSecretReference names a Secret with a kubeconfig, and the key in it.
+//
+// Of the kubeconfig only the current context counts. All that it needs has to be in
+// it: a server with https, certificates and keys as data, a token or a client
+// certificate. Commands (exec), auth-provider, names of files, proxy-url, insecure-skip-tls-verify
+// and impersonation are refused; so are servers on loopback, link-local and metadata
+// addresses and the cluster that the controller runs in, unless its flags permit them.
+type KubeConfigSecretReference struct {
+	// Name of the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a Secret in this namespace: lower-case letters, digits, '-' and '.'"
+	Name string `json:"name"`
+
+	// Key of the Secret's data that holds the kubeconfig; value, or else value.yaml, if
+	// left out.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
+	Key string `json:"key,omitempty"`
+}

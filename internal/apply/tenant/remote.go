@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tenant
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/cache"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+)
+
+// How many remote clusters are kept, as many as there are pairs of a namespace and a
+// kubeconfig, and how many accounts of each.
+const (
+	mostClusters         = 256
+	mostAccountsACluster = 32
+)
+
+// Dial connects to an address of a remote cluster's API server. It decides, after
+// name resolution, whether that may be reached.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// Remotes makes and keeps the clients of remote clusters. Nothing is shared between
+// namespaces: what one tenant's server says is believed by nobody else. On a remote
+// cluster everything, discovery included, is done as the account; the controller
+// has no identity there. It is safe for concurrent use.
+type Remotes struct {
+	dial    Dial
+	options Options
+
+	mu       sync.Mutex
+	clusters *cache.LRUExpireCache
+}
+
+// NewRemotes makes an empty collection. All connections are made by dial.
+func NewRemotes(dial Dial, o Options) *Remotes {
+	o = o.defaulted()
+	return &Remotes{dial: dial, options: o, clusters: cache.NewLRUExpireCacheWithClock(mostClusters, clock(o.Now))}
+}
+
+// Client gives the client for a cluster that a kubeconfig of a namespace names. Without
+// an account it acts as the kubeconfig's user, else as that ServiceAccount of the
+// namespace of the same name there. It asks nothing of the cluster. Another kubeconfig
+// makes another client.
+func (r *Remotes) Client(of *Kubeconfig, namespace, account string) (*Client, error) {
+	id := Identity{Namespace: namespace, ServiceAccount: account, Cluster: of.digest, Host: of.Host()}
+	if err := id.validateRemote(); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	cluster, err := r.cluster(of, namespace)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection to %s: %w", of.Host(), err)
+	}
+	if kept, found := cluster.clients.Get(account); found {
+		if client, ok := kept.(*Client); ok {
+			return client, nil
+		}
+	}
+	client, err := cluster.client(id, r.options)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for %s: %w", id, err)
+	}
+	cluster.clients.Add(account, client, r.options.ClientTTL)
+	return client, nil
+}
+
+// remote is one cluster for one namespace: its connections, and whether it answers.
+type remote struct {
+	config  *rest.Config
+	server  http.RoundTripper
+	clients *cache.LRUExpireCache // by account
+}
+
+func (r *Remotes) cluster(of *Kubeconfig, namespace string) (*remote, error) {
+	key := [2]string{namespace, of.digest}
+	if kept, found := r.clusters.Get(key); found {
+		if cluster, ok := kept.(*remote); ok {
+			return cluster, nil
+		}
+	}
+	config := prepared(of.config, r.options)
+	connections, err := r.connections(config)
+	if err != nil {
+		return nil, err
+	}
+	made := &remote{
+		config:  config,
+		server:  &breaker{host: of.Host(), next: connections, now: r.options.Now},
+		clients: cache.NewLRUExpireCacheWithClock(mostAccountsACluster, clock(r.options.Now)),
+	}
+	r.clusters.Add(key, made, r.options.ClientTTL)
+	return made, nil
+}
+
+// connections never go through a proxy, whatever the environment says: it would
+// resolve names by itself.
+func (r *Remotes) connections(config *rest.Config) (*http.Transport, error) {
+	secured, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return utilnet.SetTransportDefaults(&http.Transport{
+		Proxy:                  func(*http.Request) (*url.URL, error) { return nil, nil },
+		DialContext:            r.dial,
+		TLSClientConfig:        secured,
+		TLSHandshakeTimeout:    10 * time.Second,
+		ResponseHeaderTimeout:  r.options.RequestTimeout,
+		MaxResponseHeaderBytes: 64 << 10,
+		MaxIdleConnsPerHost:    8,
+		IdleConnTimeout:        90 * time.Second,
+		DisableCompression:     config.DisableCompression,
+	}), nil
+}
+
+func (r *remote) client(id Identity, o Options) (*Client, error) {
+	config := rest.CopyConfig(r.config)
+	if id.ServiceAccount != "" {
+		config.Impersonate = rest.ImpersonationConfig{UserName: id.Username()}
+	}
+	wrapped, err := rest.HTTPWrappersForConfig(config, r.server)
+	if err != nil {
+		return nil, err
+	}
+	transport := &http.Client{Transport: wrapped, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // the credentials would go along
+	}}
+	kinds, err := newKinds(config, transport, o)
+	if err != nil {
+		return nil, err
+	}
+	return newClient(id, config, transport, kinds, o)
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+// kubeconfigPause is how soon a kubeconfig that cannot be used is read again.
+const kubeconfigPause = 5 * time.Second
+
+// remoteClient gets the client for the cluster that spec.kubeConfig names. The Secret is
+// read as the deployment's account here, each time: another one makes another client.
+func (r *Reconciler) remoteClient(ctx context.Context, s *state) error {
+	named := fmt.Sprintf("secret %s/%s", s.object.Namespace, s.object.Spec.KubeConfig.SecretRef.Name)
+	data, err := r.kubeconfig(ctx, s, named)
+	if err != nil {
+		return err
+	}
+	parsed, err := tenant.ParseKubeconfig(data)
+	var refused *tenant.KubeconfigError
+	if errors.As(err, &refused) {
+		return failure{reason: v1alpha1.ReasonKubeConfigRefused, stalled: true, err: fmt.Errorf("%s: %w", named, err)}
+	}
+	if err == nil {
+		s.client, err = r.Remotes.Client(parsed, s.object.Namespace, s.object.Spec.RemoteServiceAccountName)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", named, err)
+	}
+	s.remote = named
+	return nil
+}
+
+// kubeconfig reads the Secret.
+func (r *Reconciler) kubeconfig(ctx context.Context, s *state, named string) ([]byte, error) {
+	ref := s.object.Spec.KubeConfig.SecretRef
+	secret, err := s.client.Get(ctx, tenant.Ref{Resource: secrets, Namespace: s.object.Namespace, Name: ref.Name})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, failure{reason: v1alpha1.ReasonKubeConfigNotFound, err: fmt.Errorf("%s does not exist: create it, or correct spec.kubeConfig", named)}
+	case apierrors.IsForbidden(err):
+		return nil, failure{reason: v1alpha1.ReasonKubeConfigNotFound, err: fmt.Errorf(
+			"serviceaccount %s may not get %s, which holds the kubeconfig: grant it", s.client.Identity(), named)}
+	case err != nil:
+		return nil, fmt.Errorf("reading %s: %w", named, err)
+	}
+	keys := []string{ref.Key}
+	if ref.Key == "" {
+		keys = []string{"value", "value.yaml"}
+	}
+	for _, key := range keys {
+		if text, found, _ := unstructured.NestedString(secret.Object, "data", key); found {
+			return base64.StdEncoding.DecodeString(text)
+		}
+	}
+	return nil, failure{reason: v1alpha1.ReasonKubeConfigNotFound, err: fmt.Errorf("%s has no key %q: add it, or correct spec.kubeConfig.secretRef.key", named, keys[0])}
+}
+
+// identify says which cluster the deployment's client reaches.
+func (r *Reconciler) identify(ctx context.Context, s *state) (string, error) {
+	own, err := r.Tenants.Target(ctx)
+	if err != nil || s.remote == "" {
+		return own, err
+	}
+	there, err := s.client.Target(ctx)
+	if err != nil {
+		return "", s.ofRemote(err)
+	}
+	if there == own && !r.OwnCluster {
+		return "", failure{reason: v1alpha1.ReasonKubeConfigRefused, stalled: true, err: fmt.Errorf(
+			"%s: the server %s is the cluster that the controller runs in: leave spec.kubeConfig out to install there", s.remote, s.client.Identity().Host)}
+	}
+	return there, nil
+}
+
+// ofRemote words what a remote cluster answered to the question who it is. The first
+// line that holds decides.
+//
+//	the address lists forbid the server         KubeConfigRefused
+//	no answer                                   ClusterUnreachable
+//	the user is nobody, or may not be the account, or may not know the cluster   ClusterDenied
+//	any other answer                            ClusterUnreachable
+func (s *state) ofRemote(err error) error {
+	id := s.client.Identity()
+	var unreachable *tenant.UnreachableError
+	switch {
+	case fetch.ReasonOf(err) == fetch.Refused && errors.As(err, &unreachable):
+		return failure{reason: v1alpha1.ReasonKubeConfigRefused, stalled: true, err: fmt.Errorf("%s: %w", s.remote, unreachable)}
+	case errors.As(err, &unreachable):
+		return failure{reason: v1alpha1.ReasonClusterUnreachable, err: fmt.Errorf("%s: %w%s", s.remote, unreachable, s.goneForGood())}
+	case apierrors.IsUnauthorized(err):
+		return failure{reason: v1alpha1.ReasonClusterDenied, err: fmt.Errorf(
+			"%s: the API server %s does not accept the credentials: renew them", s.remote, id.Host)}
+	case apierrors.IsForbidden(err):
+		return failure{reason: v1alpha1.ReasonClusterDenied, err: fmt.Errorf(
+			"%s: %s has to be allowed to get the namespace kube-system there, by which the cluster is known%s: %w", s.remote, id, s.orImpersonate(), err)}
+	}
+	return failure{reason: v1alpha1.ReasonClusterUnreachable, err: fmt.Errorf("%s: the API server %s: %w", s.remote, id.Host, err)}
+}
+
+// goneForGood says what to do about a removal whose cluster does not come back.
+func (s *state) goneForGood() string {
+	if s.object.DeletionTimestamp.IsZero() {
+		return ""
+	}
+	return "; if that cluster is gone for good, " + s.wayOut()
+}
+
+func (s *state) orImpersonate() string {
+	if s.client.Identity().ServiceAccount == "" {
+		return ""
+	}
+	return ", and the user of the kubeconfig to impersonate it"
+}
+
+// ofCluster tells of a step in which a remote cluster did not answer that it did not.
+func (s *state) ofCluster(err error) error {
+	var unreachable *tenant.UnreachableError
+	var known failure
+	var failed *step.Error
+	if s.remote != "" && errors.As(err, &failed) && !errors.As(err, &known) && errors.As(err, &unreachable) {
+		return &step.Error{Step: failed.Step, Err: s.ofRemote(err)}
+	}
+	return err
+}
+
+// unusable tells of a failure that another kubeconfig ends.
+func unusable(reason string) bool {
+	switch reason {
+	case v1alpha1.ReasonKubeConfigNotFound, v1alpha1.ReasonKubeConfigRefused, v1alpha1.ReasonClusterDenied:
+		return true
+	}
+	return false
+}
+
+// turn takes a turn for a deployment to another cluster, so that those of one namespace
+// do not keep all workers waiting for clusters that do not answer. Others need none.
+func (r *Reconciler) turn(d *v1alpha1.BundleDeployment) (done func(), ok bool) {
+	key := client.ObjectKeyFromObject(d)
+	if d.Spec.KubeConfig == nil {
+		r.turns.Drop(key)
+		return func() {}, true
+	}
+	return r.turns.Take(key)
+}

@@ -56,6 +56,8 @@ type Deps struct {
 	Events events.EventRecorder
 	// Metrics observes the steps; may be nil.
 	Metrics *step.Metrics
+	// Work counts what is done to objects; may be nil.
+	Work *Work
 	// Expiry shows when certificates end; may be nil.
 	Expiry *Expiry
 	// Tenants holds the clients that act as service accounts.
@@ -191,6 +193,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil // it is called when it is its turn
 	}
 	defer done()
+	defer r.Metrics.Reconciled(v1alpha1.BundleDeploymentKind, request.NamespacedName, time.Now())
 	s := r.newState(&object)
 	defer s.close()
 	bounded, cancel := context.WithTimeout(ctx, longestReconcile)
@@ -215,6 +218,7 @@ func (r *Reconciler) forget(key types.NamespacedName) error {
 	r.turns.Drop(key)
 	r.backoff.Succeeded(key)
 	r.Expiry.show(key, nil)
+	r.Metrics.Forget(v1alpha1.BundleDeploymentKind, key)
 	r.awaited.set(key, nil)
 	uid := r.memory.forget(key)
 	if uid == "" {
@@ -243,6 +247,7 @@ func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Resu
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
+	r.Work.count(s)
 	updateStatus(s, err)
 	if failed := r.write(ctx, s); failed != nil {
 		return retry.Conflict(failed)

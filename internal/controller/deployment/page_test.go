@@ -62,7 +62,7 @@ func code(t *testing.T) string {
 		t.Fatal("no code", err)
 	}
 	var all strings.Builder
-	for _, file := range append(files, "../step/metrics.go", "../notify/notify.go") {
+	for _, file := range append(files, "../step/metrics.go", "../notify/notify.go", "../census/census.go") {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
@@ -86,7 +86,7 @@ func found(pattern, text string) []string {
 
 // TestPageHasTheMetrics wants a row about each metric of the controller, and no other.
 func TestPageHasTheMetrics(t *testing.T) {
-	want, have := found(`"(satchel_\w+)"`, code(t)), found("(?m)^\\| `(satchel_\\w+)` \\|", page(t))
+	want, have := found(`"((?:satchel|gotk)_\w+)"`, code(t)), found("(?m)^\\| `((?:satchel|gotk)_\\w+)` \\|", page(t))
 	if diff := cmp.Diff(want, have); diff != "" || len(want) < 2 {
 		t.Errorf("metrics in docs/bundledeployment.md (-want +got):\n%s", diff)
 	}

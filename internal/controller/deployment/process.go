@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/census"
 	"github.com/satchel-dev/satchel/internal/controller/egress"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/step"
@@ -78,6 +79,9 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part
 	}
 	deps.Shard = part
 	deps.RemotesPerNamespace = max(1, concurrent/2)
+	if err := metrics.Registry.Register(census.Census{Reader: mgr.GetCache(), Shard: part.Listed(), Leads: mgr.Elected()}); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
 	reconciler := NewReconciler(deps)
 	return errors.Join(mgr.Add(sweepOnce(reconciler)), reconciler.SetupWithManager(mgr, concurrent))
 }
@@ -113,13 +117,14 @@ func (o Options) collaborators(mgr ctrl.Manager) (Deps, error) {
 		return Deps{}, fmt.Errorf("registering metrics: %w", err)
 	}
 	expiry, err := NewExpiry(metrics.Registry)
-	if err := errors.Join(err, registerCacheFigures(metrics.Registry, loader)); err != nil {
+	work, failed := NewWork(metrics.Registry)
+	if err := errors.Join(err, failed, registerCacheFigures(metrics.Registry, loader)); err != nil {
 		return Deps{}, fmt.Errorf("registering metrics: %w", err)
 	}
 	return Deps{
 		Remotes: tenant.NewRemotes(o.dialer(mgr.GetConfig().Host), tenant.Options{}), OwnCluster: o.OwnCluster,
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager),
-		Metrics: measures, Expiry: expiry, Tenants: tenants, Artifacts: loader, Snapshots: snapshots, HashKey: key, Manifests: o.Manifests,
+		Metrics: measures, Work: work, Expiry: expiry, Tenants: tenants, Artifacts: loader, Snapshots: snapshots, HashKey: key, Manifests: o.Manifests,
 	}, nil
 }
 

@@ -123,6 +123,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if !r.Shard.Owns(&object) {
 		return r.leave(ctx, &object)
 	}
+	defer r.Metrics.Reconciled(v1alpha1.BundleSourceKind, request.NamespacedName, time.Now())
 	s, before := newState(object.DeepCopy(), r.APIReader), object.DeepCopy()
 	if object.Spec.Suspend {
 		return r.suspended(ctx, s)
@@ -234,5 +235,6 @@ func (r *Reconciler) forget(ctx context.Context, request ctrl.Request, err error
 func (r *Reconciler) drop(ctx context.Context, key client.ObjectKey) error {
 	r.backoff.Succeeded(key)
 	r.waiting.forget(key)
+	r.Metrics.Forget(v1alpha1.BundleSourceKind, key)
 	return r.Store.Remove(ctx, artifact.SourceOwner(key.Namespace, key.Name))
 }

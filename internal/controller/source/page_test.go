@@ -35,6 +35,7 @@ func TestPageHasTheFlags(t *testing.T) {
 	options.BindFlags(flags)
 	flags.Int("concurrent", source.Concurrent, "of all controllers")
 	flags.String("events-addr", "", "of all controllers")
+	flags.String("watch-label-selector", "", "of all controllers")
 	flags.VisitAll(func(f *pflag.Flag) {
 		_, row, found := strings.Cut(text, "\n| `--"+f.Name+"` |")
 		row, _, _ = strings.Cut(row, "\n")
@@ -86,12 +87,12 @@ func TestPageHasTheMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"satchel_step_duration_seconds"}
+	want := []string{"gotk_reconcile_duration_seconds", "satchel_step_duration_seconds", "satchel_conditions", "satchel_suspended"}
 	for _, match := range regexp.MustCompile(`"(satchel_\w+)"`).FindAllStringSubmatch(string(code), -1) {
 		want = append(want, match[1])
 	}
 	var have []string
-	for _, match := range regexp.MustCompile("(?m)^\\| `(satchel_\\w+)` \\|").FindAllStringSubmatch(page(t), -1) {
+	for _, match := range regexp.MustCompile("(?m)^\\| `((?:satchel|gotk)_\\w+)` \\|").FindAllStringSubmatch(page(t), -1) {
 		have = append(have, match[1])
 	}
 	if diff := cmp.Diff(want, have, cmpopts.SortSlices(strings.Compare)); diff != "" || len(want) < 2 {

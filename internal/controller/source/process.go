@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/satchel-dev/satchel/internal/controller/census"
 	"github.com/satchel-dev/satchel/internal/controller/egress"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/step"
@@ -122,7 +123,8 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part
 		return err
 	}
 	measures, err := step.NewMetrics(metrics.Registry)
-	if err := errors.Join(err, metrics.Registry.Register(storeFigures{store})); err != nil {
+	counted := census.Census{Reader: mgr.GetCache(), Shard: part.Listed(), Leads: mgr.Elected(), Sources: true}
+	if err := errors.Join(err, metrics.Registry.Register(storeFigures{store}), metrics.Registry.Register(counted)); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	policy := o.Policy

@@ -3,25 +3,47 @@
 package step
 
 import (
+	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// Metrics observes the duration of steps, by kind, phase, step and result.
-type Metrics struct{ durations *prometheus.HistogramVec }
+// Metrics observes the duration of reconciles, by object as Flux does, and that of
+// steps, by kind, phase, step and result. A nil one observes nothing.
+type Metrics struct{ reconciles, steps *prometheus.HistogramVec }
 
-// NewMetrics registers satchel_step_duration_seconds at the registry.
+// NewMetrics registers gotk_reconcile_duration_seconds and satchel_step_duration_seconds
+// at the registry.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
-	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "satchel_step_duration_seconds",
-		Help:    "How long a step of a reconcile took.",
-		Buckets: prometheus.ExponentialBuckets(0.001, 4, 9),
-	}, []string{"kind", "phase", "step", "result"})
-	if err := registry.Register(durations); err != nil {
-		return nil, err
+	m := &Metrics{
+		reconciles: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "gotk_reconcile_duration_seconds",
+			Help:    "How long a reconcile took.",
+			Buckets: prometheus.ExponentialBucketsRange(10e-3, 1800, 10),
+		}, []string{"kind", "name", "namespace"}),
+		steps: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "satchel_step_duration_seconds",
+			Help:    "How long a step of a reconcile took.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9),
+		}, []string{"kind", "phase", "step", "result"}),
 	}
-	return &Metrics{durations: durations}, nil
+	return m, errors.Join(registry.Register(m.reconciles), registry.Register(m.steps))
+}
+
+// Reconciled observes a reconcile that began at the given time and ends now.
+func (m *Metrics) Reconciled(kind string, key types.NamespacedName, began time.Time) {
+	if m != nil {
+		m.reconciles.WithLabelValues(kind, key.Name, key.Namespace).Observe(time.Since(began).Seconds())
+	}
+}
+
+// Forget drops what was observed of an object that is gone.
+func (m *Metrics) Forget(kind string, key types.NamespacedName) {
+	if m != nil {
+		m.reconciles.DeleteLabelValues(kind, key.Name, key.Namespace)
+	}
 }
 
 // Phases of an object's life, as the label of Metrics names them.
@@ -36,8 +58,7 @@ const (
 	Removing = "remove"
 )
 
-// Observer observes the steps of one kind of object in one phase. It may be
-// called on nil Metrics, and observes nothing then.
+// Observer observes the steps of one kind of object in one phase.
 func (m *Metrics) Observer(kind, phase string) Observer {
 	return func(step string, took time.Duration, err error) {
 		if m == nil {
@@ -47,6 +68,6 @@ func (m *Metrics) Observer(kind, phase string) Observer {
 		if err != nil {
 			result = "error"
 		}
-		m.durations.WithLabelValues(kind, phase, step, result).Observe(took.Seconds())
+		m.steps.WithLabelValues(kind, phase, step, result).Observe(took.Seconds())
 	}
 }

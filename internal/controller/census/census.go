@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package census counts the objects that a controller looks after by the state they
+// are in, when its metrics are collected. Nothing is kept up to date in between, and no
+// metric has a label of a tenant's choice.
+package census
+
+import (
+	"context"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+var (
+	withCondition = prometheus.NewDesc("satchel_conditions",
+		"How many objects have a condition, by its status and reason.", []string{"kind", "type", "status", "reason"}, nil)
+	suspended = prometheus.NewDesc("satchel_suspended",
+		"How many objects are suspended.", []string{"kind"}, nil)
+	bundled = prometheus.NewDesc("satchel_objects",
+		"How many objects the deployments have applied, and how many of them are not healthy.", []string{"state"}, nil)
+)
+
+// Census collects the figures of one kind.
+type Census struct {
+	// Reader reads the objects, from a cache.
+	Reader client.Reader
+	// Shard restricts the list to what this process looks after.
+	Shard client.ListOption
+	// Leads is closed when this process works; one that only waits counts nothing.
+	Leads <-chan struct{}
+	// Sources counts BundleSources instead of BundleDeployments.
+	Sources bool
+}
+
+// Describe implements prometheus.Collector.
+func (c Census) Describe(to chan<- *prometheus.Desc) {
+	to <- withCondition
+	to <- suspended
+	if !c.Sources {
+		to <- bundled
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c Census) Collect(to chan<- prometheus.Metric) {
+	select {
+	case <-c.Leads:
+	default:
+		return
+	}
+	count, kind := &tally{conditions: map[condition]int{}}, v1alpha1.BundleDeploymentKind
+	list := c.deployments
+	if c.Sources {
+		kind, list = v1alpha1.BundleSourceKind, c.sources
+	}
+	if err := list(context.Background(), count); err != nil {
+		ctrl.Log.Info("cannot count objects for the metrics", "kind", kind, "error", err.Error())
+		return
+	}
+	for key, n := range count.conditions {
+		to <- gauge(withCondition, n, kind, key.kind, string(key.status), key.reason)
+	}
+	to <- gauge(suspended, count.suspended, kind)
+	if !c.Sources {
+		to <- gauge(bundled, count.applied, "applied")
+		to <- gauge(bundled, count.unhealthy, "unhealthy")
+	}
+}
+
+func gauge(desc *prometheus.Desc, n int, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n), labels...)
+}
+
+func (c Census) deployments(ctx context.Context, count *tally) error {
+	var list v1alpha1.BundleDeploymentList
+	if err := c.Reader.List(ctx, &list, c.Shard, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		d := &list.Items[i]
+		count.add(d, d.Spec.Suspend)
+		if o := d.Status.Objects; o != nil {
+			count.applied, count.unhealthy = count.applied+int(o.Applied), count.unhealthy+int(o.Unhealthy)
+		}
+	}
+	return nil
+}
+
+func (c Census) sources(ctx context.Context, count *tally) error {
+	var list v1alpha1.BundleSourceList
+	if err := c.Reader.List(ctx, &list, c.Shard, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		count.add(&list.Items[i], list.Items[i].Spec.Suspend)
+	}
+	return nil
+}
+
+// condition is what makes objects count together.
+type condition struct {
+	kind   string
+	status metav1.ConditionStatus
+	reason string
+}
+
+type tally struct {
+	conditions                    map[condition]int
+	suspended, applied, unhealthy int
+}
+
+func (t *tally) add(object conditions.Getter, suspended bool) {
+	for _, c := range object.GetConditions() {
+		t.conditions[condition{c.Type, c.Status, c.Reason}]++
+	}
+	if suspended {
+		t.suspended++
+	}
+}

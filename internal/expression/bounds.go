@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package expression
+
+import (
+	"time"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/env"
+	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+)
+
+const (
+	// CostLimit of one evaluation, in CEL's units. Looking through the conditions of an object costs about a hundred.
+	CostLimit = 100_000
+	// Longest is how many bytes an expression may have. The API says the same to who writes one.
+	Longest = 4096
+	// longestEvaluation bounds what the units do not measure. It is looked at in each round of a loop: a round may take
+	// long, with large texts.
+	longestEvaluation, checkEvery = time.Second, 1
+	// longestPattern and longestMatched bound a regular expression and its text, of which the product is the work of one
+	// call that nothing can interrupt.
+	longestPattern, longestMatched = 512, 64 << 10
+)
+
+// unbounded are functions whose result can be the product of their operands, all of it made before its cost is known: a
+// short expression over one large text would take all memory.
+var unbounded = []string{"replace", "join", "format", "strings.quote"}
+
+// standard is the standard library, with matches in bounds.
+func standard() cel.EnvOption {
+	return cel.StdLib(cel.StdLibSubset(env.NewLibrarySubset().AddExcludedFunctions(env.NewFunction(overloads.Matches))))
+}
+
+// boundedMatches is the standard function matches within longestPattern and longestMatched.
+func boundedMatches() cel.EnvOption {
+	texts := []*cel.Type{cel.StringType, cel.StringType}
+	return cel.Function(overloads.Matches,
+		cel.Overload(overloads.Matches, texts, cel.BoolType),
+		cel.MemberOverload(overloads.MatchesString, texts, cel.BoolType),
+		cel.SingletonBinaryBinding(func(text, pattern ref.Val) ref.Val {
+			if size(pattern) > longestPattern || size(text) > longestMatched {
+				return types.NewErr("matches takes patterns of at most %d characters and texts of at most %d", longestPattern, longestMatched)
+			}
+			matcher, ok := text.(traits.Matcher)
+			if !ok {
+				return types.MaybeNoSuchOverloadErr(text)
+			}
+			return matcher.Match(pattern)
+		}, traits.MatcherType))
+}
+
+// costs charges each call for the texts and lists that it goes through or makes. CEL itself does so only where the types
+// are known before: of objects without a schema they are not.
+type costs struct{}
+
+const (
+	bytesPerUnit   = 10
+	charsPerFactor = 4
+)
+
+// CallCost implements interpreter.ActualCostEstimator.
+func (costs) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint64 {
+	var all uint64
+	for _, value := range append([]ref.Val{result}, args...) {
+		all += size(value)
+	}
+	cost := 1 + all/bytesPerUnit
+	if function == overloads.Matches && len(args) == 2 {
+		cost += size(args[0]) / bytesPerUnit * (1 + size(args[1])/charsPerFactor)
+	}
+	return &cost
+}
+
+// size of a text or a collection; 0 for everything else.
+func size(value ref.Val) uint64 {
+	sized, ok := value.(traits.Sizer)
+	if !ok {
+		return 0
+	}
+	n, ok := sized.Size().(types.Int)
+	if !ok || n < 0 {
+		return 0
+	}
+	return uint64(n)
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package expression evaluates what users write in the Common Expression Language (CEL), over objects that users wrote as
+// well: the cost of an evaluation and the memory that it takes are bounded, whatever the two are.
+package expression
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/ext"
+	"github.com/google/cel-go/interpreter"
+)
+
+// Expression is one that was read and can be evaluated. It is safe for concurrent use.
+type Expression struct {
+	text    string
+	program cel.Program
+}
+
+// Error is about an expression that cannot be evaluated, with these data or with any.
+type Error struct {
+	// Text is the expression.
+	Text string
+	// Message says what is wrong, in one line.
+	Message string
+	// Expensive: it was given up because it costs too much.
+	Expensive bool
+}
+
+// Error implements error.
+func (e *Error) Error() string { return fmt.Sprintf("the expression %q: %s", e.Text, e.Message) }
+
+// IsExpensive tells whether an evaluation was given up because it costs too much.
+func IsExpensive(err error) bool {
+	var failed *Error
+	return errors.As(err, &failed) && failed.Expensive
+}
+
+// Compile reads an expression whose only variables are objects of these names. A name that it does not have, and a result
+// that is certainly no bool, are errors.
+func Compile(text string, objects ...string) (*Expression, error) {
+	base, err := environment()
+	if err != nil {
+		return nil, err
+	}
+	variables := make([]cel.EnvOption, 0, len(objects))
+	for _, name := range objects {
+		variables = append(variables, cel.Variable(name, cel.MapType(cel.StringType, cel.DynType)))
+	}
+	env, err := base.Extend(variables...)
+	if err != nil {
+		return nil, fmt.Errorf("preparing CEL: %w", err)
+	}
+	return program(env, text, env.Compile)
+}
+
+// Parse reads an expression whose variables are the fields at the top of an object, whatever they are: which ones there
+// are shows when it is evaluated.
+func Parse(text string) (*Expression, error) {
+	env, err := environment()
+	if err != nil {
+		return nil, err
+	}
+	return program(env, text, env.Parse)
+}
+
+// environment has the functions that Flux offers in its expressions, so that these can be taken over.
+var environment = sync.OnceValues(func() (*cel.Env, error) {
+	env, err := cel.NewCustomEnv(
+		standard(), boundedMatches(),
+		cel.HomogeneousAggregateLiterals(), cel.EagerlyValidateDeclarations(true), cel.DefaultUTCTimeZone(true),
+		cel.CrossTypeNumericComparisons(true), cel.OptionalTypes(), ext.Strings(), ext.Sets(), ext.Encoders(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("preparing CEL: %w", err)
+	}
+	return env, nil
+})
+
+func program(env *cel.Env, text string, read func(string) (*cel.Ast, *cel.Issues)) (*Expression, error) {
+	if len(text) > Longest {
+		return nil, &Error{Text: text[:64] + "...", Message: fmt.Sprintf("it has more than %d bytes", Longest)}
+	}
+	tree, issues := read(text)
+	if issues.Err() != nil {
+		return nil, &Error{Text: text, Message: inOneLine(issues.Err())}
+	}
+	if kind := tree.OutputType(); tree.IsChecked() && !kind.IsExactType(cel.BoolType) && !kind.IsExactType(cel.DynType) {
+		return nil, &Error{Text: text, Message: fmt.Sprintf("it gives a %s, and has to give true or false", kind)}
+	}
+	for _, name := range unbounded {
+		if len(ast.MatchDescendants(ast.NavigateAST(tree.NativeRep()), ast.FunctionMatcher(name))) > 0 {
+			return nil, &Error{Text: text, Message: fmt.Sprintf("the function %s is not offered here: what it makes cannot be bounded", name)}
+		}
+	}
+	// Without cel.OptOptimize, by which constant patterns would get around boundedMatches.
+	made, err := env.Program(tree, cel.InterruptCheckFrequency(checkEvery),
+		cel.CostTracking(costs{}), cel.CostLimit(CostLimit))
+	if err != nil {
+		return nil, &Error{Text: text, Message: inOneLine(err)}
+	}
+	return &Expression{text: text, program: made}, nil
+}
+
+// Holds evaluates the expression. An *Error says that it has no answer for these data; any other error that the context ended.
+func (e *Expression) Holds(ctx context.Context, data map[string]any) (bool, error) {
+	bounded, cancel := context.WithTimeout(ctx, longestEvaluation)
+	defer cancel()
+	value, _, err := e.program.ContextEval(bounded, data)
+	var stopped interpreter.EvalCancelledError
+	switch {
+	case ctx.Err() != nil:
+		return false, fmt.Errorf("evaluating %q: %w", e.text, ctx.Err())
+	case errors.As(err, &stopped), bounded.Err() != nil:
+		return false, &Error{Text: e.text, Message: "it takes too much work, and was given up", Expensive: true}
+	case err != nil:
+		return false, &Error{Text: e.text, Message: inOneLine(err)}
+	}
+	holds, ok := value.(types.Bool)
+	if !ok {
+		return false, &Error{Text: e.text, Message: fmt.Sprintf("it gives a %s, and has to give true or false", value.Type().TypeName())}
+	}
+	return bool(holds), nil
+}
+
+// inOneLine leaves out the picture of the expression that CEL draws below an error.
+func inOneLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(line), "ERROR: "), "<input>:")
+}

@@ -104,6 +104,15 @@ type BundleDeploymentSpec struct {
 	// +optional
 	RegistryV1 *RegistryV1Options `json:"registryV1,omitempty"`
 
+	// DependsOn names BundleDeployments of this namespace that have to be ready
+	// before a new revision, or a change of this spec, is applied. What is applied
+	// already is cared for meanwhile. Deleting does not wait for anything.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=50
+	DependsOn []Dependency `json:"dependsOn,omitempty"`
+
 	// Prune says what becomes of objects that leave the bundle.
 	// +optional
 	// +kubebuilder:default={}
@@ -299,6 +308,7 @@ type ObjectCounts struct {
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name must have at most 63 characters"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.dependsOn) || self.spec.dependsOn.all(d, d.name != self.metadata.name)",message="spec.dependsOn must not name this BundleDeployment itself"
 type BundleDeployment struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

@@ -120,6 +120,14 @@ const (
 	// ReasonClusterDenied says that the remote cluster does not let the user of the
 	// kubeconfig in, or does not tell it which cluster it is.
 	ReasonClusterDenied = "ClusterDenied"
+	// ReasonDependencyNotReady says that a BundleDeployment of spec.dependsOn is missing,
+	// not ready, or not yet as its readyExpr demands.
+	ReasonDependencyNotReady = "DependencyNotReady"
+	// ReasonDependencyCycle says that the deployment depends on itself by way of others.
+	ReasonDependencyCycle = "DependencyCycle"
+	// ReasonInvalidExpression says that a CEL expression of the spec cannot be read, or
+	// costs too much.
+	ReasonInvalidExpression = "InvalidExpression"
 	// ReasonTargetChanged says that the objects of the inventory live in another
 	// cluster than the one that is reached now.
 	ReasonTargetChanged = "TargetChanged"

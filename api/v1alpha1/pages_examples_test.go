@@ -39,7 +39,7 @@ func TestDeploymentPageExamples(t *testing.T) {
 
 func (p specPage) checkExamples(t *testing.T, a admission) {
 	t.Helper()
-	const fewest = 4
+	const fewest = 5
 	texts := regexp.MustCompile("(?s)\n```yaml\n(.*?)```\n").FindAllStringSubmatch(read(t, p.file), -1)
 	if len(texts) < fewest {
 		t.Errorf("only %d examples were found", len(texts))

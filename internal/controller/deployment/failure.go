@@ -20,6 +20,8 @@ type failure struct {
 	stalled bool
 	// waiting: nothing is wrong yet; what is waited for wakes the deployment.
 	waiting bool
+	// woken: an event tells when it is over, so that nobody has to look before the interval.
+	woken bool
 }
 
 func (f failure) Error() string { return f.err.Error() }

@@ -86,13 +86,15 @@ type Deps struct {
 // Reconciler reconciles BundleDeployments.
 type Reconciler struct {
 	Deps
-	writer     report.Writer
-	backoff    retry.Backoff
-	memory     memory
-	awaited    awaited
-	rendering  *rendering
-	migrations *apply.Migrations
-	turns      *fair.Turns // of deployments to remote clusters
+	writer  report.Writer
+	backoff retry.Backoff
+	memory  memory
+	awaited awaited
+	// dependencies are those that deployments wait for just now.
+	dependencies awaited
+	rendering    *rendering
+	migrations   *apply.Migrations
+	turns        *fair.Turns // of deployments to remote clusters
 }
 
 // NewReconciler returns a reconciler on the given collaborators.
@@ -117,6 +119,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 		For(&v1alpha1.BundleDeployment{}, builder.WithPredicates(r.Shard.Predicate(changed))).
 		Watches(&v1alpha1.BundleSource{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(sourceMoved())).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(packageMoved())).
+		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.dependents)).
+		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.downstream), builder.WithPredicates(rewired())).
 		WatchesRawSource(r.turns.Source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Build(r)
@@ -220,6 +224,7 @@ func (r *Reconciler) forget(key types.NamespacedName) error {
 	r.Expiry.show(key, nil)
 	r.Metrics.Forget(v1alpha1.BundleDeploymentKind, key)
 	r.awaited.set(key, nil)
+	r.dependencies.set(key, nil)
 	uid := r.memory.forget(key)
 	if uid == "" {
 		return nil // the next start sweeps what is left of it
@@ -275,7 +280,7 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 		if unusable(judge(err).reason) {
 			return kubeconfigPause
 		}
-		if judge(err).stalled {
+		if f := judge(err); f.stalled || f.woken {
 			return retry.Interval(spec.IntervalOrDefault())
 		}
 		return r.backoff.Failed(key, min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault()))

@@ -77,14 +77,15 @@ func namesOf(requirements []convert.Requirement) map[string]bool {
 	return names
 }
 
-// awaited remembers which packages deployments require, so that they are woken
-// when one comes. The zero value is ready for use.
+// awaited remembers which names deployments of their namespace wait for, so that they
+// are woken when one comes: packages that they require, or other deployments. The zero
+// value is ready for use.
 type awaited struct {
 	mu    sync.Mutex
 	names map[types.NamespacedName]map[string]bool
 }
 
-// set replaces what a deployment requires; with no names it is forgotten.
+// set replaces what a deployment waits for; with no names it is forgotten.
 func (a *awaited) set(key types.NamespacedName, names map[string]bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,7 +99,7 @@ func (a *awaited) set(key types.NamespacedName, names map[string]bool) {
 	a.names[key] = names
 }
 
-// by lists who requires a package of a namespace.
+// by lists who waits for a name of a namespace.
 func (a *awaited) by(namespace, name string) []types.NamespacedName {
 	a.mu.Lock()
 	defer a.mu.Unlock()

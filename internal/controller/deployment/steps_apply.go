@@ -26,6 +26,7 @@ func (r *Reconciler) steps() []step.Step[*state] {
 		{Name: "account", Run: r.account},
 		{Name: "target", Run: r.target},
 		{Name: "source", Run: r.findSource},
+		{Name: "depend", Run: r.depend},
 		{Name: "decide", Run: r.decide},
 		{Name: "load", Run: r.load},
 		{Name: "convert", Run: r.convert},

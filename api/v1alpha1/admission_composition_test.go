@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestCompositionAdmission writes how deployments depend on one another.
+func TestCompositionAdmission(t *testing.T) {
+	var many strings.Builder
+	for i := range 51 {
+		many.WriteString("\n- name: d" + strconv.Itoa(i))
+	}
+	checkAdmission(t, "BundleDeployment", map[string]admitted{
+		"dependencies":      {reason: "with an expression and without", spec: aDeployment + "\ndependsOn: [{name: db}, {name: cert-manager.v1, readyExpr: dep.status.x == self.spec.y}]"},
+		"the same twice":    {reason: "which expression counts?", spec: aDeployment + "\ndependsOn: [{name: db}, {name: db}]", want: `spec.dependsOn[1]: Duplicate value: {"name":"db"}`},
+		"itself":            {reason: "it would wait forever", name: "itself", spec: aDeployment + "\ndependsOn: [{name: itself}]", want: "<nil>: Invalid value: spec.dependsOn must not name this BundleDeployment itself"},
+		"another namespace": {reason: "names are bare", spec: aDeployment + "\ndependsOn: [{name: other/db}]", want: `spec.dependsOn[0].name: Invalid value: "other/db": must be the bare name of a BundleDeployment in this namespace: lower-case letters, digits, '-' and '.'`},
+		"M22: many":         {reason: "each is looked at", spec: aDeployment + "\ndependsOn:" + many.String(), want: "spec.dependsOn: Too many: 51: must have at most 50 items"},
+		"M22: long": {
+			reason: "an expression is no program", spec: aDeployment + "\ndependsOn: [{name: db, readyExpr: " + strings.Repeat("a", 4097) + "}]",
+			want: "spec.dependsOn[0].readyExpr: Too long: may not be more than 4096 bytes",
+		},
+	})
+}

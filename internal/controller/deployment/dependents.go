@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// dependents lists the deployments that wait for this one. Any change of it counts,
+// since a readyExpr may look at every field.
+func (r *Reconciler) dependents(_ context.Context, of client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, key := range r.dependencies.by(of.GetNamespace(), of.GetName()) {
+		requests = append(requests, reconcile.Request{NamespacedName: key})
+	}
+	return requests
+}
+
+// rewired lets through that a deployment comes with dependencies, or changes them.
+func rewired() predicate.Predicate {
+	dependencies := func(object client.Object) []v1alpha1.Dependency {
+		if d, ok := object.(*v1alpha1.BundleDeployment); ok {
+			return d.Spec.DependsOn
+		}
+		return nil
+	}
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return len(dependencies(e.Object)) > 0 },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return !equality.Semantic.DeepEqual(dependencies(e.ObjectOld), dependencies(e.ObjectNew))
+		},
+		DeleteFunc:  func(event.DeleteEvent) bool { return false }, // whoever waits for it is woken by dependents
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// downstream lists all that depend on a deployment, by way of others too: when its
+// dependencies change, each of them may have become part of a circle, also those that
+// wait for nothing.
+func (r *Reconciler) downstream(ctx context.Context, of client.Object) []reconcile.Request {
+	others, err := r.neighbours(ctx, of.GetNamespace())
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot wake the deployments that depend on another", "bundledeployment", client.ObjectKeyFromObject(of))
+		return nil
+	}
+	users := map[string][]string{}
+	for name, other := range others {
+		for _, dependency := range other.Spec.DependsOn {
+			users[dependency.Name] = append(users[dependency.Name], name)
+		}
+	}
+	var requests []reconcile.Request
+	seen := map[string]bool{of.GetName(): true}
+	for queue := []string{of.GetName()}; len(queue) > 0; queue = queue[1:] {
+		for _, name := range users[queue[0]] {
+			if !seen[name] {
+				seen[name] = true
+				queue = append(queue, name)
+				requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: of.GetNamespace(), Name: name}})
+			}
+		}
+	}
+	return requests
+}

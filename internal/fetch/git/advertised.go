@@ -75,8 +75,9 @@ func (r *references) leading(commit plumbing.Hash) (plumbing.Hash, bool) {
 
 // selection says which references a conversation needs.
 type selection struct {
-	// needs tells whether a reference is needed, by its full name and what it points at.
-	needs func(full string, hash plumbing.Hash) bool
+	// needs tells whether a reference is needed, by its full name and what it points at. It may keep what it saw, and serves
+	// one list; an error ends that.
+	needs func(full string, hash plumbing.Hash) (bool, error)
 	// name is the only one that is needed, "" when there may be several.
 	name string
 	// prefixes are what the names of those that are needed begin with.
@@ -86,13 +87,13 @@ type selection struct {
 // selectName is for one reference.
 func selectName(full string) selection {
 	return selection{
-		needs: func(name string, _ plumbing.Hash) bool { return name == full }, name: full, prefixes: []string{full},
+		needs: func(name string, _ plumbing.Hash) (bool, error) { return name == full, nil }, name: full, prefixes: []string{full},
 	}
 }
 
 // selectCommit is for asking for a commit, which needs a reference that leads to it.
 func selectCommit(commit plumbing.Hash) selection {
-	return selection{needs: func(_ string, hash plumbing.Hash) bool { return hash == commit }}
+	return selection{needs: func(_ string, hash plumbing.Hash) (bool, error) { return hash == commit, nil }}
 }
 
 // listing reads a server's list of references (gitprotocol-pack(5)) and keeps those that are needed. It counts them while
@@ -171,8 +172,11 @@ func (l *listing) add(full string, hash plumbing.Hash, isPeeled bool) error {
 	if _, seen := l.found.named[l.name]; seen && full != l.name {
 		l.complete = true
 	}
+	needed, err := l.needs(full, hash)
 	switch {
-	case !l.needs(full, hash):
+	case err != nil:
+		return err
+	case !needed:
 		l.previousName, l.previousHash = full, hash
 	case isPeeled:
 		l.found.peeled[full] = hash

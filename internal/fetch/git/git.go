@@ -12,10 +12,10 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/Masterminds/semver/v3"
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/versions"
 )
 
 // Options describes what to take from a repository. At most one of Branch, Tag, SemVer, Name and Commit is set; without
@@ -142,8 +142,7 @@ func (f *Fetcher) prepareSSH(o Options) (err error) {
 type wanted struct {
 	branch string
 	tag    string
-	semver *semver.Constraints
-	spoken string // the range as the user wrote it
+	semver versions.Range
 	name   string
 	commit string
 }
@@ -158,7 +157,8 @@ func parseWanted(o Options) (wanted, error) {
 	if set > 1 {
 		return wanted{}, fetch.Errorf(fetch.Refused, "only one of branch, tag, semver, name and commit can be given")
 	}
-	w := wanted{branch: o.Branch, tag: o.Tag, spoken: o.SemVer, name: o.Name, commit: o.Commit}
+	w := wanted{branch: o.Branch, tag: o.Tag, name: o.Name, commit: o.Commit}
+	var err error
 	switch {
 	case o.Branch != "":
 		return w, checkReference(branchPrefix + o.Branch)
@@ -169,11 +169,9 @@ func parseWanted(o Options) (wanted, error) {
 	case o.Commit != "":
 		return w, checkCommit(o.Commit)
 	case o.SemVer != "":
-		constraint, err := parseRange(o.SemVer)
-		w.semver = constraint
-		return w, err
+		w.semver, err = versions.Parse(o.SemVer)
 	}
-	return w, nil
+	return w, err
 }
 
 // Resolve asks the server once what the reference points at. A commit is not asked for.
@@ -181,7 +179,7 @@ func (f *Fetcher) Resolve(ctx context.Context) (fetch.Resolved, error) {
 	if f.want.commit != "" {
 		return fetch.Resolved{Digest: digestOf(plumbing.NewHash(f.want.commit)), Pinned: true}, nil
 	}
-	refs, err := f.references(ctx, f.want.selection())
+	refs, err := f.references(ctx, f.want.selection)
 	if err != nil {
 		return fetch.Resolved{}, f.explain(err)
 	}

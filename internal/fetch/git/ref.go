@@ -3,7 +3,6 @@
 package git
 
 import (
-	"cmp"
 	"regexp"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/versions"
 )
 
 const (
@@ -18,9 +18,10 @@ const (
 	branchPrefix = "refs/heads/"
 	tagPrefix    = "refs/tags/"
 	digestPrefix = "sha1:"
-	// maxReference bounds the name of a branch or tag, maxRange the text of a range.
+	// maxReference bounds the name of a branch or tag.
 	maxReference = 300
-	maxRange     = 256
+	// maxVersion bounds the name of a tag that is compared with a range.
+	maxVersion = 256
 )
 
 // wellFormed tells whether a full reference name has the syntax of git-check-ref-format(1).
@@ -84,17 +85,6 @@ func commitOf(digest string) (plumbing.Hash, error) {
 	return plumbing.NewHash(text), nil
 }
 
-func parseRange(text string) (*semver.Constraints, error) {
-	if len(text) > maxRange {
-		return nil, fetch.Errorf(fetch.Refused, "the range has more than %d bytes", maxRange)
-	}
-	constraint, err := semver.NewConstraint(text)
-	if err != nil {
-		return nil, fetch.Errorf(fetch.Refused, "the range %s is malformed: write for example \">=1.2 <2\"", fetch.Quote(text))
-	}
-	return constraint, nil
-}
-
 // choose returns the name and the commit of what is wanted among the references that a server has.
 func (w wanted) choose(refs *references) (string, plumbing.Hash, error) {
 	switch {
@@ -116,7 +106,7 @@ func (w wanted) choose(refs *references) (string, plumbing.Hash, error) {
 			return "", commit, fetch.Errorf(fetch.NotFound, "the reference %s does not exist", fetch.Quote(w.name))
 		}
 		return w.name, commit, nil
-	case w.semver != nil:
+	case !w.semver.Empty():
 		return w.newest(refs)
 	}
 	return head(refs)
@@ -131,26 +121,33 @@ func (w wanted) selection() selection {
 		return selectName(tagPrefix + w.tag)
 	case w.name != "":
 		return selectName(w.name)
-	case w.semver != nil:
-		return selection{prefixes: []string{tagPrefix}, needs: func(full string, _ plumbing.Hash) bool {
-			_, _, inRange := w.version(full)
-			return inRange
-		}}
+	case !w.semver.Empty():
+		best := &newest{Newest: versions.Newest{Range: w.semver}}
+		return selection{prefixes: []string{tagPrefix}, needs: best.look}
 	}
 	return selectName(headName)
 }
 
-// version returns name and version of a tag; false for what is no version in the range, or no valid name.
-func (w wanted) version(full string) (string, *semver.Version, bool) {
+// newest is the best of the tags seen so far.
+type newest struct {
+	versions.Newest
+	last   string // the full name of the tag looked at last
+	better bool   // it was better than those before it
+}
+
+// look tells whether a reference is a tag that is the best so far. Tags that are no versions, or have no valid name, do not
+// count. What an annotated tag points at is listed after it, under the same name.
+func (n *newest) look(full string, _ plumbing.Hash) (bool, error) {
 	name, isTag := strings.CutPrefix(full, tagPrefix)
-	if !isTag || len(name) > maxRange || checkReference(full) != nil {
-		return "", nil, false
+	switch {
+	case full == n.last:
+		return n.better, nil
+	case !isTag || len(name) > maxVersion || checkReference(full) != nil:
+		return false, nil
 	}
 	version, err := semver.NewVersion(name)
-	if err != nil || !w.semver.Check(version) {
-		return "", nil, false
-	}
-	return name, version, true
+	n.last, n.better = full, err == nil && n.Look(name, version)
+	return n.better, n.Bounded()
 }
 
 // head returns the branch that HEAD stands for, "HEAD" when the server does not say which that is.
@@ -165,22 +162,17 @@ func head(refs *references) (string, plumbing.Hash, error) {
 	return headName, commit, nil
 }
 
-// newest returns the tag with the highest version in the range. Tags that are no versions, or have no valid name, do
-// not count; of equal versions the last name is taken, so that the answer is always the same.
+// newest returns the tag with the highest version in the range.
 func (w wanted) newest(refs *references) (string, plumbing.Hash, error) {
-	best, bestName := (*semver.Version)(nil), ""
+	best := &newest{Newest: versions.Newest{Range: w.semver}}
 	for full := range refs.named {
-		name, version, inRange := w.version(full)
-		if !inRange {
-			continue
-		}
-		if best == nil || cmp.Or(version.Compare(best), cmp.Compare(name, bestName)) > 0 {
-			best, bestName = version, name
+		if _, err := best.look(full, plumbing.ZeroHash); err != nil {
+			return "", plumbing.ZeroHash, err
 		}
 	}
-	if best == nil {
-		return "", plumbing.ZeroHash, fetch.Errorf(fetch.NotFound, "no tag is in the range %s", fetch.Quote(w.spoken))
+	if best.Version == nil {
+		return "", plumbing.ZeroHash, fetch.Errorf(fetch.NotFound, "no tag is in the range %s", fetch.Quote(w.semver.String()))
 	}
-	commit, _ := refs.commit(tagPrefix + bestName)
-	return bestName, commit, nil
+	commit, _ := refs.commit(tagPrefix + best.Name)
+	return best.Name, commit, nil
 }

@@ -48,9 +48,11 @@ type server struct {
 // In the older version of the protocol it lists them all at once, and one request is enough, but costs 6 MB where there are
 // 100,000; in the newer one it takes two requests, and it lists what is asked for. So the newer one is for lists that
 // turn out to be long, and for SSH, where both go over one connection.
-func (f *Fetcher) references(ctx context.Context, s selection) (*references, error) {
+func (f *Fetcher) references(ctx context.Context, selected func() selection) (*references, error) {
+	s := selected()
 	c, err := f.connect(ctx, s, f.gate != nil)
 	if errors.Is(err, errLong) {
+		s = selected()
 		c, err = f.connect(ctx, s, true)
 	}
 	if err != nil {

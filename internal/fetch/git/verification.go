@@ -35,7 +35,7 @@ func checkVerification(v *Verification, w wanted) error {
 		return nil
 	case v.Mode != VerifyHEAD && v.Mode != VerifyTag && v.Mode != VerifyTagAndHEAD:
 		return fetch.Errorf(fetch.Refused, "the mode of verification %s is not known: use HEAD, Tag or TagAndHEAD", fetch.Quote(string(v.Mode)))
-	case v.Mode != VerifyHEAD && w.tag == "" && w.semver == nil && !strings.HasPrefix(w.name, tagPrefix):
+	case v.Mode != VerifyHEAD && w.tag == "" && w.semver.Empty() && !strings.HasPrefix(w.name, tagPrefix):
 		return fetch.Errorf(fetch.Refused, "a tag can be verified only where one is taken: give ref.tag, ref.semver or ref.name "+
 			"with refs/tags/, or verify with the mode HEAD")
 	}
@@ -56,7 +56,7 @@ func (f *Fetcher) target(r fetch.Resolved) (target, error) {
 	}
 	tag := tagPrefix + f.want.tag
 	switch {
-	case f.want.semver != nil:
+	case !f.want.semver.Empty():
 		tag = tagPrefix + r.Reference
 	case f.want.name != "":
 		tag = f.want.name

@@ -12,6 +12,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/versions"
 )
 
 // Options describes one image.
@@ -41,7 +42,7 @@ type Fetcher struct {
 	text     string // the reference as it was given
 	tag      string // or digest, or "" when a range decides
 	pinned   bool
-	versions versions
+	versions versions.Range
 	platform platform
 	registry *registry
 	verify   Verifier
@@ -81,7 +82,7 @@ func (f *Fetcher) parse(o Options) (name.Repository, error) {
 	if err != nil {
 		return repository, err
 	}
-	f.versions, err = parseRange(o.SemVer)
+	f.versions, err = versions.Parse(o.SemVer)
 	return repository, fetch.Describe(err, "image %s", o.Ref)
 }
 

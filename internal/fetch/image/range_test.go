@@ -18,6 +18,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/versions"
 )
 
 func ranged(ref, semver string) Options {
@@ -71,9 +72,9 @@ func TestM22Ranges(t *testing.T) {
 	}{
 		"Range":   {"the usual form", "quay.io/org/b", ">=1.2 <2", true},
 		"Port":    {"a port is no tag", "registry.svc:5000/org/b", "1.x", true},
-		"Longest": {"at the limit", "quay.io/org/b", ">=1" + strings.Repeat(" ", maxRange-3), true},
+		"Longest": {"at the limit", "quay.io/org/b", ">=1" + strings.Repeat(" ", versions.MaxRange-3), true},
 		"Bomb":    {"10,000 alternatives", "quay.io/org/b", ">=0" + strings.Repeat(" || >=0", 10_000), false},
-		"Long":    {"one more than the limit", "quay.io/org/b", ">=1" + strings.Repeat(" ", maxRange-2), false},
+		"Long":    {"one more than the limit", "quay.io/org/b", ">=1" + strings.Repeat(" ", versions.MaxRange-2), false},
 		"Words":   {"no range", "quay.io/org/b", "newest", false},
 		"Tag":     {"what is it to be", "quay.io/org/b:v1", "1.x", false},
 		"Digest":  {"what is it to be", "quay.io/org/b@sha256:" + strings.Repeat("a", 64), "1.x", false},
@@ -126,12 +127,12 @@ func TestRangeOverPages(t *testing.T) {
 
 // TestM22RangeOverManyVersions has the slowest range over the most versions that are compared with it.
 func TestM22RangeOverManyVersions(t *testing.T) {
-	wanted, err := parseRange(">9" + strings.Repeat("||>9", 31))
+	wanted, err := versions.Parse(">9" + strings.Repeat("||>9", 31))
 	if err != nil {
 		t.Fatal(err)
 	}
-	best, began := newest{versions: wanted}, time.Now()
-	for i := range maxVersions {
+	best, began := newest{Newest: versions.Newest{Range: wanted}}, time.Now()
+	for i := range versions.MaxCompared {
 		best.look(fmt.Sprintf("v1.%d.%d-rc.1.2.3", i/1000, i%1000))
 	}
 	if took := time.Since(began); best.bounded() != nil || took > 12*time.Second {
@@ -141,13 +142,13 @@ func TestM22RangeOverManyVersions(t *testing.T) {
 		t.Errorf("one more: %v", best.bounded())
 	}
 	// Where some match, those below the best need no comparison.
-	best = newest{versions: wanted}
+	best = newest{Newest: versions.Newest{Range: wanted}}
 	best.look("v10.0.0")
 	for i := range maxTags - 1 {
 		best.look(fmt.Sprintf("v9.%d.%d", i/1000, i%1000))
 	}
-	if best.bounded() != nil || best.tag != "v10.0.0" {
-		t.Errorf("%s, %v", best.tag, best.bounded())
+	if best.bounded() != nil || best.Name != "v10.0.0" {
+		t.Errorf("%s, %v", best.Name, best.bounded())
 	}
 	if best.look("x"); fetch.ReasonOf(best.bounded()) != fetch.LimitExceeded {
 		t.Errorf("one more: %v", best.bounded())
@@ -251,33 +252,33 @@ func FuzzRange(f *testing.F) {
 	f.Add("*", "v1.0.0 1.0.0 1.0.0-0 1.0.0+x")
 	f.Add("~1.11.0-0 || 2.x - 3.1 , !=2.0.0", "1.11.0-rc.1 3.1.0 99999999999999999999.0.0")
 	f.Fuzz(func(t *testing.T, text, tags string) {
-		wanted, err := parseRange(text)
+		wanted, err := versions.Parse(text)
 		if err != nil {
 			var typed *fetch.Error
-			if !errors.As(err, &typed) || typed.Reason != fetch.Refused || len(text) <= maxRange && len(err.Error()) > 2<<10 {
+			if !errors.As(err, &typed) || typed.Reason != fetch.Refused || len(text) <= versions.MaxRange && len(err.Error()) > 2<<10 {
 				t.Errorf("%v", err)
 			}
 			return
 		}
-		forwards, backwards := newest{versions: wanted}, newest{versions: wanted}
+		forwards, backwards := newest{Newest: versions.Newest{Range: wanted}}, newest{Newest: versions.Newest{Range: wanted}}
 		list := strings.Fields(tags)
 		for i := range list {
 			forwards.look(list[i])
 			backwards.look(list[len(list)-1-i])
 		}
-		if forwards.tag != backwards.tag {
-			t.Errorf("%q: %q or %q, by the order", text, forwards.tag, backwards.tag)
+		if forwards.Name != backwards.Name {
+			t.Errorf("%q: %q or %q, by the order", text, forwards.Name, backwards.Name)
 		}
-		if forwards.version == nil {
+		if forwards.Version == nil {
 			return
 		}
-		if !tagText.MatchString(forwards.tag) || !wanted.constraint.Check(forwards.version) {
-			t.Errorf("%q: %q", text, forwards.tag)
+		if !tagText.MatchString(forwards.Name) || !wanted.Check(forwards.Version) {
+			t.Errorf("%q: %q", text, forwards.Name)
 		}
 		for _, tag := range list {
 			version, err := semver.StrictNewVersion(strings.TrimPrefix(tag, "v"))
-			if err == nil && tagText.MatchString(tag) && wanted.constraint.Check(version) && version.GreaterThan(forwards.version) {
-				t.Errorf("%q: %q is newer than %q", text, tag, forwards.tag)
+			if err == nil && tagText.MatchString(tag) && wanted.Check(version) && version.GreaterThan(forwards.Version) {
+				t.Errorf("%q: %q is newer than %q", text, tag, forwards.Name)
 			}
 		}
 	})

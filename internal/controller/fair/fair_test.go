@@ -131,3 +131,33 @@ func TestEverybodyGetsATurn(t *testing.T) {
 		t.Errorf("%d still wait", turns.Waiting())
 	}
 }
+
+// Who leaves, before or after being promised a turn, takes nobody else's.
+func TestLeaving(t *testing.T) {
+	turns := fair.NewTurns(1)
+	queue := newQueue(t, turns)
+	end, _ := turns.Take(key("a", 0))
+	for i := 1; i <= 3; i++ {
+		if _, ok := turns.Take(key("a", i)); ok {
+			t.Fatal("two at once")
+		}
+	}
+	turns.Drop(key("a", 2)) // waits
+	turns.Drop(key("a", 9)) // was never here
+	end()
+	if got := next(t, queue); got != key("a", 1) {
+		t.Fatalf("called %s, want 1", got)
+	}
+	turns.Drop(key("a", 1)) // was promised the turn
+	if got := next(t, queue); got != key("a", 3) {
+		t.Fatalf("called %s, want 3", got)
+	}
+	end, ok := turns.Take(key("a", 3))
+	if !ok {
+		t.Fatal("the turn of 3 was not kept")
+	}
+	end()
+	if _, ok := turns.Take(key("a", 4)); !ok || turns.Waiting() != 0 {
+		t.Errorf("a turn is lost: %d wait", turns.Waiting())
+	}
+}

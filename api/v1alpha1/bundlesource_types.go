@@ -125,7 +125,7 @@ type ImageSource struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="!self.contains('://')",message="must be an image reference without a scheme, such as quay.io/org/bundle:v1.2.3"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('[[:space:]]')",message="must not contain blanks"
+	// +kubebuilder:validation:XValidation:rule="self.contains('://') || self.matches('^[][A-Za-z0-9._:/@-]*$')",message="must be an image reference such as quay.io/org/bundle:v1.2.3, without blanks, a query or other signs"
 	Ref string `json:"ref"`
 
 	// Platform chooses the child of a multi-platform index, as os/arch or
@@ -238,7 +238,7 @@ type GitSource struct {
 	// controller's --insecure-hosts flag lists.
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?://[^[:space:]/?#@]+([/?#][^[:space:]]*)?|ssh://([A-Za-z0-9._@+-]+@)?[^[:space:]/?#@]+/[^[:space:]]+)$')",message="must be a URL that begins with https:// (or http://) and holds neither user name nor password, or ssh://user@host/path"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?://[^[:space:]/?#@]+(/[^[:space:]?#]*)?|ssh://([A-Za-z0-9._@+-]+@)?[^[:space:]/?#@]+/[^[:space:]?#]+)$')",message="must be a URL that begins with https:// (or http://) and holds neither user name, password nor query, or ssh://user@host/path"
 	Repository string `json:"repository"`
 
 	// Ref says which commit to take; the head of the default branch if it is left out.

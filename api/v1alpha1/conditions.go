@@ -38,9 +38,10 @@ const (
 	ReasonProgressingWithRetry = meta.ProgressingWithRetryReason
 	// ReasonSuspended says that spec.suspend keeps the controller from acting.
 	ReasonSuspended = meta.SuspendedReason
-	// ReasonNotFound says that the image, repository, reference, URL or ConfigMap does not exist.
+	// ReasonNotFound says that the image, repository, reference or URL does not exist, or
+	// that a Secret, ServiceAccount or ConfigMap which the source names does not.
 	ReasonNotFound = "NotFound"
-	// ReasonUnauthorized says that the upstream refused access.
+	// ReasonUnauthorized says that the upstream wants a login, or refuses the one it got.
 	ReasonUnauthorized = "Unauthorized"
 	// ReasonUnreachable says that the upstream could not be reached: its name does
 	// not resolve, nothing listens, the connection broke, or TLS failed.
@@ -74,6 +75,9 @@ const (
 	// ReasonArtifactLost says that the stored artifact vanished or changed on disk;
 	// it is no longer advertised and is being fetched again.
 	ReasonArtifactLost = "ArtifactLost"
+	// ReasonFailed says that the controller could not do its work for a reason that is none
+	// of the others, such as an API server that refuses a write. Both kinds have it.
+	ReasonFailed = "Failed"
 )
 
 // Conditions of BundleDeployment beside the three of kstatus, in the order of
@@ -148,7 +152,4 @@ const (
 	ReasonRemoving = "Removing"
 	// ReasonRemovalFailed says that an object could not be removed.
 	ReasonRemovalFailed = "RemovalFailed"
-	// ReasonFailed says that the controller could not do its work for a reason
-	// that is none of the others, such as an unreachable API server.
-	ReasonFailed = "Failed"
 )

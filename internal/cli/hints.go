@@ -11,7 +11,7 @@ import (
 // hints say what to do about a reason. Every reason of the API that stands for a failure has one.
 var hints = map[string]string{
 	// Of sources.
-	v1alpha1.ReasonNotFound:               "Correct the image, repository, reference, URL or ConfigMap in the source; it does not exist, or is hidden from strangers.",
+	v1alpha1.ReasonNotFound:               "Correct the image, repository, reference or URL in the source, which does not exist or is hidden from strangers; or create the Secret, ServiceAccount or ConfigMap that it names.",
 	v1alpha1.ReasonUnauthorized:           "Name a Secret with credentials that may read it in the source's secretRef, or correct the one that is named.",
 	v1alpha1.ReasonUnreachable:            "Check the host's name and that the source controller's network reaches it; it is tried again by itself.",
 	v1alpha1.ReasonTimeout:                "Raise spec.timeout of the source, or find out why the server is slow; it is tried again by itself.",

@@ -54,23 +54,23 @@ func (l *Limits) BindFlags(fs *pflag.FlagSet) {
 // talks to no upstream.
 func (l *Limits) BindContentFlags(fs *pflag.FlagSet) {
 	fs.Int64Var(&l.ExtractedBytes, "max-extracted-bytes", l.ExtractedBytes,
-		"Most bytes that one source may hold once unpacked.")
+		"Most bytes that a bundle, all its sources together, may hold once unpacked.")
 	fs.Int64Var(&l.FileBytes, "max-file-bytes", l.FileBytes,
-		"Most bytes that one file of a source may hold.")
+		"Most bytes that one file may hold.")
 	fs.IntVar(&l.Entries, "max-entries", l.Entries,
-		"Most files, folders and links that one source may hold.")
+		"Most files, folders and links that a bundle, all its sources together, may hold; those that are left out or replaced count.")
 	fs.IntVar(&l.Depth, "max-depth", l.Depth,
-		"Most folders within folders that a source may hold.")
+		"Most folders within folders.")
 	fs.IntVar(&l.PathBytes, "max-path-bytes", l.PathBytes,
-		"Longest path in a source, in bytes.")
+		"Longest path, in bytes.")
 }
 
 // BindTransferFlags adds the flags for what an upstream may send and ask.
 func (l *Limits) BindTransferFlags(fs *pflag.FlagSet) {
 	fs.Int64Var(&l.DownloadBytes, "max-download-bytes", l.DownloadBytes,
-		"Most bytes that one source may download.")
+		"Most bytes that the images and archives of one BundleSource may transfer, all together.")
 	fs.Int64Var(&l.GitPackBytes, "max-git-pack-bytes", l.GitPackBytes,
-		"Most bytes that one fetch from a Git server may transfer.")
+		"Most bytes that one Git repository may transfer, its submodules included.")
 	fs.IntVar(&l.Layers, "max-layers", l.Layers,
 		"Most layers that an image may have.")
 	fs.IntVar(&l.Redirects, "max-redirects", l.Redirects,

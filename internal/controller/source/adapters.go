@@ -5,10 +5,9 @@ package source
 import (
 	"context"
 	nethttp "net/http"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/fetch"
@@ -29,7 +28,7 @@ func (r *Reconciler) fetcher(ctx context.Context, s *state, source v1alpha1.Sour
 	case source.HTTP != nil:
 		return r.httpFetcher(ctx, s, source.HTTP)
 	case source.ConfigMap != nil:
-		return r.configMapFetcher(ctx, s.object.Namespace, source.ConfigMap.Name)
+		return configMapFetcher(ctx, s.secrets, source.ConfigMap.Name)
 	}
 	return nil, fetch.Errorf(fetch.Refused, "the source at destination %q names none of image, git, http and configMap: add exactly one", source.Destination)
 }
@@ -49,6 +48,9 @@ func (r *Reconciler) gitFetcher(ctx context.Context, s *state, spec *v1alpha1.Gi
 	}
 	if err != nil {
 		return nil, err
+	}
+	if o.Verify != nil {
+		o.Verify.Observe = func(took time.Duration, err error) { r.Measures.observe(verifying, "git", took, err) }
 	}
 	return git.New(o)
 }
@@ -99,6 +101,9 @@ func (r *Reconciler) imageFetcher(ctx context.Context, s *state, spec *v1alpha1.
 	}
 	if o.Verify, err = imageVerifier(ctx, s.secrets, spec.Verify, o.Client); err != nil {
 		return nil, err
+	}
+	if o.Verify != nil {
+		o.Verify = measuredImages{o.Verify, r.Measures}
 	}
 	return image.New(o)
 }
@@ -173,9 +178,11 @@ func (r *Reconciler) httpFetcher(ctx context.Context, s *state, spec *v1alpha1.H
 	}
 	if v := spec.Verify; v != nil {
 		o.Signature = v.SignatureURL
-		if o.Verify, err = archiveVerifier(ctx, s.secrets, v); err != nil {
+		verify, err := archiveVerifier(ctx, s.secrets, v)
+		if err != nil {
 			return nil, err
 		}
+		o.Verify = measuredArchives{verify, r.Measures}
 	}
 	return http.New(o)
 }
@@ -196,14 +203,14 @@ func (r *Reconciler) client(ctx context.Context, s *state, server string, certif
 	return own, nil
 }
 
-func (r *Reconciler) configMapFetcher(ctx context.Context, namespace, name string) (fetch.Fetcher, error) {
-	var found corev1.ConfigMap
-	err := r.APIReader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &found)
-	if apierrors.IsNotFound(err) {
-		return nil, fetch.Errorf(fetch.NotFound, "configmap %s/%s does not exist: create it, or correct the name", namespace, name)
-	}
+func configMapFetcher(ctx context.Context, s *secrets, name string) (fetch.Fetcher, error) {
+	var object corev1.ConfigMap
+	found, err := s.load(ctx, "ConfigMap", name, &object)
 	if err != nil {
-		return nil, fetch.Errorf(fetch.Unreachable, "reading configmap %s/%s: %w", namespace, name, err)
+		return nil, err
 	}
-	return configmap.New(configmap.Options{Name: namespace + "/" + name, Data: found.Data, BinaryData: found.BinaryData})
+	if !found {
+		return nil, fetch.Errorf(fetch.NotFound, "configmap %s/%s does not exist: create it, or correct the name in the source", s.namespace, name)
+	}
+	return configmap.New(configmap.Options{Name: s.namespace + "/" + name, Data: object.Data, BinaryData: object.BinaryData})
 }

@@ -4,6 +4,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -30,4 +31,11 @@ func NewTokens(c client.Client, audience string, readers []string) artifact.Read
 // AddServer adds the artifact server to a manager as Setup does.
 func (o Options) AddServer(mgr ctrl.Manager, store *artifact.Store) error {
 	return o.addServer(mgr, store)
+}
+
+// Check says what is wrong with options, as Setup does before anything else.
+func (o Options) Check() error {
+	_, err := o.readers(nil)
+	_, failed := o.scheme()
+	return errors.Join(err, failed)
 }

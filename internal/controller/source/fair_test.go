@@ -14,6 +14,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/tests/controlplane"
@@ -101,4 +102,41 @@ func TestF14RetryAfterIsHonoured(t *testing.T) {
 	if got := asked.Load(); got != 1 {
 		t.Errorf("%d requests after being told to wait an hour", got)
 	}
+}
+
+// TestT16WaitingSourcesMayGo: sources that wait for their turn and are deleted or suspended
+// meanwhile take nobody's turn along.
+func TestT16WaitingSourcesMayGo(t *testing.T) {
+	r := newRig(t)
+	namespace := controlplane.NewNamespace(t, r.cp)
+	url, asked := silent(t)
+	slow := func(name string) client.ObjectKey {
+		return r.create(t, namespace, name, []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: url + "/b.tar"}}},
+			func(s *v1alpha1.BundleSource) { s.Spec.Timeout = metav1.Duration{Duration: 5 * time.Second} })
+	}
+	var busy, waiting []client.ObjectKey
+	for i := range 5 {
+		busy = append(busy, slow(fmt.Sprint("busy-", i)))
+	}
+	for deadline := time.Now().Add(patience); asked.Load() < 5 && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	for i := range 12 {
+		waiting = append(waiting, slow(fmt.Sprint("waiting-", i)))
+	}
+	for i, key := range waiting {
+		if i%2 == 0 {
+			r.edit(t, key, func(s *v1alpha1.BundleSource) { s.Spec.Suspend = true })
+			continue
+		}
+		if err := r.admin.Delete(t.Context(), &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: key.Name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range busy {
+		r.unready(t, key, v1alpha1.ReasonTimeout)
+		r.edit(t, key, func(s *v1alpha1.BundleSource) { s.Spec.Suspend = true })
+	}
+	server := newArchive(t, pack(t, files("a.yaml", "one")))
+	r.ready(t, r.create(t, namespace, "last", []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: server.URL + "/b.tar"}}}, nil))
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/fair"
+	"github.com/satchel-dev/satchel/internal/controller/notify"
 	"github.com/satchel-dev/satchel/internal/controller/report"
 	"github.com/satchel-dev/satchel/internal/controller/retry"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
@@ -45,6 +46,8 @@ type Deps struct {
 	Events events.EventRecorder
 	// Metrics observes the steps; may be nil.
 	Metrics *step.Metrics
+	// Measures observes upstreams and storage; may be nil.
+	Measures *Measures
 	// Store holds the artifacts.
 	Store *artifact.Store
 	// Scratch is a folder for downloads, on a volume of its own or the store's.
@@ -74,6 +77,7 @@ type Reconciler struct {
 	backoff retry.Backoff
 	waiting waiting
 	turns   *fair.Turns
+	pace    notify.Pace
 	tokens  *git.Tokens // of GitHub Apps
 }
 
@@ -115,27 +119,41 @@ func statusLost() predicate.Predicate {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var object v1alpha1.BundleSource
 	if err := r.Client.Get(ctx, request.NamespacedName, &object); err != nil {
+		r.turns.Drop(request.NamespacedName)
 		return ctrl.Result{}, r.forget(ctx, request, err)
 	}
-	if !object.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, nil // the artifacts go when the object is gone
-	}
-	if !r.Shard.Owns(&object) {
-		return r.leave(ctx, &object)
-	}
-	defer r.Metrics.Reconciled(v1alpha1.BundleSourceKind, request.NamespacedName, time.Now())
-	s, before := newState(object.DeepCopy(), r.APIReader), object.DeepCopy()
-	if object.Spec.Suspend {
-		return r.suspended(ctx, s)
-	}
-	if pause := r.waiting.pause(ctx, r.APIReader, &object, time.Now()); pause > 0 {
-		return ctrl.Result{RequeueAfter: pause}, nil
+	if handled, result, err := r.withoutTurn(ctx, &object); handled {
+		r.turns.Drop(request.NamespacedName) // it may have waited for one until now
+		return result, err
 	}
 	done, ok := r.turns.Take(request.NamespacedName)
 	if !ok {
 		return ctrl.Result{}, nil // called again when others of the namespace have ended
 	}
 	defer done()
+	defer r.Metrics.Reconciled(v1alpha1.BundleSourceKind, request.NamespacedName, time.Now())
+	return r.attempt(ctx, &object)
+}
+
+// withoutTurn handles a source that asks no upstream now.
+func (r *Reconciler) withoutTurn(ctx context.Context, object *v1alpha1.BundleSource) (handled bool, _ ctrl.Result, _ error) {
+	switch {
+	case !object.DeletionTimestamp.IsZero(): // the artifacts go when the object is gone
+		return true, ctrl.Result{}, nil
+	case !r.Shard.Owns(object):
+		result, err := r.leave(ctx, object)
+		return true, result, err
+	case object.Spec.Suspend:
+		result, err := r.suspended(ctx, newState(object.DeepCopy(), r.APIReader))
+		return true, result, err
+	}
+	pause := r.waiting.pause(ctx, r.APIReader, object, time.Now())
+	return pause > 0, ctrl.Result{RequeueAfter: pause}, nil
+}
+
+// attempt does all that a source asks for.
+func (r *Reconciler) attempt(ctx context.Context, object *v1alpha1.BundleSource) (ctrl.Result, error) {
+	s := newState(object.DeepCopy(), r.APIReader)
 	defer s.end()
 	bounded, cancel := context.WithTimeout(ctx, object.Spec.TimeoutOrDefault())
 	defer cancel()
@@ -143,7 +161,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if ctx.Err() != nil {
 		return ctrl.Result{}, nil // the process ends, or leads no longer: this is no failure of the source
 	}
-	return r.finish(context.WithoutCancel(ctx), s, before, err)
+	return r.finish(context.WithoutCancel(ctx), s, object, err)
 }
 
 // finish writes the status and says when to come back.
@@ -161,8 +179,7 @@ func (r *Reconciler) finish(ctx context.Context, s *state, before *v1alpha1.Bund
 	if failure := r.writer.Write(ctx, stored, s.object); failure != nil {
 		return retry.Conflict(failure)
 	}
-	r.emit(before, s.object)
-	report.Log(ctx, before, s.object, err)
+	r.tell(ctx, before, s.object, err)
 	return ctrl.Result{RequeueAfter: r.pause(s, err)}, nil
 }
 

@@ -81,15 +81,17 @@ func TestPageHasTheKeysOfSecrets(t *testing.T) {
 	}
 }
 
-// TestPageHasTheMetrics wants a row about each metric of the store, and no other.
+// TestPageHasTheMetrics wants a row about each metric of sources and of the store, and no other.
 func TestPageHasTheMetrics(t *testing.T) {
-	code, err := os.ReadFile("figures.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"gotk_reconcile_duration_seconds", "satchel_step_duration_seconds", "satchel_conditions", "satchel_suspended"}
-	for _, match := range regexp.MustCompile(`"(satchel_\w+)"`).FindAllStringSubmatch(string(code), -1) {
-		want = append(want, match[1])
+	want := []string{"gotk_reconcile_duration_seconds", "satchel_conditions", "satchel_suspended"}
+	for _, file := range []string{"figures.go", "measures.go", "../step/metrics.go", "../notify/notify.go"} {
+		code, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range regexp.MustCompile(`"(satchel_\w+)"`).FindAllStringSubmatch(string(code), -1) {
+			want = append(want, match[1])
+		}
 	}
 	var have []string
 	for _, match := range regexp.MustCompile("(?m)^\\| `((?:satchel|gotk)_\\w+)` \\|").FindAllStringSubmatch(page(t), -1) {

@@ -122,16 +122,17 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part
 	if err != nil {
 		return err
 	}
-	measures, err := step.NewMetrics(metrics.Registry)
+	steps, err := step.NewMetrics(metrics.Registry)
+	measures, failed := NewMeasures(metrics.Registry)
 	counted := census.Census{Reader: mgr.GetCache(), Shard: part.Listed(), Leads: mgr.Elected(), Sources: true}
-	if err := errors.Join(err, metrics.Registry.Register(storeFigures{store}), metrics.Registry.Register(counted)); err != nil {
+	if err := errors.Join(err, failed, metrics.Registry.Register(storeFigures{store}), metrics.Registry.Register(counted)); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	policy := o.Policy
 	policy.Deny = append(slices.Clone(policy.Deny), egress.APIServers(mgr.GetConfig().Host, os.Getenv("KUBERNETES_SERVICE_HOST"))...)
 	deps := Deps{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager), Shard: part,
-		Metrics: measures, Store: store, Scratch: scratch, Limits: o.Limits, Policy: policy,
+		Metrics: steps, Measures: measures, Store: store, Scratch: scratch, Limits: o.Limits, Policy: policy,
 		Retain: o.Retain, RetainFor: o.RetainFor, PerNamespace: o.PerNamespace,
 	}
 	if o.CloudLogins {

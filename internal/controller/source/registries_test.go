@@ -68,8 +68,8 @@ func TestImageLogin(t *testing.T) {
 		"nobody":          {reason: v1alpha1.ReasonUnauthorized, says: "check the name"},
 		"of-others":       {secret: "other", reason: v1alpha1.ReasonUnauthorized, says: "secret " + namespace + "/other"},
 		"malformed":       {secret: "broken", reason: v1alpha1.ReasonRefused, says: "secret " + namespace + "/broken"},
-		"missing":         {secret: "missing", reason: v1alpha1.ReasonUnauthorized, says: "secret " + namespace + "/missing does not exist"},
-		"missing-account": {account: "missing", reason: v1alpha1.ReasonUnauthorized, says: "serviceaccount " + namespace + "/missing does not exist"},
+		"missing":         {secret: "missing", reason: v1alpha1.ReasonNotFound, says: "secret " + namespace + "/missing does not exist"},
+		"missing-account": {account: "missing", reason: v1alpha1.ReasonNotFound, says: "serviceaccount " + namespace + "/missing does not exist"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -30,7 +30,12 @@ type secrets struct {
 	namespace string
 	seen      seen
 	read      map[string]*corev1.Secret
+	bytes     int // of what was read
 }
+
+// mostSecretBytes bounds what the Secrets of one source hold in all. They stay in memory
+// for a reconcile, and a source can name more than a hundred of up to 1 MiB each.
+const mostSecretBytes = 4 << 20
 
 func newSecrets(reader client.Reader, namespace string) *secrets {
 	return &secrets{reader: reader, namespace: namespace, seen: seen{}, read: map[string]*corev1.Secret{}}
@@ -40,7 +45,7 @@ func newSecrets(reader client.Reader, namespace string) *secrets {
 func (s *secrets) get(ctx context.Context, name string) (*corev1.Secret, error) {
 	secret, err := s.find(ctx, name)
 	if err == nil && secret == nil {
-		err = fetch.Errorf(fetch.Unauthorized, "secret %s/%s does not exist: create it, or correct the name in the source", s.namespace, name)
+		err = fetch.Errorf(fetch.NotFound, "secret %s/%s does not exist: create it, or correct the name in the source", s.namespace, name)
 	}
 	return secret, err
 }
@@ -57,9 +62,22 @@ func (s *secrets) find(ctx context.Context, name string) (*corev1.Secret, error)
 	}
 	if !found {
 		secret = nil
+	} else if err := s.count(secret); err != nil {
+		return nil, err
 	}
 	s.read[name] = secret
 	return secret, nil
+}
+
+func (s *secrets) count(secret *corev1.Secret) error {
+	for _, value := range secret.Data {
+		s.bytes += len(value)
+	}
+	if s.bytes > mostSecretBytes {
+		return fetch.Errorf(fetch.LimitExceeded, "secret %s/%s: the Secrets of one source may hold %d MiB in all: name fewer, or smaller ones",
+			s.namespace, secret.Name, mostSecretBytes>>20)
+	}
+	return nil
 }
 
 // load reads an object, and tells whether it exists.
@@ -95,7 +113,7 @@ func (s *secrets) pullSecrets(ctx context.Context, account string) ([]*corev1.Se
 		return nil, err
 	}
 	if !found {
-		return nil, fetch.Errorf(fetch.Unauthorized,
+		return nil, fetch.Errorf(fetch.NotFound,
 			"serviceaccount %s/%s does not exist: create it, or correct spec.serviceAccountName", s.namespace, account)
 	}
 	var all []*corev1.Secret

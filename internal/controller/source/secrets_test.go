@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -108,7 +109,7 @@ func TestMissingSecretIsAwaited(t *testing.T) {
 	key := r.create(t, namespace, "archive", []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{
 		URL: server.URL + "/b.tar", SecretRef: &v1alpha1.LocalReference{Name: "login"},
 	}}}, every(time.Hour))
-	failed := r.unready(t, key, v1alpha1.ReasonUnauthorized)
+	failed := r.unready(t, key, v1alpha1.ReasonNotFound)
 	if message := conditions.GetMessage(failed, meta.ReadyCondition); !strings.Contains(message, "secret "+namespace+"/login does not exist: create it") {
 		t.Errorf("the message is %q", message)
 	}
@@ -166,6 +167,45 @@ func TestMalformedSecrets(t *testing.T) {
 	}
 }
 
+// TestM9ManyLargeSecrets: what the Secrets of one source hold in memory is bounded.
+func TestM9ManyLargeSecrets(t *testing.T) {
+	r := newRig(t)
+	namespace := controlplane.NewNamespace(t, r.cp)
+	var sources []v1alpha1.Source
+	for i := range 5 {
+		name := fmt.Sprint("large-", i)
+		r.secret(t, namespace, name, map[string]string{"username": "me", "password": "CANARY", "rest": strings.Repeat("x", 1<<20-100)})
+		sources = append(sources, v1alpha1.Source{Destination: name, HTTP: &v1alpha1.HTTPSource{
+			URL: "https://127.0.0.1:1/b.tar", Digest: "sha256:" + strings.Repeat("0", 64), SecretRef: &v1alpha1.LocalReference{Name: name},
+		}})
+	}
+	failed := r.unready(t, r.create(t, namespace, "greedy", sources, every(time.Hour)), v1alpha1.ReasonLimitExceeded)
+	if message := conditions.GetMessage(failed, meta.ReadyCondition); !strings.Contains(message, "secret "+namespace+"/large-") || !conditions.IsTrue(failed, meta.StalledCondition) {
+		t.Errorf("the message is %q", message)
+	}
+	r.unready(t, r.create(t, namespace, "modest", sources[:3], every(time.Hour)), v1alpha1.ReasonUnreachable)
+}
+
+// TestMissingConfigMapIsAwaited: one that comes late is noticed as a Secret is.
+func TestMissingConfigMapIsAwaited(t *testing.T) {
+	r := newRig(t)
+	namespace := controlplane.NewNamespace(t, r.cp)
+	key := r.create(t, namespace, "late", []v1alpha1.Source{{ConfigMap: &v1alpha1.LocalReference{Name: "late"}}}, every(time.Hour))
+	for range 6 { // by then the next attempt would be half a minute away
+		r.refresh(t, key)
+	}
+	failed := r.unready(t, key, v1alpha1.ReasonNotFound)
+	if message := conditions.GetMessage(failed, meta.ReadyCondition); !strings.Contains(message, "configmap "+namespace+"/late does not exist: create it") {
+		t.Errorf("the message is %q", message)
+	}
+	if err := r.admin.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "late"}, Data: map[string]string{"a.yaml": "one"}}); err != nil {
+		t.Fatal(err)
+	}
+	created := time.Now()
+	r.ready(t, key)
+	t.Logf("noticed %s after it was created", time.Since(created).Round(time.Millisecond))
+}
+
 // TestT4SecretsOfOwnNamespaceOnly: the same name in another namespace is no Secret of this one.
 func TestT4SecretsOfOwnNamespaceOnly(t *testing.T) {
 	r := newRig(t)
@@ -176,7 +216,7 @@ func TestT4SecretsOfOwnNamespaceOnly(t *testing.T) {
 		key := r.create(t, mine, name, []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{
 			URL: server.URL + "/b.tar", SecretRef: &v1alpha1.LocalReference{Name: name},
 		}}}, nil)
-		failed := r.unready(t, key, v1alpha1.ReasonUnauthorized)
+		failed := r.unready(t, key, v1alpha1.ReasonNotFound)
 		if message := conditions.GetMessage(failed, meta.ReadyCondition); !strings.Contains(message, "secret "+mine+"/"+name+" does not exist") {
 			t.Errorf("the message is %q", message)
 		}

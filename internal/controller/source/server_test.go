@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -265,5 +266,33 @@ func replace(t *testing.T, file string, content []byte) {
 	}
 	if err := os.Rename(beside, file); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Options that contradict one another end the process, and say which they are.
+func TestWrongOptions(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*source.Options)
+		says   string
+	}{
+		"auth":     {"a misspelt value must not stand for off", func(o *source.Options) { o.Auth = "tokens" }, `--artifact-auth is "tokens": want off or token`},
+		"case":     {"nor one in capitals", func(o *source.Options) { o.Auth = "Token" }, `--artifact-auth is "Token"`},
+		"audience": {"any token of the cluster would do", func(o *source.Options) { o.Auth, o.AuthAudience = source.AuthToken, "" }, "--artifact-audience is empty"},
+		"no key":   {"half of TLS is none", func(o *source.Options) { o.TLSCert = "tls.crt" }, "--storage-tls-cert and --storage-tls-key go together"},
+		"no cert":  {"nor the other half", func(o *source.Options) { o.TLSKey = "tls.key" }, "--storage-tls-cert and --storage-tls-key go together"},
+	} {
+		given := options(t.TempDir(), "")
+		tc.change(&given)
+		if err := given.Check(); err == nil || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %s: %v", name, tc.reason, err)
+		}
+	}
+	for _, auth := range []string{"", source.AuthOff, source.AuthToken} {
+		given := options(t.TempDir(), "")
+		given.Auth, given.AuthAudience = auth, audience
+		if err := given.Check(); err != nil {
+			t.Errorf("%q: %v", auth, err)
+		}
 	}
 }

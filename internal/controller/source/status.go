@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/report"
@@ -173,6 +175,20 @@ func describe(parts []fetch.Part) string {
 		names = append(names, name)
 	}
 	return strings.Join(names, ", ")
+}
+
+// tell records in an event and in the log what changed since before, unless there was much
+// of that lately: an upstream may fail in another way each second.
+func (r *Reconciler) tell(ctx context.Context, before, after *v1alpha1.BundleSource, err error) {
+	if conditions.GetMessage(before, meta.ReadyCondition) == conditions.GetMessage(after, meta.ReadyCondition) && sameRevision(before, after) {
+		return
+	}
+	if !r.pace.Allow(client.ObjectKeyFromObject(after), time.Now()) {
+		r.Measures.suppress()
+		return
+	}
+	r.emit(before, after)
+	report.Log(ctx, before, after, err)
 }
 
 // emit records one event where something changed since before.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -58,6 +59,7 @@ func (r *Reconciler) resolve(ctx context.Context, s *state) (step.Outcome, error
 		if err != nil {
 			return step.Stop, err
 		}
+		r.Measures.resolved(kindOf(source), moved || s.published == nil)
 		s.parts = append(s.parts, part)
 		s.moved = s.moved || moved
 	}
@@ -69,6 +71,7 @@ func (r *Reconciler) resolveOne(ctx context.Context, s *state, source v1alpha1.S
 	if err != nil {
 		return fetch.Part{}, false, err
 	}
+	fetcher = measured{fetcher, kindOf(source), r.Measures}
 	part, trust := fetch.Part{Destination: source.Destination, Fetcher: fetcher}, s.trust(source)
 	s.trusts = append(s.trusts, trust)
 	previous, known := s.previous(source.Destination)
@@ -149,7 +152,9 @@ func (r *Reconciler) store(ctx context.Context, s *state, tree *fetch.Tree) (ste
 	if err != nil {
 		return step.Stop, err
 	}
+	began := time.Now()
 	published, err := r.put(ctx, s, reference, files)
+	r.Measures.observe(storing, kindOfAll(s.object.Spec.Sources), time.Since(began), err)
 	if err != nil {
 		return step.Stop, err
 	}

@@ -159,7 +159,10 @@ func TestM14Images(t *testing.T) {
 	if err := r.admin.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "keys"}}); err != nil {
 		t.Fatal(err)
 	}
-	r.unready(t, key, v1alpha1.ReasonUnauthorized)
+	// What was accepted stays: docs/bundlesource.md says why.
+	if kept := r.unready(t, key, v1alpha1.ReasonNotFound); kept.Status.Artifact == nil {
+		t.Errorf("without the Secret nothing is published any more:\n%s", describe(kept))
+	}
 }
 
 // TestM14Archives: a detached signature is demanded, and is that of these bytes.

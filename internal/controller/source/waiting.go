@@ -19,11 +19,19 @@ import (
 // what they hold. The upstream is not asked again for that.
 const lookEvery = 5 * time.Second
 
+// Looking holds a worker and asks the API server, so that a namespace may have few at it
+// at once; the others of it come back after busyPause.
+const (
+	mostLooks = 3
+	busyPause = time.Second
+)
+
 // waiting remembers the sources that fail for want of what is in Secrets. The zero
 // value is ready for use.
 type waiting struct {
-	mu   sync.Mutex
-	kept map[types.NamespacedName]wait
+	mu    sync.Mutex
+	kept  map[types.NamespacedName]wait
+	looks map[string]int // under way, by namespace
 }
 
 // wait is one such source.
@@ -62,11 +70,38 @@ func (w *waiting) pause(ctx context.Context, reader client.Reader, object *v1alp
 	kept, known := w.kept[client.ObjectKeyFromObject(object)]
 	w.mu.Unlock()
 	left := kept.until.Sub(now)
-	if !known || left <= 0 || kept.generation != object.Generation || kept.requested != requested(object) ||
-		len(object.Status.Conditions) == 0 || kept.seen.changed(ctx, reader, object.Namespace) {
+	if !known || left <= 0 || kept.generation != object.Generation || kept.requested != requested(object) || len(object.Status.Conditions) == 0 {
+		return 0
+	}
+	end, ok := w.look(object.Namespace)
+	if !ok {
+		return min(left, busyPause)
+	}
+	defer end()
+	if kept.seen.changed(ctx, reader, object.Namespace) {
 		return 0
 	}
 	return min(left, lookEvery)
+}
+
+// look begins to look at the Secrets of a source, unless enough of its namespace do so.
+func (w *waiting) look(namespace string) (end func(), ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.looks[namespace] >= mostLooks {
+		return nil, false
+	}
+	if w.looks == nil {
+		w.looks = map[string]int{}
+	}
+	w.looks[namespace]++
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.looks[namespace]--; w.looks[namespace] == 0 {
+			delete(w.looks, namespace)
+		}
+	}, true
 }
 
 func requested(object *v1alpha1.BundleSource) string {

@@ -26,6 +26,8 @@ const (
 type Verification struct {
 	Mode Mode
 	Keys gitsig.Keys
+	// Observe is told how long it took to verify, and how that ended; may be nil.
+	Observe func(took time.Duration, err error)
 }
 
 // checkVerification refuses what could never be verified.
@@ -79,7 +81,11 @@ func (t target) of(refs *references) (plumbing.Hash, error) {
 }
 
 // signers verifies what must be signed, over the bytes that the server sent, and returns by whom it is.
-func (v *Verification) signers(p *pack, t target, tag plumbing.Hash) (string, error) {
+func (v *Verification) signers(p *pack, t target, tag plumbing.Hash) (who string, err error) {
+	if v.Observe != nil {
+		began := time.Now()
+		defer func() { v.Observe(time.Since(began), err) }()
+	}
 	var by []string
 	if v.Mode != VerifyHEAD {
 		raw, err := p.get(tag, plumbing.TagObject)

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/fetch"
+	archive "github.com/satchel-dev/satchel/internal/fetch/http"
+	"github.com/satchel-dev/satchel/internal/fetch/image"
+)
+
+// Operations, as Measures labels them.
+const (
+	resolving = "resolve"
+	fetching  = "fetch"
+	verifying = "verify"
+	storing   = "store"
+)
+
+// Measures observes how long is spent on upstreams and in storage, and how often nothing
+// had to be downloaded. Its labels are kinds of sources and reasons, both of a fixed list,
+// so that the number of series does not grow with what tenants do. Nil observes nothing.
+type Measures struct {
+	durations *prometheus.HistogramVec
+	unchanged *prometheus.CounterVec
+	moved     *prometheus.CounterVec
+	untold    prometheus.Counter
+}
+
+// NewMeasures registers the metrics of sources at the registry.
+func NewMeasures(registry prometheus.Registerer) (*Measures, error) {
+	m := &Measures{
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "satchel_source_duration_seconds",
+			Help:    "How long resolving, fetching (verifying and unpacking included), verifying and storing took.",
+			Buckets: prometheus.ExponentialBuckets(0.004, 4, 8),
+		}, []string{"operation", "kind", "result"}),
+		unchanged: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "satchel_source_cache_hits_total",
+			Help: "How many times a source was resolved to what is stored already, so that it needs no download.",
+		}, []string{"kind"}),
+		moved: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "satchel_source_cache_misses_total",
+			Help: "How many times a source was resolved to something that is to be downloaded.",
+		}, []string{"kind"}),
+		untold: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "satchel_source_events_suppressed_total",
+			Help: "How many changes were shown in a status only, without an event and a log line, because there were too many.",
+		}),
+	}
+	return m, errors.Join(registry.Register(m.durations), registry.Register(m.unchanged), registry.Register(m.moved), registry.Register(m.untold))
+}
+
+// suppress counts a change that nobody was told of.
+func (m *Measures) suppress() {
+	if m != nil {
+		m.untold.Inc()
+	}
+}
+
+// observe notes how long one operation took and how it ended: ok, or the reason that the
+// conditions have.
+func (m *Measures) observe(operation, kind string, took time.Duration, err error) {
+	if m == nil {
+		return
+	}
+	result := "ok"
+	if err != nil {
+		result = judge(err).reason
+	}
+	m.durations.WithLabelValues(operation, kind, result).Observe(took.Seconds())
+}
+
+// resolved counts whether a source has to be downloaded.
+func (m *Measures) resolved(kind string, moved bool) {
+	switch {
+	case m == nil:
+	case moved:
+		m.moved.WithLabelValues(kind).Inc()
+	default:
+		m.unchanged.WithLabelValues(kind).Inc()
+	}
+}
+
+// kindOf names the kind of a source as its field.
+func kindOf(source v1alpha1.Source) string {
+	switch {
+	case source.Image != nil:
+		return "image"
+	case source.Git != nil:
+		return "git"
+	case source.HTTP != nil:
+		return "http"
+	}
+	return "configMap"
+}
+
+// kindOfAll is the kind of all sources of a spec, "several" where they differ.
+func kindOfAll(sources []v1alpha1.Source) string {
+	kind := kindOf(sources[0])
+	for _, source := range sources[1:] {
+		if kindOf(source) != kind {
+			return "several"
+		}
+	}
+	return kind
+}
+
+// measured observes a fetcher.
+type measured struct {
+	fetch.Fetcher
+	kind string
+	to   *Measures
+}
+
+// Resolve implements fetch.Fetcher.
+func (f measured) Resolve(ctx context.Context) (r fetch.Resolved, err error) {
+	began := time.Now()
+	defer func() { f.to.observe(resolving, f.kind, time.Since(began), err) }()
+	return f.Fetcher.Resolve(ctx)
+}
+
+// Fetch implements fetch.Fetcher.
+func (f measured) Fetch(ctx context.Context, r fetch.Resolved, tree *fetch.Tree) (done fetch.Resolved, err error) {
+	began := time.Now()
+	defer func() { f.to.observe(fetching, f.kind, time.Since(began), err) }()
+	return f.Fetcher.Fetch(ctx, r, tree)
+}
+
+// measuredImages observes a verifier of images.
+type measuredImages struct {
+	image.Verifier
+	to *Measures
+}
+
+// Verify implements image.Verifier.
+func (v measuredImages) Verify(ctx context.Context, s image.Subject) (by string, err error) {
+	began := time.Now()
+	defer func() { v.to.observe(verifying, "image", time.Since(began), err) }()
+	return v.Verifier.Verify(ctx, s)
+}
+
+// measuredArchives observes a verifier of archives.
+type measuredArchives struct {
+	archive.Verifier
+	to *Measures
+}
+
+// VerifyBlob implements archive.Verifier.
+func (v measuredArchives) VerifyBlob(ctx context.Context, digest fetch.Digest, signature []byte) (by string, err error) {
+	began := time.Now()
+	defer func() { v.to.observe(verifying, "http", time.Since(began), err) }()
+	return v.Verifier.VerifyBlob(ctx, digest, signature)
+}

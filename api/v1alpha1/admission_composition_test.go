@@ -15,6 +15,10 @@ func TestCompositionAdmission(t *testing.T) {
 		many.WriteString("\n- name: d" + strconv.Itoa(i))
 	}
 	checkAdmission(t, "BundleDeployment", map[string]admitted{
+		"optional kinds":    {reason: "kinds of two groups", spec: aDeployment + "\noptionalKinds: [{group: monitoring.coreos.com, kind: ServiceMonitor}, {group: example.org, kind: ServiceMonitor}]"},
+		"a kind twice":      {reason: "one is enough", spec: aDeployment + "\noptionalKinds: [{group: a.b, kind: C}, {group: a.b, kind: C}]", want: `spec.optionalKinds[1]: Duplicate value: {"group":"a.b","kind":"C"}`},
+		"group and version": {reason: "all versions are meant", spec: aDeployment + "\noptionalKinds: [{group: a.b/v1, kind: C}]", want: `spec.optionalKinds[0].group: Invalid value: "a.b/v1": must be the name of an API group, without a version: lower-case letters, digits, '-' and '.'`},
+		"plural":            {reason: "it would never match", spec: aDeployment + "\noptionalKinds: [{group: a.b, kind: widgets}]", want: `spec.optionalKinds[0].kind: Invalid value: "widgets": must be a kind as manifests spell it, such as ServiceMonitor`},
 		"dependencies":      {reason: "with an expression and without", spec: aDeployment + "\ndependsOn: [{name: db}, {name: cert-manager.v1, readyExpr: dep.status.x == self.spec.y}]"},
 		"the same twice":    {reason: "which expression counts?", spec: aDeployment + "\ndependsOn: [{name: db}, {name: db}]", want: `spec.dependsOn[1]: Duplicate value: {"name":"db"}`},
 		"itself":            {reason: "it would wait forever", name: "itself", spec: aDeployment + "\ndependsOn: [{name: itself}]", want: "<nil>: Invalid value: spec.dependsOn must not name this BundleDeployment itself"},

@@ -104,6 +104,15 @@ type BundleDeploymentSpec struct {
 	// +optional
 	RegistryV1 *RegistryV1Options `json:"registryV1,omitempty"`
 
+	// OptionalKinds are kinds of which the objects are left out while nothing on the
+	// cluster serves them, and applied soon after something does.
+	// +optional
+	// +listType=map
+	// +listMapKey=group
+	// +listMapKey=kind
+	// +kubebuilder:validation:MaxItems=50
+	OptionalKinds []OptionalKind `json:"optionalKinds,omitempty"`
+
 	// DependsOn names BundleDeployments of this namespace that have to be ready
 	// before a new revision, or a change of this spec, is applied. What is applied
 	// already is cared for meanwhile. Deleting does not wait for anything.
@@ -292,6 +301,11 @@ type PackageStatus struct {
 type ObjectCounts struct {
 	// Applied is the number of objects that are as the bundle has them.
 	Applied int32 `json:"applied"`
+
+	// Skipped is the number of objects that are left out for now, because their
+	// kind is among spec.optionalKinds and nothing serves it.
+	// +optional
+	Skipped int32 `json:"skipped,omitempty"`
 
 	// Unhealthy is the number of applied objects that are not healthy.
 	Unhealthy int32 `json:"unhealthy"`

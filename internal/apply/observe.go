@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,10 +23,11 @@ type Observing struct {
 	Owner            Owner
 	Desired          []*unstructured.Unstructured // as rendered; they are copied
 	Previous         inventory.Inventory
-	InstallNamespace string // for namespaced objects that carry no namespace
-	CreateNamespace  bool   // of InstallNamespace, when it is absent
-	HashKey          []byte // see inventory.HashRendered; may be empty
-	Parallelism      int    // 16
+	InstallNamespace string             // for namespaced objects that carry no namespace
+	CreateNamespace  bool               // of InstallNamespace, when it is absent
+	Optional         []schema.GroupKind // of Desired, those of which objects are left out while nobody serves them
+	HashKey          []byte             // see inventory.HashRendered; may be empty
+	Parallelism      int                // 16
 
 	Protection plan.Protection // of existing objects of others; empty is Prevent
 
@@ -97,6 +99,9 @@ func (o Observing) complete(ctx context.Context, kinds *tenant.Kinds, in *plan.I
 		kind, err := findKind(ctx, kinds, definitions, gvk)
 		var none *tenant.NoKindError
 		switch {
+		case errors.As(err, &none) && len(none.Served) == 0 && slices.Contains(o.Optional, gvk.GroupKind()):
+			in.Skipped = append(in.Skipped, inventory.IDOf(object))
+			continue
 		case errors.As(err, &none):
 			in.Missing = append(in.Missing, plan.MissingKind{ID: inventory.IDOf(object), Version: gvk.Version, Served: none.Served})
 			continue

@@ -17,6 +17,8 @@ type Input struct {
 	// Desired are the completed objects; Missing those whose kind nobody serves.
 	Desired []Object
 	Missing []MissingKind
+	// Skipped are objects of optional kinds that nobody serves: they are left out.
+	Skipped []inventory.ID
 	// Invalid objects could not be completed; the violations say why.
 	Invalid []Violation
 

@@ -18,7 +18,8 @@ import (
 func Make(in Input) Plan {
 	plan := Plan{Owner: in.Owner, Protection: in.Protection, Inventory: in.Previous}
 	plan.Upgrade = slices.ContainsFunc(in.Previous.Entries, inventory.Entry.Confirmed)
-	if len(in.Desired)+len(in.Missing)+len(in.Invalid) == 0 {
+	plan.Skipped = slices.SortedFunc(slices.Values(in.Skipped), inventory.ID.Compare)
+	if len(in.Desired)+len(in.Missing)+len(in.Invalid)+len(in.Skipped) == 0 {
 		plan.Violations = []Violation{emptyRender(in.Previous.Len())}
 		return plan
 	}
@@ -43,6 +44,7 @@ func Make(in Input) Plan {
 	for _, missing := range in.Missing {
 		planned = append(planned, inventory.Entry{ID: missing.ID, Version: missing.Version})
 	}
+	planned = append(planned, in.left()...)
 	if in.createsNamespace(desired) {
 		actions = append(actions, in.namespaceAction())
 	}
@@ -55,6 +57,24 @@ func Make(in Input) Plan {
 	plan.Prune = deletions(in, in.Previous.Minus(wanted))
 	plan.Inventory = in.Previous.Union(wanted)
 	return plan
+}
+
+// left are the skipped objects that the inventory lists already: their kind may be gone
+// for a moment only, and they are not to be forgotten.
+func (in Input) left() []inventory.Entry {
+	skipped := map[inventory.ID]bool{}
+	for _, id := range in.Skipped {
+		skipped[id] = true
+	}
+	var entries []inventory.Entry
+	for _, entry := range in.Previous.Entries {
+		bare := entry.ID // as the bundle may have it, which leaves the namespace to the installation
+		bare.Namespace = ""
+		if skipped[entry.ID] || skipped[bare] {
+			entries = append(entries, entry)
+		}
+	}
+	return entries
 }
 
 func emptyRender(listed int) Violation {

@@ -71,6 +71,8 @@ type Plan struct {
 	// Unreadable are desired objects that the account may not look at, which is among
 	// the violations.
 	Unreadable []Object
+	// Skipped are objects of the bundle that are left out for now. Sorted.
+	Skipped []inventory.ID
 	// Absent are the namespaces that do not exist, of those that desired objects go
 	// into or are, whether or not the plan brings them. Sorted.
 	Absent []string

@@ -42,6 +42,7 @@ func (e *NoKindError) Error() string {
 // for concurrent use; what is known is read without waiting for others.
 type Kinds struct {
 	ask    func() (catalog, error)
+	small  discovery.DiscoveryInterface // for one group; see Served
 	period time.Duration
 	now    func() time.Time
 
@@ -72,6 +73,7 @@ func newKinds(config *rest.Config, client *http.Client, o Options) (*Kinds, erro
 	}
 	return &Kinds{
 		ask:    func() (catalog, error) { return ask(asking) },
+		small:  asking,
 		period: o.RefreshPeriod,
 		now:    o.Now,
 	}, nil

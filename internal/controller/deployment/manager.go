@@ -94,6 +94,7 @@ type Reconciler struct {
 	dependencies awaited
 	rendering    *rendering
 	migrations   *apply.Migrations
+	kinds        *kindWaits
 	turns        *fair.Turns // of deployments to remote clusters
 }
 
@@ -108,6 +109,7 @@ func NewReconciler(deps Deps) *Reconciler {
 	return &Reconciler{
 		Deps: deps, rendering: newRendering(), migrations: &apply.Migrations{Now: deps.Now},
 		writer: report.Writer{Client: deps.Client, Manager: FieldManager}, turns: fair.NewTurns(deps.RemotesPerNamespace),
+		kinds: newKindWaits(),
 	}
 }
 
@@ -122,9 +124,13 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.dependents)).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.downstream), builder.WithPredicates(rewired())).
 		WatchesRawSource(r.turns.Source()).
+		WatchesRawSource(r.kinds.Source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Build(r)
 	if err != nil {
+		return err
+	}
+	if err := mgr.Add(r.kinds); err != nil {
 		return err
 	}
 	return mgr.Add(&fluxWatches{reconciler: r, controller: running, cache: mgr.GetCache(), mapper: mgr.GetRESTMapper()})
@@ -225,6 +231,7 @@ func (r *Reconciler) forget(key types.NamespacedName) error {
 	r.Metrics.Forget(v1alpha1.BundleDeploymentKind, key)
 	r.awaited.set(key, nil)
 	r.dependencies.set(key, nil)
+	r.kinds.set(key, nil, nil)
 	uid := r.memory.forget(key)
 	if uid == "" {
 		return nil // the next start sweeps what is left of it

@@ -23,6 +23,7 @@ type note struct {
 	renew     time.Time            // when certificates have to be looked at; zero when there are none
 	waits     time.Time            // since when an apply waits for something; zero when it does not
 	total     int                  // objects in all
+	skipped   int                  // objects that are left out for now
 	objects   []plan.Object        // those whose health is looked at, without content
 	unhealthy []plan.Object        // those of them that were not healthy when last seen
 	prune     []plan.DeletionStage // to carry out once all is healthy

@@ -86,6 +86,9 @@ func setReached(s *state) {
 // plannedMessage tells of a plan without violations, and what it warns of.
 func plannedMessage(s *state) string {
 	text := "the plan for " + s.revision() + " has no violations"
+	if s.plan != nil {
+		text += skippedText(s.plan.Skipped)
+	}
 	if warnings := s.planWarnings(); len(warnings) > 0 {
 		return text + ", and warns:\n" + strings.Join(warnings, "\n")
 	}

@@ -70,7 +70,7 @@ func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, 
 // newNote is what the next reconciles need to know of this one, without the
 // contents of the objects.
 func (r *Reconciler) newNote(s *state) note {
-	n := note{uid: s.object.UID, attempt: s.attempt(), checked: s.now, prune: s.plan.Prune, wrote: s.note.wrote, contains: packageStatus(s.contains)}
+	n := note{uid: s.object.UID, attempt: s.attempt(), checked: s.now, prune: s.plan.Prune, skipped: len(s.plan.Skipped), wrote: s.note.wrote, contains: packageStatus(s.contains)}
 	if s.issued != nil {
 		n.renew = s.renewal()
 	}

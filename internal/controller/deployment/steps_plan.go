@@ -37,6 +37,9 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 		made.Prune = plan.ReleaseAll(made.Prune)
 	}
 	s.plan = &made
+	if !s.keeping {
+		r.awaitKinds(s, made)
+	}
 	if len(made.Violations) == 0 {
 		return step.Continue, nil
 	}
@@ -53,7 +56,7 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, error) {
 	o := apply.Observing{
 		Owner: s.owner, Desired: s.planned(), Previous: s.previous, HashKey: r.HashKey,
-		InstallNamespace: s.object.InstallNamespaceOrDefault(), CreateNamespace: s.object.Spec.CreateNamespace,
+		Optional: optionalKinds(s.object), InstallNamespace: s.object.InstallNamespaceOrDefault(), CreateNamespace: s.object.Spec.CreateNamespace,
 	}
 	if s.keeping {
 		return o, nil

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/convert"
@@ -16,7 +18,7 @@ import (
 
 // decide finds out whether the objects are compared with the cluster this time.
 func (r *Reconciler) decide(_ context.Context, s *state) (step.Outcome, error) {
-	s.due = s.full()
+	s.due = s.full() || r.kinds.came(client.ObjectKeyFromObject(s.object))
 	return step.Continue, nil
 }
 

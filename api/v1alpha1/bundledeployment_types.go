@@ -142,6 +142,17 @@ type BundleDeploymentSpec struct {
 	// +optional
 	// +kubebuilder:default=Prevent
 	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
+
+	// Remediation says what to do about a revision that fails.
+	// +optional
+	Remediation *RemediationOptions `json:"remediation,omitempty"`
+
+	// HistoryLimit is how many revisions status.history lists.
+	// +optional
+	// +kubebuilder:default=5
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=50
+	HistoryLimit *int32 `json:"historyLimit,omitempty"`
 }
 
 // Format of a bundle.
@@ -216,6 +227,22 @@ type BundleDeploymentStatus struct {
 	// LastHealthyRevision is the revision whose objects were all healthy last.
 	// +optional
 	LastHealthyRevision string `json:"lastHealthyRevision,omitempty"`
+
+	// LastHealthyArtifact is where the content of LastHealthyRevision was loaded from:
+	// remediation may have to go back to it.
+	// +optional
+	LastHealthyArtifact *KeptArtifact `json:"lastHealthyArtifact,omitempty"`
+
+	// RejectedRevision is the revision that failed and was given up for the last healthy
+	// one. It is left out until the source has another revision, the spec changes, or a
+	// reconcile is asked for.
+	// +optional
+	RejectedRevision string `json:"rejectedRevision,omitempty"`
+
+	// History lists what became of the last revisions, the newest first.
+	// +optional
+	// +listType=atomic
+	History []RevisionRecord `json:"history,omitempty"`
 
 	// LastAppliedTime is when all objects of LastAppliedRevision were applied,
 	// last with one that had to be created or updated; repairing drift does not

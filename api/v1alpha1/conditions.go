@@ -148,6 +148,14 @@ const (
 	ReasonHealthProgressing = "HealthProgressing"
 	// ReasonHealthFailed says that objects are not healthy when they should be.
 	ReasonHealthFailed = "HealthFailed"
+	// ReasonRollingBack says that a revision was rejected, and the last healthy one is being
+	// brought back.
+	ReasonRollingBack = "RollingBack"
+	// ReasonRevisionRejected says that the source's revision failed and is not tried any
+	// more; the last healthy one is in force.
+	ReasonRevisionRejected = "RevisionRejected"
+	// ReasonRollbackFailed says that the last healthy revision could not be brought back.
+	ReasonRollbackFailed = "RollbackFailed"
 	// ReasonRemoving says that the deployment is being deleted and its objects are going.
 	ReasonRemoving = "Removing"
 	// ReasonRemovalFailed says that an object could not be removed.

@@ -231,7 +231,7 @@ func TestStatusColours(t *testing.T) {
 // TestEveryFailureHasAHint reads the reasons of the API: who meets one is told what to do.
 func TestEveryFailureHasAHint(t *testing.T) {
 	good := []string{"ReasonSucceeded", "ReasonProgressing", "ReasonProgressingWithRetry", "ReasonSuspended",
-		"ReasonHealthProgressing", "ReasonRemoving"}
+		"ReasonHealthProgressing", "ReasonRollingBack", "ReasonRemoving"}
 	parsed, err := parser.ParseFile(token.NewFileSet(), "../../api/v1alpha1/conditions.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)

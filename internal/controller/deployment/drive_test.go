@@ -64,8 +64,16 @@ func (e *told) Eventf(_, _ runtime.Object, kind, reason, _, note string, args ..
 // wrapped.
 func (r *rig) drive(t *testing.T, key client.ObjectKey, wrap transport.WrapperFunc) *driver {
 	t.Helper()
-	d := &driver{r: r, key: key, now: time.Now(), told: &told{}, registry: prometheus.NewRegistry(), cache: t.TempDir()}
+	d := &driver{r: r, key: key, now: time.Now(), cache: t.TempDir()}
 	copySnapshot(t, string(d.deployment(t).UID), filepath.Join(d.cache, "applied"))
+	return d.again(t, wrap)
+}
+
+// again is the next process at the same time, with the same files.
+func (d *driver) again(t *testing.T, wrap transport.WrapperFunc) *driver {
+	t.Helper()
+	r := d.r
+	d = &driver{r: r, key: d.key, now: d.now, told: &told{}, registry: prometheus.NewRegistry(), cache: d.cache}
 	hashKey, err := os.ReadFile(filepath.Join(shared.dir, "cache", "hash-key"))
 	if err != nil {
 		t.Fatal(err)
@@ -97,9 +105,12 @@ func (r *rig) drive(t *testing.T, key client.ObjectKey, wrap transport.WrapperFu
 // copySnapshot copies what the running controller keeps of a deployment.
 func copySnapshot(t *testing.T, uid, folder string) {
 	t.Helper()
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	data, err := os.ReadFile(filepath.Join(shared.dir, "cache", "applied", uid+".snapshot"))
-	if err == nil {
-		err = os.Mkdir(folder, 0o700)
+	if os.IsNotExist(err) {
+		return // the driver is the first one
 	}
 	if err == nil {
 		err = os.WriteFile(filepath.Join(folder, uid+".snapshot"), data, 0o600)

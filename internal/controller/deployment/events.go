@@ -28,6 +28,7 @@ func (r *Reconciler) emit(s *state) {
 		r.emitDrift(s.kept)
 	}
 	r.emitPruned(s)
+	r.emitRejected(s)
 	r.emitCertificates(s)
 	r.emitReady(s.before, s.object)
 }
@@ -86,6 +87,15 @@ func (r *Reconciler) emitDrift(s *state) {
 	}
 	if len(repaired) > 0 {
 		r.normal(s, "DriftCorrected", "Apply", "restored what somebody had changed: "+strings.Join(repaired, ", "))
+	}
+}
+
+// emitRejected tells that a revision was given up for the last healthy one. That it is
+// in force again, Ready tells.
+func (r *Reconciler) emitRejected(s *state) {
+	if s.givenUp {
+		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, "RollingBack", "Remediate", "%s",
+			report.Shorten("going back to revision "+s.object.Status.LastHealthyArtifact.Revision+": "+s.rejection(), longestNote))
 	}
 }
 

@@ -282,6 +282,11 @@ func (s *state) settled() bool {
 // pause is how long until the next look, and keeps what that look needs.
 func (r *Reconciler) pause(s *state, err error) time.Duration {
 	spec, key := &s.object.Spec, client.ObjectKeyFromObject(s.object)
+	if s.givenUp {
+		r.backoff.Succeeded(key)
+		r.memory.keep(key, note{uid: s.object.UID})
+		return time.Second / 10
+	}
 	if err != nil {
 		r.memory.forget(key)
 		if unusable(judge(err).reason) {

@@ -49,6 +49,9 @@ func TestMain(m *testing.M) {
 // patience bounds waiting for the controller; it is many times what it needs.
 const patience = 60 * time.Second
 
+// driven is a label of deployments that the running controller leaves to a driver.
+const driven = "example.org/driven"
+
 // rig is a control plane with Satchel's definitions and rights, the deployment
 // controller running with exactly its own rights, and an artifact server.
 type rig struct {
@@ -128,7 +131,11 @@ func runController(ctx context.Context, cp *controlplane.ControlPlane, artifacts
 	}
 	options := deployment.Options{ArtifactServers: []string{artifacts}, FluxServers: []string{flux}, CachePath: cache, CacheMiB: 64, Limits: fetch.DefaultLimits(),
 		Egress: fetch.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, OwnCluster: true}
-	if err := options.Setup(ctx, mgr, 8, shard.Shard{}); err != nil {
+	part, err := shard.Parse("!" + driven)
+	if err != nil {
+		return err
+	}
+	if err := options.Setup(ctx, mgr, 8, part); err != nil {
 		return err
 	}
 	go func() {

@@ -49,7 +49,7 @@ func (r *Reconciler) findSource(ctx context.Context, s *state) (step.Outcome, er
 		return step.Stop, err
 	}
 	s.artifact = s.source.artifact
-	return step.Continue, nil
+	return step.Continue, s.chooseRevision()
 }
 
 // ownSource is the BundleSource of a deployment, with an artifact.

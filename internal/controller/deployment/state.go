@@ -41,6 +41,13 @@ type state struct {
 	source   *origin
 	artifact *meta.Artifact
 
+	// rejected is the artifact of the source while its revision is rejected and artifact
+	// is that of the last healthy one; nil otherwise. lifted: it was until now. givenUp:
+	// the revision was rejected in this very reconcile.
+	rejected *meta.Artifact
+	lifted   bool
+	givenUp  bool
+
 	// due: the objects are to be compared with the cluster, not only their health.
 	due bool
 	// keeping: this is about the last applied revision, while a newer one fails.

@@ -40,6 +40,9 @@ func updateStatus(s *state, err error) {
 	setFailed(s, err)
 	setPending(s)
 	setHealthy(s)
+	beginRecord(s)
+	setRemediation(s, err)
+	setHistory(s, err)
 	setReady(s, err)
 }
 
@@ -62,7 +65,11 @@ func setSourceReady(s *state) {
 		report.Set(s.object, kind, metav1.ConditionFalse, ready.Reason, ready.Message)
 		return
 	}
-	report.Set(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "revision "+s.artifact.Revision)
+	revision := s.artifact.Revision
+	if s.rejected != nil {
+		revision = s.rejected.Revision
+	}
+	report.Set(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "revision "+revision)
 }
 
 func readiness(source *v1alpha1.BundleSource) *metav1.Condition {
@@ -154,11 +161,12 @@ func setHealthy(s *state) {
 func (s *state) overdue() bool {
 	since := s.object.Status.LastAppliedTime
 	return since != nil && !s.note.missing && s.now.Sub(since.Time) > s.object.Spec.TimeoutOrDefault() &&
-		s.now.Sub(s.note.wrote) > s.object.Spec.TimeoutOrDefault()
+		s.now.Sub(s.note.wrote) > s.object.Spec.TimeoutOrDefault() && s.now.Sub(s.triedAgain()) > s.object.Spec.TimeoutOrDefault()
 }
 
 // setReady sums up; the first line that holds decides.
 //
+//	a revision is rejected            see setRolledBack
 //	a step failed for good            Stalled
 //	a step waits                      Progressing
 //	a step failed                     Retrying
@@ -167,6 +175,10 @@ func (s *state) overdue() bool {
 //	else                              Ready
 func setReady(s *state, err error) {
 	d := s.object
+	if s.givenUp || s.rejected != nil {
+		setRolledBack(s, err)
+		return
+	}
 	if err != nil {
 		setUnready(s, err)
 		return
@@ -174,7 +186,7 @@ func setReady(s *state, err error) {
 	healthy := conditions.Get(d, v1alpha1.HealthyCondition)
 	switch {
 	case s.waitsFor != "" && s.waitedLong():
-		report.Retrying(d, v1alpha1.ReasonApplyFailed, s.waitsFor)
+		report.Retrying(d, v1alpha1.ReasonApplyFailed, s.waitsFor+s.remedy())
 	case s.waitsFor != "":
 		report.Progressing(d, v1alpha1.ReasonProgressing, s.waitsFor)
 	case s.health == nil || healthy == nil:
@@ -185,7 +197,7 @@ func setReady(s *state, err error) {
 	case healthy.Status == metav1.ConditionUnknown:
 		report.Progressing(d, healthy.Reason, healthy.Message)
 	default:
-		report.Retrying(d, healthy.Reason, healthy.Message)
+		report.Retrying(d, healthy.Reason, healthy.Message+s.remedy())
 	}
 }
 
@@ -206,7 +218,7 @@ func setUnready(s *state, err error) {
 	case f.waiting:
 		report.Progressing(s.object, f.reason, message)
 	default:
-		report.Retrying(s.object, f.reason, message)
+		report.Retrying(s.object, f.reason, message+s.remedy())
 	}
 }
 

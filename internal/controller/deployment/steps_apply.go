@@ -203,7 +203,7 @@ func (r *Reconciler) settle(s *state) error {
 		status.LastAppliedTime = new(metaTime(s.now))
 	}
 	status.LastAppliedRevision = s.revision()
-	if err := r.Artifacts.Keep(string(s.object.UID), s.source.owner, []string{s.artifact.Digest}); err != nil {
+	if err := r.Artifacts.Keep(string(s.object.UID), s.worthKeeping()...); err != nil {
 		return err
 	}
 	return r.saveSnapshot(s)

@@ -63,6 +63,7 @@ func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, 
 	}
 	if report.Healthy() && !s.keeping {
 		s.object.Status.LastHealthyRevision, s.object.Status.Package = s.object.Status.LastAppliedRevision, s.note.contains
+		s.keepHealthy()
 	}
 	return nil
 }

@@ -100,11 +100,11 @@ func (s *small) load(indices ...int) {
 
 func (s *small) keep(key string, indices ...int) {
 	s.t.Helper()
-	var digests []string
+	var kept []artifact.Kept
 	for _, i := range indices {
-		digests = append(digests, s.all[i].Digest)
+		kept = append(kept, artifact.Kept{Owner: owner, Digest: s.all[i].Digest})
 	}
-	s.must(s.loader.Keep(key, owner, digests))
+	s.must(s.loader.Keep(key, kept...))
 }
 
 func (s *small) must(err error) {
@@ -158,7 +158,7 @@ func TestCachePinsAreOfDeployments(t *testing.T) {
 	s.load(4)
 	s.expect("lifting b's leaves a's", 0, 3, 4)
 	s.keep("lifted", 0, 3)
-	s.must(s.loader.Keep("lifted", artifact.Owner{}, nil)) // its source is not known any more
+	s.must(s.loader.Keep("lifted")) // its source is not known any more
 	s.keep("gone", 3)
 	s.restart()
 	s.must(s.loader.KeepOnly(map[string]bool{"a": true, "new": true}))
@@ -176,14 +176,14 @@ func TestCachePinsAreOfDeployments(t *testing.T) {
 func TestKeepRefusesWhatIsNoName(t *testing.T) {
 	s := newSmall(t)
 	for _, key := range []string{"", "../x", "a/b", ".", "A b"} {
-		if err := s.loader.Keep(key, owner, nil); err == nil {
+		if err := s.loader.Keep(key); err == nil {
 			t.Errorf("key %q was accepted", key)
 		}
 	}
-	if err := s.loader.Keep("a", artifact.Owner{Kind: ".."}, []string{s.all[0].Digest}); err == nil {
+	if err := s.loader.Keep("a", artifact.Kept{Owner: artifact.Owner{Kind: ".."}, Digest: s.all[0].Digest}); err == nil {
 		t.Error("an owner of no name was accepted")
 	}
-	if err := s.loader.Keep("a", owner, []string{"sha256:x"}); err == nil {
+	if err := s.loader.Keep("a", artifact.Kept{Owner: owner, Digest: "sha256:x"}); err == nil {
 		t.Error("a digest that is none was accepted")
 	}
 }

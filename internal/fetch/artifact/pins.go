@@ -20,28 +20,34 @@ import (
 // a folder of that name.
 const pinsFolder = ".pins"
 
-// Keep replaces what a deployment, whose UID is key, pins of an owner's artifacts: those that it runs or may return to.
-// No digests lift its pin, whatever the owner; what other keys pin is not touched. It holds over restarts. What is pinned
+// Kept is an artifact that a deployment runs or may return to.
+type Kept struct {
+	Owner  Owner
+	Digest string
+}
+
+// Keep replaces what a deployment, whose UID is key, pins: the artifacts that it runs or may return to. None lifts its
+// pins; what other keys pin is not touched. It holds over restarts. What is pinned
 // by anybody is evicted last, and is evicted nevertheless where nothing else is left, so that nobody's pins refuse the
 // load of somebody else: it can be loaded again by its digest, and a snapshot of the applied objects covers drift until
 // then.
-func (l *Loader) Keep(key string, o Owner, digests []string) error {
+func (l *Loader) Keep(key string, artifacts ...Kept) error {
 	if err := checkUID(key); err != nil {
-		return fmt.Errorf("keeping artifacts of %s for %.80q: %w", o, key, err)
+		return fmt.Errorf("keeping artifacts for %.80q: %w", key, err)
 	}
-	if err := o.Validate(); err != nil && len(digests) > 0 {
-		return err
-	}
-	pinned := make([]string, 0, len(digests))
-	for _, digest := range digests {
-		digits, err := parseDigest(digest)
-		if err != nil {
-			return fmt.Errorf("keeping artifacts of %s: %w", o, err)
+	pinned := make([]string, 0, len(artifacts))
+	for _, kept := range artifacts {
+		if err := kept.Owner.Validate(); err != nil {
+			return err
 		}
-		pinned = append(pinned, cacheKey(o, digits))
+		digits, err := parseDigest(kept.Digest)
+		if err != nil {
+			return fmt.Errorf("keeping artifacts of %s: %w", kept.Owner, err)
+		}
+		pinned = append(pinned, cacheKey(kept.Owner, digits))
 	}
 	if err := l.cache.pin(key, pinned); err != nil {
-		return fmt.Errorf("keeping artifacts of %s: %w", o, err)
+		return fmt.Errorf("keeping artifacts for %s: %w", key, err)
 	}
 	return nil
 }

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// RemediationStrategy says what becomes of a revision that fails.
+// +kubebuilder:validation:Enum=None;Rollback
+type RemediationStrategy string
+
+// Strategies of remediation.
+const (
+	// RemediationNone leaves a failed revision where it is and goes on trying.
+	RemediationNone RemediationStrategy = "None"
+	// RemediationRollback goes back to the last healthy revision.
+	RemediationRollback RemediationStrategy = "Rollback"
+)
+
+// RemediationOptions say what to do about a revision that fails while it is applied, or
+// does not become healthy in time.
+type RemediationOptions struct {
+	// Strategy None leaves the failed revision in place, and it is tried again for as
+	// long as it takes. Rollback goes back to the last healthy revision and rejects the
+	// failed one: it is left out until the source has another revision, this spec
+	// changes, or a reconcile is asked for. The first revision has nothing to go back to.
+	// +optional
+	// +kubebuilder:default=None
+	Strategy RemediationStrategy `json:"strategy,omitempty"`
+
+	// Retries is how often more a revision is tried before it is rejected: applied again
+	// after a failure to apply, given the timeout once more when it did not become healthy.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Retries int32 `json:"retries,omitempty"`
+}
+
+// Outcome is what became of a revision.
+// +kubebuilder:validation:Enum=Healthy;Failed;RolledBack;Superseded
+type Outcome string
+
+// Outcomes of revisions.
+const (
+	// OutcomeHealthy says that all objects of the revision became healthy.
+	OutcomeHealthy Outcome = "Healthy"
+	// OutcomeFailed says that it could not be applied or did not become healthy.
+	OutcomeFailed Outcome = "Failed"
+	// OutcomeRolledBack says that it failed, and that the last healthy revision is in
+	// force again.
+	OutcomeRolledBack Outcome = "RolledBack"
+	// OutcomeSuperseded says that another revision came before this one had ended.
+	OutcomeSuperseded Outcome = "Superseded"
+)
+
+// RevisionRecord is what happened to one revision.
+type RevisionRecord struct {
+	// Revision of the artifact.
+	Revision string `json:"revision"`
+
+	// Digest of the artifact's file.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+
+	// Generation of the spec with which it was tried last.
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+
+	// StartedTime is when it was first tried.
+	StartedTime metav1.Time `json:"startedTime"`
+
+	// FinishedTime is when it came to its outcome.
+	// +optional
+	FinishedTime *metav1.Time `json:"finishedTime,omitempty"`
+
+	// Outcome is Healthy, Failed, RolledBack or Superseded; empty while it is on its way.
+	// +optional
+	Outcome Outcome `json:"outcome,omitempty"`
+
+	// Message says why it failed, in short.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// Attempts is how often it failed, where remediation counts that.
+	// +optional
+	Attempts int32 `json:"attempts,omitempty"`
+
+	// LastFailedTime is when it failed last, where remediation counts that.
+	// +optional
+	LastFailedTime *metav1.Time `json:"lastFailedTime,omitempty"`
+
+	// Create, Update and Delete are the numbers of objects that its plan concerned.
+	// +optional
+	Create int32 `json:"create,omitempty"`
+	// Update is the number of objects to change.
+	// +optional
+	Update int32 `json:"update,omitempty"`
+	// Delete is the number of objects to delete.
+	// +optional
+	Delete int32 `json:"delete,omitempty"`
+}
+
+// KeptArtifact is where the content of a revision was loaded from, by which it is
+// loaded again from the controller's cache.
+type KeptArtifact struct {
+	// Source is the kind and name of the source, in this namespace.
+	Source string `json:"source"`
+
+	// URL that it was loaded from.
+	URL string `json:"url"`
+
+	// Revision of the artifact.
+	Revision string `json:"revision"`
+
+	// Digest of the artifact's file.
+	Digest string `json:"digest"`
+}
+
+// HistoryLimitOrDefault is how many revisions the history has.
+func (in *BundleDeploymentSpec) HistoryLimitOrDefault() int {
+	if in.HistoryLimit == nil {
+		return 5
+	}
+	return int(*in.HistoryLimit)
+}
+
+// RollsBack tells whether a failed revision gives way to the last healthy one.
+func (in *BundleDeploymentSpec) RollsBack() bool {
+	return in.Remediation != nil && in.Remediation.Strategy == RemediationRollback
+}

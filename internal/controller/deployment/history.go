@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/report"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+)
+
+// longestCause bounds the message of a record in the history, in bytes.
+const longestCause = 512
+
+// record0 is the record of the revision that is tried or in force; nil when there is
+// none. While the source's revision is rejected it is of that one.
+func (s *state) record0() *v1alpha1.RevisionRecord {
+	history, revision := s.object.Status.History, s.revision()
+	if s.rejected != nil {
+		revision = s.rejected.Revision
+	}
+	if len(history) == 0 || history[0].Revision != revision {
+		return nil
+	}
+	return &history[0]
+}
+
+// beginRecord puts the revision that is tried at the head of the history: another one
+// than before, one that was rejected and is tried again, or one that another spec
+// changes.
+func beginRecord(s *state) {
+	if s.artifact == nil || !s.due || s.rejected != nil {
+		return
+	}
+	record := s.record0()
+	edited := record != nil && record.Generation != s.object.Generation && s.plan != nil
+	if edited && !s.writes() {
+		record.Generation, record.Attempts, record.LastFailedTime = s.object.Generation, 0, nil
+	}
+	if record == nil || s.lifted || edited && s.writes() {
+		record = s.newRecord()
+	}
+	if plan := s.object.Status.Plan; record.Outcome != v1alpha1.OutcomeHealthy && plan != nil && plan.Revision == record.Revision {
+		record.Create, record.Update, record.Delete = plan.Create, plan.Update, plan.Delete
+	}
+}
+
+// newRecord supersedes the revision that was tried before.
+func (s *state) newRecord() *v1alpha1.RevisionRecord {
+	status := &s.object.Status
+	if len(status.History) > 0 && status.History[0].Outcome == "" {
+		finish(&status.History[0], v1alpha1.OutcomeSuperseded, "", s)
+	}
+	status.History = slices.Insert(status.History, 0, v1alpha1.RevisionRecord{
+		Revision: s.revision(), Digest: s.artifact.Digest, Generation: s.object.Generation, StartedTime: metaTime(s.now),
+	})
+	s.lifted = false
+	return &status.History[0]
+}
+
+// setHistory writes down what became of the revision.
+func setHistory(s *state, err error) {
+	status := &s.object.Status
+	if record := s.record0(); record != nil {
+		settleRecord(s, record, err)
+	}
+	if limit := s.object.Spec.HistoryLimitOrDefault(); len(status.History) > limit {
+		status.History = status.History[:limit]
+	}
+}
+
+// settleRecord gives a record its outcome; the first line that holds decides. What was
+// healthy once stays so in the history.
+//
+//	it has been rejected, and the other one is healthy   RolledBack
+//	it is healthy                                        Healthy
+//	it cannot be installed, or is not healthy            Failed
+func settleRecord(s *state, record *v1alpha1.RevisionRecord, err error) {
+	well := err == nil && s.waitsFor == "" && s.health != nil && s.health.Healthy()
+	switch {
+	case record.Outcome == v1alpha1.OutcomeHealthy, record.Outcome == v1alpha1.OutcomeRolledBack:
+	case s.rejected != nil && well:
+		finish(record, v1alpha1.OutcomeRolledBack, record.Message, s)
+	case s.rejected != nil:
+	case well:
+		record.Attempts, record.LastFailedTime = 0, nil
+		finish(record, v1alpha1.OutcomeHealthy, "", s)
+	default:
+		if why := s.whyFailed(err); why != "" {
+			finish(record, v1alpha1.OutcomeFailed, why, s)
+		}
+	}
+}
+
+func finish(record *v1alpha1.RevisionRecord, outcome v1alpha1.Outcome, message string, s *state) {
+	if record.Outcome != outcome {
+		record.FinishedTime = new(metaTime(s.now))
+	}
+	record.Outcome, record.Message = outcome, report.Shorten(message, longestCause)
+}
+
+// whyFailed says why the revision is not installed, or not healthy; empty where nothing
+// is wrong with it, or nobody knows.
+func (s *state) whyFailed(err error) string {
+	var known failure
+	switch {
+	case errors.As(err, &known) && !known.waiting && known.reason != v1alpha1.ReasonFailed && conditionOf[step.Failed(err)] != "":
+		return known.reason + ": " + known.Error()
+	case err != nil:
+		return ""
+	case s.waitsFor != "" && s.waitedLong():
+		return v1alpha1.ReasonApplyFailed + ": " + s.waitsFor
+	}
+	if healthy := conditions.Get(s.object, v1alpha1.HealthyCondition); s.health != nil && healthy != nil && healthy.Status == metav1.ConditionFalse {
+		return healthy.Reason + ": " + healthy.Message
+	}
+	return ""
+}

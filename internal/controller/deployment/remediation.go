@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/controller/report"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+)
+
+// chooseRevision takes the last healthy revision instead of the source's, while that
+// one is rejected. It is no longer when the source has another revision, the spec
+// changed, or a reconcile was asked for.
+func (s *state) chooseRevision() error {
+	status := &s.object.Status
+	kept := status.LastHealthyArtifact
+	if status.RejectedRevision == "" {
+		return nil
+	}
+	if s.artifact.Revision != status.RejectedRevision || s.asked() || kept == nil {
+		status.RejectedRevision, s.lifted = "", true
+		return nil
+	}
+	owner, err := ownerOf(kept, s.object.Namespace)
+	if err != nil {
+		return failure{reason: v1alpha1.ReasonRollbackFailed, err: err}
+	}
+	s.rejected, s.source.owner = s.artifact, owner
+	s.artifact = &meta.Artifact{URL: kept.URL, Revision: kept.Revision, Digest: kept.Digest}
+	return nil
+}
+
+// asked tells that somebody changed the spec, or asked for a reconcile, since the status
+// was written.
+func (s *state) asked() bool {
+	return s.before.Status.ObservedGeneration != s.object.Generation ||
+		requested(s.object) != "" && requested(s.object) != s.before.Status.LastHandledReconcileAt
+}
+
+// ownerOf is the source that an artifact was loaded of, in the deployment's namespace.
+func ownerOf(kept *v1alpha1.KeptArtifact, namespace string) (artifact.Owner, error) {
+	kind, name, _ := strings.Cut(kept.Source, "/")
+	owner := artifact.Owner{Kind: kind, Namespace: namespace, Name: name}
+	return owner, owner.Validate()
+}
+
+// keepHealthy remembers where the content of the healthy revision is.
+func (s *state) keepHealthy() {
+	if s.artifact == nil || s.source == nil || s.artifact.Revision != s.object.Status.LastAppliedRevision {
+		return
+	}
+	s.object.Status.LastHealthyArtifact = &v1alpha1.KeptArtifact{
+		Source: s.source.owner.Kind + "/" + s.source.owner.Name,
+		URL:    s.artifact.URL, Revision: s.artifact.Revision, Digest: s.artifact.Digest,
+	}
+}
+
+// worthKeeping are the artifacts that must stay in the cache: what runs, and what may
+// be returned to.
+func (s *state) worthKeeping() []artifact.Kept {
+	kept := []artifact.Kept{{Owner: s.source.owner, Digest: s.artifact.Digest}}
+	if healthy := s.object.Status.LastHealthyArtifact; healthy != nil && s.object.Spec.RollsBack() {
+		if owner, err := ownerOf(healthy, s.object.Namespace); err == nil {
+			kept = append(kept, artifact.Kept{Owner: owner, Digest: healthy.Digest})
+		}
+	}
+	return kept
+}
+
+// setRemediation counts the failures of a revision, and rejects it after so many that
+// the last healthy one comes back. What was healthy once under this spec has nothing
+// to go back to, and nor has the first revision.
+func setRemediation(s *state, err error) {
+	record := s.record0()
+	if record == nil || s.rejected != nil || !s.object.Spec.RollsBack() || record.Attempts > s.object.Spec.Remediation.Retries {
+		return
+	}
+	if s.object.Status.LastHealthyRevision == s.revision() || !s.failedAgain(record, err) {
+		return
+	}
+	record.Attempts++
+	record.LastFailedTime = new(metaTime(s.now))
+	switch {
+	case record.Attempts <= s.object.Spec.Remediation.Retries:
+		s.note.checked = time.Time{} // all is compared and applied again
+	case s.object.Status.LastHealthyArtifact != nil:
+		s.object.Status.RejectedRevision, s.givenUp = s.revision(), true
+	}
+}
+
+// failedAgain tells whether this is another failure of the revision: it could not be
+// applied, or is not healthy although it should be. What may pass by itself, such as a
+// webhook that cannot be reached, is one when it lasts longer than the timeout.
+func (s *state) failedAgain(record *v1alpha1.RevisionRecord, err error) bool {
+	since := record.StartedTime.Time
+	if record.LastFailedTime != nil {
+		since = record.LastFailedTime.Time
+	}
+	lasted := s.now.Sub(since)
+	switch {
+	case step.Failed(err) == "apply" && judge(err).reason == v1alpha1.ReasonApplyFailed:
+		return !s.mayPass() || lasted > s.object.Spec.TimeoutOrDefault()
+	case err != nil:
+		return false
+	case s.waitsFor != "":
+		return s.waitedLong() && lasted > s.object.Spec.TimeoutOrDefault()
+	case s.health == nil || s.health.Healthy():
+		return false
+	}
+	return s.overdue() || s.health.Failed() && (record.Attempts == 0 || lasted >= s.object.Spec.RetryIntervalOrDefault())
+}
+
+// mayPass tells that every object that could not be applied was refused for a reason
+// that may be gone a moment later.
+func (s *state) mayPass() bool {
+	return s.applied != nil && !slices.ContainsFunc(s.applied.Errors(), func(e *apply.ObjectError) bool { return !e.Transient() })
+}
+
+// triedAgain is since when a revision that failed is tried once more; zero when it is not.
+func (s *state) triedAgain() time.Time {
+	record := s.record0()
+	if record == nil || record.LastFailedTime == nil || !s.object.Spec.RollsBack() || record.Attempts > s.object.Spec.Remediation.Retries {
+		return time.Time{}
+	}
+	return record.LastFailedTime.Time
+}
+
+// remedy says what becomes of a revision that fails.
+func (s *state) remedy() string {
+	record := s.record0()
+	if record == nil || record.Attempts == 0 || s.rejected != nil || !s.object.Spec.RollsBack() || s.object.Status.LastHealthyRevision == s.revision() {
+		return ""
+	}
+	tries := s.object.Spec.Remediation.Retries + 1
+	if record.Attempts < tries {
+		return fmt.Sprintf("\nattempt %d of %d failed: it is tried again", record.Attempts, tries)
+	}
+	return "\nthere is no healthy revision to go back to: it stays, and is tried again"
+}
+
+// rejection says which revision was rejected, and why.
+func (s *state) rejection() string {
+	status := &s.object.Status
+	for i := range status.History {
+		if record := &status.History[i]; record.Revision == status.RejectedRevision {
+			return "revision " + record.Revision + " was rejected: " + record.Message
+		}
+	}
+	return "revision " + status.RejectedRevision + " was rejected"
+}
+
+// setRolledBack sums up while the source's revision is rejected; the first line that
+// holds decides.
+//
+//	it was rejected just now                     Progressing
+//	the last healthy one is being brought back   Progressing, Retrying when a step fails or it is not healthy
+//	it is in force                               Stalled, for the source's revision is not tried
+func setRolledBack(s *state, err error) {
+	d, text := s.object, s.rejection()
+	back := "revision " + d.Status.LastHealthyArtifact.Revision
+	healthy := conditions.Get(d, v1alpha1.HealthyCondition)
+	switch {
+	case s.givenUp:
+		report.Progressing(d, v1alpha1.ReasonRollingBack, text+"\ngoing back to "+back)
+	case err != nil && judge(err).waiting:
+		report.Progressing(d, judge(err).reason, text+"\n"+judge(err).Error())
+	case err != nil:
+		report.Retrying(d, v1alpha1.ReasonRollbackFailed, text+"\ngoing back to "+back+" failed: "+judge(err).Error()+inForce(s, step.Failed(err)))
+	case s.waitsFor != "":
+		report.Progressing(d, v1alpha1.ReasonRollingBack, text+"\ngoing back to "+back+": "+s.waitsFor)
+	case s.health == nil || healthy == nil || healthy.Status == metav1.ConditionUnknown:
+		report.Progressing(d, v1alpha1.ReasonRollingBack, text+"\nwent back to "+back+", which is not healthy yet"+s.ailing())
+	case healthy.Status == metav1.ConditionTrue:
+		report.Stalled(d, v1alpha1.ReasonRevisionRejected, text+"\n"+back+" is in force and is kept from drifting"+stillGoing(s)+
+			"; the rejected one is tried again when the source has another revision, the spec changes, or a reconcile is asked for")
+	default:
+		report.Retrying(d, v1alpha1.ReasonHealthFailed, text+"\n"+back+" is in force, and is not healthy"+s.ailing())
+	}
+}
+
+// ailing says what is not healthy.
+func (s *state) ailing() string {
+	if s.health == nil {
+		return ""
+	}
+	return ": " + s.health.Message()
+}

@@ -115,7 +115,7 @@ type Source struct {
 // flattened into one tree.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.semver) || (!self.ref.contains('@') && !self.ref.matches(':[^/]*$'))",message="semver chooses the tag: remove tag and digest from ref"
-// +kubebuilder:validation:XValidation:rule="!has(self.provider) || self.provider == 'generic' || !(has(self.certSecretRef) || has(self.proxySecretRef) || (has(self.insecure) && self.insecure))",message="a cloud's login goes to that cloud only: remove certSecretRef, proxySecretRef and insecure, or the provider"
+// +kubebuilder:validation:XValidation:rule="!has(self.provider) || self.provider == 'generic' || !(has(self.certSecretRef) || (has(self.insecure) && self.insecure))",message="a cloud's login goes to that cloud only: remove certSecretRef and insecure, or the provider"
 type ImageSource struct {
 	// Ref is the image, with a tag or a digest: quay.io/org/bundle:v1.2.3 or
 	// quay.io/org/bundle@sha256:... Without either, the tag is latest, unless semver

@@ -22,6 +22,8 @@ type AddressPolicy struct {
 	Deny []netip.Prefix
 	// InsecureHosts lists the hosts, "name" or "name:port", that may be spoken to over plain HTTP.
 	InsecureHosts []string
+	// Protected are the cluster's own servers, which may not be reached whatever is allowed; nil for none.
+	Protected *Protected
 }
 
 // denied lists what is denied by default: what belongs to this machine, to its network segment, to the cloud's
@@ -66,8 +68,8 @@ var embedding = []struct {
 	{netip.MustParsePrefix("2001::/32"), 12, true},
 }
 
-// Check tells why an address may not be reached, as an *Error; nil when it may. An IPv6 address that stands for an
-// IPv4 address is judged as both.
+// Check tells why an address may not be reached, as an *Error; nil when it may and is not that of a protected server. An
+// IPv6 address that stands for an IPv4 address is judged as both.
 func (p AddressPolicy) Check(address netip.Addr) error {
 	address = address.Unmap().WithZone("")
 	forms := append(embedded(address), address)

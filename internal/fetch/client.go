@@ -78,12 +78,12 @@ func (p AddressPolicy) transport(a Access, own bool) *http.Transport {
 func (p AddressPolicy) dialer() *net.Dialer {
 	return &net.Dialer{
 		Timeout: dialTimeout,
-		ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
 			target, err := netip.ParseAddrPort(address)
 			if err != nil {
 				return Errorf(Refused, "connecting to %s: %w", Quote(address), err)
 			}
-			return p.Check(target.Addr())
+			return p.checkTarget(ctx, target)
 		},
 	}
 }
@@ -132,7 +132,7 @@ func (g *guard) checked(request *http.Request) (*http.Request, error) {
 	if hops > g.limits.Redirects {
 		return nil, Errorf(Refused, "stopped after %d redirects", g.limits.Redirects)
 	}
-	if err := errors.Join(g.checkScheme(request), g.checkLiteral(request)); err != nil {
+	if err := errors.Join(g.checkScheme(request), g.checkHost(request)); err != nil {
 		return nil, err
 	}
 	if hops == 0 || sameServer(request, first) {
@@ -165,27 +165,39 @@ func (g *guard) checkScheme(request *http.Request) error {
 	return nil
 }
 
-// checkLiteral is for requests to a proxy; otherwise the dialer checks what it connects to.
-func (g *guard) checkLiteral(request *http.Request) error {
+// checkHost judges the host as it is written. What it resolves to is judged by the dialer or, behind a proxy, by nobody.
+func (g *guard) checkHost(request *http.Request) error {
 	if !g.proxied {
-		return nil
+		return g.policy.Protected.checkName(request.URL.Hostname())
 	}
-	return g.policy.checkHost(request.URL.Hostname())
+	return g.policy.checkHost(request.Context(), request.URL.Hostname(), portNumber(request.URL.Port(), request.URL.Scheme))
 }
 
-// checkHost refuses addresses that a proxy would be asked for by number, and the names of this machine.
-func (p AddressPolicy) checkHost(host string) error {
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
+// checkHost refuses addresses that a proxy would be asked for by number, and the names of this machine and of protected
+// servers.
+func (p AddressPolicy) checkHost(ctx context.Context, host string, port uint16) error {
+	if err := p.Protected.checkName(host); err != nil {
+		return err
+	}
+	host = canonicalHost(host)
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		host = "127.0.0.1"
 	}
 	if address, err := netip.ParseAddr(host); err == nil {
-		return p.Check(address)
+		return p.checkTarget(ctx, netip.AddrPortFrom(address, port))
 	}
 	if last := host[strings.LastIndex(host, ".")+1:]; last != "" && (last[0] >= '0' && last[0] <= '9') {
 		return Errorf(Refused, "the host %s is a number in an unusual spelling: write the address as usual", Quote(host))
 	}
 	return nil
+}
+
+// checkTarget decides about one connection.
+func (p AddressPolicy) checkTarget(ctx context.Context, target netip.AddrPort) error {
+	if err := p.Check(target.Addr()); err != nil {
+		return err
+	}
+	return p.Protected.checkAddress(ctx, target)
 }
 
 func sameServer(a, b *http.Request) bool {

@@ -19,15 +19,18 @@ import (
 // found by the proxy, so that of them only those written as numbers are judged.
 func (p AddressPolicy) Dialer(a Access) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		if a.Proxy == nil {
-			conn, err := p.dialer().DialContext(ctx, network, address)
-			return conn, NetworkError(err)
-		}
-		host, _, err := net.SplitHostPort(address)
+		host, port, err := net.SplitHostPort(address)
 		if err != nil {
 			return nil, Errorf(Refused, "connecting to %s: %w", Quote(address), err)
 		}
-		if err := p.checkHost(host); err != nil {
+		if a.Proxy == nil {
+			if err := p.Protected.checkName(host); err != nil {
+				return nil, err
+			}
+			conn, err := p.dialer().DialContext(ctx, network, address)
+			return conn, NetworkError(err)
+		}
+		if err := p.checkHost(ctx, host, portNumber(port, "")); err != nil {
 			return nil, err
 		}
 		return p.dialThrough(ctx, a.Proxy, network, address)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -132,7 +131,7 @@ func (o Options) collaborators(mgr ctrl.Manager) (Deps, error) {
 func (o Options) dialer(apiServer string) tenant.Dial {
 	policy := o.Egress
 	if !o.OwnCluster {
-		policy.Deny = append(slices.Clone(policy.Deny), egress.APIServers(apiServer, os.Getenv("KUBERNETES_SERVICE_HOST"))...)
+		policy.Protected = fetch.NewProtected(egress.APIServers(apiServer, os.Getenv("KUBERNETES_SERVICE_HOST"))...)
 	}
 	return policy.Dialer(fetch.Access{})
 }

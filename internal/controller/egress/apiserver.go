@@ -5,28 +5,54 @@
 package egress
 
 import (
-	"net/netip"
+	"net"
 	"net/url"
+	"strconv"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
-// APIServers gives the addresses of the API server, which no source or kubeconfig may name:
-// the one that this process talks to and the one that its Pod was told of. An
-// API server on loopback shares its address with everything else on that
-// machine, and loopback is refused by default anyway.
-func APIServers(host, service string) []netip.Prefix {
-	var addresses []netip.Prefix
+// kubernetesService is the API server's Service.
+const kubernetesService = "kubernetes.default.svc"
+
+// APIServers are the ways to the API server, which no source or kubeconfig may take: the
+// one that this process goes, a URL, the one that its Pod was told of, an address, and
+// its Service. On loopback, where it may be in tests, only its port is meant.
+func APIServers(host, service string) []fetch.Server {
+	const what = "the Kubernetes API server"
+	servers := []fetch.Server{{What: what, Host: kubernetesService}}
 	if parsed, err := url.Parse(host); err == nil && parsed.Hostname() != "" {
-		host = parsed.Hostname()
+		servers = append(servers, fetch.Server{What: what, Host: parsed.Hostname(), Port: portOf(parsed.Port())})
 	}
-	for _, candidate := range []string{host, service} {
-		address, err := netip.ParseAddr(candidate)
-		if err != nil || address.IsLoopback() {
-			continue
-		}
-		prefix := netip.PrefixFrom(address.Unmap(), address.Unmap().BitLen())
-		if len(addresses) == 0 || addresses[0] != prefix {
-			addresses = append(addresses, prefix)
-		}
+	if service != "" {
+		servers = append(servers, fetch.Server{What: what, Host: service})
 	}
-	return addresses
+	return servers
+}
+
+// ArtifactServer is the way to the artifacts of this installation: the host under which
+// they are advertised, perhaps with a port, and the address on which they are served.
+func ArtifactServer(advertised, listen string) []fetch.Server {
+	const what = "Satchel's artifact server"
+	own := fetch.Server{What: what, Host: advertised, Shared: true}
+	if host, port, err := net.SplitHostPort(advertised); err == nil {
+		own.Host, own.Port = host, portOf(port)
+	}
+	servers := []fetch.Server{own}
+	if host, port, err := net.SplitHostPort(listen); err == nil && portOf(port) != 0 {
+		if net.ParseIP(host).IsUnspecified() {
+			host = ""
+		}
+		servers = append(servers, fetch.Server{What: what, Host: host, Port: portOf(port)})
+	}
+	return servers
+}
+
+// portOf reads a port; 0 for none.
+func portOf(text string) uint16 {
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return 0
+	}
+	return uint16(port)
 }

@@ -150,10 +150,11 @@ func (r *Reconciler) keychain(ctx context.Context, s *state, spec *v1alpha1.Imag
 }
 
 // cloudKeychain logs in as the controller itself, where that is permitted, and to the
-// cloud only.
+// cloud only. A tenant's proxy sees nothing of that: the login is asked for without it,
+// and to the registry it goes in TLS that only the system's authorities vouch for.
 func (r *Reconciler) cloudKeychain(spec *v1alpha1.ImageSource, host string) (image.Keychain, error) {
-	if spec.CertSecretRef != nil || spec.ProxySecretRef != nil || spec.Insecure {
-		return nil, fetch.Errorf(fetch.Refused, "a cloud's login goes to that cloud only: remove certSecretRef, proxySecretRef and insecure, or the provider")
+	if spec.CertSecretRef != nil || spec.Insecure {
+		return nil, fetch.Errorf(fetch.Refused, "a cloud's login goes to that cloud only: remove certSecretRef and insecure, or the provider")
 	}
 	if r.CloudLogins == nil {
 		return nil, fetch.Errorf(fetch.Refused, "provider %s would log in as the source controller itself, which its flag --cloud-logins does not permit: use a Secret, or ask whoever runs Satchel", spec.Provider)

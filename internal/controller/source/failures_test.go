@@ -54,6 +54,10 @@ func TestBadSourcesAreRefusedByName(t *testing.T) {
 		"image":     {"the registry does not have the tag", image(r.registry.Host() + "/none:v1"), v1alpha1.ReasonNotFound, false, "none:v1"},
 		"configmap": {"the ConfigMap does not exist", []v1alpha1.Source{{ConfigMap: &v1alpha1.LocalReference{Name: "none"}}}, v1alpha1.ReasonNotFound, false, "none"},
 		"metadata":  {"a cloud's metadata service is never reached (T14)", archive("https://169.254.169.254/b.tar"), v1alpha1.ReasonRefused, true, "169.254.169.254"},
+		"itself":    {"nor is the artifact server (T14)", archive("http://" + r.address + "/b.tar"), v1alpha1.ReasonRefused, true, "Satchel's artifact server"},
+		"api":       {"nor is the API server (T14)", archive(r.cp.RESTConfig().Host + "/b.tar"), v1alpha1.ReasonRefused, true, "the Kubernetes API server"},
+		"api-name":  {"by no name (T14)", archive("https://kubernetes.default.svc/b.tar"), v1alpha1.ReasonRefused, true, "the Kubernetes API server"},
+		"api-image": {"by no kind of source (T14)", []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "kubernetes.default/a:v1"}}}, v1alpha1.ReasonRefused, true, "the Kubernetes API server"},
 		"plain":     {"plain HTTP needs the administrator's leave (T15)", archive("http://example.org/b.tar"), v1alpha1.ReasonRefused, true, "--insecure-hosts"},
 	}
 	for name, tc := range cases {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -129,7 +128,8 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	policy := o.Policy
-	policy.Deny = append(slices.Clone(policy.Deny), egress.APIServers(mgr.GetConfig().Host, os.Getenv("KUBERNETES_SERVICE_HOST"))...)
+	policy.Protected = fetch.NewProtected(append(egress.APIServers(mgr.GetConfig().Host, os.Getenv("KUBERNETES_SERVICE_HOST")),
+		egress.ArtifactServer(o.StorageAdvAddr, o.StorageAddr)...)...)
 	deps := Deps{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager), Shard: part,
 		Metrics: steps, Measures: measures, Store: store, Scratch: scratch, Limits: o.Limits, Policy: policy,

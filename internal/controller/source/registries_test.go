@@ -124,7 +124,7 @@ func TestImageRules(t *testing.T) {
 	}{
 		"range-and-tag":    {v1alpha1.ImageSource{Ref: "example.org:5000/a:v1", SemVer: "1"}, "remove tag and digest"},
 		"range-and-digest": {v1alpha1.ImageSource{Ref: "example.org/a@sha256:" + strings.Repeat("0", 64), SemVer: "1"}, "remove tag and digest"},
-		"cloud-and-proxy":  {v1alpha1.ImageSource{Ref: "example.org/a", Provider: "aws", ProxySecretRef: secret}, "a cloud's login goes to that cloud only"},
+		"cloud-and-proxy":  {v1alpha1.ImageSource{Ref: "example.org/a", Provider: "aws", ProxySecretRef: secret}, ""},
 		"cloud-and-ca":     {v1alpha1.ImageSource{Ref: "example.org/a", Provider: "gcp", CertSecretRef: secret}, "a cloud's login goes to that cloud only"},
 		"cloud-and-plain":  {v1alpha1.ImageSource{Ref: "example.org/a", Provider: "azure", Insecure: true}, "a cloud's login goes to that cloud only"},
 		"unknown-cloud":    {v1alpha1.ImageSource{Ref: "example.org/a", Provider: "ibm"}, "supported values"},

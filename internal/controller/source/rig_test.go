@@ -55,6 +55,7 @@ type rig struct {
 	cp       *controlplane.ControlPlane
 	admin    client.Client
 	storage  string // folder
+	address  string // of the artifact server
 	registry *upstream.Registry
 }
 
@@ -101,7 +102,7 @@ func startRig(cp *controlplane.ControlPlane) error {
 	if err != nil {
 		return err
 	}
-	shared.rig = rig{cp: cp, admin: admin, storage: filepath.Join(dir, "artifacts"), registry: upstream.NewRegistry(ctx)}
+	shared.rig = rig{cp: cp, admin: admin, storage: filepath.Join(dir, "artifacts"), address: addr, registry: upstream.NewRegistry(ctx)}
 	if err := options(dir, addr).Setup(ctx, mgr, 8, shard.Shard{}); err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@
 // controller may. So nothing here is used unless who runs the controller says so. The requests go to the cloud's
 // own services, its metadata service among them, and not through the clients of fetch. A login is given out only for
 // hosts that belong to the cloud, and must not be used together with certificate authorities or a plain-HTTP setting
-// that come from a tenant: with a proxy he could listen.
+// that come from a tenant: with a proxy he could listen. A proxy alone sees TLS only.
 package cloud
 
 import (

@@ -27,6 +27,7 @@ type rbacOptions struct {
 	namespace      string // of the BundleDeployment
 	serviceAccount string
 	upgradeFrom    []string
+	remote         bool
 	only           string
 }
 
@@ -86,6 +87,8 @@ satchel rbac quay.io/org/operator-bundle:v1.3.0 --upgrade-from quay.io/org/opera
 	flags.StringVar(&o.serviceAccount, "service-account", "installer", "Account that installs the bundle, in the namespace of the BundleDeployment.")
 	flags.StringArrayVar(&o.upgradeFrom, "upgrade-from", nil,
 		"Folder or image of a version that may be installed: adds the rights to delete what only it has; may be repeated.")
+	flags.BoolVar(&o.remote, "remote", false, "Print the rights of an account of the cluster that spec.kubeConfig leads to: adds that to know the cluster, "+
+		"by its namespace kube-system.")
 	a.enumFlag(cmd, &o.only, "only", "", "Print one part only.", string(rights.Bootstrap), string(rights.Required), string(rights.Recommended))
 	return cmd
 }
@@ -139,6 +142,7 @@ func (o rbacOptions) request(result convert.Result, earlier ...convert.Result) (
 		ServiceAccount:   o.serviceAccount,
 		InstallNamespace: o.installNamespace,
 		Namespaces:       result.RequiredNamespaces,
+		Remote:           o.remote,
 		Objects:          applied.objects,
 	}
 	guessed := applied.guessed

@@ -45,6 +45,9 @@ func (o rbacOptions) applied(result convert.Result) appliedObjects {
 	}
 	if len(result.Certificates) > 0 {
 		authority := certificate.AuthorityID(o.owner())
+		if o.remote {
+			authority = certificate.AuthorityIn(o.owner(), o.installNamespace)
+		}
 		found.objects = append(found.objects, rights.Secret(authority.Namespace, authority.Name))
 	}
 	return found

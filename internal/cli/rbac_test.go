@@ -27,6 +27,12 @@ func TestRBACOfManifests(t *testing.T) {
 	golden(t, "rbac/plain", satchel(t, "rbac", bundles+"plain", "--install-namespace", "demo", "--only", "required").String())
 }
 
+// On another cluster the account has to know which that is.
+func TestRBACOnAnotherCluster(t *testing.T) {
+	got := satchel(t, "rbac", bundles+"plain", "--install-namespace", "demo", "-n", "team", "--name", "greeter", "--remote", "--only", "required")
+	golden(t, "rbac/remote", got.String())
+}
+
 // parts lists the labels of a stream, in order, each once in a row.
 func partsOf(t *testing.T, stream string) []string {
 	t.Helper()

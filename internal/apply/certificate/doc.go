@@ -6,7 +6,7 @@
 //
 // # Secrets
 //
-// One certificate authority a deployment, in a Secret of type Opaque in the deployment's own namespace (see AuthorityID):
+// One certificate authority a deployment, in a Secret of type Opaque in the deployment's own namespace (see AuthorityID), or in the install namespace of another cluster:
 //
 //	tls.crt, tls.key    the authority that signs
 //	next.crt, next.key  its successor, only while there is one: it is trusted already and does not sign yet

@@ -3,6 +3,7 @@
 package certificate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,8 @@ type Input struct {
 	Now     time.Time
 	Entropy io.Reader
 	Owner   inventory.Owner
+	// Home is the namespace of the authority's Secret; that of the owner if empty.
+	Home string
 
 	// Authority is the live Secret of that ID, nil when there is none; Serving are those of the requests that exist. They
 	// must be known to be the owner's; what they contain may be anything.
@@ -108,7 +111,7 @@ type maker struct {
 }
 
 func newMaker(in Input) *maker {
-	m := &maker{in: in, wanted: slices.Clone(in.Wanted), domains: domainsOf(in.Wanted), authorityID: AuthorityID(in.Owner)}
+	m := &maker{in: in, wanted: slices.Clone(in.Wanted), domains: domainsOf(in.Wanted), authorityID: AuthorityIn(in.Owner, cmp.Or(in.Home, in.Owner.Namespace))}
 	m.issuer = issuer{now: in.Now.UTC().Truncate(time.Second), entropy: in.Entropy, owner: in.Owner} // X.509 counts seconds
 	slices.SortFunc(m.wanted, func(a, b Request) int { return a.ID().Compare(b.ID()) })
 	return m

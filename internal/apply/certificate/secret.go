@@ -31,15 +31,18 @@ const (
 	longestName     = 253
 )
 
-// AuthorityID is the Secret of an owner's certificate authority.
-func AuthorityID(owner inventory.Owner) inventory.ID {
+// AuthorityID is the Secret of an owner's certificate authority, in the owner's namespace.
+func AuthorityID(owner inventory.Owner) inventory.ID { return AuthorityIn(owner, owner.Namespace) }
+
+// AuthorityIn is AuthorityID in another namespace, for a cluster that does not know the owner.
+func AuthorityIn(owner inventory.Owner, namespace string) inventory.ID {
 	name := authorityPrefix + owner.Name
 	if len(name) > longestName {
 		sum := sha256.Sum256([]byte(owner.Name))
 		mark := "-" + hex.EncodeToString(sum[:8])
 		name = name[:longestName-len(mark)] + mark
 	}
-	return secretID(owner.Namespace, name)
+	return secretID(namespace, name)
 }
 
 func secretID(namespace, name string) inventory.ID {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -34,6 +35,9 @@ type Request struct {
 	Gone []plan.Object
 	// Namespaces have to exist beside those that the objects live in.
 	Namespaces []string
+	// Remote: the account is one of another cluster than the BundleDeployment, and has to be
+	// allowed to know which that is.
+	Remote bool
 }
 
 // Grant is rules at a place.
@@ -195,6 +199,10 @@ func Needs(r Request) []Need {
 		if !here[object.ID] {
 			needs = append(needs, Verbs(object, Leaving(object)...)...)
 		}
+	}
+	if r.Remote {
+		system := inventory.ID{Kind: "Namespace", Name: metav1.NamespaceSystem}
+		needs = append(needs, Need{Object: system, Right: Right{Verb: "get", Resource: "namespaces", Name: system.Name}})
 	}
 	return needs
 }

@@ -34,7 +34,7 @@ func (r *Reconciler) care(ctx context.Context, s *state, err error) {
 		return
 	}
 	kept := &state{
-		object: s.object, before: s.before, stored: s.stored, owner: s.owner, previous: s.previous, client: s.client, now: s.now,
+		object: s.object, before: s.before, stored: s.stored, owner: s.owner, home: s.home, previous: s.previous, client: s.client, now: s.now,
 		due: true, keeping: true, desired: last.Objects, wanted: last.Certificates,
 	}
 	s.kept = kept

@@ -3,6 +3,7 @@
 package deployment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -50,12 +51,17 @@ func (r *Reconciler) certify(ctx context.Context, s *state) (step.Outcome, error
 	return step.Continue, nil
 }
 
+// authorityID is the Secret of the certificates' authority.
+func (s *state) authorityID() inventory.ID {
+	return certificate.AuthorityIn(s.owner, cmp.Or(s.home, s.owner.Namespace))
+}
+
 // certificateIDs are the Secrets that the wanted certificates need.
-func certificateIDs(owner inventory.Owner, wanted []convert.Certificate) []inventory.ID {
+func certificateIDs(authority inventory.ID, wanted []convert.Certificate) []inventory.ID {
 	if len(wanted) == 0 {
 		return nil
 	}
-	ids := []inventory.ID{certificate.AuthorityID(owner)}
+	ids := []inventory.ID{authority}
 	for _, one := range wanted {
 		ids = append(ids, certificate.Request(one).ID())
 	}
@@ -72,7 +78,7 @@ func findCertificates(ctx context.Context, s *state) (*issuance, error) {
 		secret *unstructured.Unstructured
 		err    error
 	}
-	ids := certificateIDs(s.owner, s.wanted)
+	ids := certificateIDs(s.authorityID(), s.wanted)
 	answers := parallel.Each(ctx, len(ids), ids, func(ctx context.Context, id inventory.ID) answer {
 		secret, err := s.client.Get(ctx, tenant.Ref{Resource: secrets, Namespace: id.Namespace, Name: id.Name})
 		return answer{secret, err}
@@ -107,9 +113,9 @@ func (s *state) owns(object *unstructured.Unstructured) bool {
 // issue decides what the Secrets are to hold. A successor of the authority signs
 // only once everything on the cluster trusts it.
 func (r *Reconciler) issue(ctx context.Context, s *state, made *issuance) error {
-	in := certificate.Input{Now: s.now, Entropy: r.Entropy, Owner: s.owner, Serving: made.found, Wanted: requests(s.wanted)}
+	in := certificate.Input{Now: s.now, Entropy: r.Entropy, Owner: s.owner, Home: s.home, Serving: made.found, Wanted: requests(s.wanted)}
 	var err error
-	if in.Authority, err = s.genuine(ctx, made.found[certificate.AuthorityID(s.owner)], r.HashKey); err != nil {
+	if in.Authority, err = s.genuine(ctx, made.found[s.authorityID()], r.HashKey); err != nil {
 		return err
 	}
 	set, err := certificate.Make(in)

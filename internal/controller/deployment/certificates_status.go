@@ -73,7 +73,7 @@ func setCertificates(s *state) {
 	s.object.Status.CertificatesExpire = nil
 	for _, end := range ends {
 		until := metav1.NewTime(end.NotAfter)
-		if first := s.object.Status.CertificatesExpire; end.ID != certificate.AuthorityID(s.owner) && (first == nil || until.Before(first)) {
+		if first := s.object.Status.CertificatesExpire; end.ID != s.authorityID() && (first == nil || until.Before(first)) {
 			s.object.Status.CertificatesExpire = &until
 		}
 		if end.Late(s.now) {

@@ -322,6 +322,9 @@ func (r *Reconciler) newState(object *v1alpha1.BundleDeployment) *state {
 		object: object, before: object.DeepCopy(), stored: object.DeepCopy(), now: r.Now(),
 		owner: inventory.Owner{Namespace: object.Namespace, Name: object.Name},
 	}
+	if object.Spec.KubeConfig != nil { // the deployment's namespace need not exist there
+		s.home = object.InstallNamespaceOrDefault()
+	}
 	s.note, s.noted = r.memory.recall(client.ObjectKeyFromObject(object), object.UID)
 	return s
 }

@@ -368,6 +368,29 @@ func TestT9OwnClusterIsRefused(t *testing.T) {
 	driven.ready(t)
 }
 
+// The certificates of webhooks, with the key of their authority, are where the objects are.
+func TestCertificatesAreOnTheOtherCluster(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	a := r.newAbroad(t)
+	if err := installation.Admin(t.Context(), r.admin, a.there, "admin"); err != nil {
+		t.Fatal(err)
+	}
+	a.store(t, map[string]string{"value": a.kubeconfig(t, "admin", nil)})
+	group := r.group(t, a.there)
+	published := r.publish(t, a.namespace, "app", "v1", operator(group, "1.0.0"))
+	key := r.deploy(t, a.namespace, "app", a.goes)
+	r.ready(t, key, published.Revision)
+	for _, name := range []string{authoritySecret, servingSecret} {
+		if !r.get(t, object("v1", "Secret", a.there, name)) || r.get(t, object("v1", "Secret", a.namespace, name)) {
+			t.Errorf("secret %s is not there, or is here", name)
+		}
+	}
+	if why := r.verifies(t, a.there, group, time.Now()); why != "" {
+		t.Errorf("the webhooks could not be called: %s", why)
+	}
+}
+
 // remotes may go to loopback; strictRemotes may not.
 func remotes(t *testing.T) *tenant.Remotes {
 	t.Helper()

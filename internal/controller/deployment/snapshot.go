@@ -83,9 +83,9 @@ func readSnapshot(snapshots *artifact.Snapshots, uid string) (snapshot, bool, er
 
 // inventory lists the objects as planned: whether they are still there, and
 // ours, is for the next look at the cluster to say.
-func (s snapshot) inventory(owner inventory.Owner) inventory.Inventory {
+func (s snapshot) inventory(authority inventory.ID) inventory.Inventory {
 	entries := make([]inventory.Entry, 0, len(s.Objects))
-	for _, id := range certificateIDs(owner, s.Certificates) {
+	for _, id := range certificateIDs(authority, s.Certificates) {
 		entries = append(entries, inventory.Entry{ID: id, Version: secrets.Version})
 	}
 	for _, object := range s.Objects {

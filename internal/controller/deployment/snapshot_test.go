@@ -31,7 +31,7 @@ func TestF30SnapshotOfTheOldLayout(t *testing.T) {
 	if err != nil || !found || len(last.Objects) != 1 || len(last.Certificates) != 0 {
 		t.Fatalf("read %+v, found %v (%v)", last, found, err)
 	}
-	if listed := last.inventory(inventory.Owner{Namespace: "shop", Name: "app"}); listed.Len() != 1 {
+	if listed := last.inventory(certificate.AuthorityID(inventory.Owner{Namespace: "shop", Name: "app"})); listed.Len() != 1 {
 		t.Errorf("the inventory lists %v, want the ConfigMap alone", listed.Entries)
 	}
 	again, err := json.Marshal(last)
@@ -107,7 +107,7 @@ func TestBundlesOfTheLastApply(t *testing.T) {
 // With a lost status, what certify added is found through the snapshot.
 func TestSnapshotListsTheSecrets(t *testing.T) {
 	last := snapshot{Target: "uid", Certificates: []convert.Certificate{{Namespace: "tools", Secret: "web-cert"}}}
-	listed := last.inventory(inventory.Owner{Namespace: "shop", Name: "app"})
+	listed := last.inventory(certificate.AuthorityID(inventory.Owner{Namespace: "shop", Name: "app"}))
 	for _, id := range []inventory.ID{{Kind: "Secret", Namespace: "shop", Name: "satchel-ca-app"}, {Kind: "Secret", Namespace: "tools", Name: "web-cert"}} {
 		if entry, found := listed.Get(id); !found || entry.Confirmed() {
 			t.Errorf("%s: listed %v, confirmed %v; want it listed as planned", id, found, entry.Confirmed())

@@ -32,6 +32,7 @@ type state struct {
 	before   *v1alpha1.BundleDeployment // as it was when the reconcile began
 	stored   *v1alpha1.BundleDeployment // as the API server has it
 	owner    inventory.Owner
+	home     string              // namespace of the certificates' authority, where it is not the deployment's
 	previous inventory.Inventory // what the status lists, and later what the cluster holds
 	note     note
 	noted    bool // note is of this process

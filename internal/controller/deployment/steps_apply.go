@@ -116,7 +116,7 @@ func (r *Reconciler) inventory(s *state) (inventory.Inventory, error) {
 	if s.object.Status.LastAppliedRevision == "" {
 		s.object.Status.LastAppliedRevision = last.Revision
 	}
-	return last.inventory(s.owner), nil
+	return last.inventory(s.authorityID()), nil
 }
 
 // establishTimeout is how long an apply waits for CRDs to be served before it

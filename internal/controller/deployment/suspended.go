@@ -189,7 +189,7 @@ func (r *Reconciler) leaveChanged(ctx context.Context, s *state, observed plan.I
 		}
 		s.plan.Stages[i].Actions = kept
 	}
-	if slices.Contains(left, certificate.AuthorityID(s.owner)) {
+	if slices.Contains(left, s.authorityID()) {
 		s.plan.Stages = nil
 	}
 	for _, id := range left {
@@ -241,7 +241,7 @@ func (s *state) judgeTrusting(action plan.Action, live *unstructured.Unstructure
 
 // judgeSecret is the part of judgeRenewal about Secrets.
 func (s *state) judgeSecret(id inventory.ID, same bool) verdict {
-	authority := id == certificate.AuthorityID(s.owner)
+	authority := id == s.authorityID()
 	switch {
 	case same, authority && certificate.SameSigner(s.issued.found[id], s.issued.secrets[id]):
 		return renew

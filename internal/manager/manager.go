@@ -183,6 +183,10 @@ func (o *Options) restConfig(ctx context.Context) (*rest.Config, error) {
 // New builds a manager with probes, and with a cache that holds only Satchel's
 // own kinds: whatever else is read by name goes to the API server.
 func New(config *rest.Config, name string, o Options) (ctrl.Manager, error) {
+	if o.election.Enable {
+		config = rest.CopyConfig(config)
+		config.Wrap(newLeading(o.Namespace, o.election.LeaseDuration).wrap)
+	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        Scheme(),
 		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddr},

@@ -91,6 +91,12 @@ func (i *instance) end(t *testing.T) (time.Duration, error) {
 	return time.Since(began), i.failed
 }
 
+// leave asks an instance to end, if it runs, so that it gives its lease up.
+func (i *instance) leave() {
+	_ = i.process.Process.Signal(syscall.SIGTERM)
+	<-i.ended
+}
+
 // sources starts a source controller of a test with storage of its own, and returns the
 // URL of its artifacts.
 func (r *rig) sources(t *testing.T, name string, arguments ...string) (*instance, string) {

@@ -28,6 +28,8 @@ type Options struct {
 	RefreshPeriod  time.Duration // discovery is asked again at most this often: 1 s
 	AnswerBytes    int64         // largest answer that is read: 64 MiB
 	Now            func() time.Time
+	// Wrap puts something in front of the connections to remote clusters; may be nil.
+	Wrap func(http.RoundTripper) http.RoundTripper
 }
 
 func (o Options) defaulted() Options {

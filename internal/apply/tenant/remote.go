@@ -88,6 +88,7 @@ func (r *Remotes) cluster(of *Kubeconfig, namespace string) (*remote, error) {
 		}
 	}
 	config := prepared(of.config, r.options)
+	config.WrapTransport = r.options.Wrap
 	connections, err := r.connections(config)
 	if err != nil {
 		return nil, err

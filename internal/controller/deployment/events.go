@@ -23,6 +23,7 @@ const longestNote = 1000
 // emit records what this reconcile changed; nothing where nothing happened.
 func (r *Reconciler) emit(s *state) {
 	r.emitPlanWarnings(s)
+	r.emitObjectWarnings(s)
 	r.emitApplied(s)
 	if s.kept != nil {
 		r.emitDrift(s.kept)
@@ -36,12 +37,26 @@ func (r *Reconciler) emit(s *state) {
 // emitPlanWarnings tells what the plan may cost, such as an upgrade of CRDs that is
 // allowed nevertheless: once, for as long as the status holds the warning.
 func (r *Reconciler) emitPlanWarnings(s *state) {
-	fresh := slices.DeleteFunc(s.planWarnings(), func(warning string) bool {
-		return slices.Contains(s.before.Status.Warnings, warning)
-	})
-	if len(fresh) > 0 {
-		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, "PlanWarning", "Plan", "%s", report.Shorten(strings.Join(fresh, "\n"), longestNote))
+	if fresh := s.fresh(s.planWarnings(), nil); fresh != "" {
+		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, "PlanWarning", "Plan", "%s", fresh)
 	}
+}
+
+// emitObjectWarnings tells what the API server, or the conversion, warned of: once, for as
+// long as the status holds the warning.
+func (r *Reconciler) emitObjectWarnings(s *state) {
+	if fresh := s.fresh(s.object.Status.Warnings, s.planWarnings()); fresh != "" {
+		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, "ObjectWarning", "Apply", "%s", fresh)
+	}
+}
+
+// fresh are the warnings that the status did not hold before, without others, as the
+// text of an event; "" for none.
+func (s *state) fresh(warnings, without []string) string {
+	left := slices.DeleteFunc(slices.Clone(warnings), func(warning string) bool {
+		return slices.Contains(s.before.Status.Warnings, warning) || slices.Contains(without, warning)
+	})
+	return report.Shorten(strings.Join(left, "\n"), longestNote)
 }
 
 func (r *Reconciler) emitApplied(s *state) {

@@ -121,7 +121,7 @@ func (o Options) collaborators(mgr ctrl.Manager) (Deps, error) {
 		return Deps{}, fmt.Errorf("registering metrics: %w", err)
 	}
 	return Deps{
-		Remotes: tenant.NewRemotes(o.dialer(mgr.GetConfig().Host), tenant.Options{}), OwnCluster: o.OwnCluster,
+		Remotes: tenant.NewRemotes(o.dialer(mgr.GetConfig().Host), tenant.Options{Wrap: mgr.GetConfig().WrapTransport}), OwnCluster: o.OwnCluster,
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager),
 		Metrics: measures, Work: work, Expiry: expiry, Tenants: tenants, Artifacts: loader, Snapshots: snapshots, HashKey: key, Manifests: o.Manifests,
 	}, nil

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// errLeadsNoLonger is the answer to a write of a process that led once.
+var errLeadsNoLonger = errors.New("not sent: this process led, and has not renewed its lease in time, so that another one may lead")
+
+// leading keeps a process that led, and hung, from writing when it goes on: others wait
+// for the duration of the lease since its last renewal, and may lead after that. The
+// election ends such a process as well, but only when its own timer is served, and what
+// was in the midst of an apply is served first.
+type leading struct {
+	leases   string // path of the leases of the controllers
+	duration time.Duration
+	now      func() time.Time
+
+	mu      sync.Mutex
+	renewed time.Time // when the last renewal that succeeded was begun; zero before the first
+}
+
+// newLeading watches the renewals of the lease in a namespace.
+func newLeading(namespace string, duration time.Duration) *leading {
+	return &leading{
+		leases:   "/apis/coordination.k8s.io/v1/namespaces/" + namespace + "/leases",
+		duration: duration, now: time.Now,
+	}
+}
+
+// wrap has requests of a client go through the check.
+func (l *leading) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		switch {
+		case !changes(request):
+			return next.RoundTrip(request)
+		case l.renews(request):
+			return l.renew(next, request)
+		case l.over():
+			if request.Body != nil {
+				_ = request.Body.Close()
+			}
+			return nil, errLeadsNoLonger
+		}
+		return next.RoundTrip(request)
+	})
+}
+
+// changes tells whether a request may change something.
+func changes(request *http.Request) bool {
+	return request.Method != http.MethodGet && request.Method != http.MethodHead
+}
+
+// renews tells whether a request is one of the election, and not of a tenant who writes
+// leases: the name of the client is not theirs to choose.
+func (l *leading) renews(request *http.Request) bool {
+	return strings.HasPrefix(request.URL.Path, l.leases) && strings.HasSuffix(request.UserAgent(), "leader-election") &&
+		request.Header.Get("Impersonate-User") == ""
+}
+
+func (l *leading) renew(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+	began := l.now()
+	response, err := next.RoundTrip(request)
+	if err == nil && response.StatusCode < http.StatusMultipleChoices {
+		l.mu.Lock()
+		l.renewed = began
+		l.mu.Unlock()
+	}
+	return response, err
+}
+
+// over tells whether somebody else may lead by now.
+func (l *leading) over() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.renewed.IsZero() && l.now().Sub(l.renewed) > l.duration
+}
+
+// roundTripper is a function that does requests.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// passed counts what reaches the API server, which answers with a status.
+type passed struct{ count, status int }
+
+func (p *passed) RoundTrip(*http.Request) (*http.Response, error) {
+	p.count++
+	return &http.Response{StatusCode: p.status, Body: http.NoBody}, nil
+}
+
+// What writes after its lease is over is stopped, whoever it acts as; what never led is
+// not, and neither is what reads.
+func TestWritesEndWithTheLease(t *testing.T) {
+	const lease = "/apis/coordination.k8s.io/v1/namespaces/satchel-system/leases/c"
+	renewal := request{http.MethodPut, lease, "c/v1/leader-election", ""}
+	write := request{http.MethodPatch, "/api/v1/namespaces/a/configmaps/b", "c/v1", "system:serviceaccount:a:installer"}
+	cases := map[string]struct {
+		reason  string
+		before  request
+		status  int
+		elapsed time.Duration
+		then    request
+		stopped bool
+	}{
+		"leads":         {"a leader writes", renewal, 200, 30 * time.Second, write, false},
+		"hung":          {"another one may lead by now", renewal, 200, 36 * time.Second, write, true},
+		"reads":         {"reading harms nobody", renewal, 200, time.Hour, request{http.MethodGet, write.path, "", ""}, false},
+		"renews late":   {"the election decides that by itself", renewal, 200, time.Hour, renewal, false},
+		"never led":     {"without a lease nothing is counted: a replica that waits answers requests for artifacts", write, 200, time.Hour, write, false},
+		"not renewed":   {"a refused renewal is none, and there was none before", renewal, 409, time.Hour, write, false},
+		"tenant's":      {"what a tenant writes to a lease is no renewal", request{http.MethodPut, lease, "c/v1/leader-election", "system:serviceaccount:a:b"}, 200, time.Hour, write, false},
+		"other clients": {"nor what another client of this process writes", request{http.MethodPut, lease, "c/v1", ""}, 200, time.Hour, write, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			now := time.Unix(1000, 0)
+			l := newLeading("satchel-system", 35*time.Second)
+			l.now = func() time.Time { return now }
+			server := &passed{status: tc.status}
+			client := l.wrap(server)
+			if err := tc.before.do(t, client); err != nil {
+				t.Fatal(err)
+			}
+			now = now.Add(tc.elapsed)
+			err := tc.then.do(t, client)
+			if stopped := errors.Is(err, errLeadsNoLonger); stopped != tc.stopped || server.count != 2 != tc.stopped {
+				t.Errorf("%v, and %d requests reached the server: %s", err, server.count, tc.reason)
+			}
+		})
+	}
+}
+
+type request struct{ method, path, agent, as string }
+
+func (r request) do(t *testing.T, client http.RoundTripper) error {
+	t.Helper()
+	made := httptest.NewRequestWithContext(t.Context(), r.method, "https://k"+r.path, nil)
+	made.Header.Set("User-Agent", r.agent)
+	if r.as != "" {
+		made.Header.Set("Impersonate-User", r.as)
+	}
+	answer, err := client.RoundTrip(made)
+	if err == nil {
+		_ = answer.Body.Close()
+	}
+	return err
+}

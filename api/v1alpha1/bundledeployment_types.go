@@ -143,6 +143,22 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:default=Prevent
 	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
 
+	// HealthChecks are the objects that have to be healthy, instead of all objects
+	// of the bundle; they need not be in the bundle.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	HealthChecks []HealthCheck `json:"healthChecks,omitempty"`
+
+	// HealthCheckExprs say how objects of some kinds are, instead of what their
+	// status says to all.
+	// +optional
+	// +listType=map
+	// +listMapKey=apiVersion
+	// +listMapKey=kind
+	// +kubebuilder:validation:MaxItems=50
+	HealthCheckExprs []HealthCheckExpr `json:"healthCheckExprs,omitempty"`
+
 	// Remediation says what to do about a revision that fails.
 	// +optional
 	Remediation *RemediationOptions `json:"remediation,omitempty"`

@@ -33,10 +33,15 @@ const (
 // other one costs one GET; of the first few that are not healthy the Pods are
 // listed. An error means that the API server could not be asked.
 func Check(ctx context.Context, client reader, objects []plan.Object, fresh map[inventory.ID]*unstructured.Unstructured) (Report, error) {
-	check := checking{client: client, fresh: fresh}
+	return Rules{}.Check(ctx, client, objects, fresh)
+}
+
+// Check is the function of this name, by these rules.
+func (r Rules) Check(ctx context.Context, client reader, objects []plan.Object, fresh map[inventory.ID]*unstructured.Unstructured) (Report, error) {
+	check := checking{client: client, fresh: fresh, rules: r}
 	var interesting []plan.Object
 	for _, object := range objects {
-		if !AlwaysCurrent(object.GroupKind()) {
+		if r.Looks(object) {
 			interesting = append(interesting, object)
 		}
 	}
@@ -65,6 +70,7 @@ func Check(ctx context.Context, client reader, objects []plan.Object, fresh map[
 type checking struct {
 	client reader
 	fresh  map[inventory.ID]*unstructured.Unstructured
+	rules  Rules
 }
 
 // finding is what was found out about one object.
@@ -77,6 +83,10 @@ type finding struct {
 
 func (c checking) object(ctx context.Context, object plan.Object) finding {
 	result := finding{object: Object{ID: object.ID}, live: c.fresh[object.ID]}
+	if c.rules.Everything && object.Resource.Resource == "" {
+		result.object.State, result.object.Message = Missing, "the cluster does not serve its kind"
+		return result
+	}
 	if result.live == nil {
 		live, err := c.client.Get(ctx, tenant.Ref{Resource: object.Resource, Namespace: object.Namespace, Name: object.Name})
 		switch {
@@ -92,7 +102,8 @@ func (c checking) object(ctx context.Context, object plan.Object) finding {
 		}
 		result.live = live
 	}
-	result.object.State, result.object.Message, result.healthy = assess(result.live)
+	state, message, healthy, err := c.rules.assess(ctx, result.live)
+	result.object.State, result.object.Message, result.healthy, result.err = state, message, healthy, err
 	return result
 }
 

@@ -39,7 +39,7 @@ func setCounts(s *state) {
 	}
 	s.object.Status.Objects = &v1alpha1.ObjectCounts{
 		Skipped:   int32(looked.note.skipped),          //nolint:gosec // at most 25,000 objects
-		Applied:   int32(looked.health.Total),          //nolint:gosec // at most 25,000 objects
+		Applied:   int32(looked.note.total),            //nolint:gosec // at most 25,000 objects
 		Unhealthy: int32(len(looked.health.Unhealthy)), //nolint:gosec // at most 25,000 objects
 	}
 }

@@ -23,6 +23,9 @@ import (
 // is in force already is cared for whatever they are: a dependency that is not ready for
 // a while takes nothing down with it.
 func (r *Reconciler) depend(ctx context.Context, s *state) (step.Outcome, error) {
+	if s.rulesErr != nil {
+		return step.Stop, s.rulesErr
+	}
 	key, wanted := client.ObjectKeyFromObject(s.object), s.object.Spec.DependsOn
 	if len(wanted) == 0 {
 		r.dependencies.set(key, nil)

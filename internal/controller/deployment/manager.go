@@ -325,6 +325,7 @@ func (r *Reconciler) newState(object *v1alpha1.BundleDeployment) *state {
 	if object.Spec.KubeConfig != nil { // the deployment's namespace need not exist there
 		s.home = object.InstallNamespaceOrDefault()
 	}
+	s.rules, s.rulesErr = rulesOf(&object.Spec)
 	s.note, s.noted = r.memory.recall(client.ObjectKeyFromObject(object), object.UID)
 	return s
 }

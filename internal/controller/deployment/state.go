@@ -72,6 +72,9 @@ type state struct {
 	// established yet.
 	waitsFor string
 	health   *health.Report
+	// rules say how objects are, and rulesErr why they cannot be read.
+	rules    health.Rules
+	rulesErr error
 	pruned   *apply.Pruned
 	removed  *apply.Removed
 	warnings []string

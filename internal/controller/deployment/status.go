@@ -145,7 +145,7 @@ func setHealthy(s *state) {
 	kind := v1alpha1.HealthyCondition
 	if looked.health.Healthy() {
 		report.Set(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
-			fmt.Sprintf("%d objects of revision %s are healthy", looked.health.Total, s.object.Status.LastAppliedRevision))
+			fmt.Sprintf("%d objects of revision %s: %s", looked.note.total, s.object.Status.LastAppliedRevision, s.healthyWords()))
 		return
 	}
 	status, reason := metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing
@@ -193,7 +193,7 @@ func setReady(s *state, err error) {
 		report.Progressing(d, v1alpha1.ReasonProgressing, "applied revision "+s.revision())
 	case healthy.Status == metav1.ConditionTrue:
 		report.Ready(d, v1alpha1.ReasonSucceeded,
-			fmt.Sprintf("applied revision %s: %d objects, all healthy%s", s.revision(), s.health.Total, stillGoing(s)))
+			fmt.Sprintf("applied revision %s: %d objects, %s%s", s.revision(), s.note.total, s.healthyWords(), stillGoing(s)))
 	case healthy.Status == metav1.ConditionUnknown:
 		report.Progressing(d, healthy.Reason, healthy.Message)
 	default:

@@ -22,6 +22,14 @@ import (
 func (r *Reconciler) checkHealth(ctx context.Context, s *state) (step.Outcome, error) {
 	if s.due {
 		s.note = r.newNote(s)
+	}
+	if len(s.object.Spec.HealthChecks) > 0 {
+		var err error
+		if s.note.objects, err = healthChecks(ctx, s); err != nil {
+			return step.Stop, err
+		}
+	}
+	if s.due {
 		return step.Continue, r.look(ctx, s, s.note.objects, s.applied.Live)
 	}
 	others := s.note.objects
@@ -44,11 +52,11 @@ func without(objects, seen []plan.Object) []plan.Object {
 }
 
 func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, fresh map[inventory.ID]*unstructured.Unstructured) error {
-	report, err := health.Check(ctx, s.client, objects, fresh)
+	report, err := s.rules.Check(ctx, s.client, objects, fresh)
 	if err != nil {
 		return err
 	}
-	report.Total = s.note.total
+	report.Total = s.lookedAt()
 	s.health = &report
 	unhealthy := map[inventory.ID]bool{}
 	for _, object := range report.Unhealthy {
@@ -86,7 +94,7 @@ func (r *Reconciler) newNote(s *state) note {
 			continue
 		}
 		n.total++
-		if !health.AlwaysCurrent(action.GroupKind()) {
+		if s.rules.Looks(action.Object) {
 			object := action.Object
 			object.Desired = nil
 			n.objects = append(n.objects, object)

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/health"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// rulesOf reads by which rules the health of objects is judged. What spec.healthChecks
+// names may not exist, of whatever kind it is.
+func rulesOf(spec *v1alpha1.BundleDeploymentSpec) (health.Rules, error) {
+	all := make([]health.Expressions, 0, len(spec.HealthCheckExprs))
+	for _, of := range spec.HealthCheckExprs {
+		all = append(all, health.Expressions{
+			Kind:       schema.FromAPIVersionAndKind(of.APIVersion, of.Kind),
+			InProgress: of.InProgress, Failed: of.Failed, Current: of.Current,
+		})
+	}
+	rules, err := health.NewRules(all)
+	rules.Everything = len(spec.HealthChecks) > 0
+	if err != nil {
+		return rules, invalidExpression("spec.healthCheckExprs", err)
+	}
+	return rules, nil
+}
+
+// healthChecks are the objects that spec.healthChecks names. One of a kind that is not
+// served has no resource, and so is not healthy.
+func healthChecks(ctx context.Context, s *state) ([]plan.Object, error) {
+	objects := make([]plan.Object, 0, len(s.object.Spec.HealthChecks))
+	for _, check := range s.object.Spec.HealthChecks {
+		kind := schema.FromAPIVersionAndKind(check.APIVersion, check.Kind)
+		object := plan.Object{ID: inventory.ID{Group: kind.Group, Kind: kind.Kind, Namespace: check.Namespace, Name: check.Name}}
+		found, err := s.client.Kinds().Find(ctx, kind)
+		switch {
+		case tenant.IsNoKind(err):
+			objects = append(objects, object)
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("looking for %s of spec.healthChecks: %w", object.ID, err)
+		case !found.Namespaced:
+			object.Namespace = ""
+		case object.Namespace == "":
+			object.Namespace = s.object.InstallNamespaceOrDefault()
+		}
+		object.Kind = plan.Kind{Resource: found.Resource, Namespaced: found.Namespaced}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+// lookedAt is of how many objects a report of health is.
+func (s *state) lookedAt() int {
+	if len(s.object.Spec.HealthChecks) > 0 {
+		return len(s.note.objects)
+	}
+	return s.note.total
+}
+
+// healthyWords says that all is healthy that is looked at.
+func (s *state) healthyWords() string {
+	if checks := len(s.object.Spec.HealthChecks); checks > 0 {
+		return fmt.Sprintf("the %d of spec.healthChecks are healthy", checks)
+	}
+	return "all healthy"
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment_test
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// TestHealthCheckExprs has the annotation of a ConfigMap say how it is.
+func TestHealthCheckExprs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "1"), "b.yaml": configMap("b", "1")})
+	expressions := func(failed string) func(*v1alpha1.BundleDeployment) {
+		return func(d *v1alpha1.BundleDeployment) {
+			d.Spec.HealthCheckExprs = []v1alpha1.HealthCheckExpr{{
+				APIVersion: "v1", Kind: "ConfigMap", Failed: failed,
+				Current: `metadata.name == "b" || metadata.?annotations[?"state"].orValue("") == "done"`,
+			}}
+		}
+	}
+	key := r.deploy(t, namespace, "app", expressions("metadata."))
+	d := r.unready(t, key, v1alpha1.ReasonInvalidExpression)
+	if !conditions.IsTrue(d, meta.StalledCondition) || !says("spec.healthCheckExprs: failed of v1 ConfigMap")(d) || d.Status.Inventory != nil {
+		t.Errorf("it is not Stalled, or something was installed:\n%s", describe(d))
+	}
+	r.edit(t, key, expressions(`metadata.?annotations[?"state"].orValue("") == "lost"`))
+	r.until(t, key, "none is true", says(v1alpha1.ReasonHealthProgressing, "1 of 2 objects are not healthy: ConfigMap "+namespace+"/a: none of its expressions is true"))
+	r.patch(t, aConfigMap(namespace, "a"), `{"metadata":{"annotations":{"state":"lost"}}}`)
+	r.until(t, key, "it failed", says(v1alpha1.ReasonHealthFailed, "failed is true"))
+	r.patch(t, aConfigMap(namespace, "a"), `{"metadata":{"annotations":{"state":"done"}}}`)
+	r.ready(t, key, published.Revision)
+}
+
+// TestHealthChecks wants other objects than those of the bundle to be healthy.
+func TestHealthChecks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace, other := r.namespace(t), r.namespace(t)
+	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{
+		"a.yaml": sickWorkload("", "nodeSelector: {example.org/there-is: none}"), "b.yaml": configMap("b", "1"),
+	})
+	key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) {
+		d.Spec.HealthChecks = []v1alpha1.HealthCheck{
+			{APIVersion: "v1", Kind: "ConfigMap", Name: "gate", Namespace: other}, {APIVersion: "v1", Kind: "ConfigMap", Name: "b"},
+			{APIVersion: "v1", Kind: "Namespace", Name: namespace, Namespace: "ignored"},
+		}
+	})
+	r.until(t, key, "the gate is missing", says(v1alpha1.ReasonHealthProgressing, "1 of 3 objects are not healthy: ConfigMap "+other+"/gate: it does not exist"))
+	r.create(t, aConfigMap(other, "gate"))
+	d := r.ready(t, key, published.Revision)
+	if !says("2 objects, the 3 of spec.healthChecks are healthy")(d) || d.Status.Objects.Applied != 2 {
+		t.Errorf("the message does not say what was looked at:\n%s", describe(d))
+	}
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
+		d.Spec.HealthChecks = []v1alpha1.HealthCheck{{APIVersion: "example.org/v1", Kind: "Unknown", Name: "x"}}
+	})
+	r.until(t, key, "the kind is unknown", says("Unknown.example.org x: the cluster does not serve its kind"))
+}

@@ -127,6 +127,16 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:default={}
 	Prune PruneOptions `json:"prune,omitzero"`
 
+	// DeletionPolicy says what becomes of the objects when this BundleDeployment is
+	// deleted. Delete, the default, removes them in order. Orphan leaves everything as
+	// it is, marked with the annotation satchel.dev/orphaned, and the next
+	// BundleDeployment that contains an object takes it up. The annotation
+	// satchel.dev/deletion-policy: Orphan keeps a single object, also when it leaves
+	// the bundle.
+	// +optional
+	// +kubebuilder:default=Delete
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+
 	// CRDs says how CustomResourceDefinitions of the bundle are treated.
 	// +optional
 	CRDs *CRDOptions `json:"crds,omitempty"`
@@ -208,16 +218,6 @@ type SourceReference struct {
 	Name string `json:"name"`
 }
 
-// PruneOptions say what becomes of objects that leave the bundle.
-type PruneOptions struct {
-	// Enabled deletes objects that are no longer in the bundle, after the new
-	// revision is healthy. If false they are kept, marked with the annotation
-	// satchel.dev/orphaned. CustomResourceDefinitions are always kept.
-	// +optional
-	// +kubebuilder:default=true
-	Enabled *bool `json:"enabled,omitempty"`
-}
-
 // BundleDeploymentStatus is what the deployment controller last saw and did.
 type BundleDeploymentStatus struct {
 	// ObservedGeneration is the generation of the spec that this status is about.
@@ -225,7 +225,8 @@ type BundleDeploymentStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// Conditions follow kstatus: Ready, Reconciling, Stalled, and beside them one
-	// a step: SourceReady, Converted, Planned, Applied, Healthy.
+	// a step: SourceReady, Converted, Planned, Applied, Healthy. ApprovalPending is
+	// there while something is not done without somebody's consent.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -320,7 +321,7 @@ type PlanStatus struct {
 	// Update is the number of objects to change.
 	Update int32 `json:"update"`
 
-	// Delete is the number of objects to delete after the revision is healthy.
+	// Delete is the number of objects to delete, without those whose deletion is held.
 	Delete int32 `json:"delete"`
 
 	// Summary in words.
@@ -432,9 +433,6 @@ func (in *BundleDeployment) SourceText() string {
 	}
 	return in.SourceName()
 }
-
-// IsEnabled tells whether objects that leave the bundle are deleted.
-func (in *PruneOptions) IsEnabled() bool { return in.Enabled == nil || *in.Enabled }
 
 // IntervalOrDefault is how often the objects are compared with the bundle.
 func (in *BundleDeploymentSpec) IntervalOrDefault() time.Duration {

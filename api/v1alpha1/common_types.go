@@ -17,6 +17,13 @@ const (
 	// object takes it up without complaint. Its value is the namespace and name
 	// of the former owner.
 	OrphanedAnnotation = "satchel.dev/orphaned"
+	// PruneAnnotation with the value Disabled keeps the object when it leaves the bundle.
+	PruneAnnotation = "satchel.dev/prune"
+	// PruneTimingAnnotation is spec.prune.timing for one object.
+	PruneTimingAnnotation = "satchel.dev/prune-timing"
+	// DeletionPolicyAnnotation with the value Orphan keeps the object whatever becomes
+	// of the bundle and of the BundleDeployment.
+	DeletionPolicyAnnotation = "satchel.dev/deletion-policy"
 )
 
 // Kinds of this API group, as references and messages spell them.

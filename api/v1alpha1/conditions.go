@@ -94,6 +94,10 @@ const (
 	AppliedCondition = "Applied"
 	// HealthyCondition is True when all objects are healthy as kstatus defines it.
 	HealthyCondition = "Healthy"
+	// ApprovalPendingCondition is True while something is not done without somebody's
+	// consent. It is absent otherwise, and does not change whether a revision that runs
+	// is Ready.
+	ApprovalPendingCondition = "ApprovalPending"
 )
 
 // Reasons of BundleDeployment's conditions, in addition to those above.
@@ -144,6 +148,9 @@ const (
 	ReasonApplyFailed = "ApplyFailed"
 	// ReasonPruneFailed says that an object that left the bundle could not be deleted.
 	ReasonPruneFailed = "PruneFailed"
+	// ReasonPruneHeld says that an upgrade left out more objects than spec.prune.limit
+	// allows to delete; they are kept.
+	ReasonPruneHeld = "PruneHeld"
 	// ReasonHealthProgressing says that objects are not healthy yet and the timeout has not ended.
 	ReasonHealthProgressing = "HealthProgressing"
 	// ReasonHealthFailed says that objects are not healthy when they should be.

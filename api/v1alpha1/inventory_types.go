@@ -47,4 +47,9 @@ type InventoryEntry struct {
 	// S is a hash of the object's UID and generation when last seen.
 	// +optional
 	S string `json:"s,omitempty"`
+
+	// M marks an object for spec.prune.limit: n was created by a revision that was
+	// not healthy yet, l left the bundle and may be deleted. Neither counts.
+	// +optional
+	M string `json:"m,omitempty"`
 }

@@ -17,6 +17,23 @@ const (
 	CollisionNone CollisionProtection = "None"
 )
 
+// DeletionPolicy says what becomes of objects that are not wanted any more.
+// +kubebuilder:validation:Enum=Delete;Orphan
+type DeletionPolicy string
+
+// Policies.
+const (
+	// DeletionDelete deletes them.
+	DeletionDelete DeletionPolicy = "Delete"
+	// DeletionOrphan leaves them, marked, to whoever takes them up.
+	DeletionOrphan DeletionPolicy = "Orphan"
+)
+
+// DeletesDefinitions tells whether CustomResourceDefinitions may be deleted.
+func (in *BundleDeploymentSpec) DeletesDefinitions() bool {
+	return in.CRDs != nil && in.CRDs.DeletionPolicy == DeletionDelete
+}
+
 // CollisionProtectionOrDefault is which existing objects of others are taken over.
 func (in *BundleDeploymentSpec) CollisionProtectionOrDefault() CollisionProtection {
 	if in.CollisionProtection == "" {

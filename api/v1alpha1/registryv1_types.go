@@ -158,6 +158,14 @@ type CRDOptions struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:MinLength=1
 	UpgradeSafetyExemptions []string `json:"upgradeSafetyExemptions,omitempty"`
+
+	// DeletionPolicy says what becomes of CustomResourceDefinitions that leave the
+	// bundle, or whose BundleDeployment is deleted. Orphan, the default, keeps them.
+	// Delete deletes one when no resource of its kind is left, after those that the
+	// bundle itself contains; while a user has one, it is kept.
+	// +optional
+	// +kubebuilder:default=Orphan
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 }
 
 // RequirementsOrDefault is how the requirements of the bundle are enforced.

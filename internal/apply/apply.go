@@ -148,6 +148,7 @@ func entryOf(action plan.Action, answer *tenant.Answer, manager string) inventor
 		Rendered: action.Rendered,
 		Fields:   inventory.HashFields(answer.Meta.ManagedFields, manager),
 		Seen:     inventory.HashSeen(&answer.Meta),
+		Mark:     action.Mark,
 	}
 	if entry.Fields.IsZero() {
 		entry.Fields = inventory.Untraceable

@@ -31,6 +31,9 @@ type Observing struct {
 
 	Protection plan.Protection // of existing objects of others; empty is Prevent
 
+	Pruning plan.Pruning // how objects are let go
+	Keeping bool         // see plan.Input
+
 	UpgradeSafety plan.Enforcement // of CRDs; empty is Off
 	Exempt        []string         // CRDs that are not judged, by name
 
@@ -55,6 +58,8 @@ func Observe(ctx context.Context, client *tenant.Client, o Observing) (plan.Inpu
 		Namespaces: map[string]plan.Presence{},
 
 		Protection:    o.Protection,
+		Pruning:       o.Pruning,
+		Keeping:       o.Keeping,
 		UpgradeSafety: o.UpgradeSafety,
 		Exempt:        o.Exempt,
 

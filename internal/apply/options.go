@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
@@ -19,6 +20,8 @@ type Owner = inventory.Owner
 type Options struct {
 	// Parallelism is how many requests are under way at once: 16.
 	Parallelism int
+	// Pruning says how Remove lets objects go.
+	Pruning plan.Pruning
 	// Previous gives an object as it was rendered for the last apply, or nil. With
 	// it, a field that somebody took from us since is taken back by an upgrade.
 	Previous func(inventory.ID) *unstructured.Unstructured

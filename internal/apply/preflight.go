@@ -59,9 +59,9 @@ type wanted struct {
 // wait: care must not fail for want of a right that it does not use.
 func wantedBy(p plan.Plan) wanted {
 	var w wanted
-	for _, stage := range p.Prune {
+	for _, stage := range slices.Concat(p.PruneFirst, p.Prune) {
 		for _, deletion := range stage.Deletions {
-			w.add(plan.Object{ID: deletion.ID, Kind: deletion.Kind}, leaving(deletion)...)
+			w.needs = append(w.needs, leaving(deletion)...)
 		}
 	}
 	if p.Keeping || len(w.needs)+len(p.Unreadable) == 0 && onlyKeeps(p) {
@@ -78,7 +78,7 @@ func wantedBy(p plan.Plan) wanted {
 	objects, written := slices.Clone(p.Unreadable), map[inventory.ID]bool{}
 	for _, object := range p.Unreadable {
 		written[object.ID] = true
-		w.add(object, rights.Installing(object)...)
+		w.needs = append(w.needs, rights.Lifelong(object, p.Definitions)...)
 	}
 	for _, action := range p.Actions() {
 		objects, written[action.ID] = append(objects, action.Object), action.Writes()
@@ -86,7 +86,7 @@ func wantedBy(p plan.Plan) wanted {
 			w.add(action.Object, "create", "get", "patch")
 			continue
 		}
-		w.add(action.Object, rights.Installing(action.Object)...)
+		w.needs = append(w.needs, rights.Lifelong(action.Object, p.Definitions)...)
 	}
 	w.grants(objects, written)
 	return w
@@ -140,15 +140,16 @@ func writing(action plan.Action) []string {
 	return []string{"get", "patch"}
 }
 
-// leaving are the verbs that letting an object go takes.
-func leaving(deletion plan.Deletion) []string {
+// leaving are the rights that letting an object go takes.
+func leaving(deletion plan.Deletion) []rights.Need {
+	object := plan.Object{ID: deletion.ID, Kind: deletion.Kind}
 	switch deletion.How {
 	case plan.Delete:
-		return []string{"delete", "get"}
+		return rights.Verbs(object, "delete", "get")
 	case plan.Release:
-		return []string{"get", "patch"}
-	case plan.DeleteEmpty, plan.Keep:
-		return rights.Leaving(plan.Object{ID: deletion.ID})
+		return rights.Verbs(object, "get", "patch")
+	case plan.DeleteEmpty, plan.DeleteUnused, plan.Keep:
+		return rights.Ending(object, deletion.How == plan.DeleteUnused)
 	}
 	return nil
 }

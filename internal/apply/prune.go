@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
@@ -43,6 +44,16 @@ type Pruned struct {
 
 // Complete tells that everything went.
 func (p Pruned) Complete() bool { return len(p.Waiting) == 0 && len(p.Denied) == 0 }
+
+// Add takes in what became of further objects.
+func (p *Pruned) Add(more Pruned) {
+	p.Gone = append(p.Gone, more.Gone...)
+	p.Deleted += more.Deleted
+	p.DeletedIDs = append(p.DeletedIDs, more.DeletedIDs...)
+	p.Waiting = append(p.Waiting, more.Waiting...)
+	p.Denied = append(p.Denied, more.Denied...)
+	p.Notes = append(p.Notes, more.Notes...)
+}
 
 // Prune lets the objects go, stage by stage. Each is deleted only in the state in
 // which it was seen to be the owner's. It waits for nothing: where a stage is
@@ -112,6 +123,8 @@ func (d deleter) object(ctx context.Context, deletion plan.Deletion) end {
 		return d.release(ctx, deletion)
 	case plan.DeleteEmpty:
 		return d.deleteEmpty(ctx, deletion)
+	case plan.DeleteUnused:
+		return d.deleteUnused(ctx, deletion)
 	}
 	return d.delete(ctx, deletion)
 }
@@ -155,6 +168,24 @@ func (d deleter) delete(ctx context.Context, deletion plan.Deletion) end {
 	return end{waiting: "keeps changing"}
 }
 
+// giveUp marks an object as nobody's, unless its conversion has to be waited for. What
+// is released with all that serves it converts as before.
+func (d deleter) giveUp(ctx context.Context, deletion plan.Deletion, live *unstructured.Unstructured) (kept unconverted, err error) {
+	ref := refOf(deletion.ID, deletion.Resource)
+	kept.live = live
+	if plan.IsDefinition(deletion.ID) && !deletion.Whole {
+		storage, _ := versionsOf(live)
+		kept, err = d.unconvert(ctx, ref, live, storage)
+	}
+	if err != nil || kept.waiting != "" {
+		return kept, err
+	}
+	if err = release(ctx, d.client, ref, kept.live, d.owner, kept.patch); err == nil {
+		d.migrations.forget(d.keyOf(live))
+	}
+	return kept, err
+}
+
 // release keeps the object, marked as orphaned. A CRD does not keep a conversion
 // webhook that goes.
 func (d deleter) release(ctx context.Context, deletion plan.Deletion) end {
@@ -169,17 +200,7 @@ func (d deleter) release(ctx context.Context, deletion plan.Deletion) end {
 	if !plan.LiveOf(live, d.owner).Ours(d.owner) {
 		return end{gone: true, note: notOurs}
 	}
-	kept := unconverted{live: live}
-	if plan.IsDefinition(deletion.ID) {
-		storage, _ := versionsOf(live)
-		kept, err = d.unconvert(ctx, ref, live, storage)
-	}
-	if err == nil && kept.waiting == "" {
-		err = release(ctx, d.client, ref, kept.live, d.owner, kept.patch)
-	}
-	if err == nil && kept.waiting == "" {
-		d.migrations.forget(d.keyOf(live))
-	}
+	kept, err := d.giveUp(ctx, deletion, live)
 	switch {
 	case ctx.Err() != nil:
 		return end{}

@@ -53,7 +53,7 @@ data: {colour: blue}
 func TestReleasedInsteadOfPruned(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps)
-	stages := plan.ReleaseAll(w.plan(w.objects(oneMap)).Prune)
+	stages := w.planPruning(oneMap, plan.Pruning{Disabled: true}).Prune
 	pruned, err := apply.Prune(t.Context(), w.client, w.owner, stages, apply.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -174,4 +174,16 @@ func TestT13ReleaseSparesOthers(t *testing.T) {
 	if crd, err = w.definition(); err != nil || crd.GetLabels()["satchel.dev/deployment"] != "other" {
 		t.Errorf("labels %v, %v", crd.GetLabels(), err)
 	}
+}
+
+// planPruning plans manifests with what a spec says of letting go.
+func (w *world) planPruning(manifests string, pruning plan.Pruning) plan.Plan {
+	w.t.Helper()
+	in, err := apply.Observe(w.t.Context(), w.client, apply.Observing{
+		Owner: w.owner, Desired: w.objects(manifests), Previous: w.inventory, InstallNamespace: w.namespace, Pruning: pruning,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return plan.Make(in)
 }

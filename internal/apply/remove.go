@@ -24,7 +24,7 @@ func (r Removed) Done() bool { return r.Inventory.Len() == 0 }
 
 // Remove removes what the inventory lists, stage by stage: custom resources of the
 // bundle first, while their operator still runs; then webhooks; CRDs are released,
-// without conversion; then workloads, the rest, rights and accounts, a namespace
+// without conversion, or deleted where that is asked for and nobody uses them; then workloads, the rest, rights and accounts, a namespace
 // last. It does as much
 // as can be done now, waits for nothing and is called again, with the inventory it
 // returned, until it is Done. A stage starts when the one before is gone. The
@@ -32,7 +32,7 @@ func (r Removed) Done() bool { return r.Inventory.Len() == 0 }
 func Remove(ctx context.Context, client *tenant.Client, owner Owner, listed inventory.Inventory, o Options) (Removed, error) {
 	o = o.defaulted()
 	removed := Removed{Inventory: listed}
-	in, err := Observe(ctx, client, Observing{Owner: owner, Previous: listed, Parallelism: o.Parallelism})
+	in, err := Observe(ctx, client, Observing{Owner: owner, Previous: listed, Pruning: o.Pruning, Parallelism: o.Parallelism})
 	if err != nil {
 		return removed, removed.free(ctx, client, owner, o, err)
 	}

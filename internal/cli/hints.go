@@ -45,6 +45,7 @@ var hints = map[string]string{
 	v1alpha1.ReasonDryRunFailed:       "Correct the object in the bundle as the message says; the previous revision keeps running.",
 	v1alpha1.ReasonApplyFailed:        "Correct the object in the bundle, or what refused it (an admission webhook, a quota); it is tried again by itself.",
 	v1alpha1.ReasonPruneFailed:        "Find out what keeps the object (a finalizer, a missing permission to delete); it is tried again by itself.",
+	v1alpha1.ReasonPruneHeld:          "If the objects shall go, raise spec.prune.limit; if they shall stay, bring them back in the bundle, or set spec.prune.enabled to false.",
 	v1alpha1.ReasonHealthFailed:       "Look at the object that the message names; it goes on being watched, and recovers by itself when its cause is gone.",
 	v1alpha1.ReasonRevisionRejected:   "Publish a revision that works, or ask for a reconcile to have this one tried again; the last healthy one is in force.",
 	v1alpha1.ReasonRollbackFailed:     "See what keeps the last healthy revision from coming back, as the message says; it is tried again by itself.",

@@ -29,6 +29,7 @@ type rbacOptions struct {
 	upgradeFrom    []string
 	remote         bool
 	only           string
+	definitions    bool // CRDs may be deleted
 }
 
 func (a *app) rbacCommand() *cobra.Command {
@@ -80,6 +81,12 @@ satchel rbac quay.io/org/operator-bundle:v1.3.0 --upgrade-from quay.io/org/opera
 			return a.rbac(cmd.Context(), o, args[0])
 		},
 	}
+	a.rbacFlags(cmd, &o)
+	return cmd
+}
+
+// rbacFlags adds the flags of rbac.
+func (a *app) rbacFlags(cmd *cobra.Command, o *rbacOptions) {
 	a.conversionFlags(cmd, &o.conversionOptions, "Namespace of the objects that name none, and of the operator. Required.")
 	flags := cmd.Flags()
 	flags.StringVar(&o.deployment, "name", "", "Name of the BundleDeployment; without it: that of the package, or else the last part of PATH or IMAGE. "+
@@ -87,10 +94,10 @@ satchel rbac quay.io/org/operator-bundle:v1.3.0 --upgrade-from quay.io/org/opera
 	flags.StringVar(&o.serviceAccount, "service-account", "installer", "Account that installs the bundle, in the namespace of the BundleDeployment.")
 	flags.StringArrayVar(&o.upgradeFrom, "upgrade-from", nil,
 		"Folder or image of a version that may be installed: adds the rights to delete what only it has; may be repeated.")
+	flags.BoolVar(&o.definitions, "delete-crds", false, "With spec.crds.deletionPolicy: Delete: adds the rights to delete CRDs and to look for their resources.")
 	flags.BoolVar(&o.remote, "remote", false, "Print the rights of an account of the cluster that spec.kubeConfig leads to: adds that to know the cluster, "+
 		"by its namespace kube-system.")
 	a.enumFlag(cmd, &o.only, "only", "", "Print one part only.", string(rights.Bootstrap), string(rights.Required), string(rights.Recommended))
-	return cmd
 }
 
 // baseName is the last part of a folder's or an image's name.
@@ -144,6 +151,7 @@ func (o rbacOptions) request(result convert.Result, earlier ...convert.Result) (
 		Namespaces:       result.RequiredNamespaces,
 		Remote:           o.remote,
 		Objects:          applied.objects,
+		Definitions:      o.definitions,
 	}
 	guessed := applied.guessed
 	for _, version := range earlier {

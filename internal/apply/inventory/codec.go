@@ -177,7 +177,7 @@ func inflate(compressed []byte) ([]v1alpha1.InventoryEntry, error) {
 func encodeEntry(e Entry) v1alpha1.InventoryEntry {
 	return v1alpha1.InventoryEntry{
 		ID: e.encode(), V: e.Version,
-		R: e.Rendered.String(), F: e.Fields.String(), S: e.Seen.String(),
+		R: e.Rendered.String(), F: e.Fields.String(), S: e.Seen.String(), M: string(e.Mark),
 	}
 }
 
@@ -190,10 +190,11 @@ func decodeEntry(encoded v1alpha1.InventoryEntry) (Entry, error) {
 		return Entry{}, fmt.Errorf("%s: %.100q is not an API version", id, encoded.V)
 	}
 	entry := Entry{ID: id, Version: encoded.V}
-	var errs [3]error
+	var errs [4]error
 	entry.Rendered, errs[0] = decodeHash(encoded.R)
 	entry.Fields, errs[1] = decodeHash(encoded.F)
 	entry.Seen, errs[2] = decodeHash(encoded.S)
+	entry.Mark, errs[3] = decodeMark(encoded.M)
 	if err := errors.Join(errs[:]...); err != nil {
 		return Entry{}, fmt.Errorf("%s: %w", id, err)
 	}

@@ -14,6 +14,7 @@ type Entry struct {
 	Rendered Hash   // of the desired object
 	Fields   Hash   // of our managed fields
 	Seen     Hash   // of UID and generation
+	Mark     Mark   // how its deletion counts
 }
 
 // Confirmed tells that the object was written at least once on our behalf.

@@ -11,9 +11,12 @@ import (
 // decide says what happens to one desired object that could be looked at, or why
 // it must not happen.
 func (in Input) decide(object Object) (Action, *Violation) {
-	entry, _ := in.Previous.Get(object.ID)
+	entry, listed := in.Previous.Get(object.ID)
 	action := Action{Object: object, Previous: entry}
 	live, exists := in.Live[object.ID]
+	if entry.Mark == inventory.Unproven || !listed && !exists {
+		action.Mark = inventory.Unproven
+	}
 	if !exists {
 		action.Verb, action.Reason = Create, "does not exist"
 		if entry.Confirmed() {

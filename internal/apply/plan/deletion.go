@@ -4,7 +4,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
@@ -18,6 +17,8 @@ const (
 	Delete How = "Delete"
 	// DeleteEmpty: delete the namespace when nothing else lives in it, else Release it.
 	DeleteEmpty How = "DeleteEmpty"
+	// DeleteUnused: delete the CRD when no resource of its kind is left, else Release it.
+	DeleteUnused How = "DeleteUnused"
 	// Release: keep it, marked as orphaned, and give our ownership up.
 	Release How = "Release"
 	// Forget: it is gone, or not ours; only the inventory lists it.
@@ -36,6 +37,15 @@ type Deletion struct {
 	Reason string
 	Note   string // what is left alone on purpose, and why; mostly empty
 	Live   Live   // zero for Forget and Keep
+	// First: it goes before the rest of the plan is applied, when that asks for it.
+	First bool
+	// Whole: it is released with everything else, so that what serves it goes on.
+	Whole bool
+}
+
+// Deletes tells whether the object may be deleted.
+func (d Deletion) Deletes() bool {
+	return d.How == Delete || d.How == DeleteEmpty || d.How == DeleteUnused
 }
 
 // DeletionStage is a set of deletions that may run in parallel.
@@ -48,38 +58,21 @@ type DeletionStage struct {
 }
 
 // Removal plans the removal of everything that the inventory lists. Of the
-// Input it reads Owner, Previous, Live, Unreadable and Kinds. It is made anew at
-// every attempt; when no stage is left, the removal is done.
+// Input it reads Owner, Previous, Live, Unreadable, Kinds and Pruning. It is made anew
+// at every attempt; when no stage is left, the removal is done.
 func Removal(in Input) []DeletionStage {
-	return deletions(in, in.Previous)
-}
-
-// ReleaseAll lets everything go that the stages would delete, without deleting it:
-// pruning is switched off, and what the bundle dropped is not ours any more. What
-// is being deleted already stays as it is. The stages given are not changed.
-func ReleaseAll(stages []DeletionStage) []DeletionStage {
-	released := slices.Clone(stages)
-	for i := range released {
-		deletions := slices.Clone(released[i].Deletions)
-		for at := range deletions {
-			if how := deletions[at].How; how == Delete || how == DeleteEmpty {
-				deletions[at].How, deletions[at].Reason = Release, "is kept, for pruning is switched off"
-			}
-		}
-		released[i].Deletions = deletions
-	}
-	return released
+	return deletions(in, in.Previous, true)
 }
 
 // deletions sorts what is decided about each entry into the order of deleting.
-func deletions(in Input, entries inventory.Inventory) []DeletionStage {
+func deletions(in Input, entries inventory.Inventory, removal bool) []DeletionStage {
 	byStage := map[string][]Deletion{}
 	for _, entry := range entries.Entries {
 		kind := in.Kinds[entry.GroupKind()]
 		if kind.Definition == "" && in.Previous.Has(definitionID(kind.Resource.GroupResource())) {
 			kind.Definition = kind.Resource.GroupResource().String()
 		}
-		deletion := in.decideDeletion(entry)
+		deletion := in.decideDeletion(entry, removal)
 		deletion.ID, deletion.Kind = entry.ID, kind
 		stage := stageOf(entry.ID, kind)
 		byStage[stage] = append(byStage[stage], deletion)
@@ -100,10 +93,12 @@ func deletions(in Input, entries inventory.Inventory) []DeletionStage {
 //	belongs to somebody else    Forget
 //	never confirmed, not ours   Forget  a planned object that somebody else created
 //	is being deleted            Await
+//	kept, by spec or annotation Release
+//	CRD, asked to go            DeleteUnused
 //	CRD                         Release decision 11: its resources are not ours to destroy
 //	Namespace                   DeleteEmpty
 //	else                        Delete
-func (in Input) decideDeletion(entry inventory.Entry) Deletion {
+func (in Input) decideDeletion(entry inventory.Entry, removal bool) Deletion {
 	if why, found := in.Unreadable[entry.ID]; found {
 		return Deletion{How: Keep, Reason: why}
 	}
@@ -119,12 +114,26 @@ func (in Input) decideDeletion(entry inventory.Entry) Deletion {
 		return Deletion{How: Forget, Reason: note, Note: note}
 	case live.Deleting:
 		return Deletion{How: Await, Reason: BeingDeleted(live), Live: live}
-	case IsDefinition(entry.ID):
-		return Deletion{How: Release, Reason: "is kept with the resources of its kind", Live: live}
-	case IsNamespace(entry.ID):
-		return Deletion{How: DeleteEmpty, Reason: "is deleted when nothing else lives in it", Live: live}
 	}
-	return Deletion{How: Delete, Live: live}
+	deletion := in.ending(entry.ID, live, removal)
+	deletion.Live, deletion.First = live, in.Pruning.first(live.Ending)
+	return deletion
+}
+
+// ending is the part of decideDeletion about objects that are ours to let go.
+func (in Input) ending(id inventory.ID, live Live, removal bool) Deletion {
+	kept := in.Pruning.kept(removal, live.Ending)
+	switch {
+	case kept != "":
+		return Deletion{How: Release, Reason: kept, Whole: removal && in.Pruning.Orphan}
+	case IsDefinition(id) && in.Pruning.Definitions:
+		return Deletion{How: DeleteUnused, Reason: "is deleted when no resource of its kind is left"}
+	case IsDefinition(id):
+		return Deletion{How: Release, Reason: "is kept with the resources of its kind"}
+	case IsNamespace(id):
+		return Deletion{How: DeleteEmpty, Reason: "is deleted when nothing else lives in it"}
+	}
+	return Deletion{How: Delete}
 }
 
 // BeingDeleted says what a terminating object waits for.

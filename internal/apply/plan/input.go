@@ -37,8 +37,15 @@ type Input struct {
 	// CreateNamespace is created when absent, and never deleted. Empty: none.
 	CreateNamespace string
 
+	// Keeping: what is desired was applied before, all of it, and a newer revision
+	// fails: nothing is let go.
+	Keeping bool
+
 	// Protection says which existing objects of others are adopted.
 	Protection Protection
+
+	// Pruning says how objects are let go.
+	Pruning Pruning
 
 	// UpgradeSafety says what becomes of changes of CRDs that could break their
 	// users. Exempt are the names of CRDs that are not judged.

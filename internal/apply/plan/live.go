@@ -25,6 +25,7 @@ type Live struct {
 	Managers        []string // field managers other than the owner's, sorted
 	Controller      string   // "ReplicaSet web-5d" of the controlling owner reference
 	Tool            string   // "Helm release shop/web": the tool whose marks it bears
+	Ending          Ending   // what its annotations say of its deletion
 }
 
 // LiveOf reads an object's metadata as the given owner sees it.
@@ -41,6 +42,7 @@ func LiveOf(object metav1.Object, owner inventory.Owner) Live {
 		Deleting:        object.GetDeletionTimestamp() != nil,
 		Finalizers:      object.GetFinalizers(),
 		Tool:            toolOf(object),
+		Ending:          endingOf(object.GetAnnotations()),
 	}
 	for _, entry := range object.GetManagedFields() {
 		if entry.Manager != manager {

@@ -16,7 +16,7 @@ import (
 // Make plans how the cluster becomes what the bundle renders. The same input
 // gives the same plan, whatever the order of the desired objects.
 func Make(in Input) Plan {
-	plan := Plan{Owner: in.Owner, Protection: in.Protection, Inventory: in.Previous}
+	plan := Plan{Owner: in.Owner, Keeping: in.Keeping, Protection: in.Protection, Definitions: in.Pruning.Definitions, Inventory: in.Previous}
 	plan.Upgrade = slices.ContainsFunc(in.Previous.Entries, inventory.Entry.Confirmed)
 	plan.Skipped = slices.SortedFunc(slices.Values(in.Skipped), inventory.ID.Compare)
 	if len(in.Desired)+len(in.Missing)+len(in.Invalid)+len(in.Skipped) == 0 {
@@ -30,11 +30,13 @@ func Make(in Input) Plan {
 	var actions []Action
 	var planned []inventory.Entry
 	for _, object := range desired {
+		at := len(planned)
 		planned = append(planned, inventory.Entry{ID: object.ID, Version: object.Resource.Version})
 		if _, found := in.Unreadable[object.ID]; found {
 			continue
 		}
 		action, violation := in.decide(object)
+		planned[at].Mark = action.Mark
 		if violation != nil {
 			plan.Violations = append(plan.Violations, *violation)
 			continue
@@ -54,8 +56,7 @@ func Make(in Input) Plan {
 	plan.Warnings = slices.Sorted(slices.Values(append(warnings, lacked...)))
 	plan.Stages = staged(actions)
 	wanted := inventory.New(in.Previous.Target, planned...)
-	plan.Prune = deletions(in, in.Previous.Minus(wanted))
-	plan.Inventory = in.Previous.Union(wanted)
+	plan.prune(in, wanted)
 	return plan
 }
 

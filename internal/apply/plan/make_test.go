@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -218,4 +219,9 @@ func TestPlanKnowsWhatIsAbsent(t *testing.T) {
 	if diff := cmp.Diff([]string{"empty", "gone", "new"}, plan.Make(in).Absent); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+// annotated is the metadata of a live object of the owner.
+func annotated(annotations map[string]string) metav1.Object {
+	return &metav1.ObjectMeta{UID: "uid", ResourceVersion: "7", Labels: owner.Labels(), Annotations: annotations}
 }

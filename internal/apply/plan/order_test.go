@@ -29,30 +29,6 @@ var kindsInOrder = []struct {
 	{inventory.ID{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration", Name: "web"}, ""},
 }
 
-// With pruning off, nothing is deleted, and nothing else changes.
-func TestReleaseAll(t *testing.T) {
-	ways := []plan.How{plan.Delete, plan.DeleteEmpty, plan.Release, plan.Forget, plan.Await, plan.Keep}
-	stages := []plan.DeletionStage{{Name: "custom resources", Awaited: true}, {Name: "resources"}}
-	for i := range stages {
-		for _, how := range ways {
-			stages[i].Deletions = append(stages[i].Deletions, plan.Deletion{ID: inventory.ID{Name: string(how)}, How: how, Reason: "why", Note: "note"})
-		}
-	}
-	want := slices.Clone(stages)
-	for i := range want {
-		want[i].Deletions = slices.Clone(want[i].Deletions)
-		for at := range 2 {
-			want[i].Deletions[at].How, want[i].Deletions[at].Reason = plan.Release, "is kept, for pruning is switched off"
-		}
-	}
-	if diff := cmp.Diff(want, plan.ReleaseAll(stages)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	if stages[0].Deletions[0].How != plan.Delete {
-		t.Error("the plan itself was changed")
-	}
-}
-
 // Stages are in order, whatever the order of the objects; the plan of shuffled
 // objects is the same plan.
 func TestStagesInOrder(t *testing.T) {
@@ -195,7 +171,8 @@ func TestPlanIsComplete(t *testing.T) {
 			}
 		}
 		for _, entry := range in.Previous.Entries {
-			if got, found := p.Inventory.Get(entry.ID); handled[entry.ID] != 1 || !found || got != entry {
+			got, found := p.Inventory.Get(entry.ID)
+			if got.Mark = ""; handled[entry.ID] != 1 || !found || got != entry {
 				t.Fatalf("seed %d: %s is handled %d times, or what was seen of it is lost", seed, entry.ID, handled[entry.ID])
 			}
 		}

@@ -4,6 +4,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
@@ -37,6 +38,7 @@ type Action struct {
 	Verb     Verb
 	Reason   string
 	Previous inventory.Entry // zero when it was never planned before
+	Mark     inventory.Mark  // of the entry in the inventory
 	// Untracked: it does not enter the inventory and is never deleted.
 	Untracked bool
 }
@@ -61,13 +63,17 @@ type Plan struct {
 	// Upgrade: something of an earlier plan was applied already.
 	Upgrade bool
 	// Keeping: what is planned was applied before, all of it, while a newer revision
-	// fails; whoever asks for the plan says so. It has no Prune.
+	// fails. Nothing is let go then.
 	Keeping bool
 	// Stages hold every desired object that nothing forbids. Empty stages are left out.
 	Stages []Stage
-	// Prune is what the inventory lists and the bundle does not contain any more, to
-	// be carried out after the stages, and after health.
-	Prune []DeletionStage
+	// PruneFirst and Prune are what the inventory lists and the bundle does not contain
+	// any more: the one to be carried out before the stages, the other after health.
+	PruneFirst, Prune []DeletionStage
+	// Held is what is left out of these because it would be too much; nil: nothing.
+	Held *Held
+	// Definitions: CRDs may be deleted one day.
+	Definitions bool
 	// Unreadable are desired objects that the account may not look at, which is among
 	// the violations.
 	Unreadable []Object
@@ -121,9 +127,9 @@ func (p Plan) Count(verbs ...Verb) int {
 // Deletions is the number of objects that pruning will delete.
 func (p Plan) Deletions() int {
 	count := 0
-	for _, stage := range p.Prune {
+	for _, stage := range slices.Concat(p.PruneFirst, p.Prune) {
 		for _, deletion := range stage.Deletions {
-			if deletion.How == Delete || deletion.How == DeleteEmpty {
+			if deletion.Deletes() {
 				count++
 			}
 		}
@@ -133,7 +139,7 @@ func (p Plan) Deletions() int {
 
 // Quiet tells that the cluster is as planned: nothing to write, to delete or to wait for.
 func (p Plan) Quiet() bool {
-	return len(p.Violations) == 0 && len(p.Prune) == 0 && p.Count(Unchanged) == len(p.Actions())
+	return len(p.Violations) == 0 && len(p.Prune)+len(p.PruneFirst) == 0 && p.Count(Unchanged) == len(p.Actions())
 }
 
 // Summary says in one line what the plan does: "2 to create, 1 to delete".
@@ -149,6 +155,7 @@ func (p Plan) Summary() string {
 		{p.Count(Repair), "to repair"},
 		{p.Count(Settle), "to check"},
 		{p.Deletions(), "to delete"},
+		{p.Held.len(), "to delete, which is held"},
 		{p.Count(Wait), "being deleted"},
 	}
 	var words []string

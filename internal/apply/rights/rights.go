@@ -33,6 +33,8 @@ type Request struct {
 	// Gone are objects of an earlier version that an upgrade prunes; those that are
 	// in Objects, too, are passed over.
 	Gone []plan.Object
+	// Definitions: CRDs are deleted, too, when no resource of theirs is left.
+	Definitions bool
 	// Namespaces have to exist beside those that the objects live in.
 	Namespaces []string
 	// Remote: the account is one of another cluster than the BundleDeployment, and has to be
@@ -187,17 +189,17 @@ type Need struct {
 }
 
 // Needs are the rights to the objects themselves: each is read, created, changed
-// and, unless it is a CRD, which is never deleted, deleted.
+// and, unless it is a CRD that is kept, deleted.
 func Needs(r Request) []Need {
 	var needs []Need
 	here := map[inventory.ID]bool{}
 	for _, object := range r.Objects {
 		here[object.ID] = true
-		needs = append(needs, Verbs(object, Installing(object)...)...)
+		needs = append(needs, Lifelong(object, r.Definitions)...)
 	}
 	for _, object := range r.Gone {
 		if !here[object.ID] {
-			needs = append(needs, Verbs(object, Leaving(object)...)...)
+			needs = append(needs, Ending(object, r.Definitions)...)
 		}
 	}
 	if r.Remote {
@@ -207,24 +209,35 @@ func Needs(r Request) []Need {
 	return needs
 }
 
-// Installing are the verbs on an object over its whole life.
-func Installing(object plan.Object) []string {
-	if plan.IsDefinition(object.ID) {
-		return []string{"create", "get", "patch"}
+// Lifelong are the rights to an object over its whole life; with definitions CRDs end, too.
+func Lifelong(object plan.Object, definitions bool) []Need {
+	if plan.IsDefinition(object.ID) && definitions {
+		return append(Verbs(object, "create", "delete", "get", "patch"), listing(object))
 	}
-	return []string{"create", "delete", "get", "patch"}
+	if plan.IsDefinition(object.ID) {
+		return Verbs(object, "create", "get", "patch")
+	}
+	return Verbs(object, "create", "delete", "get", "patch")
 }
 
-// Leaving are the verbs on an object that is not desired any more: what cannot be
+// Ending are the rights to an object that is not desired any more: what cannot be
 // deleted is marked as nobody's.
-func Leaving(object plan.Object) []string {
+func Ending(object plan.Object, definitions bool) []Need {
 	switch {
+	case plan.IsDefinition(object.ID) && definitions: // somebody may use it
+		return append(Verbs(object, "delete", "get", "patch"), listing(object))
 	case plan.IsDefinition(object.ID):
-		return []string{"get", "patch"}
-	case plan.IsNamespace(object.ID):
-		return []string{"delete", "get", "patch"} // it may not be empty
+		return Verbs(object, "get", "patch")
+	case plan.IsNamespace(object.ID): // it may not be empty
+		return Verbs(object, "delete", "get", "patch")
 	}
-	return []string{"delete", "get"}
+	return Verbs(object, "delete", "get")
+}
+
+// listing is the right to see whether any resource of a CRD is left.
+func listing(crd plan.Object) Need {
+	resource, group, _ := strings.Cut(crd.Name, ".") // the API server accepts no other name
+	return Need{Object: crd.ID, Right: Right{Verb: "list", Group: group, Resource: resource}}
 }
 
 // Verbs are needs on one object.

@@ -30,6 +30,7 @@ func (r *Reconciler) emit(s *state) {
 	}
 	r.emitPruned(s)
 	r.emitRejected(s)
+	r.emitHeld(s)
 	r.emitCertificates(s)
 	r.emitReady(s.before, s.object)
 }
@@ -121,9 +122,7 @@ func (r *Reconciler) emitPruned(s *state) {
 	if deleted := s.pruned.DeletedIDs; len(deleted) > 0 {
 		r.normal(s, "Pruned", "Prune", fmt.Sprintf("deleted %d objects that left the bundle: %s", len(deleted), names(deleted)))
 	}
-	for _, note := range s.pruned.Notes {
-		r.normal(s, "Kept", "Prune", note)
-	}
+	r.notes(s, "Prune", s.pruned.Notes)
 }
 
 // emitKept names what a removal leaves on purpose.
@@ -131,8 +130,20 @@ func (r *Reconciler) emitKept(s *state) {
 	if s.removed == nil {
 		return
 	}
-	for _, note := range s.removed.Notes {
-		r.normal(s, "Kept", "Remove", note)
+	r.notes(s, "Remove", s.removed.Notes)
+}
+
+// mostNotes is how many objects have an event each.
+const mostNotes = 10
+
+// notes names what is kept on purpose, an event each; many share the last one.
+func (r *Reconciler) notes(s *state, action string, notes []string) {
+	for i, note := range notes {
+		if more := len(notes) - mostNotes; i == mostNotes-1 && more > 0 {
+			r.normal(s, "Kept", action, fmt.Sprintf("%d more objects are kept: %s", more+1, strings.Join(notes[i:], "; ")))
+			return
+		}
+		r.normal(s, "Kept", action, note)
 	}
 }
 

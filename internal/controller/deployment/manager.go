@@ -60,6 +60,8 @@ type Deps struct {
 	Work *Work
 	// Expiry shows when certificates end; may be nil.
 	Expiry *Expiry
+	// Holds shows which prunes are held; may be nil.
+	Holds *Holds
 	// Tenants holds the clients that act as service accounts.
 	Tenants *tenant.Pool
 	// Remotes holds the clients of other clusters.
@@ -229,6 +231,7 @@ func (r *Reconciler) forget(key types.NamespacedName) error {
 	r.backoff.Succeeded(key)
 	r.Expiry.show(key, nil)
 	r.Metrics.Forget(v1alpha1.BundleDeploymentKind, key)
+	r.Holds.show(key, 0)
 	r.awaited.set(key, nil)
 	r.dependencies.set(key, nil)
 	r.kinds.set(key, nil, nil)
@@ -266,6 +269,7 @@ func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Resu
 	}
 	r.emit(s)
 	r.showExpiry(s)
+	r.showHeld(s)
 	report.Log(ctx, s.before, s.object, err)
 	return ctrl.Result{RequeueAfter: s.untilRenewal(r.pause(s, err))}, nil
 }

@@ -27,6 +27,7 @@ type note struct {
 	objects   []plan.Object        // those whose health is looked at, without content
 	unhealthy []plan.Object        // those of them that were not healthy when last seen
 	prune     []plan.DeletionStage // to carry out once all is healthy
+	held      *plan.Held           // what left the bundle and is kept for now
 	pauses    int                  // how often something under way was looked at since the last write
 	missing   bool                 // of the unhealthy, some do not exist any more
 	removing  bool                 // the deployment is being removed

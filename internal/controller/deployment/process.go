@@ -117,13 +117,14 @@ func (o Options) collaborators(mgr ctrl.Manager) (Deps, error) {
 	}
 	expiry, err := NewExpiry(metrics.Registry)
 	work, failed := NewWork(metrics.Registry)
-	if err := errors.Join(err, failed, registerCacheFigures(metrics.Registry, loader)); err != nil {
+	holds, unheld := NewHolds(metrics.Registry)
+	if err := errors.Join(err, failed, unheld, registerCacheFigures(metrics.Registry, loader)); err != nil {
 		return Deps{}, fmt.Errorf("registering metrics: %w", err)
 	}
 	return Deps{
 		Remotes: tenant.NewRemotes(o.dialer(mgr.GetConfig().Host), tenant.Options{Wrap: mgr.GetConfig().WrapTransport}), OwnCluster: o.OwnCluster,
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager),
-		Metrics: measures, Work: work, Expiry: expiry, Tenants: tenants, Artifacts: loader, Snapshots: snapshots, HashKey: key, Manifests: o.Manifests,
+		Metrics: measures, Work: work, Expiry: expiry, Holds: holds, Tenants: tenants, Artifacts: loader, Snapshots: snapshots, HashKey: key, Manifests: o.Manifests,
 	}, nil
 }
 

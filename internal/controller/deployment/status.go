@@ -23,7 +23,7 @@ var conditionOf = map[string]string{
 	"certify": v1alpha1.PlannedCondition,
 	"plan":    v1alpha1.PlannedCondition, "preflight": v1alpha1.PlannedCondition, "dry-run": v1alpha1.PlannedCondition,
 	"remember": v1alpha1.PlannedCondition,
-	"apply":    v1alpha1.AppliedCondition, "prune": v1alpha1.AppliedCondition,
+	"apply":    v1alpha1.AppliedCondition, "prune": v1alpha1.AppliedCondition, "prune-first": v1alpha1.AppliedCondition,
 	"health": v1alpha1.HealthyCondition,
 }
 
@@ -39,6 +39,7 @@ func updateStatus(s *state, err error) {
 	setReached(s)
 	setFailed(s, err)
 	setPending(s)
+	setApproval(s)
 	setHealthy(s)
 	beginRecord(s)
 	setRemediation(s, err)
@@ -127,6 +128,19 @@ func setPending(s *state) {
 	}
 }
 
+// setApproval tells what is not done without somebody's consent. It is about the plan
+// that was stored last.
+func setApproval(s *state) {
+	if !s.reached[v1alpha1.PlannedCondition] {
+		return
+	}
+	if s.plan.Held == nil {
+		conditions.Delete(s.object, v1alpha1.ApprovalPendingCondition)
+		return
+	}
+	report.Set(s.object, v1alpha1.ApprovalPendingCondition, metav1.ConditionTrue, v1alpha1.ReasonPruneHeld, s.plan.Held.String())
+}
+
 // waitedLong tells that what an apply waits for should have come by now.
 func (s *state) waitedLong() bool {
 	return s.now.Sub(s.note.waits) > s.object.Spec.TimeoutOrDefault()
@@ -203,6 +217,9 @@ func setReady(s *state, err error) {
 
 // stillGoing names what left the bundle and has not gone yet.
 func stillGoing(s *state) string {
+	if held := s.note.held; held != nil {
+		return fmt.Sprintf("; %d objects that left the bundle are kept: see %s", len(held.Objects), v1alpha1.ApprovalPendingCondition)
+	}
 	if s.pruned == nil || len(s.pruned.Waiting) == 0 {
 		return ""
 	}
@@ -230,7 +247,7 @@ func inForce(s *state, failed string) string {
 		return ""
 	case last == s.revision() && s.kept == nil:
 		return "" // it is the one that fails
-	case failed == "apply":
+	case failed == "apply", failed == "prune-first":
 		return "\nuntil this succeeds, some objects are as revision " + last + " has them"
 	}
 	text := "\nrevision " + last + " stays in force"

@@ -41,6 +41,7 @@ func (r *Reconciler) delivery() []step.Step[*state] {
 		{Name: "preflight", Run: r.preflight},
 		{Name: "dry-run", Run: r.dryRun},
 		{Name: "remember", Run: r.remember},
+		{Name: "prune-first", Run: r.pruneFirst},
 		{Name: "apply", Run: r.apply},
 		{Name: "health", Run: r.checkHealth},
 		{Name: "prune", Run: r.prune},

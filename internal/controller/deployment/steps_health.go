@@ -5,12 +5,9 @@ package deployment
 import (
 	"context"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
@@ -72,6 +69,7 @@ func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, 
 	if report.Healthy() && !s.keeping {
 		s.object.Status.LastHealthyRevision, s.object.Status.Package = s.object.Status.LastAppliedRevision, s.note.contains
 		s.keepHealthy()
+		return s.prove()
 	}
 	return nil
 }
@@ -79,7 +77,7 @@ func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, 
 // newNote is what the next reconciles need to know of this one, without the
 // contents of the objects.
 func (r *Reconciler) newNote(s *state) note {
-	n := note{uid: s.object.UID, attempt: s.attempt(), checked: s.now, prune: s.plan.Prune, skipped: len(s.plan.Skipped), wrote: s.note.wrote, contains: packageStatus(s.contains)}
+	n := note{uid: s.object.UID, attempt: s.attempt(), checked: s.now, prune: s.plan.Prune, held: s.plan.Held, skipped: len(s.plan.Skipped), wrote: s.note.wrote, contains: packageStatus(s.contains)}
 	if s.issued != nil {
 		n.renew = s.renewal()
 	}
@@ -101,32 +99,4 @@ func (r *Reconciler) newNote(s *state) note {
 		}
 	}
 	return n
-}
-
-// prune deletes what left the bundle, or lets go of it where nothing is to be
-// deleted, once the rest is healthy.
-func (r *Reconciler) prune(ctx context.Context, s *state) (step.Outcome, error) {
-	if s.keeping || !s.health.Healthy() {
-		return step.Continue, nil
-	}
-	if len(s.note.prune) == 0 {
-		return step.Continue, nil
-	}
-	pruned, err := apply.Prune(ctx, s.client, s.owner, s.note.prune, apply.Options{Migrations: r.migrations})
-	s.pruned = &pruned
-	if recorded := s.record(s.previous.Without(pruned.Gone...)); recorded != nil {
-		return step.Stop, recorded
-	}
-	if err != nil {
-		return step.Stop, err
-	}
-	if len(pruned.Denied) > 0 {
-		return step.Stop, failure{reason: v1alpha1.ReasonPruneFailed, err: objectErrors(pruned.Denied)}
-	}
-	if pruned.Complete() {
-		s.note.prune = nil
-	} else {
-		s.note.checked = time.Time{} // look again at what is going
-	}
-	return step.Continue, nil
 }

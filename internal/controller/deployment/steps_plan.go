@@ -30,12 +30,6 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 		return step.Stop, err
 	}
 	made := plan.Make(observed)
-	switch {
-	case s.keeping:
-		made.Prune, made.Keeping = nil, true
-	case !s.object.Spec.Prune.IsEnabled():
-		made.Prune = plan.ReleaseAll(made.Prune)
-	}
 	s.plan = &made
 	if !s.keeping {
 		r.awaitKinds(s, made)
@@ -58,10 +52,11 @@ func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, 
 		Owner: s.owner, Desired: s.planned(), Previous: s.previous, HashKey: r.HashKey,
 		Optional: optionalKinds(s.object), InstallNamespace: s.object.InstallNamespaceOrDefault(), CreateNamespace: s.object.Spec.CreateNamespace,
 	}
-	if s.keeping {
+	if o.Keeping = s.keeping; s.keeping {
 		return o, nil
 	}
 	o.Protection = plan.Protection(s.object.Spec.CollisionProtectionOrDefault())
+	o.Pruning = pruning(&s.object.Spec)
 	o.UpgradeSafety = plan.Enforcement(s.object.Spec.UpgradeSafetyOrDefault())
 	if crds := s.object.Spec.CRDs; crds != nil {
 		o.Exempt = crds.UpgradeSafetyExemptions

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+// end removes what is installed with what a spec says of letting go, and collects the notes.
+func (w *world) end(pruning plan.Pruning) []string {
+	w.t.Helper()
+	var notes []string
+	o := w.options()
+	o.Pruning = pruning
+	eventually(w.t, "the removal", func() error {
+		removed, err := apply.Remove(w.t.Context(), w.client, w.owner, w.inventory, o)
+		if err != nil {
+			return err
+		}
+		w.inventory = removed.Inventory
+		notes = append(notes, removed.Notes...)
+		if !removed.Done() {
+			return fmtError(strings.Join(remainingWords(removed), "; "))
+		}
+		return nil
+	})
+	return notes
+}
+
+// A CRD that may be deleted goes after the resources that the bundle contains, and
+// stays, with the right to look for them, while a user has one.
+func TestDeleteDefinition(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", everything...)
+	for _, users := range []bool{false, true} {
+		w.mustApply(w.widgets())
+		if users {
+			user := &unstructured.Unstructured{Object: map[string]any{"apiVersion": w.widget().GroupVersion().String(), "kind": "Widget", "metadata": map[string]any{"name": "users"}}}
+			if _, err := w.dynamic.Resource(w.widget()).Namespace(w.namespace).Create(t.Context(), user, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		notes := w.end(plan.Pruning{Definitions: true})
+		crd, err := w.definition()
+		if !users && (!apierrors.IsNotFound(err) || len(notes) > 0) {
+			t.Fatalf("nobody uses it: %v, %v", notes, err)
+		}
+		if users && (err != nil || crd.GetAnnotations()[inventory.AnnotationOrphaned] == "" || len(notes) != 1 || !strings.Contains(notes[0], w.namespace+"/users is left")) {
+			t.Fatalf("a user has one: %v, %v", notes, err)
+		}
+	}
+}
+
+// Who may not look whether a kind is used does not delete it.
+func TestDeleteDefinitionUnseen(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", definers)
+	w.mustApply(w.widgets())
+	p := w.planPruning(w.widgets(), plan.Pruning{Definitions: true})
+	p.Stages[0].Actions[0].Verb = plan.Update // so that everything is asked for
+	permissions, err := apply.Preflight(t.Context(), w.client, p)
+	if err != nil || len(permissions.Violations) != 1 || !strings.Contains(permissions.Violations[0].String(), "list widgets") {
+		t.Errorf("violations %v, %v", permissions.Violations, err)
+	}
+	notes := w.end(plan.Pruning{Definitions: true})
+	if _, err := w.definition(); err != nil || len(notes) != 1 || !strings.Contains(notes[0], "may not list widgets") {
+		t.Errorf("%v, %v", notes, err)
+	}
+}
+
+// What is orphaned stays as it is, and whoever contains it next takes it up.
+func TestOrphanEverything(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.grantCluster("installer", definers)
+	bundle := w.objects(w.widgets())
+	w.applyObjects(bundle, w.options())
+	w.end(plan.Pruning{Orphan: true, Definitions: true})
+	for _, object := range bundle {
+		resource := configMaps
+		switch object.GetKind() {
+		case "Widget":
+			resource = w.widget()
+		case "CustomResourceDefinition":
+			continue
+		}
+		live, err := w.dynamic.Resource(resource).Namespace(w.namespace).Get(t.Context(), object.GetName(), metav1.GetOptions{})
+		if err != nil || live.GetAnnotations()[inventory.AnnotationOrphaned] == "" || live.GetLabels()[inventory.LabelDeployment] != "" || live.GetDeletionTimestamp() != nil {
+			t.Errorf("%s: %v, %v", object.GetName(), live, err)
+		}
+	}
+	other := w.second()
+	result := other.applyObjects(bundle, other.options())
+	if !result.Complete() || result.Count(apply.Adopted) != len(bundle) {
+		t.Errorf("taken up: %v", kinds(result))
+	}
+	if p := other.plan(bundle); !p.Quiet() {
+		t.Error(p.Summary())
+	}
+}
+
+// A single object is kept by its annotation, whoever put it there.
+func TestKeptByAnnotation(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.mustApply(strings.Replace(twoMaps, "{name: two}", `{name: two, annotations: {satchel.dev/deletion-policy: Orphan}}`, 1))
+	notes := w.end(plan.Pruning{})
+	_, err := w.admin.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "one", metav1.GetOptions{})
+	if w.data("two") == nil || !apierrors.IsNotFound(err) || len(notes) != 1 || !strings.Contains(notes[0], "is kept") {
+		t.Errorf("notes %v, %v", notes, err)
+	}
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// prune adds to the plan what happens to what the bundle does not contain any more.
+// wanted are the entries of what it does, with their marks.
+func (p *Plan) prune(in Input, wanted inventory.Inventory) {
+	if in.Keeping {
+		p.Inventory = in.Previous.Union(wanted)
+		return
+	}
+	stages := deletions(in, in.Previous.Minus(wanted), false)
+	count, of := in.counted(stages, wanted)
+	if limit := in.Pruning.Limit; limit != nil && limit.exceeded(count, of) {
+		p.Held = &Held{Count: count, Of: of, Limit: *limit}
+		stages = p.Held.hold(stages, in.Previous)
+	}
+	p.Inventory = in.Previous.Union(wanted).With(slices.Concat(in.remarked(wanted), in.leaving(stages))...)
+	p.PruneFirst, p.Prune = split(stages)
+}
+
+// counted is how many deletions count towards the limit, and of how many objects.
+// What replaces something of the same kind in the same namespace takes one off: it is
+// renamed. Rights do not count, nor do objects of a revision that was never healthy,
+// and those that were allowed to go before.
+func (in Input) counted(stages []DeletionStage, wanted inventory.Inventory) (count, of int) {
+	type place struct {
+		schema.GroupKind
+		namespace string
+	}
+	going := map[place]int{}
+	for _, stage := range stages {
+		for _, deletion := range stage.Deletions {
+			if entry, _ := in.Previous.Get(deletion.ID); deletion.Deletes() && counts(entry) {
+				going[place{deletion.GroupKind(), deletion.Namespace}]++
+			}
+		}
+	}
+	for _, entry := range wanted.Entries {
+		if at := (place{entry.GroupKind(), entry.Namespace}); entry.Mark == inventory.Unproven && going[at] > 0 {
+			going[at]--
+		}
+	}
+	for _, number := range going {
+		count += number
+	}
+	for _, entry := range in.Previous.Entries {
+		if live, exists := in.Live[entry.ID]; exists && counts(entry) && live.Ours(in.Owner) {
+			of++
+		}
+	}
+	return count, of
+}
+
+func counts(entry inventory.Entry) bool { return entry.Mark == "" && !IsAccess(entry.ID) }
+
+// hold takes out of the stages what would go or be given up, unless it was allowed
+// before, and lists it.
+func (h *Held) hold(stages []DeletionStage, previous inventory.Inventory) []DeletionStage {
+	var left []DeletionStage
+	for _, stage := range stages {
+		stage.Deletions = slices.DeleteFunc(slices.Clone(stage.Deletions), func(deletion Deletion) bool {
+			entry, _ := previous.Get(deletion.ID)
+			held := entry.Mark != inventory.Leaving && (deletion.Deletes() || deletion.How == Release)
+			if held {
+				h.Objects = append(h.Objects, deletion.ID)
+			}
+			return held
+		})
+		if len(stage.Deletions) > 0 {
+			left = append(left, stage)
+		}
+	}
+	slices.SortFunc(h.Objects, inventory.ID.Compare)
+	return left
+}
+
+// leaving are the entries of what is deleted, marked so that it is not counted again
+// while it takes time.
+func (in Input) leaving(stages []DeletionStage) []inventory.Entry {
+	var marked []inventory.Entry
+	for _, stage := range stages {
+		for _, deletion := range stage.Deletions {
+			if entry, _ := in.Previous.Get(deletion.ID); deletion.Deletes() {
+				entry.Mark = inventory.Leaving
+				marked = append(marked, entry)
+			}
+		}
+	}
+	return marked
+}
+
+// remarked are entries of what came back into the bundle before it was deleted.
+func (in Input) remarked(wanted inventory.Inventory) []inventory.Entry {
+	var back []inventory.Entry
+	for _, entry := range in.Previous.Entries {
+		if entry.Mark == inventory.Leaving && wanted.Has(entry.ID) {
+			entry.Mark = ""
+			back = append(back, entry)
+		}
+	}
+	return back
+}
+
+// split parts what goes before the rest is applied from what goes after health.
+func split(stages []DeletionStage) (first, after []DeletionStage) {
+	for _, stage := range stages {
+		early, late := stage, stage
+		early.Deletions, late.Deletions = nil, nil
+		for _, deletion := range stage.Deletions {
+			if deletion.First {
+				early.Deletions = append(early.Deletions, deletion)
+			} else {
+				late.Deletions = append(late.Deletions, deletion)
+			}
+		}
+		if len(early.Deletions) > 0 {
+			first = append(first, early)
+		}
+		if len(late.Deletions) > 0 {
+			after = append(after, late)
+		}
+	}
+	return first, after
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+// installed is an input whose inventory lists so many ConfigMaps, all of them ours.
+func installed(count int) plan.Input {
+	in := plan.Input{Owner: owner, Live: map[inventory.ID]plan.Live{}}
+	entries := make([]inventory.Entry, 0, count)
+	for i := range count {
+		id := configMap(i)
+		entries = append(entries, confirmed(id))
+		in.Live[id] = ours()
+	}
+	in.Previous = inventory.New("target", entries...)
+	return in
+}
+
+func configMap(i int) inventory.ID {
+	return inventory.ID{Kind: "ConfigMap", Namespace: "shop", Name: fmt.Sprintf("c%03d", i)}
+}
+
+// keep makes the first ConfigMaps desired.
+func keep(in *plan.Input, count int) {
+	for i := range count {
+		in.Desired = append(in.Desired, desired(configMap(i), ""))
+	}
+}
+
+func mark(in *plan.Input, mark inventory.Mark, from, to int) {
+	for i := from; i < to; i++ {
+		entry, _ := in.Previous.Get(configMap(i))
+		entry.Mark = mark
+		in.Previous = in.Previous.With(entry)
+	}
+}
+
+// How much an upgrade may delete at once.
+func TestPruneLimit(t *testing.T) {
+	percent := func(n int) *plan.Limit { return &plan.Limit{Most: n, Percent: true} }
+	tests := map[string]struct {
+		reason        string
+		before, after int
+		limit         *plan.Limit
+		change        func(*plan.Input)
+		held          int // objects; 0: nothing is held
+	}{
+		"half":            {"it is not more than half", 20, 10, percent(50), nil, 0},
+		"more than half":  {"", 20, 9, percent(50), nil, 11},
+		"few":             {"fewer than five are no disaster", 5, 1, percent(50), nil, 0},
+		"five":            {"", 6, 1, percent(50), nil, 5},
+		"all but nothing": {"0 % lets fewer than five go", 20, 16, percent(0), nil, 0},
+		"nothing":         {"", 20, 15, percent(0), nil, 5},
+		"anything":        {"", 20, 1, percent(100), nil, 0},
+		"a number":        {"", 20, 13, &plan.Limit{Most: 7}, nil, 0},
+		"another number":  {"", 20, 12, &plan.Limit{Most: 7}, nil, 8},
+		"no limit":        {"", 20, 1, nil, nil, 0},
+		"renamed": {"each is replaced by one of its kind", 20, 5, percent(50), func(in *plan.Input) {
+			for i := range 15 {
+				in.Desired = append(in.Desired, desired(configMap(100+i), ""))
+			}
+		}, 0},
+		"renamed, applied already": {"the names were applied, and not healthy yet", 20, 5, percent(50), func(in *plan.Input) {
+			for i := range 15 {
+				id := configMap(100 + i)
+				entry := confirmed(id)
+				entry.Mark = inventory.Unproven
+				in.Previous, in.Live[id] = in.Previous.With(entry), ours()
+				in.Desired = append(in.Desired, desired(id, ""))
+			}
+		}, 0},
+		"another kind": {"that is no rename", 20, 5, percent(50), func(in *plan.Input) {
+			for i := range 15 {
+				in.Desired = append(in.Desired, desired(inventory.ID{Kind: "Service", Namespace: "shop", Name: fmt.Sprint("s", i)}, ""))
+			}
+		}, 15},
+		"another namespace": {"nor is that", 20, 5, percent(50), func(in *plan.Input) {
+			for i := range 15 {
+				in.Desired = append(in.Desired, desired(inventory.ID{Kind: "ConfigMap", Namespace: "else", Name: fmt.Sprint("c", i)}, ""))
+			}
+		}, 15},
+		"never healthy": {"what a revision brought that never was healthy does not count", 20, 4, percent(50), func(in *plan.Input) {
+			mark(in, inventory.Unproven, 8, 20)
+		}, 0},
+		"allowed before": {"it is going already, and the rest is not more than half", 20, 9, percent(50), func(in *plan.Input) {
+			mark(in, inventory.Leaving, 9, 20)
+		}, 0},
+		"allowed, and more": {"what was allowed goes, and no more", 20, 2, percent(50), func(in *plan.Input) {
+			mark(in, inventory.Leaving, 12, 20)
+		}, 10},
+		"kept anyhow": {"what is not deleted does not count", 20, 4, percent(50), func(in *plan.Input) { in.Pruning.Disabled = true }, 0},
+		"not ours": {"nor does what is somebody else's", 20, 4, percent(50), func(in *plan.Input) {
+			for i := 4; i < 20; i++ {
+				in.Live[configMap(i)] = plan.Live{Owner: other, Managers: []string{other.Manager()}}
+			}
+		}, 0},
+		"while a newer one fails": {"care lets nothing go", 20, 4, percent(50), func(in *plan.Input) { in.Keeping = true }, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := installed(tc.before)
+			in.Pruning.Limit = tc.limit
+			keep(&in, tc.after)
+			if tc.change != nil {
+				tc.change(&in)
+			}
+			p := plan.Make(in)
+			switch {
+			case tc.held == 0 && p.Held != nil:
+				t.Fatalf("%s: held %s", tc.reason, p.Held)
+			case tc.held > 0 && (p.Held == nil || len(p.Held.Objects) != tc.held):
+				t.Fatalf("%s: held %v, want %d objects", tc.reason, p.Held, tc.held)
+			}
+			if tc.held > 0 {
+				checkHeld(t, p)
+			}
+		})
+	}
+}
+
+// checkHeld wants what is held to be listed, and nowhere else.
+func checkHeld(t *testing.T, p plan.Plan) {
+	t.Helper()
+	for _, id := range p.Held.Objects {
+		entry, listed := p.Inventory.Get(id)
+		if !listed || entry.Mark == inventory.Leaving || slices.Contains(pruned(p.Prune), id) {
+			t.Errorf("%s is held: listed %v with mark %q, and pruned", id, listed, entry.Mark)
+		}
+	}
+	if text := p.Held.String(); !strings.Contains(text, "spec.prune.limit") || !strings.Contains(text, p.Held.Objects[0].String()) || len(text) > 1500 {
+		t.Error(text)
+	}
+	if p.Quiet() == (p.Count(plan.Create) > 0) && len(p.Prune) == 0 {
+		t.Errorf("quiet: %v, %s", p.Quiet(), p.Summary())
+	}
+}
+
+func pruned(stages []plan.DeletionStage) []inventory.ID {
+	var ids []inventory.ID
+	for _, stage := range stages {
+		for _, deletion := range stage.Deletions {
+			ids = append(ids, deletion.ID)
+		}
+	}
+	return ids
+}
+
+// Rights do not count, and are held with what needs them.
+func TestPruneLimitHoldsRights(t *testing.T) {
+	in := installed(20)
+	in.Pruning.Limit = &plan.Limit{Most: 50, Percent: true}
+	for i := range 30 {
+		id := inventory.ID{Group: "rbac.authorization.k8s.io", Kind: "Role", Namespace: "shop", Name: fmt.Sprint("r", i)}
+		in.Previous, in.Live[id] = in.Previous.With(confirmed(id)), ours()
+	}
+	keep(&in, 20)
+	if p := plan.Make(in); p.Held != nil || p.Deletions() != 30 {
+		t.Errorf("only rights go: held %v, %s", p.Held, p.Summary())
+	}
+	in.Desired = in.Desired[:9]
+	if p := plan.Make(in); p.Held == nil || p.Held.Count != 11 || p.Held.Of != 20 || len(p.Held.Objects) != 41 || p.Deletions() != 0 {
+		t.Errorf("held %+v, %s", p.Held, p.Summary())
+	}
+}
+
+// A deletion that was allowed stays so, however long it takes and whatever was healthy
+// meanwhile; one that comes back into the bundle counts again.
+func TestPruneIsCountedOnce(t *testing.T) {
+	in := installed(20)
+	in.Pruning.Limit = &plan.Limit{Most: 50, Percent: true}
+	keep(&in, 5)
+	for i := range 12 { // renamed
+		in.Desired = append(in.Desired, desired(configMap(100+i), ""))
+	}
+	p := plan.Make(in)
+	if p.Held != nil || p.Deletions() != 15 {
+		t.Fatal(p.Summary())
+	}
+	proven, changed := p.Inventory.Proven(map[inventory.ID]bool{})
+	if !changed {
+		t.Fatal("nothing is new")
+	}
+	for i := range 12 {
+		in.Live[configMap(100+i)] = ours()
+	}
+	in.Previous = proven
+	if p = plan.Make(in); p.Held != nil || p.Deletions() != 15 {
+		t.Fatalf("healthy, and 15 could not be deleted: %s", p.Summary())
+	}
+	in.Previous, in.Desired = p.Inventory, nil
+	keep(&in, 20)
+	if p = plan.Make(in); p.Inventory.Entries[19].Mark != "" {
+		t.Errorf("it came back: %+v", p.Inventory.Entries[19])
+	}
+}
+
+// What annotations of the live object, and the spec, say of its end.
+func TestEndings(t *testing.T) {
+	crd := inventory.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "widgets.example.org"}
+	tests := map[string]struct {
+		reason         string
+		id             inventory.ID
+		annotations    map[string]string
+		pruning        plan.Pruning
+		prune, removal plan.How
+		first          bool
+	}{
+		"plain":             {"", one, nil, plan.Pruning{}, plan.Delete, plan.Delete, false},
+		"pruning is off":    {"a removal deletes nevertheless", one, nil, plan.Pruning{Disabled: true}, plan.Release, plan.Delete, false},
+		"all are orphaned":  {"pruning deletes nevertheless", one, nil, plan.Pruning{Orphan: true}, plan.Delete, plan.Release, false},
+		"not pruned":        {"", one, map[string]string{"satchel.dev/prune": "Disabled"}, plan.Pruning{}, plan.Release, plan.Delete, false},
+		"misspelt":          {"a slip costs no data", one, map[string]string{"satchel.dev/prune": "false"}, plan.Pruning{}, plan.Release, plan.Delete, false},
+		"pruned":            {"", one, map[string]string{"satchel.dev/prune": "enabled"}, plan.Pruning{}, plan.Delete, plan.Delete, false},
+		"kept":              {"", one, map[string]string{"satchel.dev/deletion-policy": "Orphan"}, plan.Pruning{}, plan.Release, plan.Release, false},
+		"kept, misspelt":    {"", one, map[string]string{"satchel.dev/deletion-policy": "keep"}, plan.Pruning{}, plan.Release, plan.Release, false},
+		"not kept":          {"nothing is deleted for an annotation", one, map[string]string{"satchel.dev/deletion-policy": "Delete"}, plan.Pruning{Orphan: true}, plan.Delete, plan.Release, false},
+		"first":             {"", one, nil, plan.Pruning{First: true}, plan.Delete, plan.Delete, true},
+		"first by itself":   {"", one, map[string]string{"satchel.dev/prune-timing": "BeforeApply"}, plan.Pruning{}, plan.Delete, plan.Delete, true},
+		"later by itself":   {"", one, map[string]string{"satchel.dev/prune-timing": "AfterHealthy"}, plan.Pruning{First: true}, plan.Delete, plan.Delete, false},
+		"CRD":               {"", crd, nil, plan.Pruning{}, plan.Release, plan.Release, false},
+		"CRD, asked for":    {"", crd, nil, plan.Pruning{Definitions: true}, plan.DeleteUnused, plan.DeleteUnused, false},
+		"CRD, and all stay": {"", crd, nil, plan.Pruning{Definitions: true, Orphan: true}, plan.DeleteUnused, plan.Release, false},
+		"CRD, kept":         {"", crd, map[string]string{"satchel.dev/deletion-policy": "Orphan"}, plan.Pruning{Definitions: true}, plan.Release, plan.Release, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			live := plan.LiveOf(annotated(tc.annotations), owner)
+			in := plan.Input{
+				Owner: owner, Previous: inventory.New("target", confirmed(tc.id)), Pruning: tc.pruning,
+				Desired: []plan.Object{desired(configMap(1), "")}, Live: map[inventory.ID]plan.Live{tc.id: live},
+			}
+			p, removal := plan.Make(in), plan.Removal(in)
+			stages, none := p.Prune, p.PruneFirst
+			if tc.first {
+				stages, none = none, stages
+			}
+			if len(none) != 0 || len(stages) != 1 || stages[0].Deletions[0].How != tc.prune {
+				t.Errorf("%s: pruned %+v, first %+v", tc.reason, p.Prune, p.PruneFirst)
+			}
+			if got := removal[0].Deletions[0]; got.How != tc.removal || got.Whole != (tc.pruning.Orphan) {
+				t.Errorf("%s: removal %+v", tc.reason, got)
+			}
+		})
+	}
+}

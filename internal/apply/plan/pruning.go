@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// Pruning says how objects are let go. The zero value deletes what left the bundle
+// after the rest is healthy, without a limit, and keeps CRDs.
+type Pruning struct {
+	// Disabled: what left the bundle is released instead.
+	Disabled bool
+	// First: it goes before the rest is applied.
+	First bool
+	// Limit beyond which nothing that left the bundle goes; nil: none.
+	Limit *Limit
+	// Orphan: a removal releases everything.
+	Orphan bool
+	// Definitions: CRDs go, too, when no resource of theirs is left.
+	Definitions bool
+}
+
+// Limit is how many deletions of one plan are in order.
+type Limit struct {
+	Most    int
+	Percent bool // of the objects that the deployment has
+}
+
+// String is the limit as the spec has it.
+func (l Limit) String() string {
+	if l.Percent {
+		return fmt.Sprintf("%d%%", l.Most)
+	}
+	return fmt.Sprint(l.Most)
+}
+
+// fewest is the number of deletions that may be held: fewer are no disaster.
+const fewest = 5
+
+// exceeded tells whether so many deletions, of so many objects, are too many.
+func (l Limit) exceeded(deletions, of int) bool {
+	if deletions < fewest {
+		return false
+	}
+	if l.Percent {
+		return deletions*100 > l.Most*of
+	}
+	return deletions > l.Most
+}
+
+// Ending is what annotations of a live object say of its deletion. They are read from
+// the live object, which has those of the bundle that was applied last: whoever
+// annotates an object may protect it, too, and nobody can have it deleted that way.
+type Ending struct {
+	Unpruned bool   // it is kept when it leaves the bundle
+	Kept     bool   // it is kept in any case
+	Timing   string // BeforeApply, AfterHealthy, or what the deployment says
+}
+
+// endingOf reads the annotations. Of those that protect, any value does that is not
+// the opposite: a misspelt one must not cost data.
+func endingOf(annotations map[string]string) Ending {
+	protects := func(key, unless string) bool {
+		value, found := annotations[key]
+		return found && !strings.EqualFold(value, unless)
+	}
+	return Ending{
+		Unpruned: protects(v1alpha1.PruneAnnotation, "Enabled"),
+		Kept:     protects(v1alpha1.DeletionPolicyAnnotation, string(v1alpha1.DeletionDelete)),
+		Timing:   annotations[v1alpha1.PruneTimingAnnotation],
+	}
+}
+
+// kept says why an object is released rather than deleted; nothing when it is not.
+func (p Pruning) kept(removal bool, ending Ending) string {
+	switch {
+	case removal && p.Orphan:
+		return "is kept, for spec.deletionPolicy is Orphan"
+	case !removal && p.Disabled:
+		return "is kept, for pruning is switched off"
+	case ending.Kept:
+		return "is kept, as its annotation " + v1alpha1.DeletionPolicyAnnotation + " says"
+	case !removal && ending.Unpruned:
+		return "is kept, as its annotation " + v1alpha1.PruneAnnotation + " says"
+	}
+	return ""
+}
+
+// first tells whether an object goes before the rest is applied.
+func (p Pruning) first(ending Ending) bool {
+	switch ending.Timing {
+	case string(v1alpha1.PruneBeforeApply):
+		return true
+	case string(v1alpha1.PruneAfterHealthy):
+		return false
+	}
+	return p.First
+}
+
+// Held is what a plan does not delete because it would be too much at once.
+type Held struct {
+	Objects []inventory.ID // all that left the bundle and is kept for now, sorted
+	Count   int            // deletions that count
+	Of      int            // of so many objects
+	Limit   Limit
+}
+
+func (h *Held) len() int {
+	if h == nil {
+		return 0
+	}
+	return len(h.Objects)
+}
+
+// mostHeld is how many objects are named.
+const mostHeld = 10
+
+// String says what is held, and the way out.
+func (h Held) String() string {
+	names := make([]string, 0, mostHeld)
+	for _, id := range h.Objects[:min(len(h.Objects), mostHeld)] {
+		names = append(names, id.String())
+	}
+	if more := len(h.Objects) - mostHeld; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("%d of %d objects would be deleted, more than spec.prune.limit (%s) allows at once, so that all that left the bundle is kept: %s. "+
+		"If it shall go, raise spec.prune.limit; if it shall stay, bring it back in the bundle",
+		h.Count, h.Of, h.Limit, strings.Join(names, ", "))
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// deleteUnused deletes a CRD when no resource of its kind is left anywhere. Those of
+// the bundle went before. What is on its way out is waited for; what somebody else
+// has, or what the account may not look at, keeps the CRD. A resource that is created
+// in the moment between the look and the deletion goes with it: the API server has no
+// condition against that.
+func (d deleter) deleteUnused(ctx context.Context, deletion plan.Deletion) end {
+	crd, err := d.client.Get(ctx, refOf(deletion.ID, deletion.Resource))
+	switch {
+	case apierrors.IsNotFound(err):
+		return end{gone: true}
+	case err != nil:
+		return end{denied: objectError(deletion.ID, err)}
+	}
+	used, err := d.users(ctx, newMigration(d, crd, "").resources)
+	switch {
+	case ctx.Err() != nil:
+		return end{}
+	case err != nil:
+		return end{denied: objectError(deletion.ID, fmt.Errorf("looking for resources of its kind: %w", err))}
+	case used.stays != "":
+		kept := d.release(ctx, deletion)
+		if kept.note != "" {
+			kept.note += ": " + used.stays
+		}
+		return kept
+	case len(used.leaving) > 0:
+		return end{waiting: "waits for " + used.leaving[0].name + " to go"}
+	}
+	gone := d.delete(ctx, deletion)
+	if gone.gone || gone.deleted {
+		d.client.Kinds().Forget()
+	}
+	return gone
+}
+
+// users are the resources of a kind, of all namespaces. One that stays is enough.
+func (d deleter) users(ctx context.Context, resources tenant.Ref) (inhabitant, error) {
+	found := inhabitant{}
+	if resources.Resource.Version == "" {
+		return inhabitant{stays: "none of its versions is served, so that nobody knows of its resources"}, nil
+	}
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := d.client.ListMetadata(ctx, resources, options)
+		switch {
+		case apierrors.IsForbidden(err):
+			return inhabitant{stays: fmt.Sprintf("the account may not list %s in the cluster to see whether any is left", resources.Resource.GroupResource())}, nil
+		case unserved(err):
+			return found, nil
+		case ofConversion(err):
+			return inhabitant{stays: "its resources cannot be listed (" + oneLine(err.Error()) + ")"}, nil
+		case err != nil:
+			return inhabitant{}, err
+		}
+		for i := range page.Items {
+			item := &page.Items[i]
+			name := fmt.Sprintf("%s %s", resources.Resource.GroupResource(), nameOf(item))
+			if item.DeletionTimestamp == nil {
+				return inhabitant{stays: name + " is left"}, nil
+			}
+			found.leaving = append(found.leaving, leaver{name: name})
+		}
+		if page.Continue == "" {
+			return found, nil
+		}
+		options.Continue = page.Continue
+	}
+}
+
+func nameOf(object *metav1.PartialObjectMetadata) string {
+	if object.Namespace == "" {
+		return object.Name
+	}
+	return object.Namespace + "/" + object.Name
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/report"
+)
+
+// Holds shows as a metric how many objects each deployment keeps because their
+// deletion is held. A nil one shows nothing.
+type Holds struct{ gauge *prometheus.GaugeVec }
+
+// NewHolds registers satchel_prune_held at the registry.
+func NewHolds(registry prometheus.Registerer) (*Holds, error) {
+	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "satchel_prune_held",
+		Help: "How many objects that left the bundle are kept because deleting them would exceed spec.prune.limit.",
+	}, []string{"namespace", "name"})
+	return &Holds{gauge: gauge}, registry.Register(gauge)
+}
+
+// show replaces what is shown of a deployment; nothing when none is held.
+func (h *Holds) show(key types.NamespacedName, held int) {
+	switch {
+	case h == nil:
+	case held == 0:
+		h.gauge.DeleteLabelValues(key.Namespace, key.Name)
+	default:
+		h.gauge.WithLabelValues(key.Namespace, key.Name).Set(float64(held))
+	}
+}
+
+// showHeld shows what is held of the deployment, once a plan has told.
+func (r *Reconciler) showHeld(s *state) {
+	if s.plan == nil || !s.reached[v1alpha1.PlannedCondition] {
+		return
+	}
+	held := 0
+	if s.plan.Held != nil {
+		held = len(s.plan.Held.Objects)
+	}
+	r.Holds.show(types.NamespacedName{Namespace: s.object.Namespace, Name: s.object.Name}, held)
+}
+
+// emitHeld records that a prune is held, once for what is held.
+func (r *Reconciler) emitHeld(s *state) {
+	was, is := conditions.Get(s.before, v1alpha1.ApprovalPendingCondition), conditions.Get(s.object, v1alpha1.ApprovalPendingCondition)
+	if is == nil || is.Reason != v1alpha1.ReasonPruneHeld || was != nil && was.Message == is.Message {
+		return
+	}
+	r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, "PruneHeld", "Prune", "%s", report.Shorten(is.Message, longestNote))
+}

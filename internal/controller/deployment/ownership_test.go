@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// many is a bundle of ConfigMaps.
+func many(prefix string, count int) fstest.MapFS {
+	files := fstest.MapFS{}
+	for i := range count {
+		name := fmt.Sprintf("%s%02d", prefix, i)
+		files[name+".yaml"] = configMap(name, "one")
+	}
+	return files
+}
+
+// isHeld tells that a prune of the newest spec is held.
+func isHeld(d *v1alpha1.BundleDeployment) bool {
+	return conditions.IsTrue(d, v1alpha1.ApprovalPendingCondition) && conditions.GetReason(d, v1alpha1.ApprovalPendingCondition) == v1alpha1.ReasonPruneHeld
+}
+
+// An upgrade that deletes too much is applied and ready, and deletes nothing until the
+// limit is raised. It says so, once.
+func TestPruneHeld(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	first := r.publish(t, namespace, "app", "v1", many("c", 12))
+	key := r.deploy(t, namespace, "app", quick)
+	r.ready(t, key, first.Revision)
+	second := r.publish(t, namespace, "app", "v2", many("c", 3))
+	r.ready(t, key, second.Revision)
+	d := r.until(t, key, "the prune is held", isHeld)
+	message := conditions.GetMessage(d, v1alpha1.ApprovalPendingCondition)
+	if !strings.HasPrefix(message, "9 of 12 objects") || !strings.Contains(message, "ConfigMap "+namespace+"/c03") || !strings.Contains(message, "raise spec.prune.limit") {
+		t.Error(message)
+	}
+	if !conditions.IsTrue(d, "Ready") || d.Status.Inventory.Count != 12 || d.Status.Plan.Delete != 0 || conditions.Get(d, "Reconciling") != nil {
+		t.Errorf("while it is held:\n%s", describe(d))
+	}
+	r.looks(t, namespace, "installer", 3)
+	r.holds(t, namespace, "c11", "one")
+	r.told(t, namespace, "PruneHeld: 9 of 12 objects")
+	if events := strings.Count(strings.Join(r.events(t, namespace, "app"), "\n"), "PruneHeld: "); events != 1 {
+		t.Errorf("%d events tell that it is held", events)
+	}
+	limit := intstr.FromString("75%")
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Prune.Limit = &limit })
+	for i := 3; i < 12; i++ {
+		r.gone(t, aConfigMap(namespace, fmt.Sprintf("c%02d", i)))
+	}
+	r.until(t, key, "nothing is held", func(d *v1alpha1.BundleDeployment) bool {
+		return conditions.Get(d, v1alpha1.ApprovalPendingCondition) == nil && d.Status.Inventory.Count == 3 && conditions.IsTrue(d, "Ready")
+	})
+}
+
+// What a revision brought that was never healthy goes without asking; so does what is
+// renamed.
+func TestPruneNotHeld(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	bad := many("c", 12)
+	bad["claim.yaml"] = file("apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: never}\n" +
+		"spec: {storageClassName: none, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}")
+	r.publish(t, namespace, "app", "v1", bad)
+	key := r.deploy(t, namespace, "app", quick)
+	r.until(t, key, "applied", func(d *v1alpha1.BundleDeployment) bool { return d.Status.LastAppliedRevision != "" })
+	second := r.publish(t, namespace, "app", "v2", many("c", 2))
+	r.ready(t, key, second.Revision)
+	r.gone(t, aConfigMap(namespace, "c11"))
+	third := r.publish(t, namespace, "app", "v3", many("c", 10))
+	r.ready(t, key, third.Revision)
+	fourth := r.publish(t, namespace, "app", "v4", many("renamed", 10))
+	r.ready(t, key, fourth.Revision)
+	r.gone(t, aConfigMap(namespace, "c00"))
+	r.until(t, key, "ten objects", func(d *v1alpha1.BundleDeployment) bool { return d.Status.Inventory.Count == 10 && !isHeld(d) })
+}
+
+// What has to go first is gone before the new revision is applied, and waited for.
+func TestPruneBeforeApply(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	v1 := many("c", 2)
+	v1["first.yaml"] = file("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first, finalizers: [example.org/hold], annotations: {satchel.dev/prune-timing: BeforeApply}}")
+	first := r.publish(t, namespace, "app", "v1", v1)
+	key := r.deploy(t, namespace, "app", quick)
+	r.ready(t, key, first.Revision)
+	v2 := many("n", 1)
+	v2["c00.yaml"] = configMap("c00", "two")
+	second := r.publish(t, namespace, "app", "v2", v2)
+	d := r.until(t, key, "it waits for what goes first", func(d *v1alpha1.BundleDeployment) bool {
+		return strings.Contains(conditions.GetMessage(d, v1alpha1.AppliedCondition), "/first is being deleted")
+	})
+	if r.value(t, t.Context(), namespace, "n00") != "" || r.value(t, t.Context(), namespace, "c01") != "one" || d.Status.LastAppliedRevision != first.Revision {
+		t.Errorf("the revision was applied before, or more was deleted:\n%s", describe(d))
+	}
+	r.patch(t, aConfigMap(namespace, "first"), `{"metadata":{"finalizers":null}}`)
+	r.ready(t, key, second.Revision)
+	r.gone(t, aConfigMap(namespace, "first"))
+	r.gone(t, aConfigMap(namespace, "c01"))
+}
+
+// What another tool has is adopted when the spec says so; the status counts it, and an
+// event names whose it was.
+func TestAdoption(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a", Annotations: map[string]string{
+		"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": "shop",
+	}}, Data: map[string]string{"value": "theirs", "more": "theirs"}}
+	if err := r.admin.Create(t.Context(), theirs, client.FieldOwner("helm")); err != nil {
+		t.Fatal(err)
+	}
+	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
+	key := r.deploy(t, namespace, "app", quick)
+	d := r.unready(t, key, v1alpha1.ReasonPlanRefused)
+	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "Helm release shop/web") || !strings.Contains(message, "spec.collisionProtection") {
+		t.Error(message)
+	}
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.CollisionProtection = v1alpha1.CollisionNone })
+	if d = r.ready(t, key, first.Revision); d.Status.Plan.Adopt != 1 || d.Status.Plan.Create != 0 {
+		t.Errorf("plan %+v", d.Status.Plan)
+	}
+	r.told(t, namespace, "Adopted: took over 1 objects: ConfigMap "+namespace+"/a, which belongs to Helm release shop/web")
+	live := r.must(t, aConfigMap(namespace, "a"))
+	if data, _, _ := unstructured.NestedStringMap(live.Object, "data"); len(data) != 1 || data["value"] != "one" || len(live.GetAnnotations()) > 0 {
+		t.Errorf("data %v, annotations %v", data, live.GetAnnotations())
+	}
+}
+
+// What a deployment leaves on purpose the next one takes up, data and all.
+func TestOrphanedDeploymentIsTakenUp(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	bundle := many("c", 12)
+	first := r.publish(t, namespace, "app", "v1", bundle)
+	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) { d.Spec.DeletionPolicy = v1alpha1.DeletionOrphan }))
+	r.ready(t, key, first.Revision)
+	uid := r.must(t, aConfigMap(namespace, "c00")).GetUID()
+	r.remove(t, key)
+	if events := strings.Count(strings.Join(r.events(t, namespace, "app"), "\n"), "Kept: "); events > 10 {
+		t.Errorf("%d events for 12 objects", events)
+	}
+	again := r.publish(t, namespace, "again", "v1", bundle)
+	next := r.deploy(t, namespace, "again", quick)
+	if d := r.ready(t, next, again.Revision); d.Status.Plan.Adopt != 12 || r.must(t, aConfigMap(namespace, "c00")).GetUID() != uid {
+		t.Errorf("plan %+v", d.Status.Plan)
+	}
+}

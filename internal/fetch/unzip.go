@@ -28,6 +28,9 @@ const (
 	zipDirectoryEntry = 256
 	// zipDirectoryEnd is what may be read to find the directory: a comment has at most 64 KiB.
 	zipDirectoryEnd = 128 << 10
+	// zipEnd and zipEndBytes are the mark and the length of the record at the end, without its comment.
+	zipEnd      = "PK\x05\x06"
+	zipEndBytes = 22
 	// zipEncrypted is the flag of an entry that needs a password (APPNOTE.TXT section 4.4.4).
 	zipEncrypted = 1
 )
@@ -54,10 +57,25 @@ func (t *Tree) unzip(ctx context.Context, archive io.ReaderAt, size int64) error
 		return err
 	}
 	bounded.off = true
+	if err := checkZipEnd(archive, size, len(reader.Comment)); err != nil {
+		return err
+	}
 	for _, file := range reader.File {
 		if err := t.unzipEntry(ctx, file); err != nil {
 			return Describe(err, "archive entry %s", Quote(file.Name))
 		}
+	}
+	return nil
+}
+
+// checkZipEnd refuses bytes after the end of a zip archive, which is a record and a comment.
+func checkZipEnd(archive io.ReaderAt, size int64, comment int) error {
+	mark := make([]byte, len(zipEnd))
+	if _, err := archive.ReadAt(mark, max(size-zipEndBytes-int64(comment), 0)); err != nil {
+		return err
+	}
+	if string(mark) != zipEnd {
+		return Errorf(InvalidContent, "data follows the end of the zip archive")
 	}
 	return nil
 }

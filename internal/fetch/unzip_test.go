@@ -11,10 +11,12 @@ import (
 	"io"
 	"io/fs"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 )
 
 // zipEntry is one entry of an archive that is built for a test.
@@ -88,11 +90,21 @@ func TestM1M6Zip(t *testing.T) {
 	binary.LittleEndian.PutUint32(checksum[bytes.LastIndex(checksum, []byte("PK\x01\x02"))+16:], 1)
 	encrypted := zipOf(t, zipEntry{"a", "1", 0})
 	encrypted[bytes.LastIndex(encrypted, []byte("PK\x01\x02"))+8] |= 1
+	method := zipOf(t, zipEntry{"a", "1", 0})
+	binary.LittleEndian.PutUint16(method[bytes.LastIndex(method, []byte("PK\x01\x02"))+10:], 12)
 	tests := map[string]struct {
 		data []byte
 		want Reason
 		text string
 	}{
+		"garbage":     {append(zipOf(t, zipEntry{"a", "1", 0}), 'x'), InvalidContent, "data follows the end"},
+		"zeros":       {append(zipOf(t, zipEntry{"a", "1", 0}), make([]byte, 30)...), InvalidContent, "data follows the end"},
+		"two of them": {append(zipOf(t, zipEntry{"a", "1", 0}), zipOf(t)[:20]...), InvalidContent, ""},
+		"bzip2":       {method, InvalidContent, "use deflate"},
+		"bomb":        {overlapping(t, 20, 90), LimitExceeded, "150 bytes unpacked"},
+		"latin":       {zipOf(t, zipEntry{"a\xe4", "1", 0}), InvalidContent, "UTF-8"},
+		"link out":    {zipOf(t, zipEntry{"../a", "b", fs.ModeSymlink}), InvalidContent, "leads out"},
+		"link over":   {zipOf(t, zipEntry{"a/b", "", 0}, zipEntry{"a", "/tmp", fs.ModeSymlink}), InvalidContent, "a link would replace a folder"},
 		"escape":      {zipOf(t, zipEntry{"ok", "1", 0}, zipEntry{"../x", "1", 0}), InvalidContent, `archive entry "../x": its name leads out`},
 		"absolute":    {zipOf(t, zipEntry{"/x", "1", 0}), InvalidContent, "absolute"},
 		"backslash":   {zipOf(t, zipEntry{`a\..\x`, "1", 0}), InvalidContent, "backslash"},
@@ -116,6 +128,106 @@ func TestM1M6Zip(t *testing.T) {
 		if ReasonOf(err) != tt.want || !strings.Contains(err.Error(), tt.text) || len(files) > 0 {
 			t.Errorf("%s: %v, %v", name, files, err)
 		}
+	}
+}
+
+// overlapping is an archive of which so many entries are one and the same file of zeros.
+func overlapping(t testing.TB, count, size int) []byte {
+	t.Helper()
+	one := zipOf(t, zipEntry{"a", strings.Repeat("\x00", size), 0})
+	at := bytes.LastIndex(one, []byte("PK\x01\x02"))
+	end := bytes.LastIndex(one, []byte(zipEnd))
+	entry, record := one[at:end], bytes.Clone(one[end:])
+	data := bytes.Clone(one[:at])
+	for i := range count {
+		data = append(data, bytes.Replace(entry, []byte("a"), []byte{byte('a' + i)}, 1)...) //nolint:gosec // a letter
+	}
+	binary.LittleEndian.PutUint16(record[8:], uint16(count))             //nolint:gosec // few
+	binary.LittleEndian.PutUint16(record[10:], uint16(count))            //nolint:gosec // few
+	binary.LittleEndian.PutUint32(record[12:], uint32(count*len(entry))) //nolint:gosec // few
+	return append(data, record...)
+}
+
+// TestM3ZipOfOneFile has a bomb whose entries share their bytes.
+func TestM3ZipOfOneFile(t *testing.T) {
+	limits := DefaultLimits()
+	limits.ExtractedBytes = 10 << 20
+	bomb := overlapping(t, 20, 1<<20)
+	if files, err := unzipInto(t, limits, bomb); ReasonOf(err) != LimitExceeded || len(files) > 0 || len(bomb) > 10<<10 {
+		t.Errorf("%d files of %d bytes: %v", len(files), len(bomb), err)
+	}
+}
+
+// TestM6ZipComment: what belongs to the archive is no garbage, and a comment may hold anything.
+func TestM6ZipComment(t *testing.T) {
+	data := zipOf(t, zipEntry{"a", "1", 0})
+	for _, comment := range []string{"a comment", zipEnd + strings.Repeat("\x00", 18), strings.Repeat("x", 65535)} {
+		data := bytes.Clone(data)
+		binary.LittleEndian.PutUint16(data[len(data)-2:], uint16(len(comment))) //nolint:gosec // at most 65535
+		files, err := unzipInto(t, DefaultLimits(), append(data, comment...))
+		if strings.HasPrefix(comment, zipEnd) { // two readers may see two archives
+			if ReasonOf(err) != InvalidContent && len(files) > 0 {
+				t.Errorf("%.20q: %v, %v", comment, files, err)
+			}
+			continue
+		}
+		if err != nil || files["a"] != "1" {
+			t.Errorf("%.20q: %v, %v", comment, files, err)
+		}
+	}
+}
+
+// TestM6Zstd: the same rules as for gzip, but that there may be several frames.
+func TestM6Zstd(t *testing.T) {
+	plain := archive(t, file("a", strings.Repeat("x", 5000)))
+	encode := func(data []byte, options ...zstd.EOption) []byte {
+		w, err := zstd.NewWriter(nil, options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.EncodeAll(data, nil)
+	}
+	whole := encode(plain)
+	skippable := append([]byte{0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0}, "skip"...)
+	badSum := bytes.Clone(whole)
+	badSum[len(badSum)-1] ^= 1
+	cases := map[string]struct {
+		reason string
+		packed []byte
+		want   Reason
+	}{
+		"Good":      {"the normal case", whole, ""},
+		"Frames":    {"as parallel compressors write", slices.Concat(encode(plain[:700]), encode(plain[700:])), ""},
+		"Skippable": {"metadata of some tool", slices.Concat(skippable, whole, skippable), ""},
+		"Empty":     {"nothing in it", encode(nil), InvalidContent},
+		"Truncated": {"the end is missing", whole[:len(whole)/2], InvalidContent},
+		"NoSum":     {"the checksum is missing", whole[:len(whole)-4], InvalidContent},
+		"BadSum":    {"the checksum is wrong", badSum, InvalidContent},
+		"Garbage":   {"something follows", append(bytes.Clone(whole), "garbage"...), InvalidContent},
+		"Twice":     {"two archives", slices.Concat(whole, whole), InvalidContent},
+		"Window":    {"64 MiB of memory to unpack it", append([]byte("\x28\xb5\x2f\xfd\x00\x80"), "\x01\x00\x00"...), InvalidContent},
+		"WindowMax": {"terabytes of memory to unpack it", append([]byte("\x28\xb5\x2f\xfd\x00\xff"), "\x01\x00\x00"...), InvalidContent},
+		"Single":    {"terabytes of content are declared", append([]byte("\x28\xb5\x2f\xfd\xe0"), "\xff\xff\xff\xff\xff\xff\xff\x0f\x01\x00\x00"...), InvalidContent},
+		"Dict":      {"a dictionary that nobody has", append([]byte("\x28\xb5\x2f\xfd\x01\x58\x07"), "\x01\x00\x00"...), InvalidContent},
+		"Zstd":      {"only one layer is unpacked", encode(whole), InvalidContent},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tree := newTree(t, DefaultLimits())
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := tree.UntarZstd(t.Context(), bytes.NewReader(tc.packed))
+			runtime.ReadMemStats(&after)
+			if ReasonOf(err) != tc.want || (err == nil) != (tc.want == "") {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+			if got := contents(t, tree.FS()); err != nil && len(got) > 0 {
+				t.Errorf("something stayed: %v", got)
+			}
+			if grown := (after.TotalAlloc - before.TotalAlloc) >> 20; grown > 2*maxWindow>>20 {
+				t.Errorf("%s: %d MiB allocated", tc.reason, grown)
+			}
+		})
 	}
 }
 

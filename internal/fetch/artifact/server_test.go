@@ -4,11 +4,15 @@ package artifact_test
 
 import (
 	"bufio"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -42,12 +46,16 @@ func TestF13RemovedWhileDownloading(t *testing.T) {
 }
 
 // serve runs Store.Server until the test ends and returns its address.
-func serve(t *testing.T, store *artifact.Store) string {
+func serve(t *testing.T, store *artifact.Store, over ...func(net.Listener) net.Listener) string {
 	t.Helper()
 	server := store.Server("127.0.0.1:0")
 	listener, err := listen()
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, layer := range over {
+		listener = layer(listener)
+		server.ErrorLog = log.New(io.Discard, "", 0) // it tells of each handshake that fails
 	}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
@@ -62,8 +70,51 @@ func serve(t *testing.T, store *artifact.Store) string {
 	return listener.Addr().String()
 }
 
+// TestF18SlowPeersOverTLS lets peers do nothing before, in and after the handshake.
+func TestF18SlowPeersOverTLS(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, t.TempDir())
+	a := put(t, store, files(map[string]string{"a": "1"}))
+	other := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(other.Close)
+	addr := serve(t, store, func(l net.Listener) net.Listener { return tls.NewListener(l, other.TLS) })
+	encrypted := &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "example.com"}
+	encrypted.RootCAs.AddCert(other.Certificate())
+	path := "GET /" + a.Path + " HTTP/1.1\r\nHost: x\r\n"
+	plain := map[string]string{"silent": "", "half a record": "\x16\x03\x01\x02\x00\x01", "no TLS": path + "\r\n", "a record of nothing": "\x16\x03\x01\x00\x00"}
+	inside := map[string]string{"silent inside": "", "half header": path, "idle": strings.Replace(path, "GET", "HEAD", 1) + "\r\n"}
+	var group sync.WaitGroup
+	bear := func(name, sent string, settings *tls.Config) {
+		for range 20 {
+			group.Go(func() {
+				if took, err := untilClosed(addr, sent, false, settings); err != nil || took > noisy*10*time.Second {
+					t.Errorf("%s: closed after %v: %v", name, took, err)
+				}
+			})
+		}
+	}
+	for name, sent := range plain {
+		bear(name, sent, nil)
+	}
+	for name, sent := range inside {
+		bear(name, sent, encrypted)
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: encrypted}}
+	t.Cleanup(client.CloseIdleConnections)
+	response, err := client.Get("https://" + addr + "/" + a.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil || digestOf(data) != a.Digest || response.ProtoMajor != 1 {
+		t.Errorf("among them %d bytes came with %s: %v", len(data), response.Proto, err)
+	}
+	group.Wait()
+}
+
 // TestF18SlowPeersAreCut lets many peers do nothing at each stage of a request, and some one download slowly.
 func TestF18SlowPeersAreCut(t *testing.T) {
+	t.Parallel()
 	store := openStore(t, t.TempDir())
 	a := put(t, store, noise(11, 8<<20))
 	addr := serve(t, store)
@@ -84,7 +135,7 @@ func TestF18SlowPeersAreCut(t *testing.T) {
 	for name, sent := range behaviours {
 		for range peers {
 			group.Go(func() {
-				took, err := untilClosed(addr, sent, name == "not reading")
+				took, err := untilClosed(addr, sent, name == "not reading", nil)
 				if err != nil || took > noisy*10*time.Second {
 					t.Errorf("%s: closed after %v: %v", name, took, err)
 				}
@@ -111,12 +162,15 @@ func TestF18SlowPeersAreCut(t *testing.T) {
 
 // untilClosed measures how long the server bears with a peer that sends only so much. One that waits reads nothing until
 // the server must have given up; no time is measured then.
-func untilClosed(addr, sent string, waits bool) (time.Duration, error) {
+func untilClosed(addr, sent string, waits bool, encrypted *tls.Config) (time.Duration, error) {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		return 0, err
 	}
 	defer conn.Close() //nolint:errcheck // a test
+	if encrypted != nil {
+		conn = tls.Client(conn, encrypted)
+	}
 	start := time.Now()
 	if _, err := conn.Write([]byte(sent)); err != nil {
 		return 0, err

@@ -120,10 +120,12 @@ func (p *pack) scan(todo *deltas) error {
 		todo.byOffset[header.OffsetReference] = append(todo.byOffset[header.OffsetReference], header.Offset)
 	case plumbing.REFDeltaObject:
 		todo.byHash[header.Reference] = append(todo.byHash[header.Reference], header.Offset)
-	default:
+	case plumbing.CommitObject, plumbing.TreeObject, plumbing.BlobObject, plumbing.TagObject:
 		hash := hasher.Sum()
 		p.objects[hash] = object{kind: header.Type, offset: header.Offset, size: header.Length}
 		todo.bases = append(todo.bases, hash)
+	default:
+		return fetch.Errorf(fetch.InvalidContent, "the pack has an object of the unknown kind %d", header.Type)
 	}
 	return nil
 }

@@ -127,6 +127,20 @@ func (r *rig) soundSource(t *testing.T, key client.ObjectKey) {
 	})
 }
 
+// sourceUntil waits for a state of a source, and returns it.
+func (r *rig) sourceUntil(t *testing.T, key client.ObjectKey, what string, holds func(*v1alpha1.BundleSource) bool) *v1alpha1.BundleSource {
+	t.Helper()
+	var s v1alpha1.BundleSource
+	r.eventually(t, t.Context(), what, func(ctx context.Context) (bool, string) {
+		s = v1alpha1.BundleSource{}
+		if err := r.admin.Get(ctx, key, &s); err != nil {
+			return false, err.Error()
+		}
+		return s.Status.ObservedGeneration == s.Generation && holds(&s), fmt.Sprint(s.Status.Artifact, s.Status.Conditions)
+	})
+	return &s
+}
+
 // sound says why an artifact cannot be had as it is advertised.
 func sound(ctx context.Context, a *meta.Artifact) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL, nil)
@@ -159,10 +173,17 @@ func (r *rig) unfinished() error {
 	return errors.Join(append(found, err)...)
 }
 
+// tinyArchive is a tar of one small file.
+func tinyArchive() []byte { return tarOf([]byte("one")) }
+
 // noiseArchive is a tar of 1 MiB that is the same each time.
 func noiseArchive() []byte {
 	data := make([]byte, 1<<20)
 	_, _ = rand.NewChaCha8([32]byte{7}).Read(data)
+	return tarOf(data)
+}
+
+func tarOf(data []byte) []byte {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	_ = w.WriteHeader(&tar.Header{Name: "noise", Mode: 0o644, Size: int64(len(data))})

@@ -34,6 +34,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if point := os.Getenv(killVariable); point != "" {
+		os.Exit(runKilled(point))
+	}
 	code := controlplane.RunMain(m)
 	shared.rig.close()
 	os.Exit(code)

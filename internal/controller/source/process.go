@@ -58,6 +58,9 @@ type Options struct {
 	Limits fetch.Limits
 	// Policy says which addresses may be reached.
 	Policy fetch.AddressPolicy
+	// Files is how artifacts are written; nil for the real file system. Tests fail or kill
+	// there.
+	Files artifact.FileSystem
 }
 
 // Concurrent is how many sources are reconciled at once without a flag. Most of the
@@ -112,7 +115,7 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part
 	}
 	store, err := artifact.Open(artifact.Options{
 		Dir: filepath.Join(o.StoragePath, "artifacts"), BaseURL: scheme + "://" + o.StorageAdvAddr,
-		NamespaceBytes: o.StorageQuota, Readers: readers,
+		NamespaceBytes: o.StorageQuota, Readers: readers, FS: o.Files,
 	})
 	if err != nil {
 		return err

@@ -179,6 +179,7 @@ func (r *Reconciler) finish(ctx context.Context, s *state, before *v1alpha1.Bund
 	if failure := r.writer.Write(ctx, stored, s.object); failure != nil {
 		return retry.Conflict(failure)
 	}
+	r.tellLost(s)
 	r.tell(ctx, before, s.object, err)
 	return ctrl.Result{RequeueAfter: r.pause(s, err)}, nil
 }
@@ -218,6 +219,7 @@ func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, erro
 	if err := r.writer.Write(ctx, before, s.object); err != nil {
 		return retry.Conflict(err)
 	}
+	r.tellLost(s)
 	return ctrl.Result{}, nil
 }
 

@@ -191,6 +191,14 @@ func (r *Reconciler) tell(ctx context.Context, before, after *v1alpha1.BundleSou
 	report.Log(ctx, before, after, err)
 }
 
+// tellLost records that what was advertised is gone from storage, or no longer what it was:
+// when it is fetched again at once, nothing else shows that.
+func (r *Reconciler) tellLost(s *state) {
+	if s.lost != nil && r.pace.Allow(client.ObjectKeyFromObject(s.object), time.Now()) {
+		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, v1alpha1.ReasonArtifactLost, "Check", "the stored artifact is no longer usable: %s", report.Shorten(s.lost.Error(), 900))
+	}
+}
+
 // emit records one event where something changed since before.
 func (r *Reconciler) emit(before, after *v1alpha1.BundleSource) {
 	was, is := conditions.Get(before, meta.ReadyCondition), conditions.Get(after, meta.ReadyCondition)

@@ -25,9 +25,6 @@ import (
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
-// full tells whether tests have their full size, in the release suite.
-func full() bool { return os.Getenv("SATCHEL_FULL") != "" }
-
 // asked is an upstream that notes when each of its paths was asked for, and how.
 type asked struct {
 	*httptest.Server

@@ -95,8 +95,7 @@ func (a *app) rbacFlags(cmd *cobra.Command, o *rbacOptions) {
 	flags.StringArrayVar(&o.upgradeFrom, "upgrade-from", nil,
 		"Folder or image of a version that may be installed: adds the rights to delete what only it has; may be repeated.")
 	flags.BoolVar(&o.definitions, "delete-crds", false, "With spec.crds.deletionPolicy: Delete: adds the rights to delete CRDs and to look for their resources.")
-	flags.BoolVar(&o.remote, "remote", false, "Print the rights of an account of the cluster that spec.kubeConfig leads to: adds that to know the cluster, "+
-		"by its namespace kube-system.")
+	flags.BoolVar(&o.remote, "remote", false, "Print the rights for the cluster that spec.kubeConfig leads to: adds that to know it, by its namespace kube-system.")
 	a.enumFlag(cmd, &o.only, "only", "", "Print one part only.", string(rights.Bootstrap), string(rights.Required), string(rights.Recommended))
 }
 

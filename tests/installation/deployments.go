@@ -34,8 +34,9 @@ type Deployments struct {
 }
 
 // StartDeployments starts the controller on a cluster with an installation, doing
-// so many reconciles at once. It runs until ctx ends; dir keeps its files.
-func StartDeployments(ctx context.Context, admin *rest.Config, dir string, concurrent int) (*Deployments, error) {
+// so many reconciles at once. It runs until ctx ends; dir keeps its files. Its options may
+// be changed.
+func StartDeployments(ctx context.Context, admin *rest.Config, dir string, concurrent int, change ...func(*deployment.Options)) (*Deployments, error) {
 	c, err := Client(admin)
 	if err != nil {
 		return nil, err
@@ -57,6 +58,9 @@ func StartDeployments(ctx context.Context, admin *rest.Config, dir string, concu
 		return nil, fmt.Errorf("preparing the deployment controller: %w", err)
 	}
 	options := deployment.Options{ArtifactServers: []string{server.URL}, CachePath: filepath.Join(dir, "cache"), CacheMiB: 64, Limits: fetch.DefaultLimits()}
+	for _, change := range change {
+		change(&options)
+	}
 	if err := options.Setup(ctx, mgr, concurrent, shard.Shard{}); err != nil {
 		return nil, fmt.Errorf("preparing the deployment controller: %w", err)
 	}

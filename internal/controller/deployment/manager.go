@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/predicates"
+	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -68,9 +69,9 @@ type Deps struct {
 	Remotes *tenant.Remotes
 	// OwnCluster permits kubeconfigs that lead to the cluster of the controller itself.
 	OwnCluster bool
-	// RemotesPerNamespace is how many deployments of one namespace to other clusters are
-	// worked on at once; any number if 0.
-	RemotesPerNamespace int
+	// Remotely is how many deployments to other clusters are worked on at once, and
+	// RemotelyPerNamespace how many of one namespace; any number if 0.
+	Remotely, RemotelyPerNamespace int
 	// Artifacts loads what sources publish.
 	Artifacts *artifact.Loader
 	// Snapshots keeps the objects that each deployment applied last.
@@ -97,7 +98,8 @@ type Reconciler struct {
 	rendering    *rendering
 	migrations   *apply.Migrations
 	kinds        *kindWaits
-	turns        *fair.Turns // of deployments to remote clusters
+	turns        *fair.Turns         // of deployments to remote clusters, by namespace
+	remotely     *semaphore.Weighted // all of them that are worked on; nil for any number
 }
 
 // NewReconciler returns a reconciler on the given collaborators.
@@ -108,11 +110,15 @@ func NewReconciler(deps Deps) *Reconciler {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
-	return &Reconciler{
+	r := &Reconciler{
 		Deps: deps, rendering: newRendering(), migrations: &apply.Migrations{Now: deps.Now},
-		writer: report.Writer{Client: deps.Client, Manager: FieldManager}, turns: fair.NewTurns(deps.RemotesPerNamespace),
+		writer: report.Writer{Client: deps.Client, Manager: FieldManager}, turns: fair.NewTurns(deps.RemotelyPerNamespace),
 		kinds: newKindWaits(),
 	}
+	if deps.Remotely > 0 {
+		r.remotely = semaphore.NewWeighted(int64(deps.Remotely))
+	}
+	return r
 }
 
 // SetupWithManager registers the controller, running the given number of
@@ -200,9 +206,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if !r.Shard.Owns(&object) {
 		return ctrl.Result{}, r.forget(request.NamespacedName) // another instance looks after it
 	}
-	done, ok := r.turn(&object)
+	done, pause, ok := r.turn(&object)
 	if !ok {
-		return ctrl.Result{}, nil // it is called when it is its turn
+		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	defer done()
 	defer r.Metrics.Reconciled(v1alpha1.BundleDeploymentKind, request.NamespacedName, time.Now())

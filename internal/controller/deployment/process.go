@@ -77,7 +77,7 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part
 		return err
 	}
 	deps.Shard = part
-	deps.RemotesPerNamespace = max(1, concurrent/2)
+	deps.Remotely, deps.RemotelyPerNamespace = max(1, concurrent*3/4), max(1, concurrent/2)
 	if err := metrics.Registry.Register(census.Census{Reader: mgr.GetCache(), Shard: part.Listed(), Leads: mgr.Elected()}); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}

@@ -210,6 +210,30 @@ func TestNewRevisionSupersedesARollback(t *testing.T) {
 	}
 }
 
+// The last healthy revision comes back although it is of another source, which the spec
+// names no longer, and also where the cache was lost.
+func TestRollbackToAnotherSource(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	first := r.publish(t, namespace, "app", "v1", good("one"))
+	key := r.deploy(t, namespace, "app", both(rarely, rollsBack(0, 3*time.Second)))
+	r.ready(t, key, first.Revision)
+	second := r.publish(t, namespace, "other", "v2", sickly("two"))
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.SourceRef.Name = "other" })
+	d := r.unready(t, key, v1alpha1.ReasonRevisionRejected)
+	if d.Status.RejectedRevision != second.Revision || d.Status.LastAppliedRevision != first.Revision {
+		t.Errorf("rejected %s:\n%s", d.Status.RejectedRevision, describe(d))
+	}
+	r.patch(t, r.must(t, aConfigMap(namespace, "a")), `{"data":{"value":"changed"}}`)
+	s := r.drive(t, key, nil)
+	s.reconcile(t)
+	if got := r.value(t, t.Context(), namespace, "a"); got != "one" {
+		t.Errorf("with an empty cache the value is %s:\n%s", got, describe(s.deployment(t)))
+	}
+	s.until(t, v1alpha1.ReasonRevisionRejected)
+}
+
 // A definition that may not go back keeps the rejected revision, and that is said.
 func TestRollbackThatIsRefused(t *testing.T) {
 	t.Parallel()

@@ -147,13 +147,29 @@ func unusable(reason string) bool {
 	return false
 }
 
+// crowdPause is how soon a deployment comes back that found all places for remote
+// clusters taken.
+const crowdPause = 500 * time.Millisecond
+
 // turn takes a turn for a deployment to another cluster, so that those of one namespace
-// do not keep all workers waiting for clusters that do not answer. Others need none.
-func (r *Reconciler) turn(d *v1alpha1.BundleDeployment) (done func(), ok bool) {
+// do not keep all workers waiting for clusters that do not answer, nor those of all
+// namespaces together. Others need none. Without one the reconcile ends, and comes back
+// after the pause; where that is zero it is called when its turn has come.
+func (r *Reconciler) turn(d *v1alpha1.BundleDeployment) (done func(), pause time.Duration, ok bool) {
 	key := client.ObjectKeyFromObject(d)
 	if d.Spec.KubeConfig == nil {
 		r.turns.Drop(key)
-		return func() {}, true
+		return func() {}, 0, true
 	}
-	return r.turns.Take(key)
+	pass, ok := r.turns.Take(key)
+	switch {
+	case !ok:
+		return nil, 0, false
+	case r.remotely == nil:
+		return pass, 0, true
+	case !r.remotely.TryAcquire(1):
+		pass()
+		return nil, crowdPause, false
+	}
+	return func() { r.remotely.Release(1); pass() }, 0, true
 }

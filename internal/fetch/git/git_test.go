@@ -172,7 +172,7 @@ func TestDeltasAreRebuilt(t *testing.T) {
 }
 
 func TestS2LargeFilesAreStreamed(t *testing.T) {
-	const size = 16 << 20
+	const size = 52 << 20
 	r := newRepository(t)
 	content := make([]byte, size)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(content)

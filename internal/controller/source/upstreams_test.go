@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source_test
+
+import (
+	"bytes"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/tests/controlplane"
+)
+
+// faulty is a web server that answers well until it is told to fail.
+func faulty(t *testing.T, content []byte, fail http.HandlerFunc) (address string, failing *atomic.Bool) {
+	t.Helper()
+	failing = &atomic.Bool{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if failing.Load() {
+			fail(w, request)
+			return
+		}
+		http.ServeContent(w, request, "b.tar", time.Time{}, bytes.NewReader(content))
+	}))
+	t.Cleanup(server.CloseClientConnections)
+	t.Cleanup(server.Close)
+	return server.URL, failing
+}
+
+// raw takes over a connection and writes what it is given.
+func raw(lines string, then func(net.Conn)) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		_, _ = conn.Write([]byte(lines))
+		if then != nil {
+			then(conn)
+		}
+	}
+}
+
+// drip sends a byte from time to time until the other side has enough.
+func drip(conn net.Conn) {
+	for {
+		if _, err := conn.Write([]byte("x")); err != nil {
+			return
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+// reset ends a connection at once.
+func reset(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+}
+
+// F14: whatever way an upstream fails, it ends in time, what was published stays, and when the
+// upstream recovers so does the source.
+func TestF14FailuresEndInTime(t *testing.T) {
+	r := newRig(t)
+	namespace := controlplane.NewNamespace(t, r.cp)
+	const timeout = 3 * time.Second
+	status := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+	}
+	const head = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"
+	cases := map[string]struct {
+		fail   http.HandlerFunc
+		reason string
+	}{
+		"error-500":   {status(500), v1alpha1.ReasonUnreachable},
+		"error-502":   {status(502), v1alpha1.ReasonUnreachable},
+		"error-503":   {status(503), ""},
+		"limit-429":   {status(429), v1alpha1.ReasonRateLimited},
+		"login-401":   {status(401), v1alpha1.ReasonUnauthorized},
+		"reset":       {raw("", reset), v1alpha1.ReasonUnreachable},
+		"cut-short":   {raw(head+"short", nil), ""},
+		"reset-body":  {raw(head+"short", reset), ""},
+		"slow-header": {raw("HTTP/1.1 200 OK\r\nX-Slow: ", drip), v1alpha1.ReasonTimeout},
+		"slow-body":   {raw(head, drip), ""},
+		"no-http":     {raw("220 mail.example.org ESMTP\r\n", nil), v1alpha1.ReasonUnreachable},
+		"silent":      {raw("", func(conn net.Conn) { _, _ = conn.Read(make([]byte, 1<<20)) }), v1alpha1.ReasonTimeout},
+	}
+	content := pack(t, files("a.yaml", "one"))
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address, failing := faulty(t, content, tc.fail)
+			key := r.create(t, namespace, name, []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: address + "/b.tar"}}}, func(s *v1alpha1.BundleSource) {
+				every(time.Hour)(s)
+				s.Spec.Timeout = metav1.Duration{Duration: timeout}
+			})
+			good := r.ready(t, key)
+			failing.Store(true)
+			began := time.Now()
+			failed := r.refresh(t, key)
+			took := time.Since(began)
+			if conditions.IsTrue(failed, meta.ReadyCondition) || (tc.reason != "" && conditions.GetReason(failed, meta.ReadyCondition) != tc.reason) {
+				t.Errorf("wanted the reason %q:\n%s", tc.reason, describe(failed))
+			}
+			if failed.Status.Artifact == nil || failed.Status.Artifact.Digest != good.Status.Artifact.Digest {
+				t.Fatalf("what was published is gone:\n%s", describe(failed))
+			}
+			download(t, failed.Status.Artifact)
+			if took > 6*(timeout+5*time.Second) {
+				t.Errorf("it took %s", took)
+			}
+			failing.Store(false)
+			r.refresh(t, key)
+			r.ready(t, key)
+		})
+	}
+}
+
+// F16: a token is valid for a time only. The condition names the Secret; another token is used
+// soon after the Secret has it, and the old one is not sent any more, over no connection.
+func TestF16TokensExpire(t *testing.T) {
+	r := newRig(t)
+	namespace := controlplane.NewNamespace(t, r.cp)
+	content := pack(t, files("a.yaml", "one"))
+	var mu sync.Mutex
+	valid, since := "CANARY-first", time.Now()
+	old := 0 // requests with an old token since the new one was accepted
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		mu.Lock()
+		token := strings.TrimPrefix(request.Header.Get("Authorization"), "Bearer ")
+		good := token == valid && time.Since(since) < 30*time.Second
+		if valid == "CANARY-second" && token == "CANARY-first" {
+			old++
+		}
+		mu.Unlock()
+		if !good {
+			http.Error(w, "expired", http.StatusUnauthorized)
+			return
+		}
+		http.ServeContent(w, request, "b.tar", time.Time{}, bytes.NewReader(content))
+	}))
+	t.Cleanup(server.Close)
+	r.secret(t, namespace, "token", map[string]string{"bearerToken": "CANARY-first"})
+	key := r.create(t, namespace, "archive", []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{
+		URL: server.URL + "/b.tar", SecretRef: &v1alpha1.LocalReference{Name: "token"},
+	}}}, every(time.Second))
+	r.ready(t, key)
+	mu.Lock()
+	since = since.Add(-time.Minute) // half a minute is over
+	mu.Unlock()
+	failed := r.unready(t, key, v1alpha1.ReasonUnauthorized)
+	if text := describe(failed); !strings.Contains(text, "secret "+namespace+"/token") || strings.Contains(text, "CANARY") || failed.Status.Artifact == nil {
+		t.Errorf("the status should name the Secret and nothing that is in it:\n%s", text)
+	}
+	r.secret(t, namespace, "token", map[string]string{"bearerToken": "CANARY-second"})
+	mu.Lock()
+	valid, since, old = "CANARY-second", time.Now(), 0
+	mu.Unlock()
+	changed := time.Now()
+	r.ready(t, key)
+	took := time.Since(changed)
+	mu.Lock()
+	old = 0
+	mu.Unlock()
+	r.refresh(t, key)
+	r.refresh(t, key)
+	mu.Lock()
+	defer mu.Unlock()
+	t.Logf("recovered %s after the Secret changed", took.Round(time.Millisecond))
+	if took > 60*time.Second || old > 0 {
+		t.Errorf("recovered after %s; %d requests with the old token after that", took, old)
+	}
+}
+
+// F17: a tag that moves between being resolved and being pulled does not matter: what was
+// resolved is what is published. One that is deleted takes nothing away.
+func TestF17MovedAndDeletedTags(t *testing.T) {
+	r := newRig(t)
+	namespace := controlplane.NewNamespace(t, r.cp)
+	first, err := r.registry.Push(t.Context(), "moving:v1", files("a", "one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var moved, deleted atomic.Bool
+	front := r.fronted(t, func(w http.ResponseWriter, request *http.Request) bool {
+		manifest := strings.HasSuffix(request.URL.Path, "/manifests/v1")
+		switch {
+		case deleted.Load() && manifest:
+			w.WriteHeader(http.StatusNotFound)
+			return true
+		case !manifest && strings.Contains(request.URL.Path, "/manifests/") && moved.CompareAndSwap(false, true):
+			if _, err := r.registry.Push(request.Context(), "moving:v1", files("a", "two")); err != nil {
+				t.Error(err)
+			}
+		}
+		return false
+	})
+	key := r.create(t, namespace, "tag", image(front+"/moving:v1"), every(time.Hour))
+	s := r.ready(t, key)
+	if !moved.Load() || s.Status.Resolved[0].Digest != first {
+		t.Errorf("the tag moved (%t) from %s, and published is\n%s", moved.Load(), first, describe(s))
+	}
+	second := r.refresh(t, key)
+	if !conditions.IsTrue(second, meta.ReadyCondition) || second.Status.Resolved[0].Digest == first || second.Status.Artifact.Revision == s.Status.Artifact.Revision {
+		t.Errorf("the moved tag is not followed:\n%s", describe(second))
+	}
+	deleted.Store(true)
+	gone := r.refresh(t, key)
+	if conditions.GetReason(gone, meta.ReadyCondition) != v1alpha1.ReasonNotFound || gone.Status.Artifact == nil {
+		t.Errorf("after the tag was deleted:\n%s", describe(gone))
+	}
+	download(t, gone.Status.Artifact)
+}
+
+// fronted puts a handler before the registry, which tells whether it has answered.
+func (r *rig) fronted(t *testing.T, before func(http.ResponseWriter, *http.Request) bool) (host string) {
+	t.Helper()
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: r.registry.Host()})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if !before(w, request) {
+			proxy.ServeHTTP(w, request)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// TestT16ChangingFailures: an upstream that fails in another way each time is not told of each time.
+func TestT16ChangingFailures(t *testing.T) {
+	r := newRig(t)
+	namespace := controlplane.NewNamespace(t, r.cp)
+	var count atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(int(400 + count.Add(1)%50 + 5)) // a status of its own each time
+	}))
+	t.Cleanup(server.Close)
+	key := r.create(t, namespace, "loud", []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: server.URL + "/b.tar"}}}, every(time.Hour))
+	for range 25 {
+		r.refresh(t, key)
+	}
+	if got := r.eventsAbout(t, key); got == 0 || got > 12 {
+		t.Errorf("%d events about 25 failures, want about 10", got)
+	}
+}
+
+// eventsAbout counts the warnings about a source.
+func (r *rig) eventsAbout(t *testing.T, key client.ObjectKey) int {
+	t.Helper()
+	var list eventsv1.EventList
+	if err := r.admin.List(t.Context(), &list, client.InNamespace(key.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, event := range list.Items {
+		if event.Regarding.Name == key.Name {
+			count++
+		}
+	}
+	return count
+}

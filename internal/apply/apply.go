@@ -52,6 +52,9 @@ type application struct {
 
 func (a *application) stages(ctx context.Context, p plan.Plan) error {
 	for i, stage := range p.Stages {
+		if held, err := a.held(ctx, p, i); held || err != nil {
+			return err
+		}
 		outcomes := parallel.Each(ctx, a.options.Parallelism, stage.Actions, a.object)
 		a.record(stage, outcomes)
 		if err := ctx.Err(); err != nil {
@@ -61,7 +64,7 @@ func (a *application) stages(ctx context.Context, p plan.Plan) error {
 		if a.result.Stage != "" {
 			return nil
 		}
-		if pending := a.established(ctx, stage, p.Stages[i+1:]); pending != "" {
+		if pending := a.established(ctx, p.Stages[:i+1], p.Stages[i+1:]); pending != "" {
 			a.result.Stage, a.result.Pending = stage.Name, pending
 			return ctx.Err()
 		}

@@ -26,14 +26,15 @@ const establishPoll = 100 * time.Millisecond
 // established waits, bounded, until the CRDs that later stages need are served.
 // It tells what is still missing then; nothing when all are there, or when the
 // stage was not the one with the definitions.
-func (a *application) established(ctx context.Context, stage plan.Stage, later []plan.Stage) string {
+func (a *application) established(ctx context.Context, applied, later []plan.Stage) string {
+	stage := applied[len(applied)-1]
 	if len(stage.Actions) == 0 || !plan.IsDefinition(stage.Actions[0].ID) {
 		return ""
 	}
 	if slices.ContainsFunc(stage.Actions, plan.Action.Writes) {
 		a.client.Kinds().Forget()
 	}
-	waiting := needed(later)
+	waiting := needed(applied, later)
 	_ = wait.PollUntilContextTimeout(ctx, establishPoll, a.options.EstablishTimeout, true, func(ctx context.Context) (bool, error) {
 		for _, name := range slices.Sorted(maps.Keys(waiting)) {
 			state := definitionState(ctx, a.client, name)
@@ -53,13 +54,19 @@ func (a *application) established(ctx context.Context, stage plan.Stage, later [
 	return strings.Join(words, "; ")
 }
 
-// needed are the CRDs whose resources the stages write, each with why it is
-// waited for: not looked at yet.
-func needed(stages []plan.Stage) map[string]string {
-	names := map[string]string{}
-	for _, stage := range stages {
+// needed are the CRDs among what is applied whose resources the later stages write,
+// each with why it is waited for: not looked at yet.
+func needed(applied, later []plan.Stage) map[string]string {
+	there := map[string]bool{}
+	for _, stage := range applied {
 		for _, action := range stage.Actions {
-			if action.Definition != "" && action.Writes() {
+			there[action.Name] = there[action.Name] || plan.IsDefinition(action.ID)
+		}
+	}
+	names := map[string]string{}
+	for _, stage := range later {
+		for _, action := range stage.Actions {
+			if action.Definition != "" && action.Writes() && there[action.Definition] {
 				names[action.Definition] = "CustomResourceDefinition.apiextensions.k8s.io " + action.Definition + " is not established"
 			}
 		}

@@ -23,11 +23,12 @@ type Observing struct {
 	Owner            Owner
 	Desired          []*unstructured.Unstructured // as rendered; they are copied
 	Previous         inventory.Inventory
-	InstallNamespace string             // for namespaced objects that carry no namespace
-	CreateNamespace  bool               // of InstallNamespace, when it is absent
-	Optional         []schema.GroupKind // of Desired, those of which objects are left out while nobody serves them
-	HashKey          []byte             // see inventory.HashRendered; may be empty
-	Parallelism      int                // 16
+	InstallNamespace string               // for namespaced objects that carry no namespace
+	CreateNamespace  bool                 // of InstallNamespace, when it is absent
+	Optional         []schema.GroupKind   // of Desired, those of which objects are left out while nobody serves them
+	Ranks            map[inventory.ID]int // of Desired, as it is rendered: see plan.Object
+	HashKey          []byte               // see inventory.HashRendered; may be empty
+	Parallelism      int                  // 16
 
 	Protection plan.Protection // of existing objects of others; empty is Prevent
 
@@ -118,6 +119,7 @@ func (o Observing) complete(ctx context.Context, kinds *tenant.Kinds, in *plan.I
 			in.Invalid = append(in.Invalid, plan.Violation{Rule: plan.Invalid, Object: inventory.IDOf(object), Message: err.Error()})
 			continue
 		}
+		completed.Rank = o.Ranks[inventory.IDOf(object)]
 		in.Desired = append(in.Desired, completed)
 		in.Kinds[gvk.GroupKind()] = kind
 	}

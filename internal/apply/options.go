@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
@@ -27,6 +28,8 @@ type Options struct {
 	Previous func(inventory.ID) *unstructured.Unstructured
 	// EstablishTimeout is how long Apply waits for CRDs to be served: 10 s.
 	EstablishTimeout time.Duration
+	// Rules say when the objects of a phase are healthy, so that the next may begin.
+	Rules health.Rules
 	// MigrationPatience is for how long the resources of a CRD may fail to be written
 	// before its conversion webhook goes without that: 10 min.
 	MigrationPatience time.Duration

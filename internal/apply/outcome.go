@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
@@ -78,8 +79,17 @@ type Result struct {
 	Stage string
 	// Pending says what Stage waits for when nothing failed: try again soon.
 	Pending string
+	// Waits says why Stage has to wait for the health of earlier phases; nil when it need not.
+	Waits *PhaseWait
 	// Warnings of the API server, sorted and bounded.
 	Warnings []string
+}
+
+// PhaseWait is what a phase waits for.
+type PhaseWait struct {
+	Phase   int
+	Objects []plan.Object // of the earlier phases, without content: those of which the health is looked at
+	Report  health.Report // of them, not healthy
 }
 
 // Complete tells that every object of the plan is applied.

@@ -69,6 +69,9 @@ type Result struct {
 	// Objects in a stable order: plain+v0 as written (file, document), registry+v1 by family. Each has apiVersion, kind and
 	// name; no status and no metadata that a server fills in. Namespaced ones have a namespace, cluster-scoped ones none.
 	Objects []*unstructured.Unstructured
+	// Ranks say in which order the Objects of plain+v0 are to be applied, one each: the numbers that the names of their files
+	// begin with. Those without one come last. Other formats have none.
+	Ranks []int
 	// Undecided are those of Objects whose kind neither Kubernetes nor the bundle defines and that carry no namespace:
 	// whoever knows the cluster sets InstallNamespace on them where their kind is namespaced.
 	Undecided []*unstructured.Unstructured
@@ -149,7 +152,7 @@ func convertPlain(files fs.FS, o Options) (Result, error) {
 		return Result{}, err
 	}
 	result := n.result()
-	result.Format, result.Warnings = PlainV0, bundle.Warnings
+	result.Format, result.Warnings, result.Ranks = PlainV0, bundle.Warnings, ranks(bundle.Manifests)
 	return result, nil
 }
 

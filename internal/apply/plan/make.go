@@ -194,20 +194,3 @@ func (in Input) namespaceAction() Action {
 		Verb: Create, Reason: "spec.createNamespace is set", Untracked: true,
 	}
 }
-
-// staged sorts actions into the order of applying; inside a stage they keep
-// the order of their identities.
-func staged(actions []Action) []Stage {
-	byStage := map[string][]Action{}
-	for _, action := range actions {
-		stage := applyStage(action.Object)
-		byStage[stage] = append(byStage[stage], action)
-	}
-	var stages []Stage
-	for _, name := range applyOrder {
-		if len(byStage[name]) > 0 {
-			stages = append(stages, Stage{Name: name, Actions: byStage[name]})
-		}
-	}
-	return stages
-}

@@ -27,6 +27,10 @@ type Object struct {
 	Kind
 	Desired  *unstructured.Unstructured
 	Rendered inventory.Hash
+	// Phase in which it is applied: see AnnotationPhase.
+	Phase int
+	// Rank orders the objects of a stage in a phase: lower ones are applied before.
+	Rank int
 }
 
 // Completion is what an object of the bundle is completed with.
@@ -61,11 +65,15 @@ func (c Completion) Complete(object *unstructured.Unstructured, kind Kind) (Obje
 		labels[name] = value
 	}
 	desired.SetLabels(labels)
+	phase, err := phaseOf(desired)
+	if err != nil {
+		return Object{}, fmt.Errorf("completing %s: %w", id, err)
+	}
 	rendered, err := inventory.HashRendered(desired, c.HashKey)
 	if err != nil {
 		return Object{}, err
 	}
-	return Object{ID: id, Kind: kind, Desired: desired, Rendered: rendered}, nil
+	return Object{ID: id, Kind: kind, Desired: desired, Rendered: rendered, Phase: phase}, nil
 }
 
 // dropServerFields removes status and the metadata that the API server fills in.

@@ -51,7 +51,9 @@ func (a Action) Alters() bool { return a.Verb == Update || a.Verb == Adopt }
 
 // Stage is a set of actions that may run in parallel.
 type Stage struct {
-	Name    string
+	Name string
+	// Phase that it belongs to. It waits until the objects of lower ones are healthy.
+	Phase   int
 	Actions []Action
 }
 

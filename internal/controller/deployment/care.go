@@ -36,7 +36,7 @@ func (r *Reconciler) care(ctx context.Context, s *state, err error) {
 	kept := &state{
 		object: s.object, before: s.before, stored: s.stored, owner: s.owner, home: s.home, previous: s.previous, client: s.client, now: s.now,
 		rules: s.rules,
-		due: true, keeping: true, desired: last.Objects, wanted: last.Certificates,
+		due:   true, keeping: true, desired: last.Objects, wanted: last.Certificates,
 	}
 	s.kept = kept
 	s.drop() // or two states would wait for the room that the other one holds

@@ -113,8 +113,10 @@ func (s *state) whyFailed(err error) string {
 		return known.reason + ": " + known.Error()
 	case err != nil:
 		return ""
-	case s.waitsFor != "" && s.waitedLong():
-		return v1alpha1.ReasonApplyFailed + ": " + s.waitsFor
+	case s.waitsFor != "":
+		if reason, over := s.waiting(); over {
+			return reason + ": " + s.waitsFor
+		}
 	}
 	if healthy := conditions.Get(s.object, v1alpha1.HealthyCondition); s.health != nil && healthy != nil && healthy.Status == metav1.ConditionFalse {
 		return healthy.Reason + ": " + healthy.Message

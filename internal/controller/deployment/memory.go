@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
@@ -16,21 +17,23 @@ import (
 // reconciles, so that waiting for health costs nothing but reading health. It
 // is lost with the process; the next reconcile is a full one then.
 type note struct {
-	uid       types.UID
-	attempt   attempt
-	checked   time.Time
-	wrote     time.Time            // when an object was last written
-	renew     time.Time            // when certificates have to be looked at; zero when there are none
-	waits     time.Time            // since when an apply waits for something; zero when it does not
-	total     int                  // objects in all
-	skipped   int                  // objects that are left out for now
-	objects   []plan.Object        // those whose health is looked at, without content
-	unhealthy []plan.Object        // those of them that were not healthy when last seen
-	prune     []plan.DeletionStage // to carry out once all is healthy
-	held      *plan.Held           // what left the bundle and is kept for now
-	pauses    int                  // how often something under way was looked at since the last write
-	missing   bool                 // of the unhealthy, some do not exist any more
-	removing  bool                 // the deployment is being removed
+	uid        types.UID
+	attempt    attempt
+	checked    time.Time
+	wrote      time.Time            // when an object was last written
+	renew      time.Time            // when certificates have to be looked at; zero when there are none
+	waits      time.Time            // since when an apply waits for something; zero when it does not
+	total      int                  // objects in all
+	phase      *apply.PhaseWait     // what an apply waits for; nil when it is not for health
+	phaseSince time.Time            // when that was found by comparing everything
+	skipped    int                  // objects that are left out for now
+	objects    []plan.Object        // those whose health is looked at, without content
+	unhealthy  []plan.Object        // those of them that were not healthy when last seen
+	prune      []plan.DeletionStage // to carry out once all is healthy
+	held       *plan.Held           // what left the bundle and is kept for now
+	pauses     int                  // how often something under way was looked at since the last write
+	missing    bool                 // of the unhealthy, some do not exist any more
+	removing   bool                 // the deployment is being removed
 
 	contains *v1alpha1.PackageStatus // the package that the revision is; nil for none
 }

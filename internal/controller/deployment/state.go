@@ -57,6 +57,7 @@ type state struct {
 	release func() // gives back the room that desired takes; nil when nothing is held
 	// desired are the objects of the revision, once converted.
 	desired []*unstructured.Unstructured
+	ranks   map[inventory.ID]int // of desired: see apply.Observing
 	// wanted are the certificates that desired mounts and trusts, and issued what
 	// became of them; nil while nothing is wanted or certify did not run.
 	wanted []convert.Certificate
@@ -71,6 +72,7 @@ type state struct {
 	// waitsFor says what an unfinished apply waits for, such as a CRD that is not
 	// established yet.
 	waitsFor string
+	phase    *apply.PhaseWait // what it waits for, where that is the health of earlier phases
 	health   *health.Report
 	// rules say how objects are, and rulesErr why they cannot be read.
 	rules    health.Rules

@@ -119,13 +119,15 @@ func setFailed(s *state, err error) {
 
 // setPending tells what an unfinished apply waits for.
 func setPending(s *state) {
-	switch {
-	case s.waitsFor == "":
-	case s.waitedLong():
-		report.Set(s.object, v1alpha1.AppliedCondition, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, s.waitsFor)
-	default:
-		report.Set(s.object, v1alpha1.AppliedCondition, metav1.ConditionUnknown, v1alpha1.ReasonProgressing, s.waitsFor)
+	if s.waitsFor == "" {
+		return
 	}
+	status := metav1.ConditionUnknown
+	reason, over := s.waiting()
+	if over {
+		status = metav1.ConditionFalse
+	}
+	report.Set(s.object, v1alpha1.AppliedCondition, status, reason, s.waitsFor)
 }
 
 // setApproval tells what is not done without somebody's consent. It is about the plan
@@ -198,11 +200,12 @@ func setReady(s *state, err error) {
 		return
 	}
 	healthy := conditions.Get(d, v1alpha1.HealthyCondition)
+	reason, over := s.waiting()
 	switch {
-	case s.waitsFor != "" && s.waitedLong():
-		report.Retrying(d, v1alpha1.ReasonApplyFailed, s.waitsFor+s.remedy())
+	case s.waitsFor != "" && over:
+		report.Retrying(d, reason, s.waitsFor+s.remedy())
 	case s.waitsFor != "":
-		report.Progressing(d, v1alpha1.ReasonProgressing, s.waitsFor)
+		report.Progressing(d, reason, s.waitsFor)
 	case s.health == nil || healthy == nil:
 		report.Progressing(d, v1alpha1.ReasonProgressing, "applied revision "+s.revision())
 	case healthy.Status == metav1.ConditionTrue:

@@ -129,6 +129,7 @@ func (r *Reconciler) options(s *state) apply.Options {
 		Previous:         func(id inventory.ID) *unstructured.Unstructured { return s.lastFields(r.Snapshots, id) },
 		EstablishTimeout: establishTimeout,
 		Migrations:       r.migrations,
+		Rules:            s.rules,
 	}
 }
 
@@ -177,6 +178,7 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (step.Outcome, error) 
 		return step.Stop, failure{reason: v1alpha1.ReasonApplyFailed, err: objectErrors(failed)}
 	}
 	if !result.Complete() {
+		s.holdPhase(result.Waits)
 		s.wait(result.Pending)
 		return step.Stop, nil
 	}
@@ -186,7 +188,7 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (step.Outcome, error) 
 // wait records what an apply waits for, and since when.
 func (s *state) wait(what string) {
 	s.waitsFor = what
-	n := note{uid: s.object.UID, attempt: s.attempt(), wrote: s.note.wrote, waits: s.now}
+	n := note{uid: s.object.UID, attempt: s.attempt(), wrote: s.note.wrote, waits: s.now, phase: s.phase, phaseSince: s.now}
 	if s.note.attempt == n.attempt && !s.note.waits.IsZero() {
 		n.waits, n.pauses = s.note.waits, s.note.pauses
 	}

@@ -50,7 +50,7 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, error) {
 	o := apply.Observing{
 		Owner: s.owner, Desired: s.planned(), Previous: s.previous, HashKey: r.HashKey,
-		Optional: optionalKinds(s.object), InstallNamespace: s.object.InstallNamespaceOrDefault(), CreateNamespace: s.object.Spec.CreateNamespace,
+		Ranks: s.ranks, Optional: optionalKinds(s.object), InstallNamespace: s.object.InstallNamespaceOrDefault(), CreateNamespace: s.object.Spec.CreateNamespace,
 	}
 	if o.Keeping = s.keeping; s.keeping {
 		return o, nil

@@ -17,8 +17,11 @@ import (
 )
 
 // decide finds out whether the objects are compared with the cluster this time.
-func (r *Reconciler) decide(_ context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) decide(ctx context.Context, s *state) (step.Outcome, error) {
 	s.due = s.full() || r.kinds.came(client.ObjectKeyFromObject(s.object))
+	if s.due {
+		return r.stillHeld(ctx, s)
+	}
 	return step.Continue, nil
 }
 
@@ -62,6 +65,7 @@ func (r *Reconciler) convert(ctx context.Context, s *state) (step.Outcome, error
 	if s.desired, err = result.Objects, s.hold(ctx, r.rendering, result.Objects); err != nil {
 		return step.Stop, err
 	}
+	s.ranks = ranked(result.Objects, result.Ranks)
 	s.wanted, s.requires, s.contains = result.Certificates, result.Requirements, result.Package
 	s.warnings = slices.Clone(result.Warnings)
 	s.object.Status.Format = v1alpha1.Format(result.Format)

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+)
+
+// ranked gives the order of files to planning, which knows objects by their identities.
+func ranked(objects []*unstructured.Unstructured, ranks []int) map[inventory.ID]int {
+	if len(ranks) != len(objects) {
+		return nil
+	}
+	byID := make(map[inventory.ID]int, len(objects))
+	for i, object := range objects {
+		byID[inventory.IDOf(object)] = ranks[i]
+	}
+	return byID
+}
+
+// holdPhase waits for the health of earlier phases. Each phase has the whole timeout.
+func (s *state) holdPhase(held *apply.PhaseWait) {
+	if held == nil {
+		return
+	}
+	if s.note.phase != nil && s.note.phase.Phase < held.Phase {
+		s.note.waits, s.note.pauses = time.Time{}, 0
+	}
+	s.phase = held
+}
+
+// stillHeld looks at what a phase waits for, and at nothing else, as long as that is
+// not healthy and the interval is not over.
+func (r *Reconciler) stillHeld(ctx context.Context, s *state) (step.Outcome, error) {
+	held := s.note.phase
+	if held == nil || s.note.attempt != s.attempt() || s.now.Sub(s.note.phaseSince) >= s.object.Spec.IntervalOrDefault() {
+		return step.Continue, nil
+	}
+	rules := s.rules
+	rules.Everything = false
+	report, err := rules.Check(ctx, s.client, held.Objects, nil)
+	if err != nil || report.Healthy() {
+		return step.Continue, err
+	}
+	s.phase = &apply.PhaseWait{Phase: held.Phase, Objects: held.Objects, Report: report}
+	s.waitsFor = s.phase.String()
+	return step.Stop, nil
+}
+
+// waiting says why an apply that is not finished waits, and whether it has done so for
+// too long.
+func (s *state) waiting() (reason string, over bool) {
+	over = s.waitedLong() || s.phase != nil && s.phase.Report.Failed()
+	switch {
+	case s.phase != nil && over:
+		return v1alpha1.ReasonHealthFailed, true
+	case s.phase != nil:
+		return v1alpha1.ReasonHealthProgressing, false
+	case over:
+		return v1alpha1.ReasonApplyFailed, true
+	}
+	return v1alpha1.ReasonProgressing, false
+}

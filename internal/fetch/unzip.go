@@ -128,7 +128,7 @@ func zipError(err error) error {
 	return err
 }
 
-// boundedReaderAt fails once more was read than there should be.
+// boundedReaderAt fails once more was read than there should be, and where nothing can be.
 type boundedReaderAt struct {
 	io.ReaderAt
 	left int64
@@ -137,6 +137,9 @@ type boundedReaderAt struct {
 
 // ReadAt implements io.ReaderAt.
 func (b *boundedReaderAt) ReadAt(p []byte, offset int64) (int, error) {
+	if offset < 0 { // of an entry whose offset is more than the reader of zip archives can count
+		return 0, io.ErrUnexpectedEOF
+	}
 	if !b.off {
 		if b.left -= int64(len(p)); b.left < 0 {
 			return 0, io.ErrUnexpectedEOF

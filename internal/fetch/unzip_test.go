@@ -92,11 +92,20 @@ func TestM1M6Zip(t *testing.T) {
 	encrypted[bytes.LastIndex(encrypted, []byte("PK\x01\x02"))+8] |= 1
 	method := zipOf(t, zipEntry{"a", "1", 0})
 	binary.LittleEndian.PutUint16(method[bytes.LastIndex(method, []byte("PK\x01\x02"))+10:], 12)
+	before := zipOf(t, zipEntry{"a", "1", 0}) // with a directory of the larger format, whose offsets have 64 bits
+	at := bytes.LastIndex(before, []byte("PK\x01\x02"))
+	binary.LittleEndian.PutUint32(before[at+42:], 1<<32-1)
+	extra := append([]byte{1, 0, 8, 0}, bytes.Repeat([]byte{0xff}, 8)...)
+	binary.LittleEndian.PutUint16(before[at+30:], uint16(len(extra)))
+	end := bytes.LastIndex(before, []byte(zipEnd))
+	binary.LittleEndian.PutUint32(before[end+12:], uint32(end-at+len(extra))) //nolint:gosec // few
+	before = slices.Insert(before, at+47, extra...)
 	tests := map[string]struct {
 		data []byte
 		want Reason
 		text string
 	}{
+		"before":      {before, InvalidContent, "damaged"},
 		"garbage":     {append(zipOf(t, zipEntry{"a", "1", 0}), 'x'), InvalidContent, "data follows the end"},
 		"zeros":       {append(zipOf(t, zipEntry{"a", "1", 0}), make([]byte, 30)...), InvalidContent, "data follows the end"},
 		"two of them": {append(zipOf(t, zipEntry{"a", "1", 0}), zipOf(t)[:20]...), InvalidContent, ""},

@@ -17,6 +17,7 @@ import (
 //	being deleted        the objects go, then the deployment
 //	suspended            nothing, until resumed
 //	change not seen yet  the controller sees it
+//	rolled back          what is in force is cared for; the rejected revision waits
 //	stalled              nothing, until somebody changes something
 //	failed, retrying     the next attempt, at the latest after retryInterval
 //	in progress          the attempt goes on
@@ -33,6 +34,9 @@ func nextUp(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, s summa
 		return append(next, "Nothing happens until spec.suspend is false; drift is not repaired.")
 	case s.unseen || s.ready == "":
 		return append(next, "The controller looks at it within seconds; if not, see whether bundle-deployment-controller runs.")
+	case s.stalled && s.reason == v1alpha1.ReasonRevisionRejected:
+		next = append(next, fmt.Sprintf("The revision in force is kept from drifting. Revision %s is tried again when a reconcile is asked for, or the spec changes; another one of the source at once.",
+			shortRevision(d.Status.RejectedRevision)))
 	case s.stalled:
 		return append(next, "Nothing is tried again until the deployment, or what it refers to, is changed.")
 	case s.work == meta.ProgressingWithRetryReason:

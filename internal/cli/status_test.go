@@ -135,6 +135,14 @@ func situations() map[string]situation {
 				condition(meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing, "Deployment demo/podinfo: 0 of 2 replicas are available"),
 				working())),
 		},
+		"rolled-back": {
+			reason: "why, what runs, and what has to happen", source: aSource(), failed: meta.ReadyCondition,
+			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) {
+				d.Status.RejectedRevision, d.Status.LastAppliedRevision, d.Status.LastAttemptedRevision = revisionB, revisionA, revisionA
+			}, with(
+				no(meta.ReadyCondition, v1alpha1.ReasonRevisionRejected, "revision "+revisionB+" was rejected: HealthFailed: Deployment demo/podinfo: Pod podinfo-1: no image\nrevision "+revisionA+" is in force and is kept from drifting"),
+				condition(meta.StalledCondition, metav1.ConditionTrue, v1alpha1.ReasonRevisionRejected, "see Ready"))),
+		},
 		"health-failed": {
 			reason: "the cause down to the Pod", source: aSource(), failed: v1alpha1.HealthyCondition,
 			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) { d.Status.Objects.Unhealthy = 1 }, with(

@@ -21,6 +21,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/egress"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
@@ -362,6 +363,14 @@ func TestT9OwnClusterIsRefused(t *testing.T) {
 	}
 	driven.Remotes = strictRemotes()
 	if got := refusal(); !strings.Contains(got, "is denied (loopback): only --egress-allow can permit it") {
+		t.Errorf("it says %s", got)
+	}
+	guarded := fetch.AddressPolicy{
+		Allow:     []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Protected: fetch.NewProtected(egress.APIServers(r.cp.RESTConfig().Host, "")...),
+	}
+	driven.Remotes = tenant.NewRemotes(guarded.Dialer(fetch.Access{}), tenant.Options{})
+	if got := refusal(); !strings.Contains(got, "the Kubernetes API server") {
 		t.Errorf("it says %s", got)
 	}
 	driven.Remotes, driven.OwnCluster = remotes(t), true

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	stdlog "log"
 	"os"
 	"runtime/debug"
 	"time"
@@ -117,6 +118,8 @@ func Main(name string, o *Options, fs *pflag.FlagSet, args []string, setup func(
 		return 0
 	}
 	logger.SetLogger(logger.NewLogger(o.log))
+	stdlog.SetFlags(0)
+	stdlog.SetOutput(libraryLog{})
 	ctx := ctrl.SetupSignalHandler()
 	if err := o.run(ctx, name, setup); err != nil {
 		ctrl.Log.Error(err, "the controller ended", "controller", name)

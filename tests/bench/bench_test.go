@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package bench
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,6 +34,7 @@ type row struct {
 	what     string
 	took     time.Duration
 	requests requests
+	peak     float64 // of the controller's memory, in MiB
 }
 
 func printTable(t testing.TB, title string, rows []row) {
@@ -38,7 +42,11 @@ func printTable(t testing.TB, title string, rows []row) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n", title)
 	for _, r := range rows {
-		fmt.Fprintf(&text, "  %-46s %8.2f s\n", r.what, r.took.Seconds())
+		fmt.Fprintf(&text, "  %-46s %8.2f s", r.what, r.took.Seconds())
+		if r.peak > 0 {
+			fmt.Fprintf(&text, "   %4.0f MiB", r.peak)
+		}
+		text.WriteByte('\n')
 		for _, verb := range slices.Sorted(maps.Keys(r.requests.byVerb)) {
 			fmt.Fprintf(&text, "      %6d  %s\n", r.requests.byVerb[verb], verb)
 		}
@@ -61,32 +69,112 @@ func objectsOf(t testing.TB, namespace string, files fstest.MapFS) []*unstructur
 	return objects
 }
 
-// measureOne installs one deployment of n ConfigMaps beside a bare loop, and then
-// has everything compared once more although nothing changed.
-func measureOne(t testing.TB, r *rig, n int) (bare, install, rest row) {
-	t.Helper()
-	files := fstest.MapFS{}
+// manyMaps is a bundle of so many ConfigMaps, a hundred a file; those that changed says have
+// another content.
+func manyMaps(n int, changed func(int) bool) (fstest.MapFS, []*unstructured.Unstructured) {
+	files, objects := fstest.MapFS{}, make([]*unstructured.Unstructured, 0, n)
 	for i := range n {
-		name := fmt.Sprintf("c%05d", i)
-		files[name+".yaml"] = &fstest.MapFile{Data: fmt.Appendf(nil,
-			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {a: %q, b: %q}\n", name, strings.Repeat("x", 100), name)}
+		name, content := fmt.Sprintf("c%05d", i), "first"
+		if changed != nil && changed(i) {
+			content = "second"
+		}
+		file := fmt.Sprintf("%03d.yaml", i/100)
+		if files[file] == nil {
+			files[file] = &fstest.MapFile{}
+		}
+		long := strings.Repeat("x", 100)
+		files[file].Data = fmt.Appendf(files[file].Data,
+			"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {a: %s, b: %s, c: %s}\n", name, long, name, content)
+		objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name},
+			"data": map[string]any{"a": long, "b": name, "c": content},
+		}})
 	}
-	bare = row{what: fmt.Sprintf("bare loop, %d at once", atOnce)}
-	bare.took = r.bare(t, objectsOf(t, r.namespace(t), files))
+	return files, objects
+}
 
+// one is what one deployment of many objects costs, beside a bare loop.
+type one struct{ bare, install, rest, bareChanged, upgrade, prune, remove row }
+
+func (o one) rows() []row {
+	return []row{o.bare, o.install, o.rest, o.bareChanged, o.upgrade, o.prune, o.remove}
+}
+
+// measureOne installs one deployment of n ConfigMaps beside a bare loop, has everything
+// compared once more although nothing changed, changes one in a hundred, takes half of
+// them out of the bundle, and removes the rest.
+func measureOne(t testing.TB, r *rig, n int) one {
+	t.Helper()
+	files, objects := manyMaps(n, nil)
 	namespace := r.namespace(t)
-	if _, err := r.Publish(t.Context(), namespace, "app", "v1", files); err != nil {
-		t.Fatal(err)
+	in := func(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+		for _, object := range objects {
+			object.SetNamespace(namespace)
+		}
+		return objects
 	}
-	mark, began := r.mark(t), time.Now()
-	if err := r.deploy(t.Context(), namespace, "app"); err != nil {
-		t.Fatal(err)
-	}
-	r.waitAll(t, namespace, 1, isReady)
-	install = row{what: "BundleDeployment, from create to Ready", took: time.Since(began), requests: r.requests(t, mark)}
+	measured := one{bare: row{what: fmt.Sprintf("bare loop, %d at once", atOnce)}}
+	measured.bare.took = r.bare(t, in(objects))
+	changed := func(i int) bool { return i%100 == 0 }
+	after, objects := manyMaps(n, changed)
+	measured.bareChanged = row{what: "bare loop over the 1 % that changes"}
+	measured.bareChanged.took = r.bare(t, in(slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
+		content, _, _ := unstructured.NestedString(o.Object, "data", "c")
+		return content == "first"
+	})))
 
+	namespace = r.namespace(t)
+	r.publish(t, namespace, "v1", files)
+	measured.install = r.measure(t, "BundleDeployment, from create to Ready", func() {
+		if err := r.deploy(t.Context(), namespace, "app"); err != nil {
+			t.Fatal(err)
+		}
+		r.waitAll(t, namespace, 1, isReady)
+	})
+	r.checkStored(t, namespace)
+	measured.rest = r.measure(t, "second full reconcile, nothing changed", func() { r.again(t, namespace) })
+	measured.upgrade = r.measure(t, "upgrade that changes 1 %", func() {
+		r.waitAll(t, namespace, 1, runs(r.publish(t, namespace, "v2", after)))
+	})
+	half, _ := manyMaps(n/2, changed)
+	measured.prune = r.measure(t, "upgrade that leaves half of them out", func() {
+		revision := r.publish(t, namespace, "v3", half)
+		r.waitAll(t, namespace, 1, func(d *v1alpha1.BundleDeployment) bool {
+			return runs(revision)(d) && int(d.Status.Inventory.Count) == n/2
+		})
+	})
+	measured.remove = r.measure(t, "removal of the other half", func() { r.clear(t, namespace) })
+	return measured
+}
+
+// measure does something and says how long it took and what it cost the controller.
+func (r *rig) measure(t testing.TB, what string, do func()) row {
+	t.Helper()
+	r.peak(t)
+	mark, began := r.mark(t), time.Now()
+	do()
+	took := time.Since(began)
+	return row{what: what, took: took, requests: r.requests(t, mark), peak: r.peak(t)}
+}
+
+func (r *rig) publish(t testing.TB, namespace, reference string, files fstest.MapFS) string {
+	t.Helper()
+	published, err := r.Publish(t.Context(), namespace, "app", reference, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return published.Revision
+}
+
+// runs tells whether a deployment has a revision in force.
+func runs(revision string) func(*v1alpha1.BundleDeployment) bool {
+	return func(d *v1alpha1.BundleDeployment) bool { return isReady(d) && d.Status.LastHealthyRevision == revision }
+}
+
+// again has everything compared once more.
+func (r *rig) again(t testing.TB, namespace string) {
+	t.Helper()
 	d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "app"}}
-	mark, began = r.mark(t), time.Now()
 	patch := `{"metadata":{"annotations":{"` + meta.ReconcileRequestAnnotation + `":"again"}}}`
 	if err := r.admin.Patch(t.Context(), d, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
@@ -94,43 +182,72 @@ func measureOne(t testing.TB, r *rig, n int) (bare, install, rest row) {
 	r.waitAll(t, namespace, 1, func(d *v1alpha1.BundleDeployment) bool {
 		return d.Status.LastHandledReconcileAt == "again" && isReady(d)
 	})
-	rest = row{what: "second full reconcile, nothing changed", took: time.Since(began), requests: r.requests(t, mark)}
-	r.clear(t, namespace)
-	return bare, install, rest
+}
+
+// checkStored wants the stored object to be far from what etcd takes (S5).
+func (r *rig) checkStored(t testing.TB, namespace string) {
+	t.Helper()
+	var d v1alpha1.BundleDeployment
+	if err := r.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "app"}, &d); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := json.Marshal(&d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("the BundleDeployment takes %d KiB with %d objects listed", len(stored)>>10, d.Status.Inventory.Count)
+	if len(stored) > 1<<20 {
+		t.Errorf("the BundleDeployment takes %d bytes, want at most 1 MiB", len(stored))
+	}
 }
 
 // checkCosts holds the cost model: about one write an object at first, nothing an
 // object when nothing changed.
-func checkCosts(t testing.TB, n int, bare, install, rest row) {
+func checkCosts(t testing.TB, n int, m one) {
 	t.Helper()
-	if install.requests.objects > n+n/10 {
-		t.Errorf("%d requests for single objects on install, want about %d", install.requests.objects, n)
+	if m.install.requests.objects > n+n/10 {
+		t.Errorf("%d requests for single objects on install, want about %d", m.install.requests.objects, n)
 	}
-	if rest.requests.objects != 0 {
-		t.Errorf("%d requests for single objects when nothing changed, want 0: %v", rest.requests.objects, rest.requests.byVerb)
+	if m.rest.requests.objects != 0 {
+		t.Errorf("%d requests for single objects when nothing changed, want 0: %v", m.rest.requests.objects, m.rest.requests.byVerb)
 	}
-	if limit := 6*3*bare.took/2 + 5*time.Second; install.took > limit {
-		t.Errorf("install took %s, want at most 1.5 times the bare loop's %s, and never six times that", install.took, bare.took)
+	if got, want := m.upgrade.requests.objects, 2*max(1, n/100); got > want+want/10+1 {
+		t.Errorf("%d requests for single objects on an upgrade, want a dry run and an apply of each that changed: %d", got, want)
+	}
+	if limit := 6*3*m.bare.took/2 + 5*time.Second; m.install.took > limit {
+		t.Errorf("install took %s, want at most 1.5 times the bare loop's %s, and never six times that", m.install.took, m.bare.took)
 	}
 }
 
 // TestHundredConfigMaps is the scaled-down run that belongs to every test run.
 func TestHundredConfigMaps(t *testing.T) {
 	r := newRig(t)
-	bare, install, rest := measureOne(t, r, 100)
-	printTable(t, "100 ConfigMaps in one deployment", []row{bare, install, rest})
-	checkCosts(t, 100, bare, install, rest)
+	measured := measureOne(t, r, 100)
+	printTable(t, "100 ConfigMaps in one deployment", measured.rows())
+	checkCosts(t, 100, measured)
 }
 
-// BenchmarkThousandConfigMaps is one deployment of 1,000 ConfigMaps.
-func BenchmarkThousandConfigMaps(b *testing.B) {
+// BenchmarkConfigMaps is one deployment of 1,000, 10,000 and 20,000 ConfigMaps, and how the
+// time for one object grows with their number.
+func BenchmarkConfigMaps(b *testing.B) {
 	r := newRig(b)
-	for range b.N {
-		bare, install, rest := measureOne(b, r, 1000)
-		printTable(b, "1,000 ConfigMaps in one deployment", []row{bare, install, rest})
-		checkCosts(b, 1000, bare, install, rest)
-		b.ReportMetric(install.took.Seconds()/bare.took.Seconds(), "x-bare")
-		b.ReportMetric(rest.took.Seconds(), "s-again")
+	first := 0.0
+	for _, n := range []int{1000, 10000, 20000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for range b.N {
+				m := measureOne(b, r, n)
+				printTable(b, fmt.Sprintf("%d ConfigMaps in one deployment", n), m.rows())
+				checkCosts(b, n, m)
+				ratio := m.install.took.Seconds() / m.bare.took.Seconds()
+				if first == 0 {
+					first = ratio
+				}
+				b.ReportMetric(ratio, "x-bare")
+				b.ReportMetric(ratio/first, "growth")
+				b.ReportMetric(m.rest.took.Seconds(), "s-again")
+				b.ReportMetric(m.install.peak, "MiB-install")
+			}
+		})
 	}
 }
 
@@ -155,32 +272,44 @@ spec:
 	}
 }
 
-// BenchmarkHundredDeployments is 100 deployments of four objects at once, until
-// all are Ready, beside a bare loop until all Deployments are Available.
-func BenchmarkHundredDeployments(b *testing.B) {
+// BenchmarkDeployments is 100 and 1,000 deployments of four objects at once, until all are
+// Ready, beside a bare loop until all Deployments are Available (S1).
+func BenchmarkDeployments(b *testing.B) {
 	r := newRig(b)
-	const count = 100
-	for range b.N {
-		bare := row{what: "bare loop, until all are Available", took: bareServices(b, r, count)}
-		namespace := r.namespace(b)
-		names := make([]string, 0, count)
-		for i := range count {
-			names = append(names, fmt.Sprintf("s%03d", i))
-		}
-		each(b, names, func(ctx context.Context, name string) error {
-			_, err := r.Publish(ctx, namespace, name, "v1", service(name))
-			return err
+	for _, count := range []int{100, 1000} {
+		b.Run(fmt.Sprint(count), func(b *testing.B) {
+			for range b.N {
+				bare := row{what: "bare loop, until all are Available", took: bareServices(b, r, count)}
+				install := installServices(b, r, count)
+				printTable(b, fmt.Sprintf("%d deployments of four objects, created at once", count), []row{bare, install})
+				if install.took > 6*5*bare.took/2 {
+					b.Errorf("took %s, want at most 2.5 times the bare loop's %s, and never six times that", install.took, bare.took)
+				}
+				b.ReportMetric(install.took.Seconds()/bare.took.Seconds(), "x-bare")
+				b.ReportMetric(install.peak, "MiB-install")
+			}
 		})
-		mark, began := r.mark(b), time.Now()
+	}
+}
+
+// installServices creates deployments at once, and waits until all are Ready.
+func installServices(b *testing.B, r *rig, count int) row {
+	b.Helper()
+	namespace := r.namespace(b)
+	names := make([]string, 0, count)
+	for i := range count {
+		names = append(names, fmt.Sprintf("s%03d", i))
+	}
+	each(b, names, func(ctx context.Context, name string) error {
+		_, err := r.Publish(ctx, namespace, name, "v1", service(name))
+		return err
+	})
+	install := r.measure(b, fmt.Sprintf("%d BundleDeployments, until all are Ready", count), func() {
 		each(b, names, func(ctx context.Context, name string) error { return r.deploy(ctx, namespace, name) })
 		r.waitAll(b, namespace, count, isReady)
-		install := row{what: "100 BundleDeployments, until all are Ready", took: time.Since(began), requests: r.requests(b, mark)}
-		printTable(b, "100 deployments of four objects, created at once", []row{bare, install})
-		if install.took > 6*5*bare.took/2 {
-			b.Errorf("took %s, want at most 2.5 times the bare loop's %s, and never six times that", install.took, bare.took)
-		}
-		b.ReportMetric(install.took.Seconds()/bare.took.Seconds(), "x-bare")
-	}
+	})
+	r.clear(b, namespace)
+	return install
 }
 
 func each(t testing.TB, names []string, do func(context.Context, string) error) {

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package bench
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,7 +40,7 @@ import (
 const controllerUser = "system:serviceaccount:" + installation.Namespace + ":" + deployment.FieldManager
 
 // patience bounds every wait.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // atOnce is how many requests the bare loops have under way, as the controller has.
 const atOnce = 16
@@ -39,6 +48,10 @@ const atOnce = 16
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
 	code := controlplane.RunMain(m)
+	if process := shared.rig.controller; process != nil && process.Process != nil {
+		_ = process.Process.Kill()
+		_ = process.Wait()
+	}
 	_ = os.RemoveAll(shared.dir)
 	os.Exit(code)
 }
@@ -48,6 +61,7 @@ type rig struct {
 	cp    *controlplane.ControlPlane
 	admin client.Client
 	*installation.Deployments
+	controller *exec.Cmd
 }
 
 var shared struct {
@@ -84,12 +98,61 @@ func start(cp *controlplane.ControlPlane) error {
 		return err
 	}
 	shared.dir = dir
-	deployments, err := installation.StartDeployments(ctx, unlimited, dir, 8)
+	published, artifacts, err := installation.ServeArtifacts(ctx, unlimited, dir)
 	if err != nil {
 		return err
 	}
-	shared.rig = rig{cp: cp, admin: admin, Deployments: deployments}
-	return nil
+	shared.rig = rig{cp: cp, admin: admin, Deployments: published}
+	return shared.rig.run(ctx, unlimited, dir, artifacts)
+}
+
+// run builds the controller and starts it as a process of its own, which the kernel
+// kills when this one ends, with the limit of memory that config/manager has.
+func (r *rig) run(ctx context.Context, admin *rest.Config, dir, artifacts string) error {
+	program, kubeconfig := filepath.Join(dir, deployment.FieldManager), filepath.Join(dir, "kubeconfig")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/"+deployment.FieldManager)
+	build.Dir = installation.Root()
+	if output, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the controller: %w\n%s", err, output)
+	}
+	config, err := installation.AccountConfig(ctx, admin, installation.Namespace, deployment.FieldManager)
+	if err != nil {
+		return err
+	}
+	file := clientcmdapi.NewConfig()
+	file.Clusters["c"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData, CertificateAuthority: config.CAFile}
+	file.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: config.BearerToken}
+	file.Contexts["x"], file.CurrentContext = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}, "x"
+	if err := clientcmd.WriteToFile(*file, kubeconfig); err != nil {
+		return err
+	}
+	r.controller = exec.Command(program, append([]string{
+		"--kubeconfig=" + kubeconfig, "--artifact-servers=" + artifacts, "--cache-path=" + filepath.Join(dir, "cache"),
+		"--metrics-addr=0", "--health-addr=0", "--log-level=error",
+	}, strings.Fields(os.Getenv("SATCHEL_BENCH_FLAGS"))...)...)
+	r.controller.Env = append(os.Environ(), "GOMEMLIMIT=920MiB")
+	r.controller.Stderr = os.Stderr
+	r.controller.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	return r.controller.Start()
+}
+
+// peak returns the largest resident memory of the controller, in MiB, since the last call.
+func (r *rig) peak(t testing.TB) float64 {
+	t.Helper()
+	proc := fmt.Sprintf("/proc/%d/", r.controller.Process.Pid)
+	status, err := os.ReadFile(proc + "status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, peak, found := strings.Cut(string(status), "VmHWM:")
+	kib, err := strconv.ParseFloat(strings.Fields(peak)[0], 64)
+	if err != nil || !found {
+		t.Fatalf("the controller's memory is not known: %v", err)
+	}
+	if err := os.WriteFile(proc+"clear_refs", []byte("5"), 0); err != nil {
+		t.Fatal(err)
+	}
+	return kib / 1024
 }
 
 func (r *rig) namespace(t testing.TB) string {

@@ -26,29 +26,20 @@ import (
 	"github.com/satchel-dev/satchel/internal/manager"
 )
 
-// Deployments is the deployment controller inside a test binary, with exactly the
-// rights of its account, and the server of the artifacts that it takes.
+// Deployments publishes artifacts for deployments, as the source controller would.
 type Deployments struct {
 	admin client.Client
 	store *artifact.Store
 }
 
-// StartDeployments starts the controller on a cluster with an installation, doing
-// so many reconciles at once. It runs until ctx ends; dir keeps its files. Its options may
-// be changed.
+// StartDeployments starts the deployment controller inside a test binary, with exactly the
+// rights of its account, on a cluster with an installation, doing so many reconciles at
+// once. It runs until ctx ends; dir keeps its files. Its options may be changed.
 func StartDeployments(ctx context.Context, admin *rest.Config, dir string, concurrent int, change ...func(*deployment.Options)) (*Deployments, error) {
-	c, err := Client(admin)
+	served, url, err := ServeArtifacts(ctx, admin, dir)
 	if err != nil {
 		return nil, err
 	}
-	var handler http.Handler
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
-	context.AfterFunc(ctx, server.Close)
-	store, err := artifact.Open(artifact.Options{Dir: filepath.Join(dir, "store"), BaseURL: server.URL})
-	if err != nil {
-		return nil, fmt.Errorf("opening the artifact store: %w", err)
-	}
-	handler = store.Handler()
 	config, err := AccountConfig(ctx, admin, Namespace, deployment.FieldManager)
 	if err != nil {
 		return nil, err
@@ -57,7 +48,7 @@ func StartDeployments(ctx context.Context, admin *rest.Config, dir string, concu
 	if err != nil {
 		return nil, fmt.Errorf("preparing the deployment controller: %w", err)
 	}
-	options := deployment.Options{ArtifactServers: []string{server.URL}, CachePath: filepath.Join(dir, "cache"), CacheMiB: 64, Limits: fetch.DefaultLimits()}
+	options := deployment.Options{ArtifactServers: []string{url}, CachePath: filepath.Join(dir, "cache"), CacheMiB: 64, Limits: fetch.DefaultLimits()}
 	for _, change := range change {
 		change(&options)
 	}
@@ -69,7 +60,25 @@ func StartDeployments(ctx context.Context, admin *rest.Config, dir string, concu
 			fmt.Fprintln(os.Stderr, "the deployment controller ended:", err)
 		}
 	}()
-	return &Deployments{admin: c, store: store}, nil
+	return served, nil
+}
+
+// ServeArtifacts serves what is published later, until ctx ends, at the URL that it
+// returns. Nothing is installed: that is for a controller of the caller.
+func ServeArtifacts(ctx context.Context, admin *rest.Config, dir string) (*Deployments, string, error) {
+	c, err := Client(admin)
+	if err != nil {
+		return nil, "", err
+	}
+	var handler http.Handler
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+	context.AfterFunc(ctx, server.Close)
+	store, err := artifact.Open(artifact.Options{Dir: filepath.Join(dir, "store"), BaseURL: server.URL})
+	if err != nil {
+		return nil, "", fmt.Errorf("opening the artifact store: %w", err)
+	}
+	handler = store.Handler()
+	return &Deployments{admin: c, store: store}, server.URL, nil
 }
 
 // Publish makes a tree the artifact of the BundleSource of the given name, as the

@@ -100,7 +100,7 @@ func (p *proxy) before(request *http.Request) bool {
 	p.mu.Lock()
 	first := p.first
 	p.mu.Unlock()
-	if first == nil || request.Method != http.MethodPatch {
+	if first == nil || request.Method == http.MethodGet {
 		return true
 	}
 	died := p.deaths.Load()

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// F7: the API server is killed and started again while deployments are installed. They
+// arrive, nothing is left over, the controllers go on, and do not fill their logs.
+func TestF7APIServerRestarts(t *testing.T) {
+	deployments, kills := 6, 2
+	if full() {
+		deployments, kills = 50, 20
+	}
+	r := newRig(t)
+	r.cp.RequireControl(t)
+	namespace := r.namespace(t)
+	processes, logs, began := r.pids(), r.logSizes(t), time.Now()
+	keys := make([]client.ObjectKey, 0, deployments)
+	created := make(chan error, 1)
+	for i := range deployments {
+		keys = append(keys, client.ObjectKey{Namespace: namespace, Name: fmt.Sprintf("app-%02d", i)})
+		r.push(t, fmt.Sprintf("f7-%02d:v1", i), prefixed(i))
+	}
+	go func() { created <- r.createAll(context.WithoutCancel(t.Context()), keys) }()
+	for range kills {
+		if err := r.cp.APIServer().Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.cp.APIServer().Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.progress(t, namespace)
+	}
+	if err := <-created; err != nil {
+		t.Fatal(err)
+	}
+	for i, key := range keys {
+		r.ready(t, key)
+		if found := r.named(t, namespace, fmt.Sprintf("f7-%02d-", i)); len(found) != 4 {
+			t.Errorf("%s has %v, want four objects", key.Name, found)
+		}
+	}
+	t.Logf("%d deployments are Ready after %d restarts of the API server, in %.0f s", deployments, kills, time.Since(began).Seconds())
+	for name, pid := range r.pids() {
+		if processes[name] != pid {
+			t.Errorf("%s was restarted", name)
+		}
+	}
+	r.checkLogs(t, logs, time.Since(began))
+	r.quiet(t, namespace, 6*time.Second)
+	for _, key := range keys {
+		r.remove(t, key)
+	}
+}
+
+// F8: etcd is stopped for some time. Everything that was asked for meanwhile arrives, and
+// nothing is written twice.
+func TestF8EtcdStalls(t *testing.T) {
+	pauses := []time.Duration{5 * time.Second}
+	if full() {
+		pauses = []time.Duration{5 * time.Second, 20 * time.Second, 40 * time.Second}
+	}
+	r := newRig(t)
+	r.cp.RequireControl(t)
+	for _, pause := range pauses {
+		t.Run(pause.String(), func(t *testing.T) {
+			namespace := r.namespace(t)
+			image := r.push(t, "f8-"+namespace+":v1", configMaps("stalled", 20))
+			processes := r.pids()
+			key := r.deploy(t, namespace, "app", image, func(d *v1alpha1.BundleDeployment) { d.Spec.Interval.Duration = 2 * time.Second })
+			if err := r.cp.Etcd().Pause(); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-time.After(pause):
+			case <-t.Context().Done():
+			}
+			if err := r.cp.Etcd().Resume(); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			r.ready(t, key)
+			t.Logf("Ready %.1f s after etcd answers again", time.Since(began).Seconds())
+			if found := r.named(t, namespace, "stalled"); len(found) != 20 {
+				t.Errorf("%d objects, want 20", len(found))
+			}
+			for name, pid := range r.pids() {
+				if processes[name] != pid {
+					t.Errorf("%s was restarted", name)
+				}
+			}
+			r.quiet(t, namespace, 6*time.Second)
+			r.remove(t, key)
+		})
+	}
+}
+
+// prefixed is a bundle of four ConfigMaps.
+func prefixed(i int) fstest.MapFS { return configMaps(fmt.Sprintf("f7-%02d-x", i), 4) }
+
+// createAll creates deployments, each as soon as the API server takes it.
+func (r *rig) createAll(ctx context.Context, keys []client.ObjectKey) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for i, key := range keys {
+		d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		d.Spec.ServiceAccountName = "installer"
+		d.Spec.Source = &v1alpha1.BundleSourceSpec{Sources: []v1alpha1.Source{{Image: &v1alpha1.ImageSource{
+			Ref: fmt.Sprintf("%s/f7-%02d:v1", r.registry.Host(), i), Insecure: true,
+		}}}}
+		for client.IgnoreAlreadyExists(r.admin.Create(ctx, d)) != nil {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(50 * time.Millisecond):
+			}
+			d.ResourceVersion = ""
+		}
+	}
+	return nil
+}
+
+// progress waits until a deployment more is Ready, or all are.
+func (r *rig) progress(t *testing.T, namespace string) {
+	t.Helper()
+	count := func(ctx context.Context) (ready, all int) {
+		var list v1alpha1.BundleDeploymentList
+		if err := r.admin.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+			return 0, -1
+		}
+		for i := range list.Items {
+			if isReady(&list.Items[i]) {
+				ready++
+			}
+		}
+		return ready, len(list.Items)
+	}
+	before := -1
+	r.eventually(t, t.Context(), "the controllers go on", func(ctx context.Context) (bool, string) {
+		ready, all := count(ctx)
+		if before < 0 && all >= 0 {
+			before = ready
+		}
+		return all >= 0 && (ready > before || ready == all && all > 0), fmt.Sprintf("%d of %d", ready, all)
+	})
+}
+
+// pids are the processes of the controllers.
+func (r *rig) pids() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found := map[string]int{}
+	for name, process := range r.processes {
+		found[name] = process.Process.Pid
+	}
+	return found
+}
+
+func (r *rig) logSizes(t *testing.T) map[string]int {
+	t.Helper()
+	sizes := map[string]int{}
+	for _, name := range []string{sourceController, deploymentController} {
+		text, err := os.ReadFile(r.file(name + ".log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes[name] = len(text)
+	}
+	return sizes
+}
+
+// checkLogs wants at most a line a second about errors in the log of each controller.
+func (r *rig) checkLogs(t *testing.T, since map[string]int, took time.Duration) {
+	t.Helper()
+	for name, size := range since {
+		text, err := os.ReadFile(r.file(name + ".log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bytes.Count(text[size:], []byte(`"level":"error"`)) + bytes.Count(text[size:], []byte("\nE"))
+		t.Logf("%s: %d lines about errors in %.0f s", name, lines, took.Seconds())
+		if float64(lines) > 6*took.Seconds() {
+			t.Errorf("%s wrote %d lines about errors in %s, want one a second", name, lines, took)
+		}
+	}
+}

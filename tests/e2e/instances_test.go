@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -127,4 +130,26 @@ func (r *rig) reading(key client.ObjectKey, check func(*v1alpha1.BundleSource) (
 		}
 		return check(&s)
 	}
+}
+
+// request asks for a reconcile of each deployment now, and returns by what it is known.
+func (r *rig) request(t *testing.T, keys []client.ObjectKey) string {
+	t.Helper()
+	at := time.Now().Format(time.RFC3339Nano)
+	for _, key := range keys {
+		d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		patch := `{"metadata":{"annotations":{"` + meta.ReconcileRequestAnnotation + `":"` + at + `"}}}`
+		if err := r.admin.Patch(t.Context(), d, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return at
+}
+
+// handled waits until a request was handled, and the deployment is Ready.
+func (r *rig) handled(t *testing.T, key client.ObjectKey, at string) {
+	t.Helper()
+	r.until(t, key, "the request is handled", func(d *v1alpha1.BundleDeployment) bool {
+		return d.Status.LastHandledReconcileAt == at && isReady(d)
+	})
 }

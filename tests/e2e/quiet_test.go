@@ -5,6 +5,7 @@
 package e2e
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -60,4 +61,18 @@ func (r *rig) quiet(t *testing.T, namespace string, for_ time.Duration) {
 	if written := r.writes(t, mark, namespace); len(written) > 0 {
 		t.Errorf("%d writes although nothing happens:\n%s", len(written), strings.Join(written, "\n"))
 	}
+}
+
+// calm waits until nobody has written anything for two seconds: a watch that was cut takes
+// seconds to come up, and until then decisions are refused as stale.
+func (r *rig) calm(t *testing.T, namespace string) {
+	t.Helper()
+	mark, since := r.mark(t), time.Now()
+	r.eventually(t, t.Context(), "nobody writes any more", func(context.Context) (bool, string) {
+		if written := r.writes(t, mark, namespace); len(written) > 0 {
+			mark, since = r.mark(t), time.Now()
+			return false, strings.Join(written, "\n")
+		}
+		return time.Since(since) > 2*time.Second, "waiting"
+	})
 }

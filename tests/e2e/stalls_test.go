@@ -62,6 +62,7 @@ func TestF7APIServerRestarts(t *testing.T) {
 		}
 	}
 	r.checkLogs(t, logs, time.Since(began))
+	r.calm(t, namespace)
 	r.quiet(t, namespace, 6*time.Second)
 	for _, key := range keys {
 		r.remove(t, key)
@@ -104,6 +105,7 @@ func TestF8EtcdStalls(t *testing.T) {
 					t.Errorf("%s was restarted", name)
 				}
 			}
+			r.calm(t, namespace)
 			r.quiet(t, namespace, 6*time.Second)
 			r.remove(t, key)
 		})

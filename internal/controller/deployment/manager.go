@@ -264,14 +264,14 @@ func (r *Reconciler) write(ctx context.Context, s *state) error {
 // finish writes the status and says when to come back.
 func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Result, error) {
 	if report.IsStale(err) {
-		return ctrl.Result{RequeueAfter: retry.ConflictPause}, nil // decided on a stale copy; nothing was written
+		return ctrl.Result{RequeueAfter: r.backoff.Conflicted(client.ObjectKeyFromObject(s.object))}, nil // decided on a stale copy; nothing was written
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	r.Work.count(s)
 	updateStatus(s, err)
 	if failed := r.write(ctx, s); failed != nil {
-		return retry.Conflict(failed)
+		return r.backoff.Conflict(client.ObjectKeyFromObject(s.object), failed)
 	}
 	r.emit(s)
 	r.showExpiry(s)

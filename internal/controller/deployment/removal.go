@@ -19,7 +19,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/controller/report"
-	"github.com/satchel-dev/satchel/internal/controller/retry"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
@@ -100,7 +99,7 @@ func (r *Reconciler) removeObjects(ctx context.Context, s *state) (step.Outcome,
 func (r *Reconciler) finishRemoval(ctx context.Context, s *state, err error) (ctrl.Result, error) {
 	reportRemoval(s, err)
 	if failed := r.write(ctx, s); failed != nil {
-		return retry.Conflict(failed)
+		return r.backoff.Conflict(client.ObjectKeyFromObject(s.object), failed)
 	}
 	r.emitRemoval(s)
 	key := client.ObjectKeyFromObject(s.object)
@@ -122,7 +121,7 @@ func (r *Reconciler) release(ctx context.Context, s *state, givenUp error) (ctrl
 	controllerutil.RemoveFinalizer(s.object, v1alpha1.Finalizer)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Patch(ctx, s.object, patch, client.FieldOwner(FieldManager)); err != nil {
-		return retry.Conflict(fmt.Errorf("releasing bundledeployment %s/%s: %w", s.object.Namespace, s.object.Name, err))
+		return r.backoff.Conflict(client.ObjectKeyFromObject(s.object), fmt.Errorf("releasing bundledeployment %s/%s: %w", s.object.Namespace, s.object.Name, err))
 	}
 	if givenUp != nil {
 		r.listLeftovers(s, givenUp)

@@ -21,7 +21,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/report"
-	"github.com/satchel-dev/satchel/internal/controller/retry"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
@@ -36,7 +35,7 @@ func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, erro
 		return ctrl.Result{}, nil // the process ends, or leads no longer
 	}
 	if report.IsStale(err) {
-		return ctrl.Result{RequeueAfter: retry.ConflictPause}, nil // decided on a stale copy; no object was written
+		return ctrl.Result{RequeueAfter: r.backoff.Conflicted(key)}, nil // decided on a stale copy; no object was written
 	}
 	if err != nil {
 		s.notRenewed = append(s.notRenewed, "not renewed while suspended: "+judge(err).Error())
@@ -45,7 +44,7 @@ func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, erro
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	if failed := r.write(ctx, s); failed != nil {
-		return retry.Conflict(failed)
+		return r.backoff.Conflict(key, failed)
 	}
 	r.emitCertificates(s)
 	r.showExpiry(s)

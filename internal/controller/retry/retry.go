@@ -19,8 +19,9 @@ const first = time.Second
 
 // Backoff counts failures by object. The zero value is ready for use.
 type Backoff struct {
-	mu       sync.Mutex
-	failures map[types.NamespacedName]int
+	mu        sync.Mutex
+	failures  map[types.NamespacedName]int
+	conflicts map[types.NamespacedName]int
 }
 
 // Failed counts one more failure and returns the pause before the next attempt:
@@ -34,6 +35,7 @@ func (b *Backoff) Failed(key types.NamespacedName, longest time.Duration) time.D
 	}
 	pause := min(first<<min(b.failures[key], 20), longest)
 	b.failures[key]++
+	delete(b.conflicts, key)
 	return spread(pause)
 }
 
@@ -42,6 +44,7 @@ func (b *Backoff) Succeeded(key types.NamespacedName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.failures, key)
+	delete(b.conflicts, key)
 }
 
 // Count is how often the object failed in a row.
@@ -56,16 +59,34 @@ func spread(pause time.Duration) time.Duration {
 	return pause - rand.N(pause/10+1)
 }
 
-// ConflictPause is long enough for a cache to see a change that refused a write.
-const ConflictPause = 200 * time.Millisecond
+const (
+	// firstConflict is long enough for a cache to see a change that refused a write,
+	// while its watch is up.
+	firstConflict = 200 * time.Millisecond
+	// longestConflict is about how long a watch takes to come up again.
+	longestConflict = 5 * time.Second
+)
+
+// Conflicted is the pause after a decision that was taken on a stale copy of an object: a
+// fifth of a second, doubled with each one in a row, at most five seconds.
+func (b *Backoff) Conflicted(key types.NamespacedName) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.conflicts == nil {
+		b.conflicts = map[types.NamespacedName]int{}
+	}
+	pause := min(firstConflict<<min(b.conflicts[key], 20), longestConflict)
+	b.conflicts[key]++
+	return pause
+}
 
 // Conflict is the result of a reconcile whose write failed: it comes back soon
 // when somebody changed the object meanwhile, ends where it is gone, and fails
 // otherwise.
-func Conflict(err error) (ctrl.Result, error) {
+func (b *Backoff) Conflict(key types.NamespacedName, err error) (ctrl.Result, error) {
 	switch {
 	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: ConflictPause}, nil
+		return ctrl.Result{RequeueAfter: b.Conflicted(key)}, nil
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil
 	}

@@ -3,9 +3,12 @@
 package retry_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/internal/controller/retry"
@@ -32,5 +35,22 @@ func TestBackoffGrowsToItsLongestPauseAndForgets(t *testing.T) {
 	}
 	if got := backoff.Failed(key, time.Minute); got > time.Second {
 		t.Errorf("the first pause after a success is %v, want at most a second", got)
+	}
+}
+
+// While the watch of a cache is down, the copy in it stays stale for seconds.
+func TestConflictsPauseLongerInARow(t *testing.T) {
+	var backoff retry.Backoff
+	key := types.NamespacedName{Namespace: "a", Name: "b"}
+	conflict := apierrors.NewConflict(schema.GroupResource{}, "b", errors.New("changed"))
+	for i, want := range []int{200, 400, 800, 1600, 3200, 5000, 5000} {
+		result, err := backoff.Conflict(key, conflict)
+		if err != nil || result.RequeueAfter != time.Duration(want)*time.Millisecond {
+			t.Errorf("conflict %d: %v, %v, want %d ms", i+1, result.RequeueAfter, err, want)
+		}
+	}
+	backoff.Succeeded(key)
+	if got := backoff.Conflicted(key); got != 200*time.Millisecond {
+		t.Errorf("after a success the pause is %v", got)
 	}
 }

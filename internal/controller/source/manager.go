@@ -167,7 +167,7 @@ func (r *Reconciler) attempt(ctx context.Context, object *v1alpha1.BundleSource)
 // finish writes the status and says when to come back.
 func (r *Reconciler) finish(ctx context.Context, s *state, before *v1alpha1.BundleSource, err error) (ctrl.Result, error) {
 	if report.IsStale(err) {
-		return ctrl.Result{RequeueAfter: retry.ConflictPause}, nil // somebody changed the object meanwhile
+		return ctrl.Result{RequeueAfter: r.backoff.Conflicted(client.ObjectKeyFromObject(s.object))}, nil // somebody changed the object meanwhile
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -177,7 +177,7 @@ func (r *Reconciler) finish(ctx context.Context, s *state, before *v1alpha1.Bund
 	}
 	updateStatus(s, err)
 	if failure := r.writer.Write(ctx, stored, s.object); failure != nil {
-		return retry.Conflict(failure)
+		return r.backoff.Conflict(client.ObjectKeyFromObject(s.object), failure)
 	}
 	r.tellLost(s)
 	r.tell(ctx, before, s.object, err)
@@ -217,7 +217,7 @@ func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, erro
 	}
 	markSuspended(s)
 	if err := r.writer.Write(ctx, before, s.object); err != nil {
-		return retry.Conflict(err)
+		return r.backoff.Conflict(client.ObjectKeyFromObject(s.object), err)
 	}
 	r.tellLost(s)
 	return ctrl.Result{}, nil

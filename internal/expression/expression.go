@@ -35,7 +35,16 @@ type Error struct {
 }
 
 // Error implements error.
-func (e *Error) Error() string { return fmt.Sprintf("the expression %q: %s", e.Text, e.Message) }
+func (e *Error) Error() string {
+	text := e.Text
+	if len(text) > mostQuoted {
+		text = strings.ToValidUTF8(text[:mostQuoted], "") + "..."
+	}
+	return fmt.Sprintf("the expression %q: %s", text, e.Message)
+}
+
+// mostQuoted is how much of an expression a message has.
+const mostQuoted = 200
 
 // IsExpensive tells whether an evaluation was given up because it costs too much.
 func IsExpensive(err error) bool {
@@ -86,7 +95,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 
 func program(env *cel.Env, text string, read func(string) (*cel.Ast, *cel.Issues)) (*Expression, error) {
 	if len(text) > Longest {
-		return nil, &Error{Text: text[:64] + "...", Message: fmt.Sprintf("it has more than %d bytes", Longest)}
+		return nil, &Error{Text: text, Message: fmt.Sprintf("it has more than %d bytes", Longest)}
 	}
 	tree, issues := read(text)
 	if issues.Err() != nil {

@@ -20,6 +20,7 @@ import (
 type reader interface {
 	Get(ctx context.Context, ref tenant.Ref) (*unstructured.Unstructured, error)
 	List(ctx context.Context, ref tenant.Ref, selector string, limit int) ([]unstructured.Unstructured, error)
+	Events(ctx context.Context, namespace, uid string, limit int) ([]unstructured.Unstructured, error)
 }
 
 const (
@@ -107,20 +108,41 @@ func (c checking) object(ctx context.Context, object plan.Object) finding {
 	return result
 }
 
-// trace looks at the Pods of the first few unhealthy workloads and puts what it
-// finds into their messages.
+// trace looks at the Pods of the first few unhealthy workloads, and at what happened to
+// those that have none, and puts what it finds into their messages.
 func (c checking) trace(ctx context.Context, report *Report, workloads map[inventory.ID]*unstructured.Unstructured) {
 	var traced []int
 	for i, object := range report.Unhealthy {
-		if len(traced) < causes && selecting[object.GroupKind().String()] && workloads[object.ID] != nil && !unseen(workloads[object.ID]) {
+		if len(traced) < causes && traceable(workloads[object.ID]) {
 			traced = append(traced, i)
 		}
 	}
 	parallel.Each(ctx, causes, traced, func(ctx context.Context, i int) struct{} {
 		object := &report.Unhealthy[i]
-		if cause := c.cause(ctx, workloads[object.ID]); cause != "" {
+		if cause := c.whatKeeps(ctx, workloads[object.ID]); cause != "" {
 			object.Message += ": " + cause
 		}
 		return struct{}{}
 	})
+}
+
+// traceable tells whether more can be found out about an object than it says itself.
+func traceable(object *unstructured.Unstructured) bool {
+	if object == nil || unseen(object) {
+		return false
+	}
+	kind := inventory.IDOf(object).GroupKind().String()
+	return selecting[kind] || explained[kind]
+}
+
+// whatKeeps says what keeps an object from being healthy; nothing when nobody knows.
+func (c checking) whatKeeps(ctx context.Context, object *unstructured.Unstructured) string {
+	kind, cause := inventory.IDOf(object).GroupKind().String(), ""
+	if selecting[kind] {
+		cause = c.cause(ctx, object)
+	}
+	if cause == "" && explained[kind] {
+		cause = c.happened(ctx, object)
+	}
+	return cause
 }

@@ -28,6 +28,7 @@ type cluster struct {
 	pods     []unstructured.Unstructured
 	getError error
 	podError error
+	events   []unstructured.Unstructured
 	gets     []string
 	lists    []string
 }
@@ -50,6 +51,13 @@ func (c *cluster) List(_ context.Context, ref tenant.Ref, selector string, _ int
 	defer c.mu.Unlock()
 	c.lists = append(c.lists, ref.Namespace+" "+selector)
 	return c.pods, c.podError
+}
+
+func (c *cluster) Events(_ context.Context, namespace, uid string, _ int) ([]unstructured.Unstructured, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lists = append(c.lists, "events "+namespace+" "+uid)
+	return c.events, c.podError
 }
 
 func parse(t *testing.T, text string) *unstructured.Unstructured {

@@ -14,6 +14,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
@@ -106,6 +108,24 @@ func (c *Client) List(ctx context.Context, ref Ref, selector string, limit int) 
 	}
 	answer, err := c.send(ctx, c.raw.Get().AbsPath(ref.path()...).
 		Param("labelSelector", selector).Param("limit", fmt.Sprint(limit)))
+	if err != nil {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{}
+	if err := list.UnmarshalJSON(answer.raw); err != nil {
+		return nil, fmt.Errorf("decoding the API server's answer: %w", err)
+	}
+	return list.Items, nil
+}
+
+// Events gives events about the object of a UID, at most so many.
+func (c *Client) Events(ctx context.Context, namespace, uid string, limit int) ([]unstructured.Unstructured, error) {
+	ref := Ref{Resource: schema.GroupVersionResource{Version: "v1", Resource: "events"}, Namespace: namespace}
+	if err := ref.collection(); err != nil {
+		return nil, err
+	}
+	answer, err := c.send(ctx, c.raw.Get().AbsPath(ref.path()...).
+		Param("fieldSelector", fields.OneTermEqualSelector("involvedObject.uid", uid).String()).Param("limit", fmt.Sprint(limit)))
 	if err != nil {
 		return nil, err
 	}

@@ -3,11 +3,14 @@
 package deployment_test
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
@@ -63,4 +66,36 @@ func TestHealthChecks(t *testing.T) {
 		d.Spec.HealthChecks = []v1alpha1.HealthCheck{{APIVersion: "example.org/v1", Kind: "Unknown", Name: "x"}}
 	})
 	r.until(t, key, "the kind is unknown", says("Unknown.example.org x: the cluster does not serve its kind"))
+}
+
+// TestCauseOfMissingPods names the quota that keeps workloads of several kinds from having Pods.
+func TestCauseOfMissingPods(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	quota := object("v1", "ResourceQuota", namespace, "none")
+	quota.Object["spec"] = map[string]any{"hard": map[string]any{"pods": "0"}}
+	r.create(t, quota)
+	r.eventually(t, t.Context(), "the quota is in force", func(context.Context) (bool, string) {
+		_, found, _ := unstructured.NestedMap(r.must(t, quota).Object, "status", "hard")
+		return found, ""
+	})
+	for kind, spec := range map[string]string{
+		"apps/v1/Deployment":  "{selector: {matchLabels: {app: x}}, template: TEMPLATE}",
+		"apps/v1/StatefulSet": "{serviceName: x, selector: {matchLabels: {app: x}}, template: TEMPLATE}",
+		"apps/v1/DaemonSet":   "{selector: {matchLabels: {app: x}}, template: TEMPLATE}",
+		"batch/v1/Job":        "{template: TEMPLATE}",
+	} {
+		version, kind := kind[:strings.LastIndex(kind, "/")], kind[strings.LastIndex(kind, "/")+1:]
+		name := strings.ToLower(kind)
+		template := "{metadata: {labels: {app: x}}, spec: {restartPolicy: Always, containers: [{name: main, image: example.org/x}]}}"
+		if kind == "Job" {
+			template = strings.Replace(template, "Always", "Never", 1)
+		}
+		r.publish(t, namespace, name, "v1", fstest.MapFS{"a.yaml": file("apiVersion: " + version + "\nkind: " + kind + "\nmetadata: {name: " + name + "}\nspec: " +
+			strings.Replace(spec, "TEMPLATE", template, 1) + "\n")})
+		key := r.deploy(t, namespace, name, nil)
+		d := r.until(t, key, "the quota is named", says("exceeded quota: none"))
+		t.Log(conditions.GetMessage(d, meta.ReadyCondition))
+	}
 }

@@ -11,7 +11,9 @@ func TestOwnershipAdmission(t *testing.T) {
 crds: {deletionPolicy: Delete}
 prune: {enabled: false, timing: BeforeApply, limit: 7}
 deletionPolicy: Orphan
-collisionProtection: IfNoController`},
+collisionProtection: IfNoController
+recreate: OnImmutableChange`},
+		"recreate":              {reason: "only what is written", spec: aDeployment + "\nrecreate: Always", want: `spec.recreate: Unsupported value: "Always": supported values: "Never", "OnImmutableChange"`},
 		"prune limit":           {reason: "a percentage", spec: aDeployment + "\nprune: {limit: 0%}"},
 		"prune limit, all":      {reason: "there is no more than all", spec: aDeployment + "\nprune: {limit: 101%}", want: `spec.prune.limit: Invalid value: "101%": must be a number, or a percentage from 0% to 100%`},
 		"prune limit, words":    {reason: "a number is not quoted", spec: aDeployment + "\nprune: {limit: \"7\"}", want: `spec.prune.limit: Invalid value: "7": must be a number, or a percentage from 0% to 100%`},

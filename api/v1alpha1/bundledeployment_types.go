@@ -153,6 +153,17 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:default=Prevent
 	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
 
+	// Recreate says what becomes of an object whose change is refused because a field
+	// of it cannot change, such as the template of a Job. Never, the default, reports
+	// it and leaves the revision that runs; OnImmutableChange deletes the object and
+	// creates it anew, once. PersistentVolumeClaims, PersistentVolumes, Namespaces,
+	// CustomResourceDefinitions and objects with the annotation
+	// satchel.dev/deletion-policy are never deleted for that, nor StatefulSets whose
+	// claims would go with them.
+	// +optional
+	// +kubebuilder:default=Never
+	Recreate Recreate `json:"recreate,omitempty"`
+
 	// HealthChecks are the objects that have to be healthy, instead of all objects
 	// of the bundle; they need not be in the bundle.
 	// +optional
@@ -317,6 +328,10 @@ type PlanStatus struct {
 	// Adopt is the number of objects of others to take over.
 	// +optional
 	Adopt int32 `json:"adopt,omitempty"`
+
+	// Recreate is the number of objects to delete and create anew.
+	// +optional
+	Recreate int32 `json:"recreate,omitempty"`
 
 	// Update is the number of objects to change.
 	Update int32 `json:"update"`

@@ -29,6 +29,19 @@ const (
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
+// Recreate says what becomes of an object whose change the API server refuses because
+// a field of it cannot change.
+// +kubebuilder:validation:Enum=Never;OnImmutableChange
+type Recreate string
+
+// Ways to deal with fields that cannot change.
+const (
+	// RecreateNever reports them.
+	RecreateNever Recreate = "Never"
+	// RecreateOnImmutableChange deletes the object and creates it anew.
+	RecreateOnImmutableChange Recreate = "OnImmutableChange"
+)
+
 // DeletesDefinitions tells whether CustomResourceDefinitions may be deleted.
 func (in *BundleDeploymentSpec) DeletesDefinitions() bool {
 	return in.CRDs != nil && in.CRDs.DeletionPolicy == DeletionDelete

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
@@ -82,7 +81,7 @@ func (a *application) record(stage plan.Stage, outcomes []Outcome) {
 			continue
 		}
 		a.result.Outcomes = append(a.result.Outcomes, outcome)
-		if !outcome.entry.Fields.IsZero() && !outcome.untracked {
+		if (outcome.reset || !outcome.entry.Fields.IsZero()) && !outcome.untracked {
 			entries = append(entries, outcome.entry)
 		}
 		if outcome.live != nil {
@@ -119,16 +118,14 @@ func (a *application) object(ctx context.Context, action plan.Action) Outcome {
 		return outcome
 	}
 	answer, err := a.writer.write(ctx, action)
-	if err != nil {
+	fields := immutable(err)
+	switch {
+	case len(fields) > 0 && a.options.Recreate && recreatable(action):
+		return a.recreate(ctx, action, outcome, fields)
+	case err != nil:
 		return failure(outcome, err)
 	}
-	outcome.entry = entryOf(action, answer, a.owner.Manager())
-	if !health.AlwaysCurrent(action.GroupKind()) {
-		if outcome.live, err = answer.Object(); err != nil {
-			return failure(outcome, err)
-		}
-	}
-	return outcome
+	return a.wrote(action, outcome, answer)
 }
 
 func failure(outcome Outcome, err error) Outcome {

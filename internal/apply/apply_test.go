@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,11 +60,12 @@ func newWorld(t *testing.T, rules ...rbacv1.PolicyRule) *world {
 	t.Helper()
 	cp := controlplane.Shared(t)
 	w := &world{t: t, cp: cp, namespace: controlplane.NewNamespace(t, cp)}
-	var err error
-	if w.admin, err = kubernetes.NewForConfig(cp.RESTConfig()); err != nil {
+	unlimited, err := rest.CopyConfig(cp.RESTConfig()), error(nil)
+	unlimited.QPS, unlimited.Burst = -1, -1 // what a test itself asks shall not wait
+	if w.admin, err = kubernetes.NewForConfig(unlimited); err != nil {
 		t.Fatal(err)
 	}
-	if w.dynamic, err = dynamic.NewForConfig(cp.RESTConfig()); err != nil {
+	if w.dynamic, err = dynamic.NewForConfig(unlimited); err != nil {
 		t.Fatal(err)
 	}
 	if w.pool, err = tenant.NewPool(cp.RESTConfig(), tenant.Options{}); err != nil {

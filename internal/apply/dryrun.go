@@ -23,7 +23,10 @@ type Check struct {
 	// Failed objects would be refused: nothing must be written.
 	Failed []*ObjectError
 	// Unknown objects depend on others of the same plan; their stage will tell.
-	Unknown  []inventory.ID
+	Unknown []inventory.ID
+	// Recreate are objects that have to be deleted and created anew, where the options
+	// allow that. They are not among the others.
+	Recreate []inventory.ID
 	Warnings []string
 }
 
@@ -56,6 +59,8 @@ func DryRun(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) 
 	var errs []error
 	for i, answer := range answers {
 		switch {
+		case answer.recreate && o.Recreate && recreatable(asked[i]):
+			check.Recreate = append(check.Recreate, asked[i].ID)
 		case answer.failed == nil && !answer.unknown:
 			check.Passed++
 		case answer.unknown:
@@ -113,8 +118,9 @@ type dryRun struct {
 }
 
 type dryAnswer struct {
-	failed  *ObjectError
-	unknown bool
+	failed   *ObjectError
+	unknown  bool
+	recreate bool // fields of the object cannot change
 }
 
 func (d dryRun) object(ctx context.Context, action plan.Action) dryAnswer {
@@ -126,7 +132,7 @@ func (d dryRun) object(ctx context.Context, action plan.Action) dryAnswer {
 	if errors.As(err, &refused) {
 		return dryAnswer{failed: &ObjectError{ID: action.ID, Reason: "Conflict", Message: oneLine(refused.Error())}}
 	}
-	return dryAnswer{failed: objectError(action.ID, err), unknown: d.undecided(action, err)}
+	return dryAnswer{failed: objectError(action.ID, err), unknown: d.undecided(action, err), recreate: len(immutable(err)) > 0}
 }
 
 // undecided tells whether a refusal says nothing about the object itself: a

@@ -44,8 +44,9 @@ func objectError(id inventory.ID, err error) *ObjectError {
 	message := err.Error()
 	if id.Group == "" && id.Kind == "Secret" {
 		message = withoutValues(err)
-	} else if strings.Contains(message, "immutable") && apierrors.IsInvalid(err) {
-		message += " (delete the object to have it created anew)"
+	}
+	if fields := immutable(err); len(fields) > 0 {
+		message = unchangeable(id, fields)
 	}
 	return &ObjectError{ID: id, Reason: apierrors.ReasonForError(err), Message: oneLine(message)}
 }

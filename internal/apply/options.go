@@ -21,6 +21,9 @@ type Owner = inventory.Owner
 type Options struct {
 	// Parallelism is how many requests are under way at once: 16.
 	Parallelism int
+	// Recreate deletes objects that are refused because fields of them cannot change,
+	// and creates them anew.
+	Recreate bool
 	// Pruning says how Remove lets objects go.
 	Pruning plan.Pruning
 	// Previous gives an object as it was rendered for the last apply, or nil. With

@@ -25,6 +25,8 @@ const (
 	Adopted Kind = "Adopted"
 	// Repaired: it had drifted.
 	Repaired Kind = "Repaired"
+	// Recreated: it was deleted and created anew, for fields of it cannot change.
+	Recreated Kind = "Recreated"
 	// Settled: it was looked at by an apply that changed nothing of ours.
 	Settled Kind = "Settled"
 	// Unchanged: no request was sent.
@@ -47,6 +49,7 @@ type Outcome struct {
 	entry     inventory.Entry // when it was written
 	live      *unstructured.Unstructured
 	untracked bool
+	reset     bool // entry tells that it was deleted, to be created anew
 }
 
 // String is the outcome for people.
@@ -59,6 +62,10 @@ func (o Outcome) String() string {
 	}
 	return fmt.Sprintf("%s %s", o.ID, strings.ToLower(string(o.Kind)))
 }
+
+// Recreates tells that the object was deleted to be created anew, whether or not that
+// was possible already.
+func (o Outcome) Recreates() bool { return o.reset || o.Kind == Recreated }
 
 // stops tells whether later stages must not start.
 func (o Outcome) stops() bool {
@@ -120,5 +127,5 @@ func (r Result) Errors() []*ObjectError {
 // kindOf is how the success of a verb is called.
 var kindOf = map[plan.Verb]Kind{
 	plan.Create: Created, plan.Adopt: Adopted, plan.Update: Updated, plan.Repair: Repaired,
-	plan.Settle: Settled, plan.Unchanged: Unchanged, plan.Wait: Pending,
+	plan.Recreate: Updated, plan.Settle: Settled, plan.Unchanged: Unchanged, plan.Wait: Pending,
 }

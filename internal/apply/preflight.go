@@ -103,7 +103,7 @@ func onlyKeeps(p plan.Plan) bool {
 	}
 	return !slices.ContainsFunc(p.Actions(), func(action plan.Action) bool {
 		switch action.Verb {
-		case plan.Create, plan.Adopt:
+		case plan.Create, plan.Adopt, plan.Recreate:
 			return true
 		case plan.Update:
 			renewed := plan.IsCertificate(action.Object) || certificate.Trusts(action.Desired, issued)

@@ -21,6 +21,8 @@ const (
 	// Adopt: it exists and was somebody else's; it is taken over, and what they set and
 	// the bundle does not goes.
 	Adopt Verb = "Adopt"
+	// Recreate: it is deleted and created anew, for fields of it cannot change.
+	Recreate Verb = "Recreate"
 	// Repair: the live object drifted from what was applied.
 	Repair Verb = "Repair"
 	// Settle: it was recreated or written without a visible change to our
@@ -47,7 +49,7 @@ type Action struct {
 func (a Action) Writes() bool { return a.Verb != Unchanged && a.Verb != Wait }
 
 // Alters tells whether the object exists and gets content that it did not have from us.
-func (a Action) Alters() bool { return a.Verb == Update || a.Verb == Adopt }
+func (a Action) Alters() bool { return a.Verb == Update || a.Verb == Adopt || a.Verb == Recreate }
 
 // Stage is a set of actions that may run in parallel.
 type Stage struct {
@@ -91,6 +93,18 @@ type Plan struct {
 	// Inventory is the previous one together with what is planned. It must be
 	// stored before the first write.
 	Inventory inventory.Inventory
+}
+
+// Recreates says of objects that fields of them cannot change. What is adopted stays
+// an adoption.
+func (p Plan) Recreates(ids []inventory.ID) {
+	for _, stage := range p.Stages {
+		for at := range stage.Actions {
+			if action := &stage.Actions[at]; action.Verb == Update && slices.Contains(ids, action.ID) {
+				action.Verb, action.Reason = Recreate, "has fields that cannot be changed"
+			}
+		}
+	}
 }
 
 // Actions are the actions of all stages in order.
@@ -154,6 +168,7 @@ func (p Plan) Summary() string {
 		{p.Count(Create), "to create"},
 		{p.Count(Adopt), "to adopt"},
 		{p.Count(Update), "to update"},
+		{p.Count(Recreate), "to recreate"},
 		{p.Count(Repair), "to repair"},
 		{p.Count(Settle), "to check"},
 		{p.Deletions(), "to delete"},

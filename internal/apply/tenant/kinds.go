@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -115,23 +116,41 @@ func (k *Kinds) Preferred(ctx context.Context, kind schema.GroupKind) (Kind, err
 // each in its preferred version, sorted. It fails when some group's server does
 // not answer, for then the list would be incomplete.
 func (k *Kinds) Namespaced(ctx context.Context) ([]schema.GroupVersionKind, error) {
-	young := func(c *catalog) bool { return k.now().Sub(c.asked) < k.period }
-	known, err := k.catalog(ctx, young)
+	known, err := k.young(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for group, err := range known.failed {
 		return nil, fmt.Errorf("listing the kinds of group %q: %w", group, err)
 	}
+	return known.listable(func(kind Kind) bool { return kind.Namespaced }), nil
+}
+
+// Listable gives all kinds whose objects can be listed, each in its preferred version,
+// sorted, and the groups of which nobody knows because their servers do not answer.
+func (k *Kinds) Listable(ctx context.Context) (kinds []schema.GroupVersionKind, silent []string, err error) {
+	known, err := k.young(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return known.listable(func(Kind) bool { return true }), slices.Sorted(maps.Keys(known.failed)), nil
+}
+
+// young is what is served, as discovery told not long ago.
+func (k *Kinds) young(ctx context.Context) (*catalog, error) {
+	return k.catalog(ctx, func(c *catalog) bool { return k.now().Sub(c.asked) < k.period })
+}
+
+func (c *catalog) listable(wanted func(Kind) bool) []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
-	for kind, versions := range known.served {
+	for kind, versions := range c.served {
 		preferred := kind.WithVersion(versions[0])
-		if found := known.kinds[preferred]; found.Namespaced && slices.Contains(found.Verbs, "list") {
+		if found := c.kinds[preferred]; wanted(found) && slices.Contains(found.Verbs, "list") {
 			kinds = append(kinds, preferred)
 		}
 	}
 	slices.SortFunc(kinds, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
-	return kinds, nil
+	return kinds
 }
 
 // Forget says that what is known may be outdated: CRDs were just established, or

@@ -140,10 +140,19 @@ func (c *Client) Events(ctx context.Context, namespace, uid string, limit int) (
 // checked when not empty; dependents go in the background. It tells whether the
 // object is gone already, or terminating still.
 func (c *Client) Delete(ctx context.Context, ref Ref, uid types.UID, resourceVersion string) (gone bool, err error) {
+	return c.DeleteFor(ctx, ref, uid, resourceVersion, false)
+}
+
+// DeleteFor is Delete, where the object stays until its dependents are gone if that is
+// asked for.
+func (c *Client) DeleteFor(ctx context.Context, ref Ref, uid types.UID, resourceVersion string, dependentsFirst bool) (gone bool, err error) {
 	if err := ref.object(); err != nil {
 		return false, err
 	}
 	options := map[string]any{"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": metav1.DeletePropagationBackground}
+	if dependentsFirst {
+		options["propagationPolicy"] = metav1.DeletePropagationForeground
+	}
 	preconditions := map[string]any{}
 	if uid != "" {
 		preconditions["uid"] = uid

@@ -23,6 +23,7 @@ func setPlan(s *state) {
 		Revision: s.revision(),
 		Create:   int32(s.plan.Count(plan.Create)),              //nolint:gosec // at most 25,000 objects
 		Adopt:    int32(s.plan.Count(plan.Adopt)),               //nolint:gosec // at most 25,000 objects
+		Recreate: int32(s.plan.Count(plan.Recreate)),            //nolint:gosec // at most 25,000 objects
 		Update:   int32(s.plan.Count(plan.Update, plan.Repair)), //nolint:gosec // at most 25,000 objects
 		Delete:   int32(s.plan.Deletions()),                     //nolint:gosec // at most 25,000 objects
 		Summary:  s.plan.Summary(),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/controller/report"
 )
 
@@ -22,6 +23,7 @@ const longestNote = 1000
 
 // emit records what this reconcile changed; nothing where nothing happened.
 func (r *Reconciler) emit(s *state) {
+	r.emitRecovered(s)
 	r.emitPlanWarnings(s)
 	r.emitObjectWarnings(s)
 	r.emitApplied(s)
@@ -66,6 +68,7 @@ func (r *Reconciler) emitApplied(s *state) {
 	}
 	created, updated := s.applied.Count(apply.Created), s.applied.Count(apply.Updated)
 	r.emitAdopted(s)
+	r.emitRecreated(s)
 	switch was, is := s.before.Status.LastAppliedRevision, s.object.Status.LastAppliedRevision; {
 	case was == is:
 	case was == "":
@@ -86,6 +89,19 @@ func (r *Reconciler) emitAdopted(s *state) {
 	}
 	if len(adopted) > 0 {
 		r.normal(s, "Adopted", "Apply", fmt.Sprintf("took over %d objects: %s", len(adopted), strings.Join(adopted, "; ")))
+	}
+}
+
+// emitRecreated names what was deleted because fields of it cannot change.
+func (r *Reconciler) emitRecreated(s *state) {
+	var anew []inventory.ID
+	for _, outcome := range s.applied.Outcomes {
+		if outcome.Recreates() {
+			anew = append(anew, outcome.ID)
+		}
+	}
+	if len(anew) > 0 {
+		r.normal(s, "Recreated", "Apply", fmt.Sprintf("deleted %d objects to create them anew, for fields of them cannot change: %s", len(anew), names(anew)))
 	}
 }
 

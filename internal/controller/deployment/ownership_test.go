@@ -4,6 +4,8 @@ package deployment_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -16,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
 // many is a bundle of ConfigMaps.
@@ -163,5 +166,86 @@ func TestOrphanedDeploymentIsTakenUp(t *testing.T) {
 	next := r.deploy(t, namespace, "again", quick)
 	if d := r.ready(t, next, again.Revision); d.Status.Plan.Adopt != 12 || r.must(t, aConfigMap(namespace, "c00")).GetUID() != uid {
 		t.Errorf("plan %+v", d.Status.Plan)
+	}
+}
+
+// A field that cannot be changed has the object created anew, once, where that is
+// asked for; the plan counts it and an event names it.
+func TestF27Recreated(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one"), "b.yaml": workload("web", "example.org/web:1")})
+	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) { d.Spec.Recreate = v1alpha1.RecreateOnImmutableChange }))
+	r.ready(t, key, first.Revision)
+	web := object("apps/v1", "Deployment", namespace, "web")
+	uid := r.must(t, web).GetUID()
+	since := r.mark(t)
+	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{
+		"a.yaml": configMap("a", "two"), "b.yaml": file(strings.ReplaceAll(string(workload("web", "example.org/web:2").Data), "app: web", "app: other")),
+	})
+	r.ready(t, key, second.Revision)
+	if r.must(t, web).GetUID() == uid {
+		t.Error("it is the same object")
+	}
+	r.told(t, namespace, "Recreated: deleted 1 objects to create them anew, for fields of them cannot change: Deployment.apps "+namespace+"/web")
+	deleted := r.audit(t, since, func(e controlplane.AuditEvent) bool {
+		return e.Verb == "delete" && e.Namespace == namespace && e.Resource == "deployments"
+	})
+	if len(deleted) != 1 {
+		t.Errorf("deleted %d times", len(deleted))
+	}
+}
+
+// Where status and cache are both lost, as in a restore from a backup on another
+// volume, what left the bundle meanwhile is found by its labels and pruned, and a
+// removal removes everything.
+func TestInventoryRebuilt(t *testing.T) {
+	t.Parallel()
+	for _, removal := range []bool{false, true} {
+		t.Run(fmt.Sprintf("removal %v", removal), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			namespace := r.namespace(t)
+			first := r.publish(t, namespace, "app", "v1", many("c", 4))
+			key := r.deploy(t, namespace, "app", quick)
+			r.ready(t, key, first.Revision)
+			r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true })
+			r.handled(t, key)
+			r.loseEverything(t, key)
+			if removal {
+				r.remove(t, key)
+				r.gone(t, aConfigMap(namespace, "c00"))
+				r.gone(t, aConfigMap(namespace, "c03"))
+				return
+			}
+			second := r.publish(t, namespace, "app", "v2", many("c", 2))
+			r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = false })
+			r.ready(t, key, second.Revision)
+			r.gone(t, aConfigMap(namespace, "c03"))
+			r.told(t, namespace, "InventoryRebuilt: the inventory was lost; 4 objects were found")
+		})
+	}
+}
+
+// loseEverything takes the status of a deployment away, and what is kept of it.
+func (r *rig) loseEverything(t *testing.T, key client.ObjectKey) {
+	t.Helper()
+	var d v1alpha1.BundleDeployment
+	if err := r.admin.Get(t.Context(), key, &d); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := filepath.Glob(filepath.Join(shared.dir, "cache", "applied", string(d.UID)+"*"))
+	if err != nil || len(kept) == 0 {
+		t.Fatalf("nothing is kept: %v", err)
+	}
+	for _, name := range kept {
+		if err := os.RemoveAll(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Status = v1alpha1.BundleDeploymentStatus{}
+	if err := r.admin.Status().Update(t.Context(), &d); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -31,6 +31,7 @@ func (r *Reconciler) removal() []step.Step[*state] {
 	return []step.Step[*state]{
 		{Name: "account", Run: r.removalAccount},
 		{Name: "target", Run: r.target},
+		{Name: "recover", Run: r.recover},
 		{Name: "remove", Run: r.removeObjects},
 	}
 }
@@ -43,6 +44,7 @@ func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) 
 	}
 	r.beginRemoval(s)
 	err := s.ofCluster(step.Run(ctx, r.removal(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Removing)))
+	r.emitRecovered(s)
 	r.emitKept(s)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -72,7 +74,7 @@ func (r *Reconciler) removalAccount(ctx context.Context, s *state) (step.Outcome
 	if s.previous, err = r.inventory(s); err != nil {
 		return step.Stop, failure{reason: v1alpha1.ReasonFailed, stalled: true, err: err}
 	}
-	if s.previous.Len() == 0 {
+	if s.previous.Len() == 0 && !s.lost() {
 		s.removed = &apply.Removed{}
 		return step.Stop, nil
 	}

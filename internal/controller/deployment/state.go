@@ -78,8 +78,10 @@ type state struct {
 	rules    health.Rules
 	rulesErr error
 	pruned   *apply.Pruned
-	removed  *apply.Removed
-	warnings []string
+	// recovered is what was found of an inventory that was lost; nil when it was not.
+	recovered *apply.Recovered
+	removed   *apply.Removed
+	warnings  []string
 	// notRenewed says which certificates were left as they are, and why.
 	notRenewed []string
 

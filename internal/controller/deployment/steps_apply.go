@@ -25,6 +25,7 @@ func (r *Reconciler) steps() []step.Step[*state] {
 		{Name: "protect", Run: r.protect},
 		{Name: "account", Run: r.account},
 		{Name: "target", Run: r.target},
+		{Name: "recover", Run: r.recover},
 		{Name: "source", Run: r.findSource},
 		{Name: "depend", Run: r.depend},
 		{Name: "decide", Run: r.decide},
@@ -80,7 +81,7 @@ func (r *Reconciler) target(ctx context.Context, s *state) (step.Outcome, error)
 	if s.previous, err = r.inventory(s); err != nil {
 		return step.Stop, failure{reason: v1alpha1.ReasonFailed, stalled: true, err: err}
 	}
-	if s.previous.Target != "" && s.previous.Target != current {
+	if s.previous.Target != "" && s.previous.Target != current && s.previous.Len() > 0 {
 		return step.Stop, failure{reason: v1alpha1.ReasonTargetChanged, stalled: true, err: fmt.Errorf(
 			"the objects of the inventory are in the cluster %s, and this is %s: nothing is applied or pruned here; if the objects of the old cluster are of no concern, %s",
 			s.previous.Target, current, s.wayOut())}
@@ -130,6 +131,7 @@ func (r *Reconciler) options(s *state) apply.Options {
 		EstablishTimeout: establishTimeout,
 		Migrations:       r.migrations,
 		Rules:            s.rules,
+		Recreate:         !s.keeping && s.object.Spec.Recreate == v1alpha1.RecreateOnImmutableChange,
 	}
 }
 
@@ -202,7 +204,7 @@ func (r *Reconciler) settle(s *state) error {
 		return nil
 	}
 	status := &s.object.Status
-	if status.LastAppliedRevision != s.revision() || s.plan.Count(plan.Create, plan.Adopt, plan.Update) > 0 || status.LastAppliedTime == nil {
+	if status.LastAppliedRevision != s.revision() || s.plan.Count(plan.Create, plan.Adopt, plan.Update, plan.Recreate) > 0 || status.LastAppliedTime == nil {
 		status.LastAppliedTime = new(metaTime(s.now))
 	}
 	status.LastAppliedRevision = s.revision()

@@ -110,6 +110,7 @@ func (r *Reconciler) dryRun(ctx context.Context, s *state) (step.Outcome, error)
 	if err != nil {
 		return step.Stop, err
 	}
+	s.plan.Recreates(check.Recreate)
 	if len(check.Failed) > 0 {
 		return step.Stop, failure{reason: v1alpha1.ReasonDryRunFailed, err: objectErrors(check.Failed)}
 	}

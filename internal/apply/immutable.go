@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+// immutableWords are how the API server says that a field cannot be changed.
+var immutableWords = []string{
+	"immutable", "may not change once set", "may not be changed", "may not change fields",
+	"cannot change roleRef", "updates to ", "cannot be changed", "can not be changed",
+}
+
+// immutable gives the fields that an object would have to be created anew to change,
+// and what the API server says of them. A policy or webhook that forbids a change
+// names no field: what it forbids is not to be had in another way.
+func immutable(err error) []string {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	var fields []string
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field == "" || !saysImmutable(cause.Message) {
+			continue
+		}
+		fields = append(fields, fmt.Sprintf("%s: %s", cause.Field, withoutValue(cause)))
+	}
+	slices.Sort(fields)
+	return slices.Compact(fields)
+}
+
+func saysImmutable(message string) bool {
+	return slices.ContainsFunc(immutableWords, func(words string) bool { return strings.Contains(message, words) })
+}
+
+// withoutValue leaves out of a cause the value that it quotes, which may be long.
+func withoutValue(cause metav1.StatusCause) string {
+	if text, found := strings.CutPrefix(cause.Message, "Forbidden: "); found {
+		return text
+	}
+	return cause.Message[strings.LastIndex(cause.Message, ": ")+1:]
+}
+
+// precious are the kinds that are never deleted to be created anew, and why.
+var precious = map[string]string{
+	"PersistentVolumeClaim": "its data would be lost",
+	"PersistentVolume":      "its data would be lost",
+	"Namespace":             "everything in it would be lost",
+	"CustomResourceDefinition.apiextensions.k8s.io": "all resources of its kind would be lost",
+}
+
+// unchangeable says which fields of an object cannot be changed, and what to do.
+func unchangeable(id inventory.ID, fields []string) string {
+	text := "cannot be changed as the bundle wants it: " + strings.Join(fields, "; ")
+	if why := precious[id.GroupKind().String()]; why != "" {
+		return text + ". It is never deleted for that, for " + why + ": take the change back, or give the object another name"
+	}
+	return text + ". Set spec.recreate to OnImmutableChange, or delete the object, to have it created anew; or take the change back"
+}
+
+// recreatable tells whether an action may be carried out by deleting the object and
+// creating it anew: its content changed, so that it happens once, and nothing is lost
+// that another object or somebody's data depends on.
+func recreatable(action plan.Action) bool {
+	return action.Alters() && precious[action.GroupKind().String()] == ""
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// forms are objects of several kinds; N is a name, and VALUE one that varies. What
+// stands between < and > is there or not.
+var forms = map[schema.GroupVersionResource]string{
+	{Version: "v1", Resource: "configmaps"}:                                  `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"N"<,"labels":{"l":"VALUE"}>},"data":{"a":"VALUE"<,"b":"VALUE">}}`,
+	{Version: "v1", Resource: "secrets"}:                                     `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"N"},"stringData":{"a":"VALUE"<,"b":"VALUE">}}`,
+	{Version: "v1", Resource: "services"}:                                    `{"apiVersion":"v1","kind":"Service","metadata":{"name":"N"<,"annotations":{"x":"VALUE"}>},"spec":{"clusterIP":"None","selector":{"app":"VALUE"},"ports":[{"name":"a","port":80}<,{"name":"b","port":81}>]}}`,
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}:   `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"N"},"rules":[{"apiGroups":[""],"resources":["configmaps"],"resourceNames":["VALUE"],"verbs":["get"<,"list">]}]}`,
+	{Group: "apps", Version: "v1", Resource: "deployments"}:                  `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"N"},"spec":{"replicas":0<,"paused":true>,"selector":{"matchLabels":{"app":"N"}},"template":{"metadata":{"labels":{"app":"N"<,"extra":"VALUE">}},"spec":{"containers":[{"name":"a","image":"example.org/a:VALUE"<,"env":[{"name":"E","value":"VALUE"}]>}<,{"name":"b","image":"example.org/b:VALUE"}>]}}}}`,
+	{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}: `{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"N"},"spec":{"podSelector":{"matchLabels":{"app":"VALUE"}}<,"policyTypes":["Egress"]>}}`,
+}
+
+// randomBundle renders a random subset of objects with random values.
+func randomBundle(t *testing.T, source *rand.Rand) []*unstructured.Unstructured {
+	t.Helper()
+	var resources []schema.GroupVersionResource
+	for resource := range forms {
+		resources = append(resources, resource)
+	}
+	slices.SortFunc(resources, func(a, b schema.GroupVersionResource) int { return strings.Compare(a.Resource, b.Resource) })
+	var objects []*unstructured.Unstructured
+	for _, resource := range resources {
+		for name := range 3 {
+			if source.IntN(3) == 0 {
+				continue
+			}
+			text := strings.ReplaceAll(strings.ReplaceAll(forms[resource], `"N"`, fmt.Sprintf(`"n%d"`, name)), "VALUE", fmt.Sprintf("v%d", source.IntN(3)))
+			for strings.Contains(text, "<") {
+				before, rest, _ := strings.Cut(text, "<")
+				optional, after, _ := strings.Cut(rest, ">")
+				if source.IntN(2) == 0 {
+					optional = ""
+				}
+				text = before + optional + after
+			}
+			object := &unstructured.Unstructured{}
+			if err := object.UnmarshalJSON([]byte(text)); err != nil {
+				t.Fatal(err, text)
+			}
+			objects = append(objects, object)
+		}
+	}
+	return objects
+}
+
+// upgrade applies a bundle and prunes what left it.
+func (w *world) upgrade(objects []*unstructured.Unstructured) apply.Result {
+	w.t.Helper()
+	result := w.applyObjects(objects, w.options())
+	if !result.Complete() {
+		w.t.Fatalf("stopped at %s: %v", result.Stage, result.Errors())
+	}
+	eventually(w.t, "pruning", func() error {
+		pruned, err := apply.Prune(w.t.Context(), w.client, w.owner, w.plan(objects).Prune, w.options())
+		w.inventory = w.inventory.Without(pruned.Gone...)
+		if err == nil && !pruned.Complete() {
+			err = errors.New("it is not complete")
+		}
+		return err
+	})
+	return result
+}
+
+// contents are all objects in the namespace of the world, without what differs from
+// one namespace, or moment, to the other.
+func (w *world) contents() map[string]string {
+	w.t.Helper()
+	found := map[string]string{}
+	for resource := range forms {
+		list, err := w.dynamic.Resource(resource).Namespace(w.namespace).List(w.t.Context(), metav1.ListOptions{})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for i := range list.Items {
+			object := &list.Items[i]
+			if name := object.GetName(); name == "kube-root-ca.crt" || strings.HasPrefix(name, "installer-") {
+				continue
+			}
+			key := resource.Resource + "/" + object.GetName()
+			for _, field := range []string{"managedFields", "uid", "resourceVersion", "creationTimestamp", "generation"} {
+				unstructured.RemoveNestedField(object.Object, "metadata", field)
+			}
+			unstructured.RemoveNestedField(object.Object, "metadata", "annotations", "deployment.kubernetes.io/revision")
+			if len(object.GetAnnotations()) == 0 {
+				unstructured.RemoveNestedField(object.Object, "metadata", "annotations")
+			}
+			delete(object.Object, "status")
+			text, err := json.Marshal(object.Object)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			found[key] = strings.ReplaceAll(string(text), w.namespace, "NS")
+		}
+	}
+	return found
+}
+
+// listed is the inventory without what differs from one namespace to the other.
+func (w *world) listed() map[string]inventory.Hash {
+	entries := map[string]inventory.Hash{}
+	for _, entry := range w.inventory.Entries {
+		entries[entry.Kind+"/"+entry.Name] = entry.Fields
+	}
+	return entries
+}
+
+// Whatever the way, the end is the same: v1, v2, v3; v1, v3; and a fresh v3 have equal
+// objects and inventories. Applying again writes nothing; from a random subset of
+// deleted and edited objects one apply restores everything; and a removal leaves the
+// namespace as it was.
+func TestPropertyAllWaysLeadToTheSame(t *testing.T) {
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			source := rand.New(rand.NewPCG(seed, 7))
+			v1, v2, v3 := randomBundle(t, source), randomBundle(t, source), randomBundle(t, source)
+			fresh := newWorld(t, everything...)
+			before := fresh.contents()
+			fresh.upgrade(v3)
+			want, wantListed := fresh.contents(), fresh.listed()
+			if len(want) != len(v3)+len(before) {
+				t.Fatalf("%d objects of %d", len(want), len(v3))
+			}
+			for name, way := range map[string][][]*unstructured.Unstructured{"v1, v2, v3": {v1, v2, v3}, "v1, v3": {v1, v3}} {
+				w := newWorld(t, everything...)
+				for _, version := range way {
+					w.upgrade(version)
+				}
+				if diff := cmp.Diff(want, w.contents()); diff != "" {
+					t.Errorf("%s: other objects (-fresh +got):\n%s", name, diff)
+				}
+				if diff := cmp.Diff(wantListed, w.listed()); diff != "" {
+					t.Errorf("%s: another inventory (-fresh +got):\n%s", name, diff)
+				}
+			}
+			fresh.checkQuiet(v3)
+			fresh.damage(source)
+			fresh.upgrade(v3)
+			if diff := cmp.Diff(want, fresh.contents()); diff != "" {
+				t.Errorf("not restored (-want +got):\n%s", diff)
+			}
+			fresh.checkQuiet(v3)
+			fresh.removeAll()
+			if diff := cmp.Diff(before, fresh.contents()); diff != "" {
+				t.Errorf("left behind (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// checkQuiet wants a second apply to write nothing.
+func (w *world) checkQuiet(objects []*unstructured.Unstructured) {
+	w.t.Helper()
+	if result := w.upgrade(objects); result.Count(apply.Unchanged) != len(objects) {
+		w.t.Errorf("applied again: %v", kinds(result))
+	}
+}
+
+// damage deletes or edits random objects, as a person does.
+func (w *world) damage(source *rand.Rand) {
+	w.t.Helper()
+	for _, entry := range w.inventory.Entries {
+		var of schema.GroupVersionResource
+		for resource, form := range forms {
+			if strings.Contains(form, `"kind":"`+entry.Kind+`"`) {
+				of = resource
+			}
+		}
+		objects, err := w.dynamic.Resource(of).Namespace(w.namespace), error(nil)
+		switch source.IntN(3) {
+		case 0:
+			err = objects.Delete(w.t.Context(), entry.Name, metav1.DeleteOptions{})
+		case 1:
+			labels := []byte(`{"metadata":{"labels":{"satchel.dev/deployment":"mine"}}}`)
+			_, err = objects.Patch(w.t.Context(), entry.Name, types.MergePatchType, labels, metav1.PatchOptions{FieldManager: "kubectl-edit"})
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}

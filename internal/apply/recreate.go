@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/health"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// withDependents are the kinds whose Pods have to be gone before their successor has
+// the same names, or does the same work.
+var withDependents = map[string]bool{
+	"Deployment.apps": true, "StatefulSet.apps": true, "DaemonSet.apps": true, "ReplicaSet.apps": true,
+	"Job.batch": true, "CronJob.batch": true, "ReplicationController": true,
+}
+
+// recreate deletes an object whose change is refused because fields of it cannot
+// change, in the state in which it was seen to be the owner's, and creates it anew. One
+// that goes slowly is created when it is gone, in a later call.
+func (a *application) recreate(ctx context.Context, action plan.Action, outcome Outcome, fields []string) Outcome {
+	ref := refOf(action.ID, action.Resource)
+	for range attempts {
+		live, err := a.client.Get(ctx, ref)
+		if apierrors.IsNotFound(err) {
+			return a.createAnew(ctx, action, outcome)
+		}
+		if err != nil {
+			return failure(outcome, err)
+		}
+		if kept := a.keeps(live); kept != "" {
+			outcome.Kind, outcome.Reason = Failed, ""
+			outcome.Err = &ObjectError{ID: action.ID, Reason: "Invalid", Message: oneLine(unchangeable(action.ID, fields) + ". It is not deleted: " + kept)}
+			return outcome
+		}
+		gone, err := a.client.DeleteFor(ctx, ref, live.GetUID(), live.GetResourceVersion(), withDependents[action.GroupKind().String()])
+		switch {
+		case apierrors.IsConflict(err):
+			continue
+		case err != nil && !apierrors.IsNotFound(err):
+			return failure(outcome, err)
+		case err == nil && !gone:
+			outcome.Kind, outcome.Reason = Pending, "is being deleted, to be created anew"
+			outcome.entry, outcome.reset = inventory.Entry{ID: action.ID, Version: action.Resource.Version, Mark: action.Mark}, true
+			return outcome
+		}
+		return a.createAnew(ctx, action, outcome)
+	}
+	outcome.Kind, outcome.Reason = Pending, wasChanging
+	return outcome
+}
+
+// keeps says why a live object must not be deleted; nothing when it may.
+func (a *application) keeps(live *unstructured.Unstructured) string {
+	seen := plan.LiveOf(live, a.owner)
+	retention, _, _ := unstructured.NestedString(live.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
+	switch {
+	case seen.ClaimOf(a.owner, plan.Prevent) != plan.Owned:
+		return "it is not this deployment's any more"
+	case seen.Ending.Kept:
+		return "its annotation " + v1alpha1.DeletionPolicyAnnotation + " says so"
+	case live.GetKind() == "StatefulSet" && retention == "Delete":
+		return "its claims, and their data, would go with it by spec.persistentVolumeClaimRetentionPolicy"
+	}
+	return ""
+}
+
+// createAnew applies an object that was deleted.
+func (a *application) createAnew(ctx context.Context, action plan.Action, outcome Outcome) Outcome {
+	answer, err := a.writer.write(ctx, action)
+	if err != nil {
+		outcome = failure(outcome, err)
+		outcome.entry, outcome.reset = inventory.Entry{ID: action.ID, Version: action.Resource.Version, Mark: action.Mark}, true
+		return outcome
+	}
+	outcome.Kind = Recreated
+	return a.wrote(action, outcome, answer)
+}
+
+// wrote takes the API server's answer into the outcome.
+func (a *application) wrote(action plan.Action, outcome Outcome, answer *tenant.Answer) Outcome {
+	outcome.entry = entryOf(action, answer, a.owner.Manager())
+	var err error
+	if !health.AlwaysCurrent(action.GroupKind()) {
+		if outcome.live, err = answer.Object(); err != nil {
+			return failure(outcome, err)
+		}
+	}
+	return outcome
+}

@@ -78,7 +78,12 @@ func (r *Reconciler) removalAccount(ctx context.Context, s *state) (step.Outcome
 		s.removed = &apply.Removed{}
 		return step.Stop, nil
 	}
-	return r.account(ctx, s)
+	outcome, err := r.account(ctx, s)
+	if s.previous.Len() == 0 && err != nil && judge(err).reason == v1alpha1.ReasonAccountNotFound {
+		s.removed = &apply.Removed{} // nothing is known to be there, and nobody may look
+		return step.Stop, nil
+	}
+	return outcome, err
 }
 
 // removeObjects deletes what is due, and says what is waited for.

@@ -60,7 +60,8 @@ func newWorld(t *testing.T, rules ...rbacv1.PolicyRule) *world {
 	t.Helper()
 	cp := controlplane.Shared(t)
 	w := &world{t: t, cp: cp, namespace: controlplane.NewNamespace(t, cp)}
-	unlimited, err := rest.CopyConfig(cp.RESTConfig()), error(nil)
+	var err error
+	unlimited := rest.CopyConfig(cp.RESTConfig())
 	unlimited.QPS, unlimited.Burst = -1, -1 // what a test itself asks shall not wait
 	if w.admin, err = kubernetes.NewForConfig(unlimited); err != nil {
 		t.Fatal(err)

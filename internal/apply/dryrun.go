@@ -56,26 +56,31 @@ func DryRun(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) 
 	if err := ctx.Err(); err != nil {
 		return Check{}, fmt.Errorf("trying the plan: %w", err)
 	}
-	var errs []error
-	for i, answer := range answers {
-		switch {
-		case answer.recreate && o.Recreate && recreatable(asked[i]):
-			check.Recreate = append(check.Recreate, asked[i].ID)
-		case answer.failed == nil && !answer.unknown:
-			check.Passed++
-		case answer.unknown:
-			check.Unknown = append(check.Unknown, asked[i].ID)
-		case answer.failed.Transient():
-			errs = append(errs, answer.failed)
-		default:
-			check.Failed = append(check.Failed, answer.failed)
-		}
-	}
+	errs := check.take(asked, answers, o)
 	check.Warnings = warnings.List()
 	if err := firstErrors(errs); err != nil {
 		return Check{}, fmt.Errorf("trying the plan: %w", err)
 	}
 	return check, nil
+}
+
+// take sorts the answers into the check; what could not be found out is an error.
+func (c *Check) take(asked []plan.Action, answers []dryAnswer, o Options) (errs []error) {
+	for i, answer := range answers {
+		switch {
+		case answer.recreate && o.Recreate && recreatable(asked[i]):
+			c.Recreate = append(c.Recreate, asked[i].ID)
+		case answer.failed == nil && !answer.unknown:
+			c.Passed++
+		case answer.unknown:
+			c.Unknown = append(c.Unknown, asked[i].ID)
+		case answer.failed.Transient():
+			errs = append(errs, answer.failed)
+		default:
+			c.Failed = append(c.Failed, answer.failed)
+		}
+	}
+	return errs
 }
 
 // worthTrying tells whether the API server might refuse what it has not accepted

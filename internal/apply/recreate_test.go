@@ -133,14 +133,12 @@ func (w *world) recreates(after string, o apply.Options, before types.UID, never
 
 func (w *world) uid(manifest string) types.UID {
 	w.t.Helper()
-	for _, action := range w.plan(w.objects(manifest)).Actions() {
-		live, err := w.dynamic.Resource(action.Resource).Namespace(w.namespace).Get(w.t.Context(), action.Name, metav1.GetOptions{})
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		return live.GetUID()
+	action := w.plan(w.objects(manifest)).Actions()[0]
+	live, err := w.dynamic.Resource(action.Resource).Namespace(w.namespace).Get(w.t.Context(), action.Name, metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
 	}
-	return ""
+	return live.GetUID()
 }
 
 // A lost inventory is rebuilt from what bears the owner's labels and was applied by its

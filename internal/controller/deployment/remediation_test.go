@@ -12,6 +12,7 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -232,6 +233,34 @@ func TestRollbackToAnotherSource(t *testing.T) {
 		t.Errorf("with an empty cache the value is %s:\n%s", got, describe(s.deployment(t)))
 	}
 	s.until(t, v1alpha1.ReasonRevisionRejected)
+}
+
+// Flux keeps few artifacts: what a rollback needs is in the cache.
+func TestRollbackOfWhatFluxHasDeleted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	source := fluxObjects(namespace)[sourcev1.GitRepositoryKind]
+	r.create(t, source.object)
+	path := "gitrepository/" + namespace + "/app/"
+	publish := func(file, revision string, files fstest.MapFS) {
+		t.Helper()
+		source.set(r.flux.store(t, path+file, revision, files))
+		if err := r.admin.Status().Update(t.Context(), source.object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish("1.tar.gz", "main@sha1:1", good("one"))
+	key := r.deploy(t, namespace, "app", both(quick, both(rollsBack(0, 3*time.Second), func(d *v1alpha1.BundleDeployment) {
+		d.Spec.SourceRef = &v1alpha1.SourceReference{APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.GitRepositoryKind, Name: "app"}
+	})))
+	r.ready(t, key, "main@sha1:1")
+	publish("2.tar.gz", "main@sha1:2", sickly("two"))
+	r.flux.files.Delete("/" + path + "1.tar.gz")
+	if d := r.unready(t, key, v1alpha1.ReasonRevisionRejected); d.Status.RejectedRevision != "main@sha1:2" || d.Status.LastAppliedRevision != "main@sha1:1" {
+		t.Errorf("rejected %s:\n%s", d.Status.RejectedRevision, describe(d))
+	}
+	r.holds(t, namespace, "a", "one")
 }
 
 // A definition that may not go back keeps the rejected revision, and that is said.

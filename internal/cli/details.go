@@ -35,6 +35,9 @@ func applied(d *v1alpha1.BundleDeployment, now time.Time) string {
 	var text string
 	if d.Status.Objects != nil {
 		text = plural(int(d.Status.Objects.Applied), "object")
+		if skipped := d.Status.Objects.Skipped; skipped > 0 {
+			text += fmt.Sprintf(" (and %d left out until their kinds are served)", skipped)
+		}
 	}
 	if d.Status.LastAppliedRevision != "" {
 		text += " of " + shortRevision(d.Status.LastAppliedRevision)

@@ -145,7 +145,7 @@ func situations() map[string]situation {
 		},
 		"health-failed": {
 			reason: "the cause down to the Pod", source: aSource(), failed: v1alpha1.HealthyCondition,
-			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) { d.Status.Objects.Unhealthy = 1 }, with(
+			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) { d.Status.Objects.Unhealthy, d.Status.Objects.Skipped = 1, 2 }, with(
 				no(v1alpha1.HealthyCondition, v1alpha1.ReasonHealthFailed, "Deployment demo/podinfo: Pod podinfo-1: container app: the image cannot be pulled"),
 				no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "Deployment demo/podinfo is not healthy"), retrying())),
 		},

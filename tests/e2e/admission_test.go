@@ -41,6 +41,7 @@ func TestF19AdmissionWebhookFails(t *testing.T) {
 		"is down":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "down", http.StatusBadGateway) }, "c-0"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			namespace := r.namespace(t)
 			var asked atomic.Int32
 			var well atomic.Bool

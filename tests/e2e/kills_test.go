@@ -42,7 +42,7 @@ func TestF3KilledAtEachWrite(t *testing.T) {
 		}
 	}
 	for i, point := range points {
-		if kills := r.killedLife(t, point, i == len(points)/2); kills == 0 {
+		if kills := r.killedLife(t, point, full() && i == len(points)/2); kills == 0 {
 			t.Logf("no phase has %d writes: all points are tried", point.write)
 			return
 		}

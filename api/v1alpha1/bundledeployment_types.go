@@ -141,6 +141,11 @@ type BundleDeploymentSpec struct {
 	// +optional
 	CRDs *CRDOptions `json:"crds,omitempty"`
 
+	// DriftDetection says what is done about objects that somebody changed or
+	// deleted, and which fields are given to others. Drift is repaired if left out.
+	// +optional
+	DriftDetection *DriftDetection `json:"driftDetection,omitempty"`
+
 	// CollisionProtection says what happens to objects of the bundle that exist
 	// already and that this deployment did not create. Prevent, the default, refuses
 	// the plan; only an object with the annotation satchel.dev/orphaned is adopted.
@@ -304,6 +309,10 @@ type BundleDeploymentStatus struct {
 	// Objects counts the objects of the last applied revision.
 	// +optional
 	Objects *ObjectCounts `json:"objects,omitempty"`
+
+	// Drift says what drift there is, and how it is looked for.
+	// +optional
+	Drift *DriftStatus `json:"drift,omitempty"`
 
 	// Warnings of the conversion and of the API server, at most 20.
 	// +optional

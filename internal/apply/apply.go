@@ -33,7 +33,9 @@ func Apply(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (
 		writer: writer{
 			client: client, owner: p.Owner, protection: p.Protection, previous: o.Previous, served: o.EstablishTimeout,
 		},
-		result: Result{Inventory: p.Inventory, Live: map[inventory.ID]*unstructured.Unstructured{}},
+		result: Result{
+			Inventory: p.Inventory, Live: map[inventory.ID]*unstructured.Unstructured{}, Versions: map[inventory.ID]string{},
+		},
 	}
 	err := run.stages(tenant.WithWarnings(ctx, warnings), p)
 	run.result.Warnings = warnings.List()
@@ -83,6 +85,9 @@ func (a *application) record(stage plan.Stage, outcomes []Outcome) {
 		a.result.Outcomes = append(a.result.Outcomes, outcome)
 		if (outcome.reset || !outcome.entry.Fields.IsZero()) && !outcome.untracked {
 			entries = append(entries, outcome.entry)
+		}
+		if outcome.version != "" {
+			a.result.Versions[outcome.ID] = outcome.version
 		}
 		if outcome.live != nil {
 			a.result.Live[outcome.ID] = outcome.live

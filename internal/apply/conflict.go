@@ -72,6 +72,7 @@ type verdict struct {
 
 // judge decides, field by field; the first line that holds decides.
 //
+//	given to others               give up  spec.driftDetection.ignore
 //	scale, by a controller        give up  an autoscaler took the replicas over
 //	another deployment's manager  refuse
 //	the object is adopted         force    that was allowed
@@ -85,6 +86,8 @@ func judge(conflicts []conflict, action plan.Action, previous *unstructured.Unst
 	same := confirmed && action.Previous.Rendered == action.Rendered
 	for _, c := range conflicts {
 		switch {
+		case isGiven(action, c.path):
+			v.giveUp = append(v.giveUp, c.path)
 		case c.subresource == "scale" && !strings.HasPrefix(c.manager, "kubectl"):
 			v.giveUp = append(v.giveUp, c.path)
 		case inventory.IsManager(c.manager):

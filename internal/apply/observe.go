@@ -28,6 +28,7 @@ type Observing struct {
 	Optional         []schema.GroupKind   // of Desired, those of which objects are left out while nobody serves them
 	Ranks            map[inventory.ID]int // of Desired, as it is rendered: see plan.Object
 	HashKey          []byte               // see inventory.HashRendered; may be empty
+	Ignore           plan.Ignore          // which fields are given to others
 	Parallelism      int                  // 16
 
 	Protection plan.Protection // of existing objects of others; empty is Prevent
@@ -98,7 +99,7 @@ func Observe(ctx context.Context, client *tenant.Client, o Observing) (plan.Inpu
 // complete finds how each desired kind is served, by the bundle's own CRDs first,
 // and completes the objects.
 func (o Observing) complete(ctx context.Context, kinds *tenant.Kinds, in *plan.Input) error {
-	completion := plan.Completion{Owner: o.Owner, InstallNamespace: o.InstallNamespace, HashKey: o.HashKey}
+	completion := plan.Completion{Owner: o.Owner, InstallNamespace: o.InstallNamespace, HashKey: o.HashKey, Ignore: o.Ignore}
 	definitions := plan.Definitions(o.Desired)
 	for _, object := range o.Desired {
 		gvk := object.GroupVersionKind()

@@ -47,6 +47,7 @@ type Outcome struct {
 	Err    *ObjectError // of Conflict and Failed
 
 	entry     inventory.Entry // when it was written
+	version   string          // resource version, when it was written
 	live      *unstructured.Unstructured
 	untracked bool
 	reset     bool // entry tells that it was deleted, to be created anew
@@ -82,6 +83,8 @@ type Result struct {
 	// Live holds the API server's answers for the objects whose health is not
 	// always good; fresh input for health.Check.
 	Live map[inventory.ID]*unstructured.Unstructured
+	// Versions are the resource versions of the objects that were written.
+	Versions map[inventory.ID]string
 	// Stage that was not passed; empty when all were.
 	Stage string
 	// Pending says what Stage waits for when nothing failed: try again soon.

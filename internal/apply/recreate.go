@@ -86,7 +86,7 @@ func (a *application) createAnew(ctx context.Context, action plan.Action, outcom
 
 // wrote takes the API server's answer into the outcome.
 func (a *application) wrote(action plan.Action, outcome Outcome, answer *tenant.Answer) Outcome {
-	outcome.entry = entryOf(action, answer, a.owner.Manager())
+	outcome.entry, outcome.version = entryOf(action, answer, a.owner.Manager()), answer.Meta.ResourceVersion
 	var err error
 	if !health.AlwaysCurrent(action.GroupKind()) {
 		if outcome.live, err = answer.Object(); err != nil {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/watch"
 )
@@ -164,7 +165,7 @@ func TestF25WatchPassesOverStatusAndScale(t *testing.T) {
 	})
 	d.drifted()
 	web := w.live("web")
-	d.hub.Looked(d.key, map[inventory.ID]string{inventory.IDOf(web): web.GetResourceVersion()})
+	d.hub.Looked(d.key, map[inventory.ID]health.Sight{inventory.IDOf(web): {Version: web.GetResourceVersion()}})
 	d.drifted()
 	if p := w.plan(w.objects(scaled)); p.Quiet() {
 		t.Error("the generation did not move: the test proves nothing")

@@ -40,6 +40,20 @@ func (w writer) write(ctx context.Context, action plan.Action) (*tenant.Answer, 
 			return nil, err
 		}
 	}
+	if len(action.Given) > 0 && !w.dryRun {
+		return w.give(ctx, action)
+	}
+	return w.claim(ctx, action)
+}
+
+// claim applies the desired fields of an object.
+func (w writer) claim(ctx context.Context, action plan.Action) (*tenant.Answer, error) {
+	if action.At != "" && !w.dryRun {
+		answer, err := w.takeBack(ctx, action)
+		if !apierrors.IsConflict(err) {
+			return answer, err
+		}
+	}
 	answer, err := w.send(ctx, action, action.Desired, false)
 	conflicts := conflictsOf(err)
 	if len(conflicts) == 0 {
@@ -54,6 +68,13 @@ func (w writer) write(ctx context.Context, action plan.Action) (*tenant.Answer, 
 		desired = without(desired, verdict.giveUp)
 	}
 	return w.send(ctx, action, desired, verdict.force)
+}
+
+// takeBack applies an object by force, if it is as it was when that was decided.
+func (w writer) takeBack(ctx context.Context, action plan.Action) (*tenant.Answer, error) {
+	desired := action.Desired.DeepCopy()
+	desired.SetResourceVersion(action.At)
+	return w.send(ctx, action, desired, true)
 }
 
 // servedPoll is how often a custom resource asks for its kind, which is served a

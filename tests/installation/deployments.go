@@ -48,7 +48,7 @@ func StartDeployments(ctx context.Context, admin *rest.Config, dir string, concu
 	if err != nil {
 		return nil, fmt.Errorf("preparing the deployment controller: %w", err)
 	}
-	options := deployment.Options{ArtifactServers: []string{url}, CachePath: filepath.Join(dir, "cache"), CacheMiB: 64, Limits: fetch.DefaultLimits()}
+	options := deployment.Options{ArtifactServers: []string{url}, CachePath: filepath.Join(dir, "cache"), CacheMiB: 64, WatchLimit: 2000, Limits: fetch.DefaultLimits()}
 	for _, change := range change {
 		change(&options)
 	}

@@ -50,11 +50,12 @@ func (r Rules) Check(ctx context.Context, client reader, objects []plan.Object, 
 	if err := ctx.Err(); err != nil {
 		return Report{}, fmt.Errorf("checking health: %w", err)
 	}
-	report := Report{Total: len(objects)}
+	report := Report{Total: len(objects), Seen: map[inventory.ID]Sight{}}
 	workloads := map[inventory.ID]*unstructured.Unstructured{}
 	var errs []error
 	for _, finding := range findings {
 		errs = append(errs, finding.err)
+		report.Seen[finding.object.ID] = finding.sight()
 		if !finding.healthy && finding.err == nil {
 			report.Unhealthy = append(report.Unhealthy, finding.object)
 			workloads[finding.object.ID] = finding.live
@@ -80,6 +81,13 @@ type finding struct {
 	live    *unstructured.Unstructured
 	healthy bool
 	err     error
+}
+
+func (f finding) sight() Sight {
+	if f.live == nil {
+		return Sight{}
+	}
+	return Sight{Version: f.live.GetResourceVersion(), Generation: f.live.GetGeneration(), Healthy: f.healthy}
 }
 
 func (c checking) object(ctx context.Context, object plan.Object) finding {

@@ -40,6 +40,15 @@ type Object struct {
 type Report struct {
 	Total     int
 	Unhealthy []Object // the worst first, then by identity
+	// Seen says how the objects were that were looked at.
+	Seen map[inventory.ID]Sight
+}
+
+// Sight is how an object was when it was looked at; zero where it did not exist.
+type Sight struct {
+	Version    string // resource version
+	Generation int64
+	Healthy    bool
 }
 
 // Healthy tells that nothing is wrong or on its way.

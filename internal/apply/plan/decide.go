@@ -30,6 +30,9 @@ func (in Input) decide(object Object) (Action, *Violation) {
 		return Action{}, &collision
 	}
 	action.Verb, action.Reason = compare(object, entry, live)
+	if action.Verb == Repair && !live.Shared {
+		action.At = live.ResourceVersion
+	}
 	if claim == Adoptable && !live.Deleting {
 		action.Verb, action.Reason = Adopt, in.adopting(live)
 	}

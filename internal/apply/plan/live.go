@@ -22,10 +22,13 @@ type Live struct {
 	Orphaned        bool
 	Deleting        bool
 	Finalizers      []string
-	Managers        []string // field managers other than the owner's, sorted
-	Controller      string   // "ReplicaSet web-5d" of the controlling owner reference
-	Tool            string   // "Helm release shop/web": the tool whose marks it bears
-	Ending          Ending   // what its annotations say of its deletion
+	// Shared: another deployment, or somebody through the scale subresource, holds
+	// fields of it, which are not simply taken back.
+	Shared     bool
+	Managers   []string // field managers other than the owner's, sorted
+	Controller string   // "ReplicaSet web-5d" of the controlling owner reference
+	Tool       string   // "Helm release shop/web": the tool whose marks it bears
+	Ending     Ending   // what its annotations say of its deletion
 }
 
 // LiveOf reads an object's metadata as the given owner sees it.
@@ -45,6 +48,7 @@ func LiveOf(object metav1.Object, owner inventory.Owner) Live {
 		Ending:          endingOf(object.GetAnnotations()),
 	}
 	for _, entry := range object.GetManagedFields() {
+		live.Shared = live.Shared || entry.Subresource == "scale" || entry.Manager != manager && inventory.IsManager(entry.Manager)
 		if entry.Manager != manager {
 			live.Managers = append(live.Managers, entry.Manager)
 		}

@@ -26,7 +26,9 @@ type Object struct {
 	inventory.ID
 	Kind
 	Desired  *unstructured.Unstructured
-	Rendered inventory.Hash
+	Rendered inventory.Hash // without what is given to others
+	// Given are fields that are applied when the object is created, and not afterwards.
+	Given []Pointer
 	// Phase in which it is applied: see AnnotationPhase.
 	Phase int
 	// Rank orders the objects of a stage in a phase: lower ones are applied before.
@@ -38,6 +40,7 @@ type Completion struct {
 	Owner            inventory.Owner
 	InstallNamespace string // for namespaced objects that carry no namespace
 	HashKey          []byte // see inventory.HashRendered; may be empty
+	Ignore           Ignore // which fields are given to others
 }
 
 // Complete copies an object and makes it what will be applied: its namespace
@@ -69,11 +72,16 @@ func (c Completion) Complete(object *unstructured.Unstructured, kind Kind) (Obje
 	if err != nil {
 		return Object{}, fmt.Errorf("completing %s: %w", id, err)
 	}
-	rendered, err := inventory.HashRendered(desired, c.HashKey)
+	given := c.Ignore.Of(desired)
+	bare, some := Without(desired, given)
+	if !some {
+		given = nil
+	}
+	rendered, err := inventory.HashRendered(bare, c.HashKey)
 	if err != nil {
 		return Object{}, err
 	}
-	return Object{ID: id, Kind: kind, Desired: desired, Rendered: rendered, Phase: phase}, nil
+	return Object{ID: id, Kind: kind, Desired: desired, Rendered: rendered, Phase: phase, Given: given}, nil
 }
 
 // dropServerFields removes status and the metadata that the API server fills in.

@@ -41,6 +41,9 @@ type Action struct {
 	Reason   string
 	Previous inventory.Entry // zero when it was never planned before
 	Mark     inventory.Mark  // of the entry in the inventory
+	// At is the resource version at which all fields of ours may be taken back, whoever
+	// holds them: the content is what was applied before. Empty: it is not known.
+	At string
 	// Untracked: it does not enter the inventory and is never deleted.
 	Untracked bool
 }

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
@@ -112,7 +113,7 @@ func (h *Hub) Begin(key Key) Findings {
 	if sub == nil {
 		return Findings{}
 	}
-	sub.busy, sub.driftAfter, sub.changeAfter = true, false, false
+	sub.busy, sub.after = true, false
 	now := time.Now()
 	found := Findings{Watched: true}
 	for item := range sub.drifted {
@@ -126,6 +127,7 @@ func (h *Hub) Begin(key Key) Findings {
 		maps.DeleteFunc(times, func(_ inventory.ID, until time.Time) bool { return !now.Before(until) })
 	}
 	for item := range sub.changed {
+		item.shown = item.got.version
 		found.Changed = append(found.Changed, item.id())
 	}
 	found.Gaps, found.Watched = sub.coverage()
@@ -146,12 +148,32 @@ func (h *Hub) End(key Key) {
 		return
 	}
 	sub.busy = false
-	switch {
-	case sub.driftAfter:
-		h.options.Wake(key, driftPause)
-	case sub.changeAfter:
+	for item := range sub.drifted {
+		if h.judgeDrift(item) {
+			return // woken
+		}
+	}
+	for item := range sub.changed {
+		sub.after = sub.after || item.got.version > item.shown
+	}
+	if sub.after {
 		h.options.Wake(key, healthPause)
 	}
+}
+
+// Gaps tells what of a deployment's objects is not watched, sorted.
+func (h *Hub) Gaps(key Key) []Gap {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	sub := h.subs[key]
+	if sub == nil {
+		return nil
+	}
+	gaps, _ := sub.coverage()
+	return gaps
 }
 
 // coverage tells what of a subscription is not watched for good, and whether all
@@ -253,16 +275,16 @@ func (h *Hub) Update(key Key, objects []Object) {
 	}
 }
 
-// Looked notes the resource versions at which the health of objects was looked at.
-func (h *Hub) Looked(key Key, versions map[inventory.ID]string) {
+// Looked notes how objects were when their health was looked at.
+func (h *Hub) Looked(key Key, seen map[inventory.ID]health.Sight) {
 	if h == nil {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.items(key, func(i *item) {
-		if version, found := versions[i.id()]; found && i.health {
-			i.looked = max(i.looked, number(version), i.got.versionIf(version == ""))
+		if sight, found := seen[i.id()]; found && i.health {
+			i.looked = max(i.looked, number(sight.Version), i.got.versionIf(sight.Version == ""))
 			h.judge(i)
 		}
 	})

@@ -31,7 +31,8 @@ func (h *Hub) judge(i *item) {
 	h.judgeHealth(i)
 }
 
-func (h *Hub) judgeDrift(i *item) {
+// judgeDrift tells whether it woke the deployment.
+func (h *Hub) judgeDrift(i *item) bool {
 	sub, now := i.sub, time.Now()
 	found := i.want.compare(i.got)
 	_, known := sub.drifted[i]
@@ -39,22 +40,23 @@ func (h *Hub) judgeDrift(i *item) {
 		delete(sub.drifted, i)
 		i.told = state{}
 		if known && sub.mended {
-			h.wake(sub, &sub.driftAfter, driftPause)
+			h.wake(sub, true, driftPause)
 		}
-		return
+		return false
 	}
 	sub.drifted[i] = struct{}{}
-	if i.told == i.got.state() {
-		return
+	if sub.busy || i.told == i.got.state() {
+		return false
 	}
 	if _, waits := sub.settle[i.id()]; found == moved && !waits {
 		sub.settle[i.id()] = now.Add(h.options.Settle)
 	}
 	if until := sub.calmUntil(i.id(), found); now.Before(until) {
 		h.options.Wake(sub.key, until.Sub(now)+driftPause)
-		return
+		return false
 	}
-	h.wake(sub, &sub.driftAfter, driftPause)
+	h.options.Wake(sub.key, driftPause)
+	return true
 }
 
 // calmUntil is until when an object is left alone although it drifts.
@@ -73,14 +75,18 @@ func (h *Hub) judgeHealth(i *item) {
 		return
 	}
 	sub.changed[i] = struct{}{}
-	h.wake(sub, &sub.changeAfter, healthPause)
-}
-
-// wake has the deployment reconciled: after the reconcile that is under way.
-func (h *Hub) wake(sub *subscriber, after *bool, pause time.Duration) {
-	if sub.busy {
-		*after = true
+	if i.got.version <= i.shown {
 		return
 	}
-	h.options.Wake(sub.key, pause)
+	h.wake(sub, false, healthPause)
+}
+
+// wake has the deployment reconciled, or has it done so after the reconcile that is
+// under way.
+func (h *Hub) wake(sub *subscriber, after bool, pause time.Duration) {
+	if !sub.busy {
+		h.options.Wake(sub.key, pause)
+		return
+	}
+	sub.after = sub.after || after
 }

@@ -146,7 +146,7 @@ func (s *stream) again() {
 func (h *Hub) wakeAll(s *stream) {
 	for _, sub := range h.subs {
 		if _, uses := sub.streams[s]; uses {
-			h.wake(sub, &sub.changeAfter, healthPause)
+			h.wake(sub, true, healthPause)
 		}
 	}
 }

@@ -77,9 +77,9 @@ type subscriber struct {
 	items   int
 	// drifted and changed hold what there is to tell.
 	drifted, changed map[*item]struct{}
-	// busy: the deployment is being reconciled; it is woken afterwards, if something
-	// happened meanwhile.
-	busy, driftAfter, changeAfter bool
+	// busy: the deployment is being reconciled. It is woken afterwards for what is left
+	// to be told, and if after says so.
+	busy, after bool
 	// calm holds until when an object is left alone although it drifts, because
 	// somebody fights for it, and settle until when one that was only written is, to
 	// see whether it was its status.
@@ -97,6 +97,7 @@ type item struct {
 	good   writers // when it was last seen as it is wanted
 	looked uint64  // version at which the health was looked at
 	told   state   // whose drift was told
+	shown  uint64  // version whose change was told
 	health bool
 	// adopted: somebody wrote a subresource, and seen was brought up to date.
 	adopted bool

@@ -64,6 +64,7 @@ func (e *told) Eventf(_, _ runtime.Object, kind, reason, _, note string, args ..
 // wrapped.
 func (r *rig) drive(t *testing.T, key client.ObjectKey, wrap transport.WrapperFunc) *driver {
 	t.Helper()
+	shared.running.Unwatch(key) // it leads no longer
 	d := &driver{r: r, key: key, now: time.Now(), cache: t.TempDir()}
 	copySnapshot(t, string(d.deployment(t).UID), filepath.Join(d.cache, "applied"))
 	return d.again(t, wrap)

@@ -30,6 +30,7 @@ func (r *Reconciler) emit(s *state) {
 	if s.kept != nil {
 		r.emitDrift(s.kept)
 	}
+	r.emitDriftFound(s)
 	r.emitPruned(s)
 	r.emitRejected(s)
 	r.emitHeld(s)
@@ -63,6 +64,7 @@ func (s *state) fresh(warnings, without []string) string {
 }
 
 func (r *Reconciler) emitApplied(s *state) {
+	r.emitRepaired(s, s.mended.result())
 	if s.applied == nil {
 		return
 	}
@@ -108,11 +110,15 @@ func (r *Reconciler) emitRecreated(s *state) {
 // emitDrift names what was put right: objects that somebody changed, and those
 // that were deleted although they had been applied.
 func (r *Reconciler) emitDrift(s *state) {
-	if s.applied == nil {
+	r.emitRepaired(s, s.applied)
+}
+
+func (r *Reconciler) emitRepaired(s *state, result *apply.Result) {
+	if result == nil {
 		return
 	}
 	var repaired []string
-	for _, outcome := range s.applied.Outcomes {
+	for _, outcome := range result.Outcomes {
 		if outcome.Kind == apply.Repaired {
 			repaired = append(repaired, outcome.ID.String())
 		}
@@ -178,6 +184,10 @@ func (r *Reconciler) emitReady(before, after *v1alpha1.BundleDeployment) {
 
 func (r *Reconciler) normal(s *state, reason, action, note string) {
 	r.Events.Eventf(s.object, nil, corev1.EventTypeNormal, reason, action, "%s", report.Shorten(note, longestNote))
+}
+
+func (r *Reconciler) warning(s *state, reason, action, note string) {
+	r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, reason, action, "%s", report.Shorten(note, longestNote))
 }
 
 // emitRemoval records a removal that fails, once a message.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/satchel-dev/satchel/internal/apply/watch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
@@ -23,5 +24,24 @@ func registerCacheFigures(registry prometheus.Registerer, loader *artifact.Loade
 		registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "satchel_artifact_cache_bytes", Help: "How many bytes the cached artifacts take.",
 		}, func() float64 { return float64(loader.Stats().Bytes) })),
+	)
+}
+
+// registerWatchFigures registers the figures of the watches, which are read when they
+// are collected.
+func registerWatchFigures(registry prometheus.Registerer, figures func() watch.Figures) error {
+	return errors.Join(
+		registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "satchel_watches", Help: "How many watches of the objects of deployments are open.",
+		}, func() float64 { return float64(figures().Open) })),
+		registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "satchel_watch_gaps", Help: "How many collections of objects are looked at only at the interval, because they cannot be watched.",
+		}, func() float64 { return float64(figures().Gaps) })),
+		registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "satchel_watched_objects", Help: "How many objects of deployments are to be watched.",
+		}, func() float64 { return float64(figures().Objects) })),
+		registry.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "satchel_watch_events_total", Help: "How often something was told of objects of deployments.",
+		}, func() float64 { return float64(figures().Events) })),
 	)
 }

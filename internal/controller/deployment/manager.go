@@ -30,6 +30,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/watch"
 	"github.com/satchel-dev/satchel/internal/controller/fair"
 	"github.com/satchel-dev/satchel/internal/controller/report"
 	"github.com/satchel-dev/satchel/internal/controller/retry"
@@ -78,6 +79,8 @@ type Deps struct {
 	Snapshots *artifact.Snapshots
 	// Manifests bound what a bundle may contain; zero fields have their defaults.
 	Manifests convert.Limits
+	// WatchLimit is how many watches of tenants' objects are open at once; none when 0.
+	WatchLimit int
 	// HashKey makes the hashes in inventories; see hashKey.
 	HashKey []byte
 	// Entropy is what keys are made of; the operating system's by default.
@@ -100,6 +103,8 @@ type Reconciler struct {
 	kinds        *kindWaits
 	turns        *fair.Turns         // of deployments to remote clusters, by namespace
 	remotely     *semaphore.Weighted // all of them that are worked on; nil for any number
+	watches      *watch.Hub
+	waker        *waker
 }
 
 // NewReconciler returns a reconciler on the given collaborators.
@@ -111,9 +116,12 @@ func NewReconciler(deps Deps) *Reconciler {
 		deps.Now = time.Now
 	}
 	r := &Reconciler{
-		Deps: deps, rendering: newRendering(), migrations: &apply.Migrations{Now: deps.Now},
+		Deps: deps, rendering: newRendering(), migrations: &apply.Migrations{Now: deps.Now}, waker: &waker{},
 		writer: report.Writer{Client: deps.Client, Manager: FieldManager}, turns: fair.NewTurns(deps.RemotelyPerNamespace),
 		kinds: newKindWaits(),
+	}
+	if deps.WatchLimit > 0 {
+		r.watches = watch.New(watch.Options{Limit: deps.WatchLimit, Wake: r.waker.wake, Exists: r.accountExists})
 	}
 	if deps.Remotely > 0 {
 		r.remotely = semaphore.NewWeighted(int64(deps.Remotely))
@@ -133,6 +141,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.downstream), builder.WithPredicates(rewired())).
 		WatchesRawSource(r.turns.Source()).
 		WatchesRawSource(r.kinds.Source()).
+		WatchesRawSource(r.waker.source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Build(r)
 	if err != nil {
@@ -140,6 +149,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	}
 	if err := mgr.Add(r.kinds); err != nil {
 		return err
+	}
+	if r.watches != nil {
+		if err := mgr.Add(r.watches); err != nil {
+			return err
+		}
 	}
 	return mgr.Add(&fluxWatches{reconciler: r, controller: running, cache: mgr.GetCache(), mapper: mgr.GetRESTMapper()})
 }
@@ -214,6 +228,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	defer r.Metrics.Reconciled(v1alpha1.BundleDeploymentKind, request.NamespacedName, time.Now())
 	s := r.newState(&object)
 	defer s.close()
+	if s.old() {
+		return ctrl.Result{RequeueAfter: cachePause}, nil
+	}
+	s.found = r.watches.Begin(request.NamespacedName)
+	defer r.watches.End(request.NamespacedName)
 	bounded, cancel := context.WithTimeout(ctx, longestReconcile)
 	defer cancel()
 	switch {
@@ -230,6 +249,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return r.finish(context.WithoutCancel(ctx), s, err)
 }
 
+// cachePause is mostly enough for the cache to see what was written.
+const cachePause = 50 * time.Millisecond
+
 // forget drops what is kept of a deployment that is gone, also where somebody
 // took its finalizer off.
 func (r *Reconciler) forget(key types.NamespacedName) error {
@@ -241,6 +263,8 @@ func (r *Reconciler) forget(key types.NamespacedName) error {
 	r.awaited.set(key, nil)
 	r.dependencies.set(key, nil)
 	r.kinds.set(key, nil, nil)
+	r.watches.Drop(key)
+	r.Work.forget(key)
 	uid := r.memory.forget(key)
 	if uid == "" {
 		return nil // the next start sweeps what is left of it
@@ -269,10 +293,13 @@ func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Resu
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	r.Work.count(s)
+	r.subscribe(s, err)
 	updateStatus(s, err)
 	if failed := r.write(ctx, s); failed != nil {
+		r.memory.forget(client.ObjectKeyFromObject(s.object)) // or an inventory that was not stored would be believed
 		return r.backoff.Conflict(client.ObjectKeyFromObject(s.object), failed)
 	}
+	s.note.version = s.object.ResourceVersion
 	r.emit(s)
 	r.showExpiry(s)
 	r.showHeld(s)
@@ -324,7 +351,31 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 	case s.overdue():
 		return min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault())
 	}
-	return min(pace(looks), spec.IntervalOrDefault())
+	return min(s.patience(looks), spec.IntervalOrDefault())
+}
+
+// patience is the pause before looking again at what is not healthy. Where watches
+// tell of its status, all that may change without is why its Pods do not run.
+func (s *state) patience(looks int) time.Duration {
+	switch {
+	case !s.note.sick.IsZero():
+		return max(recovery-s.now.Sub(s.note.sick), time.Second/10)
+	case s.watched():
+		return min(watchedPause<<min(looks, 4), s.untilOverdue())
+	}
+	return pace(looks)
+}
+
+// watchedPause is the first pause between looks at unhealthy objects that are watched.
+const watchedPause = 2 * time.Second
+
+// untilOverdue is how long until the time to become healthy is over.
+func (s *state) untilOverdue() time.Duration {
+	deadline := s.note.wrote
+	if at := s.object.Status.LastAppliedTime; at != nil && at.After(deadline) {
+		deadline = at.Time
+	}
+	return max(time.Second, deadline.Add(s.object.Spec.TimeoutOrDefault()).Sub(s.now)+time.Second)
 }
 
 func (r *Reconciler) newState(object *v1alpha1.BundleDeployment) *state {

@@ -3,6 +3,7 @@
 package deployment
 
 import (
+	"strconv"
 	"sync"
 	"time"
 
@@ -10,6 +11,8 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/health"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
@@ -34,8 +37,21 @@ type note struct {
 	pauses     int                  // how often something under way was looked at since the last write
 	missing    bool                 // of the unhealthy, some do not exist any more
 	removing   bool                 // the deployment is being removed
+	version    string               // of the BundleDeployment as it was written last
+	sick       time.Time            // since when objects are not healthy that had been, and nobody changed; zero when none are
+
+	fights map[inventory.ID]fight        // over objects that were repaired lately
+	looked map[inventory.ID]health.Sight // how the objects were when their health was looked at last
 
 	contains *v1alpha1.PackageStatus // the package that the revision is; nil for none
+}
+
+// old tells that the object, which comes from a cache, was read before this controller
+// wrote it last: its inventory would be that of before.
+func (s *state) old() bool {
+	read, err := strconv.ParseUint(s.object.ResourceVersion, 10, 64)
+	wrote, failed := strconv.ParseUint(s.note.version, 10, 64)
+	return err == nil && failed == nil && read < wrote
 }
 
 // attempt is what a full reconcile was about; when it changes, another is due.

@@ -94,7 +94,7 @@ func TestPageHasTheMetrics(t *testing.T) {
 
 // TestPageHasTheEvents wants a row about each event that the controller records, and no other.
 func TestPageHasTheEvents(t *testing.T) {
-	want := found(`(?:EventTypeWarning, |EventTypeNormal, |normal\(\w+, )"(\w+)"`, code(t))
+	want := found(`(?:EventTypeWarning, |EventTypeNormal, |(?:normal|warning)\(\w+, )"(\w+)"`, code(t))
 	have := found("(?m)^\\| `([A-Za-z]+)` \\| (?:Normal|Warning) \\|", page(t))
 	if diff := cmp.Diff(want, have); diff != "" || len(want) < 2 {
 		t.Errorf("events in docs/bundledeployment.md (-want +got):\n%s", diff)

@@ -42,6 +42,8 @@ type Options struct {
 	Egress fetch.AddressPolicy
 	// OwnCluster permits kubeconfigs that lead to the cluster of the controller itself.
 	OwnCluster bool
+	// WatchLimit is how many watches of tenants' objects are open at once.
+	WatchLimit int
 	// Limits bound the artifacts.
 	Limits fetch.Limits
 	// Manifests bound what a bundle in them may contain.
@@ -65,6 +67,8 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	o.Egress.BindAddressFlags(fs, "that kubeconfigs may lead to", "that kubeconfigs may not lead to")
 	fs.BoolVar(&o.OwnCluster, "allow-kubeconfig-to-own-cluster", false,
 		"Permit kubeconfigs that lead to the cluster in which the controller runs; its API server's address, too.")
+	fs.IntVar(&o.WatchLimit, "watch-limit", 2000,
+		"How many watches of the objects of deployments are open at once, no account having more than a quarter of them; what is beyond is compared at the interval. 0 for none.")
 	o.Limits.BindContentFlags(fs)
 	o.Manifests.BindFlags(fs)
 }
@@ -72,17 +76,22 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 // Setup adds the deployment controller to a manager. It looks after the deployments of
 // a shard, running so many reconciles at once.
 func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part shard.Shard) error {
+	_, err := o.setup(mgr, concurrent, part)
+	return err
+}
+
+func (o Options) setup(mgr ctrl.Manager, concurrent int, part shard.Shard) (*Reconciler, error) {
 	deps, err := o.collaborators(mgr)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	deps.Shard = part
 	deps.Remotely, deps.RemotelyPerNamespace = max(1, concurrent*3/4), max(1, concurrent/2)
 	if err := metrics.Registry.Register(census.Census{Reader: mgr.GetCache(), Shard: part.Listed(), Leads: mgr.Elected()}); err != nil {
-		return fmt.Errorf("registering metrics: %w", err)
+		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	reconciler := NewReconciler(deps)
-	return errors.Join(mgr.Add(sweepOnce(reconciler)), reconciler.SetupWithManager(mgr, concurrent))
+	return reconciler, errors.Join(registerWatchFigures(metrics.Registry, reconciler.watches.Figures), mgr.Add(sweepOnce(reconciler)), reconciler.SetupWithManager(mgr, concurrent))
 }
 
 func (o Options) collaborators(mgr ctrl.Manager) (Deps, error) {
@@ -125,6 +134,7 @@ func (o Options) collaborators(mgr ctrl.Manager) (Deps, error) {
 		Remotes: tenant.NewRemotes(o.dialer(mgr.GetConfig().Host), tenant.Options{Wrap: mgr.GetConfig().WrapTransport}), OwnCluster: o.OwnCluster,
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager),
 		Metrics: measures, Work: work, Expiry: expiry, Holds: holds, Tenants: tenants, Artifacts: loader, Snapshots: snapshots, HashKey: key, Manifests: o.Manifests,
+		WatchLimit: o.WatchLimit,
 	}, nil
 }
 

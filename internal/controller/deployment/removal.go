@@ -66,6 +66,7 @@ func (r *Reconciler) beginRemoval(s *state) {
 	s.note = note{uid: s.object.UID, removing: true}
 	r.memory.keep(key, s.note)
 	r.backoff.Succeeded(key)
+	r.watches.Drop(key)
 }
 
 // removalAccount is account, unless there is nothing to remove.

@@ -67,10 +67,11 @@ type rig struct {
 }
 
 var shared struct {
-	once sync.Once
-	rig  rig
-	dir  string
-	err  error
+	once    sync.Once
+	rig     rig
+	running *deployment.Reconciler
+	dir     string
+	err     error
 }
 
 func newRig(t *testing.T) *rig {
@@ -129,13 +130,13 @@ func runController(ctx context.Context, cp *controlplane.ControlPlane, artifacts
 	if err != nil {
 		return err
 	}
-	options := deployment.Options{ArtifactServers: []string{artifacts}, FluxServers: []string{flux}, CachePath: cache, CacheMiB: 64, Limits: fetch.DefaultLimits(),
+	options := deployment.Options{ArtifactServers: []string{artifacts}, FluxServers: []string{flux}, CachePath: cache, CacheMiB: 64, WatchLimit: 2000, Limits: fetch.DefaultLimits(),
 		Egress: fetch.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, OwnCluster: true}
 	part, err := shard.Parse("!" + driven)
 	if err != nil {
 		return err
 	}
-	if err := options.Setup(ctx, mgr, 8, part); err != nil {
+	if shared.running, err = options.SetupReconciler(mgr, 8, part); err != nil {
 		return err
 	}
 	go func() {

@@ -21,6 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/watch"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
@@ -37,6 +38,7 @@ type state struct {
 	note     note
 	noted    bool // note is of this process
 
+	found    watch.Findings // what watches told
 	client   *tenant.Client
 	remote   string // the Secret whose kubeconfig the client is of, in words; empty on this cluster
 	source   *origin
@@ -67,8 +69,13 @@ type state struct {
 	requires []convert.Requirement
 	contains convert.Package
 
-	plan    *plan.Plan
-	applied *apply.Result
+	plan     *plan.Plan
+	observed map[inventory.ID]plan.Live // what the plan was made from
+	applied  *apply.Result
+	gaps     []watch.Gap // what is not watched
+	compared bool        // drift says what differs and is left so
+	drift    []string
+	mended   *mending // what watches told of, put back without comparing everything
 	// waitsFor says what an unfinished apply waits for, such as a CRD that is not
 	// established yet.
 	waitsFor string
@@ -171,9 +178,10 @@ func (s *state) did(condition string) {
 // it again and again has it back no sooner than after the pause for retries.
 func (s *state) full() bool {
 	checked := s.now.Sub(s.note.checked)
+	lenient := s.object.Spec.DriftModeOrDefault() != v1alpha1.DriftEnabled
 	return !s.noted || s.note.attempt != s.attempt() ||
 		checked >= s.object.Spec.IntervalOrDefault()*9/10 ||
-		s.note.missing && checked >= s.calmly() ||
+		s.note.missing && !lenient && checked >= s.calmly() ||
 		!s.note.renew.IsZero() && !s.now.Before(s.note.renew)
 }
 

@@ -34,6 +34,7 @@ func updateStatus(s *state, err error) {
 	setPlan(s)
 	setCounts(s)
 	setWarnings(s)
+	setDrift(s)
 	setCertificates(s)
 	setSourceReady(s)
 	setReached(s)
@@ -173,12 +174,20 @@ func setHealthy(s *state) {
 
 // overdue tells that the time to become healthy is over. It counts from the last
 // write, also where that repaired something. What is missing was deleted after it had
-// been applied, and is put back first.
+// been applied, and is put back first. What had been healthy, and fails without anybody
+// having changed it, has little time to recover.
 func (s *state) overdue() bool {
+	if !s.note.sick.IsZero() && !s.note.missing && s.now.Sub(s.note.sick) >= recovery {
+		return true
+	}
 	since := s.object.Status.LastAppliedTime
 	return since != nil && !s.note.missing && s.now.Sub(since.Time) > s.object.Spec.TimeoutOrDefault() &&
 		s.now.Sub(s.note.wrote) > s.object.Spec.TimeoutOrDefault() && s.now.Sub(s.triedAgain()) > s.object.Spec.TimeoutOrDefault()
 }
+
+// recovery is how long something may be unhealthy that had been healthy, before it is
+// reported: a Pod that is replaced by another one in good order is no failure.
+const recovery = 2 * time.Second
 
 // setReady sums up; the first line that holds decides.
 //

@@ -29,6 +29,7 @@ func (r *Reconciler) steps() []step.Step[*state] {
 		{Name: "source", Run: r.findSource},
 		{Name: "depend", Run: r.depend},
 		{Name: "decide", Run: r.decide},
+		{Name: "repair", Run: r.repair},
 		{Name: "load", Run: r.load},
 		{Name: "convert", Run: r.convert},
 	}, r.delivery()...)
@@ -167,6 +168,7 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (step.Outcome, error) 
 	if !s.due {
 		return step.Continue, nil
 	}
+	r.beforeRepairs(ctx, s, *s.plan)
 	result, err := apply.Apply(ctx, s.client, *s.plan, r.options(s))
 	s.applied = &result
 	if recorded := s.record(result.Inventory); recorded != nil {

@@ -5,6 +5,7 @@ package deployment
 import (
 	"context"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -14,8 +15,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
-// checkHealth looks at the objects once. While some are on their way only those
-// are looked at; all of them are when these have arrived.
+// checkHealth looks at the objects once: after all were compared, at those that are
+// not as they were when last seen healthy; else at those that were not healthy or of
+// which a watch told, and when these are healthy, at what is not watched.
 func (r *Reconciler) checkHealth(ctx context.Context, s *state) (step.Outcome, error) {
 	if s.due {
 		s.note = r.newNote(s)
@@ -27,16 +29,17 @@ func (r *Reconciler) checkHealth(ctx context.Context, s *state) (step.Outcome, e
 		}
 	}
 	if s.due {
-		return step.Continue, r.look(ctx, s, s.note.objects, s.applied.Live)
+		return step.Continue, r.look(ctx, s, s.news(), s.applied.Live)
 	}
-	others := s.note.objects
-	if waited := s.note.unhealthy; len(waited) > 0 {
-		if err := r.look(ctx, s, waited, nil); err != nil || !s.health.Healthy() {
-			return step.Continue, err
-		}
-		others = without(others, waited)
+	first := s.first()
+	rest := s.rest(first)
+	if len(first) == 0 {
+		return step.Continue, r.look(ctx, s, rest, nil)
 	}
-	return step.Continue, r.look(ctx, s, others, nil)
+	if err := r.look(ctx, s, first, s.putBack()); err != nil || !s.health.Healthy() || len(rest) == 0 {
+		return step.Continue, err
+	}
+	return step.Continue, r.look(ctx, s, rest, nil)
 }
 
 // without leaves out the objects that were looked at a moment ago.
@@ -54,6 +57,7 @@ func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, 
 		return err
 	}
 	report.Total = s.lookedAt()
+	s.saw(report)
 	s.health = &report
 	unhealthy := map[inventory.ID]bool{}
 	for _, object := range report.Unhealthy {
@@ -74,6 +78,36 @@ func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, 
 	return nil
 }
 
+// saw notes how the objects were that were looked at, and whether one died: it had been
+// healthy, and nobody changed it since.
+func (s *state) saw(report health.Report) {
+	if s.health != nil { // an earlier look of this reconcile
+		for id, sight := range s.health.Seen {
+			report.Seen[id] = sight
+		}
+	}
+	looked := make(map[inventory.ID]health.Sight, len(s.note.objects))
+	died := false
+	for _, object := range s.note.objects {
+		before, known := s.note.looked[object.ID]
+		sight, seen := report.Seen[object.ID]
+		switch {
+		case seen:
+			looked[object.ID] = sight
+			died = died || !sight.Healthy && before.Healthy && sight.Version != "" && sight.Generation == before.Generation
+		case known:
+			looked[object.ID] = before
+		}
+	}
+	s.note.looked = looked
+	switch {
+	case report.Healthy():
+		s.note.sick = time.Time{}
+	case died && s.note.sick.IsZero():
+		s.note.sick = s.now
+	}
+}
+
 // newNote is what the next reconciles need to know of this one, without the
 // contents of the objects.
 func (r *Reconciler) newNote(s *state) note {
@@ -81,6 +115,7 @@ func (r *Reconciler) newNote(s *state) note {
 	if s.issued != nil {
 		n.renew = s.renewal()
 	}
+	n.looked, n.fights = s.note.looked, s.note.fights
 	switch {
 	case s.writes():
 		n.wrote = s.now

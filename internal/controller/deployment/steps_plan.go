@@ -30,6 +30,12 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 		return step.Stop, err
 	}
 	made := plan.Make(observed)
+	s.observed = observed.Live
+	if s.lenient() {
+		if err := r.leave(ctx, s, &made); err != nil {
+			return step.Stop, err
+		}
+	}
 	s.plan = &made
 	if !s.keeping {
 		r.awaitKinds(s, made)
@@ -49,11 +55,13 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 // cared for, was judged before.
 func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, error) {
 	o := apply.Observing{
-		Owner: s.owner, Desired: s.planned(), Previous: s.previous, HashKey: r.HashKey,
+		Owner: s.owner, Desired: s.planned(), Previous: r.watches.Adopt(client.ObjectKeyFromObject(s.object), s.previous), HashKey: r.HashKey,
 		Ranks: s.ranks, Optional: optionalKinds(s.object), InstallNamespace: s.object.InstallNamespaceOrDefault(), CreateNamespace: s.object.Spec.CreateNamespace,
 	}
-	if o.Keeping = s.keeping; s.keeping {
-		return o, nil
+	var err error
+	o.Keeping = s.keeping
+	if o.Ignore, err = s.ignoring(); err != nil || s.keeping {
+		return o, err
 	}
 	o.Protection = plan.Protection(s.object.Spec.CollisionProtectionOrDefault())
 	o.Pruning = pruning(&s.object.Spec)
@@ -68,7 +76,6 @@ func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, 
 	if len(names) == 0 || o.RequirementsPolicy == plan.Off {
 		return o, nil
 	}
-	var err error
 	o.Packages, err = r.packages(ctx, s.object, s.previous.Target)
 	return o, err
 }

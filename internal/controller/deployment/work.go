@@ -7,11 +7,15 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/internal/apply"
 )
 
 // Work counts what reconciles do to the objects of bundles. A nil one counts nothing.
 type Work struct {
 	outcomes        *prometheus.CounterVec
+	corrected       *prometheus.CounterVec
 	pruned          prometheus.Counter
 	planned, writes prometheus.Histogram
 }
@@ -23,6 +27,9 @@ func NewWork(registry prometheus.Registerer) (*Work, error) {
 		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "satchel_applied_objects_total", Help: "Objects that were applied or left as they are, by what became of them.",
 		}, []string{"outcome"}),
+		corrected: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "satchel_drift_corrected_total", Help: "How many objects of a deployment were put back after somebody had changed or deleted them.",
+		}, []string{"namespace", "name"}),
 		pruned: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "satchel_pruned_objects_total", Help: "Objects that were deleted because they left their bundle.",
 		}),
@@ -33,7 +40,7 @@ func NewWork(registry prometheus.Registerer) (*Work, error) {
 			Name: "satchel_plan_writes", Help: "How many objects plans write.", Buckets: sizes,
 		}),
 	}
-	return w, errors.Join(registry.Register(w.outcomes), registry.Register(w.pruned), registry.Register(w.planned), registry.Register(w.writes))
+	return w, errors.Join(registry.Register(w.outcomes), registry.Register(w.corrected), registry.Register(w.pruned), registry.Register(w.planned), registry.Register(w.writes))
 }
 
 // count adds what one reconcile did.
@@ -42,15 +49,31 @@ func (w *Work) count(s *state) {
 		return
 	}
 	w.countPlan(s)
-	if s.applied != nil {
-		for _, outcome := range s.applied.Outcomes {
-			w.outcomes.WithLabelValues(strings.ToLower(string(outcome.Kind))).Inc()
-		}
-	}
+	w.countOutcomes(s, s.applied)
+	w.countOutcomes(s, s.mended.result())
 	if s.pruned != nil {
 		w.pruned.Add(float64(s.pruned.Deleted))
 	}
 	w.count(s.kept)
+}
+
+func (w *Work) countOutcomes(s *state, result *apply.Result) {
+	if result == nil {
+		return
+	}
+	for _, outcome := range result.Outcomes {
+		w.outcomes.WithLabelValues(strings.ToLower(string(outcome.Kind))).Inc()
+		if outcome.Kind == apply.Repaired {
+			w.corrected.WithLabelValues(s.owner.Namespace, s.owner.Name).Inc()
+		}
+	}
+}
+
+// forget drops what was counted for a deployment that is gone.
+func (w *Work) forget(key types.NamespacedName) {
+	if w != nil {
+		w.corrected.DeleteLabelValues(key.Namespace, key.Name)
+	}
 }
 
 func (w *Work) countPlan(s *state) {

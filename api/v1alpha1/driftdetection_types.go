@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// DriftMode says what is done about objects that somebody changed or deleted.
+// +kubebuilder:validation:Enum=Enabled;Warn;Disabled
+type DriftMode string
+
+// Modes of drift detection.
+const (
+	// DriftEnabled finds drift and repairs it.
+	DriftEnabled DriftMode = "Enabled"
+	// DriftWarn finds drift and reports it.
+	DriftWarn DriftMode = "Warn"
+	// DriftDisabled does not look for drift between revisions.
+	DriftDisabled DriftMode = "Disabled"
+)
+
+// DriftDetection says what is done about drift, and which fields are given to others.
+type DriftDetection struct {
+	// Mode is Enabled, Warn or Disabled. Enabled puts back what somebody changed or
+	// deleted. Warn leaves it and says in status.drift and in an event which fields
+	// differ and who changed them. Disabled does not look for it. Whatever the mode, a
+	// new revision, and a change of this spec, bring everything to what the bundle says.
+	// +optional
+	// +kubebuilder:default=Enabled
+	Mode DriftMode `json:"mode,omitempty"`
+
+	// Ignore gives fields to others: they are set when an object is created, and
+	// neither applied nor compared afterwards, so that the value of somebody else
+	// survives.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Ignore []IgnoreRule `json:"ignore,omitempty"`
+}
+
+// IgnoreRule gives fields of some objects to others.
+type IgnoreRule struct {
+	// Paths are JSON pointers, such as /spec/replicas or /metadata/annotations/example.org~1note.
+	// What is below a path goes with it. A path into a list that is replaced as a
+	// whole has to name the list.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MaxLength=512
+	// +kubebuilder:validation:items:Pattern=`^(/([^~/]|~[01])+)+$`
+	// +kubebuilder:validation:XValidation:rule="!self.exists(p, p in ['/apiVersion', '/kind', '/metadata', '/metadata/name', '/metadata/namespace', '/metadata/labels'])",message="what an object is, and its labels as a whole, cannot be given to others"
+	Paths []string `json:"paths"`
+
+	// Target says which objects are meant; all if left out.
+	// +optional
+	Target *ObjectSelector `json:"target,omitempty"`
+}
+
+// ObjectSelector selects objects of a bundle. What is left out selects all; group,
+// version, kind, namespace and name are regular expressions for the whole of it.
+type ObjectSelector struct {
+	// Group of the API.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
+
+	// Version of the API group.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Version string `json:"version,omitempty"`
+
+	// Kind of the objects.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Kind string `json:"kind,omitempty"`
+
+	// Namespace of the objects.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Namespace string `json:"namespace,omitempty"`
+
+	// Name of the objects.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// LabelSelector selects by labels of the bundle's objects, as in kubectl get -l.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	LabelSelector string `json:"labelSelector,omitempty"`
+
+	// AnnotationSelector selects by annotations in the same way.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	AnnotationSelector string `json:"annotationSelector,omitempty"`
+}
+
+// DriftStatus says what drift there is, and how it is looked for.
+type DriftStatus struct {
+	// Found is what differs from the bundle and is not repaired at the moment, a line
+	// an object, with the fields and who changed them; at most 20.
+	// +optional
+	// +listType=atomic
+	Found []string `json:"found,omitempty"`
+
+	// AtInterval are the kinds and namespaces where drift and health are looked for at
+	// the interval only, because they cannot be watched, and why; at most 20. Of all
+	// others this controller knows within a second.
+	// +optional
+	// +listType=atomic
+	AtInterval []string `json:"atInterval,omitempty"`
+}
+
+// DriftModeOrDefault is what is done about drift.
+func (in *BundleDeploymentSpec) DriftModeOrDefault() DriftMode {
+	if in.DriftDetection == nil || in.DriftDetection.Mode == "" {
+		return DriftEnabled
+	}
+	return in.DriftDetection.Mode
+}
+
+// IgnoredPaths are the rules that give fields to others.
+func (in *BundleDeploymentSpec) IgnoredPaths() []IgnoreRule {
+	if in.DriftDetection == nil {
+		return nil
+	}
+	return in.DriftDetection.Ignore
+}

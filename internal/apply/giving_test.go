@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+// ignoring gives fields of all objects to others.
+func (w *world) ignoring(paths ...string) plan.Ignore {
+	w.t.Helper()
+	ignore, err := plan.NewIgnore([]plan.IgnoreRule{{Paths: paths}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return ignore
+}
+
+// planIgnoring is plan with fields that are given to others.
+func (w *world) planIgnoring(objects []*unstructured.Unstructured, ignore plan.Ignore) plan.Plan {
+	w.t.Helper()
+	in, err := apply.Observe(w.t.Context(), w.client, apply.Observing{
+		Owner: w.owner, Desired: objects, Previous: w.inventory, InstallNamespace: w.namespace, Ignore: ignore,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return plan.Make(in)
+}
+
+func (w *world) applyIgnoring(manifests string, ignore plan.Ignore) apply.Result {
+	w.t.Helper()
+	p := w.planIgnoring(w.objects(manifests), ignore)
+	check, err := apply.DryRun(w.t.Context(), w.client, p, w.options())
+	if err != nil || len(check.Failed) > 0 {
+		w.t.Fatalf("dry run: %v %v", err, check.Failed)
+	}
+	result, err := apply.Apply(w.t.Context(), w.client, p, w.options())
+	if err != nil || !result.Complete() {
+		w.t.Fatalf("%v %v", err, result.Errors())
+	}
+	w.inventory = result.Inventory
+	if p := w.planIgnoring(w.objects(manifests), ignore); !p.Quiet() {
+		w.t.Fatalf("after it was applied: %s", p.Summary())
+	}
+	return result
+}
+
+// What is given to others is set on creation, and theirs afterwards: whatever they do
+// with it, and whatever the bundle says later.
+func TestF25IgnoredFieldsAreOthers(t *testing.T) {
+	w := newWorld(t, everything...)
+	ignore := w.ignoring("/data/colour")
+	w.applyIgnoring(twoMaps, ignore)
+	if diff := cmp.Diff(map[string]string{"colour": "blue", "size": "big"}, w.data("one")); diff != "" {
+		t.Fatalf("on creation (-want +got):\n%s", diff)
+	}
+	steps := []struct{ reason, patch, manifests, colour, size string }{
+		{"our own later value does not replace the first one", "", strings.ReplaceAll(twoMaps, "blue", "violet"), "blue", "big"},
+		{"a value of somebody else survives", `{"data":{"colour":"green"}}`, twoMaps, "green", "big"},
+		{"also when the rest changes", "", strings.ReplaceAll(twoMaps, "big", "small"), "green", "small"},
+		{"also when the rest drifts", `{"data":{"size":"huge"}}`, strings.ReplaceAll(twoMaps, "big", "small"), "green", "small"},
+		{"that it was removed survives as well", `{"data":{"colour":null}}`, twoMaps, "", "big"},
+		{"also when all managed fields are stripped", `{"metadata":{"managedFields":[{}]},"data":{"colour":"red"}}`, twoMaps, "red", "big"},
+	}
+	for _, step := range steps {
+		if step.patch != "" {
+			w.patch(types.MergePatchType, "one", step.patch, "somebody")
+		}
+		w.applyIgnoring(step.manifests, ignore)
+		if got := w.data("one"); got["colour"] != step.colour || got["size"] != step.size {
+			t.Errorf("%s: got %v", step.reason, got)
+		}
+	}
+}
+
+// A rule that comes later lets go of a field without removing it, also in a list and
+// where the API server needs it; a rule that goes takes it back.
+func TestF25IgnoreRulesComeAndGo(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.mustApply(scaled)
+	ignore := w.ignoring("/spec/replicas", "/spec/template/spec/containers/0/image")
+	w.applyIgnoring(scaled, ignore)
+	image := func() string {
+		containers, _, _ := unstructured.NestedSlice(w.live("web").Object, "spec", "template", "spec", "containers")
+		text, _, _ := unstructured.NestedString(containers[0].(map[string]any), "image") //nolint:forcetypeassert // it is a container
+		return text
+	}
+	if w.replicas() != 1 || image() != "registry.example/web:v1" {
+		t.Fatalf("fields were removed: %d replicas, image %s", w.replicas(), image())
+	}
+	w.scale("3", "kubectl-scale")
+	patch := []byte(`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"registry.example/web:theirs"}]`)
+	w.patchDeployment(types.JSONPatchType, patch)
+	w.applyIgnoring(scaled, ignore)
+	if w.replicas() != 3 || image() != "registry.example/web:theirs" {
+		t.Errorf("%d replicas, image %s: what is theirs was reverted", w.replicas(), image())
+	}
+	w.applyIgnoring(strings.ReplaceAll(scaled, "web:v1", "web:v2"), ignore)
+	if image() != "registry.example/web:theirs" {
+		t.Errorf("an upgrade reverted what is theirs: %s", image())
+	}
+}
+
+func (w *world) patchDeployment(kind types.PatchType, patch []byte) {
+	w.t.Helper()
+	if _, err := w.admin.AppsV1().Deployments(w.namespace).Patch(w.t.Context(), "web", kind, patch, metav1.PatchOptions{FieldManager: "tests"}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// What differs is named, field by field, and who changed it.
+func TestExplain(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.mustApply(scaled + "---" + twoMaps)
+	web, one := w.desired(scaled)[0], w.desired(twoMaps)[0]
+	steps := []struct {
+		reason string
+		change func()
+		object plan.Object
+		want   string
+	}{
+		{"nothing", func() {}, one, ""},
+		{"a value", func() { w.patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit") }, one, `: .data.colour changed by "kubectl-edit"`},
+		{"and another", func() { w.patch(types.MergePatchType, "one", `{"data":{"size":"small"}}`, "other") }, one, `: .data.colour, .data.size changed by "kubectl-edit", "other"`},
+		{"removed", func() {
+			w.mustApply(scaled + "---" + twoMaps)
+			w.patch(types.MergePatchType, "one", `{"data":{"size":null}}`, "other")
+		}, one, `: .data.size removed`},
+		{"stripped", func() { w.patch(types.MergePatchType, "one", `{"metadata":{"managedFields":[{}]}}`, "other") }, one, `: its managed fields were removed`},
+		{"gone", func() { w.delete("one") }, one, ` was deleted`},
+		{"scaled", func() { w.scale("2", "kubectl-scale") }, web, `: .spec.replicas changed by "kubectl-scale"`},
+		{"in a list", func() {
+			w.mustApply(scaled + "---" + twoMaps)
+			w.patchDeployment(types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"x"}]`))
+		}, web, `: .spec.template.spec.containers[name="web"].image changed by "tests"`},
+	}
+	for _, step := range steps {
+		step.change()
+		difference, err := apply.Explain(t.Context(), w.client, w.owner, step.object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if step.want == "" {
+			if len(difference.Fields) > 0 {
+				t.Errorf("%s: %v", step.reason, difference)
+			}
+			continue
+		}
+		if want := step.object.ID.String() + step.want; difference.String() != want {
+			t.Errorf("%s: got %q, want %q", step.reason, difference, want)
+		}
+	}
+}
+
+// desired are the objects of manifests as they are applied.
+func (w *world) desired(manifests string) []plan.Object {
+	w.t.Helper()
+	return w.plan(w.objects(manifests)).Objects()
+}
+
+func (w *world) delete(name string) {
+	w.t.Helper()
+	if err := w.admin.CoreV1().ConfigMaps(w.namespace).Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}

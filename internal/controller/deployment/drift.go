@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/controller/report"
+)
+
+// mostDrift bounds what the status says of drift.
+const mostDrift = 20
+
+// lenient tells that drift is left as it is: by the mode, and because the revision
+// and the spec were in force before.
+func (s *state) lenient() bool {
+	if s.object.Spec.DriftModeOrDefault() == v1alpha1.DriftEnabled {
+		return false
+	}
+	was := &s.before.Status
+	return s.keeping || was.LastAppliedRevision == s.revision() && was.ObservedGeneration == s.object.Generation
+}
+
+// warns tells that drift is reported.
+func (s *state) warns() bool { return s.object.Spec.DriftModeOrDefault() == v1alpha1.DriftWarn }
+
+// ignoring are the rules that give fields to others.
+func (s *state) ignoring() (plan.Ignore, error) {
+	var rules []plan.IgnoreRule
+	for _, rule := range s.object.Spec.IgnoredPaths() {
+		r := plan.IgnoreRule{Paths: rule.Paths}
+		if t := rule.Target; t != nil {
+			r.Target = plan.Selector{
+				Group: t.Group, Version: t.Version, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name,
+				LabelSelector: t.LabelSelector, AnnotationSelector: t.AnnotationSelector,
+			}
+		}
+		rules = append(rules, r)
+	}
+	ignore, err := plan.NewIgnore(rules)
+	if err != nil {
+		return plan.Ignore{}, failure{reason: v1alpha1.ReasonPlanRefused, stalled: true, err: err}
+	}
+	return ignore, nil
+}
+
+// leave takes the repairs out of a plan, and says what differs where that is reported.
+func (r *Reconciler) leave(ctx context.Context, s *state, made *plan.Plan) error {
+	var left []plan.Object
+	for i := range made.Stages {
+		for j := range made.Stages[i].Actions {
+			action := &made.Stages[i].Actions[j]
+			if action.Verb == plan.Repair {
+				left = append(left, action.Object)
+			}
+			if action.Verb == plan.Repair || action.Verb == plan.Settle {
+				action.Verb = plan.Unchanged
+			}
+		}
+	}
+	return r.explain(ctx, s, left)
+}
+
+// explain says of the first objects which fields differ, and who changed them.
+func (r *Reconciler) explain(ctx context.Context, s *state, objects []plan.Object) error {
+	s.compared = true
+	if !s.warns() {
+		return nil
+	}
+	for _, object := range objects[:min(len(objects), mostDrift)] {
+		difference, err := apply.Explain(ctx, s.client, s.owner, object)
+		if err != nil {
+			return err
+		}
+		s.drift = append(s.drift, difference.String())
+	}
+	slices.Sort(s.drift)
+	return nil
+}
+
+// setDrift says what differs, and what is not watched. What differed when it was last
+// compared does so until it is compared again, or watches say that nothing does.
+func setDrift(s *state) {
+	of := s
+	if s.kept != nil {
+		of = s.kept
+	}
+	status := &v1alpha1.DriftStatus{}
+	if was := s.object.Status.Drift; was != nil && s.warns() {
+		status.Found = was.Found
+	}
+	switch {
+	case of.compared:
+		status.Found = of.drift
+	case s.found.Watched && len(s.found.Drifted) == 0 || !s.warns():
+		status.Found = nil
+	}
+	status.Found = slices.Concat(status.Found, s.contested())
+	for _, gap := range s.gaps {
+		if len(status.AtInterval) < mostDrift {
+			status.AtInterval = append(status.AtInterval, gap.String())
+		}
+	}
+	s.object.Status.Drift = nil
+	if len(status.Found)+len(status.AtInterval) > 0 {
+		s.object.Status.Drift = status
+	}
+}
+
+// emitDriftFound tells of drift that is left, once for as long as it is the same.
+func (r *Reconciler) emitDriftFound(s *state) {
+	var before []string
+	if was := s.before.Status.Drift; was != nil {
+		before = was.Found
+	}
+	if is := s.object.Status.Drift; s.warns() && is != nil && len(is.Found) > 0 && !slices.Equal(before, is.Found) {
+		r.warning(s, "DriftFound", "Compare", "differs from the bundle, and is left so: "+report.Shorten(strings.Join(is.Found, "; "), longestNote-100))
+	}
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/satchel-dev/satchel/internal/apply/watch"
+	"github.com/satchel-dev/satchel/internal/controller/shard"
+)
+
+// SetupReconciler is Setup that hands out the reconciler.
+func (o Options) SetupReconciler(mgr ctrl.Manager, concurrent int, part shard.Shard) (*Reconciler, error) {
+	return o.setup(mgr, concurrent, part)
+}
+
+// Unwatch ends the watches of a deployment until it is compared with the cluster again,
+// as they end where another process leads.
+func (r *Reconciler) Unwatch(key types.NamespacedName) { r.watches.Drop(key) }
+
+// Watching tells what is watched.
+func (r *Reconciler) Watching() watch.Figures { return r.watches.Figures() }

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/certificate"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/watch"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/convert"
+)
+
+// mending is the repair of a few objects of which a watch told.
+type mending struct {
+	applied *apply.Result
+	left    []watch.Object // how they were left
+}
+
+// result is what was written; nil when nothing was.
+func (m *mending) result() *apply.Result {
+	if m == nil {
+		return nil
+	}
+	return m.applied
+}
+
+// putBack are the objects that were put back just now, as the API server answered.
+func (s *state) putBack() map[inventory.ID]*unstructured.Unstructured {
+	if s.mended == nil || s.mended.applied == nil {
+		return nil
+	}
+	return s.mended.applied.Live
+}
+
+// someOf is a snapshot whose objects are read only when they are wanted.
+type someOf struct {
+	Revision     string                `json:"revision"`
+	Objects      []json.RawMessage     `json:"objects"`
+	Certificates []convert.Certificate `json:"certificates,omitempty"`
+}
+
+// readSome reads some objects of the snapshot, if all of them are in it, of this
+// revision, and nothing has to be added to them.
+func (r *Reconciler) readSome(s *state, ids []inventory.ID) ([]*unstructured.Unstructured, bool, error) {
+	data, found, err := r.Snapshots.Load(string(s.object.UID))
+	if err != nil || !found {
+		return nil, false, err
+	}
+	var last someOf
+	if err := json.Unmarshal(data, &last); err != nil {
+		return nil, false, fmt.Errorf("reading the objects that were applied last: %w", err)
+	}
+	if last.Revision != s.object.Status.LastAppliedRevision || last.Revision != s.revision() {
+		return nil, false, nil
+	}
+	wanted := make(map[inventory.ID]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
+	var list []*unstructured.Unstructured
+	for _, raw := range last.Objects {
+		object, err := readIf(raw, wanted)
+		if err != nil {
+			return nil, false, err
+		}
+		if object != nil {
+			list = append(list, object)
+		}
+	}
+	whole := len(list) == len(ids) && !slices.ContainsFunc(list, func(o *unstructured.Unstructured) bool {
+		return certificate.Trusts(o, requests(last.Certificates))
+	})
+	return list, whole, nil
+}
+
+// readIf reads an object if it is wanted.
+func readIf(raw json.RawMessage, wanted map[inventory.ID]bool) (*unstructured.Unstructured, error) {
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   struct {
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+		} `json:"metadata"`
+	}
+	object := &unstructured.Unstructured{}
+	err := json.Unmarshal(raw, &head)
+	if err == nil {
+		object.Object = map[string]any{"apiVersion": head.APIVersion, "kind": head.Kind}
+		object.SetNamespace(head.Metadata.Namespace)
+		object.SetName(head.Metadata.Name)
+		if !wanted[inventory.IDOf(object)] {
+			return nil, nil //nolint:nilnil // it is not wanted
+		}
+		err = object.UnmarshalJSON(raw)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the objects that were applied last: %w", err)
+	}
+	return object, nil
+}
+
+// repair puts back what a watch told of, from what was applied last: it was planned
+// and accepted before, so that only what exists is compared, lest something of
+// somebody else is taken. Where that does not do, everything is compared as if the
+// interval were over.
+func (r *Reconciler) repair(ctx context.Context, s *state) (step.Outcome, error) {
+	if s.due || len(s.found.Drifted) == 0 {
+		return step.Continue, nil
+	}
+	desired, found, err := r.readSome(s, s.found.Drifted)
+	if err != nil {
+		return step.Stop, err
+	}
+	if s.due = !found; s.due {
+		return step.Continue, nil
+	}
+	ignore, err := s.ignoring()
+	if err != nil {
+		return step.Stop, err
+	}
+	observed, err := apply.Observe(ctx, s.client, apply.Observing{
+		Owner: s.owner, Desired: desired, Previous: s.about(desired), HashKey: r.HashKey, Ignore: ignore,
+		InstallNamespace: s.object.InstallNamespaceOrDefault(),
+	})
+	if err != nil {
+		return step.Stop, err
+	}
+	made := plan.Make(observed)
+	made.Prune, made.Keeping = nil, true
+	if s.due = len(made.Violations) > 0 || made.Count(plan.Create, plan.Update, plan.Adopt) > 0; s.due {
+		return step.Continue, nil
+	}
+	if s.lenient() {
+		return step.Continue, r.leave(ctx, s, &made)
+	}
+	return step.Continue, r.mend(ctx, s, made, observed)
+}
+
+// mend carries a repair out. What could not be written is tried again, and told, by
+// comparing everything.
+func (r *Reconciler) mend(ctx context.Context, s *state, made plan.Plan, observed plan.Input) error {
+	r.beforeRepairs(ctx, s, made)
+	result, err := apply.Apply(ctx, s.client, made, r.options(s))
+	s.mended = &mending{applied: &result, left: left(made, result, observed)}
+	s.note.wrote = s.now
+	if recorded := s.record(s.previous.With(result.Inventory.Entries...)); recorded != nil {
+		return recorded
+	}
+	if err != nil {
+		return err
+	}
+	s.due = !result.Complete()
+	r.calm(s, made)
+	return nil
+}
+
+// left says how objects were left by a repair.
+func left(made plan.Plan, result apply.Result, observed plan.Input) []watch.Object {
+	var list []watch.Object
+	for _, action := range made.Actions() {
+		entry, listed := result.Inventory.Get(action.ID)
+		if !listed || !entry.Confirmed() {
+			continue
+		}
+		version := result.Versions[action.ID]
+		if version == "" {
+			version = observed.Live[action.ID].ResourceVersion
+		}
+		list = append(list, watch.Object{Entry: entry, Resource: action.Resource, Version: version, Health: result.Live[action.ID] != nil})
+	}
+	return list
+}
+
+// calm leaves alone, until all is compared again, what was written by somebody and
+// turned out to be as it should: who writes it now and then costs no request each time.
+func (r *Reconciler) calm(s *state, made plan.Plan) {
+	key, until := client.ObjectKeyFromObject(s.object), s.note.checked.Add(s.object.Spec.IntervalOrDefault())
+	for _, action := range made.Actions() {
+		if action.Verb == plan.Settle || action.Verb == plan.Unchanged {
+			r.watches.Calm(key, action.ID, until.Add(time.Second), true)
+		}
+	}
+}

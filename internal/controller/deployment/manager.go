@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/predicates"
@@ -100,6 +101,7 @@ type Reconciler struct {
 	dependencies awaited
 	rendering    *rendering
 	migrations   *apply.Migrations
+	searched     sync.Map // UIDs of deployments of which nothing was found
 	kinds        *kindWaits
 	turns        *fair.Turns         // of deployments to remote clusters, by namespace
 	remotely     *semaphore.Weighted // all of them that are worked on; nil for any number
@@ -269,6 +271,7 @@ func (r *Reconciler) forget(key types.NamespacedName) error {
 	if uid == "" {
 		return nil // the next start sweeps what is left of it
 	}
+	r.searched.Delete(uid)
 	return errors.Join(r.Snapshots.Delete(string(uid)), r.Artifacts.Forget(string(uid)))
 }
 

@@ -25,29 +25,39 @@ func (s *state) lost() bool {
 
 // recover looks for the objects of a deployment whose inventory was lost, by their
 // labels, before anything is pruned or removed. What it finds is listed beside what
-// was applied last, if that is known. It happens once: from then on the inventory is
-// in the status.
+// was applied last, if that is known, and stored with the status, whatever comes of
+// this reconcile. Where nothing is found, this process does not look again until there
+// is an inventory.
 func (r *Reconciler) recover(ctx context.Context, s *state) (step.Outcome, error) {
-	if s.lost() && s.client != nil {
-		namespaces := []string{s.object.Namespace, s.object.InstallNamespaceOrDefault()}
-		for _, entry := range s.previous.Entries {
-			namespaces = append(namespaces, entry.Namespace)
-		}
-		slices.Sort(namespaces)
-		namespaces = slices.DeleteFunc(slices.Compact(namespaces), func(name string) bool { return name == "" })
-		found, err := apply.Recover(ctx, s.client, s.owner, namespaces...)
-		if err != nil {
-			return step.Stop, err
-		}
-		s.previous = s.previous.Union(inventory.New(s.previous.Target, found.Entries...))
-		if len(found.Entries) > 0 {
-			s.noted, s.recovered = false, &found
-		}
-	}
-	if s.object.Status.Inventory != nil {
+	if s.before.Status.Inventory != nil {
+		r.searched.Delete(s.object.UID)
 		return step.Continue, nil
 	}
-	return step.Continue, s.record(s.previous)
+	if _, done := r.searched.Load(s.object.UID); done || !s.lost() {
+		return step.Continue, nil
+	}
+	found, err := apply.Recover(ctx, s.client, s.owner, s.knownNamespaces()...)
+	if err != nil {
+		return step.Stop, err
+	}
+	if len(found.Entries) == 0 {
+		r.searched.Store(s.object.UID, true)
+		return step.Continue, nil
+	}
+	s.noted, s.recovered = false, &found
+	return step.Continue, s.record(s.previous.Union(inventory.New(s.previous.Target, found.Entries...)))
+}
+
+// knownNamespaces are those in which the deployment is known to have, or to want, objects.
+func (s *state) knownNamespaces() []string {
+	names := []string{s.object.Namespace, s.object.InstallNamespaceOrDefault()}
+	for _, entry := range s.previous.Entries {
+		if entry.Namespace != "" {
+			names = append(names, entry.Namespace)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // emitRecovered records that an inventory was rebuilt, and what of it is not known.

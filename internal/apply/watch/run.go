@@ -62,7 +62,7 @@ func (h *Hub) session(ctx context.Context, s *stream, version string, opened fun
 		}
 		version = listed
 	}
-	lifetime := h.options.Lifetime - rand.N(h.options.Lifetime/2)
+	lifetime := h.options.Lifetime - rand.N(h.options.Lifetime/2) //nolint:gosec // spreads requests, and is no secret
 	bounded, cancel := context.WithTimeout(ctx, lifetime+lifetime/4) // should the API server not end it
 	defer cancel()
 	watching, err := client.WatchMetadata(bounded, s.key.ref(), metav1.ListOptions{
@@ -179,14 +179,14 @@ func (h *Hub) failed(s *stream, err error, failures int) time.Duration {
 		longest = longestRetry
 	}
 	pause = min(pause<<min(failures-1, 10), longest)
-	return pause + rand.N(pause/2+1)
+	return pause + rand.N(pause/2+1) //nolint:gosec // spreads requests, and is no secret
 }
 
 // pause waits, unless somebody wants everything to be listed anew. A watch that
 // ended in good order is opened again soon, but not all of them at once.
 func (h *Hub) pause(ctx context.Context, s *stream, pause time.Duration) {
 	if pause == 0 {
-		pause = rand.N(50 * time.Millisecond)
+		pause = rand.N(50 * time.Millisecond) //nolint:gosec // spreads requests, and is no secret
 	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -3,6 +3,7 @@
 package v1alpha1
 
 import (
+	"errors"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,7 +78,7 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 90s, 10m or 1h30m, between 1s and 8760h"
-	Interval metav1.Duration `json:"interval,omitzero"`
+	Interval Duration `json:"interval,omitzero"`
 
 	// RetryInterval is the longest pause before a failed attempt is repeated.
 	// +optional
@@ -85,7 +86,7 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 30s or 1m, between 1s and 8760h"
-	RetryInterval metav1.Duration `json:"retryInterval,omitzero"`
+	RetryInterval Duration `json:"retryInterval,omitzero"`
 
 	// Timeout is how long a revision may take to become healthy after it was
 	// applied, before it is reported as failed. It goes on being watched then.
@@ -94,7 +95,7 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 60s or 5m, between 1s and 8760h"
-	Timeout metav1.Duration `json:"timeout,omitzero"`
+	Timeout Duration `json:"timeout,omitzero"`
 
 	// Suspend stops installing, upgrading and repairing. Deletion still works.
 	// +optional
@@ -460,15 +461,27 @@ func (in *BundleDeployment) SourceText() string {
 
 // IntervalOrDefault is how often the objects are compared with the bundle.
 func (in *BundleDeploymentSpec) IntervalOrDefault() time.Duration {
-	return orDefault(in.Interval, 10*time.Minute)
+	return in.Interval.orDefault(10 * time.Minute)
 }
 
 // RetryIntervalOrDefault is the longest pause before a failed attempt is repeated.
 func (in *BundleDeploymentSpec) RetryIntervalOrDefault() time.Duration {
-	return orDefault(in.RetryInterval, time.Minute)
+	return in.RetryInterval.orDefault(time.Minute)
 }
 
 // TimeoutOrDefault is how long a revision may take to become healthy.
 func (in *BundleDeploymentSpec) TimeoutOrDefault() time.Duration {
-	return orDefault(in.Timeout, 5*time.Minute)
+	return in.Timeout.orDefault(5 * time.Minute)
+}
+
+// Problem says what of the spec cannot be read, although it was stored; nil when
+// nothing is wrong.
+func (in *BundleDeploymentSpec) Problem() error {
+	problems := []error{
+		in.Interval.problem("spec.interval"), in.RetryInterval.problem("spec.retryInterval"), in.Timeout.problem("spec.timeout"),
+	}
+	if in.Source != nil {
+		problems = append(problems, in.Source.Interval.problem("spec.source.interval"), in.Source.Timeout.problem("spec.source.timeout"))
+	}
+	return errors.Join(problems...)
 }

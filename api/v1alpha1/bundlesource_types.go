@@ -5,6 +5,7 @@ package v1alpha1
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,7 +29,7 @@ type BundleSourceSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 90s, 10m or 1h30m, between 1s and 8760h"
-	Interval metav1.Duration `json:"interval,omitzero"`
+	Interval Duration `json:"interval,omitzero"`
 
 	// Timeout bounds one whole fetch of all sources: resolving, downloading,
 	// unpacking and storing.
@@ -37,7 +38,7 @@ type BundleSourceSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="must be a duration such as 60s or 5m, between 1s and 1h"
-	Timeout metav1.Duration `json:"timeout,omitzero"`
+	Timeout Duration `json:"timeout,omitzero"`
 
 	// Suspend stops resolving and fetching. What is published stays published.
 	// +optional
@@ -532,20 +533,18 @@ func (in *BundleSource) SetConditions(conditions []metav1.Condition) {
 
 // IntervalOrDefault is how often moving references are resolved again.
 func (in *BundleSourceSpec) IntervalOrDefault() time.Duration {
-	return orDefault(in.Interval, 10*time.Minute)
+	return in.Interval.orDefault(10 * time.Minute)
 }
 
 // TimeoutOrDefault bounds one whole fetch.
 func (in *BundleSourceSpec) TimeoutOrDefault() time.Duration {
-	return orDefault(in.Timeout, time.Minute)
+	return in.Timeout.orDefault(time.Minute)
 }
 
-// orDefault guards against objects that were stored before the CRD set a default.
-func orDefault(d metav1.Duration, fallback time.Duration) time.Duration {
-	if d.Duration <= 0 {
-		return fallback
-	}
-	return d.Duration
+// Problem says what of the spec cannot be read, although it was stored; nil when
+// nothing is wrong.
+func (in *BundleSourceSpec) Problem() error {
+	return errors.Join(in.Interval.problem("spec.interval"), in.Timeout.problem("spec.timeout"))
 }
 
 // SourcesDigest identifies what decides the content of the artifact, the sources

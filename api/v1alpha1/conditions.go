@@ -50,6 +50,9 @@ const (
 	ReasonTimeout = "Timeout"
 	// ReasonRateLimited says that the upstream asked for fewer requests.
 	ReasonRateLimited = "RateLimited"
+	// ReasonInvalidSpec says that a field of the spec, which was stored under another
+	// definition of the kind, cannot be read.
+	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonRefused says that the controller's address lists, or the rules for
 	// URLs and references, forbid what the source names.
 	ReasonRefused = "Refused"

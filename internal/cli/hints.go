@@ -17,6 +17,7 @@ var hints = map[string]string{
 	v1alpha1.ReasonTimeout:                "Raise spec.timeout of the source, or find out why the server is slow; it is tried again by itself.",
 	v1alpha1.ReasonRateLimited:            "Wait; or poll less often with a longer spec.interval, or pin the source by digest or commit.",
 	v1alpha1.ReasonRefused:                "Name a host, address or scheme that the source controller allows, or have its administrator allow it (--egress-allow, --insecure-hosts).",
+	v1alpha1.ReasonInvalidSpec:            "Correct the field that the message names; it was stored before its rules were enforced.",
 	v1alpha1.ReasonLimitExceeded:          "Make the bundle smaller, or have the source controller's administrator raise the limit that the message names.",
 	v1alpha1.ReasonInvalidContent:         "Publish the bundle anew: what the server delivers is broken or unsafe.",
 	v1alpha1.ReasonDigestMismatch:         "Find out who changed the content; then correct the digest in the source, or publish the right content.",

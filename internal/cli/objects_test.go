@@ -39,7 +39,7 @@ func aSource(edit ...func(*v1alpha1.BundleSource)) *v1alpha1.BundleSource {
 	s := &v1alpha1.BundleSource{
 		ObjectMeta: metav1.ObjectMeta{Name: "podinfo", Namespace: "demo", Generation: 2, CreationTimestamp: ago(26 * time.Hour)},
 		Spec: v1alpha1.BundleSourceSpec{
-			Interval: metav1.Duration{Duration: 10 * time.Minute},
+			Interval: v1alpha1.Duration{Duration: 10 * time.Minute},
 			Sources:  []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "example.org/podinfo:v1.3.0"}}},
 		},
 		Status: v1alpha1.BundleSourceStatus{
@@ -64,9 +64,9 @@ func aDeployment(edit ...func(*v1alpha1.BundleDeployment)) *v1alpha1.BundleDeplo
 		Spec: v1alpha1.BundleDeploymentSpec{
 			Source:             &aSource().Spec,
 			ServiceAccountName: "installer",
-			Interval:           metav1.Duration{Duration: 10 * time.Minute},
-			RetryInterval:      metav1.Duration{Duration: time.Minute},
-			Timeout:            metav1.Duration{Duration: 90 * time.Second},
+			Interval:           v1alpha1.Duration{Duration: 10 * time.Minute},
+			RetryInterval:      v1alpha1.Duration{Duration: time.Minute},
+			Timeout:            v1alpha1.Duration{Duration: 90 * time.Second},
 		},
 		Status: v1alpha1.BundleDeploymentStatus{
 			ObservedGeneration: 2,

@@ -53,7 +53,7 @@ func TestF19AdmissionWebhookFails(t *testing.T) {
 				tc.answer(w, request)
 			})
 			key := r.deploy(t, namespace, "app", r.push(t, "f19-"+namespace+":v1", configMaps("c", 10)), func(d *v1alpha1.BundleDeployment) {
-				d.Spec.RetryInterval = metav1.Duration{Duration: 10 * time.Second}
+				d.Spec.RetryInterval = v1alpha1.Duration{Duration: 10 * time.Second}
 			})
 			d := r.until(t, key, "the failure is reported", func(d *v1alpha1.BundleDeployment) bool { return conditions.IsFalse(d, meta.ReadyCondition) })
 			if message := conditions.GetMessage(d, meta.ReadyCondition); !strings.Contains(message, tc.says) || !strings.Contains(message, webhook) {

@@ -225,7 +225,7 @@ func (r *rig) deploy(t *testing.T, namespace, name, image string, change func(*v
 	d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	d.Spec.ServiceAccountName = "installer"
 	d.Spec.Source = &v1alpha1.BundleSourceSpec{
-		Interval: metav1.Duration{Duration: time.Second},
+		Interval: v1alpha1.Duration{Duration: time.Second},
 		Sources:  []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: image, Insecure: true}}},
 	}
 	if change != nil {

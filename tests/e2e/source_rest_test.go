@@ -113,7 +113,7 @@ func TestS3UnchangedSources(t *testing.T) {
 func (r *rig) archive(t *testing.T, namespace, name, url string, interval time.Duration) client.ObjectKey {
 	t.Helper()
 	source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	source.Spec.Interval = metav1.Duration{Duration: interval}
+	source.Spec.Interval = v1alpha1.Duration{Duration: interval}
 	source.Spec.Sources = []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: url}}}
 	if err := r.admin.Create(t.Context(), source); err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func TestT16NoisyNeighbour(t *testing.T) {
 	quiet := r.latencies(t, victim, "quiet", upstream.URL, samples)
 	for i := range slow {
 		source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: hostile, Name: fmt.Sprintf("slow-%d", i)}}
-		source.Spec.Timeout = metav1.Duration{Duration: timeout}
+		source.Spec.Timeout = v1alpha1.Duration{Duration: timeout}
 		source.Spec.Sources = []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: silent.URL + "/b.tar"}}}
 		if err := r.admin.Create(t.Context(), source); err != nil {
 			t.Fatal(err)

@@ -19,7 +19,6 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	eventsv1 "k8s.io/api/events/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -129,8 +128,8 @@ func TestF11StorageEmptiedWhileDown(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	key := r.deploy(t, namespace, "app", "", func(d *v1alpha1.BundleDeployment) {
-		d.Spec.Interval = metav1.Duration{Duration: time.Second}
-		d.Spec.Source.Interval = metav1.Duration{Duration: time.Hour}
+		d.Spec.Interval = v1alpha1.Duration{Duration: time.Second}
+		d.Spec.Source.Interval = v1alpha1.Duration{Duration: time.Hour}
 		d.Spec.Source.Sources = []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: server.URL + "/b.tar"}}}
 	})
 	installed := r.ready(t, key)

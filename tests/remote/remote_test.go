@@ -129,7 +129,7 @@ func (w *world) deploy(t *testing.T) {
 	d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.key.Namespace, Name: w.key.Name}}
 	d.Spec.ServiceAccountName = "installer"
 	d.Spec.SourceRef = &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: "app"}
-	d.Spec.Interval, d.Spec.RetryInterval = metav1.Duration{Duration: time.Second}, metav1.Duration{Duration: time.Second}
+	d.Spec.Interval, d.Spec.RetryInterval = v1alpha1.Duration{Duration: time.Second}, v1alpha1.Duration{Duration: time.Second}
 	d.Spec.KubeConfig = &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}
 	w.must(t, w.here.Create(t.Context(), d))
 }

@@ -14,7 +14,7 @@ import (
 
 // beforeWriting are the steps after whose failure nothing of the new revision
 // has been touched.
-var beforeWriting = []string{"source", "depend", "load", "convert", "certify", "plan", "preflight", "dry-run", "remember"}
+var beforeWriting = []string{"accept", "source", "depend", "load", "convert", "certify", "plan", "preflight", "dry-run", "remember"}
 
 // care keeps the last applied revision from drifting, and its health known,
 // while a newer one cannot be brought to the cluster.

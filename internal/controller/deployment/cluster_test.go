@@ -34,8 +34,8 @@ func (r *rig) isDown(path string) bool {
 
 // quick makes a deployment look at its objects, and retry, every second.
 func quick(d *v1alpha1.BundleDeployment) {
-	d.Spec.Interval = metav1.Duration{Duration: time.Second}
-	d.Spec.RetryInterval = metav1.Duration{Duration: time.Second}
+	d.Spec.Interval = v1alpha1.Duration{Duration: time.Second}
+	d.Spec.RetryInterval = v1alpha1.Duration{Duration: time.Second}
 }
 
 // both applies two changes.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
@@ -19,8 +18,8 @@ import (
 // on makes a deployment depend on others, and look for nothing by itself.
 func on(names ...string) func(*v1alpha1.BundleDeployment) {
 	return func(d *v1alpha1.BundleDeployment) {
-		d.Spec.RetryInterval = metav1.Duration{Duration: time.Hour}
-		d.Spec.Interval = metav1.Duration{Duration: time.Hour}
+		d.Spec.RetryInterval = v1alpha1.Duration{Duration: time.Hour}
+		d.Spec.Interval = v1alpha1.Duration{Duration: time.Hour}
 		d.Spec.DependsOn = nil
 		for _, name := range names {
 			d.Spec.DependsOn = append(d.Spec.DependsOn, v1alpha1.Dependency{Name: name})
@@ -71,7 +70,7 @@ func TestDependsOnIsWokenByEvents(t *testing.T) {
 		t.Errorf("took %s, want at most 5 s", took)
 	}
 	r.remove(t, dbKey) // who depends on it keeps nobody from going
-	r.edit(t, webKey, func(d *v1alpha1.BundleDeployment) { d.Spec.Timeout = metav1.Duration{Duration: time.Minute} })
+	r.edit(t, webKey, func(d *v1alpha1.BundleDeployment) { d.Spec.Timeout = v1alpha1.Duration{Duration: time.Minute} })
 	d = r.until(t, webKey, "what is new waits", says("db does not exist"))
 	if d.Status.LastAppliedRevision != web.Revision {
 		t.Errorf("what was applied is forgotten:\n%s", describe(d))

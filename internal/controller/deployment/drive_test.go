@@ -31,8 +31,8 @@ import (
 // rarely leaves a deployment to a driver: the running controller, once it is
 // content, does not come back to it during a test.
 func rarely(d *v1alpha1.BundleDeployment) {
-	d.Spec.Interval = metav1.Duration{Duration: 8760 * time.Hour}
-	d.Spec.RetryInterval = metav1.Duration{Duration: time.Minute}
+	d.Spec.Interval = v1alpha1.Duration{Duration: 8760 * time.Hour}
+	d.Spec.RetryInterval = v1alpha1.Duration{Duration: time.Minute}
 }
 
 // driver is the controller after a restart, on a copy of its volume, with a clock

@@ -129,7 +129,7 @@ func TestPruneWaitsForAForeignFinalizer(t *testing.T) {
 	namespace := r.namespace(t)
 	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("held", "one"), "b.yaml": configMap("b", "one")})
 	key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) {
-		d.Spec.RetryInterval = metav1.Duration{Duration: time.Second} // the interval is ten minutes
+		d.Spec.RetryInterval = v1alpha1.Duration{Duration: time.Second} // the interval is ten minutes
 	})
 	r.ready(t, key, first.Revision)
 	r.patch(t, aConfigMap(namespace, "held"), `{"metadata":{"finalizers":["example.org/hold"]}}`)
@@ -183,7 +183,7 @@ func TestF20DefinitionThatIsNeverEstablished(t *testing.T) {
 	r.create(t, rival)
 	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": gadget(group, "one"), "b.yaml": crd(group)})
 	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) {
-		d.Spec.Timeout = metav1.Duration{Duration: 2 * time.Second}
+		d.Spec.Timeout = v1alpha1.Duration{Duration: 2 * time.Second}
 	}))
 	d := r.unready(t, key, v1alpha1.ReasonApplyFailed)
 	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "gadgets."+group+" is not established") || !strings.Contains(message, "already in use") {

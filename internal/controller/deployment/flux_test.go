@@ -102,7 +102,7 @@ func TestFluxSources(t *testing.T) {
 			source := fluxObjects(namespace)[kind]
 			key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) {
 				d.Spec.SourceRef = &v1alpha1.SourceReference{APIVersion: sourcev1.GroupVersion.String(), Kind: kind, Name: "app"}
-				d.Spec.Interval = metav1.Duration{Duration: time.Hour}
+				d.Spec.Interval = v1alpha1.Duration{Duration: time.Hour}
 			})
 			missing := r.unready(t, key, v1alpha1.ReasonSourceNotFound)
 			if message := conditions.GetMessage(missing, meta.ReadyCondition); !strings.Contains(message, strings.ToLower(kind)+" "+namespace+"/app does not exist") {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/tests/controlplane"
@@ -40,7 +39,7 @@ func TestF29CauseDownToThePod(t *testing.T) {
 			namespace := r.namespace(t)
 			r.publish(t, namespace, "app", "v1", fstest.MapFS{"b.yaml": sickWorkload(c.labels, c.spec)})
 			key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) {
-				d.Spec.Timeout = metav1.Duration{Duration: 3 * time.Second}
+				d.Spec.Timeout = v1alpha1.Duration{Duration: 3 * time.Second}
 			}))
 			r.until(t, key, "on its way", func(d *v1alpha1.BundleDeployment) bool {
 				return conditions.IsUnknown(d, "Ready") && conditions.GetReason(d, "Ready") == v1alpha1.ReasonHealthProgressing &&
@@ -125,7 +124,7 @@ func TestRepairedWorkloadIsProgressingNotFailed(t *testing.T) {
 	namespace := r.namespace(t)
 	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"b.yaml": workload("web", "example.org/web:1")})
 	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) {
-		d.Spec.Timeout = metav1.Duration{Duration: 4 * time.Second}
+		d.Spec.Timeout = v1alpha1.Duration{Duration: 4 * time.Second}
 	}))
 	seen := r.record(t, key)
 	r.ready(t, key, published.Revision)

@@ -64,7 +64,7 @@ func TestDriftIsRepairedOnTheInterval(t *testing.T) {
 	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{
 		"a.yaml": configMap("edited", "one"), "b.yaml": configMap("deleted", "one"), "c.yaml": configMap("untouched", "one"),
 	})
-	key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) { d.Spec.Interval = metav1.Duration{Duration: 1e9} })
+	key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) { d.Spec.Interval = v1alpha1.Duration{Duration: 1e9} })
 	r.ready(t, key, published.Revision)
 	var untouched corev1.ConfigMap
 	if err := r.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "untouched"}, &untouched); err != nil {
@@ -94,7 +94,7 @@ func TestTheLastRevisionIsKeptWhileANewerFails(t *testing.T) {
 	namespace := r.namespace(t)
 	good := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
 	key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) {
-		d.Spec.Interval, d.Spec.RetryInterval = metav1.Duration{Duration: 1e9}, metav1.Duration{Duration: 1e9}
+		d.Spec.Interval, d.Spec.RetryInterval = v1alpha1.Duration{Duration: 1e9}, v1alpha1.Duration{Duration: 1e9}
 	})
 	r.ready(t, key, good.Revision)
 	r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": file("kind: [broken")})

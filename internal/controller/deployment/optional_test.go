@@ -81,7 +81,7 @@ func TestOptionalKinds(t *testing.T) {
 
 	r.delete(t, definition)
 	r.gone(t, late)
-	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Timeout = metav1.Duration{Duration: time.Minute} }) // look again
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Timeout = v1alpha1.Duration{Duration: time.Minute} }) // look again
 	r.until(t, key, "they are left out again", func(d *v1alpha1.BundleDeployment) bool {
 		return conditions.IsTrue(d, "Ready") && d.Status.ObservedGeneration == d.Generation && d.Status.Objects.Skipped == 2
 	})

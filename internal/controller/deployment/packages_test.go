@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
@@ -40,7 +39,7 @@ func TestRequirements(t *testing.T) {
 	r := newRig(t)
 	namespace, other := r.namespace(t), r.namespace(t)
 	const needs = `{type: olm.package, value: {packageName: base, version: ">=1.2.0 <2.0.0"}}`
-	seldom := func(d *v1alpha1.BundleDeployment) { d.Spec.RetryInterval = metav1.Duration{Duration: time.Hour} }
+	seldom := func(d *v1alpha1.BundleDeployment) { d.Spec.RetryInterval = v1alpha1.Duration{Duration: time.Hour} }
 
 	published := r.publish(t, namespace, "top", "v1", of("top", "1.0.0", needs))
 	top := r.deploy(t, namespace, "top", seldom)

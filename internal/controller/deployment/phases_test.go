@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
@@ -33,7 +32,7 @@ func TestPhases(t *testing.T) {
 	}
 	r.publish(t, namespace, "app", "v1", bundle("nodeSelector: {example.org/there-is: none}"))
 	key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) {
-		d.Spec.Timeout = metav1.Duration{Duration: 4 * time.Second}
+		d.Spec.Timeout = v1alpha1.Duration{Duration: 4 * time.Second}
 	})
 	d := r.until(t, key, "phase 10 waits", says(v1alpha1.ReasonHealthProgressing, "phase 10 waits until what comes before it is healthy", "Deployment.apps "+namespace+"/web"))
 	if !conditions.IsUnknown(d, v1alpha1.AppliedCondition) || d.Status.LastAppliedRevision != "" {

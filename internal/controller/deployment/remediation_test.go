@@ -27,7 +27,7 @@ import (
 func rollsBack(retries int32, timeout time.Duration) func(*v1alpha1.BundleDeployment) {
 	return func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Remediation = &v1alpha1.RemediationOptions{Strategy: v1alpha1.RemediationRollback, Retries: retries}
-		d.Spec.Timeout = metav1.Duration{Duration: timeout}
+		d.Spec.Timeout = v1alpha1.Duration{Duration: timeout}
 	}
 }
 
@@ -201,7 +201,7 @@ func TestNewRevisionSupersedesARollback(t *testing.T) {
 	r.until(t, key, "rejected", func(d *v1alpha1.BundleDeployment) bool { return d.Status.RejectedRevision != "" })
 	third := r.publish(t, namespace, "app", "v3", good("three"))
 	r.ready(t, key, third.Revision)
-	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Timeout = metav1.Duration{Duration: time.Hour} })
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Timeout = v1alpha1.Duration{Duration: time.Hour} })
 	r.publish(t, namespace, "app", "v4", sickly("four"))
 	r.until(t, key, "v4 is on its way", func(d *v1alpha1.BundleDeployment) bool { return strings.HasPrefix(outcomes(d), "v4 ,") })
 	fifth := r.publish(t, namespace, "app", "v5", good("five"))

@@ -117,7 +117,7 @@ func TestConditionsFollowKstatusAtEveryStep(t *testing.T) {
 			t.Errorf("%s is not True:\n%s", kind, describe(d))
 		}
 	}
-	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Timeout = metav1.Duration{Duration: time.Minute} })
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Timeout = v1alpha1.Duration{Duration: time.Minute} })
 	r.ready(t, key, third.Revision)
 	r.remove(t, key)
 	versions := seen()

@@ -26,6 +26,7 @@ func (r *Reconciler) steps() []step.Step[*state] {
 		{Name: "account", Run: r.account},
 		{Name: "target", Run: r.target},
 		{Name: "recover", Run: r.recover},
+		{Name: "accept", Run: r.accept},
 		{Name: "source", Run: r.findSource},
 		{Name: "depend", Run: r.depend},
 		{Name: "decide", Run: r.decide},
@@ -88,6 +89,14 @@ func (r *Reconciler) target(ctx context.Context, s *state) (step.Outcome, error)
 			s.previous.Target, current, s.wayOut())}
 	}
 	s.previous.Target = current
+	return step.Continue, nil
+}
+
+// accept stops a deployment whose spec cannot be read. What it installed is cared for.
+func (r *Reconciler) accept(_ context.Context, s *state) (step.Outcome, error) {
+	if err := s.object.Spec.Problem(); err != nil {
+		return step.Stop, failure{reason: v1alpha1.ReasonInvalidSpec, stalled: true, err: err}
+	}
 	return step.Continue, nil
 }
 

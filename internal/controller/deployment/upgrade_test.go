@@ -11,7 +11,6 @@ import (
 	"testing/fstest"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -52,7 +51,7 @@ func TestUpgradeSafety(t *testing.T) {
 			r := newRig(t)
 			namespace, group := r.namespace(t), name+".example.com"
 			first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": sized(group, "height: {type: integer}, width: {type: integer}")})
-			key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) { d.Spec.RetryInterval = metav1.Duration{Duration: 1e9} })
+			key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) { d.Spec.RetryInterval = v1alpha1.Duration{Duration: 1e9} })
 			r.ready(t, key, first.Revision)
 
 			second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": sized(group, "height: {type: integer}")})

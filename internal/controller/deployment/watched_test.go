@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -21,7 +20,7 @@ import (
 // seldom makes a deployment compare everything once an hour: what happens sooner,
 // watches brought about.
 func seldom(d *v1alpha1.BundleDeployment) {
-	d.Spec.Interval = metav1.Duration{Duration: time.Hour}
+	d.Spec.Interval = v1alpha1.Duration{Duration: time.Hour}
 }
 
 // asked lists what was asked of the API server in the name of a namespace's account,

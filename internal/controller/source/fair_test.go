@@ -59,7 +59,7 @@ func TestT16OtherTenantsSourcesTimeOut(t *testing.T) {
 	url, asked := silent(t)
 	for i := range 100 {
 		r.create(t, hostile, fmt.Sprint("slow-", i), []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: url + "/b.tar"}}},
-			func(s *v1alpha1.BundleSource) { s.Spec.Timeout = metav1.Duration{Duration: time.Minute} })
+			func(s *v1alpha1.BundleSource) { s.Spec.Timeout = v1alpha1.Duration{Duration: time.Minute} })
 	}
 	deadline := time.Now().Add(patience)
 	for asked.Load() < 5 && time.Now().Before(deadline) {
@@ -112,7 +112,7 @@ func TestT16WaitingSourcesMayGo(t *testing.T) {
 	url, asked := silent(t)
 	slow := func(name string) client.ObjectKey {
 		return r.create(t, namespace, name, []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: url + "/b.tar"}}},
-			func(s *v1alpha1.BundleSource) { s.Spec.Timeout = metav1.Duration{Duration: 5 * time.Second} })
+			func(s *v1alpha1.BundleSource) { s.Spec.Timeout = v1alpha1.Duration{Duration: 5 * time.Second} })
 	}
 	var busy, waiting []client.ObjectKey
 	for i := range 5 {

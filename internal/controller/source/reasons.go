@@ -20,6 +20,13 @@ type verdict struct {
 	wait      time.Duration // what the upstream asked for
 }
 
+// specError is about a spec that was stored and cannot be read.
+type specError struct{ err error }
+
+func (e *specError) Error() string { return e.err.Error() }
+
+func (e *specError) Unwrap() error { return e.err }
+
 // reasons maps the typed errors of the fetch packages to condition reasons.
 var reasons = map[fetch.Reason]string{
 	fetch.NotFound:       v1alpha1.ReasonNotFound,
@@ -40,6 +47,7 @@ var reasons = map[fetch.Reason]string{
 //	the storage failed                   StorageOperationFailed, retried
 //	the namespace has no room left       StorageOperationFailed, QuotaExceeded, retried
 //	the ExternalArtifact is not kept     no condition but Ready, retried
+//	the spec cannot be read              FetchFailed, InvalidSpec, stalled
 //	the content is what is wrong         FetchFailed, stalled until it moves
 //	the time is over                     FetchFailed, Timeout, retried
 //	the upstream                         FetchFailed, retried
@@ -56,6 +64,10 @@ func judge(err error) verdict {
 	var external *externalError
 	if errors.As(err, &external) {
 		return verdict{reason: v1alpha1.ReasonExternalArtifactFailed, stalled: external.stalled}
+	}
+	var unread *specError
+	if errors.As(err, &unread) {
+		return verdict{condition: v1alpha1.FetchFailedCondition, reason: v1alpha1.ReasonInvalidSpec, stalled: true}
 	}
 	v := verdict{condition: v1alpha1.FetchFailedCondition, reason: v1alpha1.ReasonFailed}
 	var typed *fetch.Error

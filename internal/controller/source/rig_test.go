@@ -153,7 +153,7 @@ func (r *rig) create(t *testing.T, namespace, name string, sources []v1alpha1.So
 }
 
 func every(interval time.Duration) func(*v1alpha1.BundleSource) {
-	return func(s *v1alpha1.BundleSource) { s.Spec.Interval = metav1.Duration{Duration: interval} }
+	return func(s *v1alpha1.BundleSource) { s.Spec.Interval = v1alpha1.Duration{Duration: interval} }
 }
 
 // edit changes the spec or metadata of a source.

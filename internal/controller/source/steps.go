@@ -22,6 +22,7 @@ import (
 func (r *Reconciler) steps() []step.Step[*state] {
 	return []step.Step[*state]{
 		{Name: "check", Run: r.check},
+		{Name: "accept", Run: r.accept},
 		{Name: "resolve", Run: r.resolve},
 		{Name: "fetch", Run: r.fetch},
 		{Name: "collect", Run: r.collect},
@@ -43,6 +44,14 @@ func (r *Reconciler) check(ctx context.Context, s *state) (step.Outcome, error) 
 	default:
 		s.published = &current // nothing is known against it: the volume, or the time, is the problem
 		return step.Stop, err
+	}
+	return step.Continue, nil
+}
+
+// accept stops a source whose spec cannot be read.
+func (r *Reconciler) accept(_ context.Context, s *state) (step.Outcome, error) {
+	if err := s.object.Spec.Problem(); err != nil {
+		return step.Stop, &specError{err: err}
 	}
 	return step.Continue, nil
 }

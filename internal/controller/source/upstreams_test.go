@@ -18,7 +18,6 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	eventsv1 "k8s.io/api/events/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -107,7 +106,7 @@ func TestF14FailuresEndInTime(t *testing.T) {
 			address, failing := faulty(t, content, tc.fail)
 			key := r.create(t, namespace, name, []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: address + "/b.tar"}}}, func(s *v1alpha1.BundleSource) {
 				every(time.Hour)(s)
-				s.Spec.Timeout = metav1.Duration{Duration: timeout}
+				s.Spec.Timeout = v1alpha1.Duration{Duration: timeout}
 			})
 			good := r.ready(t, key)
 			failing.Store(true)

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Duration is a length of time, such as 90s, 10m or 1h30m.
+//
+// One that cannot be read is kept as it was written. The definitions of the kinds let
+// nobody write one; an older or changed definition may have, and a list in which one
+// object cannot be read would keep the controllers from all the others.
+//
+// +kubebuilder:validation:Type=string
+type Duration struct {
+	// Duration is 0 when there is none, or when it cannot be read.
+	Duration time.Duration `json:"-"`
+	// Unread is JSON that is no duration; mostly empty.
+	Unread string `json:"-"`
+}
+
+// UnmarshalJSON reads any JSON value.
+func (d *Duration) UnmarshalJSON(data []byte) error {
+	*d = Duration{}
+	var text string
+	if err := json.Unmarshal(data, &text); err == nil {
+		if d.Duration, err = time.ParseDuration(text); err == nil && d.Duration >= 0 {
+			return nil
+		}
+	}
+	if string(data) != "null" {
+		*d = Duration{Unread: string(data)}
+	}
+	return nil
+}
+
+// MarshalJSON writes the duration, or what was read in its place.
+func (d Duration) MarshalJSON() ([]byte, error) {
+	if d.Unread != "" {
+		return []byte(d.Unread), nil
+	}
+	return json.Marshal(d.Duration.String())
+}
+
+// orDefault guards against objects that were stored before the CRD set a default.
+func (d Duration) orDefault(fallback time.Duration) time.Duration {
+	if d.Duration <= 0 {
+		return fallback
+	}
+	return d.Duration
+}
+
+// longestShown is how much of what is no duration an error repeats.
+const longestShown = 40
+
+// problem says what is wrong with the duration of a field; nil when nothing is.
+func (d Duration) problem(field string) error {
+	if d.Unread == "" {
+		return nil
+	}
+	return fmt.Errorf("%s is %.*s, which is no duration: write it as 90s, 10m or 1h30m", field, longestShown, d.Unread)
+}

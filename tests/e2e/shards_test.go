@@ -85,7 +85,8 @@ func (r *rig) servedBy(t *testing.T, key client.ObjectKey, server string) {
 	}))
 }
 
-// leases wants so many leases of the deployment controller to be held.
+// leases wants so many leases of shards of the deployment controller to be held; other tests
+// leave the one without a shard.
 func (r *rig) leases(t *testing.T, want int) {
 	t.Helper()
 	var list coordinationv1.LeaseList
@@ -94,7 +95,7 @@ func (r *rig) leases(t *testing.T, want int) {
 	}
 	held := map[string]string{}
 	for _, lease := range list.Items {
-		if strings.HasPrefix(lease.Name, deploymentController) && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "" {
+		if strings.HasPrefix(lease.Name, deploymentController+"-") && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "" {
 			held[lease.Name] = *lease.Spec.HolderIdentity
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"syscall"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -82,6 +83,8 @@ func (e *downloadError) cause() string {
 	switch {
 	case errors.As(e.err, &asked) && errors.As(e.err, &noTLS):
 		return asked.Err.Error() + "; add --insecure if that is a registry without TLS"
+	case errors.As(e.err, &asked) && errors.Is(e.err, syscall.ECONNREFUSED):
+		return asked.Err.Error() // which says what to do
 	case errors.As(e.err, &asked) && isUnreachable(e.err):
 		return asked.Err.Error() + "; check the name of the registry and your network"
 	}

@@ -273,7 +273,7 @@ func TestRenderImage(t *testing.T) {
 		"no such tag":             {"the registry's word", "not found", []string{strings.TrimSuffix(ref, "v1") + "v2", "--insecure"}},
 		"no TLS":                  {"plain HTTP only when asked for", "", []string{ref}},
 		"no folder":               {"it was neither of both", "there is no folder x, and the image ", []string{"x", "--insecure", "--platform", "x"}},
-		"nobody listens":          {"a registry is no cluster", "the image 127.0.0.1:1/x:v1 cannot be fetched: connection refused: dial tcp 127.0.0.1:1: connect: connection refused; check the name of the registry and your network\n", []string{"127.0.0.1:1/x:v1", "--insecure"}},
+		"nobody listens":          {"a registry is no cluster", "the image 127.0.0.1:1/x:v1 cannot be fetched: connection refused: check the host and the port, and that the server runs\n", []string{"127.0.0.1:1/x:v1", "--insecure"}},
 		"no such platform syntax": {"before anything is asked", "platform", []string{ref, "--insecure", "--platform", "x"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -30,6 +30,9 @@ func NetworkError(err error) error {
 	if timedOut(err) {
 		return Errorf(Timeout, "no answer in time: %w", err)
 	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return Errorf(Unreachable, "%w", refusal(err))
+	}
 	return Errorf(Unreachable, "%s: %w", networkCause(err), err)
 }
 
@@ -64,6 +67,28 @@ func OfCertificate(err error) bool {
 	return errors.As(err, &certificate) || errors.As(err, &authority) || errors.As(err, &alert)
 }
 
+// reworded is an error whose text is ours.
+type reworded struct {
+	text string
+	err  error
+}
+
+// Error returns our text.
+func (r *reworded) Error() string { return r.text }
+
+// Unwrap returns the error as it came.
+func (r *reworded) Unwrap() error { return r.err }
+
+// refusal says that nobody listens, once, and what to do. It names no address: whoever asked names the server, and which
+// of its addresses is tried first changes.
+func refusal(err error) error {
+	var operation *net.OpError
+	if errors.As(err, &operation) && operation.Op == "proxyconnect" {
+		return &reworded{"connection refused by the proxy: check its address, and that it runs", err}
+	}
+	return &reworded{"connection refused: check the host and the port, and that the server runs", err}
+}
+
 func networkCause(err error) string {
 	var (
 		dns         *net.DNSError
@@ -77,8 +102,6 @@ func networkCause(err error) string {
 		return "unknown host"
 	case errors.As(err, &dns):
 		return "the host's address could not be found"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused"
 	case errors.As(err, &certificate), errors.As(err, &authority):
 		return "the server's certificate is not trusted"
 	case errors.As(err, &record), errors.As(err, &alert):

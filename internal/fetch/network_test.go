@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -37,7 +38,7 @@ func TestF14NetworkFailures(t *testing.T) {
 		text string
 	}{
 		"UnknownHost": {"http://satchel.invalid", Unreachable, ""},
-		"Refused":     {"http://127.0.0.1:1", Unreachable, "connection refused"},
+		"Refused":     {"http://127.0.0.1:1", Unreachable, `127.0.0.1:1": connection refused: check the host and the port`},
 		"Cut":         {cut.URL, Unreachable, "the transfer was cut"},
 		"Silent":      {silent.URL, Timeout, "sent nothing for"},
 		"NoTLS":       {strings.Replace(plain.URL, "http://", "https://", 1), Unreachable, ""},
@@ -48,10 +49,22 @@ func TestF14NetworkFailures(t *testing.T) {
 			client := policy.HTTPClient(DefaultLimits())
 			client.Transport.(*guard).idle = 100 * time.Millisecond
 			_, err := get(t, client, tc.url)
-			if ReasonOf(err) != tc.want || !strings.Contains(err.Error(), tc.text) {
+			if ReasonOf(err) != tc.want || !strings.Contains(err.Error(), tc.text) || strings.Count(err.Error(), "refused") > 1 {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// TestF14RefusingProxy has a proxy that does not run, which is not the server's fault.
+func TestF14RefusingProxy(t *testing.T) {
+	proxy := &url.URL{Scheme: "http", Host: "127.0.0.1:1"}
+	for _, server := range []string{"http://127.0.0.1:2/x", "https://127.0.0.1:2/x"} {
+		_, err := get(t, local().Client(DefaultLimits(), Access{Proxy: proxy}), server)
+		if ReasonOf(err) != Unreachable || !strings.Contains(err.Error(), "connection refused by the proxy: check its address") ||
+			!errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 

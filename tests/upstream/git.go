@@ -135,5 +135,15 @@ func (g *Git) CommitSigned(message string, files fs.FS, key *openpgp.Entity) (st
 
 // Tag points a tag at a commit.
 func (g *Git) Tag(tag, commit string) error {
-	return g.repo.Storer.SetReference(plumbing.NewHashReference(plumbing.NewTagReferenceName(tag), plumbing.NewHash(commit)))
+	return g.Move(plumbing.NewTagReferenceName(tag).String(), commit)
+}
+
+// Move points a reference, such as refs/heads/main, at a commit, as a forced push does.
+func (g *Git) Move(reference, commit string) error {
+	return g.repo.Storer.SetReference(plumbing.NewHashReference(plumbing.ReferenceName(reference), plumbing.NewHash(commit)))
+}
+
+// Delete removes a reference.
+func (g *Git) Delete(reference string) error {
+	return g.repo.Storer.RemoveReference(plumbing.ReferenceName(reference))
 }

@@ -72,64 +72,6 @@ func reset(conn net.Conn) {
 	}
 }
 
-// F14: whatever way an upstream fails, it ends in time, what was published stays, and when the
-// upstream recovers so does the source.
-func TestF14FailuresEndInTime(t *testing.T) {
-	r := newRig(t)
-	namespace := controlplane.NewNamespace(t, r.cp)
-	const timeout = 3 * time.Second
-	status := func(code int) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
-	}
-	const head = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"
-	cases := map[string]struct {
-		fail   http.HandlerFunc
-		reason string
-	}{
-		"error-500":   {status(500), v1alpha1.ReasonUnreachable},
-		"error-502":   {status(502), v1alpha1.ReasonUnreachable},
-		"error-503":   {status(503), ""},
-		"limit-429":   {status(429), v1alpha1.ReasonRateLimited},
-		"login-401":   {status(401), v1alpha1.ReasonUnauthorized},
-		"reset":       {raw("", reset), v1alpha1.ReasonUnreachable},
-		"cut-short":   {raw(head+"short", nil), ""},
-		"reset-body":  {raw(head+"short", reset), ""},
-		"slow-header": {raw("HTTP/1.1 200 OK\r\nX-Slow: ", drip), v1alpha1.ReasonTimeout},
-		"slow-body":   {raw(head, drip), ""},
-		"no-http":     {raw("220 mail.example.org ESMTP\r\n", nil), v1alpha1.ReasonUnreachable},
-		"silent":      {raw("", func(conn net.Conn) { _, _ = conn.Read(make([]byte, 1<<20)) }), v1alpha1.ReasonTimeout},
-	}
-	content := pack(t, files("a.yaml", "one"))
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			address, failing := faulty(t, content, tc.fail)
-			key := r.create(t, namespace, name, []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: address + "/b.tar"}}}, func(s *v1alpha1.BundleSource) {
-				every(time.Hour)(s)
-				s.Spec.Timeout = v1alpha1.Duration{Duration: timeout}
-			})
-			good := r.ready(t, key)
-			failing.Store(true)
-			began := time.Now()
-			failed := r.refresh(t, key)
-			took := time.Since(began)
-			if conditions.IsTrue(failed, meta.ReadyCondition) || (tc.reason != "" && conditions.GetReason(failed, meta.ReadyCondition) != tc.reason) {
-				t.Errorf("wanted the reason %q:\n%s", tc.reason, describe(failed))
-			}
-			if failed.Status.Artifact == nil || failed.Status.Artifact.Digest != good.Status.Artifact.Digest {
-				t.Fatalf("what was published is gone:\n%s", describe(failed))
-			}
-			download(t, failed.Status.Artifact)
-			if took > 6*(timeout+5*time.Second) {
-				t.Errorf("it took %s", took)
-			}
-			failing.Store(false)
-			r.refresh(t, key)
-			r.ready(t, key)
-		})
-	}
-}
-
 // F16: a token is valid for a time only. The condition names the Secret; another token is used
 // soon after the Secret has it, and the old one is not sent any more, over no connection.
 func TestF16TokensExpire(t *testing.T) {

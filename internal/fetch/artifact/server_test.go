@@ -115,9 +115,13 @@ func TestF18SlowPeersOverTLS(t *testing.T) {
 // TestF18SlowPeersAreCut lets many peers do nothing at each stage of a request, and some one download slowly.
 func TestF18SlowPeersAreCut(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, t.TempDir())
-	a := put(t, store, noise(11, 8<<20))
-	addr := serve(t, store)
+	dir := t.TempDir()
+	a := put(t, openStore(t, dir), noise(11, 8<<20))
+	addr, process := startServer(t, dir)
+	before, err := peakKiB(process)
+	if err != nil {
+		t.Fatal(err)
+	}
 	path := "GET /" + a.Path + " HTTP/1.1\r\nHost: x\r\n"
 	peers, behaviours := 20, map[string]string{
 		"silent":       "",
@@ -125,6 +129,7 @@ func TestF18SlowPeersAreCut(t *testing.T) {
 		"body to come": strings.Replace(path, "GET", "POST", 1) + "Content-Length: 100\r\n\r\nx",
 		"idle":         strings.Replace(path, "GET", "HEAD", 1) + "\r\n",
 		"not reading":  path + "\r\n",
+		"dripping":     path, // and more of it from time to time
 	}
 	if full() {
 		peers = 100
@@ -135,7 +140,7 @@ func TestF18SlowPeersAreCut(t *testing.T) {
 	for name, sent := range behaviours {
 		for range peers {
 			group.Go(func() {
-				took, err := untilClosed(addr, sent, name == "not reading", nil)
+				took, err := bornWith(addr, name, sent)
 				if err != nil || took > noisy*10*time.Second {
 					t.Errorf("%s: closed after %v: %v", name, took, err)
 				}
@@ -155,9 +160,47 @@ func TestF18SlowPeersAreCut(t *testing.T) {
 	if err := errors.Join(err, response.Body.Close()); err != nil || digestOf(data) != a.Digest {
 		t.Errorf("among them %d bytes came: %v", len(data), err)
 	}
-	t.Logf("8 MiB among %d slow peers took %v", 5*peers, time.Since(start))
+	t.Logf("8 MiB among %d slow peers took %v", len(behaviours)*peers, time.Since(start))
 	group.Wait()
-	t.Logf("closed at the latest after %v", slowest)
+	after, err := peakKiB(process)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("closed at the latest after %v; memory grew by %d KiB", slowest, after-before)
+	if after-before > noisy*64<<10 && !raceDetector {
+		t.Error("that is far more than 64 MiB")
+	}
+}
+
+// bornWith measures how long the server bears with a peer that behaves in a way.
+func bornWith(addr, name, sent string) (time.Duration, error) {
+	if name == "dripping" {
+		return untilDripsEnd(addr, sent)
+	}
+	return untilClosed(addr, sent, name == "not reading", nil)
+}
+
+// untilDripsEnd measures how long the server bears with a peer whose header goes on for ever, a line at a time.
+func untilDripsEnd(addr, sent string) (time.Duration, error) {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close() //nolint:errcheck // a test
+	start := time.Now()
+	for time.Since(start) < noisy*10*time.Second {
+		if _, err := io.WriteString(conn, sent); err != nil {
+			return time.Since(start), nil // closed or reset
+		}
+		sent = "X-Drip: x\r\n"
+		if err := conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
+			return 0, err
+		}
+		if _, err := io.Copy(io.Discard, conn); !errors.Is(err, os.ErrDeadlineExceeded) {
+			return time.Since(start), nil
+		}
+	}
+	return time.Since(start), os.ErrDeadlineExceeded
 }
 
 // untilClosed measures how long the server bears with a peer that sends only so much. One that waits reads nothing until

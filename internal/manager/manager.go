@@ -117,7 +117,7 @@ func Main(name string, o *Options, fs *pflag.FlagSet, args []string, setup func(
 		fmt.Fprintln(os.Stdout, name, version(o.Version))
 		return 0
 	}
-	logger.SetLogger(logger.NewLogger(o.log))
+	logger.SetLogger(newErrorLog(logger.NewLogger(o.log)))
 	stdlog.SetFlags(0)
 	stdlog.SetOutput(libraryLog{})
 	ctx := ctrl.SetupSignalHandler()

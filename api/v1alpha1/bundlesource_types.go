@@ -239,7 +239,8 @@ type GitSource struct {
 	// controller's --insecure-hosts flag lists.
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?://[^[:space:]/?#@]+(/[^[:space:]?#]*)?|ssh://([A-Za-z0-9._@+-]+@)?[^[:space:]/?#@]+/[^[:space:]?#]+)$')",message="must be a URL that begins with https:// (or http://) and holds neither user name, password nor query, or ssh://user@host/path"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?://[^[:space:][:cntrl:]/?#@-][^[:space:][:cntrl:]/?#@]*(/[^[:space:][:cntrl:]?#]*)?|ssh://([A-Za-z0-9._][A-Za-z0-9._@+-]*@)?[[A-Za-z0-9_][]A-Za-z0-9._:-]*/[^[:space:][:cntrl:]?#]+)$')",message="must be a URL that begins with https:// (or http://) and holds neither user name, password nor query, or ssh://user@host/path"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('%([01][0-9A-Fa-f]|7[Ff])')",message="must not hold control characters, however they are written"
 	Repository string `json:"repository"`
 
 	// Ref says which commit to take; the head of the default branch if it is left out.
@@ -308,12 +309,14 @@ type GitRef struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || (self.matches('^[]!-)+-9;->@-Z_-}[:^ascii:]]+$') && !self.matches('(^|/)([.]|/|$)|[.]lock(/|$)|[.][.]|[.]$|@[{]|^(refs/(heads|tags)/)?-'))",message="must be a name that git check-ref-format takes, not beginning with -"
 	Branch string `json:"branch,omitempty"`
 
 	// Tag whose commit is taken, resolved again every interval.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || (self.matches('^[]!-)+-9;->@-Z_-}[:^ascii:]]+$') && !self.matches('(^|/)([.]|/|$)|[.]lock(/|$)|[.][.]|[.]$|@[{]|^(refs/(heads|tags)/)?-'))",message="must be a name that git check-ref-format takes, not beginning with -"
 	Tag string `json:"tag,omitempty"`
 
 	// SemVer is a range such as ">=1.2 <2"; the newest tag within it is taken.
@@ -327,6 +330,7 @@ type GitRef struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:XValidation:rule="self.startsWith('refs/')",message="must be a full name that begins with refs/"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || (self.matches('^[]!-)+-9;->@-Z_-}[:^ascii:]]+$') && !self.matches('(^|/)([.]|/|$)|[.]lock(/|$)|[.][.]|[.]$|@[{]|^(refs/(heads|tags)/)?-'))",message="must be a name that git check-ref-format takes, not beginning with -"
 	Name string `json:"name,omitempty"`
 
 	// Commit is the full hash of a commit. It cannot move, so it is not polled.

@@ -78,6 +78,9 @@ func TestT15InsecureHosts(t *testing.T) {
 		"registry.local:5000": true, "REGISTRY.local:5000": true, "registry.local": false, "registry.local:5001": false,
 		"git.local": true, "git.local:3000": true, "evil.git.local": false, "git.local.evil": false,
 		"[::1]:80": true, "::1": true, "127.0.0.1": false, "": false,
+		"git.local.": false, "registry.local.:5000": false, "registry.local:5000.": false, "registry.local:05000": false, "registry.local:": false,
+		"registry.local:50000": false, "registry.local:5000@evil": false, "registry.local:5000,evil": false, "xn--git-yla.local": false, "gıt.local": false,
+		"[0:0:0:0:0:0:0:1]": false, "[::ffff:127.0.0.1]": false, "[::1%25eth0]": false, "[::2]": false, "*": false, "local": false,
 	}
 	for host, want := range cases {
 		if got := policy.Insecure(host); got != want {

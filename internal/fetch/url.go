@@ -4,6 +4,7 @@ package fetch
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -22,12 +23,18 @@ func ParseURL(text string) (*url.URL, error) {
 		return nil, Errorf(Refused, "the URL has credentials in it, which would be shown in statuses: remove them")
 	case parsed.Scheme != "https" && parsed.Scheme != "http":
 		return nil, Errorf(Refused, "the URL's scheme %s is not supported: use https", Quote(parsed.Scheme))
-	case parsed.Hostname() == "" || strings.HasPrefix(parsed.Host, "-"):
-		return nil, Errorf(Refused, "the URL has no valid host")
+	case parsed.Hostname() == "" || strings.HasPrefix(parsed.Host, "-") || !ValidPort(parsed):
+		return nil, Errorf(Refused, "the URL has no valid host or port")
 	case parsed.Fragment != "" || strings.ContainsFunc(parsed.Path, unacceptable):
 		return nil, Errorf(Refused, "the URL has a fragment or a control character in it")
 	}
 	return parsed, nil
+}
+
+// ValidPort tells whether a URL has a port that exists, or none.
+func ValidPort(u *url.URL) bool {
+	number, err := strconv.ParseUint(u.Port(), 10, 16)
+	return u.Port() == "" || err == nil && number > 0
 }
 
 func unacceptable(r rune) bool {

@@ -45,20 +45,23 @@ func TestBadSourcesAreRefusedByName(t *testing.T) {
 		stalled bool
 		says    string
 	}{
-		"host":      {"a host that does not exist", archive("https://nowhere.invalid/b.tar"), v1alpha1.ReasonUnreachable, false, "nowhere.invalid"},
-		"port":      {"nobody listens", archive("http://127.0.0.1:1/b.tar"), v1alpha1.ReasonUnreachable, false, "127.0.0.1:1"},
-		"missing":   {"the server does not have it", archive(hostile.URL + "/none"), v1alpha1.ReasonNotFound, false, "404"},
-		"denied":    {"the server refuses", archive(hostile.URL + "/denied"), v1alpha1.ReasonUnauthorized, false, "403"},
-		"page":      {"an HTML page with status 200", archive(hostile.URL + "/page"), v1alpha1.ReasonInvalidContent, true, ""},
-		"digest":    {"the bytes are others than the spec says", []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: good.URL, Digest: "sha256:" + strings.Repeat("0", 64)}}}, v1alpha1.ReasonDigestMismatch, true, "sha256:"},
-		"image":     {"the registry does not have the tag", image(r.registry.Host() + "/none:v1"), v1alpha1.ReasonNotFound, false, "none:v1"},
-		"configmap": {"the ConfigMap does not exist", []v1alpha1.Source{{ConfigMap: &v1alpha1.LocalReference{Name: "none"}}}, v1alpha1.ReasonNotFound, false, "none"},
-		"metadata":  {"a cloud's metadata service is never reached (T14)", archive("https://169.254.169.254/b.tar"), v1alpha1.ReasonRefused, true, "169.254.169.254"},
-		"itself":    {"nor is the artifact server (T14)", archive("http://" + r.address + "/b.tar"), v1alpha1.ReasonRefused, true, "Satchel's artifact server"},
-		"api":       {"nor is the API server (T14)", archive(r.cp.RESTConfig().Host + "/b.tar"), v1alpha1.ReasonRefused, true, "the Kubernetes API server"},
-		"api-name":  {"by no name (T14)", archive("https://kubernetes.default.svc/b.tar"), v1alpha1.ReasonRefused, true, "the Kubernetes API server"},
-		"api-image": {"by no kind of source (T14)", []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "kubernetes.default/a:v1"}}}, v1alpha1.ReasonRefused, true, "the Kubernetes API server"},
-		"plain":     {"plain HTTP needs the administrator's leave (T15)", archive("http://example.org/b.tar"), v1alpha1.ReasonRefused, true, "--insecure-hosts"},
+		"host":        {"a host that does not exist", archive("https://nowhere.invalid/b.tar"), v1alpha1.ReasonUnreachable, false, "nowhere.invalid"},
+		"port":        {"nobody listens", archive("http://127.0.0.1:1/b.tar"), v1alpha1.ReasonUnreachable, false, "127.0.0.1:1"},
+		"missing":     {"the server does not have it", archive(hostile.URL + "/none"), v1alpha1.ReasonNotFound, false, "404"},
+		"denied":      {"the server refuses", archive(hostile.URL + "/denied"), v1alpha1.ReasonUnauthorized, false, "403"},
+		"page":        {"an HTML page with status 200", archive(hostile.URL + "/page"), v1alpha1.ReasonInvalidContent, true, ""},
+		"digest":      {"the bytes are others than the spec says", []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: good.URL, Digest: "sha256:" + strings.Repeat("0", 64)}}}, v1alpha1.ReasonDigestMismatch, true, "sha256:"},
+		"image":       {"the registry does not have the tag", image(r.registry.Host() + "/none:v1"), v1alpha1.ReasonNotFound, false, "none:v1"},
+		"configmap":   {"the ConfigMap does not exist", []v1alpha1.Source{{ConfigMap: &v1alpha1.LocalReference{Name: "none"}}}, v1alpha1.ReasonNotFound, false, "none"},
+		"metadata":    {"a cloud's metadata service is never reached (T14)", archive("https://169.254.169.254/b.tar"), v1alpha1.ReasonRefused, true, "169.254.169.254"},
+		"itself":      {"nor is the artifact server (T14)", archive("http://" + r.address + "/b.tar"), v1alpha1.ReasonRefused, true, "Satchel's artifact server"},
+		"api":         {"nor is the API server (T14)", archive(r.cp.RESTConfig().Host + "/b.tar"), v1alpha1.ReasonRefused, true, "the Kubernetes API server"},
+		"api-name":    {"by no name (T14)", archive("https://kubernetes.default.svc/b.tar"), v1alpha1.ReasonRefused, true, "the Kubernetes API server"},
+		"api-image":   {"by no kind of source (T14)", []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "kubernetes.default/a:v1"}}}, v1alpha1.ReasonRefused, true, "the Kubernetes API server"},
+		"plain":       {"plain HTTP needs the administrator's leave (T15)", archive("http://example.org/b.tar"), v1alpha1.ReasonRefused, true, "--insecure-hosts"},
+		"plain-image": {"whatever the source says (T15)", []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "example.org/a:v1", Insecure: true}}}, v1alpha1.ReasonRefused, true, "--insecure-hosts"},
+		"plain-git":   {"for no kind of source (T15)", []v1alpha1.Source{{Git: &v1alpha1.GitSource{Repository: "http://example.org/r.git"}}}, v1alpha1.ReasonRefused, true, "--insecure-hosts"},
+		"plain-dot":   {"nor for a listed host in another spelling (T15)", archive("http://127.0.0.1./b.tar"), v1alpha1.ReasonRefused, true, "--insecure-hosts"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -3,8 +3,11 @@
 package artifact_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -78,6 +81,62 @@ func TestT12Readers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestT12PathsAndTokens asks with a token for its namespace by every spelling that could lead to another one: no answer but
+// that to the exact path, and none that tells what exists.
+func TestT12PathsAndTokens(t *testing.T) {
+	store := openStore(t, t.TempDir(), func(o *artifact.Options) { o.Readers = oneReader("mine") })
+	mine, err := store.Put(t.Context(), of("mine", "app"), "", files(map[string]string{"a": "1"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := store.Put(t.Context(), of("theirs", "app"), "", files(map[string]string{"a": "2"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Base(theirs.Path)
+	server := httptest.NewServer(store.Handler())
+	t.Cleanup(server.Close)
+	for target, want := range map[string]int{
+		"/" + mine.Path: 200, "/" + mine.Path + "?x=../theirs": 200, "/" + theirs.Path: 403, "http://theirs/" + theirs.Path: 403,
+		"/bundlesource/mine/../theirs/app/" + file: 404, "/bundlesource/mine/..%2ftheirs/app/" + file: 404, "/bundlesource/mine/..%2Ftheirs%2Fapp%2F" + file: 404,
+		"/bundlesource/mine%2f..%2ftheirs/app/" + file: 404, "/bundlesource/mine/%2e%2e/theirs/app/" + file: 404, "/bundlesource/mine/%252e%252e/theirs/app/" + file: 404,
+		"/bundlesource/mine/..%5ctheirs/app/" + file: 404, "/bundlesource/mine/..%c0%aftheirs/app/" + file: 404, "/bundlesource/mine/.%00./theirs/app/" + file: 404,
+		"/bundlesource/mine//theirs/app/" + file: 404, "//bundlesource/theirs/app/" + file: 404, "/./" + theirs.Path: 404, "/" + theirs.Path + ";mine": 404,
+		"/BUNDLESOURCE/theirs/app/" + file: 404, "/bundlesource/THEIRS/app/" + file: 404, "/bundlesource/theirs/app/" + strings.ToUpper(file): 404, "/bundlesource/theirs%20/app/" + file: 404,
+		"/" + theirs.Path + "%00": 404, "/" + theirs.Path + "/..": 404, "/" + theirs.Path + ".sha256": 404, "/": 404, "/bundlesource": 404, "/bundlesource/theirs": 404,
+		"/bundlesource/theirs/app/": 404, "/bundlesource/mine/": 404, "/bundlesource/*/app/" + file: 404, "/..%2f..%2fetc%2fpasswd": 404, "/healthz": 404, "/debug/pprof/": 404,
+	} {
+		for token, expected := range map[string]int{"good": want, "bad": http.StatusUnauthorized, "": http.StatusUnauthorized} {
+			if got := rawStatus(t, server.Listener.Addr().String(), target, token); got != expected {
+				t.Errorf("%s with the token %q is answered with %d where %d was expected", target, token, got, expected)
+			}
+		}
+	}
+}
+
+// rawStatus sends a target as it stands, which no client would do.
+func rawStatus(t *testing.T, address, target, token string) int {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close() //nolint:errcheck // a test
+	header := ""
+	if token != "" {
+		header = "Authorization: Bearer " + token + "\r\n"
+	}
+	if _, err := io.WriteString(conn, "GET "+target+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+header+"\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode
 }
 
 // TestStatsOfTheServer counts what was asked for, refused and sent.

@@ -96,3 +96,54 @@ func TestM10ImageByOtherDigests(t *testing.T) {
 		}
 	}
 }
+
+// TestM12DigestsThatLie has a registry that names in its header another digest than that of what it serves: the name is only
+// what is asked for next, and what comes has to have it.
+func TestM12DigestsThatLie(t *testing.T) {
+	u := small(t)
+	right, other := imageOf(t, layer(t, "a", "1")), imageOf(t, layer(t, "a", "2"))
+	push(t, u.host+"/b:v1", right)
+	push(t, u.host+"/b:v2", other)
+	absent := fetch.SHA256([]byte("x")).String()
+	cases := map[string]struct {
+		reason, header string
+		serveRight     bool // under whatever digest is asked for
+		want           fetch.Reason
+		a              string
+	}{
+		"True":        {"the normal case", digestOf(t, right), false, "", "1"},
+		"Other":       {"another image that is there: that one, whole", digestOf(t, other), false, "", "2"},
+		"OtherForged": {"another digest, and the bytes of the right one", digestOf(t, other), true, fetch.DigestMismatch, ""},
+		"Absent":      {"nothing has it", absent, false, fetch.NotFound, ""},
+		"Forged":      {"nothing has it, and something is served", absent, true, fetch.DigestMismatch, ""},
+		"Long":        {"another algorithm, of other bytes", fmt.Sprintf("sha512:%x", sha512.Sum512(nil)), true, fetch.DigestMismatch, ""},
+		"SHA1":        {"broken: it is computed instead", fmt.Sprintf("sha1:%x", sha1.Sum(nil)), false, "", "1"},
+		"Path":        {"would leave the API's path", "sha256:../../../v2/b/manifests/v2", false, "", "1"},
+		"Two":         {"a list", digestOf(t, other) + ", " + digestOf(t, right), false, "", "1"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			lying := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if tc.serveRight && strings.Contains(r.URL.Path, "/manifests/") {
+					r.URL.Path = r.URL.Path[:strings.LastIndex(r.URL.Path, "/")] + "/v1"
+				}
+				u.Config.Handler.ServeHTTP(lyingWriter{w, tc.header}, r)
+			}))
+			_, files, err := pull(t, options(lying.host+"/b:v1"))
+			if fetch.ReasonOf(err) != tc.want || (err == nil) != (tc.want == "") || files["a"] != tc.a {
+				t.Errorf("%s: %v, %v", tc.reason, files, err)
+			}
+		})
+	}
+}
+
+// lyingWriter names a digest of its own.
+type lyingWriter struct {
+	http.ResponseWriter
+	digest string
+}
+
+func (w lyingWriter) WriteHeader(code int) {
+	w.Header().Set("Docker-Content-Digest", w.digest)
+	w.ResponseWriter.WriteHeader(code)
+}

@@ -69,16 +69,38 @@ func TestM12TokenServers(t *testing.T) {
 		"Metadata":  {"the cloud's credentials", "http://169.254.169.254/token"},
 		"Redirect":  {"the token server redirects", "SELF/redirect"},
 		"Downgrade": {"to another scheme", "ftp://localhost:" + port + "/token"},
+		"Chain":     {"the token server redirects to itself first", "SELF/chain"},
+		"Refresh":   {"a redirect that is no status", "SELF/refresh"},
+		"User":      {"the registry's name as a user", "http://SELFHOST@127.0.0.1:" + port + "/token"},
+		"Password":  {"credentials of somebody", "http://u:p@localhost:" + port + "/token"},
+		"Metadata6": {"the cloud's credentials", "http://[fd00:ec2::254]/token"},
+		"Mapped2":   {"another spelling", "http://[::ffff:7f00:1]:" + port + "/token"},
+		"Decimal":   {"another spelling", "http://2130706433:" + port + "/token"},
+		"Dot":       {"another spelling", "http://localhost.:" + port + "/token"},
+		"Any":       {"all addresses of this machine", "http://0.0.0.0:" + port + "/token"},
+		"Relative":  {"no server", "/token"},
+		"NoScheme":  {"whose scheme", "//127.0.0.1:" + port + "/token"},
+		"File":      {"this machine", "file:///var/run/secrets/kubernetes.io/serviceaccount/token"},
+		"Opaque":    {"no server", "http:127.0.0.1:" + port + "/token"},
+		"Newline":   {"forges a request", "http://127.0.0.1:" + port + "/token%0d%0aX:%20y"},
 		"Empty":     {"no realm", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, o := elsewhere(t, func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/redirect" {
+				switch r.URL.Path {
+				case "/chain":
+					http.Redirect(w, r, "/redirect", http.StatusTemporaryRedirect)
+					return
+				case "/redirect":
 					http.Redirect(w, r, "http://localhost:"+port+"/token", http.StatusTemporaryRedirect)
 					return
+				case "/refresh":
+					w.Header().Set("Refresh", "0; url=http://localhost:"+port+"/token")
+					w.Header().Set("Location", "http://localhost:"+port+"/token")
+					return
 				}
-				realm := strings.Replace(tc.realm, "SELF", "http://"+r.Host, 1)
+				realm := strings.NewReplacer("SELFHOST", r.Host, "SELF", "http://"+r.Host).Replace(tc.realm)
 				w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer realm=%q,service=\"x\"", realm))
 				w.WriteHeader(http.StatusUnauthorized)
 			})
@@ -161,6 +183,44 @@ func TestT15NoPlainHTTPUnlessInsecure(t *testing.T) {
 	}
 	if got := u.seen(); len(got) > 0 {
 		t.Errorf("requests over plain HTTP: %v", got)
+	}
+}
+
+// TestT15InsecureOnlyForListedHosts: what a tenant writes changes nothing for a host that the cluster does not list, also
+// where a listed one leads there.
+func TestT15InsecureOnlyForListedHosts(t *testing.T) {
+	port := canary(t)
+	client := fetch.AddressPolicy{
+		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, InsecureHosts: []string{"127.0.0.2", "127.0.0.1:1", "other.localhost", "registry.localhost:5000"},
+	}.HTTPClient(fetch.DefaultLimits())
+	t.Cleanup(client.CloseIdleConnections)
+	for _, host := range []string{
+		"127.0.0.1:" + port, "localhost:" + port, "LOCALHOST:" + port, "localhost.:" + port, "registry.localhost:" + port, "other.localhost.:" + port,
+		"[::ffff:127.0.0.1]:" + port, "[::ffff:127.0.0.2]:" + port, "[::ffff:7f00:2]:" + port, "127.0.0.2.:" + port, "2130706434:" + port, "127.0.0.02:" + port,
+	} {
+		for _, o := range []Options{{Ref: host + "/b:v1"}, {Ref: host + "/b", SemVer: "*"}} {
+			o.Insecure, o.Client, o.Limits = true, client, fetch.DefaultLimits()
+			o.Keychain = one(host, fetch.Login{Username: "u", Password: "CANARY"})
+			_, _, err := pull(t, o)
+			if fetch.ReasonOf(err) != fetch.Refused || strings.Contains(err.Error(), "CANARY") {
+				t.Errorf("%s: %v", host, err)
+			}
+		}
+	}
+	for name, lead := range map[string]http.HandlerFunc{
+		"Redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:"+port+r.URL.Path, http.StatusTemporaryRedirect)
+		},
+		"Realm": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", "Bearer realm=\"http://127.0.0.1:"+port+"/token\"")
+			w.WriteHeader(http.StatusUnauthorized)
+		},
+	} {
+		_, o := elsewhere(t, lead)
+		o.Client = client
+		if _, _, err := pull(t, o); fetch.ReasonOf(err) != fetch.Refused || !strings.Contains(err.Error(), "--insecure-hosts") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -107,6 +107,33 @@ func TestM14Claims(t *testing.T) {
 		"NoStatement": {"no statement at all", func(t *testing.T, _ *repository, ref name.Digest) {
 			stated(t, ref, &sign.DSSEData{Data: []byte("{}"), PayloadType: intotoType})
 		}, "does not match"},
+		"TwoSigners": {"which one counts: the format allows for one", func(t *testing.T, _ *repository, ref name.Digest) {
+			made, other := pair.envelope(t, ref.DigestStr(), signPredicate), ecdsaKey(t).envelope(t, ref.DigestStr(), signPredicate)
+			made.GetDsseEnvelope().Signatures = append(other.GetDsseEnvelope().Signatures, made.GetDsseEnvelope().Signatures...)
+			refer(t, ref, marshal(t, made), signPredicate)
+		}, "signature"},
+		"NoSigner": {"a statement that nobody signed", func(t *testing.T, _ *repository, ref name.Digest) {
+			made := pair.envelope(t, ref.DigestStr(), signPredicate)
+			made.GetDsseEnvelope().Signatures = nil
+			refer(t, ref, marshal(t, made), signPredicate)
+		}, "signature"},
+		"AlteredStatement": {"the statement was changed", func(t *testing.T, _ *repository, ref name.Digest) {
+			made := pair.envelope(t, other, signPredicate)
+			made.GetDsseEnvelope().Payload = statement(t, ref.DigestStr(), signPredicate)
+			refer(t, ref, marshal(t, made), signPredicate)
+		}, "signature"},
+		"OtherAlgorithm": {"a digest of another kind with the same digits", func(t *testing.T, _ *repository, ref name.Digest) {
+			text := strings.Replace(string(statement(t, ref.DigestStr(), signPredicate)), "sha256", "md5", 1)
+			stated(t, ref, &sign.DSSEData{Data: []byte(text), PayloadType: intotoType})
+		}, "digest"},
+		"ClaimOfMany": {"of two digests the last one counts, for whoever signs and verifies", func(t *testing.T, _ *repository, ref name.Digest) {
+			text := strings.Replace(string(text(ref.DigestStr(), payloadType)), `"image":{`, `"image":{"docker-manifest-digest":"`+ref.DigestStr()+`"},"image":{`, 1)
+			tagged(t, ref, []byte(strings.Replace(text, `{"docker-manifest-digest":"`+ref.DigestStr()+`"},"type"`, `{"docker-manifest-digest":"`+other+`"},"type"`, 1)))
+		}, "it signs"},
+		"NoDigest": {"a claim about nothing", func(t *testing.T, _ *repository, ref name.Digest) { tagged(t, ref, text("", payloadType)) }, "it signs"},
+		"UpperDigest": {"digests are lower case", func(t *testing.T, _ *repository, ref name.Digest) {
+			tagged(t, ref, text(strings.ToUpper(ref.DigestStr()), payloadType))
+		}, "it signs"},
 		"Manifest": {"the manifest itself is signed", func(t *testing.T, _ *repository, ref name.Digest) {
 			d, err := remote.Get(ref)
 			if err != nil {

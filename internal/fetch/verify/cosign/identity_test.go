@@ -85,6 +85,8 @@ func TestM14Identities(t *testing.T) {
 	old := jane
 	old.from = time.Now().Add(-30 * time.Minute)
 	unlogged, elsewhere, foreign := jane, jane, jane
+	second, disguised, both := holder{subject: "joe@acme.org", issuer: janeIssuer}, jane, jane
+	second.also, disguised.also, both.also = []string{janeSubject}, []string{workflow}, []string{"joe@acme.org"}
 	unlogged.unlogged, elsewhere.logKey, foreign.foreign = true, newECDSA(t), true
 	onlyStamped := func(t *testing.T, s *standIn, made *protobundle.Bundle) {
 		s.stamp(t, made)
@@ -107,6 +109,9 @@ func TestM14Identities(t *testing.T) {
 		"OtherSubject":  {"only the issuer matches", keylessSignature{holder: jane}, []Identity{{Issuer: isJane.Issuer, Subject: "^joe@acme\\.org$"}}, "", ""},
 		"OtherIssuer":   {"only the subject matches", keylessSignature{holder: jane}, []Identity{{Issuer: "^https://evil\\.org$", Subject: isJane.Subject}}, "", ""},
 		"Crossed":       {"the subject of one with the issuer of another", keylessSignature{holder: holder{subject: janeSubject, issuer: workflows}}, []Identity{isJane, isAction}, "", ""},
+		"Several":       {"two subjects, of which the first one counts", keylessSignature{holder: both}, []Identity{isJane}, "cosign jane@acme.org (https://login.acme.org)", ""},
+		"SecondSubject": {"two subjects, of which the second one would do", keylessSignature{holder: second}, []Identity{isJane}, "", ""},
+		"MixedSubjects": {"an address beside a URI, which is what counts", keylessSignature{holder: disguised}, []Identity{isJane}, "", ""},
 		"NoCertLog":     {"the certificate is in no log", keylessSignature{holder: unlogged}, []Identity{isJane}, "", ""},
 		"OtherCertLog":  {"the certificate is in a log that is not trusted", keylessSignature{holder: elsewhere}, []Identity{isJane}, "", ""},
 		"OtherIssuerCA": {"anybody can make a certificate", keylessSignature{holder: foreign}, []Identity{isJane}, "", ""},
@@ -168,6 +173,24 @@ func TestM14IdentitiesOfAnotherSigstore(t *testing.T) {
 	keylessSignature{holder: jane}.refer(t, newStandIn(t), ref)
 	if by, err := verified(t, ref.String(), verifier(t, Options{Identities: []Identity{isJane}, TrustedRoot: newStandIn(t).trust(t)})); fetch.ReasonOf(err) != fetch.Unverified {
 		t.Errorf("%q, %v", by, err)
+	}
+}
+
+// TestM14TrustThatEnded: what the trusted root says to be over is not trusted for what was signed later.
+func TestM14TrustThatEnded(t *testing.T) {
+	s := newStandIn(t)
+	for form, store := range map[string]func(keylessSignature, *testing.T, *standIn, name.Digest){
+		"Tag": keylessSignature.tag, "Bundle": keylessSignature.refer,
+	} {
+		r := newRepository(t, true)
+		ref := r.image(t)
+		store(keylessSignature{holder: jane}, t, s, ref)
+		for part, want := range map[string]bool{"": true, "authorities": false, "certificate logs": false, "logs": false} {
+			by, err := verified(t, ref.String(), verifier(t, Options{Identities: []Identity{isJane}, TrustedRoot: s.trust(t, part+" over")}))
+			if (by != "") != want || !want && fetch.ReasonOf(err) != fetch.Unverified {
+				t.Errorf("%s, %s: %q, %v", form, part, by, err)
+			}
+		}
 	}
 }
 

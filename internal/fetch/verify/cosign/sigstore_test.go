@@ -18,6 +18,7 @@ import (
 	"encoding/json"
 	"math/big"
 	"net/url"
+	"slices"
 	"testing"
 	"time"
 
@@ -81,21 +82,28 @@ func logID(t testing.TB, public crypto.PublicKey) [32]byte {
 	return sha256.Sum256(der)
 }
 
-// trust is a trusted_root.json with all parts, or without those that are named.
+// trust is a trusted_root.json with all parts, or without those that are named; with " over" behind its name a part is there,
+// but no longer trusted.
 func (s *standIn) trust(t testing.TB, without ...string) []byte {
 	t.Helper()
 	from, to := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	logOf := func(key crypto.PublicKey) map[string]*root.TransparencyLog {
+	until := func(part string) time.Time { // parts that are over ended before anything was signed
+		if slices.Contains(without, part+" over") {
+			return from.Add(time.Minute)
+		}
+		return to
+	}
+	logOf := func(key crypto.PublicKey, end time.Time) map[string]*root.TransparencyLog {
 		id := logID(t, key)
 		return map[string]*root.TransparencyLog{hex.EncodeToString(id[:]): {
 			BaseURL: "https://rekor.localhost", ID: id[:], PublicKey: key, HashFunc: crypto.SHA256, SignatureHashFunc: crypto.SHA256,
-			ValidityPeriodStart: from, ValidityPeriodEnd: to,
+			ValidityPeriodStart: from, ValidityPeriodEnd: end,
 		}}
 	}
 	authorities := []root.CertificateAuthority{&root.FulcioCertificateAuthority{
-		Root: s.root, Intermediates: []*x509.Certificate{s.issuer}, URI: "https://fulcio.localhost", ValidityPeriodStart: from, ValidityPeriodEnd: to,
+		Root: s.root, Intermediates: []*x509.Certificate{s.issuer}, URI: "https://fulcio.localhost", ValidityPeriodStart: from, ValidityPeriodEnd: until("authorities"),
 	}}
-	certificateLogs, logs, timestamps := logOf(s.logKey.Public()), logOf(s.rekorKey(t)), s.TimestampingAuthorities()
+	certificateLogs, logs, timestamps := logOf(s.logKey.Public(), until("certificate logs")), logOf(s.rekorKey(t), until("logs")), s.TimestampingAuthorities()
 	for _, part := range without {
 		switch part {
 		case "authorities":
@@ -132,6 +140,7 @@ func (s *standIn) rekorKey(t testing.TB) crypto.PublicKey {
 type holder struct {
 	subject, issuer string
 	from            time.Time
+	also            []string
 	unlogged        bool // the certificate is in no log
 	foreign         bool // the certificate is by another authority
 	logKey          *ecdsa.PrivateKey
@@ -157,10 +166,12 @@ func (s *standIn) issue(t testing.TB, public crypto.PublicKey, h holder) *x509.C
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning},
 		ExtraExtensions: []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1, 8}, Value: value}},
 	}
-	if parsed, err := url.Parse(h.subject); err == nil && parsed.Scheme != "" {
-		template.URIs = []*url.URL{parsed}
-	} else {
-		template.EmailAddresses = []string{h.subject}
+	for _, subject := range append([]string{h.subject}, h.also...) {
+		if parsed, err := url.Parse(subject); err == nil && parsed.Scheme != "" {
+			template.URIs = append(template.URIs, parsed)
+		} else {
+			template.EmailAddresses = append(template.EmailAddresses, subject)
+		}
 	}
 	plain := create(t, template, issuer, public, key)
 	if h.unlogged {

@@ -77,6 +77,9 @@ func TestM14Signatures(t *testing.T) {
 			i.put(t, r, ref, how)
 		}
 	}
+	later := acme.issue(t, "Jane", func(c *x509.Certificate) {
+		c.NotBefore, c.NotAfter = time.Now().Add(time.Hour), time.Now().AddDate(1, 0, 0)
+	})
 	lastYear := request{time: time.Now().AddDate(-1, -6, 0)}
 	cases := map[string]struct {
 		reason string
@@ -102,6 +105,7 @@ func TestM14Signatures(t *testing.T) {
 			jane.put(t, r, ref, request{mediaType: mediaType, descriptor: other})
 		}, policy("strict", "*", "*"), false, "descriptor mismatch"},
 		"Expired":          {"the certificate has expired, and no timestamp says when it was used", put(expired, lastYear), policy("strict", "*", "*"), false, "expired"},
+		"NotYet":           {"the certificate is not valid yet", put(later, request{time: time.Now().Add(2 * time.Hour)}), policy("strict", "*", "*"), false, ""},
 		"ExpiredSignature": {"the signature has expired", put(early, request{time: time.Now().Add(-30 * time.Minute), expiry: time.Now().Add(-time.Minute)}), policy("strict", "*", "*"), false, "expired"},
 		"NotExpired":       {"to see that the rest is right", put(early, request{time: time.Now().Add(-30 * time.Minute), expiry: time.Now().Add(time.Hour)}), policy("strict", "*", "*"), true, ""},
 		"Plugin": {"a signature that wants a program to be run", put(jane, request{attributes: []signature.Attribute{
@@ -170,6 +174,60 @@ func TestM14WhatIsSigned(t *testing.T) {
 	}
 }
 
+// TestM14SignedElsewhere: signatures of another repository are not looked at, and whom the policy trusts there is not trusted
+// here.
+func TestM14SignedElsewhere(t *testing.T) {
+	acme, other := newAuthority(t, "Acme Root"), newAuthority(t, "Other Root")
+	r := newRepository(t, true)
+	img := randomImage(t)
+	here := r.push(t, img)
+	repo, err := name.NewRepository(r.RegistryStr() + "/other/bundle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := &repository{Repository: repo}
+	there := elsewhere.push(t, img)
+	acme.issue(t, "Jane", nil).put(t, elsewhere, there, request{})
+	certificates := map[string][]byte{"ca.acme.crt": acme.pem(), "ca.other.crt": other.pem()}
+	document := fmt.Appendf(nil, `{"version":"1.0","trustPolicies":[
+		{"name":"here","registryScopes":[%q],"signatureVerification":{"level":"strict"},"trustStores":["ca:other"],"trustedIdentities":["*"]},
+		{"name":"there","registryScopes":[%q],"signatureVerification":{"level":"strict"},"trustStores":["ca:acme"],"trustedIdentities":["*"]}]}`,
+		r.Name(), elsewhere.Name())
+	for title, v := range map[string]*Verifier{
+		"all": trust(t, policy("strict", "*", "*"), map[string][]byte{"acme.crt": acme.pem()}), "each": trust(t, document, certificates),
+	} {
+		if by, err := verified(t, there.String(), v); by != janeDN {
+			t.Errorf("%s: where it was signed: %q, %v", title, by, err)
+		}
+		if by, err := verified(t, here.String(), v); by != "" || fetch.ReasonOf(err) != fetch.Unverified {
+			t.Errorf("%s: where it was not: %q, %v", title, by, err)
+		}
+	}
+	acme.issue(t, "Jane", nil).put(t, r, here, request{})
+	if by, err := verified(t, here.String(), trust(t, document, certificates)); by != "" || fetch.ReasonOf(err) != fetch.Unverified {
+		t.Errorf("by who is trusted elsewhere: %q, %v", by, err)
+	}
+}
+
+// TestM14ExpiredAuthorities: a certificate is worth as much as the one of its authority.
+func TestM14ExpiredAuthorities(t *testing.T) {
+	key := newKey(t)
+	template := &x509.Certificate{
+		Subject: subject("Old Root"), NotBefore: time.Now().AddDate(-2, 0, 0), NotAfter: time.Now().AddDate(-1, 0, 0),
+		KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true, IsCA: true, MaxPathLen: 1,
+	}
+	old := authority{issue(t, template, template, key.Public(), key), key}
+	for form, mediaType := range envelopes {
+		r := newRepository(t, true)
+		ref := r.image(t)
+		jane := old.issue(t, "Jane", func(c *x509.Certificate) { c.NotBefore = time.Now().AddDate(-2, 0, 0) })
+		jane.put(t, r, ref, request{mediaType: mediaType, time: time.Now().AddDate(-1, -6, 0)})
+		if by, err := verified(t, ref.String(), trust(t, policy("strict", "*", "*"), map[string][]byte{"old.crt": old.pem()})); by != "" || fetch.ReasonOf(err) != fetch.Unverified {
+			t.Errorf("%s: %q, %v", form, by, err)
+		}
+	}
+}
+
 // TestM14Scopes: the statement for the repository decides, and without one nothing is accepted.
 func TestM14Scopes(t *testing.T) {
 	acme, other := newAuthority(t, "Acme Root"), newAuthority(t, "Other Root")
@@ -223,6 +281,12 @@ func TestM14TrustThatCannotBeRead(t *testing.T) {
 	good := policy("strict", "*", "*")
 	goodStore := map[string][]byte{"acme.crt": acme.pem()}
 	tsa := []byte(`{"version":"1.0","trustPolicies":[{"name":"a","registryScopes":["*"],"signatureVerification":{"level":"strict"},"trustStores":["ca:acme","tsa:x"],"trustedIdentities":["*"]}]}`)
+	one := func(title, scope string) string {
+		return fmt.Sprintf(`{"name":%q,"registryScopes":[%q],"signatureVerification":{"level":"strict"},"trustStores":["ca:acme"],"trustedIdentities":["*"]}`, title, scope)
+	}
+	statement := func(instead string) []byte { // of two settings of one name the later one counts
+		return []byte(`{"version":"1.0","trustPolicies":[` + strings.TrimSuffix(one("a", "*"), "}") + "," + instead + `}]}`)
+	}
 	many := map[string][]byte{"acme.crt": []byte(strings.Repeat(string(acme.pem()), 257))}
 	cases := map[string]struct {
 		reason       string
@@ -238,6 +302,30 @@ func TestM14TrustThatCannotBeRead(t *testing.T) {
 		"TwoDocuments":  {"the second would be overlooked", append(good, good...), goodStore, "not valid JSON"},
 		"OtherVersion":  {"rules that are not known here", []byte(`{"version":"2.0","trustPolicies":[{}]}`), goodStore, "version"},
 		"NoIdentities":  {"nobody is trusted", []byte(`{"version":"1.0","trustPolicies":[{"name":"a","registryScopes":["*"],"signatureVerification":{"level":"strict"},"trustStores":["ca:acme"]}]}`), goodStore, "trusted identities"},
+		"Null":          {"nothing", []byte("null"), goodStore, "malformed"},
+		"Text":          {"no object", []byte(`"strict"`), goodStore, "not valid JSON"},
+		"List":          {"no object", []byte("[]"), goodStore, "not valid JSON"},
+		"NullList":      {"no statements", []byte(`{"version":"1.0","trustPolicies":null}`), goodStore, "zero trust policy statements"},
+		"EmptyOne":      {"a statement that says nothing", []byte(`{"version":"1.0","trustPolicies":[{}]}`), goodStore, "malformed"},
+		"NoScopes":      {"a statement about nothing", statement(`"registryScopes":[]`), goodStore, "zero registry scopes"},
+		"EmptyScope":    {"a statement about nothing", statement(`"registryScopes":[""]`), goodStore, "malformed"},
+		"WildScope":     {"wildcards mean nothing inside", statement(`"registryScopes":["example.org/*"]`), goodStore, "malformed"},
+		"AllAndOne":     {"which of the two", statement(`"registryScopes":["*","example.org/a"]`), goodStore, "malformed"},
+		"EmptyIDs":      {"nobody is trusted", statement(`"trustedIdentities":[]`), goodStore, "trusted identities"},
+		"EmptyID":       {"nobody, or everybody", statement(`"trustedIdentities":[""]`), goodStore, "malformed"},
+		"IDWithout":     {"a subject that says nothing", statement(`"trustedIdentities":["x509.subject:"]`), goodStore, "malformed"},
+		"IDPart":        {"half a subject", statement(`"trustedIdentities":["x509.subject: CN=Jane"]`), goodStore, "malformed"},
+		"IDOther":       {"an unknown kind", statement(`"trustedIdentities":["CN=Jane"]`), goodStore, "malformed"},
+		"IDOverlap":     {"which of the two", statement(`"trustedIdentities":["*","x509.subject: C=US, ST=WA, O=Acme"]`), goodStore, "malformed"},
+		"EmptyStores":   {"no authorities", statement(`"trustStores":[]`), goodStore, "malformed"},
+		"StoreOther":    {"an unknown kind", statement(`"trustStores":["files:acme"]`), goodStore, "malformed"},
+		"StorePath":     {"names are no paths", statement(`"trustStores":["ca:../acme"]`), goodStore, "malformed"},
+		"NoName":        {"which one would be reported", statement(`"name":""`), goodStore, "malformed"},
+		"TwoOfOneName":  {"which one is reported", []byte(`{"version":"1.0","trustPolicies":[` + one("a", "*") + "," + one("a", "example.org/a") + `]}`), goodStore, "malformed"},
+		"TwoOfOneScope": {"which one counts", []byte(`{"version":"1.0","trustPolicies":[` + one("a", "*") + "," + one("b", "*") + `]}`), goodStore, "malformed"},
+		"Integrity":     {"what cannot be waived", statement(`"signatureVerification":{"level":"strict","override":{"integrity":"log"}}`), goodStore, "malformed"},
+		"SkipOverride":  {"nothing to override", statement(`"signatureVerification":{"level":"skip","override":{"authenticity":"enforce"}}`), goodStore, "malformed"},
+		"NoLevel":       {"how strictly", statement(`"signatureVerification":{"level":""}`), goodStore, "malformed"},
 		"UnknownLevel":  {"a typing error", policy("strikt", "*", "*"), goodStore, "level"},
 		"LongPolicy":    {"too long", []byte(strings.Repeat(" ", 70<<10) + string(good)), goodStore, "limit"},
 		"NoSecret":      {"no certificates", good, nil, "nothing to verify with"},

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -27,13 +28,22 @@ func NetworkError(err error) error {
 	if ReasonOf(err) != "" || errors.Is(err, context.Canceled) {
 		return err
 	}
-	if timedOut(err) {
-		return Errorf(Timeout, "no answer in time: %w", err)
-	}
-	if errors.Is(err, syscall.ECONNREFUSED) {
+	switch {
+	case timedOut(err):
+		return Errorf(Timeout, "no answer in time: %w", withoutPort(err))
+	case errors.Is(err, syscall.ECONNREFUSED):
 		return Errorf(Unreachable, "%w", refusal(err))
 	}
-	return Errorf(Unreachable, "%s: %w", networkCause(err), err)
+	return Errorf(Unreachable, "%s: %w", networkCause(err), withoutPort(err))
+}
+
+// withoutPort takes our own end of a connection out of the text, which is another one at each try.
+func withoutPort(err error) error {
+	var operation *net.OpError
+	if !errors.As(err, &operation) || operation.Source == nil {
+		return err
+	}
+	return &reworded{strings.ReplaceAll(err.Error(), operation.Source.String()+"->", ""), err}
 }
 
 // hideQuery takes query and user out of the URL that net/http's errors show: redirects lead to signed URLs.
@@ -62,9 +72,14 @@ func OfCertificate(err error) bool {
 	var (
 		certificate *tls.CertificateVerificationError
 		authority   x509.UnknownAuthorityError
-		alert       tls.AlertError
 	)
-	return errors.As(err, &certificate) || errors.As(err, &authority) || errors.As(err, &alert)
+	return errors.As(err, &certificate) || errors.As(err, &authority) || alerted(err)
+}
+
+// alerted tells whether the server ended TLS with an alert, for which crypto/tls exports no type.
+func alerted(err error) bool {
+	var operation *net.OpError
+	return errors.As(err, &operation) && operation.Op == "remote error"
 }
 
 // reworded is an error whose text is ours.
@@ -94,7 +109,6 @@ func networkCause(err error) string {
 		dns         *net.DNSError
 		certificate *tls.CertificateVerificationError
 		record      tls.RecordHeaderError
-		alert       tls.AlertError
 		authority   x509.UnknownAuthorityError
 	)
 	switch {
@@ -104,8 +118,10 @@ func networkCause(err error) string {
 		return "the host's address could not be found"
 	case errors.As(err, &certificate), errors.As(err, &authority):
 		return "the server's certificate is not trusted"
-	case errors.As(err, &record), errors.As(err, &alert):
+	case errors.As(err, &record):
 		return "the server does not speak TLS as expected"
+	case alerted(err):
+		return "the server does not agree to TLS, or to the client's certificate"
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF):
 		return "the transfer was cut"
 	}

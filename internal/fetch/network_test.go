@@ -4,9 +4,13 @@ package fetch
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -51,6 +55,47 @@ func TestF14NetworkFailures(t *testing.T) {
 			_, err := get(t, client, tc.url)
 			if ReasonOf(err) != tc.want || !strings.Contains(err.Error(), tc.text) || strings.Count(err.Error(), "refused") > 1 {
 				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestF14SameTextAtEachTry has failures whose text would name a port of ours.
+func TestF14SameTextAtEachTry(t *testing.T) {
+	wanting := httptest.NewUnstartedServer(http.NotFoundHandler())
+	wanting.TLS = &tls.Config{MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAnyClientCert}
+	wanting.Config.ErrorLog = log.New(io.Discard, "", 0)
+	wanting.StartTLS()
+	t.Cleanup(wanting.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(wanting.Certificate())
+	reset := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		_ = conn.(*net.TCPConn).SetLinger(0)
+		_ = conn.Close()
+	}))
+	t.Cleanup(reset.Close)
+	for name, tc := range map[string]struct {
+		url, text     string
+		ofCertificate bool
+	}{
+		"Reset":       {reset.URL, "the transfer was cut: ", false},
+		"Certificate": {wanting.URL, "the server does not agree to TLS, or to the client's certificate: ", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var said []string
+			for range 2 {
+				_, err := get(t, local().Client(DefaultLimits(), Access{Roots: roots}), tc.url)
+				if ReasonOf(err) != Unreachable || !strings.Contains(err.Error(), tc.text) || OfCertificate(err) != tc.ofCertificate {
+					t.Errorf("got %v, of a certificate: %v", err, OfCertificate(err))
+				}
+				said = append(said, fmt.Sprint(err))
+			}
+			if said[0] != said[1] {
+				t.Errorf("each try says something else: %q", said)
 			}
 		})
 	}

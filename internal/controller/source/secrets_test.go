@@ -261,8 +261,17 @@ func TestCertificates(t *testing.T) {
 	r.until(t, object, "the server wants a certificate", func(s *v1alpha1.BundleSource) bool {
 		return !strings.Contains(conditions.GetMessage(s, meta.ReadyCondition), "is not trusted")
 	})
+	for range 6 { // by then the next attempt would be half a minute away
+		r.refresh(t, object)
+	}
 	r.secret(t, namespace, "certs", map[string]string{"ca.crt": authority, "tls.crt": certificate, "tls.key": key})
+	changed := time.Now()
 	r.ready(t, object)
+	took := time.Since(changed)
+	t.Logf("noticed %s after the Secret had the certificate", took.Round(time.Millisecond))
+	if took > 60*time.Second {
+		t.Errorf("the Secret was noticed after %s", took)
+	}
 }
 
 // selfSigned is a certificate for clients and its key, in PEM.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -104,6 +105,49 @@ func TestT15PlainHTTPOnlyToListedHosts(t *testing.T) {
 	policy.InsecureHosts = []string{"127.0.0.1:1"}
 	if _, err := get(t, policy.HTTPClient(DefaultLimits()), server.URL); ReasonOf(err) != Refused {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestT15OtherSpellingsAreNotListed: behind a proxy as well, which would be asked in plain, only the listed host is spoken to
+// over plain HTTP.
+func TestT15OtherSpellingsAreNotListed(t *testing.T) {
+	through, requests, _ := proxy(t)
+	address, err := url.Parse(through.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := local()
+	policy.InsecureHosts = []string{"registry.example:5000", "git.example"}
+	for name, access := range map[string]Access{"straight": {}, "proxied": {Proxy: address}} {
+		client := policy.Client(DefaultLimits(), access)
+		for _, host := range []string{
+			"registry.example", "registry.example:5001", "registry.example.:5000", "registry.example:05000", "git.example.", "git.example.evil.example",
+			"evil-git.example", "git.example@evil.example", "git.exampl\u0435", "127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "localhost",
+		} {
+			if _, err := get(t, client, "http://"+host+"/"); ReasonOf(err) != Refused || !strings.Contains(err.Error(), "--insecure-hosts") {
+				t.Errorf("%s, %s: %v", name, host, err)
+			}
+		}
+	}
+	if n := requests.Load(); n > 0 {
+		t.Errorf("the proxy saw %d requests", n)
+	}
+	if body, err := get(t, policy.Client(DefaultLimits(), Access{Proxy: address}), "http://GIT.example:3000/"); err != nil || body != "plain" {
+		t.Errorf("the listed host: %q, %v", body, err)
+	}
+}
+
+// TestM20RedirectsElsewhere follows no redirect to what is no web server, or to a host that is not listed.
+func TestM20RedirectsElsewhere(t *testing.T) {
+	for _, target := range []string{
+		"file:///etc/passwd", "ftp://127.0.0.1/x", "gopher://127.0.0.1/x", "data:text/plain,x", "javascript:x", "unix:///run/x.sock", "http:///x",
+		"http://localhost:1/x", "http://u:p@localhost:1/x", "//localhost:1/x", "http://127.0.0.1.:1/x", "http://[::ffff:127.0.0.1]:1/x",
+	} {
+		server := httptest.NewServer(http.RedirectHandler(target, http.StatusFound))
+		if _, err := get(t, local().HTTPClient(DefaultLimits()), server.URL+"/a"); ReasonOf(err) != Refused {
+			t.Errorf("%s: %v", target, err)
+		}
+		server.Close()
 	}
 }
 

@@ -101,6 +101,9 @@ func TestM15Refusals(t *testing.T) {
 			if fetch.ReasonOf(err) != fetch.Refused || strings.Contains(err.Error(), "CANARY") {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
+			if _, err := parseRepository(tc.o.URL); strings.HasPrefix(name, "SSH") && fetch.ReasonOf(err) != fetch.Refused {
+				t.Errorf("%s, and not only for want of a key: %v", tc.reason, err)
+			}
 		})
 	}
 }

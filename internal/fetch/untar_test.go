@@ -142,6 +142,13 @@ func TestM2LinksAreSkipped(t *testing.T) {
 		"OverFile":   {"the file it replaces is gone", []tar.Header{file("a", "1"), link("a", "b")}, map[string]string{}, false},
 		"OverFolder": {"a folder is not replaced", []tar.Header{file("a/b", "1"), link("a", "/tmp")}, nil, true},
 		"EvilName":   {"its name is checked as any other", []tar.Header{link("../a", "b")}, nil, true},
+		"HardEvil":   {"its name is checked as any other", []tar.Header{hard("../a", "b")}, nil, true},
+		"HardFolder": {"a folder is not replaced", []tar.Header{file("a/b", "1"), hard("a", "c")}, nil, true},
+		"HardOfLink": {"neither is created", []tar.Header{link("a", "/etc/passwd"), hard("b", "a")}, map[string]string{}, false},
+		"HardLater":  {"what comes later is not looked at", []tar.Header{hard("b", "a"), file("a", "1")}, map[string]string{"a": "1"}, false},
+		"Self":       {"not followed", []tar.Header{link("a", "a"), hard("b", "b")}, map[string]string{}, false},
+		"Chain":      {"a file through several lands in a folder", []tar.Header{link("a", "b"), link("b", "/tmp"), file("a/x", "1")}, map[string]string{"a/": "", "a/x": "1"}, false},
+		"Replaced":   {"a file in the place of a link", []tar.Header{link("a", "/etc/passwd"), file("a", "1")}, map[string]string{"a": "1"}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

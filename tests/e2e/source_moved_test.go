@@ -43,14 +43,17 @@ func TestF17RunningStateIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	rewritten := commit(t, git, 4)
-	r.sourceUntil(t, key, "the forced push is followed", func(s *v1alpha1.BundleSource) bool {
+	moved := r.sourceUntil(t, key, "the forced push is followed", func(s *v1alpha1.BundleSource) bool {
 		return s.Status.Resolved[0].Digest == "sha1:"+rewritten && conditions.IsTrue(s, meta.ReadyCondition)
+	})
+	applied := moved.Status.Artifact.Revision
+	r.until(t, key, "what was pushed is in force", func(d *v1alpha1.BundleDeployment) bool {
+		return d.Status.LastAppliedRevision == applied && conditions.IsTrue(d, meta.ReadyCondition)
 	})
 	r.eventually(t, t.Context(), "four objects", func(context.Context) (bool, string) {
 		got := r.named(t, namespace, "kept")
 		return len(got) == 4, fmt.Sprint(got)
 	})
-	applied := r.ready(t, key).Status.LastAppliedRevision
 	if err := git.Delete("refs/heads/main"); err != nil {
 		t.Fatal(err)
 	}

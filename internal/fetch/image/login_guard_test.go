@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -181,10 +182,10 @@ func TestM12NoLoginOverPlainHTTP(t *testing.T) {
 	roots := server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	client := policy.Client(fetch.DefaultLimits(), fetch.Access{Roots: roots})
 	t.Cleanup(client.CloseIdleConnections)
-	host := strings.TrimPrefix(server.URL, "https://")
+	host, login := strings.TrimPrefix(server.URL, "https://"), fetch.Login{Username: user, Password: password}
 	_, _, err := pull(t, Options{
 		Ref: host + "/b:v1", Client: client, Limits: fetch.DefaultLimits(),
-		Keychain: one(host, fetch.Login{Username: user, Password: password}),
+		Keychain: Keychains(one(host, login), one(plain.host, login)),
 	})
 	if got := plain.secrets(); fetch.ReasonOf(err) != fetch.Refused || len(got) > 0 {
 		t.Errorf("%v; heard %q", err, got)
@@ -207,7 +208,7 @@ func TestSameSite(t *testing.T) {
 		"Cluster":   {"each service belongs to somebody else", "a.b.svc.cluster.local", "c.d.svc.cluster.local", false},
 		"Internal":  {"names of this network", "a.corp", "b.corp", false},
 		"Addresses": {"nothing is known of them", "10.0.0.1", "10.0.0.2", false},
-		"Address":   {"one machine, any port", "10.0.0.1", "10.0.0.1", true},
+		"Address":   {"who listens on another port is not known", "10.0.0.1", "10.0.0.1", false},
 		"Empty":     {"no host", "", "docker.io", false},
 		"TopLevel":  {"no domain", "io", "docker.io", false},
 	}
@@ -215,6 +216,35 @@ func TestSameSite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if sameSite(tc.a, tc.b) != tc.want || sameSite(tc.b, tc.a) != tc.want {
 				t.Errorf("%s and %s: %s", tc.a, tc.b, tc.reason)
+			}
+		})
+	}
+}
+
+// TestM12SameServer: scheme, host and port.
+func TestM12SameServer(t *testing.T) {
+	cases := map[string]struct {
+		reason, realm, registry string
+		want                    bool
+	}{
+		"Same":     {"the registry itself", "http://127.0.0.1:5000/token", "http://127.0.0.1:5000", true},
+		"Default":  {"443 is understood", "https://Registry.corp:443/token", "https://registry.corp", true},
+		"Port":     {"somebody else may listen there", "http://127.0.0.1:5001/token", "http://127.0.0.1:5000", false},
+		"Unnamed":  {"443 is another one", "https://registry.corp/token", "https://registry.corp:5000", false},
+		"Scheme":   {"anybody may listen to it", "http://registry.corp:443/token", "https://registry.corp", false},
+		"Host":     {"another one", "https://auth.corp/token", "https://registry.corp", false},
+		"IPv6":     {"in brackets", "https://[fd00::1]:5000/token", "https://[fd00::1]:5000", true},
+		"IPv6Port": {"as above", "https://[fd00::1]:5001/token", "https://[fd00::1]:5000", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			realm, err := url.Parse(tc.realm)
+			registry, failed := url.Parse(tc.registry)
+			if err != nil || failed != nil {
+				t.Fatal(err, failed)
+			}
+			if sameServer(realm, registry) != tc.want {
+				t.Errorf("%s and %s: %s", tc.realm, tc.registry, tc.reason)
 			}
 		})
 	}

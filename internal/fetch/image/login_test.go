@@ -157,6 +157,9 @@ func behindPassword(t testing.TB) *upstream {
 	}}))
 }
 
+// host of the token server, which has a port of its own.
+func (s *tokens) host() string { return strings.TrimPrefix(s.URL, "http://") }
+
 // one is a keychain with one login for one host.
 func one(host string, login fetch.Login) Keychain {
 	return KeychainFunc(func(_ context.Context, asked, _ string) (fetch.Login, bool, error) {
@@ -190,7 +193,7 @@ func TestF16Logins(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := registries[tc.registry]
 			o := options(u.host + "/org/b:v1")
-			o.Keychain = one(u.host, tc.login)
+			o.Keychain = Keychains(one(u.host, tc.login), one(server.host(), tc.login))
 			hint := "check the login"
 			if tc.login.Empty() {
 				hint = "add a login for this registry to the pull secret"
@@ -216,7 +219,8 @@ func TestF16Logins(t *testing.T) {
 func TestF16Requests(t *testing.T) {
 	guarded, server := behindTokens(t)
 	o := options(guarded.host + "/org/b:v1")
-	o.Keychain = one(guarded.host, fetch.Login{Username: user, Password: password})
+	login := fetch.Login{Username: user, Password: password}
+	o.Keychain = Keychains(one(guarded.host, login), one(server.host(), login))
 	resolved, _, err := pull(t, o)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 //
 //   - as user name and password to the registry itself, when it asks for those;
 //   - as user name and password, or as identity token, to the token server that the registry names, if that is the same
-//     host (any port) or lies below the same registrable public domain, as auth.docker.io and registry-1.docker.io do.
+//     host and port or lies below the same registrable public domain, as auth.docker.io and registry-1.docker.io do.
 //     A token server elsewhere gets what the keychain has for its own host; when that is nothing, the fetch fails;
 //   - as registry token to the registry, at once.
 //

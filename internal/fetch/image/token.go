@@ -68,29 +68,35 @@ func (r *registry) tokenFrom(ctx context.Context, realm *url.URL, service string
 
 // loginFor returns the login for a token server: see session.
 func (r *registry) loginFor(ctx context.Context, realm *url.URL, login fetch.Login) (fetch.Login, error) {
-	if login.Empty() || sameSite(realm.Hostname(), hostname(r.host())) {
+	if login.Empty() || sameServer(realm, &url.URL{Scheme: r.scheme(), Host: r.host()}) || sameSite(realm.Hostname(), hostname(r.host())) {
 		return login, nil
 	}
 	other, found, err := r.session.keychain.Login(ctx, realm.Host, "")
 	if err != nil || found {
 		return other, err
 	}
-	return fetch.Login{}, fetch.Errorf(fetch.Unauthorized, "the login for %s is not sent to another domain: "+
+	return fetch.Login{}, fetch.Errorf(fetch.Unauthorized, "the login for %s is not sent to another server: "+
 		"add one for %s to the pull secret", r.host(), fetch.Quote(realm.Host))
 }
 
-// sameSite tells whether two hosts are one, or lie below one domain that its owner registered.
+// sameServer tells whether two addresses have the same scheme, host and port.
+func sameServer(a, b *url.URL) bool {
+	port := func(of *url.URL) string {
+		return cmp.Or(of.Port(), map[string]string{"https": "443", "http": "80"}[of.Scheme])
+	}
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+// sameSite tells whether two hosts lie below one domain that its owner registered. Of
+// addresses, and of names of this network or cluster, nobody knows who listens on which port.
 func sameSite(a, b string) bool {
 	a, b = strings.ToLower(a), strings.ToLower(b)
-	if a == b {
-		return true
-	}
 	if net.ParseIP(a) != nil || net.ParseIP(b) != nil {
 		return false
 	}
 	suffix, public := publicsuffix.PublicSuffix(a)
 	if !public && !strings.Contains(suffix, ".") {
-		return false // a name of this network, or cluster: nobody knows who owns what there
+		return false
 	}
 	domain, err := publicsuffix.EffectiveTLDPlusOne(a)
 	return err == nil && (b == domain || strings.HasSuffix(b, "."+domain))

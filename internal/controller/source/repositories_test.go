@@ -168,11 +168,10 @@ func TestM15GitRules(t *testing.T) {
 		}
 	}
 	for name, ref := range map[string]v1alpha1.GitRef{"config": {Name: "refs/heads/../../config"}, "dash": {Branch: "-x"}, "upstream": {Branch: "@{u}"}} {
-		failed := r.unready(t, r.create(t, namespace, "ref-"+name, []v1alpha1.Source{{Git: &v1alpha1.GitSource{
-			Repository: "https://git.example.org/a", Ref: &ref,
-		}}}, nil), v1alpha1.ReasonRefused)
-		if !conditions.IsTrue(failed, meta.StalledCondition) {
-			t.Errorf("%s is tried again", name)
+		object := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ref-" + name}}
+		object.Spec.Sources = []v1alpha1.Source{{Git: &v1alpha1.GitSource{Repository: "https://git.example.org/a", Ref: &ref}}}
+		if err := r.admin.Create(t.Context(), object); err == nil || !strings.Contains(err.Error(), "git check-ref-format") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

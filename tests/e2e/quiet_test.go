@@ -73,6 +73,6 @@ func (r *rig) calm(t *testing.T, namespace string) {
 			mark, since = r.mark(t), time.Now()
 			return false, strings.Join(written, "\n")
 		}
-		return time.Since(since) > 8*time.Second, "waiting" // longer than the pause after stale copies in a row
+		return time.Since(since) > 2*time.Second, "waiting"
 	})
 }

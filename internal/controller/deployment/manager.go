@@ -53,7 +53,8 @@ type Deps struct {
 	Client client.Client
 	// Shard is the part of all deployments that is looked after.
 	Shard shard.Shard
-	// APIReader reads past the cache: namespaces by name, and deployments once at the start.
+	// APIReader reads past the cache: namespaces by name, deployments once at the start, and
+	// one of which a write failed.
 	APIReader client.Reader
 	// Events records what changed.
 	Events events.EventRecorder
@@ -212,23 +213,23 @@ func (r *Reconciler) users(ctx context.Context, source client.Object) ([]reconci
 
 // Reconcile brings one deployment up to date, or removes what it installed.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	var object v1alpha1.BundleDeployment
-	if err := r.Client.Get(ctx, request.NamespacedName, &object); err != nil {
+	object, err := retry.Read[v1alpha1.BundleDeployment](ctx, &r.backoff, r.Client, r.APIReader, request.NamespacedName)
+	if err != nil {
 		if !apierrors.IsNotFound(err) {
 			return ctrl.Result{}, fmt.Errorf("reading bundledeployment %s: %w", request, err)
 		}
 		return ctrl.Result{}, r.forget(request.NamespacedName)
 	}
-	if !r.Shard.Owns(&object) {
+	if !r.Shard.Owns(object) {
 		return ctrl.Result{}, r.forget(request.NamespacedName) // another instance looks after it
 	}
-	done, pause, ok := r.turn(&object)
+	done, pause, ok := r.turn(object)
 	if !ok {
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	defer done()
 	defer r.Metrics.Reconciled(v1alpha1.BundleDeploymentKind, request.NamespacedName, time.Now())
-	s := r.newState(&object)
+	s := r.newState(object)
 	defer s.close()
 	if s.old() {
 		return ctrl.Result{RequeueAfter: cachePause}, nil
@@ -243,7 +244,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case object.Spec.Suspend:
 		return r.suspended(bounded, s)
 	}
-	err := s.ofCluster(step.Run(bounded, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Reconciling)))
+	err = s.ofCluster(step.Run(bounded, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Reconciling)))
 	r.care(bounded, s, err)
 	if ctx.Err() != nil {
 		return ctrl.Result{}, nil // the process ends, or leads no longer: this is no failure of the deployment

@@ -3,7 +3,6 @@
 package deployment
 
 import (
-	"strconv"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/controller/retry"
 )
 
 // note is what the controller remembers of a deployment between two
@@ -49,9 +49,7 @@ type note struct {
 // old tells that the object, which comes from a cache, was read before this controller
 // wrote it last: its inventory would be that of before.
 func (s *state) old() bool {
-	read, err := strconv.ParseUint(s.object.ResourceVersion, 10, 64)
-	wrote, failed := strconv.ParseUint(s.note.version, 10, 64)
-	return err == nil && failed == nil && read < wrote
+	return retry.Older(s.object.ResourceVersion, s.note.version)
 }
 
 // attempt is what a full reconcile was about; when it changes, another is due.

@@ -22,6 +22,7 @@ type Backoff struct {
 	mu        sync.Mutex
 	failures  map[types.NamespacedName]int
 	conflicts map[types.NamespacedName]int
+	doubted   map[types.NamespacedName]string // the version that a cache has to show before it is believed
 }
 
 // Failed counts one more failure and returns the pause before the next attempt:
@@ -68,8 +69,10 @@ const (
 )
 
 // Conflicted is the pause after a decision that was taken on a stale copy of an object: a
-// fifth of a second, doubled with each one in a row, at most five seconds.
+// fifth of a second, doubled with each one in a row, at most five seconds. The next Read
+// asks the API server.
 func (b *Backoff) Conflicted(key types.NamespacedName) time.Duration {
+	b.doubt(key, unknown)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.conflicts == nil {
@@ -82,7 +85,8 @@ func (b *Backoff) Conflicted(key types.NamespacedName) time.Duration {
 
 // Conflict is the result of a reconcile whose write failed: it comes back soon
 // when somebody changed the object meanwhile, ends where it is gone, and fails
-// otherwise.
+// otherwise. As the write may have been done where its answer was lost, the next Read
+// asks the API server.
 func (b *Backoff) Conflict(key types.NamespacedName, err error) (ctrl.Result, error) {
 	switch {
 	case apierrors.IsConflict(err):
@@ -90,6 +94,7 @@ func (b *Backoff) Conflict(key types.NamespacedName, err error) (ctrl.Result, er
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil
 	}
+	b.doubt(key, unknown)
 	return ctrl.Result{}, err
 }
 

@@ -40,7 +40,8 @@ type Deps struct {
 	Client client.Client
 	// Shard is the part of all sources that is looked after.
 	Shard shard.Shard
-	// APIReader reads ConfigMaps, Secrets and ServiceAccounts by name, past the cache.
+	// APIReader reads ConfigMaps, Secrets and ServiceAccounts by name, past the cache, and a
+	// source of which a write failed.
 	APIReader client.Reader
 	// Events records what changed.
 	Events events.EventRecorder
@@ -117,12 +118,12 @@ func statusLost() predicate.Predicate {
 
 // Reconcile brings one source up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	var object v1alpha1.BundleSource
-	if err := r.Client.Get(ctx, request.NamespacedName, &object); err != nil {
+	object, err := retry.Read[v1alpha1.BundleSource](ctx, &r.backoff, r.Client, r.APIReader, request.NamespacedName)
+	if err != nil {
 		r.turns.Drop(request.NamespacedName)
 		return ctrl.Result{}, r.forget(ctx, request, err)
 	}
-	if handled, result, err := r.withoutTurn(ctx, &object); handled {
+	if handled, result, err := r.withoutTurn(ctx, object); handled {
 		r.turns.Drop(request.NamespacedName) // it may have waited for one until now
 		return result, err
 	}
@@ -132,7 +133,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	defer done()
 	defer r.Metrics.Reconciled(v1alpha1.BundleSourceKind, request.NamespacedName, time.Now())
-	return r.attempt(ctx, &object)
+	return r.attempt(ctx, object)
 }
 
 // withoutTurn handles a source that asks no upstream now.

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package retry
+
+import (
+	"context"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// unknown is the version of an object of which a write was refused, or its answer lost.
+const unknown = ""
+
+// Read finds an object in a cache, unless a write of it failed since: whether that was
+// refused because the cache is behind, or its answer was lost, the next decision would be
+// refused too until the cache has caught up, which takes seconds while its watch comes up
+// again. So the API server is asked, and the cache is believed again as soon as it shows
+// what the API server showed. It fails with NotFound when there is no such object.
+func Read[T any, O interface {
+	*T
+	client.Object
+}](ctx context.Context, b *Backoff, cache, live client.Reader, key types.NamespacedName) (O, error) {
+	version, doubted := b.doubts(key)
+	if !doubted || version != unknown {
+		object := O(new(T))
+		err := cache.Get(ctx, key, object)
+		if !doubted {
+			return object, err
+		}
+		if err == nil && !Older(object.GetResourceVersion(), version) {
+			b.believe(key)
+			return object, nil
+		}
+	}
+	object := O(new(T))
+	err := live.Get(ctx, key, object)
+	switch {
+	case err == nil:
+		b.doubt(key, object.GetResourceVersion())
+	case apierrors.IsNotFound(err):
+		b.believe(key)
+	}
+	return object, err
+}
+
+// Older tells that one version of an object was written before another. Versions can be
+// compared as numbers (KEP-5504); others are not taken for older.
+func Older(version, than string) bool {
+	a, err := strconv.ParseUint(version, 10, 64)
+	b, failed := strconv.ParseUint(than, 10, 64)
+	return err == nil && failed == nil && a < b
+}
+
+func (b *Backoff) doubts(key types.NamespacedName) (version string, doubted bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	version, doubted = b.doubted[key]
+	return version, doubted
+}
+
+// doubt has an object read from the API server until the cache shows the version.
+func (b *Backoff) doubt(key types.NamespacedName, version string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.doubted == nil {
+		b.doubted = map[types.NamespacedName]string{}
+	}
+	b.doubted[key] = version
+}
+
+func (b *Backoff) believe(key types.NamespacedName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.doubted, key)
+}

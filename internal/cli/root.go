@@ -46,9 +46,20 @@ satchel render ./bundle --install-namespace demo`),
 	root.AddGroup(&cobra.Group{ID: groupSee, Title: "See what is installed:"},
 		&cobra.Group{ID: groupPreview, Title: "See what a bundle is:"},
 		&cobra.Group{ID: groupAct, Title: "Act:"})
-	root.AddCommand(a.getCommand(), a.statusCommand(), a.renderCommand(), a.validateCommand(), a.inspectCommand(),
-		a.rbacCommand(), a.reconcileCommand(),
-		a.versionCommand(), a.completionCommand())
+	root.AddCommand(
+		a.getCommand(),
+		a.statusCommand(),
+
+		a.renderCommand(),
+		a.validateCommand(),
+		a.inspectCommand(),
+		a.rbacCommand(),
+
+		a.reconcileCommand(),
+
+		a.versionCommand(),
+		a.completionCommand(),
+	)
 	a.addClusterFlags(root)
 	return root
 }

@@ -67,6 +67,7 @@ type Pool struct {
 
 	mu      sync.Mutex // held while a client is made, so that one is made an identity
 	clients *cache.LRUExpireCache
+	seen    *cache.LRUExpireCache // accounts that existed when they were looked for
 	target  atomic.Pointer[target]
 }
 
@@ -78,6 +79,10 @@ type target struct {
 
 // targetAge is how long the identity of the cluster is believed.
 const targetAge = time.Minute
+
+// accountAge is how long AccountExisted believes that an account goes on existing: enough
+// for the many watches that begin together.
+const accountAge = time.Second
 
 // NewPool makes a pool over the controller's own configuration, which must not
 // impersonate anybody.
@@ -99,6 +104,7 @@ func NewPool(base *rest.Config, o Options) (*Pool, error) {
 	return &Pool{
 		base: config, options: o, kinds: kinds, metadata: own,
 		clients: cache.NewLRUExpireCacheWithClock(o.Clients, clock(o.Now)),
+		seen:    cache.NewLRUExpireCacheWithClock(o.Clients, clock(o.Now)),
 	}, nil
 }
 
@@ -196,5 +202,15 @@ func (p *Pool) AccountExists(ctx context.Context, id Identity) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("looking for service account %s: %w", id, err)
 	}
+	p.seen.Add(id, true, accountAge)
 	return true, nil
+}
+
+// AccountExisted is AccountExists for what only reads: it believes for a second that an
+// account still exists.
+func (p *Pool) AccountExisted(ctx context.Context, id Identity) (bool, error) {
+	if _, seen := p.seen.Get(id); seen {
+		return true, nil
+	}
+	return p.AccountExists(ctx, id)
 }

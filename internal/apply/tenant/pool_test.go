@@ -233,3 +233,37 @@ func TestTargetIsKept(t *testing.T) {
 		t.Errorf("asked %q", got)
 	}
 }
+
+// That an account exists is believed for a second by what only reads, that it does not never.
+func TestT2AccountIsLookedForAgain(t *testing.T) {
+	s := newServer(t)
+	now := time.Unix(0, 0)
+	pool := newPool(t, s, tenant.Options{Now: func() time.Time { return now }})
+	id := tenant.Identity{Namespace: "shop", ServiceAccount: "installer"}
+	exists := func(want bool, asked int) {
+		t.Helper()
+		got, err := pool.AccountExisted(t.Context(), id)
+		if err != nil || got != want {
+			t.Errorf("got %t, %v, want %t", got, err, want)
+		}
+		if seen := s.seen("GET /api/v1/namespaces/shop/serviceaccounts/installer"); len(seen) != asked {
+			t.Errorf("asked %d times, want %d", len(seen), asked)
+		}
+	}
+	exists(true, 1)
+	exists(true, 1)
+	s.mu.Lock()
+	s.gone = true
+	s.mu.Unlock()
+	exists(true, 1)
+	if got, err := pool.AccountExists(t.Context(), id); err != nil || got {
+		t.Errorf("who acts is told %t, %v of an account that is gone", got, err)
+	}
+	now = now.Add(1001 * time.Millisecond)
+	exists(false, 3)
+	exists(false, 4)
+	s.mu.Lock()
+	s.gone = false
+	s.mu.Unlock()
+	exists(true, 5)
+}

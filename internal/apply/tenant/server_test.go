@@ -24,6 +24,7 @@ type server struct {
 	warning  string
 	failing  string // a group whose discovery fails
 	padding  int    // bytes of blanks before each answer
+	gone     bool   // there are no accounts
 	hold     func(*http.Request)
 }
 
@@ -64,6 +65,12 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 			resources = append(resources, map[string]any{"name": strings.ToLower(kind) + "s", "kind": kind, "namespaced": true, "verbs": []string{"list"}})
 		}
 		answer = map[string]any{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1", "resources": resources}
+	case "/api/v1/namespaces/shop/serviceaccounts/installer":
+		if s.gone {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		answer = map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": map[string]any{"name": "installer"}}
 	default:
 		if s.failing != "" && strings.HasPrefix(r.URL.Path, "/apis/"+s.failing) {
 			w.WriteHeader(http.StatusServiceUnavailable)

@@ -40,13 +40,13 @@ func (w *waker) wake(key watch.Key, pause time.Duration) {
 	}
 }
 
-// accountExists tells whether somebody may be acted for: of an account on another
+// accountExists tells whether somebody may be watched for: of an account on another
 // cluster, that cluster tells.
 func (r *Reconciler) accountExists(ctx context.Context, id tenant.Identity) (bool, error) {
 	if id.Remote() {
 		return true, nil
 	}
-	return r.Tenants.AccountExists(ctx, id)
+	return r.Tenants.AccountExisted(ctx, id)
 }
 
 // subscribe tells the watches how the objects were left, so that they can tell what

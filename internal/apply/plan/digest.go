@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// contentVersion begins what Content digests, so that another way to do so gives other
+// digests.
+const contentVersion = "satchel.dev/content/v1"
+
+// lastApplied is where kubectl keeps a copy of what it applied, the values of Secrets too.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// Content is the digest of what a bundle becomes, "sha256:" and 64 hexadecimal digits:
+// of the objects as they come out of the conversion, whatever their order, and of the
+// namespace of those that name none. The values of Secrets are left out and their keys
+// are not. What the cluster adds does not count: certificates, the owner's labels, the
+// scope of kinds. So whoever has the bundle and the options computes the same without a
+// cluster. The objects are not changed.
+func Content(objects []*unstructured.Unstructured, installNamespace string) (string, error) {
+	lines := make([]string, 0, len(objects))
+	for _, object := range objects {
+		canonical, err := json.Marshal(withoutValues(object)) // sorts the keys, and writes no line ends
+		if err != nil {
+			return "", fmt.Errorf("digesting %s: %w", inventory.IDOf(object), err)
+		}
+		lines = append(lines, string(canonical))
+	}
+	slices.Sort(lines)
+	namespace, err := json.Marshal(installNamespace)
+	if err != nil {
+		return "", fmt.Errorf("digesting the install namespace: %w", err)
+	}
+	return digestOf(slices.Concat([]string{contentVersion, string(namespace)}, lines)...), nil
+}
+
+// digestOf digests lines that contain no line ends.
+func digestOf(lines ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// withoutValues is an object as it is, or what of a Secret is no secret.
+func withoutValues(object *unstructured.Unstructured) map[string]any {
+	if !isSecret(inventory.IDOf(object)) {
+		return object.Object
+	}
+	bare := maps.Clone(object.Object)
+	for _, field := range []string{"data", "stringData"} {
+		if value, found := bare[field]; found {
+			bare[field] = keysOf(value)
+		}
+	}
+	metadata, _ := bare["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if _, found := annotations[lastApplied]; found {
+		annotations, metadata = maps.Clone(annotations), maps.Clone(metadata)
+		annotations[lastApplied], metadata["annotations"] = nil, annotations
+		bare["metadata"] = metadata
+	}
+	return bare
+}
+
+// keysOf are the keys of a map without their values; nothing of what is no map.
+func keysOf(value any) map[string]any {
+	entries, _ := value.(map[string]any)
+	bare := make(map[string]any, len(entries))
+	for key := range entries {
+		bare[key] = nil
+	}
+	return bare
+}

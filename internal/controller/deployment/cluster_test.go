@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,14 +23,32 @@ import (
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
-// isDown tells whether the artifact server is to refuse a path.
-func (r *rig) isDown(path string) bool {
-	down := false
-	r.down.Range(func(namespace, _ any) bool {
-		down = strings.Contains(path, "/"+namespace.(string)+"/") //nolint:forcetypeassert // only names are kept
-		return !down
+// outage is how the artifact server answers for one namespace, and how often it did.
+type outage struct {
+	status int
+	asked  atomic.Int32
+}
+
+// takeDown has the artifact server answer with a status only for a namespace, until the end of the
+// test or until it is deleted from r.down.
+func (r *rig) takeDown(t *testing.T, namespace string, status int) *outage {
+	t.Helper()
+	of := &outage{status: status}
+	r.down.Store(namespace, of)
+	t.Cleanup(func() { r.down.Delete(namespace) })
+	return of
+}
+
+// outage finds that of a path; nil when the server is well.
+func (r *rig) outage(path string) *outage {
+	var found *outage
+	r.down.Range(func(namespace, of any) bool {
+		if strings.Contains(path, "/"+namespace.(string)+"/") { //nolint:forcetypeassert // only names are kept
+			found = of.(*outage) //nolint:forcetypeassert // and only outages of them
+		}
+		return found == nil
 	})
-	return down
+	return found
 }
 
 // quick makes a deployment look at its objects, and retry, every second.

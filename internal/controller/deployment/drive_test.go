@@ -22,6 +22,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/watch"
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
@@ -45,6 +46,8 @@ type driver struct {
 	told     *told
 	registry *prometheus.Registry
 	cache    string
+	// watches are those of the next process; none by default.
+	watches watch.Options
 }
 
 // told records events in words.
@@ -74,7 +77,7 @@ func (r *rig) drive(t *testing.T, key client.ObjectKey, wrap transport.WrapperFu
 func (d *driver) again(t *testing.T, wrap transport.WrapperFunc) *driver {
 	t.Helper()
 	r := d.r
-	d = &driver{r: r, key: d.key, now: d.now, told: &told{}, registry: prometheus.NewRegistry(), cache: d.cache}
+	d = &driver{r: r, key: d.key, now: d.now, told: &told{}, registry: prometheus.NewRegistry(), cache: d.cache, watches: d.watches}
 	hashKey, err := os.ReadFile(filepath.Join(shared.dir, "cache", "hash-key"))
 	if err != nil {
 		t.Fatal(err)
@@ -98,8 +101,9 @@ func (d *driver) again(t *testing.T, wrap transport.WrapperFunc) *driver {
 	}
 	d.Reconciler = deployment.NewReconciler(deployment.Deps{
 		Client: own, APIReader: own, Events: d.told, Tenants: tenants, Expiry: expiry, HashKey: hashKey,
-		Artifacts: d.loader(t), Snapshots: d.snapshots(t), Now: func() time.Time { return d.now },
+		Artifacts: d.loader(t), Snapshots: d.snapshots(t), Watches: d.watches, Now: func() time.Time { return d.now },
 	})
+	t.Cleanup(d.CloseWatches)
 	return d
 }
 

@@ -19,5 +19,12 @@ func (o Options) SetupReconciler(mgr ctrl.Manager, concurrent int, part shard.Sh
 // as they end where another process leads.
 func (r *Reconciler) Unwatch(key types.NamespacedName) { r.watches.Drop(key) }
 
+// CloseWatches ends all watches and waits until they have ended.
+func (r *Reconciler) CloseWatches() {
+	if r.watches != nil {
+		r.watches.Close()
+	}
+}
+
 // Watching tells what is watched.
 func (r *Reconciler) Watching() watch.Figures { return r.watches.Figures() }

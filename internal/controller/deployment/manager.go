@@ -81,8 +81,9 @@ type Deps struct {
 	Snapshots *artifact.Snapshots
 	// Manifests bound what a bundle may contain; zero fields have their defaults.
 	Manifests convert.Limits
-	// WatchLimit is how many watches of tenants' objects are open at once; none when 0.
-	WatchLimit int
+	// Watches say how tenants' objects are watched; not at all when the Limit is 0. Whom they
+	// wake, and who exists, is for the controller to say.
+	Watches watch.Options
 	// HashKey makes the hashes in inventories; see hashKey.
 	HashKey []byte
 	// Entropy is what keys are made of; the operating system's by default.
@@ -123,8 +124,9 @@ func NewReconciler(deps Deps) *Reconciler {
 		writer: report.Writer{Client: deps.Client, Manager: FieldManager}, turns: fair.NewTurns(deps.RemotelyPerNamespace),
 		kinds: newKindWaits(),
 	}
-	if deps.WatchLimit > 0 {
-		r.watches = watch.New(watch.Options{Limit: deps.WatchLimit, Wake: r.waker.wake, Exists: r.accountExists})
+	if watches := deps.Watches; watches.Limit > 0 {
+		watches.Wake, watches.Exists = r.waker.wake, r.accountExists
+		r.watches = watch.New(watches)
 	}
 	if deps.Remotely > 0 {
 		r.remotely = semaphore.NewWeighted(int64(deps.Remotely))

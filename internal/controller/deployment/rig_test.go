@@ -62,7 +62,7 @@ type rig struct {
 	artifacts string
 	// flux is the artifact server of Flux's controllers.
 	flux *fluxServer
-	// down holds the namespaces whose artifacts the server does not give out.
+	// down holds an outage for each namespace whose artifacts the server does not give out.
 	down sync.Map
 }
 
@@ -105,8 +105,9 @@ func startRig(cp *controlplane.ControlPlane) error {
 	shared.dir = dir
 	var handler http.Handler
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if shared.rig.isDown(r.URL.Path) {
-			http.Error(w, "down for a test", http.StatusServiceUnavailable)
+		if outage := shared.rig.outage(r.URL.Path); outage != nil {
+			outage.asked.Add(1)
+			http.Error(w, "down for a test", outage.status)
 			return
 		}
 		handler.ServeHTTP(w, r)

@@ -5,6 +5,7 @@ package deployment_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -168,8 +169,7 @@ func TestArtifactServerDown(t *testing.T) {
 	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
 	key := r.deploy(t, namespace, "app", quick)
 	r.ready(t, key, first.Revision)
-	r.down.Store(namespace, true)
-	t.Cleanup(func() { r.down.Delete(namespace) })
+	r.takeDown(t, namespace, http.StatusServiceUnavailable)
 	r.delete(t, aConfigMap(namespace, "a"))
 	r.holds(t, namespace, "a", "one")
 	if d := r.ready(t, key, first.Revision); !conditions.IsTrue(d, v1alpha1.SourceReadyCondition) {
@@ -181,6 +181,41 @@ func TestArtifactServerDown(t *testing.T) {
 	r.holds(t, namespace, "a", "one")
 	r.down.Delete(namespace)
 	r.ready(t, key, second.Revision)
+}
+
+// TestF24AbsentArtifactIsAskedForSeldom: while the server does not have what a source advertises, it is
+// asked once in five seconds, however many deployments want it and however often; what runs is kept.
+func TestF24AbsentArtifactIsAskedForSeldom(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
+	key := r.deploy(t, namespace, "app", quick)
+	r.ready(t, key, first.Revision)
+	absent := r.takeDown(t, namespace, http.StatusNotFound)
+	began := time.Now()
+	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two")})
+	eager := r.deploy(t, namespace, "eager", both(quick, func(d *v1alpha1.BundleDeployment) { d.Spec.SourceRef.Name = "app" }))
+	r.unready(t, eager, v1alpha1.ReasonArtifactFailed)
+	d := r.unready(t, key, v1alpha1.ReasonArtifactFailed)
+	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "the artifact server no longer has it: the source has to store it again") {
+		t.Errorf("the message does not say what is wrong: %s", message)
+	}
+	looks := 0
+	for ; time.Since(began) < 8*time.Second; looks++ {
+		r.handled(t, key)
+	}
+	took := time.Since(began).Seconds()
+	asked := absent.asked.Load()
+	t.Logf("%d requests in %.1f s with %d requested reconciles", asked, took, looks)
+	if most := int32(took/5) + 1; asked > most || asked < 2 {
+		t.Errorf("%d requests in %.1f s, want 2 to %d", asked, took, most)
+	}
+	r.delete(t, aConfigMap(namespace, "a"))
+	r.holds(t, namespace, "a", "one")
+	r.down.Delete(namespace)
+	r.ready(t, key, second.Revision)
+	r.remove(t, eager) // or it would claim the object while the first one goes
 }
 
 func TestSameContentUnderANewTag(t *testing.T) {

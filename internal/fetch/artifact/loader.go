@@ -50,6 +50,7 @@ type Loader struct {
 	limits  fetch.Limits
 	cache   *cache
 	busy    keyedLocks // by cache key: what is fetched is fetched once
+	absent  absences
 
 	hits, misses atomic.Int64
 }
@@ -116,11 +117,13 @@ type wanted struct {
 	digest   string // of the file, hexadecimal
 	identity string // of the content, hexadecimal; "" when nobody says
 	size     *int64
+	// advertised is when its source said that it is there.
+	advertised time.Time
 }
 
 // Load returns the files of an owner's artifact: from the cache when it was loaded before, whether the server runs or
 // not. The reason of the error is fetch.Refused for a URL that is not the owner's path on a configured server,
-// fetch.NotFound when the server no longer has it, fetch.Unreachable or fetch.Timeout when it does not answer,
+// fetch.NotFound when the server no longer has it (of which it is asked once in five seconds), fetch.Unreachable or fetch.Timeout when it does not answer,
 // fetch.DigestMismatch for other bytes than advertised, fetch.LimitExceeded beyond the limits; a *StorageError means that
 // the cache cannot take it. The caller closes the content.
 func (l *Loader) Load(ctx context.Context, o Owner, a meta.Artifact) (*Content, error) {
@@ -128,6 +131,7 @@ func (l *Loader) Load(ctx context.Context, o Owner, a meta.Artifact) (*Content, 
 	if err != nil {
 		return nil, fetch.Describe(&fetch.Error{Reason: fetch.Refused, Err: err}, "loading the artifact of %s", o)
 	}
+	want.advertised = a.LastUpdateTime.Time
 	archive, err := l.obtain(ctx, want)
 	if err != nil {
 		return nil, fetch.Describe(err, "loading the artifact of %s", o)
@@ -198,7 +202,11 @@ func (l *Loader) obtain(ctx context.Context, want wanted) (*os.File, error) {
 		return archive, nil
 	}
 	l.misses.Add(1)
+	if err := l.absent.recall(want, l.cache.now()); err != nil {
+		return nil, err
+	}
 	if err := l.download(ctx, want); err != nil {
+		l.absent.note(want, l.cache.now(), err)
 		return nil, err
 	}
 	archive, ok, err = l.cache.open(want.owner, want.digest)

@@ -7,6 +7,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -53,8 +54,8 @@ func (l lease) arguments() []string {
 	}
 }
 
-// F23: two replicas of the deployment controller. The leader is told to end, killed, and
-// stopped for longer than its lease while it applies. Another one leads soon, goes on
+// F23: two replicas of the deployment controller. The leader is told to end, killed, stopped
+// for longer than its lease, and cut off from the API server while it applies. Another one leads soon, goes on
 // where the first one was, and one that comes back writes nothing.
 func TestF23LeaderFailOver(t *testing.T) {
 	r := newRig(t)
@@ -66,29 +67,47 @@ func TestF23LeaderFailOver(t *testing.T) {
 	})
 	l := leaseOf()
 	cases := map[string]struct {
-		fail   func(*testing.T, *instance)
+		fail   func(*testing.T, *replica)
 		within time.Duration
 	}{
-		"ends": {func(t *testing.T, leader *instance) {
+		"ends": {func(t *testing.T, leader *replica) {
 			if took, err := leader.end(t); err != nil || took > 20*time.Second {
 				t.Errorf("ended after %s: %v", took, err)
 			}
 		}, l.retry + 2*time.Second},
-		"is killed": {func(_ *testing.T, leader *instance) { leader.kill() }, l.duration + l.retry},
-		"hangs":     {func(t *testing.T, leader *instance) { leader.signal(t, syscall.SIGSTOP) }, l.duration + l.retry},
+		"is killed":  {func(_ *testing.T, leader *replica) { leader.kill() }, l.duration + l.retry},
+		"hangs":      {func(t *testing.T, leader *replica) { leader.signal(t, syscall.SIGSTOP) }, l.duration + l.retry},
+		"is cut off": {func(_ *testing.T, leader *replica) { leader.line.cut() }, l.duration + l.retry},
 	}
-	for _, name := range []string{"ends", "is killed", "hangs"} {
+	for _, name := range []string{"ends", "is killed", "hangs", "is cut off"} {
 		t.Run(name, func(t *testing.T) { r.failOver(t, l, cases[name].fail, cases[name].within) })
 	}
 }
 
-func (r *rig) failOver(t *testing.T, l lease, fail func(*testing.T, *instance), within time.Duration) {
-	namespace := r.namespace(t)
-	replicas := map[string]*instance{}
-	for _, name := range []string{"first", "second"} {
-		replica := r.deployments(t, namespace+"-"+name, nil, l.arguments()...)
-		replicas[name] = replica
+// replica is one of two instances that elect a leader.
+type replica struct {
+	*instance
+	line *line
+	from string // the address of which its requests come
+}
+
+// replicas starts two deployment controllers, each behind a line of its own.
+func (r *rig) replicas(t *testing.T, l lease, namespace string) []*replica {
+	t.Helper()
+	started := make([]*replica, 0, 2)
+	for i, name := range []string{namespace + "-first", namespace + "-second"} {
+		from := net.IPv4(127, 0, 0, byte(2+i))
+		line, kubeconfig := r.behind(t, deploymentController, name, from)
+		started = append(started, &replica{
+			instance: r.deployments(t, name, nil, append(l.arguments(), kubeconfig)...), line: line, from: from.String(),
+		})
 	}
+	return started
+}
+
+func (r *rig) failOver(t *testing.T, l lease, fail func(*testing.T, *replica), within time.Duration) {
+	namespace := r.namespace(t)
+	replicas := r.replicas(t, l, namespace)
 	leader := r.holder(t, replicas)
 	before := r.leader(t, "")
 
@@ -135,7 +154,7 @@ func (r *rig) failOver(t *testing.T, l lease, fail func(*testing.T, *instance), 
 
 // comeBack lets a stopped process go on: it must find that it leads no longer, and end
 // without having written anything.
-func (r *rig) comeBack(t *testing.T, old *instance, namespace string) {
+func (r *rig) comeBack(t *testing.T, old *replica, namespace string) {
 	t.Helper()
 	select {
 	case <-old.ended:
@@ -173,9 +192,9 @@ func (r *rig) leader(t *testing.T, other string) string {
 }
 
 // holder finds out which of the replicas leads, by its log.
-func (r *rig) holder(t *testing.T, replicas map[string]*instance) *instance {
+func (r *rig) holder(t *testing.T, replicas []*replica) *replica {
 	t.Helper()
-	var found *instance
+	var found *replica
 	r.eventually(t, t.Context(), "a replica works", func(context.Context) (bool, string) {
 		logs := ""
 		for _, replica := range replicas {

@@ -37,9 +37,20 @@ func TestMain(m *testing.M) {
 	if point := os.Getenv(killVariable); point != "" {
 		os.Exit(runKilled(point))
 	}
-	code := controlplane.RunMain(m)
+	code := controlplane.RunMain(m, controlplane.Options{EtcdProxy: throughLine})
 	shared.rig.close()
 	os.Exit(code)
+}
+
+// etcdLine is between the API server and etcd.
+var etcdLine *line
+
+func throughLine(etcd string) (string, error) {
+	var err error
+	if etcdLine, err = newLine(etcd, nil); err != nil {
+		return "", err
+	}
+	return etcdLine.addr(), nil
 }
 
 // patience bounds waiting for a deployment; it is many times what one needs.

@@ -8,7 +8,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
+	"slices"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -109,6 +113,77 @@ func TestF8EtcdStalls(t *testing.T) {
 			r.quiet(t, namespace, 6*time.Second)
 			r.remove(t, key)
 		})
+	}
+}
+
+// F8: every answer of etcd is 300 ms late for some time. Two replicas of the deployment
+// controller go on installing and upgrading; the lease may change hands, and whoever does
+// not hold it writes nothing.
+func TestF8EtcdIsSlow(t *testing.T) {
+	took := 15 * time.Second
+	if full() {
+		took = 5 * time.Minute
+	}
+	r := newRig(t)
+	r.cp.RequireControl(t)
+	r.kill(deploymentController)
+	t.Cleanup(func() {
+		if err := r.run(deploymentController); err != nil {
+			t.Error(err)
+		}
+	})
+	namespace := r.namespace(t)
+	replicas := r.replicas(t, leaseOf(), namespace)
+	places := []string{replicas[0].from, replicas[1].from}
+	leader := r.leader(t, "")
+	var mu sync.Mutex
+	var writers []string
+	r.proxy.onRequest(func(request *http.Request) {
+		if host, _, err := net.SplitHostPort(request.RemoteAddr); err == nil && slices.Contains(places, host) && isControllerWrite(request, namespace) {
+			mu.Lock()
+			defer mu.Unlock()
+			if len(writers) == 0 || writers[len(writers)-1] != host {
+				writers = append(writers, host)
+			}
+		}
+	})
+	defer r.proxy.onRequest(nil)
+
+	etcdLine.slow(300 * time.Millisecond)
+	defer etcdLine.slow(0)
+	upgrades, began := 0, time.Now()
+	key := r.deploy(t, namespace, "app", r.push(t, "slow:v1", configMaps("slow-0", 20)), func(d *v1alpha1.BundleDeployment) {
+		d.Spec.Interval.Duration = 2 * time.Second
+	})
+	healthy := r.ready(t, key).Status.LastHealthyRevision
+	for time.Since(began) < took {
+		upgrades++
+		r.push(t, "slow:v1", configMaps(fmt.Sprintf("slow-%d", upgrades), 20))
+		before := healthy
+		healthy = r.until(t, key, fmt.Sprintf("upgrade %d", upgrades), func(d *v1alpha1.BundleDeployment) bool {
+			return isReady(d) && d.Status.LastHealthyRevision != before
+		}).Status.LastHealthyRevision
+	}
+	etcdLine.slow(0)
+	if found, of := r.named(t, namespace, "slow"), r.named(t, namespace, fmt.Sprintf("slow-%d-", upgrades)); len(found) != 20 || len(of) != 20 {
+		t.Errorf("%d objects, of which %d are of the last upgrade, want 20: %v", len(found), len(of), found)
+	}
+	r.calm(t, namespace)
+	r.quiet(t, namespace, 6*time.Second)
+	changes := 0
+	if now := r.leader(t, ""); now != leader {
+		changes++
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	t.Logf("%d upgrades of 20 objects in %.0f s; written from %v in turn", upgrades, time.Since(began).Seconds(), writers)
+	if upgrades == 0 || len(writers) == 0 || len(writers) > 1+changes {
+		t.Errorf("written from %v in turn, and the lease changed hands %d times", writers, changes)
+	}
+	r.proxy.onRequest(nil)
+	r.remove(t, key)
+	for _, replica := range replicas {
+		replica.leave()
 	}
 }
 

@@ -49,6 +49,7 @@ satchel render ./bundle --install-namespace demo`),
 	root.AddCommand(
 		a.getCommand(),
 		a.statusCommand(),
+		a.treeCommand(),
 
 		a.renderCommand(),
 		a.validateCommand(),

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// leaf is an object of a tree.
+func leaf(kind, name, state, reason string, owned ...*treeNode) *treeNode {
+	created := ago(3 * time.Hour)
+	group, kind, _ := strings.Cut(kind, "/")
+	return &treeNode{Group: group, Kind: kind, Namespace: "demo", Name: name, Health: state, Reason: reason,
+		Created: &created, Owned: owned, uid: types.UID(kind + name)}
+}
+
+// aTree is a tree with all that can be in it.
+func aTree() tree {
+	t := newTree(aDeployment(with(no("Ready", v1alpha1.ReasonHealthFailed, "1 of 31 objects is not healthy"))))
+	for i := range 25 {
+		t.Objects = append(t.Objects, leaf("/ConfigMap", fmt.Sprintf("c%02d", i), healthyWord, ""))
+	}
+	t.Objects[3].Health, t.Objects[3].Reason, t.Objects[3].Created = "Missing", "it does not exist", nil
+	t.Objects = append(t.Objects,
+		leaf("apps/Deployment", "web", "InProgress", "0 of 1 replicas are available",
+			leaf("apps/ReplicaSet", "web-1", "InProgress", "Available: 0/1", leaf("/Pod", "web-1-a", "Failed", "container main cannot pull image \"x\"\nsecond line"))),
+		leaf("/Secret", "evil"+steering, "Unknown", "you may not get it "+steering))
+	return t
+}
+
+func TestTreeOutput(t *testing.T) {
+	for name, o := range map[string]treeOptions{"table": {output: outputTable}, "wide": {output: outputWide}, "all": {output: outputTable, all: true}} {
+		text := aTree().print(style{}, noon, o)
+		golden(t, "tree/"+name, text)
+		if odd := hiddenIn(text); odd != "" {
+			t.Errorf("%s: %s", name, odd)
+		}
+	}
+	before, after := aTree(), aTree()
+	after.Objects[0].Health = "Terminating"
+	after.Objects[3].Health, after.Objects[3].Reason = healthyWord, ""
+	after.Objects = append(after.Objects[:4], after.Objects[5:]...)
+	after.Objects = append(after.Objects, leaf("/Pod", "new"+steering, "InProgress", steering))
+	after.Revision, after.state, after.Message = revisionA, "in progress", ""
+	var lines []string
+	for _, c := range happenings(before, after, noon) {
+		lines = append(lines, c.line(style{}))
+	}
+	text := strings.Join(lines, "\n") + "\n"
+	golden(t, "tree/watch", text)
+	if odd := hiddenIn(text); odd != "" {
+		t.Error(odd)
+	}
+	if got := happenings(before, before, noon); got != nil {
+		t.Errorf("nothing happened, and it says %v", got)
+	}
+}
+
+// TestTreeOfMany bounds what is shown of a large deployment, and the time that takes.
+func TestTreeOfMany(t *testing.T) {
+	many := newTree(aDeployment())
+	for i := range 20_000 {
+		many.Objects = append(many.Objects, leaf("/ConfigMap", fmt.Sprint("c", i), healthyWord, ""))
+	}
+	many.Objects[19_000].Health = "Missing"
+	began := time.Now()
+	text := many.print(style{}, noon, treeOptions{output: outputTable})
+	if lines := strings.Count(text, "\n"); lines != 2+mostAlike+2 || !strings.Contains(text, "… and 19979 more ConfigMap of demo") || !strings.Contains(text, "c19000") {
+		t.Errorf("%d lines:\n%.3000s", lines, text)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it takes %s", took)
+	}
+}
+
+func TestTreeOfCluster(t *testing.T) {
+	c := newTestCluster(t)
+	objects := []*unstructured.Unstructured{
+		c.object("app", web("web", "")), c.object("app", web("crashing", "controlplane.satchel.dev/pod: crash")),
+		c.object("", "{apiVersion: v1, kind: ConfigMap, metadata: {name: no-labels}}"),
+		c.missing("v1", "Secret", "gone"), c.missing("example.org/v1", "Widget", "unserved"),
+	}
+	for i := range 5 {
+		objects = append(objects, c.object("app", fmt.Sprintf("{apiVersion: v1, kind: ServiceAccount, metadata: {name: many-%d}}", i)))
+	}
+	parent := aSource(func(s *v1alpha1.BundleSource) { s.Name = "parent" })
+	c.create(parent)
+	objects = append(objects, c.missing("satchel.dev/v1alpha1", "BundleSource", "parent"), c.missing("v1", "ServiceAccount", "many-gone"))
+	child := &unstructured.Unstructured{}
+	child.SetAPIVersion("v1")
+	child.SetKind("Service")
+	child.SetNamespace(c.namespace)
+	child.SetName("child")
+	child.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "satchel.dev/v1alpha1", Kind: "BundleSource", Name: "parent", UID: parent.GetUID()}})
+	child.Object["spec"] = map[string]any{"ports": []any{map[string]any{"port": int64(80)}}}
+	if err := c.anyClient().Create(t.Context(), child); err != nil {
+		t.Fatal(err)
+	}
+	c.create(aDeployment(called("app"), lists(t, objects...)))
+
+	got := c.eventually("keeps crashing with exit code 1", "tree", "app")
+	c.want(got, ExitOK, "BundleDeployment "+c.namespace+"/app", "     └─ Pod "+c.namespace+"/web-", "Secret "+c.namespace+"/gone", "it does not exist",
+		"Widget "+c.namespace+"/unserved", "the cluster does not serve its kind", "ConfigMap "+c.namespace+"/no-labels", "many-gone", "└─ Service "+c.namespace+"/child")
+	if got.err != "" {
+		t.Errorf("something is omitted: %s", got.err)
+	}
+	var found tree
+	if got := c.satchel("tree", "app", "-o", "json"); json.Unmarshal([]byte(got.out), &found) != nil {
+		t.Fatalf("no JSON: %s", got)
+	}
+	states := map[string]string{}
+	found.walk(func(n *treeNode) { states[n.Kind+" "+strings.SplitN(n.Name, "-", 2)[0]] += n.Health + " " })
+	want := map[string]string{"ServiceAccount many": "Healthy Healthy Healthy Healthy Healthy Missing ", "ConfigMap no": "Healthy ", "Secret gone": "Missing ",
+		"Widget unserved": "Missing ", "Deployment web": "Healthy ", "ReplicaSet web": "Healthy ", "Pod web": "Healthy ", "Pod crashing": "Failed ",
+		"ReplicaSet crashing": "InProgress ", "Deployment crashing": "InProgress ", "BundleSource parent": "Healthy ", "Service child": "Healthy "}
+	if diff := cmp.Diff(want, states); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got := c.satchel("tree", "app", "-o", "name"); !strings.Contains(got.out, "deployment.apps/web\nreplicaset.apps/web-") || !strings.Contains(got.out, "\npod/web-") {
+		t.Errorf("got %s", got)
+	}
+	c.partlyForbidden()
+	c.followed()
+}
+
+// partlyForbidden asks as somebody who may read the deployment and Deployments only.
+func (c testCluster) partlyForbidden() {
+	c.t.Helper()
+	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: some}, rules: [
+		{apiGroups: [satchel.dev], resources: [bundledeployments], verbs: [get]}, {apiGroups: [apps], resources: [deployments, replicasets], verbs: [get, list]}]}`)
+	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: some}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: some}, subjects: [{kind: User, name: somebody}]}`)
+	got := c.eventually("ReplicaSet "+c.namespace+"/web-", "tree", "app", "--as", "somebody")
+	c.want(got, ExitOK, `Not shown: pods in the namespace "`+c.namespace+`": you may not list them; ask an administrator for that right`, "you may not get it", "Deployment "+c.namespace+"/web")
+	if strings.Count(got.err, "pods in the namespace") != 1 {
+		c.t.Errorf("more than one line: %s", got.err)
+	}
+}
+
+// followed changes the cluster while tree -w runs.
+func (c testCluster) followed() {
+	c.t.Helper()
+	f := c.follow("tree", "app", "-w")
+	f.until("ConfigMap " + c.namespace + "/no-labels")
+	config := c.missing("v1", "ConfigMap", "no-labels")
+	if err := c.anyClient().Delete(c.t.Context(), config); err != nil {
+		c.t.Fatal(err)
+	}
+	f.until("ConfigMap " + c.namespace + "/no-labels  Healthy → Missing  it does not exist\n")
+	f.interrupt()
+	gone := c.follow("tree", "app", "-w")
+	gone.until("Deployment " + c.namespace + "/web")
+	d := aDeployment(called("app"))
+	d.Namespace = c.namespace
+	if err := c.client.Delete(c.t.Context(), d); err != nil {
+		c.t.Fatal(err)
+	}
+	select {
+	case code := <-gone.code:
+		if code != ExitOK || !strings.Contains(gone.err.String(), "The BundleDeployment app is gone.") {
+			c.t.Errorf("exit %d: %s", code, gone.err)
+		}
+	case <-time.After(time.Minute):
+		c.t.Error("it follows a deployment that is gone")
+	}
+}
+
+// TestTreeElsewhere lists what is on another cluster and looks at nothing.
+func TestTreeElsewhere(t *testing.T) {
+	c := newTestCluster(t)
+	c.create(aDeployment(called("far"), lists(t, c.missing("v1", "ConfigMap", "there")), func(d *v1alpha1.BundleDeployment) {
+		d.Spec.KubeConfig = &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}
+	}))
+	c.want(c.satchel("tree", "far"), ExitOK, "ConfigMap "+c.namespace+"/there     Unknown", "Not shown: the state of its 1 object: they are on the cluster whose kubeconfig is in the Secret prod\n")
+	c.want(c.satchel("tree", "far", "-w", "-o", "json"), ExitError, "-w writes lines for people: leave it or -o json out")
+	c.want(c.satchel("tree", "source/far"), ExitError, "tree is about BundleDeployments, not about a BundleSource")
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fields
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// secret is a value that may be compared with another one and is never given away.
+type secret struct{ value string }
+
+// visible copies what of an object is worth comparing: neither its status nor the
+// metadata that an API server writes.
+func visible(object *unstructured.Unstructured) any {
+	if object == nil {
+		return nil
+	}
+	copied := map[string]any{}
+	for name, value := range object.Object {
+		if name != "status" {
+			copied[name] = value
+		}
+	}
+	metadata, _ := copied["metadata"].(map[string]any)
+	kept := map[string]any{}
+	for name, value := range metadata {
+		if !served[name] {
+			kept[name] = value
+		}
+	}
+	copied["metadata"] = kept
+	return hide(copied)
+}
+
+// Show copies what of an object is compared, with Hidden for what is not to be shown. A
+// nil object gives nil.
+func Show(object *unstructured.Unstructured) map[string]any {
+	fields, _ := shown(visible(object)).(map[string]any)
+	return fields
+}
+
+// served is the metadata that an API server writes.
+var served = map[string]bool{
+	"creationTimestamp": true, "deletionGracePeriodSeconds": true, "deletionTimestamp": true, "generation": true,
+	"managedFields": true, "resourceVersion": true, "selfLink": true, "uid": true,
+}
+
+// hide copies a value with all in it that is not to be seen replaced by a secret.
+func hide(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		hidden := make(map[string]any, len(value))
+		for name, field := range value {
+			hidden[name] = hide(field)
+		}
+		hideIn(hidden)
+		return hidden
+	case []any:
+		hidden := make([]any, 0, len(value))
+		for _, item := range value {
+			hidden = append(hidden, hide(item))
+		}
+		return hidden
+	}
+	return value
+}
+
+// hideIn hides what a Secret contains, also one within another object, and copies of
+// whole objects in annotations.
+func hideIn(object map[string]any) {
+	isSecret := object["kind"] == "Secret" && object["apiVersion"] == "v1"
+	if isSecret {
+		for _, name := range []string{"data", "stringData"} {
+			if value, found := object[name]; found {
+				object[name] = allHidden(value)
+			}
+		}
+	}
+	metadata, _ := object["metadata"].(map[string]any)
+	annotations, ok := metadata["annotations"].(map[string]any)
+	if !ok {
+		return
+	}
+	for name, value := range annotations {
+		if isSecret || copies(name) {
+			annotations[name] = allHidden(value)
+		}
+	}
+}
+
+// copies tells of an annotation that it holds the object, or what was applied of it.
+func copies(annotation string) bool {
+	return strings.Contains(annotation, "last-applied") || strings.HasPrefix(annotation, "kapp.k14s.io/original")
+}
+
+func allHidden(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		hidden := make(map[string]any, len(value))
+		for name, field := range value {
+			hidden[name] = allHidden(field)
+		}
+		return hidden
+	case []any:
+		hidden := make([]any, 0, len(value))
+		for _, item := range value {
+			hidden = append(hidden, allHidden(item))
+		}
+		return hidden
+	case string:
+		return secret{value}
+	case nil:
+		return nil
+	}
+	return secret{fmt.Sprint(value)}
+}
+
+// shown replaces secrets by what stands for them.
+func shown(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		list := make(map[string]any, len(value))
+		for name, field := range value {
+			list[name] = shown(field)
+		}
+		return list
+	case []any:
+		list := make([]any, 0, len(value))
+		for _, item := range value {
+			list = append(list, shown(item))
+		}
+		return list
+	case secret:
+		return Hidden
+	}
+	return value
+}

@@ -45,7 +45,8 @@ satchel render ./bundle --install-namespace demo`),
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), globalFlags, globalFlagsHint, 1))
 	root.AddGroup(&cobra.Group{ID: groupSee, Title: "See what is installed:"},
 		&cobra.Group{ID: groupPreview, Title: "See what a bundle is:"},
-		&cobra.Group{ID: groupAct, Title: "Act:"})
+		&cobra.Group{ID: groupAct, Title: "Act:"},
+		&cobra.Group{ID: groupOperate, Title: "Operate:"})
 	root.AddCommand(
 		a.getCommand(),
 		a.statusCommand(),
@@ -57,6 +58,8 @@ satchel render ./bundle --install-namespace demo`),
 		a.rbacCommand(),
 
 		a.reconcileCommand(),
+
+		a.migrateCommand(),
 
 		a.versionCommand(),
 		a.completionCommand(),
@@ -87,6 +90,7 @@ const (
 	groupSee     = "see"
 	groupPreview = "preview"
 	groupAct     = "act"
+	groupOperate = "operate"
 )
 
 // addClusterFlags adds the flags that say which cluster is meant and as whom, as kubectl has them.

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+const migrations = "testdata/migrate/"
+
+// TestMigrate compares what each shape of the other installers' manifests becomes with what is committed.
+func TestMigrate(t *testing.T) {
+	for name, args := range map[string][]string{
+		"rukpak-v1alpha1": {migrations + "rukpak-v1alpha1.yaml", "--install-namespace", "demo", "--image", "uploaded=registry.example.org/uploaded:v1"},
+		"rukpak-v1alpha2": {migrations + "rukpak-v1alpha2.yaml", "-n", "platform"},
+		"olm-v0":          {migrations + "olm-v0.yaml"},
+		"olm-v0-manifest": {migrations + "olm-v0-manifest.yaml", "--image", "operators/gadget=registry.example.org/gadget/bundle:v1.2.0", "--service-account", "me"},
+		"olm-v1":          {migrations + "olm-v1.yaml"},
+		"broken":          {migrations + "broken.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := satchel(t, append([]string{"migrate"}, args...)...)
+			golden(t, "migrate/"+name, got.String())
+			if again := satchel(t, append([]string{"migrate"}, args...)...); again != got {
+				t.Errorf("the second time differs:\n%s", again)
+			}
+			if name != "broken" && (got.code != ExitOK || !strings.Contains(got.out, "kind: BundleDeployment")) {
+				t.Errorf("nothing is migrated: %s", got)
+			}
+		})
+	}
+}
+
+// TestMigrateStandardInput reads what kubectl prints, and a folder, as it reads files.
+func TestMigrateStandardInput(t *testing.T) {
+	text, err := os.ReadFile(migrations + "olm-v0.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errOut bytes.Buffer
+	code := Run(t.Context(), Program{
+		Path: "satchel", Now: time.Now,
+		Streams: genericiooptions.IOStreams{In: bytes.NewReader(text), Out: &out, ErrOut: &errOut},
+	}, []string{"migrate", "-"})
+	file := satchel(t, "migrate", migrations+"olm-v0.yaml")
+	if want := strings.ReplaceAll(file.out, migrations+"olm-v0.yaml", "standard-input"); code != ExitOK || out.String() != want {
+		t.Errorf("exit %d\n%s\nwant\n%s", code, &out, want)
+	}
+	dir := writeFiles(t, map[string]string{"in/sub.yaml": string(text), "README.md": "# not a manifest"})
+	got := satchel(t, "migrate", dir)
+	if want := strings.ReplaceAll(file.out, migrations+"olm-v0.yaml", dir+"/in/sub.yaml"); got.out != want {
+		t.Errorf("got %s\nwant\n%s", got, want)
+	}
+}
+
+// TestMigrateJSON wants the same objects, with their notes on standard error.
+func TestMigrateJSON(t *testing.T) {
+	got := satchel(t, "migrate", migrations+"olm-v1.yaml", "-o", "json")
+	var list struct{ Items []v1alpha1.BundleDeployment }
+	if err := json.Unmarshal([]byte(got.out), &list); err != nil || len(list.Items) != 3 {
+		t.Fatalf("%v: %s", err, got)
+	}
+	first := list.Items[0]
+	if first.Namespace != "gadget-system" || first.Spec.ServiceAccountName != "gadget-installer" || first.Spec.CRDs.UpgradeSafety != v1alpha1.Off {
+		t.Errorf("got %+v", first)
+	}
+	if !strings.Contains(got.err, "Warning: ClusterExtension gadget (testdata/migrate/olm-v1.yaml, document 2): upgrades of the package") {
+		t.Errorf("the notes are missing: %s", got.err)
+	}
+}
+
+func TestMigrateRefusals(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		"nothing":     {"what is meant?", nil, "migrate needs files, folders, - for standard input, or --cluster; see satchel migrate --help"},
+		"twice":       {"it can be read once", []string{"-", "-"}, "standard input can be read once; see satchel migrate --help"},
+		"everywhere":  {"a flag without meaning", []string{"a.yaml", "-A"}, "-A is about a cluster: add --cluster, or leave it out; see satchel migrate --help"},
+		"no pair":     {"the form", []string{"a.yaml", "--image", "a"}, "--image a is not NAME=IMAGE; see satchel migrate --help"},
+		"no image":    {"the form", []string{"a.yaml", "--image", "a=B C"}, `--image a=B C: "B C" is not an image reference such as quay.io/org/bundle:v1.2.3; see satchel migrate --help`},
+		"two images":  {"which one?", []string{"a.yaml", "--image", "a=b", "--image", "a=c"}, "--image is given twice for a; see satchel migrate --help"},
+		"no file":     {"the file is named", []string{"none.yaml"}, "reading none.yaml: no such file or directory"},
+		"typing slip": {"an image for nothing", []string{migrations + "olm-v1.yaml", "--image", "gagdet=b:v1"}, "nothing is migrated, 1 problem:\n  - an image is given for \"gagdet\", and nothing that is migrated has that name; correct the name"},
+		"no object": {"file and document", []string{writeFiles(t, map[string]string{"a.yaml": "---\n{a: b}\n---\n[1]\n"}) + "/a.yaml"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := satchel(t, append([]string{"migrate"}, tc.args...)...)
+			if tc.want == "" {
+				if got.code != ExitError || !strings.Contains(got.err, "a.yaml (document 2): the object has no apiVersion") || !strings.Contains(got.err, "a.yaml (document 3): this is a list, not an object") {
+					t.Errorf("%s: %s", tc.reason, got)
+				}
+				return
+			}
+			if got.code != ExitError || got.out != "" || got.err != "Error: "+tc.want+"\n" {
+				t.Errorf("%s: %s\nwant %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// TestMigrateHostile wants nothing of a manifest to steer the terminal, or to leave its comment.
+func TestMigrateHostile(t *testing.T) {
+	bad := quoted(t, "a"+steering+"\nkind: Secret")
+	dir := writeFiles(t, map[string]string{"a" + steering + ".yaml": `
+apiVersion: operators.coreos.com/v1alpha1
+kind: Subscription
+metadata: {name: gadget, namespace: operators, labels: {a: ` + bad + `}}
+spec: {name: ` + bad + `, channel: ` + bad + `, ` + bad + `: 1, installPlanApproval: ` + bad + `, source: ` + bad + `}
+`})
+	for _, args := range [][]string{{"--image", "gadget=b:v1"}, {"--image", "gadget=b:v1", "-o", "json"}, {}} {
+		got := satchel(t, append([]string{"migrate", dir}, args...)...)
+		if odd := hiddenIn(got.out) + hiddenIn(got.err); odd != "" {
+			t.Errorf("%v: %s", args, odd)
+		}
+		if strings.Contains(got.out, "\nkind: Secret") {
+			t.Errorf("%v: a line of the manifest's:\n%s", args, got.out)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+)
+
+// Options are what the manifests do not say.
+type Options struct {
+	// Images are the images of bundles, by the names of what is migrated (NAME or NAMESPACE/NAME). They count before what
+	// the manifests say.
+	Images map[string]string
+	// Namespace receives what names no namespace of its own; empty: that in which the bundle is installed.
+	Namespace string
+	// InstallNamespace is where bundles are installed of which the manifests do not say it.
+	InstallNamespace string
+	// ServiceAccount installs where the manifests name no account.
+	ServiceAccount string
+}
+
+// rules of this package, as manifest.Problem.Rule.
+const (
+	ruleKind    = "kind"    // not a kind that is migrated
+	ruleMissing = "missing" // something that has to be said is not
+	ruleValue   = manifest.RuleValue
+	ruleSource  = "source" // a source without counterpart
+	ruleFormat  = "format" // a format without counterpart
+	ruleName    = "name"   // a name that cannot be used
+)
+
+// groups of the kinds that are migrated.
+const (
+	rukpakGroup = "core.rukpak.io"
+	olmGroup    = "operators.coreos.com"
+	olmV1Group  = "olm.operatorframework.io"
+)
+
+// input is what was read, by what it is.
+type input struct {
+	options Options
+
+	items     []manifest.Manifest // what is migrated, in the order of the files
+	bundles   []manifest.Manifest // RukPak's, made by a BundleDeployment
+	groups    []manifest.Manifest // OperatorGroups
+	plans     []manifest.Manifest // InstallPlans
+	versions  []manifest.Manifest // ClusterServiceVersions
+	revisions []manifest.Manifest // of ClusterExtensions
+
+	idle     []Idle
+	problems []manifest.Problem
+}
+
+// kindOf is the group and kind of an object, such as core.rukpak.io/Bundle.
+func kindOf(o *unstructured.Unstructured) string {
+	return o.GroupVersionKind().Group + "/" + o.GetKind()
+}
+
+// migrators make something of the kinds that are migrated.
+var migrators = map[string]func(*input, *reading){
+	rukpakGroup + "/BundleDeployment": migrateRukPakDeployment,
+	rukpakGroup + "/Bundle":           migrateRukPakBundle,
+	olmGroup + "/Subscription":        migrateSubscription,
+	olmV1Group + "/ClusterExtension":  migrateExtension,
+}
+
+// versions of the API groups whose shapes are known, by kind; of what is only looked into, any will do.
+var knownVersions = map[string][]string{
+	rukpakGroup + "/BundleDeployment": {"v1alpha1", "v1alpha2"},
+	rukpakGroup + "/Bundle":           {"v1alpha1"},
+	olmGroup + "/Subscription":        {"v1alpha1"},
+	olmV1Group + "/ClusterExtension":  {"v1", "v1alpha1"},
+}
+
+// without says why nothing is made of kinds that only stand beside what is migrated.
+var without = map[string]string{
+	olmGroup + "/CatalogSource":     "Satchel has no catalogs: a BundleDeployment names its bundle itself",
+	olmGroup + "/OperatorCondition": "Satchel keeps no OperatorConditions: an operator that says it cannot be upgraded now is upgraded all the same",
+	olmGroup + "/Operator":          "it only lists what an operator consists of; satchel status and satchel tree do that",
+	olmGroup + "/OLMConfig":         "it configures the Operator Lifecycle Manager itself",
+	olmV1Group + "/ClusterCatalog":  "Satchel has no catalogs: a BundleDeployment names its bundle itself",
+	"v1/Namespace":                  "the rbac command prints the namespaces",
+}
+
+// sort puts a manifest where it is looked for.
+func (in *input) sort(m manifest.Manifest) {
+	kind := kindOf(m.Object)
+	if m.Object.GroupVersionKind().Group == "" {
+		kind = m.Object.GetAPIVersion() + "/" + m.Object.GetKind()
+	}
+	switch kind {
+	case olmGroup + "/OperatorGroup":
+		in.groups = append(in.groups, m)
+	case olmGroup + "/InstallPlan":
+		in.plans = append(in.plans, m)
+	case olmGroup + "/ClusterServiceVersion":
+		in.addVersion(m)
+	case olmV1Group + "/ClusterExtensionRevision", olmV1Group + "/ClusterObjectSet":
+		in.revisions = append(in.revisions, m)
+	default:
+		if why, known := without[kind]; known {
+			in.idle = append(in.idle, Idle{From: place(m), Why: why})
+			return
+		}
+		in.addItem(kind, m)
+	}
+}
+
+// addVersion leaves out the copies that OLM puts into watched namespaces.
+func (in *input) addVersion(m manifest.Manifest) {
+	if _, copied := m.Object.GetLabels()["olm.copiedFrom"]; !copied {
+		in.versions = append(in.versions, m)
+	}
+}
+
+func (in *input) addItem(kind string, m manifest.Manifest) {
+	versions, known := knownVersions[kind]
+	version := m.Object.GroupVersionKind().Version
+	switch {
+	case !known:
+		in.problems = append(in.problems, m.Problem(ruleKind,
+			fmt.Sprintf("%s %s is not migrated", quoted(m.Object.GetAPIVersion()), quoted(m.Object.GetKind())),
+			"leave it out; known are BundleDeployment and Bundle of RukPak, Subscription of OLM (with its OperatorGroup, InstallPlan and "+
+				"ClusterServiceVersion), and ClusterExtension of OLM v1"))
+	case !contains(versions, version):
+		in.problems = append(in.problems, m.Problem(ruleKind,
+			fmt.Sprintf("the version %s of %s is not known", quoted(version), quoted(m.Object.GetKind())),
+			"known are "+strings.Join(versions, " and ")+"; read it from the cluster in one of them"))
+	case kind == rukpakGroup+"/Bundle" && m.Object.GetLabels()["core.rukpak.io/owner-kind"] == "BundleDeployment":
+		in.bundles = append(in.bundles, m)
+	default:
+		in.items = append(in.items, m)
+	}
+}
+
+// reading is one object that is migrated, and what becomes of it.
+type reading struct {
+	manifest.Manifest
+
+	in       *input
+	spec     fields
+	status   fields
+	notes    []string
+	problems []manifest.Problem
+	made     []any
+	rights   *Rights
+	adopts   bool
+}
+
+// note says what has no counterpart, or is worth knowing.
+func (r *reading) note(format string, args ...any) {
+	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+}
+
+// refuse says what keeps the object from being migrated.
+func (r *reading) refuse(rule, message, remedy string) {
+	r.problems = append(r.problems, r.Problem(rule, message, remedy))
+}

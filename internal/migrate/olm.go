@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+)
+
+// migrateSubscription makes a BundleDeployment of a Subscription and what OLM made of it.
+func migrateSubscription(in *input, r *reading) {
+	packageName := r.spec.text("name")
+	installed := firstOf(r.status.text("installedCSV"), r.spec.text("startingCSV"))
+	group := in.operatorGroup(r)
+	d := r.deployment(firstOf(r.Object.GetNamespace(), in.options.Namespace), group.account)
+	if d.Namespace == "" {
+		r.refuse(ruleMissing, "it is in no namespace", "add --namespace")
+	}
+	d.Spec.Format = v1alpha1.FormatRegistryV1
+	d.Spec.Source = in.operatorImage(r, packageName, installed)
+	options := registry(d)
+	options.WatchNamespaces = group.targets
+	options.OperatorConditions = true
+	if config := r.spec.sub("config"); len(config.left) > 0 {
+		options.DeploymentConfig = r.deploymentConfig(config)
+	}
+	r.keepPods(options, group, in.version(r, installed))
+	r.channel()
+	r.finish(d)
+}
+
+// channel notes what led to the version that is installed.
+func (r *reading) channel() {
+	channel, source, namespace := r.spec.text("channel"), r.spec.text("source"), r.spec.text("sourceNamespace")
+	r.note("upgrades along the channel %s of the CatalogSource %s have no counterpart: an upgrade is another image in spec.source",
+		quoted(channel), quoted(namespace+"/"+source))
+	switch approval := r.spec.text("installPlanApproval"); approval {
+	case "", "Automatic":
+	case "Manual":
+		r.note("installPlanApproval: Manual is kept by the image: nothing is upgraded before somebody changes it")
+	default:
+		r.note("spec.installPlanApproval %s is not known here, and has no effect", quoted(approval))
+	}
+}
+
+// group is what an OperatorGroup says.
+type group struct {
+	name    string
+	targets []string // empty: all namespaces
+	account string
+}
+
+// operatorGroup finds the one of the Subscription's namespace.
+func (in *input) operatorGroup(r *reading) group {
+	var found []manifest.Manifest
+	for _, m := range in.groups {
+		if sameNamespace(m, r.Manifest) {
+			found = append(found, m)
+		}
+	}
+	switch len(found) {
+	case 0:
+		r.note("without the OperatorGroup of its namespace it is not known what the operator watches: it is taken to be all namespaces, " +
+			"or the only choice that the bundle leaves; set spec.registryV1.watchNamespaces otherwise")
+		return group{}
+	case 1:
+		return r.readGroup(found[0])
+	}
+	r.refuse(ruleSource, fmt.Sprintf("there are %d OperatorGroups in its namespace, with which OLM installs nothing", len(found)), "leave the wrong ones out")
+	return group{}
+}
+
+func (r *reading) readGroup(m manifest.Manifest) group {
+	object := m.Object.DeepCopy().Object
+	beside := &reading{Manifest: m, in: r.in}
+	spec, status := fieldsOf(beside, object, "spec"), fieldsOf(beside, object, "status")
+	g := group{name: m.Object.GetName(), account: spec.text("serviceAccountName"), targets: spec.texts("targetNamespaces")}
+	if len(spec.sub("selector").left) > 0 {
+		g.targets = status.texts("namespaces")
+		if len(g.targets) == 0 {
+			r.refuse(ruleMissing, fmt.Sprintf("the OperatorGroup %s chooses namespaces by their labels, and does not say which those are", g.name),
+				"read it from the cluster, with its status")
+		} else {
+			r.note("the OperatorGroup chooses namespaces by their labels, which has no counterpart: they are those of today")
+		}
+	}
+	delete(spec.left, "selector")
+	g.targets = slices.DeleteFunc(g.targets, func(namespace string) bool { return namespace == "" })
+	spec.flag("staticProvidedAPIs")
+	if upgrade := spec.text("upgradeStrategy"); upgrade != "" && upgrade != "Default" {
+		r.note("upgradeStrategy %s of the OperatorGroup has no counterpart: CRDs are upgraded where that is safe (spec.crds.upgradeSafety)", quoted(upgrade))
+	}
+	spec.rest()
+	for _, note := range beside.notes {
+		r.note("OperatorGroup %s: %s", g.name, note)
+	}
+	r.problems = append(r.problems, beside.problems...)
+	return g
+}
+
+// operatorImage finds the image of the bundle: OLM writes it into the InstallPlan.
+func (in *input) operatorImage(r *reading, packageName, installed string) *v1alpha1.BundleSourceSpec {
+	if image := in.image(r.Manifest); image != "" {
+		return pinned(image)
+	}
+	for _, m := range in.plans {
+		if !sameNamespace(m, r.Manifest) {
+			continue
+		}
+		beside := &reading{Manifest: m, in: in}
+		for _, lookup := range fieldsOf(beside, m.Object.DeepCopy().Object, "status").list("bundleLookups") {
+			if image := lookup.text("path"); lookup.text("identifier") == installed && installed != "" && image != "" {
+				r.note("the image is that of %s, which is installed, from the InstallPlan %s", installed, m.Object.GetName())
+				return pinned(image)
+			}
+		}
+	}
+	why := "nothing says which version is installed (status.installedCSV)"
+	if installed != "" {
+		why = "no InstallPlan beside it says from which image " + installed + " came"
+	}
+	r.refuse(ruleMissing, fmt.Sprintf("the image of the bundle of %s is not known: %s", quoted(packageName), why),
+		"add --image "+r.Object.GetName()+"=IMAGE, or its InstallPlan (kubectl get installplan -o yaml); the catalog names the image, too")
+	return nil
+}
+
+// version is the ClusterServiceVersion that is installed; nil where it is not there.
+func (in *input) version(r *reading, name string) *manifest.Manifest {
+	for i, m := range in.versions {
+		if m.Object.GetName() == name && sameNamespace(m, r.Manifest) {
+			return &in.versions[i]
+		}
+	}
+	return nil
+}
+
+// keptAnnotations are what OLM itself adds to a ClusterServiceVersion, and thereby to Pods.
+var keptAnnotations = []string{"operatorframework.io/properties"}
+
+// keepPods adds what OLM adds to the Pods of an operator and the bundle does not have: else they would restart.
+func (r *reading) keepPods(options *v1alpha1.RegistryV1Options, g group, version *manifest.Manifest) {
+	annotations := map[string]string{}
+	if g.name != "" {
+		annotations["olm.operatorGroup"] = g.name
+	}
+	if version != nil {
+		for _, key := range keptAnnotations {
+			if value, found := version.Object.GetAnnotations()[key]; found {
+				annotations[key] = value
+			}
+		}
+		r.checkVersion(*version)
+	} else {
+		r.note("without its ClusterServiceVersion it is not known which annotations OLM gave to the Pods: satchel adopt --dry-run shows whether they would restart")
+	}
+	if len(annotations) == 0 {
+		return
+	}
+	if options.DeploymentConfig == nil {
+		options.DeploymentConfig = &v1alpha1.DeploymentConfig{}
+	}
+	config := options.DeploymentConfig
+	if config.Annotations == nil {
+		config.Annotations = map[string]string{}
+	}
+	for key, value := range annotations {
+		config.Annotations[key] = value
+	}
+	r.note("operatorConditions and the annotations of deploymentConfig are as OLM set them, so that no Pod restarts; with the next upgrade they can go")
+}
+
+// checkVersion says what of a ClusterServiceVersion Satchel refuses or does not do.
+func (r *reading) checkVersion(version manifest.Manifest) {
+	beside := &reading{Manifest: version, in: r.in}
+	spec := fieldsOf(beside, version.Object.DeepCopy().Object, "spec")
+	if len(spec.sub("apiservicedefinitions").list("owned")) > 0 {
+		r.note("the bundle serves APIs by an APIService of its own, which Satchel refuses; it can stay with OLM only")
+	}
+	if spec.sub("cleanup").flag("enabled") {
+		r.note("spec.cleanup of the ClusterServiceVersion has no counterpart: a deletion waits for custom resources of the bundle, and deletes no others")
+	}
+	if len(spec.list("webhookdefinitions")) > 0 {
+		r.note("the bundle has webhooks: their certificates are issued anew by Satchel (self-signed), and their configurations, which OLM named with a " +
+			"random suffix, have to go once Satchel's are there: satchel adopt --delete-leftovers does that")
+	}
+}
+
+// deploymentConfig reads what adjusts the Deployments of an operator: the config of a Subscription, or of a ClusterExtension.
+func (r *reading) deploymentConfig(config fields) *v1alpha1.DeploymentConfig {
+	made := &v1alpha1.DeploymentConfig{}
+	if config.has("selector") {
+		r.note("%s has no counterpart, and OLM does not use it either", config.at("selector"))
+	}
+	delete(config.left, "selector")
+	for key, into := range map[string]any{
+		"env": &made.Env, "envFrom": &made.EnvFrom, "volumes": &made.Volumes, "volumeMounts": &made.VolumeMounts,
+		"tolerations": &made.Tolerations, "resources": &made.Resources, "nodeSelector": &made.NodeSelector,
+		"affinity": &made.Affinity, "annotations": &made.Annotations,
+	} {
+		config.decode(key, into)
+	}
+	return made
+}
+
+// imageIn finds the reference of an image that has a digest in a text.
+func imageIn(text string) string {
+	for word := range strings.FieldsSeq(text) {
+		if word = strings.Trim(word, `"'(),;`); strings.Contains(word, "@sha256:") {
+			return word
+		}
+	}
+	return ""
+}

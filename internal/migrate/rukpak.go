@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+)
+
+// classes are RukPak's provisioner classes: what a bundle was unpacked as.
+var classes = map[string]v1alpha1.Format{
+	"core-rukpak-io-plain":    v1alpha1.FormatPlainV0,
+	"core-rukpak-io-registry": v1alpha1.FormatRegistryV1,
+}
+
+const helmClass = "core-rukpak-io-helm"
+
+// manifestsFolder is where RukPak looks for the objects of a plain bundle.
+const manifestsFolder = "manifests"
+
+// migrateRukPakDeployment reads a BundleDeployment of RukPak in both of its shapes: with a template for its Bundle, and
+// with the source in itself.
+func migrateRukPakDeployment(in *input, r *reading) {
+	what, class := r.spec, r.spec.text("provisionerClassName")
+	install := r.spec.text("installNamespace")
+	if r.Object.GroupVersionKind().Version == "v1alpha1" {
+		template := r.spec.sub("template")
+		for _, path := range leaves("spec.template.metadata", template.left["metadata"]) {
+			r.note("%s was for the Bundle, which has no counterpart", path)
+		}
+		delete(template.left, "metadata")
+		what = template.sub("spec")
+		if unpacked := what.text("provisionerClassName"); unpacked != "" {
+			if class != "" && class != unpacked && classes[class] == "" && class != helmClass {
+				r.note("spec.provisionerClassName %s has no counterpart", quoted(class))
+			}
+			class = unpacked
+		}
+	}
+	d := r.deployment(install, "")
+	d.Spec.Source = in.rukpakSource(r, what)
+	r.class(class, d)
+	d.Spec.Suspend = r.spec.flag("paused")
+	r.config(d)
+	if d.Spec.Format == v1alpha1.FormatRegistryV1 {
+		r.note("RukPak's converter is not Satchel's: ServiceAccounts and roles have the same names, but the Pods get the annotations of the "+
+			"ClusterServiceVersion, so that the operator restarts once; %s", "satchel adopt --dry-run shows it")
+	}
+	r.finish(d)
+}
+
+// migrateRukPakBundle makes an immutable BundleSource of a Bundle that stands alone.
+func migrateRukPakBundle(in *input, r *reading) {
+	class := r.spec.text("provisionerClassName")
+	source := r.source()
+	if spec := in.rukpakSource(r, r.spec); spec != nil {
+		source.Spec = *spec
+	}
+	source.Spec.Immutable = true
+	switch format, known := classes[class]; {
+	case class == helmClass:
+		r.refuse(ruleFormat, "it is a Helm chart", helmRemedy)
+	case known:
+		r.note("its format, %s, is that of the BundleDeployment that names it in spec.sourceRef", format)
+	case class != "":
+		r.note("spec.provisionerClassName %s has no counterpart", quoted(class))
+	}
+	r.made = append(r.made, source)
+}
+
+const helmRemedy = "Satchel does not install Helm charts: render it (helm template), and give the folder as a source of the format plain+v0"
+
+// class chooses the format.
+func (r *reading) class(class string, d *v1alpha1.BundleDeployment) {
+	format, known := classes[class]
+	switch {
+	case class == helmClass:
+		r.refuse(ruleFormat, "it is a Helm chart", helmRemedy)
+	case known:
+		d.Spec.Format = format
+	case class == "":
+		r.note("no provisioner class is given: the format is detected")
+	default:
+		r.note("the provisioner class %s is not one of RukPak's own and has no counterpart: the format is detected", quoted(class))
+	}
+	if format == v1alpha1.FormatPlainV0 {
+		d.Spec.Path = manifestsFolder
+		r.note("RukPak applied what lies in the folder manifests, hence spec.path; the namespace of objects that name none is %s now",
+			quoted(firstOf(d.Spec.InstallNamespace, d.Namespace)))
+	}
+}
+
+func firstOf(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// config reads the configuration that RukPak passed to the provisioner.
+func (r *reading) config(d *v1alpha1.BundleDeployment) {
+	if !r.spec.has("config") {
+		r.spec.sub("config")
+		return
+	}
+	config := r.spec.sub("config")
+	if one := config.text("watchNamespace"); one != "" {
+		registry(d).WatchNamespaces = []string{one}
+	}
+	if several := config.texts("watchNamespaces"); len(several) > 0 {
+		registry(d).WatchNamespaces = several
+	}
+	if deployment := config.sub("deploymentConfig"); len(deployment.left) > 0 {
+		registry(d).DeploymentConfig = r.deploymentConfig(deployment)
+	}
+	if d.Spec.RegistryV1 != nil && d.Spec.Format == v1alpha1.FormatPlainV0 {
+		d.Spec.RegistryV1 = nil
+		r.note("spec.config is of operators' bundles and means nothing for the format plain+v0; it is left out")
+	}
+}
+
+// rukpakSource reads a source: the member that its type names.
+func (in *input) rukpakSource(r *reading, of fields) *v1alpha1.BundleSourceSpec {
+	source := of.sub("source")
+	kind := source.text("type")
+	if image := in.image(r.Manifest); image != "" {
+		source.sub(sourceMembers[kind])
+		delete(of.left, "source")
+		r.note("the source is the image that was given, instead of the source of the type %s", quoted(kind))
+		return pinned(image)
+	}
+	resolved := r.resolved(in)
+	read, known := rukpakSources[kind]
+	if !known {
+		r.refuse(ruleSource, fmt.Sprintf("the source type %s is not known", quoted(kind)),
+			"known are image, git, http, configMaps, upload and local; or add --image "+r.Object.GetName()+"=IMAGE")
+		delete(of.left, "source")
+		return nil
+	}
+	if !source.has(sourceMembers[kind]) && kind != "upload" {
+		r.refuse(ruleMissing, fmt.Sprintf("the source has the type %s, and no %s.%s", kind, source.path, sourceMembers[kind]), "add it")
+	}
+	spec := &v1alpha1.BundleSourceSpec{Sources: read(r, source, resolved)}
+	return spec
+}
+
+// sourceMembers are the fields that hold the source of a type.
+var sourceMembers = map[string]string{
+	"image": "image", "git": "git", "http": "http", "configMaps": "configMaps", "upload": "upload", "local": "local",
+}
+
+// rukpakSources read the sources of RukPak by their types. The further fields are what the source was resolved to.
+var rukpakSources = map[string]func(r *reading, source, resolved fields) []v1alpha1.Source{
+	"image":      rukpakImage,
+	"git":        rukpakGit,
+	"http":       rukpakHTTP,
+	"configMaps": rukpakConfigMaps,
+	"local":      rukpakLocal,
+	"upload":     rukpakUpload,
+}
+
+// resolved is what RukPak's status says the source was resolved to: of the object, or of the Bundle that it made.
+func (r *reading) resolved(in *input) fields {
+	if found := r.status.sub("resolvedSource"); len(found.left) > 0 {
+		return found
+	}
+	active := r.status.text("activeBundle")
+	for _, bundle := range in.bundles {
+		if madeBy(bundle, r.Manifest) && (active == "" || active == bundle.Object.GetName()) {
+			return fieldsOf(r, bundle.Object.DeepCopy().Object, "status").sub("resolvedSource")
+		}
+	}
+	return fields{of: r, left: map[string]any{}}
+}
+
+// madeBy tells whether a BundleDeployment of RukPak made a Bundle.
+func madeBy(bundle, deployment manifest.Manifest) bool {
+	return kindOf(deployment.Object) == rukpakGroup+"/BundleDeployment" &&
+		bundle.Object.GetLabels()["core.rukpak.io/owner-name"] == deployment.Object.GetName()
+}
+
+func rukpakImage(r *reading, source, resolved fields) []v1alpha1.Source {
+	image := source.sub("image")
+	made := &v1alpha1.ImageSource{Ref: image.text("ref")}
+	if made.Ref == "" {
+		r.refuse(ruleMissing, image.at("ref")+" is missing", "add the image")
+	}
+	if digest := resolved.sub("image").text("ref"); strings.Contains(digest, "@sha256:") && digest != made.Ref {
+		r.note("%s is what runs: RukPak resolved it once, to %s; to follow the tag, write it instead", quoted(made.Ref), digest)
+		made.Ref = digest
+	} else if made.Ref != "" && !strings.Contains(made.Ref, "@") {
+		r.note("RukPak resolved the tag of %s once, Satchel does so again every spec.source.interval: write the digest to stay with it", quoted(made.Ref))
+	}
+	made.SecretRef = r.secret(image.text("pullSecret"), "the login to the registry")
+	if image.flag("insecureSkipTLSVerify") {
+		r.note("%s has no counterpart: name a Secret with ca.crt in certSecretRef of the image", image.at("insecureSkipTLSVerify"))
+	}
+	if image.text("certificateData") != "" {
+		r.note("%s: put the certificate into a Secret of the namespace, as ca.crt, and name it in certSecretRef of the image", image.at("certificateData"))
+	}
+	return []v1alpha1.Source{{Image: made}}
+}
+
+func rukpakGit(r *reading, source, resolved fields) []v1alpha1.Source {
+	git := source.sub("git")
+	made := &v1alpha1.GitSource{Repository: git.text("repository"), Directory: strings.TrimPrefix(git.text("directory"), "./")}
+	if made.Repository == "" {
+		r.refuse(ruleMissing, git.at("repository")+" is missing", "add the URL of the repository")
+	}
+	ref := git.sub("ref")
+	made.Ref = &v1alpha1.GitRef{Branch: ref.text("branch"), Tag: ref.text("tag"), Commit: ref.text("commit")}
+	if commit := resolved.sub("git").sub("ref").text("commit"); len(commit) == 40 && commit != made.Ref.Commit {
+		r.note("commit %s is what runs: RukPak resolved %s once; to follow it, write it instead", commit,
+			quoted(firstOf(made.Ref.Branch, made.Ref.Tag, "the default branch")))
+		made.Ref = &v1alpha1.GitRef{Commit: commit}
+	} else if made.Ref.Commit == "" {
+		r.note("RukPak resolved the reference of %s once, Satchel does so again every spec.source.interval: write the commit to stay with it",
+			quoted(made.Repository))
+	}
+	if *made.Ref == (v1alpha1.GitRef{}) {
+		made.Ref = nil
+	}
+	made.SecretRef = r.auth(git, "the login to the Git server")
+	return []v1alpha1.Source{{Git: made}}
+}
+
+func rukpakHTTP(r *reading, source, _ fields) []v1alpha1.Source {
+	http := source.sub("http")
+	made := &v1alpha1.HTTPSource{URL: http.text("url")}
+	if made.URL == "" {
+		r.refuse(ruleMissing, http.at("url")+" is missing", "add the URL of the archive")
+	}
+	made.SecretRef = r.auth(http, "the login to the server")
+	return []v1alpha1.Source{{HTTP: made}}
+}
+
+// auth reads the login of a Git or HTTP source.
+func (r *reading) auth(of fields, what string) *v1alpha1.LocalReference {
+	auth := of.sub("auth")
+	if auth.flag("insecureSkipVerify") {
+		r.note("%s has no counterpart: certificates are always verified; give the server's authority as ca.crt in the Secret", auth.at("insecureSkipVerify"))
+	}
+	return r.secret(auth.sub("secret").text("name"), what)
+}
+
+// secret refers to a Secret that was in the namespace of RukPak.
+func (r *reading) secret(name, what string) *v1alpha1.LocalReference {
+	if name == "" {
+		return nil
+	}
+	r.note("copy the Secret %s (%s) from RukPak's namespace into that of the object", name, what)
+	return &v1alpha1.LocalReference{Name: name}
+}
+
+func rukpakConfigMaps(r *reading, source, _ fields) []v1alpha1.Source {
+	var made []v1alpha1.Source
+	places := map[string]bool{}
+	for _, item := range source.list("configMaps") {
+		name, path := item.sub("configMap").text("name"), strings.Trim(strings.TrimPrefix(item.text("path"), "./"), "/")
+		if name == "" {
+			r.refuse(ruleMissing, item.at("configMap.name")+" is missing", "add the name of the ConfigMap")
+		}
+		if places[path] {
+			r.refuse(ruleSource, fmt.Sprintf("several ConfigMaps are put into the same folder %s", quoted(path)),
+				"join them into one ConfigMap, or give each a path of its own")
+		}
+		places[path] = true
+		r.note("copy the ConfigMap %s from RukPak's namespace into that of the object", name)
+		made = append(made, v1alpha1.Source{Destination: path, ConfigMap: &v1alpha1.LocalReference{Name: name}})
+		item.rest()
+	}
+	return made
+}
+
+func rukpakLocal(r *reading, source, _ fields) []v1alpha1.Source {
+	of := source.sub("local").sub("configMap")
+	name, namespace := of.text("name"), of.text("namespace")
+	if name == "" {
+		r.refuse(ruleMissing, of.at("name")+" is missing", "add the name of the ConfigMap")
+	}
+	r.note("copy the ConfigMap %s from the namespace %s into that of the object", name, quoted(firstOf(namespace, "of RukPak")))
+	return []v1alpha1.Source{{Destination: manifestsFolder, ConfigMap: &v1alpha1.LocalReference{Name: name}}}
+}
+
+func rukpakUpload(r *reading, source, _ fields) []v1alpha1.Source {
+	source.sub("upload")
+	r.refuse(ruleSource, "its content was uploaded from a disk, which has no counterpart",
+		"push the folder as an image, and add --image "+r.Object.GetName()+"=IMAGE; or commit it to Git, and write that source")
+	return nil
+}

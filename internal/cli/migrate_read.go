@@ -40,30 +40,30 @@ func (a *app) readArgument(arg string) ([]manifest.Manifest, []manifest.Problem,
 		found, problems := manifestsOf(oneFile{name: name, data: data}, []string{name}, nil)
 		return found, problems, nil
 	}
-	real, err := filepath.EvalSymlinks(arg)
+	resolved, err := filepath.EvalSymlinks(arg)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading %s: %w", arg, withoutPath(err))
 	}
-	info, err := os.Stat(real)
+	info, err := os.Stat(resolved)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading %s: %w", arg, withoutPath(err))
 	}
 	if info.IsDir() {
-		return a.readFolder(arg, real)
+		return a.readFolder(arg, resolved)
 	}
-	files, err := openFolder(filepath.Dir(real))
+	files, err := openFolder(filepath.Dir(resolved))
 	if err != nil {
 		return nil, nil, err
 	}
 	defer files.Close() //nolint:errcheck // opened for reading only: closing cannot lose anything
-	base := filepath.Base(real)
+	base := filepath.Base(resolved)
 	found, problems := manifestsOf(files, []string{base}, func(string) string { return arg })
 	return found, problems, nil
 }
 
 // readFolder reads the manifests of a folder and of those below.
-func (a *app) readFolder(arg, real string) ([]manifest.Manifest, []manifest.Problem, error) {
-	files, err := openFolder(real)
+func (a *app) readFolder(arg, resolved string) ([]manifest.Manifest, []manifest.Problem, error) {
+	files, err := openFolder(resolved)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -92,12 +92,12 @@ func TestMigrateRefusals(t *testing.T) {
 		"two images":  {"which one?", []string{"a.yaml", "--image", "a=b", "--image", "a=c"}, "--image is given twice for a; see satchel migrate --help"},
 		"no file":     {"the file is named", []string{"none.yaml"}, "reading none.yaml: no such file or directory"},
 		"typing slip": {"an image for nothing", []string{migrations + "olm-v1.yaml", "--image", "gagdet=b:v1"}, "nothing is migrated, 1 problem:\n  - an image is given for \"gagdet\", and nothing that is migrated has that name; correct the name"},
-		"no object": {"file and document", []string{writeFiles(t, map[string]string{"a.yaml": "---\n{a: b}\n---\n[1]\n"}) + "/a.yaml"}, ""},
+		"no object":   {"file and document", []string{writeFiles(t, map[string]string{"a.yaml": "---\n{a: b}\n---\n[1]\n"}) + "/a.yaml"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, append([]string{"migrate"}, tc.args...)...)
 			if tc.want == "" {
-				if got.code != ExitError || !strings.Contains(got.err, "a.yaml (document 2): the object has no apiVersion") || !strings.Contains(got.err, "a.yaml (document 3): this is a list, not an object") {
+				if got.code != ExitError || !strings.Contains(got.err, "a.yaml (document 1): the object has no apiVersion") || !strings.Contains(got.err, "a.yaml (document 2): this is a list, not an object") {
 					t.Errorf("%s: %s", tc.reason, got)
 				}
 				return

@@ -38,6 +38,8 @@ type Options struct {
 	Settle time.Duration
 	// Refused is the first pause after a refusal, which doubles likewise: 10 s.
 	Refused time.Duration
+	// Relist is how far apart, at least, the lists are that new objects ask for: 1 s.
+	Relist time.Duration
 }
 
 const (
@@ -57,6 +59,7 @@ func (o Options) defaulted() Options {
 	o.Settle = cmp.Or(o.Settle, 3*time.Second)
 	o.Retry = cmp.Or(o.Retry, time.Second)
 	o.Refused = cmp.Or(o.Refused, 10*time.Second)
+	o.Relist = cmp.Or(o.Relist, time.Second)
 	return o
 }
 
@@ -148,6 +151,7 @@ func (h *Hub) End(key Key) {
 		return
 	}
 	sub.busy = false
+	h.unmet(sub)
 	for item := range sub.drifted {
 		if h.judgeDrift(item) {
 			return // woken
@@ -201,6 +205,7 @@ func (h *Hub) Set(key Key, s Subscription) {
 		return
 	}
 	sub := h.subscriber(key, s)
+	sub.tentative = false
 	for stream := range sub.streams {
 		stream.each(sub, func(i *item) { i.stale = true })
 	}
@@ -231,14 +236,14 @@ func (h *Hub) want(sub *subscriber, s Subscription, o *Object) {
 	stream := h.stream(sub, s, o)
 	found := stream.find(o.Name, sub)
 	if found == nil {
-		found = &item{sub: sub, stream: stream, name: strings.Clone(o.Name), next: stream.items[o.Name]}
-		stream.items[found.name] = found
-		sub.streams[stream]++
-		sub.items++
+		found = h.add(sub, stream, o)
 		stream.again() // what happened to it so far was not told
 	}
 	found.stale = false
 	found.update(o)
+	if found.expected {
+		found.meet()
+	}
 	h.judge(found)
 }
 

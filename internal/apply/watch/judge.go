@@ -14,6 +14,9 @@ func (h *Hub) sighted(i *item, s sight) {
 		return // told already, by a list or by an earlier watch
 	}
 	i.got = s
+	if i.expected {
+		return
+	}
 	switch i.want.compare(s) {
 	case none:
 		i.good = s.writers
@@ -27,6 +30,9 @@ func (h *Hub) sighted(i *item, s sight) {
 
 // judge tells a deployment what there is to tell of an item.
 func (h *Hub) judge(i *item) {
+	if i.expected {
+		return
+	}
 	h.judgeDrift(i)
 	h.judgeHealth(i)
 }

@@ -75,7 +75,7 @@ func (h *Hub) session(ctx context.Context, s *stream, version string, opened fun
 	defer watching.Stop()
 	opened()
 	h.state(s, true, "")
-	return h.follow(s, watching, version)
+	return h.follow(s, watching, version, time.Now().Add(h.options.Relist))
 }
 
 // permitted looks whether the account exists.
@@ -124,11 +124,15 @@ func (h *Hub) list(ctx context.Context, s *stream, client *tenant.Client) (strin
 	}
 }
 
-// follow takes events until the watch ends, and returns up to where it got.
-func (h *Hub) follow(s *stream, watching watch.Interface, version string) (string, error) {
+// follow takes events until the watch ends, and returns up to where it got. It lists anew
+// for those who want that no earlier than given, for all of them at once.
+func (h *Hub) follow(s *stream, watching watch.Interface, version string, earliest time.Time) (string, error) {
+	var due <-chan time.Time
 	for {
 		select {
 		case <-s.kick:
+			due = time.After(time.Until(earliest))
+		case <-due:
 			return version, errAgain
 		case event, more := <-watching.ResultChan():
 			if !more {

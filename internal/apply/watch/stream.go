@@ -28,11 +28,16 @@ type stream struct {
 	relist bool
 }
 
-// stream finds the watch of an object, or opens it.
-func (h *Hub) stream(sub *subscriber, s Subscription, o *Object) *stream {
-	key := streamKey{
+// keyOf names the watch of an object.
+func keyOf(s Subscription, o *Object) streamKey {
+	return streamKey{
 		target: s.Target, identity: s.Client.Identity(), tenant: s.Owner.Namespace, resource: o.Resource, kind: o.GroupKind(), namespace: o.Namespace,
 	}
+}
+
+// stream finds the watch of an object, or opens it.
+func (h *Hub) stream(sub *subscriber, s Subscription, o *Object) *stream {
+	key := keyOf(s, o)
 	found := h.streams[key]
 	if found == nil {
 		found = &stream{key: key, items: map[string]*item{}, kick: make(chan struct{}, 1)}

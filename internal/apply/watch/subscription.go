@@ -80,6 +80,8 @@ type subscriber struct {
 	// busy: the deployment is being reconciled. It is woken afterwards for what is left
 	// to be told, and if after says so.
 	busy, after bool
+	// expects: there are items that are expected. tentative: there is nothing else.
+	expects, tentative bool
 	// calm holds until when an object is left alone although it drifts, because
 	// somebody fights for it, and settle until when one that was only written is, to
 	// see whether it was its status.
@@ -101,8 +103,10 @@ type item struct {
 	health bool
 	// adopted: somebody wrote a subresource, and seen was brought up to date.
 	adopted bool
-	stale   bool  // not of the latest subscription
-	next    *item // of the same object, for another deployment
+	stale   bool // not of the latest subscription
+	// expected: it is about to be created, and nobody knows yet how it is left.
+	expected bool
+	next     *item // of the same object, for another deployment
 }
 
 func (i *item) id() inventory.ID {

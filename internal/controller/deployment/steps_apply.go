@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
@@ -178,6 +179,7 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (step.Outcome, error) 
 		return step.Continue, nil
 	}
 	r.beforeRepairs(ctx, s, *s.plan)
+	r.watches.Expect(client.ObjectKeyFromObject(s.object), s.expectation())
 	result, err := apply.Apply(ctx, s.client, *s.plan, r.options(s))
 	s.applied = &result
 	if recorded := s.record(result.Inventory); recorded != nil {

@@ -70,12 +70,28 @@ func (r *Reconciler) subscribe(s *state, err error) {
 	}
 }
 
-// subscription is what there is to be told of the objects of the plan.
-func (s *state) subscription() watch.Subscription {
-	subscription := watch.Subscription{
+// expectation is what is about to be created.
+func (s *state) expectation() watch.Subscription {
+	subscription := s.ownSubscription()
+	for _, action := range s.plan.Actions() {
+		if action.Verb == plan.Create && !action.Untracked {
+			subscription.Objects = append(subscription.Objects, watch.Object{Entry: inventory.Entry{ID: action.ID}, Resource: action.Resource})
+		}
+	}
+	return subscription
+}
+
+// ownSubscription has no objects yet.
+func (s *state) ownSubscription() watch.Subscription {
+	return watch.Subscription{
 		Client: s.client, Owner: s.owner, Target: s.previous.Target,
 		Drift: s.object.Spec.DriftModeOrDefault() != v1alpha1.DriftDisabled, Mended: s.warns(),
 	}
+}
+
+// subscription is what there is to be told of the objects of the plan.
+func (s *state) subscription() watch.Subscription {
+	subscription := s.ownSubscription()
 	healthy := map[inventory.ID]bool{}
 	for _, object := range s.note.objects {
 		healthy[object.ID] = true

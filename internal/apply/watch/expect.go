@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"maps"
+	"strings"
+)
+
+// Expect says which objects a deployment is about to create, between Begin and End. What
+// a watch that is open already tells of them from now on is kept until Set says how they
+// were left, so that nothing has to be listed anew for them: with many deployments in a
+// namespace, that would be all of their objects for each. What Set does not name is
+// forgotten at End.
+func (h *Hub) Expect(key Key, s Subscription) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended {
+		return
+	}
+	for i := range s.Objects {
+		if o := &s.Objects[i]; h.streams[keyOf(s, o)] != nil {
+			h.expect(key, s, o)
+		}
+	}
+}
+
+func (h *Hub) expect(key Key, s Subscription, o *Object) {
+	known := h.subs[key] != nil
+	sub := h.subscriber(key, s)
+	if !known {
+		sub.tentative, sub.busy = true, true
+	}
+	if stream := h.stream(sub, s, o); stream.find(o.Name, sub) == nil {
+		h.add(sub, stream, o).expected = true
+		sub.expects = true
+	}
+}
+
+// add has what happens to an object told to a deployment.
+func (h *Hub) add(sub *subscriber, s *stream, o *Object) *item {
+	added := &item{sub: sub, stream: s, name: strings.Clone(o.Name), next: s.items[o.Name]}
+	s.items[added.name] = added
+	sub.streams[s]++
+	sub.items++
+	return added
+}
+
+// meet notes how an object that was expected was left.
+func (i *item) meet() {
+	i.expected = false
+	if i.want.compare(i.got) == none {
+		i.good = i.got.writers
+	}
+}
+
+// unmet forgets what was expected in vain.
+func (h *Hub) unmet(sub *subscriber) {
+	if !sub.expects {
+		return
+	}
+	sub.expects = false
+	for stream := range maps.Clone(sub.streams) {
+		stream.drop(sub, func(i *item) bool { return i.expected })
+		h.release(sub, stream)
+	}
+	if sub.tentative {
+		delete(h.subs, sub.key)
+	}
+}

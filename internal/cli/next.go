@@ -20,7 +20,7 @@ import (
 //	rolled back          what is in force is cared for; the rejected revision waits
 //	stalled              nothing, until somebody changes something
 //	failed, retrying     the next attempt, at the latest after retryInterval
-//	in progress          the attempt goes on
+//	in progress          the attempt goes on, when what it waits for has come
 //	Ready                the next check, after interval
 func nextUp(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, s summary) []string {
 	var next []string
@@ -44,6 +44,8 @@ func nextUp(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, s summa
 	case s.inProgress() && s.reason == v1alpha1.ReasonHealthProgressing:
 		next = append(next, fmt.Sprintf("Health is watched; what is not healthy %s after it was applied counts as failed.",
 			short(d.Spec.TimeoutOrDefault())))
+	case s.inProgress() && s.reason == v1alpha1.ReasonDependencyNotReady:
+		next = append(next, hints[s.reason])
 	case s.inProgress():
 		next = append(next, "The controller is at it.")
 	default:

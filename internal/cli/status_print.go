@@ -73,6 +73,7 @@ func (p pipeline) stepNode(step stepNode, s style, width int, now time.Time) nod
 	mark := marks[step.State]
 	line := s.paint(mark.color, mark.text) + " " + step.Name
 	failedHere := p.Problem != nil && p.Problem.Step == step.Name
+	var below []node
 	switch {
 	case failedHere:
 		line += padding(step.Name, width) + s.paint(red, inline(step.Reason)) + since(step, now)
@@ -83,9 +84,11 @@ func (p pipeline) stepNode(step stepNode, s style, width int, now time.Time) nod
 	case step.State == stepFailed:
 		line += padding(step.Name, width) + inline(step.Reason) + ": " + oneLine(step.Detail, statusWidth)
 	case step.State == stepWorking:
-		line += padding(step.Name, width) + oneLine(step.Detail, 0) + since(step, now)
+		first, rest, _ := strings.Cut(strings.TrimSpace(printable(step.Detail)), "\n")
+		line += padding(step.Name, width) + first + since(step, now)
+		below = lineNodes(rest)
 	}
-	n := node{text: strings.TrimRight(line, " ")}
+	n := node{text: strings.TrimRight(line, " "), below: below}
 	if failedHere {
 		n.below = p.Problem.nodes(s, step.Reason)
 	}
@@ -94,16 +97,25 @@ func (p pipeline) stepNode(step stepNode, s style, width int, now time.Time) nod
 
 // nodes are the message, every line of it, and the hint.
 func (p problem) nodes(s style, shown string) []node {
-	var lines []node
 	message := strings.TrimSpace(printable(p.Message))
 	if p.Reason != shown {
 		message = inline(p.Reason) + ": " + message
 	}
-	for line := range strings.SplitSeq(message, "\n") {
-		lines = append(lines, node{text: line})
-	}
+	lines := lineNodes(message)
 	if p.Hint != "" {
 		lines = append(lines, node{text: s.paint(bold, "What to do:") + " " + wrap(p.Hint, hintWidth)})
+	}
+	return lines
+}
+
+// lineNodes is a text that is printable already, line by line.
+func lineNodes(text string) []node {
+	if text == "" {
+		return nil
+	}
+	var lines []node
+	for line := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, node{text: line})
 	}
 	return lines
 }

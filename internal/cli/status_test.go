@@ -115,6 +115,22 @@ func situations() map[string]situation {
 			deployment: aDeployment(first, without(v1alpha1.PlannedCondition, v1alpha1.AppliedCondition, v1alpha1.HealthyCondition), with(
 				no(meta.ReadyCondition, v1alpha1.ReasonAccountNotFound, `the ServiceAccount "installer" does not exist in the namespace "demo"`), retrying())),
 		},
+		"dependency-waits": {
+			reason: "waiting is no failure, and whom it waits for is said", source: aSource(),
+			deployment: aDeployment(first, reference, without(v1alpha1.ConvertedCondition, v1alpha1.PlannedCondition, v1alpha1.AppliedCondition, v1alpha1.HealthyCondition), with(
+				condition(meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonDependencyNotReady, waitsForTwo), working()), func(d *v1alpha1.BundleDeployment) {
+				d.Spec.DependsOn = []v1alpha1.Dependency{{Name: "cert-manager"}, {Name: "database"}}
+				d.Status.Format, d.Status.Plan, d.Status.LastAttemptedRevision = "", nil, ""
+			}),
+		},
+		"dependency-waits-later": {
+			reason: "what runs is cared for while what is new waits", source: aSource(),
+			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) {
+				d.Spec.DependsOn = []v1alpha1.Dependency{{Name: "cert-manager"}, {Name: "database"}}
+				d.Status.LastAttemptedRevision, d.Status.LastAppliedRevision, d.Status.LastHealthyRevision = revisionA, revisionA, revisionA
+			}, with(condition(meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonDependencyNotReady,
+				waitsForTwo+"\nrevision "+revisionA+" stays in force and is kept from drifting"), working())),
+		},
 		"conversion-fails": {
 			reason: "the new revision is broken and the old one runs", source: aSource(), failed: v1alpha1.ConvertedCondition,
 			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) { d.Status.LastAppliedRevision = revisionA }, with(
@@ -164,6 +180,10 @@ func situations() map[string]situation {
 		},
 	}
 }
+
+// waitsForTwo is what the controller says of two dependencies.
+const waitsForTwo = "waiting for what spec.dependsOn names: bundledeployment demo/cert-manager is not ready: HealthProgressing\n" +
+	"bundledeployment demo/database does not exist: create it, or correct spec.dependsOn"
 
 func reference(d *v1alpha1.BundleDeployment) {
 	d.Spec.Source = nil

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/watch"
+)
+
+// gate is a connection on which new watches wait until it is opened, and that counts lists.
+type gate struct {
+	next  http.RoundTripper
+	shut  atomic.Pointer[chan struct{}] // closed when it opens; nil while it is open
+	held  atomic.Int32
+	lists atomic.Int32
+}
+
+func (g *gate) RoundTrip(request *http.Request) (*http.Response, error) {
+	query := request.URL.Query()
+	switch {
+	case query.Get("watch") == "true":
+		if shut := g.shut.Load(); shut != nil {
+			g.held.Add(1)
+			select {
+			case <-*shut:
+			case <-request.Context().Done():
+				return nil, request.Context().Err()
+			}
+		}
+	case query.Has("labelSelector"):
+		g.lists.Add(1)
+	}
+	return g.next.RoundTrip(request)
+}
+
+// gated gives the world a client whose connection has a gate, open at first.
+func (w *world) gated() *gate {
+	w.t.Helper()
+	g := &gate{}
+	config := w.cp.RESTConfig()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { g.next = next; return g })
+	var err error
+	if w.pool, err = tenant.NewPool(config, tenant.Options{}); err != nil {
+		w.t.Fatal(err)
+	}
+	if w.client, err = w.pool.Client(tenant.Identity{Namespace: w.namespace, ServiceAccount: "installer"}); err != nil {
+		w.t.Fatal(err)
+	}
+	return g
+}
+
+// A watch that wants to go on where the API server remembers nothing is answered 410 Gone, as
+// after a restart of that server or a compaction. All is listed anew then: what went and what
+// changed meanwhile is found, and the watch goes on from there.
+func TestWatchListsAnewWhatIsForgotten(t *testing.T) {
+	w := newWorld(t, everything...)
+	w.cp.RequireControl(t)
+	g := w.gated()
+	w.mustApply(twoMaps)
+	d := w.watch(watch.Options{})
+	d.open()
+	shut := make(chan struct{})
+	g.shut.Store(&shut)
+	for i := range 3 { // what the API server remembers begins after these
+		other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("other-", i)}}
+		if _, err := w.admin.CoreV1().Secrets(w.namespace).Create(t.Context(), other, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.cp.APIServer().Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.cp.APIServer().Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the watch is asked for again", func() error {
+		if g.held.Load() == 0 {
+			return fmtError("not yet")
+		}
+		return nil
+	})
+	listed := g.lists.Load()
+	d.remove("one")
+	w.patch(types.MergePatchType, "two", `{"data":{"colour":"green"}}`, "kubectl-edit")
+	g.shut.Store(nil)
+	close(shut)
+	d.drifted("one", "two")
+	if g.lists.Load() == listed {
+		t.Error("nothing was listed: the API server remembered all, and the test proves nothing")
+	}
+	d.open()
+	w.mustApply(twoMaps)
+	d.subscribe()
+	d.drifted()
+	listed = g.lists.Load()
+	w.patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
+	d.drifted("one")
+	if more := g.lists.Load() - listed; more > 0 {
+		t.Errorf("listed %d times more, want the watch to tell", more)
+	}
+}

@@ -78,7 +78,7 @@ func wantedBy(p plan.Plan) wanted {
 	objects, written := slices.Clone(p.Unreadable), map[inventory.ID]bool{}
 	for _, object := range p.Unreadable {
 		written[object.ID] = true
-		w.needs = append(w.needs, rights.Lifelong(object, p.Definitions)...)
+		w.needs = append(w.needs, rights.Lifelong(object, p.Pruning)...)
 	}
 	for _, action := range p.Actions() {
 		objects, written[action.ID] = append(objects, action.Object), action.Writes()
@@ -86,7 +86,7 @@ func wantedBy(p plan.Plan) wanted {
 			w.add(action.Object, "create", "get", "patch")
 			continue
 		}
-		w.needs = append(w.needs, rights.Lifelong(action.Object, p.Definitions)...)
+		w.needs = append(w.needs, rights.Lifelong(action.Object, p.Pruning)...)
 	}
 	w.grants(objects, written)
 	return w
@@ -149,7 +149,7 @@ func leaving(deletion plan.Deletion) []rights.Need {
 	case plan.Release:
 		return rights.Verbs(object, "get", "patch")
 	case plan.DeleteEmpty, plan.DeleteUnused, plan.Keep:
-		return rights.Ending(object, deletion.How == plan.DeleteUnused)
+		return rights.Ending(object, plan.Pruning{Definitions: deletion.How == plan.DeleteUnused})
 	}
 	return nil
 }

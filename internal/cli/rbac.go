@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 	"github.com/satchel-dev/satchel/internal/convert"
 )
@@ -30,6 +31,7 @@ type rbacOptions struct {
 	remote         bool
 	only           string
 	definitions    bool // CRDs may be deleted
+	keeps          bool // nothing is deleted
 }
 
 func (a *app) rbacCommand() *cobra.Command {
@@ -94,6 +96,7 @@ func (a *app) rbacFlags(cmd *cobra.Command, o *rbacOptions) {
 	flags.StringVar(&o.serviceAccount, "service-account", "installer", "Account that installs the bundle, in the namespace of the BundleDeployment.")
 	flags.StringArrayVar(&o.upgradeFrom, "upgrade-from", nil,
 		"Folder or image of a version that may be installed: adds the rights to delete what only it has; may be repeated.")
+	flags.BoolVar(&o.keeps, "keep-objects", false, "With spec.prune.enabled: false and spec.deletionPolicy: Orphan: leaves out the rights to delete, which nothing takes then; not with spec.recreate: OnImmutableChange.")
 	flags.BoolVar(&o.definitions, "delete-crds", false, "With spec.crds.deletionPolicy: Delete: adds the rights to delete CRDs and to look for their resources.")
 	flags.BoolVar(&o.remote, "remote", false, "Print the rights for the cluster that spec.kubeConfig leads to: adds that to know it, by its namespace kube-system.")
 	a.enumFlag(cmd, &o.only, "only", "", "Print one part only.", string(rights.Bootstrap), string(rights.Required), string(rights.Recommended))
@@ -150,7 +153,7 @@ func (o rbacOptions) request(result convert.Result, earlier ...convert.Result) (
 		Namespaces:       result.RequiredNamespaces,
 		Remote:           o.remote,
 		Objects:          applied.objects,
-		Definitions:      o.definitions,
+		Pruning:          plan.Pruning{Definitions: o.definitions, Disabled: o.keeps, Orphan: o.keeps},
 	}
 	guessed := applied.guessed
 	for _, version := range earlier {

@@ -33,6 +33,17 @@ func TestRBACOnAnotherCluster(t *testing.T) {
 	golden(t, "rbac/remote", got.String())
 }
 
+// Where nothing is ever deleted, the right to delete is left out, also of an earlier version's objects.
+func TestRBACThatKeepsObjects(t *testing.T) {
+	got := satchel(t, "rbac", bundles+"registry", "--install-namespace", "demo", "--upgrade-from", bundles+"plain", "--keep-objects", "--only", "required")
+	if strings.Contains(got.out, "delete") || !strings.Contains(got.out, "patch") {
+		t.Errorf("the rights are:\n%s", got)
+	}
+	if got := satchel(t, "rbac", bundles+"plain", "--install-namespace", "demo", "--only", "required"); !strings.Contains(got.out, "delete") {
+		t.Errorf("without the flag the rights are:\n%s", got)
+	}
+}
+
 // parts lists the labels of a stream, in order, each once in a row.
 func partsOf(t *testing.T, stream string) []string {
 	t.Helper()

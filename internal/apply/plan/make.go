@@ -16,7 +16,7 @@ import (
 // Make plans how the cluster becomes what the bundle renders. The same input
 // gives the same plan, whatever the order of the desired objects.
 func Make(in Input) Plan {
-	plan := Plan{Owner: in.Owner, Keeping: in.Keeping, Protection: in.Protection, Definitions: in.Pruning.Definitions, Inventory: in.Previous}
+	plan := Plan{Owner: in.Owner, Keeping: in.Keeping, Protection: in.Protection, Pruning: in.Pruning, Inventory: in.Previous}
 	plan.Upgrade = slices.ContainsFunc(in.Previous.Entries, inventory.Entry.Confirmed)
 	plan.Skipped = slices.SortedFunc(slices.Values(in.Skipped), inventory.ID.Compare)
 	if len(in.Desired)+len(in.Missing)+len(in.Invalid)+len(in.Skipped) == 0 {

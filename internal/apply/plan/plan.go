@@ -79,8 +79,8 @@ type Plan struct {
 	PruneFirst, Prune []DeletionStage
 	// Held is what is left out of these because it would be too much; nil: nothing.
 	Held *Held
-	// Definitions: CRDs may be deleted one day.
-	Definitions bool
+	// Pruning says how objects are let go, in the end.
+	Pruning Pruning
 	// Unreadable are desired objects that the account may not look at, which is among
 	// the violations.
 	Unreadable []Object

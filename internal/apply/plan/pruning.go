@@ -23,7 +23,12 @@ type Pruning struct {
 	Orphan bool
 	// Definitions: CRDs go, too, when no resource of theirs is left.
 	Definitions bool
+	// Recreates: what cannot be changed is deleted, to be created anew.
+	Recreates bool
 }
+
+// Never tells that nothing is ever deleted, so that the right to do so is not needed.
+func (p Pruning) Never() bool { return p.Disabled && p.Orphan && !p.Recreates }
 
 // Limit is how many deletions of one plan are in order.
 type Limit struct {

@@ -33,8 +33,8 @@ type Request struct {
 	// Gone are objects of an earlier version that an upgrade prunes; those that are
 	// in Objects, too, are passed over.
 	Gone []plan.Object
-	// Definitions: CRDs are deleted, too, when no resource of theirs is left.
-	Definitions bool
+	// Pruning says how objects are let go.
+	Pruning plan.Pruning
 	// Namespaces have to exist beside those that the objects live in.
 	Namespaces []string
 	// Remote: the account is one of another cluster than the BundleDeployment, and has to be
@@ -189,17 +189,17 @@ type Need struct {
 }
 
 // Needs are the rights to the objects themselves: each is read, created, changed
-// and, unless it is a CRD that is kept, deleted.
+// and, unless it is kept in the end, as CRDs mostly are, deleted.
 func Needs(r Request) []Need {
 	var needs []Need
 	here := map[inventory.ID]bool{}
 	for _, object := range r.Objects {
 		here[object.ID] = true
-		needs = append(needs, Lifelong(object, r.Definitions)...)
+		needs = append(needs, Lifelong(object, r.Pruning)...)
 	}
 	for _, object := range r.Gone {
 		if !here[object.ID] {
-			needs = append(needs, Ending(object, r.Definitions)...)
+			needs = append(needs, Ending(object, r.Pruning)...)
 		}
 	}
 	if r.Remote {
@@ -209,25 +209,25 @@ func Needs(r Request) []Need {
 	return needs
 }
 
-// Lifelong are the rights to an object over its whole life; with definitions CRDs end, too.
-func Lifelong(object plan.Object, definitions bool) []Need {
-	if plan.IsDefinition(object.ID) && definitions {
-		return append(Verbs(object, "create", "delete", "get", "patch"), listing(object))
-	}
-	if plan.IsDefinition(object.ID) {
+// Lifelong are the rights to an object over its whole life, up to how it is let go.
+func Lifelong(object plan.Object, pruning plan.Pruning) []Need {
+	switch {
+	case pruning.Never(), plan.IsDefinition(object.ID) && !pruning.Definitions:
 		return Verbs(object, "create", "get", "patch")
+	case plan.IsDefinition(object.ID):
+		return append(Verbs(object, "create", "delete", "get", "patch"), listing(object))
 	}
 	return Verbs(object, "create", "delete", "get", "patch")
 }
 
 // Ending are the rights to an object that is not desired any more: what cannot be
 // deleted is marked as nobody's.
-func Ending(object plan.Object, definitions bool) []Need {
+func Ending(object plan.Object, pruning plan.Pruning) []Need {
 	switch {
-	case plan.IsDefinition(object.ID) && definitions: // somebody may use it
-		return append(Verbs(object, "delete", "get", "patch"), listing(object))
-	case plan.IsDefinition(object.ID):
+	case pruning.Never(), plan.IsDefinition(object.ID) && !pruning.Definitions:
 		return Verbs(object, "get", "patch")
+	case plan.IsDefinition(object.ID): // somebody may use it
+		return append(Verbs(object, "delete", "get", "patch"), listing(object))
 	case plan.IsNamespace(object.ID): // it may not be empty
 		return Verbs(object, "delete", "get", "patch")
 	}

@@ -291,6 +291,33 @@ metadata: {name: old, namespace: apps}
 	}
 }
 
+// Where nothing is ever deleted, neither what stays nor what goes takes the right to; what is
+// recreated does.
+func TestNeverDeleted(t *testing.T) {
+	r := request(t, twoMaps)
+	r.Gone = objects(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: old, namespace: apps}\n")
+	for _, c := range []struct {
+		pruning plan.Pruning
+		deletes bool
+	}{
+		{plan.Pruning{Disabled: true, Orphan: true}, false},
+		{plan.Pruning{Disabled: true, Orphan: true, Definitions: true}, false},
+		{plan.Pruning{Disabled: true, Orphan: true, Recreates: true}, true},
+		{plan.Pruning{Disabled: true}, true},
+		{plan.Pruning{Orphan: true}, true},
+	} {
+		r.Pruning = c.pruning
+		got, err := rights.Of(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(lines(got.Required), "\n")
+		if strings.Contains(text, "delete") != c.deletes || !strings.Contains(text, "get,patch  configmaps [old]") && !c.deletes {
+			t.Errorf("%+v: the rights are\n%s", c.pruning, text)
+		}
+	}
+}
+
 // Whatever single thing is taken away from what is required is missed.
 func TestNothingToSpare(t *testing.T) {
 	for name, manifests := range bundles {

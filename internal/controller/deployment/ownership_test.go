@@ -228,23 +228,69 @@ func TestInventoryRebuilt(t *testing.T) {
 	}
 }
 
+// An inventory that nobody can read does not keep a deployment from going, nor its objects here:
+// they are found by their labels. On another cluster nothing is looked for.
+func TestUnreadableInventoryAtRemoval(t *testing.T) {
+	t.Parallel()
+	for _, elsewhere := range []bool{false, true} {
+		t.Run(fmt.Sprintf("elsewhere %v", elsewhere), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			namespace := r.namespace(t)
+			first := r.publish(t, namespace, "app", "v1", many("c", 4))
+			key := r.deploy(t, namespace, "app", quick)
+			d := r.ready(t, key, first.Revision)
+			r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true })
+			r.handled(t, key)
+			target := d.Status.Inventory.Target
+			if elsewhere {
+				target = "of-another-cluster"
+			}
+			r.loses(t, key, v1alpha1.BundleDeploymentStatus{Inventory: &v1alpha1.Inventory{
+				Target: target, Count: 4, Entries: []v1alpha1.InventoryEntry{{ID: "nothing that is an identity"}},
+			}})
+			r.startRemoval(t, key)
+			if elsewhere {
+				r.until(t, key, "the removal stalls", func(d *v1alpha1.BundleDeployment) bool {
+					return conditions.GetReason(d, "Ready") == v1alpha1.ReasonTargetChanged
+				})
+				r.must(t, aConfigMap(namespace, "c00"))
+				r.loses(t, key, v1alpha1.BundleDeploymentStatus{})
+			}
+			r.remove(t, key)
+			for _, name := range []string{"c00", "c03"} {
+				r.gone(t, aConfigMap(namespace, name))
+			}
+			if !elsewhere {
+				r.told(t, namespace, "InventoryRebuilt: the inventory could not be read; 4 objects were found")
+			}
+		})
+	}
+}
+
 // loseEverything takes the status of a deployment away, and what is kept of it.
 func (r *rig) loseEverything(t *testing.T, key client.ObjectKey) {
+	t.Helper()
+	r.loses(t, key, v1alpha1.BundleDeploymentStatus{})
+}
+
+// loses gives a deployment another status, and takes away what is kept of it.
+func (r *rig) loses(t *testing.T, key client.ObjectKey, left v1alpha1.BundleDeploymentStatus) {
 	t.Helper()
 	var d v1alpha1.BundleDeployment
 	if err := r.admin.Get(t.Context(), key, &d); err != nil {
 		t.Fatal(err)
 	}
 	kept, err := filepath.Glob(filepath.Join(shared.dir, "cache", "applied", string(d.UID)+"*"))
-	if err != nil || len(kept) == 0 {
-		t.Fatalf("nothing is kept: %v", err)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, name := range kept {
 		if err := os.RemoveAll(name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	d.Status = v1alpha1.BundleDeploymentStatus{}
+	d.Status = left
 	if err := r.admin.Status().Update(t.Context(), &d); err != nil {
 		t.Fatal(err)
 	}

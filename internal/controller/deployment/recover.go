@@ -18,10 +18,13 @@ import (
 
 // lost tells that an inventory may have been lost, as in a restore from a backup: the
 // deployment was worked on before, for it has the finalizer, and lists nothing, not
-// even its cluster.
+// even its cluster, or nothing that can be read.
 func (s *state) lost() bool {
-	return s.before.Status.Inventory == nil && controllerutil.ContainsFinalizer(s.before, v1alpha1.Finalizer)
+	return !s.listed() && controllerutil.ContainsFinalizer(s.before, v1alpha1.Finalizer)
 }
+
+// listed tells that the status has an inventory.
+func (s *state) listed() bool { return s.before.Status.Inventory != nil && !s.unreadable }
 
 // recover looks for the objects of a deployment whose inventory was lost, by their
 // labels, before anything is pruned or removed. What it finds is listed beside what
@@ -29,7 +32,7 @@ func (s *state) lost() bool {
 // this reconcile. Where nothing is found, this process does not look again until there
 // is an inventory.
 func (r *Reconciler) recover(ctx context.Context, s *state) (step.Outcome, error) {
-	if s.before.Status.Inventory != nil {
+	if s.listed() {
 		r.searched.Delete(s.object.UID)
 		return step.Continue, nil
 	}
@@ -65,7 +68,11 @@ func (r *Reconciler) emitRecovered(s *state) {
 	if s.recovered == nil {
 		return
 	}
-	note := fmt.Sprintf("the inventory was lost; %d objects were found by their labels", len(s.recovered.Entries))
+	why := "was lost"
+	if s.unreadable {
+		why = "could not be read"
+	}
+	note := fmt.Sprintf("the inventory %s; %d objects were found by their labels", why, len(s.recovered.Entries))
 	if unseen := s.recovered.Unseen; len(unseen) > 0 {
 		note += "; where the account may not list them everywhere, these kinds were looked for in known namespaces only, or not at all: " + strings.Join(unseen, ", ")
 	}

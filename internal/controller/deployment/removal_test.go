@@ -9,6 +9,8 @@ import (
 	"testing/fstest"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -144,6 +146,37 @@ func TestPruneDisabled(t *testing.T) {
 	}
 	if kept.GetAnnotations()[v1alpha1.OrphanedAnnotation] == "" || kept.GetLabels()[v1alpha1.DeploymentLabel] != "" {
 		t.Errorf("annotations %v, labels %v: the object is not marked as nobody's", kept.GetAnnotations(), kept.GetLabels())
+	}
+}
+
+// Where nothing is ever deleted, the right to delete is not asked for, and not used: not when an
+// object leaves the bundle, and not when the deployment goes.
+func TestNothingIsDeletedWithoutTheRight(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	r.create(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "keeper"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "create", "patch"}},
+	}})
+	r.bind(t, namespace, "keeper", "keeper")
+	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one"), "b.yaml": configMap("b", "one")})
+	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) {
+		d.Spec.ServiceAccountName, d.Spec.Prune.Enabled, d.Spec.DeletionPolicy = "keeper", new(false), v1alpha1.DeletionOrphan
+		d.Spec.Recreate = v1alpha1.RecreateOnImmutableChange
+	}))
+	if d := r.unready(t, key, v1alpha1.ReasonPlanRefused); !strings.Contains(conditions.GetMessage(d, "Ready"), "delete configmaps (a, b)") {
+		t.Errorf("what recreating takes is not asked for:\n%s", describe(d))
+	}
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Recreate = v1alpha1.RecreateNever })
+	r.ready(t, key, first.Revision)
+	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two")})
+	r.ready(t, key, second.Revision)
+	r.until(t, key, "one object in the inventory", func(d *v1alpha1.BundleDeployment) bool { return d.Status.Inventory.Count == 1 })
+	r.remove(t, key)
+	for _, name := range []string{"a", "b"} {
+		if kept := r.must(t, aConfigMap(namespace, name)); kept.GetAnnotations()[orphaned] == "" || kept.GetLabels()[v1alpha1.DeploymentLabel] != "" {
+			t.Errorf("%s is not marked as nobody's: %v %v", name, kept.GetAnnotations(), kept.GetLabels())
+		}
 	}
 }
 

@@ -35,8 +35,10 @@ type state struct {
 	owner    inventory.Owner
 	home     string              // namespace of the certificates' authority, where it is not the deployment's
 	previous inventory.Inventory // what the status lists, and later what the cluster holds
-	note     note
-	noted    bool // note is of this process
+	// unreadable: what the status lists cannot be read, and the deployment goes.
+	unreadable bool
+	note       note
+	noted      bool // note is of this process
 
 	found    watch.Findings // what watches told
 	client   *tenant.Client

@@ -84,7 +84,7 @@ func (r *Reconciler) target(ctx context.Context, s *state) (step.Outcome, error)
 	if s.previous, err = r.inventory(s); err != nil {
 		return step.Stop, failure{reason: v1alpha1.ReasonFailed, stalled: true, err: err}
 	}
-	if s.previous.Target != "" && s.previous.Target != current && s.previous.Len() > 0 {
+	if s.previous.Target != "" && s.previous.Target != current && (s.previous.Len() > 0 || s.unreadable) {
 		return step.Stop, failure{reason: v1alpha1.ReasonTargetChanged, stalled: true, err: fmt.Errorf(
 			"the objects of the inventory are in the cluster %s, and this is %s: nothing is applied or pruned here; if the objects of the old cluster are of no concern, %s",
 			s.previous.Target, current, s.wayOut())}
@@ -110,7 +110,8 @@ func (s *state) wayOut() string {
 }
 
 // inventory reads the status. Where that was lost, as in a restore from a
-// backup, what was applied last is taken instead, so that nothing is orphaned.
+// backup, or cannot be read and the deployment goes, what was applied last is taken
+// instead, so that nothing is orphaned; see recover for what else there may be.
 func (r *Reconciler) inventory(s *state) (inventory.Inventory, error) {
 	if s.object.Status.Inventory != nil {
 		listed, err := inventory.Decode(s.object.Status.Inventory)
@@ -120,16 +121,25 @@ func (r *Reconciler) inventory(s *state) (inventory.Inventory, error) {
 		if s.object.DeletionTimestamp.IsZero() {
 			return inventory.Inventory{}, fmt.Errorf("reading status.inventory: %w", err)
 		}
+		s.unreadable = true
 	}
 	last, found, err := readSnapshot(r.Snapshots, string(s.object.UID))
 	if err != nil || !found {
-		return inventory.Inventory{}, err
+		return s.unlisted(), err
 	}
 	s.noted = false // compare with the cluster in any case
 	if s.object.Status.LastAppliedRevision == "" {
 		s.object.Status.LastAppliedRevision = last.Revision
 	}
 	return last.inventory(s.authorityID()), nil
+}
+
+// unlisted is an inventory of nothing; of one that cannot be read the cluster is known.
+func (s *state) unlisted() inventory.Inventory {
+	if !s.unreadable {
+		return inventory.Inventory{}
+	}
+	return inventory.New(s.object.Status.Inventory.Target)
 }
 
 // establishTimeout is how long an apply waits for CRDs to be served before it

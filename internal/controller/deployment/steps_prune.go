@@ -22,6 +22,7 @@ func pruning(spec *v1alpha1.BundleDeploymentSpec) plan.Pruning {
 		Limit:       &plan.Limit{Most: most, Percent: percent},
 		Orphan:      spec.DeletionPolicy == v1alpha1.DeletionOrphan,
 		Definitions: spec.DeletesDefinitions(),
+		Recreates:   spec.Recreate == v1alpha1.RecreateOnImmutableChange,
 	}
 }
 

@@ -73,7 +73,7 @@ func (a *app) reconcile(ctx context.Context, o reconcileOptions, t target) error
 	if err != nil {
 		return err
 	}
-	targets, err := c.toReconcile(ctx, o, t)
+	targets, err := a.toReconcile(ctx, c, o, t)
 	if err != nil {
 		return err
 	}
@@ -88,12 +88,12 @@ func (a *app) reconcile(ctx context.Context, o reconcileOptions, t target) error
 }
 
 // toReconcile returns the objects in the order in which they are to be handled.
-func (c *cluster) toReconcile(ctx context.Context, o reconcileOptions, t target) ([]target, error) {
+func (a *app) toReconcile(ctx context.Context, c *cluster, o reconcileOptions, t target) ([]target, error) {
 	found, err := c.get(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	if err := refuseSuspended(t, found); err != nil {
+	if err := a.refuseSuspended(t, found); err != nil {
 		return nil, err
 	}
 	d, isDeployment := found.(*v1alpha1.BundleDeployment)
@@ -108,14 +108,15 @@ func (c *cluster) toReconcile(ctx context.Context, o reconcileOptions, t target)
 	if err != nil {
 		return nil, err
 	}
-	return []target{source, t}, refuseSuspended(source, found)
+	return []target{source, t}, a.refuseSuspended(source, found)
 }
 
-func refuseSuspended(t target, o object) error {
+// refuseSuspended refuses to ask for what would not be done.
+func (a *app) refuseSuspended(t target, o object) error {
 	if !summarize(o).suspended {
 		return nil
 	}
-	return fmt.Errorf("the %s %q is suspended, so nothing would happen: set spec.suspend to false first", t.kind.name, t.name)
+	return fmt.Errorf("the %s %q is suspended, so nothing would happen: resume it, with %s resume %s", t.kind.name, t.name, a.name, t.word())
 }
 
 // reconcileOne asks for one object to be handled and reports the outcome.
@@ -129,9 +130,14 @@ func (a *app) reconcileOne(ctx context.Context, c *cluster, t target, o reconcil
 		return nil
 	}
 	fmt.Fprintf(a.streams.ErrOut, "%s %s: asked for, waiting for the outcome ...\n", t.kind.name, t.name)
+	return a.awaitOne(ctx, c, t, token, o.timeout)
+}
+
+// awaitOne waits for the outcome of a request, and reports it.
+func (a *app) awaitOne(ctx context.Context, c *cluster, t target, token string, timeout time.Duration) error {
 	last, err := c.await(ctx, t, func(s summary) bool { return settled(s, token) })
 	if errors.Is(err, errTooLong) {
-		return a.reportTooLong(t, last, token, o.timeout)
+		return a.reportTooLong(t, last, token, timeout)
 	}
 	if err != nil {
 		return err

@@ -123,7 +123,7 @@ func TestReconcileRefuses(t *testing.T) {
 	c.create(aSource(func(s *v1alpha1.BundleSource) { s.Spec.Suspend = true }))
 	c.create(aDeployment())
 	c.create(aDeployment(called("paused"), func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }))
-	c.want(c.satchel("reconcile", "paused"), ExitError, `Error: the BundleDeployment "paused" is suspended, so nothing would happen: set spec.suspend to false first`)
+	c.want(c.satchel("reconcile", "paused"), ExitError, `Error: the BundleDeployment "paused" is suspended, so nothing would happen: resume it, with satchel resume paused`)
 	c.want(c.satchel("reconcile", "podinfo", "--with-source"), ExitError, `the BundleSource "podinfo" is suspended`)
 	c.want(c.satchel("reconcile", "source", "none"), ExitError, `there is no BundleSource "none"`, "there is: podinfo")
 }

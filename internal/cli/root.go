@@ -58,6 +58,10 @@ satchel render ./bundle --install-namespace demo`),
 		a.rbacCommand(),
 
 		a.reconcileCommand(),
+		a.suspendCommand(),
+		a.resumeCommand(),
+		a.waitCommand(),
+		a.retryCommand(),
 
 		a.migrateCommand(),
 

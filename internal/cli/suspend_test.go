@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// read reads an object anew.
+func (c testCluster) read(o object, name string) {
+	c.t.Helper()
+	if err := c.client.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: name}, o); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c testCluster) deployment(name string) *v1alpha1.BundleDeployment {
+	c.t.Helper()
+	d := new(v1alpha1.BundleDeployment)
+	c.read(d, name)
+	return d
+}
+
+func (c testCluster) source(name string) *v1alpha1.BundleSource {
+	c.t.Helper()
+	s := new(v1alpha1.BundleSource)
+	c.read(s, name)
+	return s
+}
+
+func TestSuspend(t *testing.T) {
+	c := newTestCluster(t)
+	c.create(aSource())
+	c.create(aDeployment(func(d *v1alpha1.BundleDeployment) { d.Labels = map[string]string{"team": "a"} }))
+	c.create(aDeployment(called("other"), func(d *v1alpha1.BundleDeployment) {
+		d.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "apps", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"}
+	}))
+
+	c.want(c.satchel("suspend", "podinfo", "none"), ExitError, `there is no BundleDeployment "none"`)
+	c.want(c.satchel("suspend", "podinfo", "--dry-run"), ExitOK, "BundleDeployment podinfo: suspended (dry run)\n")
+	if c.deployment("podinfo").Spec.Suspend {
+		t.Error("something was done although one object is missing, or in a dry run")
+	}
+	c.want(c.satchel("suspend", "-l", "team=a"), ExitOK, "BundleDeployment podinfo: suspended\n")
+	c.want(c.satchel("suspend", "all", "--all"), ExitOK, "BundleDeployment podinfo: suspended already\n", "BundleDeployment other: suspended\n", "BundleSource podinfo: suspended\n",
+		"Warning: BundleDeployment other comes from Flux Kustomization flux-system/apps, which may undo this: commit suspend: true there")
+	if !c.deployment("podinfo").Spec.Suspend || !c.deployment("other").Spec.Suspend || !c.source("podinfo").Spec.Suspend {
+		t.Error("not all are suspended")
+	}
+	managers := c.deployment("podinfo").ManagedFields
+	if !slices.ContainsFunc(managers, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == fieldManager }) {
+		t.Errorf("the field has no manager of its own: %v", managers)
+	}
+	c.want(c.satchel("reconcile", "podinfo"), ExitError, "satchel resume podinfo")
+	c.want(c.satchel("suspend", "-l", "team=none"), ExitOK, "Nothing found with the labels team=none")
+}
+
+func TestResume(t *testing.T) {
+	c := newTestCluster(t)
+	paused := func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }
+	c.create(aSource(func(s *v1alpha1.BundleSource) { s.Spec.Suspend = true }))
+	c.create(aDeployment(paused))
+	c.create(aDeployment(paused, called("broken")))
+	c.create(aDeployment(called("running")))
+	c.want(c.satchel("resume", "podinfo", "--dry-run"), ExitOK, "BundleDeployment podinfo: resumed (dry run)\n")
+	c.want(c.satchel("resume", "podinfo", "--timeout", "300ms"), ExitError, "BundleDeployment podinfo: resumed\n", "was not handled within 300ms")
+	if d := c.deployment("podinfo"); d.Spec.Suspend || d.Annotations[meta.ReconcileRequestAnnotation] == "" {
+		t.Errorf("it is not resumed, or no look was asked for: %v", d.Annotations)
+	}
+	var played controller
+	played.play(c, deployments, func(o object) {
+		if o.GetName() == "broken" {
+			answer(no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "Pod x: no image"), retrying())(o)
+			return
+		}
+		answer(yes(meta.ReadyCondition, "in order"))(o)
+	})
+	played.play(c, sources, answer(yes(meta.ReadyCondition, "in order")))
+	c.want(c.satchel("resume", "all", "--all", "--timeout", "30s"), ExitNo, "BundleDeployment running: is not suspended\n", "BundleDeployment podinfo: is not suspended\n",
+		"BundleDeployment broken: resumed\n", "BundleDeployment broken: not Ready, HealthFailed\nPod x: no image\n", "BundleSource podinfo: resumed\n", "BundleSource podinfo: Ready, revision ")
+	c.want(c.satchel("resume", "broken"), ExitOK, "BundleDeployment broken: is not suspended\n")
+}
+
+// TestSuspendInlineSource: what belongs to a deployment is changed there, for the controller undoes it elsewhere.
+func TestSuspendInlineSource(t *testing.T) {
+	c := newTestCluster(t)
+	c.create(aDeployment())
+	owner := c.deployment("podinfo")
+	c.create(aSource(func(s *v1alpha1.BundleSource) {
+		s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, v1alpha1.GroupVersion.WithKind(v1alpha1.BundleDeploymentKind))}
+	}))
+	c.want(c.satchel("suspend", "source", "podinfo"), ExitOK, "BundleSource podinfo: suspended, by spec.source.suspend of BundleDeployment podinfo, which it belongs to\n")
+	if c.source("podinfo").Spec.Suspend || !c.deployment("podinfo").Spec.Source.Suspend {
+		t.Error("the source itself was changed, or its deployment was not")
+	}
+}
+
+func TestRetry(t *testing.T) {
+	failed := no(meta.ReadyCondition, v1alpha1.ReasonRevisionRejected, "revision v1.4.0 was rejected")
+	stalled := condition(meta.StalledCondition, metav1.ConditionTrue, v1alpha1.ReasonRevisionRejected, "")
+	c := newTestCluster(t)
+	c.create(aSource())
+	c.create(aDeployment())
+	c.create(aDeployment(called("rejected"), with(failed, stalled), func(d *v1alpha1.BundleDeployment) { d.Status.RejectedRevision = revisionA }))
+	c.create(aDeployment(called("sourceless"), reference, with(no(meta.ReadyCondition, v1alpha1.ReasonSourceNotReady, "no"),
+		no(v1alpha1.SourceReadyCondition, v1alpha1.ReasonSourceNotReady, "no"))))
+	c.create(aDeployment(called("paused"), func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }))
+	var played, fetched controller
+	played.play(c, deployments, answer(yes(meta.ReadyCondition, "in order")))
+	fetched.play(c, sources, answer(yes(meta.ReadyCondition, "in order")))
+
+	c.want(c.satchel("retry", "podinfo"), ExitOK, "BundleDeployment podinfo: Ready with revision v1.3.0@sha256:cccccccccccc, so there is nothing to try again\n")
+	c.want(c.satchel("retry", "paused"), ExitError, "resume it, with satchel resume paused")
+	c.want(c.satchel("retry", "rejected"), ExitOK, "revision v1.2.0@sha256:aaaaaaaaaaaa was rejected, and is tried again\n", "BundleDeployment rejected: Ready")
+	c.want(c.satchel("retry", "source/podinfo"), ExitError, "for a source: satchel reconcile source/podinfo")
+	played.mu.Lock()
+	defer played.mu.Unlock()
+	if !slices.Equal(played.handled, []string{"deployment/rejected"}) {
+		t.Errorf("handled %v", played.handled)
+	}
+}
+
+// TestRetryAtSource: where it hangs at the source, that goes first.
+func TestRetryAtSource(t *testing.T) {
+	c := newTestCluster(t)
+	c.create(aSource(func(s *v1alpha1.BundleSource) { s.Status.Artifact = nil; s.Status.Resolved = nil },
+		func(s *v1alpha1.BundleSource) {
+			s.Status.Conditions = []metav1.Condition{no(meta.ReadyCondition, v1alpha1.ReasonUnreachable, "no route"), retrying()}
+		}))
+	c.create(aDeployment(with(no(meta.ReadyCondition, v1alpha1.ReasonSourceNotReady, "no"), no(v1alpha1.SourceReadyCondition, v1alpha1.ReasonSourceNotReady, "no"))))
+	var played, fetched controller
+	played.play(c, deployments, answer(yes(meta.ReadyCondition, "in order")))
+	fetched.play(c, sources, answer(yes(meta.ReadyCondition, "in order")))
+	c.want(c.satchel("retry", "podinfo"), ExitOK, "SourceReady failed (Unreachable), and is tried again\n", "BundleSource podinfo: Ready", "BundleDeployment podinfo: Ready")
+}

@@ -61,6 +61,12 @@ type RevisionRecord struct {
 	// +optional
 	Digest string `json:"digest,omitempty"`
 
+	// Sources are where it was fetched from, and by which digests; empty where that is not
+	// known, as with sources of Flux.
+	// +optional
+	// +listType=atomic
+	Sources []RevisionOrigin `json:"sources,omitempty"`
+
 	// Generation of the spec with which it was tried last.
 	// +optional
 	Generation int64 `json:"generation,omitempty"`

@@ -62,6 +62,7 @@ satchel render ./bundle --install-namespace demo`),
 		a.resumeCommand(),
 		a.waitCommand(),
 		a.retryCommand(),
+		a.rollbackCommand(),
 
 		a.migrateCommand(),
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -145,12 +147,17 @@ type waitState struct {
 
 // waitOne looks at one object until it is known how it ends.
 func (a *app) waitOne(ctx context.Context, c *cluster, o waitOptions, t target) error {
+	return a.waitFor(ctx, t, o.timeout, func() (waitState, error) { return a.look(ctx, c, o, t) })
+}
+
+// waitFor looks again and again, says what is waited for when that changes, and prints how it ends.
+func (a *app) waitFor(ctx context.Context, t target, timeout time.Duration, look func() (waitState, error)) error {
 	said := ""
 	for {
-		v, err := a.look(ctx, c, o, t)
+		v, err := look()
 		switch {
 		case ctx.Err() != nil:
-			return a.waitEnded(ctx, t, said, o.timeout)
+			return a.waitEnded(ctx, t, said, timeout)
 		case err != nil:
 			return err
 		case v.done:
@@ -232,9 +239,6 @@ func judgeDeletion(o object) waitState {
 //	Ready, with the source's revision         done, if it is the wanted one
 //	suspended                                 never
 //	stalled, about the spec as it is          never
-//	Ready, with another revision              waits for the wanted one
-//	Ready, and the source is under way        waits for the source
-//	Ready, and a look was asked for           waits for it
 //	else                                      waits
 func judgeReadiness(o object, source *v1alpha1.BundleSource, wanted string, particular bool) waitState {
 	s := summarize(o)
@@ -250,14 +254,32 @@ func judgeReadiness(o object, source *v1alpha1.BundleSource, wanted string, part
 		return waitState{never: true, text: "it is suspended" + withText(s)}
 	case s.stalled && !s.unseen:
 		return waitState{never: true, text: "it is stalled" + withText(s)}
-	case ready:
-		return waitState{text: "it is Ready with revision " + revision}
-	case s.isReady() && behind != "":
-		return waitState{text: behind}
-	case s.isReady():
-		return waitState{text: "somebody asked for a look, which is not done yet"}
 	}
-	return waitState{text: oneLine(s.text(), 0)}
+	return waitState{text: waitsFor(o, s, behind, ready)}
+}
+
+// waitsFor says why the object is not as it is wanted.
+func waitsFor(o object, s summary, behind string, ready bool) string {
+	switch approval := approvalText(o); {
+	case ready:
+		return "it is Ready with revision " + dash(shortRevision(inline(s.revision)))
+	case s.isReady() && behind != "" && approval != "":
+		return "it waits for an approval: " + approval
+	case s.isReady() && behind != "":
+		return behind
+	case s.isReady():
+		return "somebody asked for a look, which is not done yet"
+	}
+	return oneLine(s.text(), 0)
+}
+
+// approvalText is what a deployment waits for consent to; empty where it does not.
+func approvalText(o object) string {
+	pending := apimeta.FindStatusCondition(o.GetConditions(), v1alpha1.ApprovalPendingCondition)
+	if pending == nil || pending.Status != metav1.ConditionTrue {
+		return ""
+	}
+	return oneLine(pending.Message, 0)
 }
 
 // behindSource says what of the source is not in force yet.
@@ -270,7 +292,7 @@ func behindSource(o object, source *v1alpha1.BundleSource) string {
 	switch {
 	case s.inProgress(), requested(source, s) != "":
 		return "its source " + source.Name + " is being fetched"
-	case s.revision != d.Status.LastAppliedRevision:
+	case s.revision != d.Status.LastAppliedRevision && s.revision != "":
 		return "its source has another revision, " + dash(shortRevision(inline(s.revision)))
 	}
 	return ""

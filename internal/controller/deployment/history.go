@@ -45,6 +45,7 @@ func beginRecord(s *state) {
 	if record == nil || s.lifted || edited && s.writes() {
 		record = s.newRecord()
 	}
+	s.recordOrigins(record)
 	if plan := s.object.Status.Plan; record.Outcome != v1alpha1.OutcomeHealthy && plan != nil && plan.Revision == record.Revision {
 		record.Create, record.Update, record.Delete = plan.Create, plan.Update, plan.Delete
 	}
@@ -72,6 +73,7 @@ func setHistory(s *state, err error) {
 	if limit := s.object.Spec.HistoryLimitOrDefault(); len(status.History) > limit {
 		status.History = status.History[:limit]
 	}
+	boundOrigins(status.History)
 }
 
 // settleRecord gives a record its outcome; the first line that holds decides. What was

@@ -25,11 +25,13 @@ type origin struct {
 	owner    artifact.Owner
 	artifact *meta.Artifact
 	ready    *metav1.Condition // nil when the source says nothing
+	parts    []v1alpha1.RevisionOrigin
 }
 
 func originOf(source *v1alpha1.BundleSource) *origin {
 	return &origin{
 		owner: artifact.SourceOwner(source.Namespace, source.Name), artifact: source.Status.Artifact, ready: readiness(source),
+		parts: originsOf(source),
 	}
 }
 

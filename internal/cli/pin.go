@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// pinError says why a source cannot be made to fetch what a revision was made of.
+type pinError struct {
+	what string
+	todo string
+}
+
+// Error implements error.
+func (e *pinError) Error() string { return e.what + "; " + e.todo }
+
+// pinned returns the sources so that they fetch exactly what the revision was made of. Logins, certificates and trust
+// stay as they are.
+func pinned(present []v1alpha1.Source, origins, current []v1alpha1.RevisionOrigin) ([]v1alpha1.Source, error) {
+	if len(origins) == 0 {
+		return nil, &pinError{"where that revision came from was not recorded", "commit the reference that it had then"}
+	}
+	byDestination := map[string]v1alpha1.RevisionOrigin{}
+	for _, o := range origins {
+		byDestination[o.Destination] = o
+	}
+	if len(byDestination) != len(present) {
+		return nil, &pinError{fmt.Sprintf("that revision was composed of %s, and now there are %d", plural(len(origins), "source"), len(present)),
+			"commit the sources that it had then"}
+	}
+	back := make([]v1alpha1.Source, 0, len(present))
+	for _, part := range present {
+		origin, found := byDestination[part.Destination]
+		if !found {
+			return nil, &pinError{fmt.Sprintf("that revision had nothing in the folder %q", part.Destination), "commit the sources that it had then"}
+		}
+		one, err := pinPart(*part.DeepCopy(), origin, current)
+		if err != nil {
+			return nil, err
+		}
+		back = append(back, one)
+	}
+	return back, nil
+}
+
+func pinPart(part v1alpha1.Source, origin v1alpha1.RevisionOrigin, current []v1alpha1.RevisionOrigin) (v1alpha1.Source, error) {
+	switch {
+	case part.Image != nil && origin.Image != "":
+		part.Image.Ref, part.Image.SemVer = imageAt(origin), ""
+	case part.Git != nil && origin.Git != "":
+		return part, pinGit(part.Git, origin)
+	case part.HTTP != nil && origin.URL != "":
+		part.HTTP.URL, part.HTTP.Digest = origin.URL, origin.Digest
+	case part.ConfigMap != nil && origin.ConfigMap != "":
+		return part, sameConfigMap(part, origin, current)
+	default:
+		return part, &pinError{"that revision came from a source of another kind: " + originText(origin), "commit the source that it had then"}
+	}
+	return part, nil
+}
+
+// imageAt is the image by its digest; the tag that it had is kept for people, and does not count.
+func imageAt(o v1alpha1.RevisionOrigin) string {
+	if o.Reference == "" || strings.Contains(o.Reference, ":") {
+		return o.Image + "@" + o.Digest
+	}
+	return o.Image + ":" + o.Reference + "@" + o.Digest
+}
+
+func pinGit(git *v1alpha1.GitSource, origin v1alpha1.RevisionOrigin) error {
+	commit, isSHA1 := strings.CutPrefix(origin.Digest, "sha1:")
+	if !isSHA1 {
+		return &pinError{"its commit " + inline(origin.Digest) + " cannot be named in spec.ref.commit", "point a branch or tag at it, and commit that as ref"}
+	}
+	if git.Verify != nil && git.Verify.Mode != "" && git.Verify.Mode != "HEAD" {
+		return &pinError{"the signature of a tag is demanded (verify.mode " + git.Verify.Mode + "), and a commit has none",
+			"commit ref: {tag: " + dash(inline(origin.Reference)) + "}, if that still points at " + commit}
+	}
+	git.Repository, git.Directory, git.Ref = origin.Git, origin.Directory, &v1alpha1.GitRef{Commit: commit}
+	return nil
+}
+
+// sameConfigMap lets a ConfigMap be that holds now what it held then.
+func sameConfigMap(part v1alpha1.Source, origin v1alpha1.RevisionOrigin, current []v1alpha1.RevisionOrigin) error {
+	for _, now := range current {
+		if now.Destination == part.Destination && now.Digest == origin.Digest && part.ConfigMap.Name == origin.ConfigMap {
+			return nil
+		}
+	}
+	return &pinError{"what the ConfigMap " + origin.ConfigMap + " held then is not kept", "put its former content back, from where it is committed"}
+}
+
+// originText is an origin for people.
+func originText(o v1alpha1.RevisionOrigin) string {
+	at := " at " + dash(o.Digest)
+	switch {
+	case o.Image != "":
+		return "image " + inline(imageAt(o))
+	case o.Git != "":
+		return "git " + inline(o.Git+at)
+	case o.URL != "":
+		return "archive " + inline(o.URL+at)
+	}
+	return "ConfigMap " + inline(o.ConfigMap+at)
+}

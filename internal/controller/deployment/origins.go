@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"strings"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// mostOrigins bounds, in bytes, what the history says of where its revisions came from.
+const mostOrigins = 32 << 10
+
+// originsOf says where the parts of a source's artifact were fetched from; nothing while
+// its status is about other sources than its spec names.
+func originsOf(source *v1alpha1.BundleSource) []v1alpha1.RevisionOrigin {
+	if source.Status.SourcesDigest != source.Spec.SourcesDigest() {
+		return nil
+	}
+	resolved := map[string]v1alpha1.ResolvedSource{}
+	for _, r := range source.Status.Resolved {
+		resolved[r.Destination] = r
+	}
+	var origins []v1alpha1.RevisionOrigin
+	for _, part := range source.Spec.Sources {
+		r, found := resolved[part.Destination]
+		if !found {
+			return nil
+		}
+		origins = append(origins, originOfPart(part, r))
+	}
+	return origins
+}
+
+// recordOrigins keeps where the revision was fetched from last, for another digest may
+// have the same content.
+func (s *state) recordOrigins(record *v1alpha1.RevisionRecord) {
+	if s.source != nil && len(s.source.parts) > 0 {
+		record.Sources = s.source.parts
+	}
+}
+
+func originOfPart(part v1alpha1.Source, r v1alpha1.ResolvedSource) v1alpha1.RevisionOrigin {
+	o := v1alpha1.RevisionOrigin{Destination: part.Destination, Reference: r.Reference, Digest: r.Digest}
+	switch {
+	case part.Image != nil:
+		o.Image = repositoryOf(part.Image.Ref)
+	case part.Git != nil:
+		o.Git, o.Directory = part.Git.Repository, part.Git.Directory
+	case part.HTTP != nil:
+		o.URL = part.HTTP.URL
+	case part.ConfigMap != nil:
+		o.ConfigMap = part.ConfigMap.Name
+	}
+	return o
+}
+
+// repositoryOf is an image reference without tag and digest.
+func repositoryOf(ref string) string {
+	ref, _, _ = strings.Cut(ref, "@")
+	if colon := strings.LastIndexByte(ref, ':'); colon > strings.LastIndexByte(ref, '/') {
+		return ref[:colon]
+	}
+	return ref
+}
+
+// boundOrigins keeps the origins of the newest revisions, as far as there is room.
+func boundOrigins(history []v1alpha1.RevisionRecord) {
+	room := mostOrigins
+	for i := range history {
+		for _, o := range history[i].Sources {
+			room -= len(o.Destination) + len(o.Image) + len(o.Git) + len(o.Directory) + len(o.URL) + len(o.ConfigMap) + len(o.Reference) + len(o.Digest)
+		}
+		if room < 0 {
+			history[i].Sources = nil
+		}
+	}
+}

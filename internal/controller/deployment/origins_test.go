@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+func TestRepositoryOf(t *testing.T) {
+	for ref, want := range map[string]string{
+		"example.org/a:v1": "example.org/a", "example.org/a@sha256:00": "example.org/a", "example.org/a:v1@sha256:00": "example.org/a",
+		"example.org:5000/a": "example.org:5000/a", "example.org:5000/a:v1": "example.org:5000/a", "a": "a",
+	} {
+		if got := repositoryOf(ref); got != want {
+			t.Errorf("repositoryOf(%q) = %q, want %q", ref, got, want)
+		}
+	}
+}
+
+func TestOriginsOf(t *testing.T) {
+	source := &v1alpha1.BundleSource{}
+	source.Spec.Sources = []v1alpha1.Source{
+		{Destination: "a", Image: &v1alpha1.ImageSource{Ref: "example.org/a:v1"}},
+		{Destination: "b", Git: &v1alpha1.GitSource{Repository: "https://example.org/b", Directory: "deploy"}},
+	}
+	source.Status.Resolved = []v1alpha1.ResolvedSource{
+		{Destination: "b", Reference: "main", Digest: "sha1:00"}, {Destination: "a", Reference: "v1", Digest: "sha256:00", VerifiedBy: "x"},
+	}
+	if got := originsOf(source); got != nil {
+		t.Errorf("what was resolved for other sources was taken: %v", got)
+	}
+	source.Status.SourcesDigest = source.Spec.SourcesDigest()
+	want := []v1alpha1.RevisionOrigin{
+		{Destination: "a", Image: "example.org/a", Reference: "v1", Digest: "sha256:00"},
+		{Destination: "b", Git: "https://example.org/b", Directory: "deploy", Reference: "main", Digest: "sha1:00"},
+	}
+	if diff := cmp.Diff(want, originsOf(source)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	source.Status.Resolved = source.Status.Resolved[:1]
+	if got := originsOf(source); got != nil {
+		t.Errorf("half of the parts were taken for all: %v", got)
+	}
+}
+
+// TestBoundOrigins: a status has no room for ever longer histories of many long URLs.
+func TestBoundOrigins(t *testing.T) {
+	history := make([]v1alpha1.RevisionRecord, 50)
+	for i := range history {
+		history[i].Sources = []v1alpha1.RevisionOrigin{{URL: strings.Repeat("x", 2000)}}
+	}
+	boundOrigins(history)
+	if history[15].Sources == nil || history[16].Sources != nil || history[49].Sources != nil {
+		t.Errorf("kept: %v", len(history[15].Sources)+len(history[16].Sources))
+	}
+}

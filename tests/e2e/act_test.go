@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/tests/upstream"
+)
+
+// said is what the command line printed, and its exit code.
+type said struct {
+	out, err string
+	code     int
+}
+
+// satchel runs the command line in a namespace, as an administrator.
+func (r *rig) satchel(t *testing.T, namespace string, args ...string) said {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), r.file("satchel"), append([]string{"--kubeconfig", r.cp.KubeconfigPath(), "-n", namespace}, args...)...)
+	var out, errOut bytes.Buffer
+	command.Stdout, command.Stderr = &out, &errOut
+	err := command.Run()
+	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return said{out: out.String(), err: errOut.String(), code: command.ProcessState.ExitCode()}
+}
+
+// says checks the exit code and that the output holds the texts.
+func (s said) says(t *testing.T, code int, texts ...string) {
+	t.Helper()
+	if s.code != code {
+		t.Errorf("exit %d, want %d", s.code, code)
+	}
+	for _, text := range texts {
+		if !strings.Contains(s.out+s.err, text) {
+			t.Errorf("%q is missing", text)
+		}
+	}
+	if t.Failed() {
+		t.Fatalf("--- stdout\n%s--- stderr\n%s", s.out, s.err)
+	}
+}
+
+// holds tells whether a ConfigMap of a bundle exists.
+func (r *rig) holds(t *testing.T, namespace, name string) bool {
+	t.Helper()
+	err := r.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &corev1.ConfigMap{})
+	if client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+// releases publishes contents, one after the other, under one moving name.
+type releases struct {
+	source  v1alpha1.Source
+	publish func(t *testing.T, content fs.FS)
+}
+
+func (r *rig) imageReleases() releases {
+	return releases{
+		source: v1alpha1.Source{Image: &v1alpha1.ImageSource{Ref: r.registry.Host() + "/rollback:stable", Insecure: true}},
+		publish: func(t *testing.T, content fs.FS) {
+			t.Helper()
+			r.push(t, "rollback:stable", content)
+		},
+	}
+}
+
+func gitReleases(t *testing.T) releases {
+	t.Helper()
+	git, err := upstream.NewGit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = git.Close() })
+	return releases{
+		source: v1alpha1.Source{Git: &v1alpha1.GitSource{Repository: git.URL()}},
+		publish: func(t *testing.T, content fs.FS) {
+			t.Helper()
+			if _, err := git.Commit("release", content); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+}
+
+// archiveReleases keeps what was published under the digests' own names nowhere: one URL, and its content changes back
+// only when the test says so.
+func archiveReleases(t *testing.T) (releases, *atomic.Pointer[[]byte]) {
+	t.Helper()
+	served := new(atomic.Pointer[[]byte])
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(*served.Load()) }))
+	t.Cleanup(server.Close)
+	return releases{
+		source: v1alpha1.Source{HTTP: &v1alpha1.HTTPSource{URL: server.URL + "/bundle.tar"}},
+		publish: func(t *testing.T, content fs.FS) {
+			t.Helper()
+			packed, err := upstream.Tar(content)
+			if err != nil {
+				t.Fatal(err)
+			}
+			served.Store(&packed)
+		},
+	}, served
+}
+
+// bring publishes two releases, and waits until the second one has replaced the first.
+func (r *rig) bring(t *testing.T, s releases, namespace, name string) (key client.ObjectKey, former *v1alpha1.BundleDeployment) {
+	t.Helper()
+	s.publish(t, configMaps(name+"-one", 1))
+	key = r.deploy(t, namespace, name, "", func(d *v1alpha1.BundleDeployment) { d.Spec.Source.Sources = []v1alpha1.Source{s.source} })
+	former = r.ready(t, key)
+	s.publish(t, configMaps(name+"-two", 1))
+	r.satchel(t, namespace, "reconcile", name, "--with-source").says(t, 0, "Ready")
+	r.until(t, key, "the second release", func(d *v1alpha1.BundleDeployment) bool {
+		return isReady(d) && d.Status.LastAppliedRevision != former.Status.LastAppliedRevision
+	})
+	return key, former
+}
+
+// TestRollback goes back to the first release and forth again, for each kind of source.
+func TestRollback(t *testing.T) {
+	r := newRig(t)
+	namespace := r.namespace(t)
+	for name, s := range map[string]releases{"image": r.imageReleases(), "git": gitReleases(t)} {
+		t.Run(name, func(t *testing.T) {
+			key, former := r.bring(t, s, namespace, name)
+			before := r.until(t, key, "history", func(d *v1alpha1.BundleDeployment) bool { return len(d.Status.History) == 2 })
+			_, content, _ := strings.Cut(former.Status.LastAppliedRevision, "@")
+
+			printed := r.satchel(t, namespace, "rollback", name, "--to", "previous", "--dry-run")
+			printed.says(t, 0, "kind: BundleDeployment\n", strings.TrimPrefix(before.Status.History[1].Sources[0].Digest, "sha1:"))
+			r.satchel(t, namespace, "rollback", name, "--to", "previous").says(t, 0, "pinned to revision ", "To follow the former source again:\n  kubectl patch ", ": Ready, revision ")
+			back := r.ready(t, key)
+			if _, digest, _ := strings.Cut("@"+back.Status.LastAppliedRevision, "@"); !strings.HasSuffix(digest, content) {
+				t.Errorf("in force is %s, not %s", digest, content)
+			}
+			if !r.holds(t, namespace, name+"-one-00") || r.holds(t, namespace, name+"-two-00") {
+				t.Error("the objects are not those of the first release")
+			}
+			r.satchel(t, namespace, "rollback", name, "--to", "previous").says(t, 0, ": Ready, revision ")
+			if r.holds(t, namespace, name+"-one-00") || !r.holds(t, namespace, name+"-two-00") {
+				t.Error("the objects are not those of the second release")
+			}
+			r.satchel(t, namespace, "rollback", name, "--to", "v77").says(t, 2, `has no revision "v77" in its history`, "Healthy, since ")
+		})
+	}
+}
+
+// TestRollbackOfArchive: a URL whose content has changed cannot be had back, which is said at once; what runs stays.
+func TestRollbackOfArchive(t *testing.T) {
+	r := newRig(t)
+	namespace := r.namespace(t)
+	s, served := archiveReleases(t)
+	key, _ := r.bring(t, s, namespace, "archive")
+	r.satchel(t, namespace, "rollback", "archive", "--to", "previous").says(t, 1, "the source cannot have that revision: DigestMismatch", "the previous one stays in force")
+	if !r.holds(t, namespace, "archive-two-00") {
+		t.Error("what ran is gone")
+	}
+	first, err := upstream.Tar(configMaps("archive-one", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	served.Store(&first)
+	r.satchel(t, namespace, "retry", "archive").says(t, 0)
+	r.satchel(t, namespace, "wait", "archive", "--timeout", "60s").says(t, 0)
+	r.until(t, key, "the first release", func(d *v1alpha1.BundleDeployment) bool { return isReady(d) })
+	r.eventually(t, t.Context(), "the objects of the first release", func(context.Context) (bool, string) {
+		return r.holds(t, namespace, "archive-one-00"), "not there"
+	})
+}
+
+// TestRollbackOfSharedSource pins the BundleSource, and says who goes back with it.
+func TestRollbackOfSharedSource(t *testing.T) {
+	r := newRig(t)
+	namespace := r.namespace(t)
+	image := r.push(t, "shared:stable", configMaps("shared-one", 1))
+	source := &v1alpha1.BundleSource{}
+	source.Namespace, source.Name = namespace, "shared"
+	source.Labels = map[string]string{"argocd.argoproj.io/instance": "apps"}
+	source.Spec = v1alpha1.BundleSourceSpec{Interval: v1alpha1.Duration{Duration: time.Second},
+		Sources: []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: image, Insecure: true}}}}
+	if err := r.admin.Create(t.Context(), source); err != nil {
+		t.Fatal(err)
+	}
+	refers := func(d *v1alpha1.BundleDeployment) {
+		d.Spec.Source, d.Spec.SourceRef = nil, &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: "shared"}
+	}
+	first := r.ready(t, r.deploy(t, namespace, "first", "", refers))
+	r.push(t, "shared:stable", configMaps("shared-two", 1))
+	r.until(t, client.ObjectKeyFromObject(first), "the second release", func(d *v1alpha1.BundleDeployment) bool {
+		return isReady(d) && d.Status.LastAppliedRevision != first.Status.LastAppliedRevision
+	})
+	other := r.deploy(t, namespace, "other", "", func(d *v1alpha1.BundleDeployment) { refers(d); d.Spec.Suspend = true })
+	r.satchel(t, namespace, "rollback", "first", "--to", "previous").says(t, 0, "BundleSource shared: pinned to revision ", "is used by others as well, which go back with it: "+other.Name,
+		"comes from Argo CD", "commit what follows", "      ref: "+strings.TrimSuffix(image, ":stable")+":stable@sha256:")
+	if !r.holds(t, namespace, "shared-one-00") {
+		t.Error("the objects are not those of the first release")
+	}
+}

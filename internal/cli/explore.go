@@ -86,7 +86,8 @@ type listing struct {
 	resource            schema.GroupVersionResource
 	namespace, selector string
 	whole               bool
-	limit               int // of objects
+	limit               int   // of objects
+	page                int64 // how many in one request, where it is not as usual
 }
 
 // each reads objects in pages and passes them on one by one, so that no more than a page is
@@ -95,6 +96,9 @@ func (x *explorer) each(ctx context.Context, l listing, do func(sighting)) (more
 	options := metav1.ListOptions{LabelSelector: l.selector, Limit: pageOfMetadata}
 	if l.whole {
 		options.Limit = pageOfBodies
+	}
+	if l.page > 0 {
+		options.Limit = l.page
 	}
 	for seen := 0; ; {
 		next, page, err := x.page(ctx, l, options)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -151,4 +152,8 @@ func (f following) interrupt() {
 	case <-time.After(time.Minute):
 		f.t.Error("Ctrl-C does not end it")
 	}
+}
+
+func objectKey(o metav1.ObjectMeta) client.ObjectKey {
+	return client.ObjectKey{Namespace: o.Namespace, Name: o.Name}
 }

@@ -51,6 +51,8 @@ satchel render ./bundle --install-namespace demo`),
 		a.getCommand(),
 		a.statusCommand(),
 		a.treeCommand(),
+		a.traceCommand(),
+		a.eventsCommand(),
 
 		a.renderCommand(),
 		a.validateCommand(),

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// mostEvents bounds the events that are read of one namespace, and pageOfEvents those of one request.
+const (
+	mostEvents   = 50_000
+	pageOfEvents = 1000
+)
+
+// eventResource is where events are, whichever API they were written to.
+var eventResource = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+
+// eventReader knows which events concern a deployment.
+type eventReader struct {
+	*explorer
+	target     target
+	concerned  map[inventory.ID]bool // the deployment, its source and the inventory
+	namespaces []string
+	owners     map[inventory.ID]*inventory.ID // what owns an object; nil for nothing
+	listed     map[nursery]bool               // of which all owners are known
+	seen       map[string]string              // resource versions of events by their UID
+}
+
+// refresh reads the deployment, which says what is concerned.
+func (r *eventReader) refresh(ctx context.Context) error {
+	d, err := r.deployment(ctx, r.target)
+	if err != nil {
+		return err
+	}
+	listed, err := inventory.Decode(d.Status.Inventory)
+	if err != nil {
+		return fmt.Errorf("the status of %s %s cannot be read: %w", v1alpha1.BundleDeploymentKind, d.Name, err)
+	}
+	group := v1alpha1.GroupVersion.Group
+	r.concerned = map[inventory.ID]bool{{Group: group, Kind: v1alpha1.BundleDeploymentKind, Namespace: d.Namespace, Name: d.Name}: true}
+	if name := d.SourceName(); name != "" {
+		r.concerned[inventory.ID{Group: group, Kind: v1alpha1.BundleSourceKind, Namespace: d.Namespace, Name: name}] = true
+	} else if ref := d.Spec.SourceRef; ref != nil {
+		kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+		r.concerned[inventory.ID{Group: kind.Group, Kind: kind.Kind, Namespace: d.Namespace, Name: ref.Name}] = true
+	}
+	r.namespaces = []string{d.Namespace}
+	if d.Spec.KubeConfig != nil {
+		r.omitted.add("events of its %s: they are on the cluster whose kubeconfig is in the Secret %s", plural(listed.Len(), "object"), d.Spec.KubeConfig.SecretRef.Name)
+		return nil
+	}
+	for _, entry := range listed.Entries {
+		r.concerned[entry.ID] = true
+		namespace := entry.Namespace
+		if namespace == "" {
+			namespace = metav1.NamespaceDefault // where events of objects of the cluster are
+		}
+		if !slices.Contains(r.namespaces, namespace) {
+			r.namespaces = append(r.namespaces, namespace)
+		}
+	}
+	slices.Sort(r.namespaces)
+	return nil
+}
+
+// read reads what happened so far.
+func (r *eventReader) read(ctx context.Context, o eventsOptions) (eventList, error) {
+	events := []event{}
+	for _, namespace := range r.namespaces {
+		var raw []*corev1.Event
+		err := r.eachEvent(ctx, namespace, func(e *corev1.Event) {
+			if !o.warnings || e.Type != corev1.EventTypeNormal {
+				raw = append(raw, e)
+			}
+		})
+		switch {
+		case ctx.Err() != nil:
+			return eventList{}, context.Cause(ctx)
+		case err != nil:
+			r.unreadable("list", eventResource, namespace, err)
+		}
+		for _, e := range raw {
+			if found := newEvent(e); r.concerns(ctx, found.Object.id(), deepest) {
+				events = append(events, found)
+				r.seen[string(e.UID)] = e.ResourceVersion
+			}
+		}
+	}
+	found := eventList{Events: merged(events), Omitted: r.omitted.list()}
+	if o.limit > 0 && len(found.Events) > o.limit {
+		found.Older = len(found.Events) - o.limit
+		found.Events = found.Events[found.Older:]
+	}
+	return found, nil
+}
+
+// eachEvent reads the events of a namespace that may concern somebody.
+func (r *eventReader) eachEvent(ctx context.Context, namespace string, do func(*corev1.Event)) error {
+	l := listing{resource: eventResource, namespace: namespace, whole: true, limit: mostEvents, page: pageOfEvents}
+	more, err := r.each(ctx, l, func(found sighting) {
+		if e := typedEvent(found.body); e != nil && r.mayConcern(newEvent(e).Object.id()) {
+			do(e)
+		}
+	})
+	if more {
+		r.omitted.add("some events in the namespace %q: the first %d were looked at", namespace, mostEvents)
+	}
+	return err
+}
+
+func typedEvent(body *unstructured.Unstructured) *corev1.Event {
+	e := new(corev1.Event)
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(body.Object, e) != nil {
+		return nil
+	}
+	return e
+}
+
+// mayConcern tells, without asking anybody, whether an object is concerned or of a kind that is owned.
+func (r *eventReader) mayConcern(id inventory.ID) bool {
+	_, owned := ownable[id.GroupKind()]
+	return owned || r.concerned[id]
+}
+
+// ownable are the kinds that workloads and operators make.
+var ownable = ownableKinds()
+
+func ownableKinds() map[schema.GroupKind]schema.GroupVersionKind {
+	kinds := map[schema.GroupKind]schema.GroupVersionKind{}
+	for _, made := range makes {
+		for _, kind := range made.kinds {
+			kinds[kind.GroupKind()] = kind
+		}
+	}
+	return kinds
+}
+
+// concerns tells whether an object is the deployment's, or owned by one that is.
+func (r *eventReader) concerns(ctx context.Context, id inventory.ID, generations int) bool {
+	if r.concerned[id] {
+		return true
+	}
+	kind, owned := ownable[id.GroupKind()]
+	if !owned || generations == 0 || !slices.Contains(r.namespaces, id.Namespace) {
+		return false
+	}
+	owner := r.ownerOf(ctx, kind, id)
+	return owner != nil && r.concerns(ctx, *owner, generations-1)
+}
+
+// ownerOf finds what owns an object: all of its kind and namespace are listed once, and one that is new is asked for. What is
+// gone is presumed to have belonged to whom its name says.
+func (r *eventReader) ownerOf(ctx context.Context, kind schema.GroupVersionKind, id inventory.ID) *inventory.ID {
+	if owner, known := r.owners[id]; known {
+		return owner
+	}
+	mapping, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil
+	}
+	at := nursery{kind: kind, namespace: id.Namespace}
+	if !r.listed[at] {
+		r.listed[at] = true
+		l := listing{resource: mapping.Resource, namespace: id.Namespace, limit: mostScanned}
+		_, err := r.each(ctx, l, func(found sighting) { r.remember(kind, found) })
+		if err != nil {
+			r.unreadable("list", mapping.Resource, id.Namespace, err)
+		}
+		if owner, known := r.owners[id]; known {
+			return owner
+		}
+	}
+	if found, err := r.one(ctx, mapping.Resource, id.Namespace, id.Name, false); err == nil && isName(id.Name) {
+		return r.remember(kind, found)
+	} else if apierrors.IsNotFound(err) {
+		r.owners[id] = r.presumed(id)
+	} else {
+		r.owners[id] = nil
+	}
+	return r.owners[id]
+}
+
+// remember takes down what owns an object.
+func (r *eventReader) remember(kind schema.GroupVersionKind, found sighting) *inventory.ID {
+	id := inventory.ID{Group: kind.Group, Kind: kind.Kind, Namespace: found.GetNamespace(), Name: found.GetName()}
+	r.owners[id] = nil
+	if ref := controllerOf(found); ref != nil {
+		by := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+		owner := inventory.ID{Group: by.Group, Kind: by.Kind, Namespace: found.GetNamespace(), Name: ref.Name}
+		if cluster := (inventory.ID{Group: by.Group, Kind: by.Kind, Name: ref.Name}); r.concerned[cluster] {
+			owner = cluster
+		}
+		r.owners[id] = &owner
+	}
+	return r.owners[id]
+}
+
+// presumed is the owner that the name of an object tells: a Pod is called after what made it, and a ReplicaSet too.
+func (r *eventReader) presumed(id inventory.ID) *inventory.ID {
+	at := strings.LastIndexByte(id.Name, '-')
+	if at <= 0 {
+		return nil
+	}
+	var makers []schema.GroupVersionKind
+	switch id.GroupKind() {
+	case podKind.GroupKind():
+		makers = []schema.GroupVersionKind{replicaSetKind, statefulSetKind, daemonSetKind, jobKind}
+	case replicaSetKind.GroupKind():
+		makers = []schema.GroupVersionKind{deploymentKind}
+	}
+	for _, kind := range makers {
+		maker := inventory.ID{Group: kind.Group, Kind: kind.Kind, Namespace: id.Namespace, Name: id.Name[:at]}
+		if _, known := r.owners[maker]; known || r.concerned[maker] {
+			return &maker
+		}
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// anEvent is about an object of the namespace demo.
+func anEvent(kind, name, reason, message string, first, last time.Duration, count int32) *corev1.Event {
+	apiVersion, kind, _ := strings.Cut(kind, "/")
+	e := &corev1.Event{Type: corev1.EventTypeNormal, Reason: reason, Message: message, Count: count,
+		FirstTimestamp: ago(first), LastTimestamp: ago(last), ReportingController: "kubelet",
+		InvolvedObject: corev1.ObjectReference{APIVersion: strings.ReplaceAll(apiVersion, "_", "/"), Kind: kind, Namespace: "demo", Name: name}}
+	if strings.HasPrefix(reason, "Failed") {
+		e.Type = corev1.EventTypeWarning
+	}
+	return e
+}
+
+func TestEventsOutput(t *testing.T) {
+	series := anEvent("v1/Pod", "web-1", "FailedPull", "no image", 0, 0, 0)
+	series.FirstTimestamp, series.LastTimestamp = metav1.Time{}, metav1.Time{}
+	series.EventTime = metav1.NewMicroTime(noon.Add(-time.Hour))
+	series.Series = &corev1.EventSeries{Count: 7, LastObservedTime: metav1.NewMicroTime(noon.Add(-time.Second))}
+	timeless := anEvent("v1/Pod", "web-2", "Odd", "no time", 0, 0, 0)
+	timeless.FirstTimestamp, timeless.LastTimestamp, timeless.CreationTimestamp = metav1.Time{}, metav1.Time{}, ago(10*time.Minute)
+	events := []event{
+		newEvent(series),
+		newEvent(anEvent("v1/Pod", "web-1", "Started", "started", time.Hour, time.Hour, 1)),
+		newEvent(anEvent("apps_v1/Deployment", "web", "Scaled", "scaled up\nto 1", 2*time.Hour, 2*time.Hour, 1)),
+		newEvent(anEvent("v1/Pod", "web-1", "Started", "started", 30*time.Minute, 20*time.Minute, 2)),
+		newEvent(timeless),
+		newEvent(anEvent("v1/Pod", "a"+steering, "Failed"+steering, steering+"\n"+steering, time.Minute, time.Minute, 1)),
+	}
+	list := eventList{Events: merged(events)}
+	for name, wide := range map[string]bool{"table": false, "wide": true} {
+		text := list.table(wide, noon).render(style{})
+		golden(t, "events/"+name, text)
+		if odd := hiddenIn(text); odd != "" {
+			t.Errorf("%s: %s", name, odd)
+		}
+	}
+	var lines strings.Builder
+	for _, e := range list.Events {
+		fmt.Fprintln(&lines, e.line(style{}))
+	}
+	golden(t, "events/watch", lines.String())
+	if odd := hiddenIn(lines.String()); odd != "" {
+		t.Error(odd)
+	}
+}
+
+// event records an event about an object.
+func (c testCluster) event(about corev1.ObjectReference, kind, reason, message string) {
+	c.t.Helper()
+	about.Namespace = c.namespace
+	now := metav1.Now()
+	e := &corev1.Event{ObjectMeta: metav1.ObjectMeta{GenerateName: "e-", Namespace: c.namespace}, InvolvedObject: about,
+		Type: kind, Reason: reason, Message: message, FirstTimestamp: now, LastTimestamp: now, Count: 1}
+	if err := c.anyClient().Create(c.t.Context(), e); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func TestEventsOfCluster(t *testing.T) {
+	c := newTestCluster(t)
+	c.create(aDeployment(called("app"), lists(t, c.object("app", web("web", "")))))
+	c.want(c.satchel("events", "app", "--warnings"), ExitOK, "No events: nothing happened lately")
+	c.object("", web("foreign", ""))
+	deployment := corev1.ObjectReference{APIVersion: "satchel.dev/v1alpha1", Kind: "BundleDeployment", Name: "app"}
+	c.event(deployment, "Normal", "Installed", "applied revision 1")
+	c.event(deployment, "Normal", "Installed", "applied revision 1")
+	c.event(corev1.ObjectReference{APIVersion: "satchel.dev/v1alpha1", Kind: "BundleSource", Name: "app"}, "Warning", "Unreachable", "unknown host\x1b[2J")
+	c.event(corev1.ObjectReference{APIVersion: "satchel.dev/v1alpha1", Kind: "BundleSource", Name: "another"}, "Warning", "Unreachable", "of no concern")
+
+	got := c.eventually("Created pod: web-", "events", "app")
+	c.want(got, ExitOK, "BundleDeployment "+c.namespace+"/app", "applied revision 1 (2 times)", "BundleSource "+c.namespace+"/app", "ScalingReplicaSet", "unknown host\uFFFD[2J")
+	got = c.eventually("Successfully assigned", "events", "app", "-o", "wide")
+	c.want(got, ExitOK, "FIRST SEEN", "Pod "+c.namespace+"/web-")
+	if strings.Contains(got.out, "foreign") || strings.Contains(got.out, "of no concern") || hiddenIn(got.out) != "" {
+		t.Errorf("what does not concern it is shown: %s", got)
+	}
+	pod := strings.Fields(got.out[strings.Index(got.out, "Pod "+c.namespace+"/web-"):])[1]
+	c.want(c.satchel("events", "app", "--limit", "1"), ExitOK, "older are not shown; --limit 0 shows all.")
+	c.want(c.satchel("events", "app", "--limit", "-1"), ExitError, "--limit is a number of events")
+	var list eventList
+	if got := c.satchel("events", "app", "-o", "json", "--warnings"); json.Unmarshal([]byte(got.out), &list) != nil || len(list.Events) != 1 || list.Events[0].Reason != "Unreachable" {
+		t.Errorf("got %s", got)
+	}
+	c.eventsFollowed(deployment, strings.TrimPrefix(pod, c.namespace+"/"))
+	c.want(c.satchel("events", "app", "--as", "nobody"), ExitError, "you may not get bundledeployments")
+}
+
+// eventsFollowed records events while events -w runs.
+func (c testCluster) eventsFollowed(deployment corev1.ObjectReference, pod string) {
+	c.t.Helper()
+	f := c.follow("events", "app", "-w")
+	f.until("applied revision 1 (2 times)")
+	c.event(corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Name: "foreign-1"}, "Normal", "Foreign", "not shown")
+	c.event(corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod}, "Warning", "BackOff", "crashes")
+	f.until("Warning  BackOff  Pod " + c.namespace + "/" + pod + "  crashes\n")
+	gone := pod[:strings.LastIndexByte(pod, '-')] + "-zzzzz"
+	c.event(corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Name: gone}, "Normal", "Killing", "of a Pod that is gone")
+	f.until("Pod " + c.namespace + "/" + gone + "  of a Pod that is gone\n")
+	// The inventory grows, and what is new in it is followed.
+	added := c.object("app", "{apiVersion: v1, kind: ConfigMap, metadata: {name: added}}")
+	d := aDeployment()
+	key := metav1.ObjectMeta{Namespace: c.namespace, Name: "app"}
+	d.ObjectMeta = key
+	if err := c.client.Get(c.t.Context(), objectKey(key), d); err != nil {
+		c.t.Fatal(err)
+	}
+	lists(c.t, added)(d)
+	if err := c.client.Status().Update(c.t.Context(), d); err != nil {
+		c.t.Fatal(err)
+	}
+	c.event(deployment, "Normal", "Upgraded", "revision 2")
+	f.until("revision 2\n")
+	c.event(corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Name: "added"}, "Normal", "Seen", "a new object")
+	f.until("ConfigMap " + c.namespace + "/added  a new object\n")
+	f.interrupt()
+	if text := f.out.String(); strings.Contains(text, "not shown") || strings.Count(text, "crashes") != 1 {
+		c.t.Errorf("got %s", text)
+	}
+}

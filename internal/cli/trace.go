@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+func (a *app) traceCommand() *cobra.Command {
+	var o output
+	cmd := &cobra.Command{
+		Use:     "trace KIND/NAME",
+		GroupID: groupSee,
+		Short:   "Say where an object comes from: deployment, bundle, digest and signer",
+		Long: `Follows any object, such as a Pod, up through its owners to the BundleDeployment that installed it, and from there to
+the source of its bundle: the revision in force, the digest of the artifact, the digest of what was fetched upstream,
+and whose signature was accepted. KIND is what kubectl takes: pod, deploy, deployment.apps, a CustomResourceDefinition.
+
+Labels are easily copied or taken off, so they only say where to look: an object is a deployment's when the inventory in
+the deployment's status lists it. Where labels and inventories disagree, or an owner is gone, that is said.
+
+Exit codes:
+
+    0    the object was traced to a BundleDeployment
+    1    no BundleDeployment installed it
+    2    failed: not found, no access
+    130  interrupted by Ctrl-C`,
+		Example: a.example(`
+# Which bundle does this Pod run, and who signed it?
+satchel trace pod/podinfo-5d8b7c-x2x9x -n demo
+
+# Whose is this definition?
+satchel trace crd/gadgets.example.org
+
+# For a script: the digest of what was fetched
+satchel trace deployment/podinfo -o json | jq -r '.source.upstreams[].digest'`),
+		ValidArgsFunction: a.completeObjects,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind, name, found := oneObject(args)
+			if !found {
+				return usageError(cmd, "trace needs one object as KIND/NAME, got %s", given(args))
+			}
+			return a.trace(cmd.Context(), o, kind, name)
+		},
+	}
+	a.outputFlag(cmd, &o, outputText, outputJSON, outputYAML, outputName)
+	return cmd
+}
+
+// oneObject reads KIND/NAME or KIND NAME.
+func oneObject(args []string) (kind, name string, found bool) {
+	switch len(args) {
+	case 1:
+		kind, name, _ = strings.Cut(args[0], "/")
+	case 2:
+		kind, name = args[0], args[1]
+	}
+	return kind, name, kind != "" && name != "" && !strings.Contains(name, "/")
+}
+
+func (a *app) trace(ctx context.Context, o output, kind, name string) error {
+	x, err := a.explore()
+	if err != nil {
+		return err
+	}
+	found, err := x.trace(ctx, kind, name)
+	if err != nil {
+		return err
+	}
+	a.noteOmitted(found.Omitted)
+	switch {
+	case o == outputText:
+		fmt.Fprint(a.streams.Out, found.print(styleFor(a.streams.Out), a.now()))
+	case o != outputName:
+		err = printValue(a.streams.Out, o, found)
+	case found.Deployment != nil:
+		fmt.Fprintf(a.streams.Out, "%s.%s/%s\n", strings.ToLower(v1alpha1.BundleDeploymentKind), v1alpha1.GroupVersion.Group, inline(found.Deployment.Name))
+	}
+	if err == nil && found.Deployment == nil {
+		return errNo
+	}
+	return err
+}
+
+// mappingOf finds the kind that a word of the user means, as kubectl does: a resource, a short name or a kind, with a
+// group or without. Words of this program for its own kinds count where the cluster knows none of that name.
+func (x *explorer) mappingOf(word string) (*meta.RESTMapping, error) {
+	versioned, resource := schema.ParseResourceArg(strings.ToLower(word))
+	kind := schema.GroupVersionKind{}
+	var err error
+	if versioned != nil {
+		kind, err = x.mapper.KindFor(*versioned)
+	}
+	if kind.Empty() {
+		kind, err = x.mapper.KindFor(resource.WithVersion(""))
+	}
+	if kind.Empty() {
+		if named, known := kindNamed(word); known {
+			kind, err = v1alpha1.GroupVersion.WithKind(named.name), nil
+		}
+	}
+	if err == nil {
+		var mapping *meta.RESTMapping
+		if mapping, err = x.mapper.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
+			return mapping, nil
+		}
+	}
+	if meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("the cluster knows no kind %q: see kubectl api-resources for those that it has", word)
+	}
+	return nil, fmt.Errorf("looking for the kind %q: %w", word, err)
+}
+
+// within is the namespace in which objects of a kind are, for those of the cluster none.
+func within(mapping *meta.RESTMapping, namespace string) string {
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return ""
+	}
+	return namespace
+}
+
+// asked reads the object that the user named.
+func (x *explorer) asked(ctx context.Context, word, name string) (*meta.RESTMapping, sighting, error) {
+	mapping, err := x.mappingOf(word)
+	if err != nil {
+		return nil, sighting{}, err
+	}
+	if !isName(name) {
+		return nil, sighting{}, fmt.Errorf("%q is not the name of an object", name)
+	}
+	namespace := within(mapping, x.namespace)
+	found, err := x.one(ctx, mapping.Resource, namespace, name, false)
+	resource := mapping.Resource.GroupResource()
+	where := ""
+	if namespace != "" {
+		where = fmt.Sprintf(" in the namespace %q", namespace)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		hint := ""
+		if mapping.GroupVersionKind.GroupKind() == deploymentKind.GroupKind() {
+			hint = "; a BundleDeployment is meant by bundledeployment/" + name
+		}
+		return nil, sighting{}, fmt.Errorf("there is no %s %q%s%s", mapping.GroupVersionKind.Kind, name, where, hint)
+	case apierrors.IsForbidden(err):
+		return nil, sighting{}, fmt.Errorf("you may not get %s%s: ask an administrator for that right (the cluster says: %w)", resource, where, err)
+	case err != nil:
+		return nil, sighting{}, fmt.Errorf("reading the %s %q%s: %w", mapping.GroupVersionKind.Kind, name, where, err)
+	}
+	return mapping, found, nil
+}
+
+// tracedKinds are suggested where a kind is to be named.
+var tracedKinds = []string{"pod/", "deployment/", "statefulset/", "daemonset/", "job/", "service/", "configmap/", "customresourcedefinition/"}
+
+// completeObjects completes KIND/NAME with the kinds that are asked for most, and the names of any kind.
+func (a *app) completeObjects(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	word, _, named := strings.Cut(begun, "/")
+	switch {
+	case len(args) > 1:
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	case len(args) == 1:
+		return a.namesOf(cmd.Context(), args[0], ""), cobra.ShellCompDirectiveNoFileComp
+	case !named:
+		return tracedKinds, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+	return a.namesOf(cmd.Context(), word, word+"/"), cobra.ShellCompDirectiveNoFileComp
+}
+
+// namesOf returns names of any kind, each after a prefix; none when the cluster does not answer in time.
+func (a *app) namesOf(ctx context.Context, word, prefix string) []string {
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+	x, err := a.explore()
+	if err != nil {
+		return nil
+	}
+	mapping, err := x.mappingOf(word)
+	if err != nil {
+		return nil
+	}
+	var words []string
+	l := listing{resource: mapping.Resource, namespace: within(mapping, x.namespace), limit: mostScanned}
+	if _, err := x.each(ctx, l, func(found sighting) { words = append(words, prefix+found.GetName()) }); err != nil {
+		return nil
+	}
+	slices.Sort(words)
+	return words
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// traceDeployment is the deployment that an object is traced to.
+type traceDeployment struct {
+	Namespace string                  `json:"namespace"`
+	Name      string                  `json:"name"`
+	Ready     string                  `json:"ready"`
+	Revision  string                  `json:"revision,omitempty"`
+	Digest    string                  `json:"artifactDigest,omitempty"`
+	Applied   *metav1.Time            `json:"applied,omitempty"`
+	Account   string                  `json:"serviceAccount"`
+	Format    string                  `json:"format,omitempty"`
+	Package   *v1alpha1.PackageStatus `json:"package,omitempty"`
+
+	state string
+	color color
+}
+
+// traceSource is where the bundle of the deployment comes from.
+type traceSource struct {
+	Kind      string          `json:"kind"`
+	Namespace string          `json:"namespace"`
+	Name      string          `json:"name"`
+	Revision  string          `json:"revision,omitempty"` // published now
+	Current   bool            `json:"current"`            // what is published is in force, so that digests and signers are of it
+	Upstreams []traceUpstream `json:"upstreams"`
+}
+
+// traceUpstream is a place that files were fetched from.
+type traceUpstream struct {
+	From        string `json:"from"`
+	Destination string `json:"destination,omitempty"`
+	Reference   string `json:"reference,omitempty"`
+	Digest      string `json:"digest,omitempty"`
+	Signer      string `json:"signer,omitempty"`
+	Demanded    bool   `json:"signatureDemanded"`
+}
+
+func newTraceDeployment(d *v1alpha1.BundleDeployment) *traceDeployment {
+	s := summarize(d)
+	found := &traceDeployment{Namespace: d.Namespace, Name: d.Name, Ready: s.readiness(), Revision: d.Status.LastAppliedRevision,
+		Applied: d.Status.LastAppliedTime, Account: d.Spec.ServiceAccountName, Format: string(d.Status.Format), Package: d.Status.Package,
+		state: stateOf(s), color: s.color()}
+	for _, record := range d.Status.History {
+		if record.Revision == found.Revision && record.Digest != "" {
+			found.Digest = record.Digest
+			break
+		}
+	}
+	if kept := d.Status.LastHealthyArtifact; found.Digest == "" && kept != nil && kept.Revision == found.Revision {
+		found.Digest = kept.Digest
+	}
+	return found
+}
+
+// sourceOf reads where a deployment's bundle comes from; nil where that is gone or may not be read, which is noted.
+func (c *climber) sourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) *traceSource {
+	if d.SourceName() == "" {
+		return c.fluxSourceOf(ctx, d)
+	}
+	there := *c.cluster
+	there.namespace = d.Namespace
+	read, err := there.get(ctx, target{kind: sources, name: d.SourceName()})
+	var missing *notFoundError
+	switch {
+	case errors.As(err, &missing):
+		c.result.Notes = append(c.result.Notes, fmt.Sprintf("its BundleSource %s does not exist, so that digests and signer are not known", d.SourceName()))
+		return nil
+	case err != nil:
+		c.unreadable("get", v1alpha1.GroupVersion.WithResource(sources.resource), d.Namespace, errors.Unwrap(err))
+		return nil
+	}
+	source := read.(*v1alpha1.BundleSource) //nolint:errcheck,forcetypeassert // the kind makes no other
+	found := &traceSource{Kind: v1alpha1.BundleSourceKind, Namespace: d.Namespace, Name: source.Name}
+	c.settleCurrent(found, d, source.Status.Artifact)
+	for _, s := range source.Spec.Sources {
+		up := traceUpstream{From: upstream(s), Destination: s.Destination, Demanded: demandsSignature(s)}
+		for _, r := range source.Status.Resolved {
+			if r.Destination == s.Destination && found.Current {
+				up.Reference, up.Digest, up.Signer = r.Reference, r.Digest, r.VerifiedBy
+			}
+		}
+		found.Upstreams = append(found.Upstreams, up)
+	}
+	return found
+}
+
+// settleCurrent says whether what a source publishes is what the deployment runs.
+func (c *climber) settleCurrent(found *traceSource, d *v1alpha1.BundleDeployment, artifact *meta.Artifact) {
+	if artifact == nil {
+		c.result.Notes = append(c.result.Notes, "the source publishes nothing now, so that digests and signer of what runs are not known any more")
+		return
+	}
+	found.Revision = artifact.Revision
+	found.Current = artifact.Revision == d.Status.LastAppliedRevision
+	switch {
+	case !found.Current:
+		c.result.Notes = append(c.result.Notes, fmt.Sprintf("the source publishes revision %s now, so that the upstream digest and the signer of what runs are not known any more", artifact.Revision))
+	case c.result.Deployment.Digest == "":
+		c.result.Deployment.Digest = artifact.Digest
+	}
+}
+
+func demandsSignature(s v1alpha1.Source) bool {
+	return s.Image != nil && s.Image.Verify != nil || s.Git != nil && s.Git.Verify != nil || s.HTTP != nil && s.HTTP.Verify != nil
+}
+
+// fluxSourceOf reads a source of Flux, which says itself what it verified.
+func (c *climber) fluxSourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) *traceSource {
+	ref := d.Spec.SourceRef
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	found := &traceSource{Kind: kind.Kind, Namespace: d.Namespace, Name: ref.Name}
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		c.result.Notes = append(c.result.Notes, fmt.Sprintf("its source %s %s cannot be read: the cluster does not serve that kind", kind.Kind, ref.Name))
+		return found
+	}
+	one, err := c.one(ctx, mapping.Resource, d.Namespace, ref.Name, true)
+	switch {
+	case apierrors.IsNotFound(err):
+		c.result.Notes = append(c.result.Notes, fmt.Sprintf("its source %s %s does not exist, so that digests and signer are not known", kind.Kind, ref.Name))
+		return found
+	case err != nil:
+		c.unreadable("get", mapping.Resource, d.Namespace, err)
+		return found
+	}
+	text := func(fields ...string) string {
+		value, _, _ := unstructured.NestedString(one.body.Object, fields...)
+		return value
+	}
+	var artifact *meta.Artifact
+	if revision := text("status", "artifact", "revision"); revision != "" {
+		artifact = &meta.Artifact{Revision: revision, Digest: text("status", "artifact", "digest")}
+	}
+	c.settleCurrent(found, d, artifact)
+	up := traceUpstream{From: kind.Kind + " " + text("spec", "url")}
+	_, up.Demanded, _ = unstructured.NestedMap(one.body.Object, "spec", "verify")
+	if found.Current {
+		up.Digest = artifact.Revision
+		up.Signer = verifiedByFlux(one.body)
+	}
+	found.Upstreams = []traceUpstream{up}
+	return found
+}
+
+// verifiedByFlux is what the condition SourceVerified of a source of Flux says while it is True.
+func verifiedByFlux(source *unstructured.Unstructured) string {
+	list, _, _ := unstructured.NestedSlice(source.Object, "status", "conditions")
+	for _, item := range list {
+		fields, _ := item.(map[string]any)
+		if fields["type"] == v1alpha1.SourceVerifiedCondition && fields["status"] == string(metav1.ConditionTrue) {
+			message, _ := fields["message"].(string)
+			return message
+		}
+	}
+	return ""
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+func aTrace() traced {
+	return traced{
+		Object:  traceLink{Kind: "Pod", Namespace: "demo", Name: "web-1-a"},
+		Owners:  []traceLink{{Group: "apps", Kind: "ReplicaSet", Namespace: "demo", Name: "web-1"}, {Group: "apps", Kind: "Deployment", Namespace: "demo", Name: "web"}},
+		Verdict: listedVerdict, Explanation: "the inventory of BundleDeployment demo/podinfo lists Deployment.apps demo/web",
+		Deployment: newTraceDeployment(aDeployment(operator)),
+		Source: &traceSource{Kind: "BundleSource", Namespace: "demo", Name: "podinfo", Revision: revisionB, Current: true, Upstreams: []traceUpstream{
+			{From: "image example.org/podinfo:v1.3.0", Reference: "v1.3.0", Digest: digestA, Signer: "key sha256:0123 of Secret keys", Demanded: true},
+			{From: "archive https://example.org/a.tgz", Destination: "web", Digest: digestB},
+		}},
+	}
+}
+
+func TestTraceOutput(t *testing.T) {
+	moved, foreign, evil := aTrace(), aTrace(), aTrace()
+	moved.Source.Current, moved.Notes = false, []string{"the source publishes revision v2 now, so that the upstream digest and the signer of what runs are not known any more"}
+	foreign.Deployment, foreign.Source, foreign.Verdict, foreign.Explanation = nil, nil, foreignVerdict, "nobody owns Deployment.apps demo/web, and no inventory that you may read lists it"
+	bad := "a" + steering + "\nb"
+	evil.Object.Name, evil.Owners[0].Name, evil.Explanation, evil.Notes = bad, bad, bad, []string{bad}
+	evil.Deployment.Revision, evil.Deployment.Digest, evil.Deployment.Package = bad, bad, &v1alpha1.PackageStatus{Name: bad}
+	evil.Source.Kind, evil.Source.Upstreams[0] = bad, traceUpstream{From: bad, Destination: bad, Reference: bad, Digest: bad, Signer: bad}
+	for name, found := range map[string]traced{"listed": aTrace(), "moved": moved, "foreign": foreign, "hostile": evil} {
+		text := found.print(style{}, noon)
+		golden(t, "trace/"+name, text)
+		if odd := hiddenIn(text); odd != "" {
+			t.Errorf("%s: %s", name, odd)
+		}
+	}
+}
+
+// orphaned marks an object as left behind.
+func orphaned(text string) string {
+	return strings.Replace(text, "metadata: {", `metadata: {annotations: {satchel.dev/orphaned: other/former}, `, 1)
+}
+
+func TestTraceOfCluster(t *testing.T) {
+	c := newTestCluster(t)
+	deployment := c.object("app", web("web", ""))
+	bare := c.object("", "{apiVersion: v1, kind: ConfigMap, metadata: {name: bare}}")
+	stolen := c.object("other", "{apiVersion: v1, kind: ConfigMap, metadata: {name: stolen}}")
+	c.object("app", "{apiVersion: v1, kind: ConfigMap, metadata: {name: forged}}")
+	c.object("never-was", "{apiVersion: v1, kind: ConfigMap, metadata: {name: abandoned}}")
+	c.object("far", "{apiVersion: v1, kind: ConfigMap, metadata: {name: far}}")
+	c.object("", orphaned("{apiVersion: v1, kind: ConfigMap, metadata: {name: orphan}}"))
+	c.object("", "{apiVersion: v1, kind: ConfigMap, metadata: {name: foreign}}")
+	// Without the finalizer the collector of garbage would take it away.
+	lonely := c.object("", "{apiVersion: v1, kind: ConfigMap, metadata: {name: lonely, finalizers: [example.org/keep], ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-0, uid: '1', blockOwnerDeletion: false}]}}")
+	source := aSource(func(s *v1alpha1.BundleSource) {
+		s.Name = "app"
+		s.Status.Resolved[0].VerifiedBy = "key sha256:0123"
+	})
+	c.create(source)
+	c.create(aDeployment(called("app"), lists(t, deployment, bare, stolen)))
+	c.create(aDeployment(called("other")))
+	c.create(aDeployment(called("far"), lists(t, c.missing("v1", "ConfigMap", "far")), func(d *v1alpha1.BundleDeployment) {
+		d.Spec.KubeConfig = &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}
+	}))
+
+	pod := strings.TrimSpace(c.eventually("web-", "__complete", "trace", "pod/").out)
+	pod, _, _ = strings.Cut(pod, "\n")
+	app := "installed by BundleDeployment " + c.namespace + "/app: Ready\n"
+	for name, tc := range map[string]struct {
+		reason string
+		args   []string
+		code   int
+		want   []string
+	}{
+		"pod":       {"down from the Pod to the signer", []string{pod}, ExitOK, []string{"├─ owned by ReplicaSet.apps ", "├─ owned by Deployment.apps ", app, digestB, "upstream  v1.3.0 → " + digestA, "signer    key sha256:0123\n"}},
+		"kind name": {"as kubectl has it", []string{"deploy", "web"}, ExitOK, []string{app}},
+		"group":     {"with a group", []string{"Deployment.apps/web"}, ExitOK, []string{app}},
+		"no labels": {"the inventory decides where labels are stripped", []string{"cm/bare"}, ExitOK, []string{app}},
+		"stolen":    {"labels of another do not count", []string{"cm/stolen"}, ExitOK, []string{app, "Note: the labels of ConfigMap " + c.namespace + "/stolen name BundleDeployment " + c.namespace + "/other, whose inventory does not list it"}},
+		"forged":    {"labels alone are nothing", []string{"cm/forged"}, ExitNo, []string{"whose inventory does not list it: they are copied or forged"}},
+		"abandoned": {"the deployment is gone", []string{"cm/abandoned"}, ExitNo, []string{"never-was, which does not exist here"}},
+		"far":       {"an inventory of another cluster", []string{"cm/far"}, ExitNo, []string{"which installs on another cluster"}},
+		"orphan":    {"left behind", []string{"cm/orphan"}, ExitNo, []string{"was left behind on purpose by BundleDeployment other/former"}},
+		"foreign":   {"not Satchel's", []string{"cm/foreign"}, ExitNo, []string{"no inventory that you may read lists it, and nobody owns it"}},
+		"itself":    {"a deployment", []string{"bdep/app"}, ExitOK, []string{app, "no other installed it"}},
+		"no kind":   {"what there is", []string{"widget/x"}, ExitError, []string{`the cluster knows no kind "widget"`}},
+		"no object": {"what was meant", []string{"deployment/app"}, ExitError, []string{`there is no Deployment "app" in the namespace "` + c.namespace + `"; a BundleDeployment is meant by bundledeployment/app`}},
+		"no name":   {"the usage", []string{"pod"}, ExitError, []string{"trace needs one object as KIND/NAME, got 1: pod"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := c
+			c.t = t
+			c.want(c.satchel(append([]string{"trace"}, tc.args...)...), tc.code, tc.want...)
+			if t.Failed() {
+				t.Log(tc.reason)
+			}
+		})
+	}
+	c.want(c.satchel("trace", "cm/lonely"), ExitNo, "its owner ReplicaSet.apps "+c.namespace+"/web-0 is gone")
+	if err := c.anyClient().Patch(t.Context(), lonely, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	c.want(c.satchel("trace", "cm/bare", "-o", "name"), ExitOK, "bundledeployment.satchel.dev/app\n")
+	var found traced
+	if got := c.satchel("trace", pod, "-o", "json"); json.Unmarshal([]byte(got.out), &found) != nil || found.Verdict != listedVerdict || found.Source.Upstreams[0].Signer != "key sha256:0123" {
+		t.Errorf("got %s", got)
+	}
+	c.tracedByFew()
+}
+
+// tracedByFew asks as somebody who may read ConfigMaps only.
+func (c testCluster) tracedByFew() {
+	c.t.Helper()
+	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: few}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]}`)
+	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: few}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: few}, subjects: [{kind: User, name: few}]}`)
+	got := c.eventually("Not shown", "trace", "cm/forged", "--as", "few")
+	c.want(got, ExitNo, "Not shown: bundledeployments.satchel.dev in the namespace", "Not shown: bundledeployments.satchel.dev of the cluster: you may not list them", "which does not exist here or may not be read by you")
+	c.want(c.satchel("trace", "secret/x", "--as", "few"), ExitError, `you may not get secrets in the namespace "`+c.namespace+`": ask an administrator`)
+}
+
+// TestClaims wants nothing of metadata that could lead a request elsewhere.
+func TestClaims(t *testing.T) {
+	for name, tc := range map[string]struct {
+		labels  map[string]string
+		manager string
+		want    int
+	}{
+		"labels":     {labels: inventory.Owner{Namespace: "a", Name: "b"}.Labels(), want: 1},
+		"half":       {labels: map[string]string{inventory.LabelDeployment: "b"}},
+		"dots":       {labels: inventory.Owner{Namespace: "..", Name: "b"}.Labels()},
+		"manager":    {manager: "satchel/a/b", want: 1},
+		"both":       {labels: inventory.Owner{Namespace: "a", Name: "b"}.Labels(), manager: "satchel/a/b", want: 1},
+		"slashes":    {manager: "satchel/a/b/c"},
+		"percent":    {manager: "satchel/a/%2e%2e"},
+		"not ours":   {manager: "kubectl"},
+		"hash":       {manager: "satchel/0123"},
+		"other both": {labels: inventory.Owner{Namespace: "a", Name: "b"}.Labels(), manager: "satchel/a/c", want: 2},
+	} {
+		o := &unstructured.Unstructured{Object: map[string]any{}}
+		o.SetLabels(tc.labels)
+		o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: tc.manager}})
+		if got := claimsOf(o); len(got) != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestOwnersWithOddNames wants no request for a name that leads elsewhere.
+func TestOwnersWithOddNames(t *testing.T) {
+	for _, name := range []string{"../../x", "", "a/b", "%2e"} {
+		c := &climber{}
+		mapping, _, err := c.owner(t.Context(), "demo", metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name})
+		if mapping != nil || err != nil || c.result.Verdict != brokenVerdict || len(c.links) != 1 {
+			t.Errorf("%q: %v %v %+v", name, mapping, err, c.result)
+		}
+	}
+}

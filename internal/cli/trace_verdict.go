@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// mostSearched bounds the deployments of which the inventories are looked through, and pageOfInventories how many
+// are held at once.
+const (
+	mostSearched      = 5000
+	pageOfInventories = 50
+)
+
+// found records that a deployment's inventory lists an object on the way up.
+func (c *climber) found(d *v1alpha1.BundleDeployment, at traceLink) {
+	owner := inventory.Owner{Namespace: d.Namespace, Name: d.Name}
+	c.result.Verdict, c.result.Explanation = listedVerdict, fmt.Sprintf("the inventory of %s lists %s", owner, at.id())
+	for _, made := range c.claims {
+		if made.owner != owner && made.labelled {
+			c.result.Notes = append(c.result.Notes, fmt.Sprintf("the labels of %s name %s, whose inventory does not list it: they are copied or forged, and do not count", c.links[made.link].id(), made.owner))
+		}
+	}
+	if revision := d.Status.LastAttemptedRevision; revision != "" && revision != d.Status.LastAppliedRevision {
+		c.result.Notes = append(c.result.Notes, fmt.Sprintf("revision %s is being tried, or failed; objects may be of that one", revision))
+	}
+}
+
+// searched looks through the inventories of the namespace, and of all where the user may. Who is not found there
+// gets the verdict that the labels and owners lead to.
+func (c *climber) searched(ctx context.Context) (*v1alpha1.BundleDeployment, error) {
+	for _, namespace := range slices.Compact([]string{c.links[0].Namespace, ""}) {
+		d, at, err := c.search(ctx, namespace)
+		switch {
+		case isAPIMissing(err):
+			c.omitted.add("deployments: this cluster has no Satchel; where the labels name a deployment of another cluster, choose that with --context")
+		case apierrors.IsForbidden(err):
+			c.unreadable("list", v1alpha1.GroupVersion.WithResource(deployments.resource), namespace, err)
+		case err != nil:
+			return nil, err
+		case d != nil:
+			c.found(d, at)
+			return d, nil
+		}
+	}
+	c.judge()
+	return nil, nil
+}
+
+// search pages through deployments, and returns the first that lists the object or the nearest of its owners.
+func (c *climber) search(ctx context.Context, namespace string) (*v1alpha1.BundleDeployment, traceLink, error) {
+	options := metav1.ListOptions{Limit: pageOfInventories}
+	resource := c.bodies.Resource(v1alpha1.GroupVersion.WithResource(deployments.resource)).Namespace(namespace)
+	for seen := 0; seen < mostSearched; {
+		list, err := resource.List(ctx, options)
+		if err != nil {
+			return nil, traceLink{}, &accessError{verb: "list", resource: deployments.resource, namespace: namespace, err: err}
+		}
+		for i := range list.Items {
+			d := new(v1alpha1.BundleDeployment)
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, d); err != nil {
+				c.omitted.add("what BundleDeployment %s/%s installed: %v", list.Items[i].GetNamespace(), list.Items[i].GetName(), err)
+				continue
+			}
+			for _, link := range c.links {
+				if c.lists(d, []traceLink{link}) {
+					return d, link, nil
+				}
+			}
+		}
+		seen += len(list.Items)
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return nil, traceLink{}, nil
+		}
+	}
+	c.omitted.add("deployments beyond the first %d, whose inventories were not looked through", mostSearched)
+	return nil, traceLink{}, nil
+}
+
+// judge says why no deployment is the object's, by what its labels say; what was found on the way up comes before.
+//
+//	left behind, or an owner is gone   said already
+//	labels name a deployment           it does not list the object, is of another cluster, or does not exist
+//	nothing                            not installed by Satchel
+func (c *climber) judge() {
+	for _, made := range c.claims {
+		who, what := c.links[made.link].id(), "the labels of %s name %s, "
+		if !made.labelled {
+			what = "fields of %s were written for %s, "
+		}
+		d := c.known[made.owner]
+		text := fmt.Sprintf(what, who, made.owner)
+		switch {
+		case d == nil:
+			c.conclude(abandonedVerdict, text+"which does not exist here or may not be read by you; whoever made the labels, no deployment cares for the object")
+		case d.Spec.KubeConfig != nil:
+			c.conclude(unlistedVerdict, text+"which installs on another cluster")
+		default:
+			c.conclude(unlistedVerdict, text+"whose inventory does not list it: they are copied or forged, or the object left the bundle and was kept")
+		}
+	}
+	if len(c.links) > 1 {
+		top := c.links[len(c.links)-1]
+		c.conclude(foreignVerdict, fmt.Sprintf("nobody owns %s, and no inventory that you may read lists it", top.id()))
+	}
+	c.conclude(foreignVerdict, "no inventory that you may read lists it, and nobody owns it")
+}
+
+// conclude sets the verdict, or, where there is one, adds what more is known.
+func (c *climber) conclude(v traceVerdict, explanation string) {
+	switch {
+	case c.result.Verdict == "":
+		c.result.Verdict, c.result.Explanation = v, explanation
+	case v != foreignVerdict:
+		c.result.Notes = append(c.result.Notes, explanation)
+	}
+}

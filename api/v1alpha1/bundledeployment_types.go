@@ -186,6 +186,10 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:validation:MaxItems=50
 	HealthCheckExprs []HealthCheckExpr `json:"healthCheckExprs,omitempty"`
 
+	// Approval says which plans wait for somebody's approval. None does if left out.
+	// +optional
+	Approval *ApprovalOptions `json:"approval,omitempty"`
+
 	// Remediation says what to do about a revision that fails.
 	// +optional
 	Remediation *RemediationOptions `json:"remediation,omitempty"`
@@ -288,6 +292,10 @@ type BundleDeploymentStatus struct {
 	// +optional
 	Plan *PlanStatus `json:"plan,omitempty"`
 
+	// Executed is the plan that was carried out last, or is being so.
+	// +optional
+	Executed *ExecutedPlan `json:"executed,omitempty"`
+
 	// Inventory lists the objects that this deployment has on the cluster.
 	// +optional
 	Inventory *Inventory `json:"inventory,omitempty"`
@@ -331,6 +339,17 @@ type PlanStatus struct {
 	// Revision of the artifact that the plan is for.
 	// +optional
 	Revision string `json:"revision,omitempty"`
+
+	// Digest of the plan, which is what a BundleApproval approves: of the content, of what
+	// of this spec decides what is done with it, of what is to be deleted, and of the
+	// plan that was carried out before. What drifted does not count.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+
+	// Content is the digest of the converted objects without the values of Secrets. It is
+	// the same wherever the bundle is converted with the same options, without a cluster.
+	// +optional
+	Content string `json:"content,omitempty"`
 
 	// Create is the number of objects to create.
 	Create int32 `json:"create"`

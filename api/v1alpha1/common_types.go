@@ -32,6 +32,8 @@ const (
 	BundleSourceKind = "BundleSource"
 	// BundleDeploymentKind is the kind of BundleDeployment.
 	BundleDeploymentKind = "BundleDeployment"
+	// BundleApprovalKind is the kind of BundleApproval.
+	BundleApprovalKind = "BundleApproval"
 )
 
 // LocalReference names an object in the namespace of the object that holds the

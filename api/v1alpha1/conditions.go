@@ -154,6 +154,14 @@ const (
 	// ReasonPruneHeld says that an upgrade left out more objects than spec.prune.limit
 	// allows to delete; they are kept.
 	ReasonPruneHeld = "PruneHeld"
+	// ReasonApprovalPending says that nothing is installed yet, for the first plan waits for
+	// an approval.
+	ReasonApprovalPending = "ApprovalPending"
+	// ReasonApprovalRequired says that a plan waits until a BundleApproval of its digest exists.
+	ReasonApprovalRequired = "ApprovalRequired"
+	// ReasonApprovalDenied says that a BundleApproval denies the plan. It is not carried out
+	// until it is another plan.
+	ReasonApprovalDenied = "ApprovalDenied"
 	// ReasonHealthProgressing says that objects are not healthy yet and the timeout has not ended.
 	ReasonHealthProgressing = "HealthProgressing"
 	// ReasonHealthFailed says that objects are not healthy when they should be.

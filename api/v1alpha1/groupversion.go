@@ -21,6 +21,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&BundleSource{}, &BundleSourceList{},
 		&BundleDeployment{}, &BundleDeploymentList{},
+		&BundleApproval{}, &BundleApprovalList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

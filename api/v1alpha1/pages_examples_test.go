@@ -37,9 +37,17 @@ func TestDeploymentPageExamples(t *testing.T) {
 	deploymentPage().checkExamples(t, newAdmission(t))
 }
 
+// TestApprovalPageExamples creates all YAML of the page. What begins with spec is that of a BundleApproval.
+func TestApprovalPageExamples(t *testing.T) {
+	approvalPage().checkExamples(t, newAdmission(t))
+}
+
 func (p specPage) checkExamples(t *testing.T, a admission) {
 	t.Helper()
-	const fewest = 5
+	fewest := 5
+	if p.kind == v1alpha1.BundleApprovalKind {
+		fewest = 2
+	}
 	texts := regexp.MustCompile("(?s)\n```yaml\n(.*?)```\n").FindAllStringSubmatch(read(t, p.file), -1)
 	if len(texts) < fewest {
 		t.Errorf("only %d examples were found", len(texts))
@@ -53,6 +61,7 @@ func (p specPage) checkExamples(t *testing.T, a admission) {
 var resources = map[string]schema.GroupVersionResource{
 	"BundleSource":     v1alpha1.GroupVersion.WithResource("bundlesources"),
 	"BundleDeployment": v1alpha1.GroupVersion.WithResource("bundledeployments"),
+	"BundleApproval":   v1alpha1.GroupVersion.WithResource("bundleapprovals"),
 	"ServiceAccount":   {Version: "v1", Resource: "serviceaccounts"},
 	"ConfigMap":        {Version: "v1", Resource: "configmaps"},
 	"Role":             {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},

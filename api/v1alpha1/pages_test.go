@@ -47,6 +47,12 @@ func deploymentPage() specPage {
 	}
 }
 
+func approvalPage() specPage {
+	return specPage{
+		kind: v1alpha1.BundleApprovalKind, file: "../../docs/bundleapproval.md", definition: "../../config/crd/bases/satchel.dev_bundleapprovals.yaml",
+	}
+}
+
 func read(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -102,7 +108,7 @@ func (p specPage) addFields(fields map[string]field, at string, schema apiextens
 // TestPagesHaveTheFields wants a row about each field of a kind that tells its default and its bounds, and no word about
 // fields that do not exist.
 func TestPagesHaveTheFields(t *testing.T) {
-	for _, p := range []specPage{sourcePage(), deploymentPage()} {
+	for _, p := range []specPage{sourcePage(), deploymentPage(), approvalPage()} {
 		t.Run(p.kind, p.checkFields)
 	}
 }
@@ -283,7 +289,7 @@ func (p specPage) usedReasons(t *testing.T) []string {
 
 // TestPagesHaveNoDeadLinks follows the links of the pages within them and to other files.
 func TestPagesHaveNoDeadLinks(t *testing.T) {
-	for _, p := range []specPage{sourcePage(), deploymentPage()} {
+	for _, p := range []specPage{sourcePage(), deploymentPage(), approvalPage()} {
 		t.Run(p.kind, p.checkLinks)
 	}
 }

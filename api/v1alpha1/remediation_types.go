@@ -67,6 +67,10 @@ type RevisionRecord struct {
 	// +listType=atomic
 	Sources []RevisionOrigin `json:"sources,omitempty"`
 
+	// Plan is the digest of the plan that brought it, or was to.
+	// +optional
+	Plan string `json:"plan,omitempty"`
+
 	// Generation of the spec with which it was tried last.
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
@@ -120,6 +124,15 @@ type KeptArtifact struct {
 
 	// Digest of the artifact's file.
 	Digest string `json:"digest"`
+
+	// Material is the digest of what the revision became, values of Secrets included by a
+	// hash with the controller's key; where that was approved, going back to it is, too.
+	// +optional
+	Material string `json:"material,omitempty"`
+
+	// Proof of Material that only the controller can write.
+	// +optional
+	Proof string `json:"proof,omitempty"`
 }
 
 // HistoryLimitOrDefault is how many revisions the history has.

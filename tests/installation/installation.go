@@ -34,7 +34,7 @@ import (
 // Namespace is where the controllers live.
 const Namespace = "satchel-system"
 
-// Install applies the CRDs and the RBAC of config/ and waits until the kinds are
+// Install applies the CRDs, the RBAC and the admission policies of config/ and waits until the kinds are
 // served. It does not start anything.
 func Install(ctx context.Context, admin *rest.Config) error {
 	c, err := Client(admin)
@@ -45,7 +45,7 @@ func Install(ctx context.Context, admin *rest.Config) error {
 	if err := c.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating namespace %s: %w", Namespace, err)
 	}
-	for _, folder := range []string{"crd", "rbac"} {
+	for _, folder := range []string{"crd", "rbac", "admission"} {
 		objects, err := Render(filepath.Join(Root(), "config", folder))
 		if err != nil {
 			return err
@@ -84,7 +84,7 @@ func served(ctx context.Context, admin *rest.Config) error {
 	}
 	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
 		list, err := c.ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
-		return err == nil && serves(list, v1alpha1.BundleSourceKind) && serves(list, v1alpha1.BundleDeploymentKind), nil
+		return err == nil && serves(list, v1alpha1.BundleSourceKind) && serves(list, v1alpha1.BundleDeploymentKind) && serves(list, v1alpha1.BundleApprovalKind), nil
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for the CRDs to be served: %w", err)

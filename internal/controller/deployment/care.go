@@ -14,7 +14,7 @@ import (
 
 // beforeWriting are the steps after whose failure nothing of the new revision
 // has been touched.
-var beforeWriting = []string{"accept", "source", "depend", "load", "convert", "certify", "plan", "preflight", "dry-run", "remember"}
+var beforeWriting = []string{"accept", "source", "depend", "load", "convert", "certify", "plan", "preflight", "dry-run", "approve", "remember", "consume"}
 
 // care keeps the last applied revision from drifting, and its health known,
 // while a newer one cannot be brought to the cluster.
@@ -39,6 +39,11 @@ func (r *Reconciler) care(ctx context.Context, s *state, err error) {
 		due:   true, keeping: true, desired: last.Objects, wanted: last.Certificates,
 	}
 	s.kept = kept
+	if kept.unapproved = awaitsApproval(err); kept.unapproved {
+		if kept.client, s.careErr = r.approvedClient(ctx, s); s.careErr != nil {
+			return
+		}
+	}
 	s.drop() // or two states would wait for the room that the other one holds
 	if s.careErr = kept.hold(ctx, r.rendering, kept.desired); s.careErr != nil {
 		return

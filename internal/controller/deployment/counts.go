@@ -16,7 +16,8 @@ func setPlan(s *state) {
 	if s.plan == nil {
 		return
 	}
-	if s.plan.Quiet() && s.object.Status.Plan != nil && s.object.Status.Plan.Revision == s.revision() {
+	if was := s.object.Status.Plan; s.plan.Quiet() && was != nil && was.Revision == s.revision() {
+		s.digested(was)
 		return // what the plan of this revision was is more telling than that nothing is left to do
 	}
 	s.object.Status.Plan = &v1alpha1.PlanStatus{
@@ -27,6 +28,14 @@ func setPlan(s *state) {
 		Update:   int32(s.plan.Count(plan.Update, plan.Repair)), //nolint:gosec // at most 25,000 objects
 		Delete:   int32(s.plan.Deletions()),                     //nolint:gosec // at most 25,000 objects
 		Summary:  s.plan.Summary(),
+	}
+	s.digested(s.object.Status.Plan)
+}
+
+// digested adds the digests of the plan, where they are known.
+func (s *state) digested(sum *v1alpha1.PlanStatus) {
+	if c := s.consent; c != nil {
+		sum.Digest, sum.Content = c.digest, c.content
 	}
 }
 

@@ -29,8 +29,8 @@ func (s *state) lenient() bool {
 // warns tells that drift is reported.
 func (s *state) warns() bool { return s.object.Spec.DriftModeOrDefault() == v1alpha1.DriftWarn }
 
-// ignoring are the rules that give fields to others.
-func (s *state) ignoring() (plan.Ignore, error) {
+// ignoreRules are the rules that give fields to others, as the spec has them.
+func (s *state) ignoreRules() []plan.IgnoreRule {
 	var rules []plan.IgnoreRule
 	for _, rule := range s.object.Spec.IgnoredPaths() {
 		r := plan.IgnoreRule{Paths: rule.Paths}
@@ -42,7 +42,12 @@ func (s *state) ignoring() (plan.Ignore, error) {
 		}
 		rules = append(rules, r)
 	}
-	ignore, err := plan.NewIgnore(rules)
+	return rules
+}
+
+// ignoring are these rules, ready for use.
+func (s *state) ignoring() (plan.Ignore, error) {
+	ignore, err := plan.NewIgnore(s.ignoreRules())
 	if err != nil {
 		return plan.Ignore{}, failure{reason: v1alpha1.ReasonPlanRefused, stalled: true, err: err}
 	}

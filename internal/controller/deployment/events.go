@@ -33,7 +33,7 @@ func (r *Reconciler) emit(s *state) {
 	r.emitDriftFound(s)
 	r.emitPruned(s)
 	r.emitRejected(s)
-	r.emitHeld(s)
+	r.emitApproval(s)
 	r.emitCertificates(s)
 	r.emitReady(s.before, s.object)
 }

@@ -3,13 +3,10 @@
 package deployment
 
 import (
-	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/report"
 )
 
 // Holds shows as a metric how many objects each deployment keeps because their
@@ -46,13 +43,4 @@ func (r *Reconciler) showHeld(s *state) {
 		held = len(s.plan.Held.Objects)
 	}
 	r.Holds.show(types.NamespacedName{Namespace: s.object.Namespace, Name: s.object.Name}, held)
-}
-
-// emitHeld records that a prune is held, once for what is held.
-func (r *Reconciler) emitHeld(s *state) {
-	was, is := conditions.Get(s.before, v1alpha1.ApprovalPendingCondition), conditions.Get(s.object, v1alpha1.ApprovalPendingCondition)
-	if is == nil || is.Reason != v1alpha1.ReasonPruneHeld || was != nil && was.Message == is.Message {
-		return
-	}
-	r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, "PruneHeld", "Prune", "%s", report.Shorten(is.Message, longestNote))
 }

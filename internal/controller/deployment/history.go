@@ -47,7 +47,7 @@ func beginRecord(s *state) {
 	}
 	s.recordOrigins(record)
 	if plan := s.object.Status.Plan; record.Outcome != v1alpha1.OutcomeHealthy && plan != nil && plan.Revision == record.Revision {
-		record.Create, record.Update, record.Delete = plan.Create, plan.Update, plan.Delete
+		record.Create, record.Update, record.Delete, record.Plan = plan.Create, plan.Update, plan.Delete, plan.Digest
 	}
 }
 

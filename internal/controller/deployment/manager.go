@@ -138,12 +138,16 @@ func NewReconciler(deps Deps) *Reconciler {
 // reconciles at once.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, statusLost())
+	if err := indexApprovals(mgr); err != nil {
+		return fmt.Errorf("indexing bundleapprovals: %w", err)
+	}
 	running, err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BundleDeployment{}, builder.WithPredicates(r.Shard.Predicate(changed))).
 		Watches(&v1alpha1.BundleSource{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(sourceMoved())).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(packageMoved())).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.dependents)).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.downstream), builder.WithPredicates(rewired())).
+		Watches(&v1alpha1.BundleApproval{}, handler.EnqueueRequestsFromMapFunc(decided), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(r.turns.Source()).
 		WatchesRawSource(r.kinds.Source()).
 		WatchesRawSource(r.waker.source()).

@@ -43,6 +43,7 @@ type note struct {
 	fights map[inventory.ID]fight        // over objects that were repaired lately
 	looked map[inventory.ID]health.Sight // how the objects were when their health was looked at last
 
+	material string                  // what the revision became: see substance
 	contains *v1alpha1.PackageStatus // the package that the revision is; nil for none
 }
 

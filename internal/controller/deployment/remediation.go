@@ -55,14 +55,15 @@ func ownerOf(kept *v1alpha1.KeptArtifact, namespace string) (artifact.Owner, err
 	return owner, owner.Validate()
 }
 
-// keepHealthy remembers where the content of the healthy revision is.
-func (s *state) keepHealthy() {
+// keepHealthy remembers where the content of the healthy revision is, and what it became.
+func (r *Reconciler) keepHealthy(s *state) {
 	if s.artifact == nil || s.source == nil || s.artifact.Revision != s.object.Status.LastAppliedRevision {
 		return
 	}
 	s.object.Status.LastHealthyArtifact = &v1alpha1.KeptArtifact{
 		Source: s.source.owner.Kind + "/" + s.source.owner.Name,
 		URL:    s.artifact.URL, Revision: s.artifact.Revision, Digest: s.artifact.Digest,
+		Material: s.note.material, Proof: r.proof(s.object, "healthy", []byte(s.note.material)),
 	}
 }
 

@@ -89,7 +89,7 @@ func (r *Reconciler) removalAccount(ctx context.Context, s *state) (step.Outcome
 
 // removeObjects deletes what is due, and says what is waited for.
 func (r *Reconciler) removeObjects(ctx context.Context, s *state) (step.Outcome, error) {
-	removed, err := apply.Remove(ctx, s.client, s.owner, s.previous, apply.Options{Migrations: r.migrations, Pruning: pruning(&s.object.Spec)})
+	removed, err := apply.Remove(ctx, s.client, s.owner, s.previous, apply.Options{Migrations: r.migrations, Pruning: r.allowedPruning(s)})
 	s.removed = &removed
 	if recorded := s.record(removed.Inventory); recorded != nil {
 		return step.Stop, recorded

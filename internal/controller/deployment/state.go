@@ -71,6 +71,12 @@ type state struct {
 	requires []convert.Requirement
 	contains convert.Package
 
+	substance // of desired
+	consent   *consent
+	unbegun   before // what the status said before the plan was begun
+	// unapproved: the spec waits for an approval, so that only what was approved holds.
+	unapproved bool
+
 	plan     *plan.Plan
 	observed map[inventory.ID]plan.Live // what the plan was made from
 	applied  *apply.Result

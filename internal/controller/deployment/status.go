@@ -40,7 +40,7 @@ func updateStatus(s *state, err error) {
 	setReached(s)
 	setFailed(s, err)
 	setPending(s)
-	setApproval(s)
+	setApproval(s, err)
 	setHealthy(s)
 	beginRecord(s)
 	setRemediation(s, err)
@@ -131,19 +131,6 @@ func setPending(s *state) {
 	report.Set(s.object, v1alpha1.AppliedCondition, status, reason, s.waitsFor)
 }
 
-// setApproval tells what is not done without somebody's consent. It is about the plan
-// that was stored last.
-func setApproval(s *state) {
-	if !s.reached[v1alpha1.PlannedCondition] {
-		return
-	}
-	if s.plan.Held == nil {
-		conditions.Delete(s.object, v1alpha1.ApprovalPendingCondition)
-		return
-	}
-	report.Set(s.object, v1alpha1.ApprovalPendingCondition, metav1.ConditionTrue, v1alpha1.ReasonPruneHeld, s.plan.Held.String())
-}
-
 // waitedLong tells that what an apply waits for should have come by now.
 func (s *state) waitedLong() bool {
 	return s.now.Sub(s.note.waits) > s.object.Spec.TimeoutOrDefault()
@@ -192,6 +179,7 @@ const recovery = 2 * time.Second
 // setReady sums up; the first line that holds decides.
 //
 //	a revision is rejected            see setRolledBack
+//	the plan waits for an approval    see setAwaiting
 //	a step failed for good            Stalled
 //	a step waits                      Progressing
 //	a step failed                     Retrying
@@ -202,6 +190,10 @@ func setReady(s *state, err error) {
 	d := s.object
 	if s.givenUp || s.rejected != nil {
 		setRolledBack(s, err)
+		return
+	}
+	if awaitsApproval(err) {
+		setAwaiting(s, err)
 		return
 	}
 	if err != nil {

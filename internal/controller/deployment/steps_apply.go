@@ -44,7 +44,9 @@ func (r *Reconciler) delivery() []step.Step[*state] {
 		{Name: "plan", Run: r.makePlan},
 		{Name: "preflight", Run: r.preflight},
 		{Name: "dry-run", Run: r.dryRun},
+		{Name: "approve", Run: r.approve},
 		{Name: "remember", Run: r.remember},
+		{Name: "consume", Run: r.consume},
 		{Name: "prune-first", Run: r.pruneFirst},
 		{Name: "apply", Run: r.apply},
 		{Name: "health", Run: r.checkHealth},
@@ -171,14 +173,16 @@ func (r *Reconciler) remember(ctx context.Context, s *state) (step.Outcome, erro
 	if !s.due {
 		return step.Continue, nil
 	}
+	s.unbegun = before{executed: s.object.Status.Executed, encoded: s.object.Status.Inventory, inventory: s.previous}
 	if err := s.record(s.plan.Inventory); err != nil {
 		return step.Stop, err
 	}
+	r.begin(s)
 	s.did(v1alpha1.PlannedCondition)
 	announce(s)
 	err := r.write(ctx, s)
 	if err != nil { // what could not be stored is not to be tried again with the failure
-		s.object.Status.Inventory = s.stored.Status.Inventory
+		s.object.Status.Inventory, s.object.Status.Executed = s.stored.Status.Inventory, s.stored.Status.Executed
 	}
 	return step.Continue, err
 }

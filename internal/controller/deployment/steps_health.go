@@ -72,7 +72,7 @@ func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, 
 	}
 	if report.Healthy() && !s.keeping {
 		s.object.Status.LastHealthyRevision, s.object.Status.Package = s.object.Status.LastAppliedRevision, s.note.contains
-		s.keepHealthy()
+		r.keepHealthy(s)
 		return s.prove()
 	}
 	return nil
@@ -111,7 +111,7 @@ func (s *state) saw(report health.Report) {
 // newNote is what the next reconciles need to know of this one, without the
 // contents of the objects.
 func (r *Reconciler) newNote(s *state) note {
-	n := note{uid: s.object.UID, attempt: s.attempt(), checked: s.now, prune: s.plan.Prune, held: s.plan.Held, skipped: len(s.plan.Skipped), wrote: s.note.wrote, contains: packageStatus(s.contains)}
+	n := note{uid: s.object.UID, attempt: s.attempt(), checked: s.now, prune: s.plan.Prune, held: s.plan.Held, skipped: len(s.plan.Skipped), wrote: s.note.wrote, contains: packageStatus(s.contains), material: s.material}
 	if s.issued != nil {
 		n.renew = s.renewal()
 	}

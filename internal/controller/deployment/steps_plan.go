@@ -30,6 +30,9 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 		return step.Stop, err
 	}
 	made := plan.Make(observed)
+	if err := r.consider(ctx, s, observed, &made); err != nil {
+		return step.Stop, err
+	}
 	s.observed = observed.Live
 	if s.lenient() {
 		if err := r.leave(ctx, s, &made); err != nil {
@@ -56,7 +59,7 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, error) {
 	o := apply.Observing{
 		Owner: s.owner, Desired: s.planned(), Previous: r.watches.Adopt(client.ObjectKeyFromObject(s.object), s.previous), HashKey: r.HashKey,
-		Ranks: s.ranks, Optional: optionalKinds(s.object), InstallNamespace: s.object.InstallNamespaceOrDefault(), CreateNamespace: s.object.Spec.CreateNamespace,
+		Ranks: s.ranks, Optional: optionalKinds(s.object), InstallNamespace: s.object.InstallNamespaceOrDefault(), CreateNamespace: s.object.Spec.CreateNamespace && !s.unapproved,
 	}
 	var err error
 	o.Keeping = s.keeping

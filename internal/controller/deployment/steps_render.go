@@ -18,7 +18,11 @@ import (
 
 // decide finds out whether the objects are compared with the cluster this time.
 func (r *Reconciler) decide(ctx context.Context, s *state) (step.Outcome, error) {
-	s.due = s.full() || r.kinds.came(client.ObjectKeyFromObject(s.object))
+	news, err := r.newlyDecided(ctx, s)
+	if err != nil {
+		return step.Stop, err
+	}
+	s.due = s.full() || r.kinds.came(client.ObjectKeyFromObject(s.object)) || news
 	if s.due {
 		return r.stillHeld(ctx, s)
 	}
@@ -63,6 +67,9 @@ func (r *Reconciler) convert(ctx context.Context, s *state) (step.Outcome, error
 	}
 	s.closeContent()
 	if s.desired, err = result.Objects, s.hold(ctx, r.rendering, result.Objects); err != nil {
+		return step.Stop, err
+	}
+	if err := r.digestContent(s); err != nil {
 		return step.Stop, err
 	}
 	s.ranks = ranked(result.Objects, result.Ranks)

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// RequireApprovalLabel, with the value RequireApproval, on a namespace demands that
+// each BundleDeployment in it asks for approval: see spec.approval.
+const (
+	RequireApprovalLabel = "satchel.dev/approval"
+	RequireApproval      = "required"
+)
+
+// ApprovalMode says which plans wait for an approval.
+// +kubebuilder:validation:Enum=Automatic;Manual;OnEscalation
+type ApprovalMode string
+
+// Modes of approval.
+const (
+	// ApprovalAutomatic carries every plan out.
+	ApprovalAutomatic ApprovalMode = "Automatic"
+	// ApprovalManual carries a plan out when it is approved.
+	ApprovalManual ApprovalMode = "Manual"
+	// ApprovalOnEscalation wants an approval of plans that give new permissions, concern
+	// CustomResourceDefinitions, or delete.
+	ApprovalOnEscalation ApprovalMode = "OnEscalation"
+)
+
+// ApprovalOptions say which plans wait for a BundleApproval.
+type ApprovalOptions struct {
+	// Mode Automatic, the default, carries every plan out. Manual carries none out before
+	// a BundleApproval of exactly its digest exists: the first one, those of new
+	// revisions, and those of changes of this spec. OnEscalation wants that for plans
+	// that give somebody new permissions, change CustomResourceDefinitions, delete
+	// objects, or are carried out as another account or on another cluster than the
+	// last one. What is in force is kept from drifting meanwhile. Leaving Manual or
+	// OnEscalation takes the right to create bundleapprovals.
+	// +optional
+	// +kubebuilder:default=Automatic
+	Mode ApprovalMode `json:"mode,omitempty"`
+}
+
+// ExecutedPlan is a plan that is carried out or was, and by which right.
+type ExecutedPlan struct {
+	// Plan is its digest, as status.plan.digest showed it before.
+	Plan string `json:"plan"`
+
+	// Key is the digest of all of it that does not depend on what was there before: the
+	// content, and what of this spec decides what is done with it. As long as it is the
+	// same, nothing has to be approved but further deletions.
+	Key string `json:"key"`
+
+	// Terms is the digest of the part of Key that this spec and the cluster decide.
+	Terms string `json:"terms"`
+
+	// Base is the digest of the plan that was carried out before.
+	// +optional
+	Base string `json:"base,omitempty"`
+
+	// Approval is the BundleApproval that allowed it; empty where none was needed.
+	// +optional
+	Approval string `json:"approval,omitempty"`
+
+	// Time at which it was begun.
+	Time metav1.Time `json:"time"`
+
+	// ServiceAccountName as whom it is carried out.
+	ServiceAccountName string `json:"serviceAccountName"`
+
+	// RemoteServiceAccountName as whom it is carried out on another cluster.
+	// +optional
+	RemoteServiceAccountName string `json:"remoteServiceAccountName,omitempty"`
+
+	// KubeConfig of the cluster on which it is carried out.
+	// +optional
+	KubeConfig *KubeConfigReference `json:"kubeConfig,omitempty"`
+
+	// DeletionPolicy that holds when this object is deleted.
+	// +optional
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// DeletesDefinitions says whether CustomResourceDefinitions go, too.
+	// +optional
+	DeletesDefinitions bool `json:"deletesDefinitions,omitempty"`
+
+	// Proof is what only the controller can write: without it, or when any of the above
+	// is changed, none of it is believed.
+	Proof string `json:"proof"`
+}
+
+// ApprovalModeOrDefault is which plans wait for an approval.
+func (in *BundleDeploymentSpec) ApprovalModeOrDefault() ApprovalMode {
+	if in.Approval == nil || in.Approval.Mode == "" {
+		return ApprovalAutomatic
+	}
+	return in.Approval.Mode
+}

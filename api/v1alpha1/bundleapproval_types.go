@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ApprovalDecision is what was decided about a plan.
+// +kubebuilder:validation:Enum=Approve;Deny
+type ApprovalDecision string
+
+// Decisions about plans.
+const (
+	// DecisionApprove has the plan carried out.
+	DecisionApprove ApprovalDecision = "Approve"
+	// DecisionDeny keeps it from being carried out, whoever else approves it.
+	DecisionDeny ApprovalDecision = "Deny"
+)
+
+// BundleApprovalSpec says what was decided about which plan.
+//
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a decision cannot be changed: delete this object, and create another one"
+type BundleApprovalSpec struct {
+	// Deployment is the name of the BundleDeployment in this namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Deployment string `json:"deployment"`
+
+	// Plan is the digest of the plan, as status.plan.digest of the BundleDeployment shows
+	// it. Another plan is not concerned, however little it differs.
+	// +required
+	// +kubebuilder:validation:MaxLength=71
+	// +kubebuilder:validation:XValidation:rule="self.matches('^sha256:[0-9a-f]{64}$')",message="must be the digest of a plan, sha256: and 64 hexadecimal digits, as status.plan.digest of the BundleDeployment shows it"
+	Plan string `json:"plan"`
+
+	// Decision is Approve: the plan is carried out, once. Or Deny: it is not, whoever
+	// else approves it, until this object is deleted or the plan is another one.
+	// +required
+	Decision ApprovalDecision `json:"decision"`
+
+	// Reason is why, in words for whoever proposed the plan.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+
+	// ExpiresAt ends the decision: a plan that was not begun by then is not carried out
+	// because of it. It holds for ever if left out.
+	// +optional
+	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
+}
+
+// BundleApprovalStatus says what became of a decision.
+type BundleApprovalStatus struct {
+	// ConsumedAt is when the plan was begun because of it. It allows nothing any more then.
+	// +optional
+	ConsumedAt *metav1.Time `json:"consumedAt,omitempty"`
+}
+
+// BundleApproval is somebody's decision about a plan of a BundleDeployment: its
+// existence is the approval. Whoever may create it may approve.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:categories=satchel,shortName=bappr
+// +kubebuilder:selectablefield:JSONPath=`.spec.deployment`
+// +kubebuilder:printcolumn:name="Deployment",type=string,JSONPath=`.spec.deployment`
+// +kubebuilder:printcolumn:name="Decision",type=string,JSONPath=`.spec.decision`
+// +kubebuilder:printcolumn:name="Consumed",type=date,JSONPath=`.status.consumedAt`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Expires",type=string,JSONPath=`.spec.expiresAt`,priority=1
+// +kubebuilder:printcolumn:name="Plan",type=string,JSONPath=`.spec.plan`,priority=1
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.spec.reason`,priority=1
+type BundleApproval struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec says what was decided about which plan. It cannot change.
+	// +required
+	Spec BundleApprovalSpec `json:"spec"`
+
+	// Status is written by the deployment controller.
+	// +optional
+	Status BundleApprovalStatus `json:"status,omitempty"`
+}
+
+// BundleApprovalList is a list of BundleApprovals.
+//
+// +kubebuilder:object:root=true
+type BundleApprovalList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// Items of the list.
+	Items []BundleApproval `json:"items"`
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+)
+
+// consent is what is known about who wants a plan to be carried out.
+type consent struct {
+	substance
+
+	// digest of the plan, and base, that of the one before.
+	digest, base string
+	// record is the plan that was carried out last; nil when there is none that is proven.
+	record *v1alpha1.ExecutedPlan
+	// underWay: the plan is that one, or what is left of it.
+	underWay bool
+	// returning: remediation goes back to what was approved and healthy.
+	returning bool
+	// destroys are the objects whose deletion nobody allowed yet.
+	destroys []inventory.ID
+	// approved allows the plan, and denied forbids it; nil when nobody decided so.
+	approved, denied *v1alpha1.BundleApproval
+	// asks says what it takes an approval for; empty while it takes none.
+	asks []string
+	// begun: this reconcile recorded that the plan is carried out.
+	begun bool
+}
+
+// consider finds out what a plan is in the terms of approvals, and who decided what about
+// it. A prune that is held is released where the plan is approved: then the plan is made
+// anew.
+func (r *Reconciler) consider(ctx context.Context, s *state, observed plan.Input, made *plan.Plan) error {
+	if s.keeping {
+		return nil
+	}
+	c := &consent{substance: s.substance, destroys: made.Destroys(s.previous)}
+	var err error
+	if c.terms, err = s.terms().Digest(); err != nil {
+		return err
+	}
+	c.key = plan.Key(c.material, c.terms)
+	c.record = r.proven(s.object)
+	c.underWay = c.record != nil && c.record.Key == c.key
+	switch {
+	case c.underWay:
+		c.base = c.record.Base
+	case c.record != nil:
+		c.base = c.record.Plan
+	}
+	c.digest = plan.Digest(string(s.object.UID), c.key, c.base, made.LetsGo())
+	if c.settled() {
+		c.digest = c.record.Plan
+	}
+	c.returning = s.rejected != nil && r.returns(s, c)
+	s.consent = c
+	if s.object.Spec.ApprovalModeOrDefault() == v1alpha1.ApprovalAutomatic && made.Held == nil || c.settled() {
+		return nil
+	}
+	if err := r.decisions(ctx, s, c); err != nil {
+		return err
+	}
+	if c.approved != nil && c.denied == nil && made.Held != nil {
+		observed.Pruning.Limit = nil
+		*made = plan.Make(observed)
+	}
+	return nil
+}
+
+// settled tells that nothing is to be decided: the plan was begun before, and what it
+// deletes was allowed then.
+func (c *consent) settled() bool { return c.underWay && len(c.destroys) == 0 }
+
+// approve stops a plan that waits for somebody's approval. The first line that holds
+// decides.
+//
+//	it is what was begun before           goes on
+//	remediation goes back                 goes on
+//	the mode is Automatic                 goes on
+//	somebody approves, and nobody denies  goes on
+//	somebody denies it                    ApprovalDenied
+//	the mode asks for nothing             goes on
+//	else                                  ApprovalRequired
+func (r *Reconciler) approve(_ context.Context, s *state) (step.Outcome, error) {
+	c := s.consent
+	if !s.due || s.keeping || c == nil || c.settled() || c.returning {
+		return step.Continue, nil
+	}
+	if c.approved != nil && c.denied == nil || s.object.Spec.ApprovalModeOrDefault() == v1alpha1.ApprovalAutomatic {
+		return step.Continue, nil
+	}
+	var err error
+	if c.asks, err = r.asks(s); err != nil || len(c.asks) == 0 && c.denied == nil {
+		return step.Continue, err
+	}
+	s.did(v1alpha1.PlannedCondition)
+	return step.Stop, s.pending()
+}
+
+// pending is the failure of a plan that waits for an approval.
+func (s *state) pending() error {
+	c := s.consent
+	if c.denied != nil {
+		return failure{reason: v1alpha1.ReasonApprovalDenied, waiting: true, woken: true, err: errors.New(s.deniedText())}
+	}
+	return failure{reason: v1alpha1.ReasonApprovalRequired, waiting: true, woken: true, err: errors.New(s.requiredText())}
+}
+
+// awaitsApproval tells that a step found that the plan is not to be carried out yet.
+func awaitsApproval(err error) bool {
+	reason := judge(err).reason
+	return err != nil && (reason == v1alpha1.ReasonApprovalRequired || reason == v1alpha1.ReasonApprovalDenied)
+}
+
+// requiredText says what is asked for, and how to give it.
+func (s *state) requiredText() string {
+	c, d := s.consent, s.object
+	return fmt.Sprintf("the plan %s for revision %s waits for an approval: %s.\nSee it with satchel plan %s -n %s; approve it with satchel approve %s -n %s --plan %s, or refuse it with satchel deny",
+		c.digest, s.revision(), strings.Join(c.asks, "; "), d.Name, d.Namespace, d.Name, d.Namespace, c.digest)
+}
+
+// deniedText says who denied the plan, and what to do.
+func (s *state) deniedText() string {
+	c := s.consent
+	why := "no reason is given"
+	if reason := strings.TrimSpace(c.denied.Spec.Reason); reason != "" {
+		why = reason
+	}
+	return fmt.Sprintf("the plan %s for revision %s is denied by bundleapproval %s: %s.\nPropose another plan, by another revision or spec; or delete that bundleapproval to have it decided anew",
+		c.digest, s.revision(), c.denied.Name, why)
+}
+
+// asks says what of the plan takes an approval, as the mode has it.
+func (r *Reconciler) asks(s *state) ([]string, error) {
+	deletions := destroysText("deleted", s.consent.destroys)
+	switch {
+	case s.consent.underWay:
+		return deletions, nil
+	case s.object.Spec.ApprovalModeOrDefault() == v1alpha1.ApprovalManual:
+		return append([]string{s.plan.Summary()}, deletions...), nil
+	}
+	more, err := r.escalations(s)
+	return append(more, deletions...), err
+}
+
+// mostAsked is how many objects are named of a kind of thing that is asked for.
+const mostAsked = 10
+
+// destroysText names what would be deleted, or deleted and created anew.
+func destroysText(what string, ids []inventory.ID) []string {
+	if len(ids) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("%d objects would be %s: %s", len(ids), what, names(ids[:min(len(ids), mostAsked)]))
+	if len(ids) > mostAsked {
+		text += fmt.Sprintf(", and %d more", len(ids)-mostAsked)
+	}
+	return []string{text}
+}

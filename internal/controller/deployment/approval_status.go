@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"fmt"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/report"
+)
+
+// setApproval tells what is not done without somebody's consent. The first line that
+// holds decides.
+//
+//	nothing was planned                      as it was
+//	the plan waits, or somebody denies it    ApprovalRequired, ApprovalDenied
+//	a prune is held, and somebody denies it  ApprovalDenied
+//	a prune is held                          PruneHeld
+//	else                                     nothing
+func setApproval(s *state, err error) {
+	if !s.reached[v1alpha1.PlannedCondition] {
+		return
+	}
+	pending := func(reason, message string) {
+		report.Set(s.object, v1alpha1.ApprovalPendingCondition, metav1.ConditionTrue, reason, message)
+	}
+	switch {
+	case awaitsApproval(err):
+		pending(judge(err).reason, judge(err).Error())
+	case s.plan.Held != nil && s.consent != nil && s.consent.denied != nil:
+		pending(v1alpha1.ReasonApprovalDenied, s.deniedText()+"\n"+s.plan.Held.String())
+	case s.plan.Held != nil && s.consent != nil:
+		pending(v1alpha1.ReasonPruneHeld, s.plan.Held.String()+fmt.Sprintf(", or approve it with satchel approve %s -n %s --plan %s",
+			s.object.Name, s.object.Namespace, s.consent.digest))
+	default:
+		conditions.Delete(s.object, v1alpha1.ApprovalPendingCondition)
+	}
+}
+
+// setAwaiting sums up while a plan waits for somebody's approval; the first line that
+// holds decides.
+//
+//	nothing is in force                      not Ready: ApprovalPending
+//	it cannot be cared for                   Retrying
+//	it is healthy                            Ready
+//	else                                     Progressing, Retrying when overdue or failed
+func setAwaiting(s *state, err error) {
+	d, last := s.object, s.object.Status.LastAppliedRevision
+	waits := "; another plan waits for an approval: see " + v1alpha1.ApprovalPendingCondition
+	healthy := conditions.Get(d, v1alpha1.HealthyCondition)
+	switch {
+	case last == "":
+		conditions.Delete(d, meta.StalledCondition)
+		report.Set(d, meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, judge(err).Error())
+		report.Set(d, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonApprovalPending, judge(err).Error())
+	case s.careErr != nil:
+		report.Retrying(d, judge(s.careErr).reason, "revision "+last+" stays in force, but could not be compared with the cluster: "+judge(s.careErr).Error()+waits)
+	case s.kept == nil || s.kept.health == nil || healthy == nil:
+		report.Progressing(d, v1alpha1.ReasonProgressing, "revision "+last+" stays in force"+waits)
+	case healthy.Status == metav1.ConditionTrue:
+		report.Ready(d, v1alpha1.ReasonSucceeded, fmt.Sprintf("revision %s stays in force: %d objects, %s%s", last, s.kept.note.total, s.kept.healthyWords(), waits))
+	case healthy.Status == metav1.ConditionUnknown:
+		report.Progressing(d, healthy.Reason, healthy.Message+waits)
+	default:
+		report.Retrying(d, healthy.Reason, healthy.Message+waits)
+	}
+}
+
+// emitApproval records that something waits for consent, once for what it is, and which
+// approval had a plan carried out.
+func (r *Reconciler) emitApproval(s *state) {
+	was, is := conditions.Get(s.before, v1alpha1.ApprovalPendingCondition), conditions.Get(s.object, v1alpha1.ApprovalPendingCondition)
+	if is != nil && (was == nil || was.Message != is.Message) {
+		kind, action := corev1.EventTypeWarning, "Prune"
+		if is.Reason != v1alpha1.ReasonPruneHeld {
+			action = "Approve"
+		}
+		if is.Reason == v1alpha1.ReasonApprovalRequired {
+			kind = corev1.EventTypeNormal
+		}
+		r.Events.Eventf(s.object, nil, kind, is.Reason, action, "%s", report.Shorten(is.Message, longestNote))
+	}
+	if c := s.consent; c != nil && c.begun && s.object.Status.Executed.Approval != "" {
+		r.normal(s, "Approved", "Approve", fmt.Sprintf("the plan %s for revision %s is carried out, as bundleapproval %s allows", c.digest, s.revision(), s.object.Status.Executed.Approval))
+	}
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/tests/controlplane"
+)
+
+// asking makes a deployment ask for approval.
+func asking(mode v1alpha1.ApprovalMode) func(*v1alpha1.BundleDeployment) {
+	return func(d *v1alpha1.BundleDeployment) { d.Spec.Approval = &v1alpha1.ApprovalOptions{Mode: mode} }
+}
+
+// decide creates a decision about a plan of a deployment.
+func (r *rig) decide(t *testing.T, key client.ObjectKey, plan string, change ...func(*v1alpha1.BundleApproval)) *v1alpha1.BundleApproval {
+	t.Helper()
+	approval := &v1alpha1.BundleApproval{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, GenerateName: key.Name + "-"}}
+	approval.Spec = v1alpha1.BundleApprovalSpec{Deployment: key.Name, Plan: plan, Decision: v1alpha1.DecisionApprove}
+	for _, one := range change {
+		one(approval)
+	}
+	if err := r.admin.Create(t.Context(), approval); err != nil {
+		t.Fatal(err)
+	}
+	return approval
+}
+
+func denies(reason string) func(*v1alpha1.BundleApproval) {
+	return func(a *v1alpha1.BundleApproval) {
+		a.Spec.Decision, a.Spec.Reason = v1alpha1.DecisionDeny, reason
+	}
+}
+
+// awaits waits until a plan for a revision waits for an approval, and returns its digest.
+func (r *rig) awaits(t *testing.T, key client.ObjectKey, revision, reason string) (*v1alpha1.BundleDeployment, string) {
+	t.Helper()
+	d := r.until(t, key, reason+" for "+revision, func(d *v1alpha1.BundleDeployment) bool {
+		return conditions.GetReason(d, v1alpha1.ApprovalPendingCondition) == reason && d.Status.Plan != nil && d.Status.Plan.Revision == revision
+	})
+	t.Logf("ApprovalPending says: %s", conditions.GetMessage(d, v1alpha1.ApprovalPendingCondition))
+	return d, d.Status.Plan.Digest
+}
+
+// consumed waits until an approval was consumed.
+func (r *rig) consumed(t *testing.T, approval *v1alpha1.BundleApproval) {
+	t.Helper()
+	var found v1alpha1.BundleApproval
+	if err := r.admin.Get(t.Context(), client.ObjectKeyFromObject(approval), &found); err != nil || found.Status.ConsumedAt == nil {
+		t.Errorf("the approval of what was carried out is not consumed: %+v (%v)", found.Status, err)
+	}
+}
+
+// writesTo are the writes as the installer of a namespace since a mark.
+func (r *rig) writesTo(t *testing.T, namespace string, since controlplane.AuditMark) []string {
+	t.Helper()
+	var found []string
+	for _, e := range r.audit(t, since, func(e controlplane.AuditEvent) bool {
+		return isWrite(e) && e.ImpersonatedUser == "system:serviceaccount:"+namespace+":installer"
+	}) {
+		found = append(found, fmt.Sprintf("%s %s/%s: %d", e.Verb, e.Resource, e.Name, e.Code))
+	}
+	return found
+}
+
+// Nothing is written before the first plan is approved; what runs is cared for while the
+// next one waits; and each approval has its plan carried out once.
+func TestApprovalManual(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	mark := r.mark(t)
+	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
+	key := r.deploy(t, namespace, "app", both(quick, asking(v1alpha1.ApprovalManual)))
+	d, digest := r.awaits(t, key, first.Revision, v1alpha1.ReasonApprovalRequired)
+	if !conditions.IsFalse(d, meta.ReadyCondition) || conditions.GetReason(d, meta.ReadyCondition) != v1alpha1.ReasonApprovalPending || conditions.IsTrue(d, meta.StalledCondition) {
+		t.Errorf("before the first revision:\n%s", describe(d))
+	}
+	if message := conditions.GetMessage(d, v1alpha1.ApprovalPendingCondition); !strings.Contains(message, "1 to create") || !strings.Contains(message, "satchel approve app -n "+namespace+" --plan "+digest) {
+		t.Errorf("what is asked for, and how to give it, is not said: %s", message)
+	}
+	if written := r.writesTo(t, namespace, mark); len(written) > 0 {
+		t.Errorf("written before the approval: %v", written)
+	}
+	approval := r.decide(t, key, digest)
+	d = r.ready(t, key, first.Revision)
+	r.consumed(t, approval)
+	if conditions.Has(d, v1alpha1.ApprovalPendingCondition) || d.Status.Executed.Approval != approval.Name || d.Status.Executed.Plan != digest || d.Status.History[0].Plan != digest {
+		t.Errorf("executed %+v, history %+v:\n%s", d.Status.Executed, d.Status.History[0], describe(d))
+	}
+	r.told(t, namespace, "Approved: the plan "+digest+" for revision "+first.Revision+" is carried out, as bundleapproval "+approval.Name+" allows")
+
+	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two"), "b.yaml": configMap("b", "two")})
+	d, next := r.awaits(t, key, second.Revision, v1alpha1.ReasonApprovalRequired)
+	if next == digest || !conditions.IsTrue(d, meta.ReadyCondition) || d.Status.LastAppliedRevision != first.Revision {
+		t.Errorf("while the upgrade waits:\n%s", describe(d))
+	}
+	r.patch(t, aConfigMap(namespace, "a"), `{"data":{"value":"drifted"}}`)
+	r.holds(t, namespace, "a", "one")
+
+	denial := r.decide(t, key, next, denies("not on a Friday"))
+	d, _ = r.awaits(t, key, second.Revision, v1alpha1.ReasonApprovalDenied)
+	if message := conditions.GetMessage(d, v1alpha1.ApprovalPendingCondition); !strings.Contains(message, "not on a Friday") || !conditions.IsTrue(d, meta.ReadyCondition) {
+		t.Errorf("denied: %s\n%s", message, describe(d))
+	}
+	late := r.decide(t, key, next) // a denial wins
+	r.handled(t, key)
+	if value := r.value(t, t.Context(), namespace, "a"); value != "one" {
+		t.Errorf("a plan that somebody denied was carried out: %s", value)
+	}
+	r.delete(t, denial)
+	r.ready(t, key, second.Revision)
+	r.consumed(t, late)
+	if value := r.value(t, t.Context(), namespace, "a"); value != "two" {
+		t.Errorf("approved, but the value is %s", value)
+	}
+}
+
+// What was previewed and approved is not what an edit made of it since: it is not carried
+// out, and is not when the edit is taken back and another plan came before it either.
+func TestApprovalOfWhatWasEditedSince(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
+	key := r.deploy(t, namespace, "app", both(quick, asking(v1alpha1.ApprovalManual)))
+	_, previewed := r.awaits(t, key, first.Revision, v1alpha1.ReasonApprovalRequired)
+	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two")})
+	_, edited := r.awaits(t, key, second.Revision, v1alpha1.ReasonApprovalRequired)
+	stale := r.decide(t, key, previewed)
+	edits := map[string]func(*v1alpha1.BundleDeployment){
+		"limit":      func(d *v1alpha1.BundleDeployment) { d.Spec.Prune.Enabled = new(false) },
+		"collisions": func(d *v1alpha1.BundleDeployment) { d.Spec.CollisionProtection = v1alpha1.CollisionNone },
+		"definitions": func(d *v1alpha1.BundleDeployment) {
+			d.Spec.CRDs = &v1alpha1.CRDOptions{DeletionPolicy: v1alpha1.DeletionDelete}
+		},
+		"removal":  func(d *v1alpha1.BundleDeployment) { d.Spec.DeletionPolicy = v1alpha1.DeletionOrphan },
+		"recreate": func(d *v1alpha1.BundleDeployment) { d.Spec.Recreate = v1alpha1.RecreateOnImmutableChange },
+	}
+	seen := map[string]bool{previewed: true, edited: true}
+	for name, edit := range edits {
+		r.edit(t, key, edit)
+		d := r.until(t, key, "another plan after an edit of "+name, func(d *v1alpha1.BundleDeployment) bool {
+			return d.Status.Plan != nil && !seen[d.Status.Plan.Digest]
+		})
+		seen[d.Status.Plan.Digest] = true
+	}
+	r.handled(t, key)
+	if value := r.value(t, t.Context(), namespace, "a"); value != "" {
+		t.Fatalf("carried out although nobody approved it: %s", value)
+	}
+	var found v1alpha1.BundleApproval
+	if err := r.admin.Get(t.Context(), client.ObjectKeyFromObject(stale), &found); err != nil || found.Status.ConsumedAt != nil {
+		t.Errorf("the approval of another plan: %+v (%v)", found.Status, err)
+	}
+}
+
+// An approval that has expired allows nothing.
+func TestApprovalExpired(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
+	key := r.deploy(t, namespace, "app", both(rarely, asking(v1alpha1.ApprovalManual)))
+	_, digest := r.awaits(t, key, first.Revision, v1alpha1.ReasonApprovalRequired)
+	past := metav1.NewTime(time.Now().Add(-time.Minute))
+	r.decide(t, key, digest, func(a *v1alpha1.BundleApproval) { a.Spec.ExpiresAt = &past })
+	r.handled(t, key)
+	if value := r.value(t, t.Context(), namespace, "a"); value != "" {
+		t.Fatalf("an expired approval allowed %s", value)
+	}
+	future := metav1.NewTime(time.Now().Add(time.Hour))
+	r.decide(t, key, digest, func(a *v1alpha1.BundleApproval) { a.Spec.ExpiresAt = &future })
+	r.ready(t, key, first.Revision)
+}
+
+// A prune that is held goes on when somebody approves the plan, although every plan is
+// carried out by itself; what somebody denies stays held.
+func TestApprovalReleasesAHeldPrune(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	bundle := fstest.MapFS{}
+	for i := range 8 {
+		bundle[fmt.Sprintf("%d.yaml", i)] = configMap(fmt.Sprintf("m%d", i), "one")
+	}
+	first := r.publish(t, namespace, "app", "v1", bundle)
+	key := r.deploy(t, namespace, "app", rarely)
+	r.ready(t, key, first.Revision)
+	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"0.yaml": configMap("m0", "two")})
+	r.ready(t, key, second.Revision)
+	d := r.until(t, key, "held", isHeld)
+	digest := d.Status.Plan.Digest
+	if message := conditions.GetMessage(d, v1alpha1.ApprovalPendingCondition); !strings.Contains(message, "satchel approve app -n "+namespace+" --plan "+digest) {
+		t.Errorf("how to release it is not said: %s", message)
+	}
+	denial := r.decide(t, key, digest, denies("these are precious"))
+	r.until(t, key, "denied", func(d *v1alpha1.BundleDeployment) bool {
+		return conditions.GetReason(d, v1alpha1.ApprovalPendingCondition) == v1alpha1.ReasonApprovalDenied
+	})
+	r.delete(t, denial)
+	r.until(t, key, "held again", isHeld)
+	approval := r.decide(t, key, digest)
+	r.gone(t, aConfigMap(namespace, "m1"))
+	r.gone(t, aConfigMap(namespace, "m7"))
+	r.until(t, key, "nothing pending", func(d *v1alpha1.BundleDeployment) bool { return !conditions.Has(d, v1alpha1.ApprovalPendingCondition) })
+	r.consumed(t, approval)
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// indexApprovals lets decisions be found by their deployment in the cache, as the API
+// server finds them.
+func indexApprovals(mgr ctrl.Manager) error {
+	return mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.BundleApproval{}, decisionField, func(object client.Object) []string {
+		if decision, ok := object.(*v1alpha1.BundleApproval); ok {
+			return []string{decision.Spec.Deployment}
+		}
+		return nil
+	})
+}
+
+// decided is the deployment that a decision is about.
+func decided(_ context.Context, object client.Object) []reconcile.Request {
+	decision, ok := object.(*v1alpha1.BundleApproval)
+	if !ok {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: decision.Namespace, Name: decision.Spec.Deployment}}}
+}
+
+// newlyDecided tells that somebody decided about a prune that is held, or took that back,
+// since the status was written. What waits as a whole is looked at in full anyway.
+func (r *Reconciler) newlyDecided(ctx context.Context, s *state) (bool, error) {
+	pending := conditions.Get(s.before, v1alpha1.ApprovalPendingCondition)
+	if s.note.held == nil || pending == nil || s.before.Status.Plan == nil {
+		return false, nil
+	}
+	known := &consent{digest: s.before.Status.Plan.Digest}
+	if err := r.decisions(ctx, s, known); err != nil {
+		return false, err
+	}
+	return known.approved != nil && known.denied == nil || (known.denied != nil) != (pending.Reason == v1alpha1.ReasonApprovalDenied), nil
+}

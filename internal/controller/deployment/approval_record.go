@@ -47,7 +47,7 @@ func (r *Reconciler) decisions(ctx context.Context, s *state, c *consent) error 
 		case one.Spec.ExpiresAt != nil && !s.now.Before(one.Spec.ExpiresAt.Time):
 		case one.Spec.Decision == v1alpha1.DecisionDeny && c.denied == nil:
 			c.denied = one
-		case one.Spec.Decision == v1alpha1.DecisionApprove && one.Status.ConsumedAt == nil && c.approved == nil:
+		case allows(one, c.digest) && c.approved == nil:
 			c.approved = one
 		}
 	}
@@ -93,21 +93,24 @@ func (r *Reconciler) consume(ctx context.Context, s *state) (step.Outcome, error
 	if err != nil {
 		return step.Stop, err
 	}
-	fresh := s.consent.begun
 	for i := range all {
-		one := &all[i]
-		if one.Spec.Plan != record.Plan || one.Spec.Decision != v1alpha1.DecisionApprove || one.Status.ConsumedAt != nil {
+		if !allows(&all[i], record.Plan) {
 			continue
 		}
-		err := r.markConsumed(ctx, one, s)
+		err := r.markConsumed(ctx, &all[i], s)
 		switch withdrawn := apierrors.IsConflict(err) || apierrors.IsNotFound(err); {
-		case withdrawn && fresh && one.Name == record.Approval:
+		case withdrawn && s.consent.begun && all[i].Name == record.Approval:
 			return step.Stop, s.takeBack(err)
 		case err != nil && !withdrawn:
 			return step.Stop, err
 		}
 	}
 	return step.Continue, nil
+}
+
+// allows tells whether a decision approves a plan and was not used yet.
+func allows(one *v1alpha1.BundleApproval, digest string) bool {
+	return one.Spec.Plan == digest && one.Spec.Decision == v1alpha1.DecisionApprove && one.Status.ConsumedAt == nil
 }
 
 // markConsumed writes into the approval that its plan was begun.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -76,14 +75,14 @@ func setAwaiting(s *state, err error) {
 func (r *Reconciler) emitApproval(s *state) {
 	was, is := conditions.Get(s.before, v1alpha1.ApprovalPendingCondition), conditions.Get(s.object, v1alpha1.ApprovalPendingCondition)
 	if is != nil && (was == nil || was.Message != is.Message) {
-		kind, action := corev1.EventTypeWarning, "Prune"
-		if is.Reason != v1alpha1.ReasonPruneHeld {
-			action = "Approve"
+		switch is.Reason {
+		case v1alpha1.ReasonPruneHeld:
+			r.warning(s, "PruneHeld", "Prune", is.Message)
+		case v1alpha1.ReasonApprovalDenied:
+			r.warning(s, "ApprovalDenied", "Approve", is.Message)
+		default:
+			r.normal(s, "ApprovalRequired", "Approve", is.Message)
 		}
-		if is.Reason == v1alpha1.ReasonApprovalRequired {
-			kind = corev1.EventTypeNormal
-		}
-		r.Events.Eventf(s.object, nil, kind, is.Reason, action, "%s", report.Shorten(is.Message, longestNote))
 	}
 	if c := s.consent; c != nil && c.begun && s.object.Status.Executed.Approval != "" {
 		r.normal(s, "Approved", "Approve", fmt.Sprintf("the plan %s for revision %s is carried out, as bundleapproval %s allows", c.digest, s.revision(), s.object.Status.Executed.Approval))

@@ -4,10 +4,12 @@ package deployment
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/impact"
 )
 
 // escalations says what of the plan goes beyond what was carried out last, but for what it
@@ -58,7 +60,35 @@ func (s *state) reachesElsewhere() []string {
 	return found
 }
 
-// contentEscalations says which permissions and definitions are new.
+// contentEscalations says which permissions and definitions are new. What was applied last
+// is read from the controller's own files. Where it is not there any more, nobody can tell.
 func (r *Reconciler) contentEscalations(s *state) ([]string, error) {
-	return nil, nil
+	last, found, err := readSnapshot(r.Snapshots, string(s.object.UID))
+	if err != nil {
+		return nil, err
+	}
+	if !found && (s.object.Status.LastAppliedRevision != "" || s.consent.record != nil && s.previous.Len() > 0) {
+		return []string{"what was applied last is not in the controller's cache any more, so that nobody can tell what is new"}, nil
+	}
+	desired, err := s.rendered(s.plan.Objects())
+	if err != nil {
+		return nil, fmt.Errorf("comparing with what was applied last: %w", err)
+	}
+	change := impact.Of(last.Objects, desired, s.object.InstallNamespaceOrDefault())
+	return append(listed("new permissions", change.Permissions), listed("changes of definitions", change.Definitions)...), nil
+}
+
+// listed names so many things of a kind; nothing for none.
+func listed[T fmt.Stringer](what string, things []T) []string {
+	if len(things) == 0 {
+		return nil
+	}
+	words := make([]string, 0, mostAsked)
+	for _, thing := range things[:min(len(things), mostAsked)] {
+		words = append(words, thing.String())
+	}
+	if more := len(things) - mostAsked; more > 0 {
+		words = append(words, fmt.Sprintf("and %d more", more))
+	}
+	return []string{what + ": " + strings.Join(words, "; ")}
 }

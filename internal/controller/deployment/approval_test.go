@@ -16,6 +16,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/tests/controlplane"
+	"github.com/satchel-dev/satchel/tests/installation"
 )
 
 // asking makes a deployment ask for approval.
@@ -216,4 +217,97 @@ func TestApprovalReleasesAHeldPrune(t *testing.T) {
 	r.gone(t, aConfigMap(namespace, "m7"))
 	r.until(t, key, "nothing pending", func(d *v1alpha1.BundleDeployment) bool { return !conditions.Has(d, v1alpha1.ApprovalPendingCondition) })
 	r.consumed(t, approval)
+}
+
+// escalating are upgrades of a bundle, and what each asks for; nothing where it passes.
+func escalating(namespace, group string) map[string]struct {
+	reason string
+	bundle fstest.MapFS
+	spec   func(*v1alpha1.BundleDeployment)
+	asks   []string
+} {
+	with := func(files fstest.MapFS, more ...string) fstest.MapFS {
+		bundle := fstest.MapFS{"role.yaml": role("reader", "get"), "b.yaml": binding("reader"), "crd.yaml": crd(group), "a.yaml": configMap("a", "two")}
+		for name, one := range files {
+			bundle[name] = one
+		}
+		for _, name := range more {
+			delete(bundle, name)
+		}
+		return bundle
+	}
+	return map[string]struct {
+		reason string
+		bundle fstest.MapFS
+		spec   func(*v1alpha1.BundleDeployment)
+		asks   []string
+	}{
+		"plain upgrade":   {"content may change, and come", with(fstest.MapFS{"c.yaml": configMap("c", "new")}), nil, nil},
+		"fewer rights":    {"a binding that goes is a deletion", with(fstest.MapFS{"role.yaml": role("reader", "list"), "more.yaml": role("other", "list")}, "b.yaml"), nil, []string{"would be deleted"}},
+		"new permissions": {"somebody may do more", with(fstest.MapFS{"role.yaml": role("reader", "get, delete")}), nil, []string{"new permissions", "delete", "configmaps"}},
+		"new binding":     {"somebody else may do it", with(fstest.MapFS{"c.yaml": file(bindingText("another", "reader"))}), nil, []string{"new permissions", "another"}},
+		"definition":      {"everybody's resources are concerned", with(fstest.MapFS{"crd.yaml": file(strings.Replace(string(crd(group).Data), "type: object, properties: {spec", "type: object, properties: {more: {type: string}, spec", 1))}), nil, []string{"changes of definitions", "gadgets." + group}},
+		"deletion":        {"what is gone is gone", with(nil, "a.yaml"), nil, []string{"1 objects would be deleted: ConfigMap " + namespace + "/a"}},
+		"account": {"another account may do other things", with(nil), func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "second" },
+			[]string{`spec.serviceAccountName changes from "installer" to "second"`}},
+		"policy": {"definitions would go one day, with all resources", with(nil), func(d *v1alpha1.BundleDeployment) {
+			d.Spec.CRDs = &v1alpha1.CRDOptions{DeletionPolicy: v1alpha1.DeletionDelete}
+		}, []string{"CustomResourceDefinitions would be deleted"}},
+	}
+}
+
+func role(name, verbs string) *fstest.MapFile {
+	return file("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: " + name + "}\nrules:\n- {apiGroups: [\"\"], resources: [configmaps], verbs: [" + verbs + "]}\n")
+}
+
+func bindingText(name, role string) string {
+	return "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: " + name + "}\n" +
+		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: " + role + "}\nsubjects: [{kind: ServiceAccount, name: " + name + "}]\n"
+}
+
+func binding(name string) *fstest.MapFile { return file(bindingText(name, name)) }
+
+// With OnEscalation an upgrade passes by itself, unless it gives new permissions, changes
+// definitions, deletes, or is as somebody else: then it says what it asks for.
+func TestApprovalOnEscalation(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for name := range escalating("", "example.org") {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			namespace := r.namespace(t)
+			group := r.group(t, namespace)
+			tc := escalating(namespace, group)[name]
+			if err := installation.Admin(t.Context(), r.admin, namespace, "second"); err != nil {
+				t.Fatal(err)
+			}
+			first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"role.yaml": role("reader", "get"), "b.yaml": binding("reader"), "crd.yaml": crd(group), "a.yaml": configMap("a", "one")})
+			key := r.deploy(t, namespace, "app", both(quick, asking(v1alpha1.ApprovalOnEscalation)))
+			_, digest := r.awaits(t, key, first.Revision, v1alpha1.ReasonApprovalRequired)
+			r.decide(t, key, digest)
+			r.ready(t, key, first.Revision)
+			if tc.spec != nil {
+				r.edit(t, key, tc.spec)
+			}
+			second := r.publish(t, namespace, "app", "v2", tc.bundle)
+			if len(tc.asks) == 0 {
+				if d := r.ready(t, key, second.Revision); d.Status.Executed.Approval != "" {
+					t.Errorf("%s: approved by %s", tc.reason, d.Status.Executed.Approval)
+				}
+				return
+			}
+			d, digest := r.awaits(t, key, second.Revision, v1alpha1.ReasonApprovalRequired)
+			message := conditions.GetMessage(d, v1alpha1.ApprovalPendingCondition)
+			for _, asks := range tc.asks {
+				if !strings.Contains(message, asks) {
+					t.Errorf("%s: %q is not said: %s", tc.reason, asks, message)
+				}
+			}
+			if d.Status.LastAppliedRevision != first.Revision || !conditions.IsTrue(d, meta.ReadyCondition) {
+				t.Errorf("while it waits:\n%s", describe(d))
+			}
+			r.decide(t, key, digest)
+			r.ready(t, key, second.Revision)
+		})
+	}
 }

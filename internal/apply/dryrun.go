@@ -133,6 +133,11 @@ func (d dryRun) object(ctx context.Context, action plan.Action) dryAnswer {
 	if err == nil {
 		return dryAnswer{}
 	}
+	return d.answer(action, err)
+}
+
+// answer says what a failed try means.
+func (d dryRun) answer(action plan.Action, err error) dryAnswer {
 	var refused *refusal
 	if errors.As(err, &refused) {
 		return dryAnswer{failed: &ObjectError{ID: action.ID, Reason: "Conflict", Message: oneLine(refused.Error())}}

@@ -9,6 +9,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/spec"
 )
 
 // approvedClient is the client that acts as the account for which the plan in force was
@@ -34,7 +35,7 @@ func (r *Reconciler) approvedClient(ctx context.Context, s *state) (*tenant.Clie
 // allowedPruning is how a removal lets objects go: where plans take an approval, as was
 // approved, unless the spec is more careful.
 func (r *Reconciler) allowedPruning(s *state) plan.Pruning {
-	allowed := pruning(&s.object.Spec)
+	allowed := spec.Pruning(&s.object.Spec)
 	if s.object.Spec.ApprovalModeOrDefault() == v1alpha1.ApprovalAutomatic {
 		return allowed
 	}

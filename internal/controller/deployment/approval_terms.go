@@ -11,6 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/spec"
 )
 
 // substance is what a plan is of, in digests: see package plan. The content tells nothing
@@ -28,16 +29,16 @@ func (r *Reconciler) digestContent(s *state) error {
 
 // terms are those of the spec, on the cluster that is reached.
 func (s *state) terms() plan.Terms {
-	spec := &s.object.Spec
+	of := &s.object.Spec
 	terms := plan.Terms{
-		Account: spec.ServiceAccountName, RemoteAccount: spec.RemoteServiceAccountName, KubeConfig: kubeConfigText(spec.KubeConfig),
-		Target: s.previous.Target, InstallNamespace: s.object.InstallNamespaceOrDefault(), CreateNamespace: spec.CreateNamespace,
-		Pruning: pruning(spec), Protection: plan.Protection(spec.CollisionProtectionOrDefault()),
-		Recreate:      spec.Recreate == v1alpha1.RecreateOnImmutableChange,
-		UpgradeSafety: plan.Enforcement(spec.UpgradeSafetyOrDefault()), Ignore: s.ignoreRules(),
+		Account: of.ServiceAccountName, RemoteAccount: of.RemoteServiceAccountName, KubeConfig: kubeConfigText(of.KubeConfig),
+		Target: s.previous.Target, InstallNamespace: s.object.InstallNamespaceOrDefault(), CreateNamespace: of.CreateNamespace,
+		Pruning: spec.Pruning(of), Protection: plan.Protection(of.CollisionProtectionOrDefault()),
+		Recreate:      of.Recreate == v1alpha1.RecreateOnImmutableChange,
+		UpgradeSafety: plan.Enforcement(of.UpgradeSafetyOrDefault()), Ignore: spec.IgnoreRules(s.object),
 	}
-	if spec.CRDs != nil {
-		terms.Exempt = spec.CRDs.UpgradeSafetyExemptions
+	if of.CRDs != nil {
+		terms.Exempt = of.CRDs.UpgradeSafetyExemptions
 	}
 	return terms
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/report"
+	"github.com/satchel-dev/satchel/internal/spec"
 )
 
 // mostDrift bounds what the status says of drift.
@@ -29,25 +30,9 @@ func (s *state) lenient() bool {
 // warns tells that drift is reported.
 func (s *state) warns() bool { return s.object.Spec.DriftModeOrDefault() == v1alpha1.DriftWarn }
 
-// ignoreRules are the rules that give fields to others, as the spec has them.
-func (s *state) ignoreRules() []plan.IgnoreRule {
-	var rules []plan.IgnoreRule
-	for _, rule := range s.object.Spec.IgnoredPaths() {
-		r := plan.IgnoreRule{Paths: rule.Paths}
-		if t := rule.Target; t != nil {
-			r.Target = plan.Selector{
-				Group: t.Group, Version: t.Version, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name,
-				LabelSelector: t.LabelSelector, AnnotationSelector: t.AnnotationSelector,
-			}
-		}
-		rules = append(rules, r)
-	}
-	return rules
-}
-
-// ignoring are these rules, ready for use.
+// ignoring are the rules that give fields to others.
 func (s *state) ignoring() (plan.Ignore, error) {
-	ignore, err := plan.NewIgnore(s.ignoreRules())
+	ignore, err := spec.Ignore(s.object)
 	if err != nil {
 		return plan.Ignore{}, failure{reason: v1alpha1.ReasonPlanRefused, stalled: true, err: err}
 	}

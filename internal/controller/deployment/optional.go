@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
@@ -163,15 +162,6 @@ func (w *kindWaits) look(ctx context.Context, q kindQuestion) {
 			}
 		}
 	}
-}
-
-// optionalKinds are those that the spec names.
-func optionalKinds(d *v1alpha1.BundleDeployment) []schema.GroupKind {
-	kinds := make([]schema.GroupKind, 0, len(d.Spec.OptionalKinds))
-	for _, kind := range d.Spec.OptionalKinds {
-		kinds = append(kinds, schema.GroupKind{Group: kind.Group, Kind: kind.Kind})
-	}
-	return kinds
 }
 
 // awaitKinds has the kinds looked for of which objects were left out.

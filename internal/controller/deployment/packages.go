@@ -3,12 +3,9 @@
 package deployment
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -23,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	"github.com/satchel-dev/satchel/internal/spec"
 )
 
 // packageStatus is the package of a bundle for its status.
@@ -40,20 +38,7 @@ func (r *Reconciler) packages(ctx context.Context, of *v1alpha1.BundleDeployment
 	if err := r.Client.List(ctx, &deployments, client.InNamespace(of.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the deployments of namespace %s: %w", of.Namespace, err)
 	}
-	installed := map[plan.Package]bool{}
-	for i := range deployments.Items {
-		if other := &deployments.Items[i]; other.Name != of.Name && provides(other) != nil && isOn(other, target) {
-			installed[plan.Package{Name: other.Status.Package.Name, Version: other.Status.Package.Version}] = true
-		}
-	}
-	return slices.SortedFunc(maps.Keys(installed), func(a, b plan.Package) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version))
-	}), nil
-}
-
-// isOn tells whether a deployment installs on a cluster.
-func isOn(d *v1alpha1.BundleDeployment, target string) bool {
-	return d.Status.Inventory != nil && d.Status.Inventory.Target == target
+	return spec.Packages(deployments.Items, of, target), nil
 }
 
 // provides is the package that a deployment has installed; nil when there is none.

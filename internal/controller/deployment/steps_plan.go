@@ -57,22 +57,16 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 // observing says what the plan has to know. What is applied already, and only
 // cared for, was judged before.
 func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, error) {
-	o := apply.Observing{
-		Owner: s.owner, Desired: s.planned(), Previous: r.watches.Adopt(client.ObjectKeyFromObject(s.object), s.previous), HashKey: r.HashKey,
-		Ranks: s.ranks, Optional: optionalKinds(s.object), InstallNamespace: s.object.InstallNamespaceOrDefault(), CreateNamespace: s.object.Spec.CreateNamespace && !s.unapproved,
+	o, err := spec.Observing(s.object, s.keeping)
+	if err != nil {
+		return o, failure{reason: v1alpha1.ReasonPlanRefused, stalled: true, err: err}
 	}
-	var err error
-	o.Keeping = s.keeping
-	if o.Ignore, err = s.ignoring(); err != nil || s.keeping {
-		return o, err
+	o.Owner, o.Desired, o.Ranks, o.HashKey = s.owner, s.planned(), s.ranks, r.HashKey
+	o.Previous = r.watches.Adopt(client.ObjectKeyFromObject(s.object), s.previous)
+	o.CreateNamespace = o.CreateNamespace && !s.unapproved
+	if s.keeping {
+		return o, nil
 	}
-	o.Protection = plan.Protection(s.object.Spec.CollisionProtectionOrDefault())
-	o.Pruning = pruning(&s.object.Spec)
-	o.UpgradeSafety = plan.Enforcement(s.object.Spec.UpgradeSafetyOrDefault())
-	if crds := s.object.Spec.CRDs; crds != nil {
-		o.Exempt = crds.UpgradeSafetyExemptions
-	}
-	o.RequirementsPolicy = plan.Enforcement(s.object.Spec.RequirementsOrDefault())
 	o.Requirements = spec.Requirements(s.requires)
 	names := namesOf(s.requires)
 	r.awaited.set(client.ObjectKeyFromObject(s.object), names)

@@ -13,19 +13,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
-// pruning is what a spec says of how objects are let go.
-func pruning(spec *v1alpha1.BundleDeploymentSpec) plan.Pruning {
-	most, percent := spec.Prune.LimitOrDefault()
-	return plan.Pruning{
-		Disabled:    !spec.Prune.IsEnabled(),
-		First:       spec.Prune.Timing == v1alpha1.PruneBeforeApply,
-		Limit:       &plan.Limit{Most: most, Percent: percent},
-		Orphan:      spec.DeletionPolicy == v1alpha1.DeletionOrphan,
-		Definitions: spec.DeletesDefinitions(),
-		Recreates:   spec.Recreate == v1alpha1.RecreateOnImmutableChange,
-	}
-}
-
 // pruneFirst deletes what has to go before the revision is applied, and waits until it
 // is gone.
 func (r *Reconciler) pruneFirst(ctx context.Context, s *state) (step.Outcome, error) {

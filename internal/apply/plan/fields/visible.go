@@ -35,13 +35,6 @@ func visible(object *unstructured.Unstructured) any {
 	return hide(copied)
 }
 
-// Show copies what of an object is compared, with Hidden for what is not to be shown. A
-// nil object gives nil.
-func Show(object *unstructured.Unstructured) map[string]any {
-	fields, _ := shown(visible(object)).(map[string]any)
-	return fields
-}
-
 // served is the metadata that an API server writes.
 var served = map[string]bool{
 	"creationTimestamp": true, "deletionGracePeriodSeconds": true, "deletionTimestamp": true, "generation": true,

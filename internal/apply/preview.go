@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/parallel"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// Forecast is what an apply would make of one object.
+type Forecast struct {
+	// Live is the object as it is; nil where it does not exist, or Unread says why nobody knows.
+	Live   *unstructured.Unstructured
+	Unread string
+	// After is the object as the API server says that it would become; nil where Untold
+	// says why it does not, or the apply would fail.
+	After  *unstructured.Unstructured
+	Untold string
+	// Failed says why the API server would refuse the object.
+	Failed *ObjectError
+	// Recreate: it would be deleted and created anew, for fields of it cannot change.
+	Recreate bool
+	// Contested says which fields others manage, in words. They are taken back where they
+	// were applied before; else the apply is refused.
+	Contested string
+}
+
+// Preview asks the API server what each object of a plan would become, and reads those
+// that leave: as the client, and without writing anything. What the client may not do
+// is part of the answer; an error means that the answer could not be had.
+//
+// Of what was applied last nothing is known but that it was: a field of an object that
+// was applied before counts as ours.
+func Preview(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (map[inventory.ID]Forecast, error) {
+	o = o.defaulted()
+	s := scout{dry: dryRun{plan: newIn(p), writer: writer{client: client, owner: p.Owner, dryRun: true}}, recreate: o.Recreate}
+	actions := p.Actions()
+	for _, stages := range [][]plan.DeletionStage{p.PruneFirst, p.Prune} {
+		for _, stage := range stages {
+			for _, deletion := range stage.Deletions {
+				if !deletion.Deletes() {
+					continue
+				}
+				actions = append(actions, plan.Action{Object: plan.Object{ID: deletion.ID, Kind: deletion.Kind}, Verb: plan.Unchanged})
+			}
+		}
+	}
+	answers := parallel.Each(ctx, o.Parallelism, actions, s.object)
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("previewing the plan: %w", err)
+	}
+	forecasts := make(map[inventory.ID]Forecast, len(actions))
+	var errs []error
+	for i, action := range actions {
+		forecasts[action.ID] = answers[i].Forecast
+		errs = append(errs, answers[i].err)
+	}
+	if err := firstErrors(errs); err != nil {
+		return nil, fmt.Errorf("previewing the plan: %w", err)
+	}
+	return forecasts, nil
+}
+
+// scout looks at one object after the other, and tries to write it.
+type scout struct {
+	dry      dryRun
+	recreate bool
+}
+
+type scouted struct {
+	Forecast
+	err error
+}
+
+func (s scout) object(ctx context.Context, action plan.Action) scouted {
+	var found scouted
+	if action.Verb != plan.Create {
+		live, err := s.dry.writer.client.Get(ctx, refOf(action.ID, action.Resource))
+		switch {
+		case apierrors.IsForbidden(err):
+			found.Unread = "you may not get it"
+		case err != nil && !apierrors.IsNotFound(err):
+			found.err = fmt.Errorf("reading %s: %w", action.ID, err)
+			return found
+		default:
+			found.Live = live
+		}
+	}
+	switch {
+	case !action.Writes():
+		return found
+	case s.dry.plan.hides(action):
+		found.Untold = "the plan brings its namespace or its kind"
+		return found
+	}
+	s.try(ctx, action, &found)
+	return found
+}
+
+// try writes the object as a dry run: an existing one without what is given to others.
+func (s scout) try(ctx context.Context, action plan.Action, found *scouted) {
+	desired := action.Desired
+	if found.Live != nil {
+		desired = bareOf(action.Object)
+	}
+	answer, err := s.dry.writer.send(ctx, action, desired, false)
+	if conflicts := conflictsOf(err); len(conflicts) > 0 {
+		found.Contested = describe(conflicts)
+		answer, err = s.insist(ctx, action, desired, conflicts)
+	}
+	if err != nil {
+		s.failed(action, err, found)
+		return
+	}
+	found.After, found.err = answer.Object()
+}
+
+// insist decides about conflicts as an apply does.
+func (s scout) insist(ctx context.Context, action plan.Action, desired *unstructured.Unstructured, conflicts []conflict) (*tenant.Answer, error) {
+	var previous *unstructured.Unstructured
+	if action.Previous.Confirmed() {
+		previous = action.Desired
+	}
+	verdict := judge(conflicts, action, previous)
+	if len(verdict.refused) > 0 {
+		return nil, &refusal{why: describe(verdict.refused)}
+	}
+	if len(verdict.giveUp) > 0 {
+		desired = without(desired, verdict.giveUp)
+	}
+	return s.dry.writer.send(ctx, action, desired, verdict.force)
+}
+
+// failed sorts what a refused dry run says.
+func (s scout) failed(action plan.Action, err error, found *scouted) {
+	answer := s.dry.answer(action, err)
+	switch {
+	case answer.recreate && s.recreate && recreatable(action):
+		found.Recreate = true
+	case answer.unknown:
+		found.Untold = "it depends on other objects of the plan"
+	case apierrors.IsForbidden(err):
+		found.Untold = "you may not try it: " + oneLine(err.Error())
+	case answer.failed.Transient():
+		found.err = answer.failed
+	default:
+		found.Failed = answer.failed
+	}
+}

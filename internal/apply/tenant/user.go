@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tenant
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/rest"
+)
+
+// ForUser makes a client that acts as whoever a configuration logs in, for programs that
+// people run: what they see and try is limited by their own rights. It is of no account,
+// and its Identity is empty. No controller may use it.
+func ForUser(base *rest.Config, o Options) (*Client, error) {
+	o = o.defaulted()
+	config := prepared(base, o)
+	config.Impersonate = base.Impersonate
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
+	}
+	kinds, err := newKinds(config, transport, o)
+	if err != nil {
+		return nil, err
+	}
+	return newClient(Identity{}, config, transport, kinds, o)
+}

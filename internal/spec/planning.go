@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spec
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+// Observing is what the spec of a deployment says about a plan. What its bundle and its status say is for the caller to
+// fill in. While only what is applied already is cared for, which was judged before, little of it matters: keeping. The
+// error says which rule of spec.driftDetection cannot be read.
+func Observing(d *v1alpha1.BundleDeployment, keeping bool) (apply.Observing, error) {
+	o := apply.Observing{
+		InstallNamespace: d.InstallNamespaceOrDefault(), CreateNamespace: d.Spec.CreateNamespace, Optional: optionalKinds(d), Keeping: keeping,
+	}
+	var err error
+	if o.Ignore, err = Ignore(d); err != nil || keeping {
+		return o, err
+	}
+	o.Pruning = Pruning(&d.Spec)
+	o.Protection = plan.Protection(d.Spec.CollisionProtectionOrDefault())
+	o.UpgradeSafety = plan.Enforcement(d.Spec.UpgradeSafetyOrDefault())
+	o.RequirementsPolicy = plan.Enforcement(d.Spec.RequirementsOrDefault())
+	if crds := d.Spec.CRDs; crds != nil {
+		o.Exempt = crds.UpgradeSafetyExemptions
+	}
+	return o, nil
+}
+
+// Ignore are the fields that a deployment gives to others.
+func Ignore(d *v1alpha1.BundleDeployment) (plan.Ignore, error) {
+	return plan.NewIgnore(IgnoreRules(d))
+}
+
+// IgnoreRules are the same, as the spec has them.
+func IgnoreRules(d *v1alpha1.BundleDeployment) []plan.IgnoreRule {
+	var rules []plan.IgnoreRule
+	for _, rule := range d.Spec.IgnoredPaths() {
+		r := plan.IgnoreRule{Paths: rule.Paths}
+		if t := rule.Target; t != nil {
+			r.Target = plan.Selector{
+				Group: t.Group, Version: t.Version, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name,
+				LabelSelector: t.LabelSelector, AnnotationSelector: t.AnnotationSelector,
+			}
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+// Pruning is how objects are let go.
+func Pruning(of *v1alpha1.BundleDeploymentSpec) plan.Pruning {
+	most, percent := of.Prune.LimitOrDefault()
+	return plan.Pruning{
+		Disabled:    !of.Prune.IsEnabled(),
+		First:       of.Prune.Timing == v1alpha1.PruneBeforeApply,
+		Limit:       &plan.Limit{Most: most, Percent: percent},
+		Orphan:      of.DeletionPolicy == v1alpha1.DeletionOrphan,
+		Definitions: of.DeletesDefinitions(),
+		Recreates:   of.Recreate == v1alpha1.RecreateOnImmutableChange,
+	}
+}
+
+// optionalKinds are those of which objects are left out while nobody serves them.
+func optionalKinds(d *v1alpha1.BundleDeployment) []schema.GroupKind {
+	kinds := make([]schema.GroupKind, 0, len(d.Spec.OptionalKinds))
+	for _, kind := range d.Spec.OptionalKinds {
+		kinds = append(kinds, schema.GroupKind{Group: kind.Group, Kind: kind.Kind})
+	}
+	return kinds
+}
+
+// Packages are those that other deployments, of the same namespace, have installed on the cluster with the identity
+// target. While a newer version is on its way, it is the last one that was healthy. Sorted.
+func Packages(deployments []v1alpha1.BundleDeployment, of *v1alpha1.BundleDeployment, target string) []plan.Package {
+	installed := map[plan.Package]bool{}
+	for i := range deployments {
+		other := &deployments[i]
+		there := other.Status.Inventory != nil && other.Status.Inventory.Target == target
+		if provided := other.Status.Package; other.Name != of.Name && there && provided != nil && other.DeletionTimestamp.IsZero() {
+			installed[plan.Package{Name: provided.Name, Version: provided.Version}] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(installed), func(a, b plan.Package) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version))
+	})
+}

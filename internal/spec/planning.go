@@ -12,7 +12,9 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/convert"
 )
 
 // Observing is what the spec of a deployment says about a plan. What its bundle and its status say is for the caller to
@@ -93,4 +95,16 @@ func Packages(deployments []v1alpha1.BundleDeployment, of *v1alpha1.BundleDeploy
 	return slices.SortedFunc(maps.Keys(installed), func(a, b plan.Package) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version))
 	})
+}
+
+// Ranks are those of the objects of a conversion, by identity; nil where it gave none.
+func Ranks(of convert.Result) map[inventory.ID]int {
+	if len(of.Ranks) != len(of.Objects) {
+		return nil
+	}
+	byID := make(map[inventory.ID]int, len(of.Objects))
+	for i, object := range of.Objects {
+		byID[inventory.IDOf(object)] = of.Ranks[i]
+	}
+	return byID
 }

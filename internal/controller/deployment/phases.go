@@ -6,25 +6,10 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
-	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
-
-// ranked gives the order of files to planning, which knows objects by their identities.
-func ranked(objects []*unstructured.Unstructured, ranks []int) map[inventory.ID]int {
-	if len(ranks) != len(objects) {
-		return nil
-	}
-	byID := make(map[inventory.ID]int, len(objects))
-	for i, object := range objects {
-		byID[inventory.IDOf(object)] = ranks[i]
-	}
-	return byID
-}
 
 // holdPhase waits for the health of earlier phases. Each phase has the whole timeout.
 func (s *state) holdPhase(held *apply.PhaseWait) {

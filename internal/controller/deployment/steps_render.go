@@ -72,7 +72,7 @@ func (r *Reconciler) convert(ctx context.Context, s *state) (step.Outcome, error
 	if err := r.digestContent(s); err != nil {
 		return step.Stop, err
 	}
-	s.ranks = ranked(result.Objects, result.Ranks)
+	s.ranks = spec.Ranks(result)
 	s.wanted, s.requires, s.contains = result.Certificates, result.Requirements, result.Package
 	s.warnings = slices.Clone(result.Warnings)
 	s.object.Status.Format = v1alpha1.Format(result.Format)

@@ -25,7 +25,7 @@ func (r Removed) Done() bool { return r.Inventory.Len() == 0 }
 // Remove removes what the inventory lists, stage by stage: custom resources of the
 // bundle first, while their operator still runs; then webhooks; CRDs are released,
 // without conversion, or deleted where that is asked for and nobody uses them; then workloads, the rest, rights and accounts, a namespace
-// last. It does as much
+// last; of each the objects of higher phases first. It does as much
 // as can be done now, waits for nothing and is called again, with the inventory it
 // returned, until it is Done. A stage starts when the one before is gone. The
 // result is valid beside an error, which means that something could not be found out.

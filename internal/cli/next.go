@@ -41,18 +41,24 @@ func nextUp(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, s summa
 		return append(next, "Nothing is tried again until the deployment, or what it refers to, is changed.")
 	case s.work == meta.ProgressingWithRetryReason:
 		next = append(next, fmt.Sprintf("It is tried again, at the latest after %s.", short(d.Spec.RetryIntervalOrDefault())))
-	case s.inProgress() && s.reason == v1alpha1.ReasonHealthProgressing:
-		next = append(next, fmt.Sprintf("Health is watched; what is not healthy %s after it was applied counts as failed.",
-			short(d.Spec.TimeoutOrDefault())))
-	case s.inProgress() && s.reason == v1alpha1.ReasonDependencyNotReady:
-		next = append(next, hints[s.reason])
 	case s.inProgress():
-		next = append(next, "The controller is at it.")
+		next = append(next, underWay(d, s.reason))
 	default:
 		next = append(next, fmt.Sprintf("Objects are compared with the bundle at the latest every %s, and drift is repaired.",
 			short(d.Spec.IntervalOrDefault())))
 	}
 	return append(next, nextSource(source)...)
+}
+
+// underWay says how what is in progress goes on.
+func underWay(d *v1alpha1.BundleDeployment, reason string) string {
+	switch reason {
+	case v1alpha1.ReasonHealthProgressing:
+		return fmt.Sprintf("Health is watched; what is not healthy %s after it was applied counts as failed.", short(d.Spec.TimeoutOrDefault()))
+	case v1alpha1.ReasonDependencyNotReady:
+		return hints[reason]
+	}
+	return "The controller is at it."
 }
 
 // nextCertificates says when self-signed certificates end. They are renewed for suspended deployments, too.

@@ -3,7 +3,10 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
@@ -53,7 +56,8 @@ type DeletionStage struct {
 	Name      string
 	Deletions []Deletion
 	// Awaited: what comes after may be needed until all of this is gone, as an
-	// operator is by its custom resources, and by CRDs that it still converts for.
+	// operator is by its custom resources, and by CRDs that it still converts for, and
+	// as a lower phase is by a higher one.
 	Awaited bool
 }
 
@@ -66,7 +70,8 @@ func Removal(in Input) []DeletionStage {
 
 // deletions sorts what is decided about each entry into the order of deleting.
 func deletions(in Input, entries inventory.Inventory, removal bool) []DeletionStage {
-	byStage := map[string][]Deletion{}
+	byPlace := map[deletionPlace][]Deletion{}
+	lowest := farthestPhase
 	for _, entry := range entries.Entries {
 		kind := in.Kinds[entry.GroupKind()]
 		if kind.Definition == "" && in.Previous.Has(definitionID(kind.Resource.GroupResource())) {
@@ -74,16 +79,49 @@ func deletions(in Input, entries inventory.Inventory, removal bool) []DeletionSt
 		}
 		deletion := in.decideDeletion(entry, removal)
 		deletion.ID, deletion.Kind = entry.ID, kind
-		stage := stageOf(entry.ID, kind)
-		byStage[stage] = append(byStage[stage], deletion)
+		at := deletionPlaceOf(stageOf(entry.ID, kind), deletion.Live.Phase)
+		byPlace[at] = append(byPlace[at], deletion)
+		lowest = min(lowest, deletion.Live.Phase)
 	}
 	var stages []DeletionStage
-	for _, name := range deleteOrder {
-		if len(byStage[name]) > 0 {
-			stages = append(stages, DeletionStage{Name: name, Deletions: byStage[name], Awaited: name == stageCustom || name == stageDefinitions})
+	for _, at := range slices.SortedFunc(maps.Keys(byPlace), deletionPlace.compare) {
+		stage := DeletionStage{Name: at.stage, Deletions: byPlace[at], Awaited: at.stage == stageCustom || at.stage == stageDefinitions || at.phase > lowest}
+		if at.phase > lowest {
+			stage.Name = fmt.Sprintf("%s of phase %d", at.stage, at.phase)
 		}
+		stages = append(stages, stage)
 	}
 	return stages
+}
+
+// deletionPlace is where an object stands in the order of deleting.
+type deletionPlace struct {
+	stage string
+	phase int
+}
+
+// deletionPlaceOf: neither webhooks nor definitions nor namespaces have phases when they go.
+// Those of all phases are in the way of what comes after them, or it is in theirs.
+func deletionPlaceOf(stage string, phase int) deletionPlace {
+	switch stage {
+	case stageAdmission, stageDefinitions, stageNamespaces:
+		phase = -farthestPhase
+	}
+	return deletionPlace{stage: stage, phase: phase}
+}
+
+// compare orders by stage, and in a stage the highest phase first. Workloads and what is beside
+// them go together, phase by phase.
+func (p deletionPlace) compare(other deletionPlace) int {
+	return cmp.Or(cmp.Compare(p.band(), other.band()), cmp.Compare(other.phase, p.phase),
+		cmp.Compare(slices.Index(deleteOrder, p.stage), slices.Index(deleteOrder, other.stage)))
+}
+
+func (p deletionPlace) band() int {
+	if p.stage == stageResources {
+		return slices.Index(deleteOrder, stageWorkloads)
+	}
+	return slices.Index(deleteOrder, p.stage)
 }
 
 // decideDeletion: the first line that holds decides.

@@ -29,6 +29,7 @@ type Live struct {
 	Controller string   // "ReplicaSet web-5d" of the controlling owner reference
 	Tool       string   // "Helm release shop/web": the tool whose marks it bears
 	Ending     Ending   // what its annotations say of its deletion
+	Phase      int      // in which it was applied
 }
 
 // LiveOf reads an object's metadata as the given owner sees it.
@@ -46,6 +47,7 @@ func LiveOf(object metav1.Object, owner inventory.Owner) Live {
 		Finalizers:      object.GetFinalizers(),
 		Tool:            toolOf(object),
 		Ending:          endingOf(object.GetAnnotations()),
+		Phase:           phaseIn(object.GetAnnotations()),
 	}
 	for _, entry := range object.GetManagedFields() {
 		live.Shared = live.Shared || entry.Subresource == "scale" || entry.Manager != manager && inventory.IsManager(entry.Manager)

@@ -3,6 +3,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -75,6 +76,51 @@ func TestDeletionsInOrder(t *testing.T) {
 		}
 	}
 	want := []string{"Widget", "ValidatingWebhookConfiguration", "CustomResourceDefinition", "Deployment", "Service", "RoleBinding", "ServiceAccount", "Namespace"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Higher phases go first, each awaited by what is below it, but for what other objects are in the
+// way of: webhooks, definitions and namespaces. Rights go late in any case.
+func TestDeletionsByPhase(t *testing.T) {
+	in := plan.Input{Owner: owner, Live: map[inventory.ID]plan.Live{}, Kinds: map[schema.GroupKind]plan.Kind{}}
+	var entries []inventory.Entry
+	for _, kind := range kindsInOrder {
+		for _, phase := range []int{-5, 0, 10} {
+			id := kind.id
+			id.Name = fmt.Sprintf("%s-%d", id.Name, phase)
+			live := ours()
+			live.Phase = phase
+			entries = append(entries, confirmed(id))
+			in.Live[id] = live
+			in.Kinds[id.GroupKind()] = desired(id, kind.definition).Kind
+		}
+	}
+	gone := inventory.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "gone"}
+	in.Previous = inventory.New("target", append(entries, confirmed(gone))...)
+	var got []string
+	for _, stage := range plan.Removal(in) {
+		text := stage.Name + ":"
+		for _, deletion := range stage.Deletions {
+			text += " " + deletion.Name
+		}
+		if stage.Awaited {
+			text += ", awaited"
+		}
+		got = append(got, text)
+	}
+	want := []string{
+		"custom resources of phase 10: web-10, awaited", "custom resources of phase 0: web-0, awaited", "custom resources: web--5, awaited",
+		"admission: web--5 web-0 web-10",
+		"definitions: widgets.example.org--5 widgets.example.org-0 widgets.example.org-10, awaited",
+		"workloads of phase 10: web-10, awaited", "resources of phase 10: web-10, awaited",
+		"workloads of phase 0: gone web-0, awaited", "resources of phase 0: web-0, awaited",
+		"workloads: web--5", "resources: web--5",
+		"bindings of phase 10: web-10, awaited", "bindings of phase 0: web-0, awaited", "bindings: web--5",
+		"foundations of phase 10: web-10, awaited", "foundations of phase 0: web-0, awaited", "foundations: web--5",
+		"namespaces: shop--5 shop-0 shop-10",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -13,15 +13,30 @@ import (
 )
 
 // AnnotationPhase puts an object into a phase, a whole number; without it that is 0. The
-// objects of a phase are applied when those of all lower ones are applied and healthy.
+// objects of a phase are applied when those of all lower ones are applied and healthy, and
+// deleted when those of all higher ones are gone, as far as deleteOrder lets them.
 const AnnotationPhase = "satchel.dev/phase"
 
 // farthestPhase bounds the numbers of phases on both sides of 0.
 const farthestPhase = 1000
 
+// phaseIn is the phase that annotations of a live object name; what cannot be read, nobody
+// has applied.
+func phaseIn(annotations map[string]string) int {
+	phase, err := readPhase(annotations)
+	if err != nil {
+		return 0
+	}
+	return phase
+}
+
 // phaseOf reads the phase of a desired object.
 func phaseOf(object *unstructured.Unstructured) (int, error) {
-	text, given := object.GetAnnotations()[AnnotationPhase]
+	return readPhase(object.GetAnnotations())
+}
+
+func readPhase(annotations map[string]string) (int, error) {
+	text, given := annotations[AnnotationPhase]
 	if !given {
 		return 0, nil
 	}

@@ -44,7 +44,8 @@ var applyOrder = []string{
 // deleteOrder: custom resources while their operator still runs; then admission,
 // which would refuse everything once its server is gone; then CRDs let go of their
 // conversion webhooks while those still answer; what the account's own rights may
-// hang on comes late, and a namespace last. An inventory does not tell the Secrets
+// hang on comes late, and a namespace last. Within these bounds the objects of higher
+// phases go before those of lower ones: see deletionPlace. An inventory does not tell the Secrets
 // of certificates from others: they go with the foundations.
 var deleteOrder = []string{
 	stageCustom, stageAdmission, stageDefinitions, stageWorkloads, stageResources,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
@@ -52,6 +53,47 @@ func TestPhases(t *testing.T) {
 	}
 	r.publish(t, namespace, "app", "v3", fstest.MapFS{"c.yaml": inPhase("soon", configMap("second", "1"))})
 	r.until(t, key, "the phase is refused", says(v1alpha1.ReasonPlanRefused, `the annotation satchel.dev/phase is "soon"`))
+}
+
+// TestPhasesOfDeletion wants the objects of a lower phase to stay until those of higher ones are gone,
+// when they leave the bundle and when the deployment goes.
+func TestPhasesOfDeletion(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	all := fstest.MapFS{
+		"a.yaml": workload("back", "example.org/web:1"), "b.yaml": inPhase("20", workload("front", "example.org/web:1")), "c.yaml": configMap("c", "one"),
+	}
+	key := client.ObjectKey{Namespace: namespace, Name: "app"}
+	front, back := object("apps/v1", "Deployment", namespace, "front"), object("apps/v1", "Deployment", namespace, "back")
+	inOrder := func(how string) {
+		t.Helper()
+		r.until(t, key, "the front is waited for", func(d *v1alpha1.BundleDeployment) bool {
+			return strings.Contains(conditions.GetMessage(d, "Ready"), "front is being deleted and waits for its finalizers example.org/hold")
+		})
+		if r.must(t, back).GetDeletionTimestamp() != nil {
+			t.Errorf("%s: the back goes before the front is gone", how)
+		}
+		r.patch(t, front, `{"metadata":{"finalizers":null}}`)
+		r.gone(t, back)
+	}
+	install := func(tag string) {
+		t.Helper()
+		published := r.publish(t, namespace, "app", tag, all)
+		if tag == "v1" {
+			r.deploy(t, namespace, "app", quick)
+		}
+		r.ready(t, key, published.Revision)
+		r.patch(t, front, `{"metadata":{"finalizers":["example.org/hold"]}}`)
+	}
+	install("v1")
+	less := r.publish(t, namespace, "app", "v2", fstest.MapFS{"c.yaml": all["c.yaml"]})
+	inOrder("prune")
+	r.ready(t, key, less.Revision)
+	install("v3")
+	r.startRemoval(t, key)
+	inOrder("removal")
+	r.remove(t, key)
 }
 
 // TestRanksOrderAStage applies files in the order of their numbers.

@@ -81,6 +81,48 @@ func TestDriftDisabled(t *testing.T) {
 	r.holds(t, namespace, "a", "one")
 }
 
+// In the mode Disabled nothing is listed at the interval: it is not to be compared. Health is looked
+// at all the same, one object at a time where it is not watched.
+func TestDriftDisabledListsNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	r.create(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "installs"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"", "apps"}, Resources: []string{"configmaps", "deployments"}, Verbs: []string{"get", "list", "create", "patch", "delete"}},
+		{APIGroups: []string{"", "apps"}, Resources: []string{"pods", "events", "replicasets"}, Verbs: []string{"get", "list"}},
+	}})
+	r.bind(t, namespace, "installs", "installs")
+	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one"), "b.yaml": workload("web", "example.org/web:1")})
+	key := r.deploy(t, namespace, "app", both(both(quick, mode(v1alpha1.DriftDisabled)), func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "installs" }))
+	r.ready(t, key, first.Revision)
+	began := r.mark(t)
+	r.looks(t, namespace, "installs", 4)
+	reads := 0
+	for _, e := range r.asked(t, namespace, began) {
+		if e.ImpersonatedUser == "" {
+			continue
+		}
+		if reads++; e.Verb != "get" || e.Resource != "deployments" {
+			t.Errorf("asked although nothing is compared: %s", e)
+		}
+	}
+	t.Logf("%d reads in four intervals", reads)
+	if reads < 2 {
+		t.Errorf("health was looked at %d times in four intervals", reads)
+	}
+	r.patch(t, aConfigMap(namespace, "a"), `{"data":{"value":"theirs"}}`)
+	r.killPods(t, namespace)
+	r.unready(t, key, v1alpha1.ReasonHealthFailed)
+	r.revivePods(t, namespace)
+	r.ready(t, key, first.Revision)
+	if got := r.value(t, t.Context(), namespace, "a"); got != "theirs" {
+		t.Errorf("it was repaired: %q", got)
+	}
+	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "one"), "b.yaml": workload("web", "example.org/web:2")})
+	r.ready(t, key, second.Revision)
+	r.holds(t, namespace, "a", "one")
+}
+
 // A field that is given to others is not looked at, beside others that are.
 func TestF25IgnoredFieldsSurvive(t *testing.T) {
 	t.Parallel()

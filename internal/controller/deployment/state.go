@@ -188,9 +188,21 @@ func (s *state) full() bool {
 	checked := s.now.Sub(s.note.checked)
 	lenient := s.object.Spec.DriftModeOrDefault() != v1alpha1.DriftEnabled
 	return !s.noted || s.note.attempt != s.attempt() ||
-		checked >= s.object.Spec.IntervalOrDefault()*9/10 ||
+		s.overInterval() && s.compares() ||
 		s.note.missing && !lenient && checked >= s.calmly() ||
 		!s.note.renew.IsZero() && !s.now.Before(s.note.renew)
+}
+
+// overInterval tells that the interval is over since the last look.
+func (s *state) overInterval() bool {
+	return s.now.Sub(s.note.checked) >= s.object.Spec.IntervalOrDefault()*9/10
+}
+
+// compares tells whether the interval is for comparing the objects with the cluster. Where
+// drift is neither repaired nor reported it is for their health only, once everything is
+// applied as the spec has it and nothing is going.
+func (s *state) compares() bool {
+	return s.object.Spec.DriftModeOrDefault() != v1alpha1.DriftDisabled || !s.appliedAsIs() || len(s.note.prune) > 0
 }
 
 // attempt is what this reconcile is about.

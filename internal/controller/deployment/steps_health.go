@@ -120,7 +120,7 @@ func (r *Reconciler) newNote(s *state) note {
 	case s.writes():
 		n.wrote = s.now
 	case s.note.attempt == n.attempt:
-		n.pauses = s.note.pauses // what is under way is the same as before
+		n.pauses, n.sick = s.note.pauses, s.note.sick // what is under way is the same as before
 	}
 	for _, action := range s.plan.Actions() {
 		if action.Untracked {

@@ -26,6 +26,9 @@ func (r *Reconciler) decide(ctx context.Context, s *state) (step.Outcome, error)
 	if s.due {
 		return r.stillHeld(ctx, s)
 	}
+	if s.overInterval() {
+		s.note.checked = s.now // health is all that there is to look at
+	}
 	return step.Continue, nil
 }
 

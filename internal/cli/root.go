@@ -53,6 +53,7 @@ satchel render ./bundle --install-namespace demo`),
 		a.treeCommand(),
 		a.traceCommand(),
 		a.eventsCommand(),
+		a.historyCommand(),
 
 		a.renderCommand(),
 		a.validateCommand(),

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// tried gives a deployment a history of all outcomes.
+func tried(d *v1alpha1.BundleDeployment) {
+	record := func(revision string, outcome v1alpha1.Outcome, started, took time.Duration) v1alpha1.RevisionRecord {
+		r := v1alpha1.RevisionRecord{Revision: revision, Digest: digestB, Generation: 2, StartedTime: ago(started), Outcome: outcome, Create: 4, Update: 1}
+		if outcome != "" {
+			r.FinishedTime = new(ago(started - took))
+		}
+		return r
+	}
+	failed := record("v1.4.0@"+digestB, v1alpha1.OutcomeRolledBack, 2*time.Hour, 5*time.Minute)
+	failed.Message, failed.Attempts, failed.Delete = "HealthFailed: Deployment demo/web: "+steering+"\nsecond line", 3, 2
+	d.Status.History = []v1alpha1.RevisionRecord{
+		record("v1.5.0@"+digestA, "", time.Minute, 0), failed,
+		record(revisionB, v1alpha1.OutcomeHealthy, 3*time.Hour, 20*time.Second),
+		record("v1.2.5@"+digestA, v1alpha1.OutcomeFailed, 4*time.Hour, 20*time.Second),
+		record(revisionA, v1alpha1.OutcomeSuperseded, 5*time.Hour, time.Second),
+		record(revisionB, v1alpha1.OutcomeHealthy, 30*time.Hour, 20*time.Second),
+	}
+	d.Status.RejectedRevision = failed.Revision
+}
+
+func TestHistoryOutput(t *testing.T) {
+	found := newRevisions(aDeployment(tried))
+	for name, wide := range map[string]bool{"table": false, "wide": true} {
+		text := found.table(wide, noon).render(style{})
+		golden(t, "history/"+name, text)
+		if odd := hiddenIn(text); odd != "" {
+			t.Errorf("%s: %s", name, odd)
+		}
+	}
+}
+
+func TestHistoryOfCluster(t *testing.T) {
+	c := newTestCluster(t)
+	c.create(aDeployment(tried))
+	c.create(aDeployment(called("fresh"), never))
+	c.want(c.satchel("history", "podinfo"), ExitOK, "v1.3.0@sha256:cccccccccccc   Healthy      in force", "RolledBack   rejected", "-            being tried")
+	c.want(c.satchel("history", "podinfo", "-o", "name"), ExitOK, revisionA+"\n")
+	c.want(c.satchel("history", "podinfo", "-o", "yaml"), ExitOK, `"inForce": "`+revisionB+"\"\n")
+	var found revisions
+	if got := c.satchel("history", "podinfo", "-o", "json"); json.Unmarshal([]byte(got.out), &found) != nil || len(found.Revisions) != 6 || found.Revisions[2].States[0] != "InForce" {
+		t.Errorf("got %s", got)
+	}
+	c.want(c.satchel("history", "fresh"), ExitOK, "No revision of fresh was tried yet; status says what it waits for.\n")
+	c.want(c.satchel("history", "fresh", "-o", "json"), ExitOK, `"revisions": []`)
+	c.want(c.satchel("history"), ExitError, "history needs the name of one object, got none")
+}

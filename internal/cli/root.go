@@ -47,7 +47,14 @@ satchel render ./bundle --install-namespace demo`),
 		&cobra.Group{ID: groupPreview, Title: "See what a bundle is:"},
 		&cobra.Group{ID: groupAct, Title: "Act:"},
 		&cobra.Group{ID: groupOperate, Title: "Operate:"})
-	root.AddCommand(
+	root.AddCommand(a.commands()...)
+	a.addClusterFlags(root)
+	return root
+}
+
+// commands are all commands, in the order of the groups.
+func (a *app) commands() []*cobra.Command {
+	return []*cobra.Command{
 		a.getCommand(),
 		a.statusCommand(),
 		a.treeCommand(),
@@ -66,14 +73,14 @@ satchel render ./bundle --install-namespace demo`),
 		a.waitCommand(),
 		a.retryCommand(),
 		a.rollbackCommand(),
+		a.deleteCommand(),
+		a.exportCommand(),
 
 		a.migrateCommand(),
 
 		a.versionCommand(),
 		a.completionCommand(),
-	)
-	a.addClusterFlags(root)
-	return root
+	}
 }
 
 // Twenty flags about the cluster would bury a command's own in its help: the root command lists them.

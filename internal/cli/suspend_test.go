@@ -3,12 +3,15 @@
 package cli
 
 import (
+	"io"
 	"slices"
 	"testing"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
@@ -94,7 +97,7 @@ func TestSuspendInlineSource(t *testing.T) {
 	c.create(aDeployment())
 	owner := c.deployment("podinfo")
 	c.create(aSource(func(s *v1alpha1.BundleSource) {
-		s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, v1alpha1.GroupVersion.WithKind(v1alpha1.BundleDeploymentKind))}
+		s.OwnerReferences = ownedBy(owner)
 	}))
 	c.want(c.satchel("suspend", "source", "podinfo"), ExitOK, "BundleSource podinfo: suspended, by spec.source.suspend of BundleDeployment podinfo, which it belongs to\n")
 	if c.source("podinfo").Spec.Suspend || !c.deployment("podinfo").Spec.Source.Suspend {
@@ -139,4 +142,24 @@ func TestRetryAtSource(t *testing.T) {
 	played.play(c, deployments, answer(yes(meta.ReadyCondition, "in order")))
 	fetched.play(c, sources, answer(yes(meta.ReadyCondition, "in order")))
 	c.want(c.satchel("retry", "podinfo"), ExitOK, "SourceReady failed (Unreachable), and is tried again\n", "BundleSource podinfo: Ready", "BundleDeployment podinfo: Ready")
+}
+
+func ownedBy(d *v1alpha1.BundleDeployment) []metav1.OwnerReference {
+	return []metav1.OwnerReference{*metav1.NewControllerRef(d, v1alpha1.GroupVersion.WithKind(v1alpha1.BundleDeploymentKind))}
+}
+
+// parse reads an object from YAML.
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// newPipe is an input in which nobody types.
+func newPipe() (in io.Reader, closeIt func()) {
+	r, w := io.Pipe()
+	return r, func() { _ = w.Close() }
 }

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+func aFarewell() farewell {
+	f := farewell{Namespace: "demo", Name: "podinfo", Goes: []departure{}, Stays: []departure{
+		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "widgets.example.org", Why: "is kept with the resources of its kind"},
+		{Kind: "PersistentVolumeClaim", Namespace: "demo", Name: "data", Why: "is kept, as its annotation satchel.dev/deletion-policy says"},
+	}, Unknown: []departure{{Kind: "Secret", Namespace: "other", Name: "a" + steering, Why: "you may not get it"}},
+		Resources: []population{{Definition: "widgets.example.org", Kind: "Widget", Count: 3, Namespaces: []string{"a", "b"}, Deployments: []string{"a/b"}},
+			{Definition: "gadgets.example.org", Problem: "its resources cannot be listed: " + steering}},
+		Needed: []string{"web"}}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		f.Goes = append(f.Goes, departure{Kind: "ConfigMap", Namespace: "demo", Name: name})
+	}
+	f.Goes = append(f.Goes, departure{Kind: "Namespace", Name: "apps", Why: "is deleted when nothing else lives in it"})
+	return f
+}
+
+func TestFarewellOutput(t *testing.T) {
+	text := aFarewell().print(style{})
+	golden(t, "delete/text", text)
+	if hidden := hiddenIn(text); hidden != "" {
+		t.Error(hidden)
+	}
+	for _, o := range []output{outputJSON, outputYAML} {
+		var out bytes.Buffer
+		if err := testApp(&out).printFarewell(deleteOptions{output: o}, aFarewell()); err != nil || hiddenIn(out.String()) != "" {
+			t.Errorf("%v %s", err, hiddenIn(out.String()))
+		}
+		golden(t, "delete/"+string(o), out.String())
+	}
+	remote := aFarewell()
+	remote.Cluster = "prod-eu"
+	if text := remote.print(style{}); !strings.Contains(text, "its objects are on the cluster of the Secret prod-eu") {
+		t.Error(text)
+	}
+}
+
+// TestConfirm: only the one answer says yes.
+func TestConfirm(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, typed string
+		want          error
+	}{
+		"yes":     {"", "yes\n", nil},
+		"no":      {"", "no\n", errNo},
+		"nothing": {"the end of the input is no answer", "", errNo},
+		"almost":  {"a hasty y is none", "y\n", errNo},
+	} {
+		var out bytes.Buffer
+		a := testApp(&out)
+		a.streams.In = strings.NewReader(tc.typed)
+		if err := a.confirm(t.Context(), "Really? ", "yes"); !errors.Is(err, tc.want) {
+			t.Errorf("%s (%s): %v", name, tc.reason, err)
+		}
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	var out bytes.Buffer
+	a := testApp(&out)
+	blocked, unblock := newPipe()
+	defer unblock()
+	a.streams.In = blocked
+	if err := a.confirm(ctx, "Really? ", "yes"); !errors.Is(err, context.Canceled) {
+		t.Errorf("Ctrl-C: %v", err)
+	}
+}
+
+const widgets = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: GROUP}
+spec:
+  group: NAME.example.org
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]`
+
+// definition creates a CRD of a group of the namespace's own, which goes with the test.
+func (c testCluster) definition(owner string) *unstructured.Unstructured {
+	c.t.Helper()
+	crd := parse(c.t, strings.NewReplacer("GROUP", "widgets."+c.namespace+".example.org", "NAME", c.namespace).Replace(widgets))
+	if owner != "" {
+		crd.SetLabels(inventory.Owner{Namespace: c.namespace, Name: owner}.Labels())
+	}
+	if err := c.anyClient().Create(c.t.Context(), crd); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = c.anyClient().Delete(context.WithoutCancel(c.t.Context()), crd) })
+	return crd
+}
+
+// widget creates a custom resource, once its kind is served.
+func (c testCluster) widget(name string, labels map[string]string) *unstructured.Unstructured {
+	c.t.Helper()
+	w := c.missing(c.namespace+".example.org/v1", "Widget", name)
+	w.SetLabels(labels)
+	for {
+		err := c.anyClient().Create(c.t.Context(), w.DeepCopy())
+		if err == nil {
+			return w
+		}
+		if c.t.Context().Err() != nil || !isAPIMissing(err) {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// gone tells whether an object does not exist, or is being deleted.
+func (c testCluster) gone(o *unstructured.Unstructured) bool {
+	c.t.Helper()
+	live := o.DeepCopy()
+	err := c.anyClient().Get(c.t.Context(), client.ObjectKeyFromObject(o), live)
+	if client.IgnoreNotFound(err) != nil {
+		c.t.Fatal(err)
+	}
+	return err != nil || live.GetDeletionTimestamp() != nil
+}
+
+func TestDelete(t *testing.T) {
+	c := newTestCluster(t)
+	kept := c.object("podinfo", "{apiVersion: v1, kind: ConfigMap, metadata: {name: kept, annotations: {satchel.dev/deletion-policy: Orphan}}}")
+	goes := c.object("podinfo", "{apiVersion: v1, kind: ConfigMap, metadata: {name: goes}}")
+	foreign := c.object("other", "{apiVersion: v1, kind: ConfigMap, metadata: {name: foreign}}")
+	crd := c.definition("podinfo")
+	c.widget("one", nil)
+	listed := lists(t, kept, goes, foreign, crd, c.missing("v1", "ConfigMap", "missing"))
+	confirmed := func(d *v1alpha1.BundleDeployment) {
+		for i := range d.Status.Inventory.Entries {
+			d.Status.Inventory.Entries[i].F = inventory.Hash{1}.String()
+		}
+	}
+	c.create(aDeployment(listed, confirmed, func(d *v1alpha1.BundleDeployment) {
+		d.Finalizers = []string{v1alpha1.Finalizer}
+		d.Labels = map[string]string{"argocd.argoproj.io/instance": "apps"}
+	}))
+	c.create(aDeployment(called("web"), func(d *v1alpha1.BundleDeployment) { d.Spec.DependsOn = []v1alpha1.Dependency{{Name: "podinfo"}} }))
+
+	shown := []string{"Goes (1 object):\n  ConfigMap " + c.namespace + "/goes\n", "CustomResourceDefinition.apiextensions.k8s.io " + crd.GetName() + ": is kept with the resources of its kind",
+		"ConfigMap " + c.namespace + "/foreign: is left alone: it belongs to BundleDeployment " + c.namespace + "/other", "ConfigMap " + c.namespace + "/kept: ",
+		"1 resource of " + crd.GetName() + " in " + c.namespace, "Needed by (spec.dependsOn): web"}
+	c.want(c.satchel("delete", "podinfo", "--dry-run"), ExitOK, shown...)
+	c.want(c.satchel("delete", "podinfo"), ExitError, append(shown, "nobody can be asked here", "add --yes", "comes from Argo CD")...)
+	c.want(c.satchel("delete", "podinfo", "--dry-run", "--dangerous-delete-crds"), ExitOK, crd.GetName()+": is deleted when no resource of its kind is left")
+	c.want(c.satchel("delete", "podinfo", "--dry-run", "--orphan"), ExitOK, "Stays (4 objects)")
+	if c.deployment("podinfo").DeletionTimestamp != nil || c.deployment("podinfo").Spec.DeletionPolicy == v1alpha1.DeletionOrphan {
+		t.Fatal("something was done without a yes")
+	}
+	got := c.satchel("delete", "podinfo", "--yes", "--timeout", "700ms")
+	c.want(got, ExitNo, "deletion is asked for", "not within 700ms", "5 objects left: the controller has not begun yet", "Left (5 objects):\n")
+	c.want(c.satchel("delete", "podinfo", "--timeout", "200ms"), ExitNo, "not within 200ms")
+	if got := c.satchel("wait", "podinfo", "--for", "deleted", "--timeout", "200ms"); got.code != ExitNo {
+		t.Error(got)
+	}
+	d := c.deployment("podinfo")
+	d.Finalizers = nil
+	if err := c.client.Update(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	c.want(c.satchel("delete", "podinfo"), ExitError, `there is no BundleDeployment "podinfo"`)
+	c.want(c.satchel("delete", "web", "--orphan", "--yes"), ExitOK, "BundleDeployment web: gone\n")
+}
+
+// TestDangerousDelete takes the custom resources of others along, and refuses where another deployment has them.
+func TestDangerousDelete(t *testing.T) {
+	c := newTestCluster(t)
+	crd := c.definition("podinfo")
+	own := c.widget("own", inventory.Owner{Namespace: c.namespace, Name: "podinfo"}.Labels())
+	shared := c.widget("shared", inventory.Owner{Namespace: c.namespace, Name: "other"}.Labels())
+	free := c.widget("free", nil)
+	c.create(aDeployment(lists(t, crd, own)))
+
+	c.want(c.satchel("delete", "podinfo", "--dangerous-delete-crds", "--yes"), ExitError, "2 resources of "+crd.GetName()+" in "+c.namespace+", some of them of "+c.namespace+"/other",
+		"belong to "+c.namespace+"/other, which would put them back: delete those first")
+	if c.gone(free) || c.gone(shared) || c.deployment("podinfo").Spec.DeletesDefinitions() {
+		t.Fatal("something was done all the same")
+	}
+	if err := c.anyClient().Delete(t.Context(), shared); err != nil {
+		t.Fatal(err)
+	}
+	c.want(c.satchel("delete", "podinfo", "--dangerous-delete-crds", "--yes"), ExitOK, "1 custom resource gone", "BundleDeployment podinfo: gone")
+	if !c.gone(free) || c.gone(own) {
+		t.Error("not exactly the resources of others were deleted; the bundle's own are the controller's")
+	}
+}
+
+func TestExport(t *testing.T) {
+	c := newTestCluster(t)
+	c.create(aDeployment(func(d *v1alpha1.BundleDeployment) {
+		d.Labels = map[string]string{"team": "a", "kustomize.toolkit.fluxcd.io/name": "apps"}
+		d.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}
+		d.Spec.Source.Sources[0].Image.SecretRef = &v1alpha1.LocalReference{Name: "pull"}
+	}))
+	owner := c.deployment("podinfo")
+	c.create(aSource(func(s *v1alpha1.BundleSource) { s.OwnerReferences = ownedBy(owner) }))
+	c.create(aSource(func(s *v1alpha1.BundleSource) {
+		s.Name, s.Annotations = "own", map[string]string{"note": "a" + steering}
+	}))
+
+	got := c.satchel("export", "podinfo")
+	c.want(got, ExitOK, "Not exported, but referred to: Secret/pull, ServiceAccount/installer\n", "  labels:\n    team: a\n", "kind: BundleDeployment\n")
+	for _, word := range []string{"status", "uid", "resourceVersion", "managedFields", "last-applied", "fluxcd", "generation", "creationTimestamp", "finalizers"} {
+		if strings.Contains(got.out, word) {
+			t.Errorf("%s is exported:\n%s", word, got.out)
+		}
+	}
+	c.want(c.satchel("export", "source", "podinfo"), ExitError, "BundleSource podinfo is spec.source of the BundleDeployment podinfo: export that")
+	all := c.satchel("export", "all", "--all")
+	if strings.Count(all.out, "\n---\n") != 1 || !strings.Contains(all.out, `"name": "own"`) || hiddenIn(all.out) != "" {
+		t.Errorf("got %s %s", all, hiddenIn(all.out))
+	}
+	again := parse(t, got.out)
+	if err := c.client.Delete(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.anyClient().Create(t.Context(), again); err != nil {
+		t.Errorf("what was exported cannot be created: %v", err)
+	}
+	c.want(c.satchel("export", "--all", "-o", "json"), ExitOK, `"kind": "BundleDeployment"`)
+}

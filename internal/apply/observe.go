@@ -32,6 +32,7 @@ type Observing struct {
 	Parallelism      int                  // 16
 
 	Protection plan.Protection // of existing objects of others; empty is Prevent
+	Lineage    plan.Lineage    // deployments that must not be among Desired
 
 	Pruning plan.Pruning // how objects are let go
 	Keeping bool         // see plan.Input
@@ -60,6 +61,7 @@ func Observe(ctx context.Context, client *tenant.Client, o Observing) (plan.Inpu
 		Namespaces: map[string]plan.Presence{},
 
 		Protection:    o.Protection,
+		Lineage:       o.Lineage,
 		Pruning:       o.Pruning,
 		Keeping:       o.Keeping,
 		UpgradeSafety: o.UpgradeSafety,

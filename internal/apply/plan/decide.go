@@ -14,6 +14,9 @@ func (in Input) decide(object Object) (Action, *Violation) {
 	entry, listed := in.Previous.Get(object.ID)
 	action := Action{Object: object, Previous: entry}
 	live, exists := in.Live[object.ID]
+	if forbidden := in.Lineage.forbids(object.ID, live); forbidden != nil {
+		return Action{}, forbidden
+	}
 	if entry.Mark == inventory.Unproven || !listed && !exists {
 		action.Mark = inventory.Unproven
 	}

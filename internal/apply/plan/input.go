@@ -44,6 +44,9 @@ type Input struct {
 	// Protection says which existing objects of others are adopted.
 	Protection Protection
 
+	// Lineage are deployments that must not be among the objects.
+	Lineage Lineage
+
 	// Pruning says how objects are let go.
 	Pruning Pruning
 

@@ -30,6 +30,8 @@ const (
 	NamespaceMissing Rule = "NamespaceMissing"
 	// PermissionMissing: the account may not do what the plan needs.
 	PermissionMissing Rule = "PermissionMissing"
+	// Recursion: the bundle contains the deployment itself, or one that brought it.
+	Recursion Rule = "Recursion"
 	// RequirementMissing: the cluster lacks what the bundle says it needs.
 	RequirementMissing Rule = "RequirementMissing"
 )

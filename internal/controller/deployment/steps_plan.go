@@ -67,6 +67,9 @@ func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, 
 	if s.keeping {
 		return o, nil
 	}
+	if o.Lineage, err = r.lineage(ctx, s.object, s.desired); err != nil {
+		return o, err
+	}
 	o.Requirements = spec.Requirements(s.requires)
 	names := namesOf(s.requires)
 	r.awaited.set(client.ObjectKeyFromObject(s.object), names)

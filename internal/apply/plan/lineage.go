@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// Lineage is how a deployment came to be, where the bundle of another one brought it. None may
+// contain one of its own lineage: it would change itself, and at its removal each would wait for
+// the other to go.
+type Lineage struct {
+	// Members are the deployment itself and those above it, in words, by the UIDs of their objects.
+	Members map[types.UID]string
+	// Depth is how many are above it.
+	Depth int
+}
+
+// MostNested is how many deployments may be above one that brings another.
+const MostNested = 8
+
+// IsDeployment tells whether an object is a BundleDeployment.
+func IsDeployment(id inventory.ID) bool {
+	return id.Group == v1alpha1.GroupVersion.Group && id.Kind == v1alpha1.BundleDeploymentKind
+}
+
+// forbids says why an object must not be in the bundle; nil when it may.
+func (l Lineage) forbids(id inventory.ID, live Live) *Violation {
+	if who, found := l.Members[live.UID]; found && live.UID != "" {
+		return &Violation{Rule: Recursion, Object: id, Message: fmt.Sprintf("%s is %s", id, who), Remedy: "take it out of the bundle"}
+	}
+	if IsDeployment(id) && l.Depth >= MostNested {
+		return &Violation{
+			Rule: Recursion, Object: id,
+			Message: fmt.Sprintf("%s would be one more deployment that another one brings, and %d are above it already", id, l.Depth+1),
+			Remedy:  "take it out of the bundle, and create it beside this one",
+		}
+	}
+	return nil
+}

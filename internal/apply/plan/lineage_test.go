@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+func TestLineage(t *testing.T) {
+	deployment := inventory.ID{Group: "satchel.dev", Kind: "BundleDeployment", Namespace: "shop", Name: "web"}
+	for name, tc := range map[string]struct {
+		reason  string
+		id      inventory.ID
+		live    *plan.Live // nil: it does not exist
+		depth   int
+		refused bool
+	}{
+		"itself":          {"it would change itself", deployment, &plan.Live{UID: "self"}, 0, true},
+		"itself, ours":    {"labels on it do not matter", deployment, &plan.Live{UID: "self", Owner: owner, Fields: inventory.Hash{1}}, 0, true},
+		"above":           {"each would wait for the other to go", deployment, &plan.Live{UID: "parent"}, 1, true},
+		"another":         {"it is its own to bring", deployment, nil, 1, false},
+		"too deep":        {"somewhere it ends", deployment, nil, plan.MostNested, true},
+		"as deep":         {"one less is in order", deployment, nil, plan.MostNested - 1, false},
+		"deep, no matter": {"only deployments bring more", one, nil, plan.MostNested, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := plan.Input{
+				Owner: owner, Desired: []plan.Object{desired(tc.id, "")}, Protection: plan.None, Live: map[inventory.ID]plan.Live{},
+				Lineage: plan.Lineage{Members: map[types.UID]string{"self": "this deployment itself", "parent": "the deployment shop/parent"}, Depth: tc.depth},
+			}
+			if tc.live != nil {
+				in.Live[tc.id] = *tc.live
+			}
+			p := plan.Make(in)
+			if got := len(p.Violations) == 1 && p.Violations[0].Rule == plan.Recursion && len(p.Stages) == 0; got != tc.refused || !got && len(p.Violations) > 0 {
+				t.Errorf("%s: violations %v, stages %v", tc.reason, p.Violations, p.Stages)
+			}
+		})
+	}
+}

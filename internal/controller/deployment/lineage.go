@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+// lineage finds the deployments above one whose bundle brings others: whose bundle brought it,
+// and so on, as their labels say. Those of other clusters are not to be seen from here, and have
+// other UIDs.
+func (r *Reconciler) lineage(ctx context.Context, d *v1alpha1.BundleDeployment, desired []*unstructured.Unstructured) (plan.Lineage, error) {
+	if !slices.ContainsFunc(desired, func(o *unstructured.Unstructured) bool { return plan.IsDeployment(inventory.IDOf(o)) }) {
+		return plan.Lineage{}, nil
+	}
+	found := plan.Lineage{Members: map[types.UID]string{d.UID: "this deployment itself"}}
+	for at := d; found.Depth < plan.MostNested; {
+		owner := inventory.OwnerOf(at.Labels)
+		if owner.IsZero() {
+			return found, nil
+		}
+		key := client.ObjectKey{Namespace: owner.Namespace, Name: owner.Name}
+		above := &v1alpha1.BundleDeployment{}
+		err := r.Client.Get(ctx, key, above)
+		if apierrors.IsNotFound(err) {
+			return found, nil // the labels outlived it, or are of another cluster
+		}
+		if err != nil {
+			return found, fmt.Errorf("reading bundledeployment %s, which brought this one: %w", key, err)
+		}
+		if _, known := found.Members[above.UID]; known {
+			return found, nil // somebody has forged labels
+		}
+		found.Members[above.UID] = fmt.Sprintf("the deployment %s, by whose bundle this one came", key)
+		found.Depth++
+		at = above
+	}
+	return found, nil
+}

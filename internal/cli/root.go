@@ -76,6 +76,7 @@ func (a *app) commands() []*cobra.Command {
 		a.deleteCommand(),
 		a.exportCommand(),
 
+		a.adoptCommand(),
 		a.migrateCommand(),
 
 		a.versionCommand(),

@@ -29,22 +29,26 @@ func migrateSubscription(in *input, r *reading) {
 		options.DeploymentConfig = r.deploymentConfig(config)
 	}
 	r.keepPods(options, group, in.version(r, installed))
-	r.channel()
+	if r.channel() {
+		d.Spec.Approval = &v1alpha1.ApprovalOptions{Mode: v1alpha1.ApprovalManual}
+	}
 	r.finish(d)
 }
 
-// channel notes what led to the version that is installed.
-func (r *reading) channel() {
+// channel notes what led to the version that is installed, and tells whether upgrades want an approval.
+func (r *reading) channel() (manual bool) {
 	channel, source, namespace := r.spec.text("channel"), r.spec.text("source"), r.spec.text("sourceNamespace")
 	r.note("upgrades along the channel %s of the CatalogSource %s have no counterpart: an upgrade is another image in spec.source",
 		quoted(channel), quoted(namespace+"/"+source))
 	switch approval := r.spec.text("installPlanApproval"); approval {
 	case "", "Automatic":
 	case "Manual":
-		r.note("installPlanApproval: Manual is kept by the image: nothing is upgraded before somebody changes it")
+		r.note("installPlanApproval: Manual is spec.approval here: each plan waits for a BundleApproval, the one that takes over what runs, too")
+		return true
 	default:
 		r.note("spec.installPlanApproval %s is not known here, and has no effect", quoted(approval))
 	}
+	return false
 }
 
 // group is what an OperatorGroup says.

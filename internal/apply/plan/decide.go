@@ -47,7 +47,7 @@ func (in Input) adopting(live Live) string {
 	if live.Orphaned {
 		return "was left behind by an earlier deployment"
 	}
-	return fmt.Sprintf("%s, and spec.collisionProtection is %s", live.holder(in.Owner), in.Protection)
+	return fmt.Sprintf("%s, and spec.collisionProtection is %s", live.Holder(in.Owner), in.Protection)
 }
 
 // compare tells what became of an object that is ours. The first line that holds decides.

@@ -145,7 +145,7 @@ func (in Input) decideDeletion(entry inventory.Entry, removal bool) Deletion {
 	case !exists:
 		return Deletion{How: Forget, Reason: "does not exist"}
 	case !live.Ours(in.Owner):
-		note := "is left alone: it " + live.holder(in.Owner)
+		note := "is left alone: it " + live.Holder(in.Owner)
 		return Deletion{How: Forget, Reason: note, Note: note}
 	case !entry.Confirmed() && live.Fields.IsZero():
 		note := "is left alone: this deployment never applied it"

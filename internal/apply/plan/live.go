@@ -81,8 +81,9 @@ func (l Live) takenBy(owner inventory.Owner) inventory.Owner {
 	return l.Owner
 }
 
-// holder names in words whom the object belongs to, from the best evidence.
-func (l Live) holder(owner inventory.Owner) string {
+// Holder names in words whom the object belongs to, from the best evidence, as the
+// owner sees it.
+func (l Live) Holder(owner inventory.Owner) string {
 	if !l.Owner.IsZero() && l.Owner != owner {
 		return "belongs to " + l.Owner.String()
 	}

@@ -93,7 +93,7 @@ func (in Input) claim(entry inventory.Entry, live Live) Claim {
 func (l Live) Collides(id inventory.ID, owner inventory.Owner) Violation {
 	violation := Violation{
 		Rule: Collision, Object: id,
-		Message: fmt.Sprintf("%s exists already and %s", id, l.holder(owner)),
+		Message: fmt.Sprintf("%s exists already and %s", id, l.Holder(owner)),
 	}
 	switch {
 	case l.heldByAnother(owner):

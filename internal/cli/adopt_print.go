@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// isTerminalInput tells whether somebody can answer.
+func isTerminalInput(in io.Reader) bool {
+	file, ok := in.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// printAdoption writes what would be taken over.
+func (a *app) printAdoption(o adoptOptions, found adoption) error {
+	if o.output != outputText {
+		return printValue(a.streams.Out, o.output, found)
+	}
+	var out strings.Builder
+	s := styleFor(a.streams.Out)
+	table := table{headers: []string{"OBJECT", "WHAT HAPPENS", "NOW"}}
+	for _, object := range found.Objects {
+		if object.Action == kept {
+			continue
+		}
+		row := table.add(object.ID, object.Action, object.Owner)
+		if object.Action == inTheWay {
+			row[1].color = red
+		}
+	}
+	if len(table.rows) > 0 {
+		out.WriteString(table.render(s))
+	}
+	if own := len(found.with(kept)); own > 0 {
+		fmt.Fprintf(&out, "%s of the bundle: the deployment's already.\n", plural(own, "object"))
+	}
+	printRestarts(&out, found)
+	if len(found.Former) > 0 {
+		out.WriteString(s.paint(bold, "\nFormer owners, and how they are let go without what they own:") + "\n")
+		for _, owner := range found.Former {
+			out.WriteString("  " + inline(owner.String()) + ": " + inline(owner.LetGo))
+			if owner.removable() {
+				out.WriteString(" (or --delete-former)")
+			}
+			out.WriteByte('\n')
+		}
+	}
+	if len(found.Leftovers) > 0 {
+		out.WriteString(s.paint(bold, "\nLeft over, for the bundle does not contain it (--delete-leftovers deletes it):") + "\n")
+		for _, l := range found.Leftovers {
+			out.WriteString("  " + inline(l.ID) + ", of " + inline(l.Owner))
+			if !l.deletable() {
+				out.WriteString(" (stays: all resources of its kind would go with it)")
+			}
+			out.WriteByte('\n')
+		}
+	}
+	if len(found.with(inTheWay)) > 0 {
+		out.WriteString("\nNothing is taken over: what is in the way belongs to another BundleDeployment, and two never share an object. Remove it from one of the two.\n")
+	}
+	if _, err := io.WriteString(a.streams.Out, out.String()); err != nil {
+		return fmt.Errorf("writing the output: %w", err)
+	}
+	a.note(found.Notes)
+	return nil
+}
+
+// printRestarts says which Pods are replaced.
+func printRestarts(out *strings.Builder, found adoption) {
+	if len(found.Restarts) == 0 {
+		if len(found.with(takenOver)) > 0 && len(found.Notes) == 0 {
+			out.WriteString("\nNo Pod restarts.\n")
+		}
+		return
+	}
+	out.WriteString("\nPods restart:\n")
+	for _, workload := range found.Restarts {
+		out.WriteString("  " + inline(workload.ID) + ":\n")
+		for _, why := range workload.Because {
+			out.WriteString("    " + bounded(why) + "\n")
+		}
+	}
+}

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli"
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	"github.com/satchel-dev/satchel/tests/installation"
+)
+
+// operator is the sample operator as another installer has it.
+type operator struct {
+	*rig
+
+	t         *testing.T
+	namespace string
+	image     string
+	objects   []*unstructured.Unstructured
+}
+
+const (
+	operatorName    = "sample-operator"
+	operatorVersion = "sample-operator.v0.1.0"
+	properties      = `{"properties":[{"type":"olm.package","value":{"packageName":"sample-operator","version":"0.1.0"}}]}`
+)
+
+// newOperator pushes the bundle, and converts it as the other installer does.
+func newOperator(t *testing.T, options registryv1.Options) *operator {
+	t.Helper()
+	r := newRig(t)
+	files := os.DirFS(filepath.Join(installation.Root(), "tests", "bundles", operatorName, "v0.1.0"))
+	o := &operator{rig: r, t: t, namespace: r.namespace(t)}
+	digest, err := r.registry.Push(t.Context(), "takeover/"+o.namespace+":v0.1.0", files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.image = r.registry.Host() + "/takeover/" + o.namespace + "@" + digest
+	options.WatchNamespaces = []string{o.namespace}
+	result, err := convert.Convert(files, convert.Options{InstallNamespace: o.namespace, RegistryV1: options})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.objects = result.Objects
+	return o
+}
+
+// define makes the cluster serve a kind of the other installer, with fields of any name.
+func (o *operator) define(group, version, kind string, scope apiextensionsv1.ResourceScope) {
+	o.t.Helper()
+	singular := strings.ToLower(kind)
+	crd := map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": singular + "s." + group},
+		"spec": map[string]any{
+			"group": group, "scope": string(scope), "names": map[string]any{"plural": singular + "s", "singular": singular, "kind": kind, "listKind": kind + "List"},
+			"versions": []any{map[string]any{"name": version, "served": true, "storage": true, "schema": map[string]any{
+				"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}},
+		},
+	}
+	object := &unstructured.Unstructured{Object: crd}
+	if err := o.admin.Create(o.t.Context(), object); err != nil && !apierrors.IsAlreadyExists(err) {
+		o.t.Fatal(err)
+	}
+	o.eventually(o.t, o.t.Context(), kind+" is served", func(ctx context.Context) (bool, string) {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion(group + "/" + version)
+		list.SetKind(kind + "List")
+		err := o.admin.List(ctx, list)
+		return err == nil, "not yet"
+	})
+}
+
+// create stores an object as a field manager.
+func (o *operator) create(manager string, object *unstructured.Unstructured) *unstructured.Unstructured {
+	o.t.Helper()
+	err := o.admin.Create(o.t.Context(), object, client.FieldOwner(manager))
+	if apierrors.IsAlreadyExists(err) && object.GetKind() == "CustomResourceDefinition" {
+		err = nil // another test left it
+	}
+	if err != nil {
+		o.t.Fatalf("%s %s: %v", object.GetKind(), object.GetName(), err)
+	}
+	o.t.Cleanup(func() {
+		_ = client.IgnoreNotFound(o.admin.Delete(context.WithoutCancel(o.t.Context()), object.DeepCopy()))
+	})
+	return object
+}
+
+// manifest is an object written down.
+func (o *operator) manifest(text string) *unstructured.Unstructured {
+	o.t.Helper()
+	object := &unstructured.Unstructured{}
+	text = strings.NewReplacer("NAMESPACE", o.namespace, "IMAGE", o.image, "VERSION", operatorVersion, "PROPERTIES", properties).Replace(text)
+	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
+		o.t.Fatal(err)
+	}
+	return object
+}
+
+// satchel runs the command line as the administrator.
+func (o *operator) satchel(code int, args ...string) string {
+	o.t.Helper()
+	var out, diagnostics bytes.Buffer
+	args = append([]string{"--kubeconfig", o.cp.KubeconfigPath(), "-n", o.namespace}, args...)
+	got := cli.Run(o.t.Context(), cli.Program{
+		Path: "satchel", Version: cli.BuildVersion(""), Now: time.Now,
+		Streams: genericiooptions.IOStreams{In: new(bytes.Buffer), Out: &out, ErrOut: &diagnostics},
+	}, args)
+	if got != code {
+		o.t.Fatalf("satchel %s: exit %d, want %d\n%s\n%s", strings.Join(args, " "), got, code, &out, &diagnostics)
+	}
+	return out.String() + diagnostics.String()
+}
+
+// apply puts what was migrated on the cluster. The registry of the tests speaks plain HTTP.
+func (o *operator) apply(stream string) client.ObjectKey {
+	o.t.Helper()
+	var key client.ObjectKey
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(stream)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return key
+		}
+		var d v1alpha1.BundleDeployment
+		if err == nil {
+			err = yaml.UnmarshalStrict(document, &d)
+		}
+		if err != nil {
+			o.t.Fatalf("%v in\n%s", err, stream)
+		}
+		if d.Kind == "" {
+			continue
+		}
+		d.Spec.Source.Sources[0].Image.Insecure = true
+		if err := o.admin.Create(o.t.Context(), &d); err != nil {
+			o.t.Fatal(err)
+		}
+		key = client.ObjectKeyFromObject(&d)
+		o.t.Cleanup(func() { o.remove(o.t, key) })
+	}
+}
+
+// running is what must not change: Pods, and what makes them.
+type running struct {
+	pods map[string]types.UID
+	sets map[string]types.UID
+	spec string               // of the Deployment, whose generation counts its annotations too
+	uids map[string]types.UID // of all objects of the bundle
+}
+
+func (o *operator) running() running {
+	o.t.Helper()
+	now := running{pods: map[string]types.UID{}, sets: map[string]types.UID{}, uids: map[string]types.UID{}}
+	o.eventually(o.t, o.t.Context(), "a Pod runs", func(ctx context.Context) (bool, string) {
+		var pods corev1.PodList
+		err := o.admin.List(ctx, &pods, client.InNamespace(o.namespace))
+		for i := range pods.Items {
+			if pods.Items[i].Status.Phase == corev1.PodRunning {
+				now.pods[pods.Items[i].Name] = pods.Items[i].UID
+			}
+		}
+		return err == nil && len(now.pods) > 0 && len(now.pods) == len(pods.Items), "no Pod"
+	})
+	var sets appsv1.ReplicaSetList
+	if err := o.admin.List(o.t.Context(), &sets, client.InNamespace(o.namespace)); err != nil {
+		o.t.Fatal(err)
+	}
+	for i := range sets.Items {
+		now.sets[sets.Items[i].Name] = sets.Items[i].UID
+	}
+	for _, object := range o.objects {
+		live := object.DeepCopy()
+		if err := o.admin.Get(o.t.Context(), client.ObjectKeyFromObject(object), live); err != nil {
+			o.t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), err)
+			continue
+		}
+		now.uids[object.GetKind()+" "+object.GetName()] = live.GetUID()
+		if object.GetKind() == "Deployment" {
+			spec, err := yaml.Marshal(live.Object["spec"])
+			if err != nil {
+				o.t.Fatal(err)
+			}
+			now.spec = string(spec)
+		}
+	}
+	return now
+}
+
+// undisturbed compares with an earlier look.
+func (o *operator) undisturbed(when string, before running) {
+	o.t.Helper()
+	now := o.running()
+	if !maps.Equal(before.pods, now.pods) || !maps.Equal(before.sets, now.sets) {
+		o.t.Errorf("%s: Pods restarted: %v, now %v; %v, now %v", when, before.pods, now.pods, before.sets, now.sets)
+	}
+	if before.spec != now.spec || now.spec == "" {
+		o.t.Errorf("%s: the Deployment has the spec\n%s\nand had\n%s", when, now.spec, before.spec)
+	}
+	for name, uid := range before.uids {
+		if now.uids[name] != uid {
+			o.t.Errorf("%s: %s was replaced", when, name)
+		}
+	}
+}
+
+// collected waits until the garbage collector has dealt with what was deleted so far: it is shown an object of its own.
+func (o *operator) collected() {
+	o.t.Helper()
+	owner := o.create("test", o.manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: NAMESPACE, generateName: owner-}}`))
+	owned := o.manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: NAMESPACE, generateName: owned-}}`)
+	owned.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.GetName(), UID: owner.GetUID()}})
+	owned = o.create("test", owned)
+	if err := o.admin.Delete(o.t.Context(), owner); err != nil {
+		o.t.Fatal(err)
+	}
+	o.gone(owned)
+}
+
+func (o *operator) gone(object *unstructured.Unstructured) {
+	o.t.Helper()
+	o.eventually(o.t, o.t.Context(), object.GetKind()+" "+object.GetName()+" is gone", func(ctx context.Context) (bool, string) {
+		err := o.admin.Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopy())
+		return apierrors.IsNotFound(err) || meta.IsNoMatchError(err), "still there"
+	})
+}
+
+// refused waits until the plan of what was migrated is refused, for the objects are somebody else's.
+func (o *operator) refused(key client.ObjectKey, of string) {
+	o.t.Helper()
+	o.until(o.t, key, "the plan is refused", func(d *v1alpha1.BundleDeployment) bool {
+		planned := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.PlannedCondition)
+		return planned != nil && planned.Status == metav1.ConditionFalse && strings.Contains(planned.Message, of)
+	})
+}
+
+// TestTakeOverFromOLM migrates a Subscription from the cluster, applies what comes out, and adopts what OLM runs: no Pod
+// restarts, and nothing goes with the ClusterServiceVersion but what only OLM needed.
+func TestTakeOverFromOLM(t *testing.T) {
+	o := newOperator(t, registryv1.Options{OperatorConditions: true, DeploymentConfig: &registryv1.DeploymentConfig{
+		Annotations: map[string]string{"olm.operatorGroup": "watched", "operatorframework.io/properties": properties}}})
+	for _, kind := range []string{"Subscription", "InstallPlan", "ClusterServiceVersion"} {
+		o.define("operators.coreos.com", "v1alpha1", kind, apiextensionsv1.NamespaceScoped)
+	}
+	o.define("operators.coreos.com", "v1", "OperatorGroup", apiextensionsv1.NamespaceScoped)
+	o.create("kubectl-create", o.manifest(`
+{apiVersion: operators.coreos.com/v1, kind: OperatorGroup, metadata: {namespace: NAMESPACE, name: watched}, spec: {targetNamespaces: [NAMESPACE]}}`))
+	subscription := o.create("kubectl-create", o.manifest(`
+apiVersion: operators.coreos.com/v1alpha1
+kind: Subscription
+metadata: {namespace: NAMESPACE, name: sample}
+spec: {name: sample-operator, channel: alpha, source: community, sourceNamespace: olm}
+status: {installedCSV: VERSION}`))
+	o.create("catalog", o.manifest(`
+apiVersion: operators.coreos.com/v1alpha1
+kind: InstallPlan
+metadata: {namespace: NAMESPACE, name: install-abcde}
+spec: {approved: true, clusterServiceVersionNames: [VERSION]}
+status: {bundleLookups: [{identifier: VERSION, path: IMAGE}]}`))
+	csv := o.create("catalog", o.manifest(`
+apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata: {namespace: NAMESPACE, name: VERSION, annotations: {olm.operatorGroup: watched, operatorframework.io/properties: 'PROPERTIES'}}
+spec: {version: 0.1.0}`))
+	leftovers := o.installAsOLM(csv)
+	before := o.running()
+
+	migrated := o.satchel(cli.ExitOK, "migrate", "--cluster")
+	key := o.apply(migrated[:strings.LastIndex(migrated, "Migrated ")])
+	o.refused(key, "OLM")
+	shown := o.satchel(cli.ExitOK, "adopt", key.Name, "--dry-run")
+	for _, want := range []string{"No Pod restarts.", "ClusterServiceVersion " + o.namespace + "/" + operatorVersion, "Role.rbac.authorization.k8s.io " + o.namespace + "/olm-named", "Deployment.apps " + o.namespace + "/sample-operator"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("%q is missing in\n%s", want, shown)
+		}
+	}
+	o.undisturbed("after a dry run", before)
+	o.refused(key, "OLM")
+
+	t.Log(o.satchel(cli.ExitOK, "adopt", key.Name, "--yes", "--delete-former", "--delete-leftovers"))
+	for _, gone := range append(leftovers, csv, subscription) {
+		o.gone(gone)
+	}
+	o.collected()
+	o.ready(t, key)
+	o.undisturbed("after the take-over", before)
+	o.owned(key)
+}
+
+// installAsOLM creates what OLM makes of the bundle, and returns what it makes under names of its own.
+func (o *operator) installAsOLM(csv *unstructured.Unstructured) []*unstructured.Unstructured {
+	o.t.Helper()
+	var others []*unstructured.Unstructured
+	owner := metav1.OwnerReference{APIVersion: csv.GetAPIVersion(), Kind: csv.GetKind(), Name: csv.GetName(), UID: csv.GetUID(),
+		Controller: new(false), BlockOwnerDeletion: new(false)}
+	for i, object := range o.objects {
+		object = object.DeepCopy()
+		manager := "olm"
+		switch object.GetKind() {
+		case "CustomResourceDefinition", "ServiceAccount", "Service", "ConfigMap":
+			manager = "catalog"
+		}
+		labels := maps.Clone(object.GetLabels())
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels["olm.managed"] = "true"
+		if strings.HasPrefix(object.GetKind(), "Role") || strings.HasPrefix(object.GetKind(), "ClusterRole") {
+			object.SetName("olm-named-" + object.GetName()[:20] + o.namespace)
+			if object.GetKind() == "Role" {
+				object.SetName("olm-named")
+			}
+			others = append(others, object)
+			o.objects[i] = nil // OLM's have other names
+		}
+		if object.GetKind() != "CustomResourceDefinition" {
+			labels["olm.owner"], labels["olm.owner.kind"], labels["olm.owner.namespace"] = csv.GetName(), csv.GetKind(), o.namespace
+			if object.GetNamespace() != "" {
+				object.SetOwnerReferences([]metav1.OwnerReference{owner})
+			}
+		}
+		object.SetLabels(labels)
+		o.create(manager, object)
+	}
+	o.objects = slices.DeleteFunc(o.objects, func(object *unstructured.Unstructured) bool { return object == nil })
+	return others
+}
+
+// owned wants each object of the bundle to be the deployment's, without a trace of its former owner.
+func (o *operator) owned(key client.ObjectKey) {
+	o.t.Helper()
+	for _, object := range o.objects {
+		live := object.DeepCopy()
+		if err := o.admin.Get(o.t.Context(), client.ObjectKeyFromObject(object), live); err != nil {
+			o.t.Error(err)
+			continue
+		}
+		for label := range live.GetLabels() {
+			if strings.HasPrefix(label, "olm.") || label == "app.kubernetes.io/managed-by" {
+				o.t.Errorf("%s %s has the label %s", live.GetKind(), live.GetName(), label)
+			}
+		}
+		if live.GetLabels()[v1alpha1.DeploymentLabel] != key.Name || len(live.GetOwnerReferences()) > 0 || live.GetAnnotations()[v1alpha1.OrphanedAnnotation] != "" {
+			o.t.Errorf("%s %s is not taken over: %v %v %v", live.GetKind(), live.GetName(), live.GetLabels(), live.GetAnnotations(), live.GetOwnerReferences())
+		}
+	}
+}
+
+// TestTakeOverFromOLMv1 takes over what a ClusterExtension controls by a Helm release, and then removes both, with all that
+// they own: nothing of it is left, and so everything stays.
+func TestTakeOverFromOLMv1(t *testing.T) {
+	o := newOperator(t, registryv1.Options{})
+	o.define("olm.operatorframework.io", "v1", "ClusterExtension", apiextensionsv1.ClusterScoped)
+	extension := o.create("kubectl-create", o.manifest(`
+apiVersion: olm.operatorframework.io/v1
+kind: ClusterExtension
+metadata: {name: sample-NAMESPACE}
+spec:
+  namespace: NAMESPACE
+  serviceAccount: {name: installer}
+  source: {sourceType: Catalog, catalog: {packageName: sample-operator}}
+  config: {configType: Inline, inline: {watchNamespace: NAMESPACE}}
+status:
+  install: {bundle: {name: VERSION, version: 0.1.0}}
+  conditions: [{type: Installed, status: "True", reason: Succeeded, message: Installed bundle IMAGE successfully}]`))
+	release := o.create("helm", o.manifest(`
+{apiVersion: v1, kind: Secret, type: helm.sh/release.v1, metadata: {namespace: NAMESPACE, name: sh.helm.release.v1.sample.v1, labels: {owner: helm, name: sample}}}`))
+	o.installAsExtension(extension)
+	before := o.running()
+
+	migrated := o.satchel(cli.ExitOK, "migrate", "--cluster")
+	at := strings.Index(migrated, "# From ClusterExtension sample-"+o.namespace)
+	document, _, _ := strings.Cut(migrated[at:], "\n---\n")
+	document, _, _ = strings.Cut(document, "\nMigrated ")
+	key := o.apply(document)
+	o.refused(key, "Helm release")
+	shown := o.satchel(cli.ExitOK, "adopt", key.Name, "--yes")
+	if !strings.Contains(shown, "No Pod restarts.") || !strings.Contains(shown, "kubectl delete clusterextension.olm.operatorframework.io sample-"+o.namespace+" --cascade=orphan") {
+		t.Error(shown)
+	}
+	o.ready(t, key)
+	o.undisturbed("after the take-over", before)
+	for _, former := range []*unstructured.Unstructured{extension, release} {
+		if err := o.admin.Delete(t.Context(), former, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+			t.Fatal(err)
+		}
+		o.gone(former)
+	}
+	o.collected()
+	o.undisturbed("after the former owner is gone", before)
+	o.owned(key)
+	o.ready(t, key)
+}
+
+// installAsExtension creates what OLM v1 makes of the bundle by a Helm release.
+func (o *operator) installAsExtension(extension *unstructured.Unstructured) {
+	o.t.Helper()
+	owner := metav1.OwnerReference{APIVersion: extension.GetAPIVersion(), Kind: extension.GetKind(), Name: extension.GetName(), UID: extension.GetUID(),
+		Controller: new(true), BlockOwnerDeletion: new(true)}
+	for _, object := range o.objects {
+		object = object.DeepCopy()
+		if object.GetKind() == "CustomResourceDefinition" {
+			o.create("kubectl-create", object)
+			continue
+		}
+		labels, annotations := maps.Clone(object.GetLabels()), maps.Clone(object.GetAnnotations())
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		labels["olm.operatorframework.io/owner-kind"], labels["olm.operatorframework.io/owner-name"] = extension.GetKind(), extension.GetName()
+		labels["app.kubernetes.io/managed-by"] = "Helm"
+		annotations["meta.helm.sh/release-name"], annotations["meta.helm.sh/release-namespace"] = "sample", o.namespace
+		object.SetLabels(labels)
+		object.SetAnnotations(annotations)
+		object.SetOwnerReferences([]metav1.OwnerReference{owner})
+		o.create("helm", object)
+	}
+}

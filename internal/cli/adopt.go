@@ -68,17 +68,11 @@ satchel adopt my-operator -n operators --delete-former --delete-leftovers`),
 		ValidArgsFunction: a.completeOne(deployments),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := oneTarget(cmd, args)
-			switch {
-			case err != nil:
+			if err == nil {
+				err = a.checkAdopt(cmd, o, t)
+			}
+			if err != nil {
 				return err
-			case t.kind.name != deployments.name:
-				return usageError(cmd, "adopt is for BundleDeployments")
-			case o.dryRun && o.yes:
-				return usageError(cmd, "--dry-run asks nothing, so --yes says nothing")
-			case !o.dryRun && o.output != outputText:
-				return usageError(cmd, "-o %s shows what would happen: add --dry-run", o.output)
-			case !o.dryRun && !o.yes && !isTerminalInput(a.streams.In):
-				return usageError(cmd, "nobody can be asked here: add --yes, or --dry-run to look first")
 			}
 			return a.adopt(cmd.Context(), o, t)
 		},
@@ -92,6 +86,21 @@ satchel adopt my-operator -n operators --delete-former --delete-leftovers`),
 	flags.BoolVar(&o.allowRestarts, "allow-restarts", false, "Take over even where Pods restart.")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long to wait until the deployment is Ready.")
 	return cmd
+}
+
+// checkAdopt refuses flags that make no sense together, and to go on where nobody can be asked.
+func (a *app) checkAdopt(cmd *cobra.Command, o adoptOptions, t target) error {
+	switch {
+	case t.kind.name != deployments.name:
+		return usageError(cmd, "adopt is for BundleDeployments")
+	case o.dryRun && o.yes:
+		return usageError(cmd, "--dry-run asks nothing, so --yes says nothing")
+	case !o.dryRun && o.output != outputText:
+		return usageError(cmd, "-o %s shows what would happen: add --dry-run", o.output)
+	case !o.dryRun && !o.yes && !isTerminalInput(a.streams.In):
+		return usageError(cmd, "nobody can be asked here: add --yes, or --dry-run to look first")
+	}
+	return nil
 }
 
 // adopt looks, shows, asks, and takes over.
@@ -164,7 +173,7 @@ func (a *app) agreed(ctx context.Context, o adoptOptions, found adoption) (bool,
 	fmt.Fprintf(a.streams.ErrOut, "Take over %s? [y/N] ", plural(len(found.with(takenOver)), "object"))
 	answers := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(a.streams.In).ReadString('\n') //nolint:errcheck // an end without an answer is a no
+		line, _ := bufio.NewReader(a.streams.In).ReadString('\n')
 		answers <- line
 	}()
 	select {

@@ -38,7 +38,7 @@ func (a *app) published(ctx context.Context, c *cluster, d *v1alpha1.BundleDeplo
 
 // openPublished loads the artifact of a deployment's BundleSource, whose digest is checked.
 func (a *app) openPublished(ctx context.Context, c *cluster, d *v1alpha1.BundleDeployment) (fs.FS, func() error, error) {
-	source, err := c.sourceOf(ctx, d)
+	source, err := c.publishedSource(ctx, d)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -67,8 +67,8 @@ func (a *app) openPublished(ctx context.Context, c *cluster, d *v1alpha1.BundleD
 	return nil, nil, errors.Join(errors.New(text), os.RemoveAll(dir))
 }
 
-// sourceOf is the BundleSource of a deployment, with an artifact.
-func (c *cluster) sourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) (*v1alpha1.BundleSource, error) {
+// publishedSource is the BundleSource of a deployment, with an artifact.
+func (c *cluster) publishedSource(ctx context.Context, d *v1alpha1.BundleDeployment) (*v1alpha1.BundleSource, error) {
 	if d.SourceName() == "" {
 		return nil, fmt.Errorf("the source of %s %s is %s, which Flux fetches, and this command reads BundleSources", deployments.name, d.Name, d.SourceText())
 	}

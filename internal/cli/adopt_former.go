@@ -60,7 +60,7 @@ var ownerGroups = []string{"operators.coreos.com", "olm.operatorframework.io", "
 func formersOf(object metav1.Object) []former {
 	var found []former
 	for _, reference := range object.GetOwnerReferences() {
-		gv, _ := schema.ParseGroupVersion(reference.APIVersion) //nolint:errcheck // what is no version is no known group either
+		gv, _ := schema.ParseGroupVersion(reference.APIVersion)
 		if !slices.Contains(ownerGroups, gv.Group) {
 			continue
 		}

@@ -79,7 +79,7 @@ func (w *adopter) stopUpgrades(ctx context.Context, owners []former) error {
 			return fmt.Errorf("looking for the Subscription that installed %s: %w", owner, err)
 		}
 		for i := range list.Items {
-			installed, _, _ := unstructured.NestedString(list.Items[i].Object, "status", "installedCSV") //nolint:errcheck // another type is another name
+			installed, _, _ := unstructured.NestedString(list.Items[i].Object, "status", "installedCSV")
 			if installed != owner.Name {
 				continue
 			}

@@ -69,17 +69,13 @@ func changes(path string, before, after any) []string {
 	}
 	b, isMap := before.(map[string]any)
 	c, both := after.(map[string]any)
-	if isMap && both || isMap && after == nil || both && before == nil {
+	if isMap && (both || after == nil) || both && before == nil {
 		return changesOfMaps(path, b, c)
 	}
 	x, isList := before.([]any)
 	y, bothLists := after.([]any)
 	if isList && bothLists && len(x) == len(y) {
-		var found []string
-		for i := range x {
-			found = append(found, changes(fmt.Sprintf("%s[%d]", path, i), x[i], y[i])...)
-		}
-		return bounds(found)
+		return changesOfLists(path, x, y)
 	}
 	switch {
 	case vacant(before):
@@ -88,6 +84,14 @@ func changes(path string, before, after any) []string {
 		return []string{path + " is removed"}
 	}
 	return []string{path + " changes"}
+}
+
+func changesOfLists(path string, before, after []any) []string {
+	var found []string
+	for i := range before {
+		found = append(found, changes(fmt.Sprintf("%s[%d]", path, i), before[i], after[i])...)
+	}
+	return bounds(found)
 }
 
 func changesOfMaps(path string, before, after map[string]any) []string {

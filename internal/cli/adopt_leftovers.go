@@ -71,7 +71,7 @@ func (w *adopter) leftovers(ctx context.Context, found adoption) ([]leftover, []
 		}
 		for i := range all {
 			id := inventory.ID{Group: kind.Group, Kind: kind.Kind, Namespace: all[i].Namespace, Name: all[i].Name}
-			if owner := ownedBy(&all[i], found.Former); owner != "" && !bundle[id] {
+			if owner := formerOf(&all[i], found.Former); owner != "" && !bundle[id] {
 				left = append(left, leftover{ID: id.String(), Owner: owner, id: id, kind: kind, live: &all[i]})
 			}
 		}
@@ -109,8 +109,8 @@ func (w *adopter) listEach(ctx context.Context, kind schema.GroupVersionKind, na
 	return all, nil
 }
 
-// ownedBy names the one of the owners that an object belongs to; empty: none.
-func ownedBy(object metav1.Object, owners []former) string {
+// formerOf names the one of the owners that an object belongs to; empty: none.
+func formerOf(object metav1.Object, owners []former) string {
 	for _, mine := range formersOf(object) {
 		for _, owner := range owners {
 			sameUID := mine.uid != "" && mine.uid == owner.uid

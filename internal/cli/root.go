@@ -76,8 +76,10 @@ func (a *app) commands() []*cobra.Command {
 		a.deleteCommand(),
 		a.exportCommand(),
 
-		a.adoptCommand(),
+		a.checkCommand(),
+		a.debugCommand(),
 		a.migrateCommand(),
+		a.adoptCommand(),
 
 		a.versionCommand(),
 		a.completionCommand(),

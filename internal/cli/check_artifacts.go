@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// proxyPatience bounds a request through the API server's proxy.
+const proxyPatience = 15 * time.Second
+
+// artifacts looks whether the artifact server answers, through the API server's proxy. What the proxy may reach and what
+// the deployment controller may reach are two things: a failure is a warning.
+func (e *examiner) artifacts(ctx context.Context) {
+	const check = "Artifact server"
+	services, err := e.installed(ctx, servicesResource, partOfSatchel)
+	if err != nil {
+		e.add(check, checkUnknown, "", "the Services of the namespace %s cannot be listed: %s", e.namespace, e.whyNot(err))
+		return
+	}
+	if len(services) == 0 {
+		e.add(check, checkFailed, "Apply config/manager.", "there is no Service of the source controller in the namespace %s", e.namespace)
+		return
+	}
+	for i := range services {
+		e.artifactServer(ctx, check, services[i].GetName(), servicePort(&services[i]))
+	}
+}
+
+// servicePort is the first port of a Service, as the proxy names it.
+func servicePort(service *unstructured.Unstructured) string {
+	ports, _, _ := unstructured.NestedSlice(service.Object, "spec", "ports")
+	if len(ports) == 0 {
+		return "80"
+	}
+	one, _ := ports[0].(map[string]any)
+	if name, _ := one["name"].(string); name != "" {
+		return name
+	}
+	return "80"
+}
+
+func (e *examiner) artifactServer(ctx context.Context, check, service, port string) {
+	path := e.published(ctx, service)
+	request := e.raw.Get().AbsPath("/api/v1/namespaces", e.namespace, "services", "http:"+service+":"+port, "proxy", path)
+	code, err := headOf(ctx, request)
+	const hint = "See whether the source controller runs. A NetworkPolicy that lets only the deployment controller in (config/network) keeps the proxy out as well; then look at SourceReady of the deployments instead."
+	switch {
+	case code == http.StatusForbidden || code == http.StatusUnauthorized:
+		e.add(check, checkUnknown, "", "%s cannot be asked: you may not use the proxy of Services in the namespace %s", service, e.namespace)
+	case code == http.StatusOK:
+		e.add(check, checkOK, "", "%s serves %s", service, path)
+	case code == http.StatusNotFound && path == "":
+		e.add(check, checkOK, "", "%s answers; nothing is published yet", service)
+	case code == http.StatusNotFound:
+		e.add(check, checkFailed, "See the log of the source controller; the source is fetched again within its interval.", "%s does not have %s, which a source advertises", service, path)
+	default:
+		e.add(check, checkWarning, hint, "%s does not answer through the API server's proxy: %s", service, oneLine(err.Error(), 0))
+	}
+}
+
+// headOf sends the request, and returns how it was answered; the error says what is not a success.
+func headOf(ctx context.Context, request *rest.Request) (code int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, proxyPatience)
+	defer cancel()
+	stream := request.SetHeader("Range", "bytes=0-0").Do(ctx).StatusCode(&code)
+	if err = stream.Error(); code == http.StatusPartialContent {
+		code = http.StatusOK
+	}
+	return code, err
+}
+
+// published is the path of an artifact that a Service has; empty when none is known.
+func (e *examiner) published(ctx context.Context, service string) string {
+	listed, err := e.list(ctx, sources, true, "")
+	if err != nil {
+		return ""
+	}
+	for _, raw := range listed {
+		o, err := typed(sources, raw)
+		source, isSource := o.(*v1alpha1.BundleSource)
+		if err != nil || !isSource || source.Status.Artifact == nil {
+			continue
+		}
+		at, err := url.Parse(source.Status.Artifact.URL)
+		if err == nil && strings.HasPrefix(at.Hostname(), service+"."+e.namespace+".svc") {
+			return strings.TrimPrefix(at.Path, "/")
+		}
+	}
+	return ""
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// oldestKubernetes is the first version with what the definitions and policies of Satchel use: ValidatingAdmissionPolicy.
+const oldestKubernetes = "1.30.0"
+
+// kubernetes looks at the version of the cluster.
+func (e *examiner) kubernetes() error {
+	const check = "Kubernetes"
+	found, err := e.discovery.ServerVersion()
+	if err != nil {
+		return fmt.Errorf("asking the cluster for its version: %w", err)
+	}
+	parsed, err := version.ParseGeneric(found.GitVersion)
+	switch {
+	case err != nil:
+		e.add(check, checkUnknown, "", "the cluster calls its version %q", found.GitVersion)
+	case parsed.LessThan(version.MustParseGeneric(oldestKubernetes)):
+		e.add(check, checkFailed, "Upgrade the cluster.", "%s is older than %s, of which Satchel uses ValidatingAdmissionPolicy", found.GitVersion, oldestKubernetes)
+	default:
+		e.add(check, checkOK, "", "%s", found.GitVersion)
+	}
+	return nil
+}
+
+// admission looks whether the policies are served that keep a tenant from switching approvals off.
+func (e *examiner) admission(context.Context) {
+	const check = "Admission policies"
+	served, err := e.discovery.ServerResourcesForGroupVersion("admissionregistration.k8s.io/v1")
+	switch {
+	case err != nil:
+		e.add(check, checkUnknown, "", "admissionregistration.k8s.io/v1 cannot be read: %v", err)
+	case !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == "validatingadmissionpolicies" }):
+		e.add(check, checkFailed, "Upgrade the cluster, or enable that API.", "ValidatingAdmissionPolicy is not served, without which approvals can be switched off by those they are for")
+	default:
+		e.add(check, checkOK, "", "ValidatingAdmissionPolicy is served")
+	}
+}
+
+// kindNames are Satchel's kinds, and their plurals and short names.
+var kindNames = []string{
+	"bundledeployment", "bundledeployments", "bdep", "bundlesource", "bundlesources", "bsrc", "bundleapproval", "bundleapprovals",
+}
+
+// names looks for kinds of others that kubectl could take for Satchel's.
+func (e *examiner) names(context.Context) {
+	const check = "Names"
+	_, lists, err := e.discovery.ServerGroupsAndResources()
+	if err != nil && len(lists) == 0 {
+		e.add(check, checkUnknown, "", "the kinds of the cluster cannot be listed: %v", err)
+		return
+	}
+	var taken []string
+	for _, list := range lists {
+		if strings.HasPrefix(list.GroupVersion, v1alpha1.GroupVersion.Group+"/") {
+			continue
+		}
+		for _, r := range list.APIResources {
+			if own := sharedName(r); own != "" {
+				taken = append(taken, fmt.Sprintf("%s of %s", own, list.GroupVersion))
+			}
+		}
+	}
+	if len(taken) > 0 {
+		slices.Sort(taken)
+		e.add(check, checkWarning, "Write bundledeployments.satchel.dev in full with kubectl; this program always does.", "kinds of others have the same names: %s", strings.Join(slices.Compact(taken), ", "))
+		return
+	}
+	e.add(check, checkOK, "", "no kinds of others have the same names")
+}
+
+// sharedName is a name that a resource has in common with Satchel's kinds.
+func sharedName(r metav1.APIResource) string {
+	if strings.Contains(r.Name, "/") {
+		return ""
+	}
+	for _, name := range append([]string{r.Name, strings.ToLower(r.Kind)}, r.ShortNames...) {
+		if slices.Contains(kindNames, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// volumes looks whether the volumes of the controllers can be had.
+func (e *examiner) volumes(ctx context.Context) {
+	const check = "Volumes"
+	classes, err := e.bodies.Resource(schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		e.add(check, checkUnknown, "", "storage classes cannot be listed: %s", e.whyNot(err))
+		return
+	}
+	for _, class := range classes.Items {
+		if class.GetAnnotations()["storageclass.kubernetes.io/is-default-class"] == "true" {
+			e.add(check, checkOK, "", "the default storage class is %s", class.GetName())
+			return
+		}
+	}
+	e.add(check, checkWarning, "Make a class the default, or name one in the PersistentVolumeClaims of config/manager.",
+		"there is no default storage class, and each controller wants a volume (10 GiB and 2 GiB)")
+}
+
+// present looks whether Satchel is there already.
+func (e *examiner) present(ctx context.Context) {
+	const check = "Installed"
+	crd, err := e.one(ctx, definitionsResource, "", deployments.resource+"."+v1alpha1.GroupVersion.Group, true)
+	switch {
+	case apierrors.IsNotFound(err):
+		e.add(check, checkOK, "", "Satchel is not installed yet")
+	case err != nil:
+		e.add(check, checkUnknown, "", "the definitions cannot be read: %s", e.whyNot(err))
+	default:
+		e.add(check, checkOK, "", "Satchel is installed already (%s), and would be upgraded", strings.Join(servedVersions(crd.body), ", "))
+	}
+}
+
+// servedVersions are the versions of a CRD that are served.
+func servedVersions(crd *unstructured.Unstructured) []string {
+	var served []string
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range versions {
+		one, _ := v.(map[string]any)
+		if isServed, _ := one["served"].(bool); isServed {
+			name, _ := one["name"].(string)
+			served = append(served, name)
+		}
+	}
+	return served
+}
+
+// whyNot is an error for people: of those that say that a right is missing, the shortest form.
+func (e *examiner) whyNot(err error) string {
+	if apierrors.IsForbidden(err) {
+		return "you may not"
+	}
+	return oneLine(err.Error(), 0)
+}

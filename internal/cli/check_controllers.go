@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Resources of the controllers' namespace.
+var (
+	workloadsResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	podsResource      = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	leasesResource    = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+	policiesResource  = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}
+	servicesResource  = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+)
+
+// controllerNames are the two controllers. Shards have names that begin so.
+var controllerNames = []string{"bundle-source-controller", "bundle-deployment-controller"}
+
+// partOfSatchel selects what config/ installs.
+const partOfSatchel = "app.kubernetes.io/part-of=satchel"
+
+// installed lists objects of the controllers' namespace.
+func (e *examiner) installed(ctx context.Context, resource schema.GroupVersionResource, selector string) ([]unstructured.Unstructured, error) {
+	list, err := e.bodies.Resource(resource).Namespace(e.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: pageOfMetadata})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// controllers looks whether both controllers run, and in which version.
+func (e *examiner) controllers(ctx context.Context) {
+	const check = "Controllers"
+	workloads, err := e.installed(ctx, workloadsResource, partOfSatchel)
+	if err != nil {
+		e.add(check, checkUnknown, "", "the Deployments of the namespace %s cannot be listed: %s", e.namespace, e.whyNot(err))
+		return
+	}
+	for _, name := range controllerNames {
+		if !slices.ContainsFunc(workloads, func(w unstructured.Unstructured) bool { return isController(&w, name) }) {
+			e.add(check, checkFailed, "Install it with kubectl apply -k config/default, or say with --system-namespace where it is.", "there is no %s in the namespace %s", name, e.namespace)
+		}
+	}
+	for i := range workloads {
+		e.controller(ctx, &workloads[i])
+	}
+}
+
+func isController(w *unstructured.Unstructured, name string) bool {
+	return strings.HasPrefix(w.GetName(), name) || w.GetLabels()["app.kubernetes.io/name"] == name
+}
+
+// controller looks at one Deployment of a controller.
+func (e *examiner) controller(ctx context.Context, w *unstructured.Unstructured) {
+	check := "Controller " + w.GetName()
+	wanted, found, _ := unstructured.NestedInt64(w.Object, "spec", "replicas")
+	if !found {
+		wanted = 1
+	}
+	available, _, _ := unstructured.NestedInt64(w.Object, "status", "availableReplicas")
+	images := strings.Join(imagesOf(w), ", ")
+	switch {
+	case wanted == 0:
+		e.add(check, checkFailed, "Scale it up: nothing is looked after.", "it is scaled to 0 replicas")
+	case available < wanted:
+		state := checkFailed
+		if available > 0 {
+			state = checkWarning
+		}
+		e.add(check, state, "See kubectl describe pods and logs in the namespace "+e.namespace+"; debug dump collects both.", "%d of %d replicas are available, image %s%s", available, wanted, images, e.podTrouble(ctx, w))
+	default:
+		e.add(check, checkOK, "", "%s available, image %s", plural(int(available), "replica"), images)
+	}
+	if tag := versionTag(images); tag != "" && e.report.Program.Version != tag && !strings.HasPrefix(e.report.Program.Version, "devel") {
+		e.add(check+" version", checkWarning, "Use the program of the same release.", "it is %s, and this program %s", tag, e.report.Program.Version)
+	}
+}
+
+// imagesOf are the images of a workload's containers.
+func imagesOf(w *unstructured.Unstructured) []string {
+	var images []string
+	containers, _, _ := unstructured.NestedSlice(w.Object, "spec", "template", "spec", "containers")
+	for _, c := range containers {
+		one, _ := c.(map[string]any)
+		image, _ := one["image"].(string)
+		images = append(images, image)
+	}
+	return images
+}
+
+// versionTag is the tag of an image, where it is a version.
+func versionTag(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	tag := image[strings.LastIndexByte(image, ':')+1:]
+	if len(tag) > 1 && tag[0] == 'v' && tag[1] >= '0' && tag[1] <= '9' && !strings.Contains(tag, "/") {
+		return tag
+	}
+	return ""
+}
+
+// podTrouble says why the Pods of a workload do not run, as far as they say.
+func (e *examiner) podTrouble(ctx context.Context, w *unstructured.Unstructured) string {
+	pods, err := e.installed(ctx, podsResource, "app.kubernetes.io/name="+w.GetLabels()["app.kubernetes.io/name"])
+	if err != nil {
+		return ""
+	}
+	for i := range pods {
+		pod := &pods[i]
+		statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
+		for _, s := range statuses {
+			one, _ := s.(map[string]any)
+			if reason, message := waitingOf(one); reason != "" {
+				return fmt.Sprintf("; Pod %s: %s %s", pod.GetName(), reason, message)
+			}
+		}
+		if status, reason, message := conditionOf(pod, "PodScheduled"); status == "False" {
+			return fmt.Sprintf("; Pod %s: %s %s", pod.GetName(), reason, message)
+		}
+	}
+	return ""
+}
+
+func waitingOf(status map[string]any) (reason, message string) {
+	reason, _, _ = unstructured.NestedString(status, "state", "waiting", "reason")
+	message, _, _ = unstructured.NestedString(status, "state", "waiting", "message")
+	return reason, message
+}
+
+// staleAfter is for how much longer than its duration a lease may be old: clocks differ.
+const staleAfter = 30 * time.Second
+
+// leaders looks who leads, and whether it still does.
+func (e *examiner) leaders(ctx context.Context) {
+	const check = "Leaders"
+	leases, err := e.installed(ctx, leasesResource, "")
+	if err != nil {
+		e.add(check, checkUnknown, "", "the leases of the namespace %s cannot be listed: %s", e.namespace, e.whyNot(err))
+		return
+	}
+	for _, name := range controllerNames {
+		seen := false
+		for i := range leases {
+			if strings.HasPrefix(leases[i].GetName(), name) {
+				seen = true
+				e.leader(&leases[i])
+			}
+		}
+		if !seen {
+			e.add(check, checkWarning, "Nothing, where it runs once and without --enable-leader-election.", "%s holds no lease in the namespace %s", name, e.namespace)
+		}
+	}
+}
+
+func (e *examiner) leader(lease *unstructured.Unstructured) {
+	check := "Leader of " + lease.GetName()
+	holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")
+	seconds, _, _ := unstructured.NestedInt64(lease.Object, "spec", "leaseDurationSeconds")
+	text, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
+	renewed, err := time.Parse(time.RFC3339Nano, text)
+	age := e.now.Sub(renewed).Round(time.Second)
+	const hint = "See whether its Pods run and reach the API server; nothing is looked after meanwhile."
+	switch {
+	case holder == "" || err != nil:
+		e.add(check, checkFailed, hint, "nobody leads")
+	case age > time.Duration(seconds)*time.Second+staleAfter:
+		e.add(check, checkFailed, hint, "%s led, and has not renewed its lease for %s", holder, age)
+	default:
+		e.add(check, checkOK, "", "%s leads, and renewed its lease %s ago", holder, max(0, age))
+	}
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// definedTypes are the kinds as this program knows them.
+var definedTypes = []struct {
+	resource string
+	spec     reflect.Type
+	status   reflect.Type
+}{
+	{deployments.resource, reflect.TypeFor[v1alpha1.BundleDeploymentSpec](), reflect.TypeFor[v1alpha1.BundleDeploymentStatus]()},
+	{sources.resource, reflect.TypeFor[v1alpha1.BundleSourceSpec](), reflect.TypeFor[v1alpha1.BundleSourceStatus]()},
+	{"bundleapprovals", reflect.TypeFor[v1alpha1.BundleApprovalSpec](), reflect.TypeFor[v1alpha1.BundleApprovalStatus]()},
+}
+
+// definitions compares the definitions in the cluster with what this program knows.
+func (e *examiner) definitions(ctx context.Context) {
+	const check, apply = "Definitions", "Apply config/crd of the release that you use."
+	var problems, versions []string
+	state := checkOK
+	for _, t := range definedTypes {
+		name := t.resource + "." + v1alpha1.GroupVersion.Group
+		crd, err := e.one(ctx, definitionsResource, "", name, true)
+		switch {
+		case apierrors.IsNotFound(err):
+			state, problems = checkFailed, append(problems, name+" is missing")
+			continue
+		case err != nil:
+			e.add(check, checkUnknown, "", "%s cannot be read: %s", name, e.whyNot(err))
+			return
+		}
+		versions = servedVersions(crd.body)
+		for _, p := range definitionProblems(crd.body, t.spec, t.status) {
+			problems = append(problems, name+" "+p.text)
+			if state != checkFailed {
+				state = p.state
+			}
+		}
+	}
+	if len(problems) > 0 {
+		e.add(check, state, apply, "%s", strings.Join(problems, "; "))
+		return
+	}
+	e.add(check, checkOK, "", "%s kinds, served in %s, as this program knows them", fmt.Sprint(len(definedTypes)), strings.Join(versions, ", "))
+}
+
+// difference is what is wrong with a definition.
+type difference struct {
+	state checkState
+	text  string
+}
+
+// definitionProblems compares one definition.
+func definitionProblems(crd *unstructured.Unstructured, spec, status reflect.Type) []difference {
+	if !conditionTrue(crd, "Established") {
+		return []difference{{checkFailed, "is not established"}}
+	}
+	schema := schemaOf(crd, v1alpha1.GroupVersion.Version)
+	if schema == nil {
+		return []difference{{checkFailed, "does not serve " + v1alpha1.GroupVersion.Version}}
+	}
+	var found []difference
+	for part, known := range map[string]reflect.Type{"spec": spec, "status": status} {
+		properties, _, _ := unstructured.NestedMap(schema, "properties", part, "properties")
+		fields := jsonFields(known)
+		for _, field := range fields {
+			if _, defined := properties[field]; !defined {
+				found = append(found, difference{checkFailed, "is older than this program: it lacks " + part + "." + field})
+			}
+		}
+		for field := range properties {
+			if !slices.Contains(fields, field) {
+				found = append(found, difference{checkWarning, "is newer than this program, which does not know " + part + "." + field})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b difference) int { return strings.Compare(a.text, b.text) })
+	return found
+}
+
+// schemaOf is the schema of a served version of a definition; nil when it is not served.
+func schemaOf(crd *unstructured.Unstructured, version string) map[string]any {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range versions {
+		one, _ := v.(map[string]any)
+		if served, _ := one["served"].(bool); !served || one["name"] != version {
+			continue
+		}
+		schema, _, _ := unstructured.NestedMap(one, "schema", "openAPIV3Schema")
+		return schema
+	}
+	return nil
+}
+
+// jsonFields are the fields of a type as JSON names them.
+func jsonFields(t reflect.Type) []string {
+	var fields []string
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			fields = append(fields, name)
+		}
+	}
+	return fields
+}
+
+// conditionTrue tells whether an object says of itself that a condition is True.
+func conditionTrue(o *unstructured.Unstructured, kind string) bool {
+	status, _, _ := conditionOf(o, kind)
+	return status == "True"
+}
+
+// conditionOf reads a condition of any object.
+func conditionOf(o *unstructured.Unstructured, kind string) (status, reason, message string) {
+	all, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, c := range all {
+		one, _ := c.(map[string]any)
+		if one["type"] == kind {
+			status, _ = one["status"].(string)
+			reason, _ = one["reason"].(string)
+			message, _ = one["message"].(string)
+			return status, reason, message
+		}
+	}
+	return "", "", ""
+}

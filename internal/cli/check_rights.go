@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// action is what somebody may do or not.
+type action struct{ verb, group, resource, namespace string }
+
+func (a action) String() string {
+	text := a.verb + " " + schema.GroupResource{Group: a.group, Resource: a.resource}.String()
+	if a.namespace != "" {
+		text += " in " + a.namespace
+	}
+	return text
+}
+
+func (a action) attributes() map[string]any {
+	return map[string]any{"verb": a.verb, "group": a.group, "resource": a.resource, "namespace": a.namespace}
+}
+
+// installing are the resources that an installation writes; the namespaced ones in the controllers' namespace.
+var installing = []struct {
+	group, resource string
+	namespaced      bool
+}{
+	{"", "namespaces", false},
+	{"apiextensions.k8s.io", "customresourcedefinitions", false},
+	{"rbac.authorization.k8s.io", "clusterroles", false},
+	{"rbac.authorization.k8s.io", "clusterrolebindings", false},
+	{"admissionregistration.k8s.io", "validatingadmissionpolicies", false},
+	{"admissionregistration.k8s.io", "validatingadmissionpolicybindings", false},
+	{"", "serviceaccounts", true},
+	{"", "services", true},
+	{"", "persistentvolumeclaims", true},
+	{"apps", "deployments", true},
+	{"networking.k8s.io", "networkpolicies", true},
+	{"rbac.authorization.k8s.io", "roles", true},
+	{"rbac.authorization.k8s.io", "rolebindings", true},
+}
+
+// rights looks whether the user may install. The API server lets nobody grant what he may not do himself, so the rights of
+// the controllers are asked for as well.
+func (e *examiner) rights(ctx context.Context) {
+	const check = "Your rights"
+	var wanted []action
+	for _, r := range installing {
+		for _, verb := range []string{"create", "patch"} {
+			a := action{verb: verb, group: r.group, resource: r.resource}
+			if r.namespaced {
+				a.namespace = e.namespace
+			}
+			wanted = append(wanted, a)
+		}
+	}
+	grants := action{verb: "escalate", group: "rbac.authorization.k8s.io", resource: "clusterroles"}
+	if escalates, err := e.mayI(ctx, grants); err == nil && !escalates {
+		wanted = append(wanted, action{verb: "impersonate", resource: "serviceaccounts"}, action{verb: "get", resource: "secrets"})
+	}
+	var missing []string
+	for _, a := range wanted {
+		allowed, err := e.mayI(ctx, a)
+		if err != nil {
+			e.add(check, checkUnknown, "", "they cannot be asked for: %s", e.whyNot(err))
+			return
+		}
+		if !allowed {
+			missing = append(missing, a.String())
+		}
+	}
+	if len(missing) > 0 {
+		e.add(check, checkFailed, "Have a cluster administrator install Satchel, or grant you these rights.", "to install Satchel you also need to: %s", strings.Join(missing, ", "))
+		return
+	}
+	e.add(check, checkOK, "", "you may install Satchel")
+}
+
+// mayI asks whether the user may do something.
+func (e *examiner) mayI(ctx context.Context, a action) (bool, error) {
+	return e.review(ctx, "SelfSubjectAccessReview", "selfsubjectaccessreviews", map[string]any{"resourceAttributes": a.attributes()})
+}
+
+// may asks whether an account may do something.
+func (e *examiner) may(ctx context.Context, namespace, account string, a action) (bool, error) {
+	return e.review(ctx, "SubjectAccessReview", "subjectaccessreviews", map[string]any{
+		"resourceAttributes": a.attributes(), "user": "system:serviceaccount:" + namespace + ":" + account,
+		"groups": []any{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
+	})
+}
+
+func (e *examiner) review(ctx context.Context, kind, resource string, spec map[string]any) (bool, error) {
+	question := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}}
+	answer, err := e.bodies.Resource(schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: resource}).Create(ctx, question, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed")
+	return allowed, nil
+}
+
+// deploymentAccount is the account of the deployment controller.
+const deploymentAccount = "bundle-deployment-controller"
+
+// impersonation looks whether the deployment controller may act as the accounts of the tenants: everywhere, or in each
+// namespace that has deployments.
+func (e *examiner) impersonation(ctx context.Context) {
+	const check = "Impersonation"
+	impersonate := action{verb: "impersonate", resource: "serviceaccounts"}
+	everywhere, err := e.may(ctx, e.namespace, deploymentAccount, impersonate)
+	switch {
+	case err != nil:
+		e.add(check, checkUnknown, "", "the rights of %s/%s cannot be asked for: %s", e.namespace, deploymentAccount, e.whyNot(err))
+		return
+	case everywhere:
+		e.add(check, checkOK, "", "the deployment controller may act as the ServiceAccounts of all namespaces")
+		return
+	}
+	listed, err := e.list(ctx, deployments, true, "")
+	if err != nil {
+		e.add(check, checkUnknown, "", "the deployment controller may not act as accounts everywhere, and deployments cannot be listed: %s", e.whyNot(err))
+		return
+	}
+	namespaces := map[string]bool{}
+	for _, d := range listed {
+		namespaces[d.GetNamespace()] = true
+	}
+	var missing []string
+	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
+		impersonate.namespace = namespace
+		if allowed, err := e.may(ctx, e.namespace, deploymentAccount, impersonate); err != nil || !allowed {
+			missing = append(missing, namespace)
+		}
+	}
+	if len(missing) > 0 {
+		e.add(check, checkFailed, "Bind satchel-impersonator to the controller in these namespaces, or in the cluster (config/overlays/namespaced-impersonation).",
+			"the deployment controller may not act as the ServiceAccounts of: %s", strings.Join(missing, ", "))
+		return
+	}
+	if len(namespaces) == 0 {
+		e.add(check, checkWarning, "Bind satchel-impersonator to the controller where there will be deployments (config/overlays/namespaced-impersonation).",
+			"the deployment controller may not act as accounts everywhere, and there are no deployments yet to see where it should")
+		return
+	}
+	e.add(check, checkOK, "", "the deployment controller may act as the ServiceAccounts of the %s that have deployments", plural(len(namespaces), "namespace"))
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+func TestCheckOutput(t *testing.T) {
+	r := checkReport{Namespace: systemNamespace, Checks: []finding{
+		{Check: "Kubernetes", State: checkOK, Detail: "v1.36.3"},
+		{Check: "Network policies", State: checkWarning, Detail: "there is none", Hint: "Apply config/network."},
+		{Check: "Controller x", State: checkFailed, Detail: "Pod a: " + steering + "\nsecond line", Hint: "See its log."},
+		{Check: "Leaders", State: checkUnknown, Detail: "the leases cannot be listed: you may not"},
+	}}
+	text := r.print(style{})
+	golden(t, "check/text", text)
+	if hidden := hiddenIn(text); hidden != "" || !r.broken() {
+		t.Error(hidden)
+	}
+	if r.Checks = r.Checks[:2]; r.broken() {
+		t.Error("a warning breaks nothing")
+	}
+}
+
+// TestDefinitionsAsCommitted compares the definitions of the repository with the types, and some that are not so.
+func TestDefinitionsAsCommitted(t *testing.T) {
+	for _, known := range definedTypes {
+		text, err := os.ReadFile("../../config/crd/bases/satchel.dev_" + known.resource + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		crd := parse(t, string(text))
+		if got := definitionProblems(crd, known.spec, known.status); len(got) != 1 || got[0].text != "is not established" {
+			t.Errorf("%s: %v", known.resource, got)
+		}
+		crd.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": "True"}}}
+		if got := definitionProblems(crd, known.spec, known.status); len(got) != 0 {
+			t.Errorf("%s: %v", known.resource, got)
+		}
+	}
+	crd := parse(t, `
+status: {conditions: [{type: Established, status: "True"}]}
+spec: {versions: [{name: v1alpha1, served: true, schema: {openAPIV3Schema: {properties: {
+  spec: {properties: {deployment: {}, decision: {}, reason: {}, expiresAt: {}, colour: {}}}, status: {properties: {consumedAt: {}}}}}}}]}`)
+	approvals := definedTypes[2]
+	var got []string
+	for _, d := range definitionProblems(crd, approvals.spec, approvals.status) {
+		if strings.HasPrefix(d.text, "is older than this program: it lacks spec.plan") && d.state == checkFailed || strings.Contains(d.text, "spec.colour") && d.state == checkWarning {
+			got = append(got, d.text)
+		}
+	}
+	if diff := cmp.Diff([]string{"is newer than this program, which does not know spec.colour", "is older than this program: it lacks spec.plan"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	versions[0].(map[string]any)["served"] = false
+	_ = unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions")
+	if got := definitionProblems(crd, approvals.spec, approvals.status); len(got) != 1 || got[0].text != "does not serve v1alpha1" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestSharedName(t *testing.T) {
+	for name, tc := range map[string]struct {
+		resource metav1.APIResource
+		want     string
+	}{
+		"Fleet":       {metav1.APIResource{Name: "bundledeployments", Kind: "BundleDeployment"}, "bundledeployments"},
+		"short name":  {metav1.APIResource{Name: "beds", Kind: "Bed", ShortNames: []string{"bdep"}}, "bdep"},
+		"subresource": {metav1.APIResource{Name: "bundledeployments/status", Kind: "BundleDeployment"}, ""},
+		"other":       {metav1.APIResource{Name: "bundles", Kind: "Bundle"}, ""},
+	} {
+		if got := sharedName(tc.resource); got != tc.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestVersionTag(t *testing.T) {
+	for image, want := range map[string]string{
+		"example.org/a:v1.2.3": "v1.2.3", "example.org/a:v1.2.3@" + digestA: "v1.2.3", "example.org/a:dev": "", "example.org:5000/a": "", "a": "", "": "",
+		"example.org:v1/a": "",
+	} {
+		if got := versionTag(image); got != want {
+			t.Errorf("versionTag(%q) = %q, want %q", image, got, want)
+		}
+	}
+}
+
+func TestLeader(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, holder string
+		age            time.Duration
+		want           checkState
+	}{
+		"leads":         {"", "pod-1", 5 * time.Second, checkOK},
+		"skewed clocks": {"renewed in the future", "pod-1", -10 * time.Second, checkOK},
+		"gone":          {"not renewed for long", "pod-1", 5 * time.Minute, checkFailed},
+		"given up":      {"released, and nobody took it", "", time.Second, checkFailed},
+	} {
+		e := &examiner{now: noon}
+		e.leader(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}, "spec": map[string]any{
+			"holderIdentity": tc.holder, "leaseDurationSeconds": int64(35), "renewTime": noon.Add(-tc.age).Format(time.RFC3339Nano)}}})
+		if got := e.report.Checks[0]; got.State != tc.want {
+			t.Errorf("%s (%s): %+v", name, tc.reason, got)
+		}
+	}
+}
+
+// system installs what looks like Satchel into the namespace; kwok runs the Pods.
+func (c testCluster) system() {
+	c.t.Helper()
+	for _, name := range controllerNames {
+		labels := "labels: {app.kubernetes.io/part-of: satchel, app.kubernetes.io/name: " + name + "}"
+		c.object("", `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: `+name+`, `+labels+`}
+spec:
+  selector: {matchLabels: {app.kubernetes.io/name: `+name+`}}
+  template:
+    metadata: {`+labels+`}
+    spec: {containers: [{name: manager, image: "example.org/`+name+`:v0.1.0", env: [{name: PASSWORD, value: seeded-in-env}]}]}`)
+		c.object("", `
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: `+name+`}
+spec: {holderIdentity: pod-1, leaseDurationSeconds: 35, renewTime: "`+time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")+`"}`)
+	}
+	c.object("", `{apiVersion: v1, kind: Service, metadata: {name: bundle-source-controller, labels: {app.kubernetes.io/part-of: satchel}}, spec: {selector: {a: b}, ports: [{name: http, port: 80}]}}`)
+	c.object("", `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: default-deny}, spec: {podSelector: {}}}`)
+	c.object("", `{apiVersion: v1, kind: ServiceAccount, metadata: {name: `+deploymentAccount+`}}`)
+}
+
+// checks runs check until a Deployment's Pods are up, and returns the findings by name.
+func (c testCluster) checks(settled func(map[string]finding) bool, args ...string) (map[string]finding, outcome) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+	defer cancel()
+	for {
+		got := c.satchel(append([]string{"check", "--system-namespace", c.namespace, "-o", "json"}, args...)...)
+		var report checkReport
+		if err := json.Unmarshal([]byte(got.out), &report); err != nil {
+			c.t.Fatalf("%v: %s", err, got)
+		}
+		found := map[string]finding{}
+		for _, f := range report.Checks {
+			found[f.Check] = f
+		}
+		if settled(found) || ctx.Err() != nil {
+			return found, got
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	c := newTestCluster(t)
+	now := func(map[string]finding) bool { return true }
+	states := func(found map[string]finding, want map[string]checkState) {
+		t.Helper()
+		for name, state := range want {
+			if found[name].State != state {
+				t.Errorf("%s: %+v, want %s", name, found[name], state)
+			}
+		}
+	}
+	found, got := c.checks(now)
+	states(found, map[string]checkState{"Kubernetes": checkOK, "Definitions": checkOK, "Controllers": checkFailed, "Leaders": checkWarning,
+		"Artifact server": checkFailed, "Impersonation": checkWarning, "Network policies": checkWarning})
+	if got.code != ExitNo {
+		t.Error(got)
+	}
+
+	c.system()
+	c.create(aDeployment(with(no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "Pod x: no image"))))
+	found, _ = c.checks(func(f map[string]finding) bool { return f["Controller "+deploymentAccount].State == checkOK })
+	states(found, map[string]checkState{"Controller " + deploymentAccount: checkOK, "Controller bundle-source-controller": checkOK,
+		"Controller " + deploymentAccount + " version": checkWarning, "Leader of " + deploymentAccount: checkOK,
+		"Artifact server": checkWarning, "Impersonation": checkFailed, "Network policies": checkOK, "BundleDeployments": checkWarning})
+	if text := found["Impersonation"].Detail; !strings.Contains(text, c.namespace) {
+		t.Errorf("the namespace is not named: %s", text)
+	}
+	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: impersonator}, rules: [{apiGroups: [""], resources: [serviceaccounts], verbs: [impersonate]}]}`)
+	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: impersonator}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: impersonator},
+  subjects: [{kind: ServiceAccount, name: `+deploymentAccount+`, namespace: `+c.namespace+`}]}`)
+	found, _ = c.checks(func(f map[string]finding) bool { return f["Impersonation"].State == checkOK })
+	states(found, map[string]checkState{"Impersonation": checkOK})
+
+	found, got = c.checks(now, "--as", "nobody")
+	states(found, map[string]checkState{"Definitions": checkUnknown, "Controllers": checkUnknown, "Leaders": checkUnknown, "Artifact server": checkUnknown,
+		"Impersonation": checkUnknown, "Network policies": checkUnknown, "BundleDeployments": checkUnknown})
+	if got.code != ExitOK {
+		t.Errorf("what is not known is not broken: %s", got)
+	}
+	c.want(c.satchel("check", "nonsense"), ExitError, "check takes no arguments")
+}
+
+func TestCheckPre(t *testing.T) {
+	c := newTestCluster(t)
+	now := func(map[string]finding) bool { return true }
+	found, got := c.checks(now, "--pre")
+	for name, state := range map[string]checkState{"Kubernetes": checkOK, "Admission policies": checkOK, "Names": checkOK, "Your rights": checkOK, "Volumes": checkOK, "Installed": checkOK} {
+		if found[name].State != state {
+			t.Errorf("%s: %+v", name, found[name])
+		}
+	}
+	if got.code != ExitOK || !strings.Contains(found["Installed"].Detail, "installed already (v1alpha1)") {
+		t.Error(got)
+	}
+	found, got = c.checks(now, "--pre", "--as", "nobody")
+	if rights := found["Your rights"]; got.code != ExitNo || rights.State != checkFailed || !strings.Contains(rights.Detail, "create customresourcedefinitions.apiextensions.k8s.io") ||
+		!strings.Contains(rights.Detail, "impersonate serviceaccounts") {
+		t.Errorf("%+v", rights)
+	}
+	crd := parse(t, `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: beds.`+c.namespace+`.example.org}
+spec: {group: `+c.namespace+`.example.org, scope: Namespaced, names: {kind: Bed, plural: beds, listKind: BedList, shortNames: [bdep]},
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}`)
+	if err := c.anyClient().Create(t.Context(), crd); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.anyClient().Delete(context.WithoutCancel(t.Context()), crd) })
+	found, _ = c.checks(func(f map[string]finding) bool { return f["Names"].State == checkWarning }, "--pre")
+	if names := found["Names"]; names.State != checkWarning || !strings.Contains(names.Detail, "bdep of "+c.namespace+".example.org/v1") {
+		t.Errorf("%+v", names)
+	}
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// Bounds of what is read for a dump, beside its size.
+const (
+	mostObjects      = 20_000 // of one kind
+	mostDumpedEvents = 5_000  // about one kind
+	mostLines        = 20_000 // of one log
+)
+
+// safeName makes part of a path of a name that somebody else chose.
+var unsafeName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+func safeName(name string) string {
+	return strings.TrimLeft(unsafeName.ReplaceAllString(name, "_"), ".")
+}
+
+// scope is the namespace that is read; empty for all.
+func (d *dumper) scope() string {
+	if d.everywhere {
+		return ""
+	}
+	return d.cluster.namespace
+}
+
+// summary is what check finds.
+func (d *dumper) summary(context.Context) error {
+	d.take("what check finds")
+	return d.archive.add("check.txt", []byte(redactText(d.report.print(style{}))))
+}
+
+// write adds an object, redacted.
+func (d *dumper) write(name string, object *unstructured.Unstructured) error {
+	redactObject(object.Object)
+	text, err := yamlText(object.Object)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return d.archive.add(name, text)
+}
+
+// objects are those of Satchel.
+func (d *dumper) objects(ctx context.Context) error {
+	for _, resource := range []string{deployments.resource, sources.resource, "bundleapprovals"} {
+		gvr := schema.GroupVersionResource{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: resource}
+		if err := d.all(ctx, gvr, d.scope(), "", mostObjects, "objects", d.object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// all passes on the objects of a resource, as many as the limit allows, and notes how many there were.
+func (d *dumper) all(ctx context.Context, resource schema.GroupVersionResource, namespace, selector string, limit int, folder string,
+	write func(folder string, resource schema.GroupVersionResource, object *unstructured.Unstructured) error,
+) error {
+	var failed error
+	count := 0
+	more, err := d.each(ctx, listing{resource: resource, namespace: namespace, selector: selector, whole: true, limit: limit}, func(found sighting) {
+		if failed == nil && d.archive.room() > 0 {
+			failed = write(folder, resource, found.body)
+			count++
+		}
+	})
+	switch {
+	case failed != nil:
+		return failed
+	case err != nil:
+		d.unreadable("list", resource, namespace, err)
+	default:
+		d.take("%s", plural(count, resource.Resource[:len(resource.Resource)-1]))
+	}
+	if more {
+		d.omitted.add("more than %d %s", limit, resource.Resource)
+	}
+	return nil
+}
+
+// object writes one of Satchel's objects; the inventory of a deployment is decoded beside it.
+func (d *dumper) object(folder string, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
+	name := path.Join(folder, safeName(object.GetNamespace()), resource.Resource, safeName(object.GetName()))
+	if resource.Resource == deployments.resource {
+		if text := inventoryText(object); text != "" {
+			if err := d.archive.add(name+".inventory.txt", []byte(text)); err != nil {
+				return err
+			}
+		}
+	}
+	return d.write(name+".yaml", object)
+}
+
+// inventoryText is the decoded inventory, an object a line.
+func inventoryText(object *unstructured.Unstructured) string {
+	o, err := typed(deployments, object)
+	deployment, isDeployment := o.(*v1alpha1.BundleDeployment)
+	if err != nil || !isDeployment || deployment.Status.Inventory == nil {
+		return ""
+	}
+	listed, err := inventory.Decode(deployment.Status.Inventory)
+	if err != nil {
+		return redactText(err.Error()) + "\n"
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "target %s, %s\n", inline(listed.Target), plural(listed.Len(), "object"))
+	for _, entry := range listed.Entries {
+		fmt.Fprintf(&text, "%s\t%s\tapplied %t\tmark %q\n", inline(entry.ID.String()), inline(entry.Version), entry.Confirmed(), entry.Mark)
+	}
+	return text.String()
+}
+
+// eventsResource is where events are read. Those about one kind are selected by a field, which listing does not know.
+var eventsResource = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+
+// events are those about Satchel's objects, a line each.
+func (d *dumper) events(ctx context.Context) error {
+	var text strings.Builder
+	count := 0
+	more, err := d.each(ctx, listing{resource: eventsResource, namespace: d.scope(), whole: true, limit: mostDumpedEvents * 4}, func(found sighting) {
+		group, _, _ := unstructured.NestedString(found.body.Object, "involvedObject", "apiVersion")
+		if count < mostDumpedEvents && (strings.HasPrefix(group, v1alpha1.GroupVersion.Group+"/") || found.GetNamespace() == d.namespace) {
+			count++
+			text.WriteString(eventLine(found.body))
+		}
+	})
+	if err != nil {
+		d.unreadable("list", eventsResource, d.scope(), err)
+		return nil
+	}
+	if more || count == mostDumpedEvents {
+		d.omitted.add("some of the events: there are more than are read")
+	}
+	d.take("%s", plural(count, "event"))
+	return d.archive.add("events.txt", []byte(text.String()))
+}
+
+// eventLine is an event in one line.
+func eventLine(event *unstructured.Unstructured) string {
+	text := func(fields ...string) string {
+		value, _, _ := unstructured.NestedString(event.Object, fields...)
+		return inline(redactText(value))
+	}
+	at := text("lastTimestamp")
+	if at == "" {
+		at = text("eventTime")
+	}
+	return fmt.Sprintf("%s\t%s\t%s %s/%s\t%s\t%s\n", at, text("type"), text("involvedObject", "kind"), text("involvedObject", "namespace"),
+		text("involvedObject", "name"), text("reason"), text("message"))
+}
+
+// crds are the definitions of Satchel's kinds, without their schemas.
+func (d *dumper) crds(ctx context.Context) error {
+	for _, t := range definedTypes {
+		name := t.resource + "." + v1alpha1.GroupVersion.Group
+		found, err := d.one(ctx, definitionsResource, "", name, true)
+		if err != nil {
+			d.unreadable("get", definitionsResource, "", err)
+			continue
+		}
+		versions, _, _ := unstructured.NestedSlice(found.body.Object, "spec", "versions")
+		for i := range versions {
+			if one, isObject := versions[i].(map[string]any); isObject {
+				delete(one, "schema")
+				delete(one, "additionalPrinterColumns")
+			}
+		}
+		_ = unstructured.SetNestedSlice(found.body.Object, versions, "spec", "versions") // it was there
+		if err := d.write(path.Join("definitions", name+".yaml"), found.body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// system is what runs in the controllers' namespace.
+func (d *dumper) system(ctx context.Context) error {
+	for _, of := range []struct {
+		resource schema.GroupVersionResource
+		selector string
+	}{
+		{workloadsResource, partOfSatchel}, {podsResource, partOfSatchel}, {servicesResource, partOfSatchel}, {leasesResource, ""}, {policiesResource, ""},
+		{schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}, partOfSatchel},
+	} {
+		write := func(folder string, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
+			return d.write(path.Join(folder, resource.Resource, safeName(object.GetName())+".yaml"), object)
+		}
+		if err := d.all(ctx, of.resource, d.namespace, of.selector, mostObjects, "system", write); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// redacted stands where something was that may be secret.
+const redacted = "REDACTED"
+
+// secretTexts are what secrets look like wherever they stand: in messages, logs, URLs. Each leaves what its replacement says.
+var secretTexts = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	{regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`), redacted},
+	{regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s"'<>@]+@`), "${1}" + redacted + "@"},
+	{regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'<>?#\\]+)\?[^\s"'<>\\]+`), "${1}?" + redacted},
+	{regexp.MustCompile(`(?i)\b(bearer|basic|negotiate)\s+[A-Za-z0-9+/=_.~-]{6,}`), "${1} " + redacted},
+	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*(\.[A-Za-z0-9_-]*)?`), redacted},
+	{regexp.MustCompile(`\b(gh[a-z]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|(AKIA|ASIA)[A-Z0-9]{12,}|xox[a-z]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{30,})`), redacted},
+	{regexp.MustCompile(`(?i)((?:pass(?:word|wd|phrase)?|token|secret|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|authorization|identity)["'\\]*\s*[=:]\s*["'\\]*)[^\s"',;&}{\\]+`), "${1}" + redacted},
+}
+
+// redactText takes out of a text what looks like a secret.
+func redactText(text string) string {
+	for _, s := range secretTexts {
+		text = s.pattern.ReplaceAllString(text, s.with)
+	}
+	return text
+}
+
+// openAnnotations are annotations whose values are of known meaning, by how they begin. Of others only the names are kept.
+var openAnnotations = []string{
+	"satchel.dev/", "reconcile.fluxcd.io/", "kubectl.kubernetes.io/default-container", "deployment.kubernetes.io/", "kubernetes.io/",
+	"argocd.argoproj.io/tracking-id", "sharding.fluxcd.io/",
+}
+
+// closedFields are fields of specs whose values are somebody's own, and may be secrets: of all below them only the names are kept.
+var closedFields = []string{"values", "substitute", "patch", "data", "stringData", "binaryData", "env", "tls", "caBundle"}
+
+// redactObject takes out of an object what may be secret, and what only the API server needs. The object is changed.
+func redactObject(object map[string]any) {
+	if metadata, _ := object["metadata"].(map[string]any); metadata != nil {
+		delete(metadata, "managedFields")
+		annotations, _ := metadata["annotations"].(map[string]any)
+		for key := range annotations {
+			if !slices.ContainsFunc(openAnnotations, func(begin string) bool { return strings.HasPrefix(key, begin) }) {
+				annotations[key] = redacted
+			}
+		}
+	}
+	for key, value := range object {
+		object[key] = redactValue(value)
+	}
+}
+
+// redactValue redacts all texts below a value.
+func redactValue(value any) any {
+	switch value := value.(type) {
+	case string:
+		return redactText(value)
+	case []any:
+		for i := range value {
+			value[i] = redactValue(value[i])
+			if i > 0 && isSecretFlag(value[i-1]) {
+				value[i] = redacted
+			}
+		}
+	case map[string]any:
+		for key, item := range value {
+			if slices.Contains(closedFields, key) {
+				value[key] = closeValue(item)
+			} else {
+				value[key] = redactValue(item)
+			}
+		}
+	}
+	return value
+}
+
+// closeValue keeps the names of fields, and of environment variables, and none of their values.
+func closeValue(value any) any {
+	switch value := value.(type) {
+	case nil, bool:
+		return value
+	case []any:
+		for i := range value {
+			value[i] = closeValue(value[i])
+		}
+		return value
+	case map[string]any:
+		for key, item := range value {
+			if name, isText := item.(string); !isText || key != "name" && key != "key" && key != "fieldPath" {
+				value[key] = closeValue(item)
+			} else {
+				value[key] = redactText(name)
+			}
+		}
+		return value
+	}
+	return redacted
+}
+
+// secretFlag is an argument of a program whose value, the next argument, may be secret.
+var secretFlag = regexp.MustCompile(`(?i)^--?[a-z0-9-]*(pass|token|secret|key|credential|authorization)[a-z0-9-]*$`)
+
+func isSecretFlag(argument any) bool {
+	text, isText := argument.(string)
+	return isText && secretFlag.MatchString(text)
+}

@@ -76,6 +76,7 @@ func staticMapper() meta.RESTMapper {
 	for _, k := range kinds {
 		mapper.Add(v1alpha1.GroupVersion.WithKind(k.name), meta.RESTScopeNamespace)
 	}
+	mapper.Add(v1alpha1.GroupVersion.WithKind(v1alpha1.BundleApprovalKind), meta.RESTScopeNamespace)
 	return mapper
 }
 

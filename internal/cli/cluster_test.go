@@ -74,6 +74,7 @@ func (c testCluster) create(o object) {
 	if err := c.client.Create(c.t.Context(), o); err != nil {
 		c.t.Fatal(err)
 	}
+	c.t.Cleanup(func() { _ = c.client.Delete(context.WithoutCancel(c.t.Context()), o) }) // other tests list all namespaces
 	status.SetResourceVersion(o.GetResourceVersion())
 	status.SetUID(o.GetUID())
 	switch status := status.(type) {

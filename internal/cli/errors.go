@@ -35,7 +35,7 @@ func (e *accessError) Error() string {
 func (e *accessError) Unwrap() error { return e.err }
 
 // gerunds are the verbs of RBAC in sentences.
-var gerunds = map[string]string{"get": "reading", "list": "listing", "watch": "watching", "patch": "changing", "delete": "deleting"}
+var gerunds = map[string]string{"get": "reading", "list": "listing", "watch": "watching", "patch": "changing", "create": "creating", "delete": "deleting"}
 
 // notFoundError is an object that does not exist.
 type notFoundError struct {

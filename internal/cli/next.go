@@ -4,6 +4,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -18,6 +19,7 @@ import (
 //	suspended            nothing, until resumed
 //	change not seen yet  the controller sees it
 //	rolled back          what is in force is cared for; the rejected revision waits
+//	waits for approval   it is carried out when somebody approves
 //	stalled              nothing, until somebody changes something
 //	failed, retrying     the next attempt, at the latest after retryInterval
 //	in progress          the attempt goes on, when what it waits for has come
@@ -27,6 +29,7 @@ func nextUp(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, s summa
 	if at := requested(d, s); at != "" && !s.suspended {
 		next = append(next, fmt.Sprintf("The reconcile requested at %s is not handled yet.", at))
 	}
+	waits := waitsText(d)
 	switch {
 	case s.deleting:
 		return append(next, "Its objects are removed in order, then it goes itself.")
@@ -34,6 +37,8 @@ func nextUp(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, s summa
 		return append(next, "Nothing happens until spec.suspend is false; drift is not repaired.")
 	case s.unseen || s.ready == "":
 		return append(next, "The controller looks at it within seconds; if not, see whether bundle-deployment-controller runs.")
+	case s.reason == v1alpha1.ReasonApprovalPending:
+		return append(next, waits...)
 	case s.stalled && s.reason == v1alpha1.ReasonRevisionRejected:
 		next = append(next, fmt.Sprintf("The revision in force is kept from drifting. Revision %s is tried again when a reconcile is asked for, or the spec changes; another one of the source at once.",
 			shortRevision(d.Status.RejectedRevision)))
@@ -47,7 +52,23 @@ func nextUp(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, s summa
 		next = append(next, fmt.Sprintf("Objects are compared with the bundle at the latest every %s, and drift is repaired.",
 			short(d.Spec.IntervalOrDefault())))
 	}
-	return append(next, nextSource(source)...)
+	return slices.Concat(next, waits, nextSource(source))
+}
+
+// waitsText says what is not done without consent, and what becomes of it; nothing where all is done.
+func waitsText(d *v1alpha1.BundleDeployment) []string {
+	pending := pendingApproval(d)
+	if pending == nil {
+		return nil
+	}
+	plan := fmt.Sprintf("plan %s for revision %s", shortRevision(d.Status.Plan.Digest), shortRevision(d.Status.Plan.Revision))
+	switch pending.Reason {
+	case v1alpha1.ReasonPruneHeld:
+		return []string{"What left the bundle is kept: there is too much of it. It goes when somebody approves the " + plan + ", or raises spec.prune.limit."}
+	case v1alpha1.ReasonApprovalDenied:
+		return []string{"The " + plan + " is denied; another one is planned when the bundle or the spec changes."}
+	}
+	return []string{"The " + plan + " is carried out when somebody approves it: see it with approve --dry-run."}
 }
 
 // underWay says how what is in progress goes on.

@@ -67,6 +67,8 @@ func (a *app) commands() []*cobra.Command {
 		a.inspectCommand(),
 		a.rbacCommand(),
 
+		a.approveCommand(),
+		a.denyCommand(),
 		a.reconcileCommand(),
 		a.suspendCommand(),
 		a.resumeCommand(),

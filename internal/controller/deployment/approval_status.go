@@ -5,7 +5,6 @@ package deployment
 import (
 	"fmt"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -54,9 +53,7 @@ func setAwaiting(s *state, err error) {
 	healthy := conditions.Get(d, v1alpha1.HealthyCondition)
 	switch {
 	case last == "":
-		conditions.Delete(d, meta.StalledCondition)
-		report.Set(d, meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, judge(err).Error())
-		report.Set(d, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonApprovalPending, judge(err).Error())
+		report.Retrying(d, v1alpha1.ReasonApprovalPending, judge(err).Error())
 	case s.careErr != nil:
 		report.Retrying(d, judge(s.careErr).reason, "revision "+last+" stays in force, but could not be compared with the cluster: "+judge(s.careErr).Error()+waits)
 	case s.kept == nil || s.kept.health == nil || healthy == nil:

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// deciding are the flags of approve and deny.
+type deciding struct {
+	decision v1alpha1.ApprovalDecision
+	plan     string
+	reason   string
+	expires  time.Duration
+	export   bool
+	dryRun   bool
+}
+
+func (a *app) approveCommand() *cobra.Command {
+	o := deciding{decision: v1alpha1.DecisionApprove}
+	cmd := a.decisionCommand(&o, "approve NAME", "Have the plan of a BundleDeployment that waits for approval carried out",
+		`Shows what waits for an approval, and creates a BundleApproval of exactly that plan. It is carried out once; whatever
+changes the plan meanwhile, a commit or an edit, has it asked for again. A prune that is held is released the same way.
+
+What is shown is what the status says. Give --plan to approve only what you have looked at: where another plan waits by
+now, nothing is done. The right to create bundleapprovals is what it takes; the ClusterRole satchel-approve has it.`,
+		`
+# What waits, and for what? Nothing is done
+satchel approve podinfo --dry-run
+
+# Approve what you have looked at, and wait until it is in force
+satchel approve podinfo --plan sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef --reason "tested"
+satchel wait podinfo
+
+# Only for the next hour
+satchel approve podinfo --expires 1h
+
+# Approve by a commit
+satchel approve podinfo --export > approvals/podinfo.yaml`)
+	cmd.Flags().DurationVar(&o.expires, "expires", 0, "How long the approval holds, if the plan is not begun before; without it: for ever.")
+	return cmd
+}
+
+func (a *app) denyCommand() *cobra.Command {
+	o := deciding{decision: v1alpha1.DecisionDeny}
+	cmd := a.decisionCommand(&o, "deny NAME", "Keep the plan of a BundleDeployment that waits for approval from being carried out",
+		`Shows what waits for an approval, and creates a BundleApproval that denies exactly that plan, whoever else approves it.
+What runs goes on, and is kept from drifting. The denial holds until the plan is another one, or the BundleApproval is
+deleted; whoever proposed the plan reads the reason in its status.`,
+		`
+# Say why: it is what the other side sees
+satchel deny podinfo --reason "not before the release freeze ends"
+
+# Have it decided anew
+kubectl delete bundleapprovals -n demo podinfo-deny-5f70bf18a086`)
+	cmd.Flags().DurationVar(&o.expires, "expires", 0, "How long the denial holds; without it: for ever.")
+	return cmd
+}
+
+// decisionCommand is what approve and deny have in common.
+func (a *app) decisionCommand(o *deciding, use, short, long, example string) *cobra.Command {
+	done := map[v1alpha1.ApprovalDecision]string{v1alpha1.DecisionApprove: "approved", v1alpha1.DecisionDeny: "denied"}[o.decision]
+	cmd := &cobra.Command{
+		Use:     use,
+		GroupID: groupAct,
+		Short:   short,
+		Long: long + `
+
+Exit codes:
+
+    0    ` + done + `, or was so already (with --dry-run or --export: shown)
+    1    nothing waits for an approval
+    2    failed: not found, no access, another plan waits than --plan says
+    130  interrupted by Ctrl-C`,
+		Example:           a.example(example),
+		ValidArgsFunction: a.completeOne(deployments),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := oneTarget(cmd, args)
+			switch {
+			case err != nil:
+				return err
+			case t.kind.name != deployments.name:
+				return usageError(cmd, "%s is about BundleDeployments: a source has no plan", cmd.Name())
+			case o.expires < 0 || cmd.Flag("expires").Changed && o.expires == 0:
+				return usageError(cmd, "--expires takes a time from now on, such as 1h")
+			}
+			return a.decide(cmd.Context(), *o, t)
+		},
+	}
+	cmd.Flags().StringVar(&o.plan, "plan", "", "Digest of the plan that is meant; where another one waits, nothing is done. Without it: what waits.")
+	a.completeFlag(cmd, "plan", a.completePlan)
+	cmd.Flags().StringVar(&o.reason, "reason", "", "Why, for others to read; at most 1024 characters.")
+	cmd.Flags().BoolVar(&o.export, "export", false, "Print the BundleApproval, to be committed to Git, instead of creating it.")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "Show what waits, and only ask the API server whether it could be done.")
+	cmd.MarkFlagsMutuallyExclusive("export", "dry-run")
+	return cmd
+}
+
+// completePlan completes the digest of the plan that waits.
+func (a *app) completePlan(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	c, err := a.connect()
+	if err != nil || len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	found, err := c.get(ctx, parseTargets(args)[0])
+	if d, isDeployment := found.(*v1alpha1.BundleDeployment); err == nil && isDeployment && d.Status.Plan != nil && d.Status.Plan.Digest != "" {
+		return []string{d.Status.Plan.Digest}, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// decide shows what waits, and creates the decision about it.
+func (a *app) decide(ctx context.Context, o deciding, t target) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	found, err := c.get(ctx, t)
+	if err != nil {
+		return err
+	}
+	d, isDeployment := found.(*v1alpha1.BundleDeployment)
+	if !isDeployment {
+		return fmt.Errorf("%s is no BundleDeployment", t)
+	}
+	waits, err := a.waiting(d, o)
+	if err != nil {
+		return err
+	}
+	approval := o.approval(d, a.now())
+	if o.export {
+		fmt.Fprint(a.streams.ErrOut, waits.print(styleFor(a.streams.ErrOut)))
+		return printValue(a.streams.Out, outputYAML, manifestOf(approval))
+	}
+	fmt.Fprint(a.streams.Out, waits.print(styleFor(a.streams.Out)))
+	if err := waits.refuse(o); err != nil {
+		return err
+	}
+	return a.createDecision(ctx, c, o, approval)
+}
+
+// approval is the decision as an object. Its name tells what it is about, so that deciding twice is seen.
+func (o deciding) approval(d *v1alpha1.BundleDeployment, now time.Time) *v1alpha1.BundleApproval {
+	digits := strings.TrimPrefix(d.Status.Plan.Digest, "sha256:")
+	middle := map[v1alpha1.ApprovalDecision]string{v1alpha1.DecisionApprove: "-", v1alpha1.DecisionDeny: "-deny-"}[o.decision]
+	approval := &v1alpha1.BundleApproval{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.BundleApprovalKind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name + middle + digits[:min(12, len(digits))]},
+		Spec:       v1alpha1.BundleApprovalSpec{Deployment: d.Name, Plan: d.Status.Plan.Digest, Decision: o.decision, Reason: o.reason},
+	}
+	if o.expires > 0 {
+		approval.Spec.ExpiresAt = new(metav1.NewTime(now.Add(o.expires).UTC().Truncate(time.Second)))
+	}
+	return approval
+}
+
+// manifestOf is the decision as it is committed: without what a server fills in.
+func manifestOf(approval *v1alpha1.BundleApproval) any {
+	return map[string]any{
+		"apiVersion": approval.APIVersion, "kind": approval.Kind,
+		"metadata": map[string]any{"namespace": approval.Namespace, "name": approval.Name},
+		"spec":     approval.Spec,
+	}
+}
+
+// createDecision creates the decision. One of the same name that says the same does as well; one that was used, or has
+// expired, gives way to another name.
+func (a *app) createDecision(ctx context.Context, c *cluster, o deciding, approval *v1alpha1.BundleApproval) error {
+	name := approval.Name
+	options := []client.CreateOption{client.FieldOwner(fieldManager)}
+	if o.dryRun {
+		options = append(options, client.DryRunAll)
+	}
+	err := c.client.Create(ctx, approval, options...)
+	if apierrors.IsAlreadyExists(err) {
+		there := new(v1alpha1.BundleApproval)
+		if err := c.client.Get(ctx, client.ObjectKeyFromObject(approval), there); err != nil {
+			return &accessError{verb: "get", resource: "bundleapprovals", namespace: c.namespace, err: err}
+		}
+		if holds(there, approval, a.now()) {
+			fmt.Fprintf(a.streams.Out, "%s: says so already\n", inline("BundleApproval "+name))
+			return nil
+		}
+		approval.Name, approval.GenerateName, approval.ResourceVersion = "", name+"-", ""
+		err = c.client.Create(ctx, approval, options...)
+	}
+	if err != nil {
+		return &accessError{verb: "create", resource: "bundleapprovals", namespace: c.namespace, err: err}
+	}
+	done := map[v1alpha1.ApprovalDecision]string{v1alpha1.DecisionApprove: "approves", v1alpha1.DecisionDeny: "denies"}[o.decision]
+	suffix := ""
+	if o.dryRun {
+		suffix = " (dry run)"
+	}
+	fmt.Fprintf(a.streams.Out, "BundleApproval %s: %s plan %s of BundleDeployment %s%s\n", inline(approval.Name), done,
+		inline(shortRevision(approval.Spec.Plan)), inline(approval.Spec.Deployment), suffix)
+	return nil
+}
+
+// holds tells whether a decision that exists says what is to be said, and still counts.
+func holds(there, wanted *v1alpha1.BundleApproval, now time.Time) bool {
+	return there.Spec.Deployment == wanted.Spec.Deployment && there.Spec.Plan == wanted.Spec.Plan && there.Spec.Decision == wanted.Spec.Decision &&
+		there.Status.ConsumedAt == nil && there.DeletionTimestamp.IsZero() && (there.Spec.ExpiresAt == nil || now.Before(there.Spec.ExpiresAt.Time))
+}

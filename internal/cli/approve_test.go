@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+var (
+	planA = "sha256:" + strings.Repeat("a1", 32)
+	planB = "sha256:" + strings.Repeat("b2", 32)
+)
+
+// awaiting makes a deployment wait for the approval of a plan.
+func awaiting(reason, message string) func(*v1alpha1.BundleDeployment) {
+	return func(d *v1alpha1.BundleDeployment) {
+		d.Status.Conditions = append(d.Status.Conditions, condition(v1alpha1.ApprovalPendingCondition, metav1.ConditionTrue, reason, message))
+		d.Status.Plan = &v1alpha1.PlanStatus{Revision: revisionB, Digest: planA, Content: planB, Create: 1, Summary: "1 to create, 1 to delete"}
+		d.Status.LastAppliedRevision = "v1.2.0@" + planB
+	}
+}
+
+const asksFor = "the plan waits for an approval: 1 objects would be deleted: ConfigMap demo/a.\nSee it with satchel plan podinfo"
+
+func (c testCluster) approvals() []v1alpha1.BundleApproval {
+	c.t.Helper()
+	var list v1alpha1.BundleApprovalList
+	if err := c.client.List(c.t.Context(), &list, client.InNamespace(c.namespace)); err != nil {
+		c.t.Fatal(err)
+	}
+	return list.Items
+}
+
+func TestApprove(t *testing.T) {
+	c := newTestCluster(t)
+	c.create(aDeployment(awaiting(v1alpha1.ReasonApprovalRequired, asksFor)))
+	c.create(aDeployment(called("calm")))
+	c.want(c.satchel("approve", "none"), ExitError, `there is no BundleDeployment "none"`)
+	c.want(c.satchel("approve", "source/podinfo"), ExitError, "a source has no plan")
+	c.want(c.satchel("approve", "calm"), ExitNo, "BundleDeployment calm: no plan waits for an approval\n")
+	c.want(c.satchel("approve", "podinfo", "--plan", planB), ExitError, "the plan that waits is "+planA+", not "+planB+": something changed since you looked")
+	c.want(c.satchel("approve", "podinfo", "--dry-run"), ExitOK, "Plan:       "+planA+"\n", "Content:    "+planB+"\n", "1 to create, 1 to delete", "ConfigMap demo/a", " (dry run)\n")
+	if found := c.approvals(); len(found) > 0 {
+		t.Fatalf("a dry run, or what was refused, created %v", found)
+	}
+	c.want(c.satchel("approve", "podinfo", "--plan", planA, "--reason", "tested", "--expires", "1h"), ExitOK,
+		"BundleApproval podinfo-a1a1a1a1a1a1: approves plan sha256:a1a1a1a1a1a1 of BundleDeployment podinfo\n")
+	found := c.approvals()
+	if len(found) != 1 || found[0].Spec.Plan != planA || found[0].Spec.Deployment != "podinfo" || found[0].Spec.Decision != v1alpha1.DecisionApprove || found[0].Spec.Reason != "tested" {
+		t.Fatalf("created %+v", found)
+	}
+	if at := found[0].Spec.ExpiresAt; at == nil || !at.After(time.Now().Add(-time.Hour)) {
+		t.Errorf("it expires at %v", at)
+	}
+	c.want(c.satchel("approve", "podinfo"), ExitOK, "BundleApproval podinfo-a1a1a1a1a1a1: says so already\n")
+
+	used := found[0].DeepCopy()
+	used.Status.ConsumedAt = new(metav1.Now())
+	if err := c.client.Status().Update(t.Context(), used); err != nil {
+		t.Fatal(err)
+	}
+	c.want(c.satchel("approve", "podinfo"), ExitOK, "BundleApproval podinfo-a1a1a1a1a1a1-", ": approves plan")
+	if found := c.approvals(); len(found) != 2 {
+		t.Errorf("a decision that was used is not made anew: %+v", found)
+	}
+	c.want(c.satchel("status", "podinfo"), ExitOK, "The plan sha256:a1a1a1a1a1a1 for revision v1.3.0", "is carried out when somebody approves it")
+}
+
+func TestDeny(t *testing.T) {
+	c := newTestCluster(t)
+	c.create(aDeployment(awaiting(v1alpha1.ReasonApprovalRequired, asksFor)))
+	c.create(aDeployment(called("denied"), awaiting(v1alpha1.ReasonApprovalDenied, "denied by bundleapproval x: no\nPropose another plan")))
+	c.want(c.satchel("deny", "podinfo", "--reason", "not on a Friday"), ExitOK, "BundleApproval podinfo-deny-a1a1a1a1a1a1: denies plan sha256:a1a1a1a1a1a1 of BundleDeployment podinfo\n")
+	if found := c.approvals(); len(found) != 1 || found[0].Spec.Decision != v1alpha1.DecisionDeny || found[0].Spec.Reason != "not on a Friday" {
+		t.Errorf("created %+v", found)
+	}
+	c.want(c.satchel("approve", "denied"), ExitError, "denied by bundleapproval x: no", "a denial wins", "--field-selector spec.deployment=denied")
+	c.want(c.satchel("deny", "denied"), ExitOK, "denies plan")
+}
+
+// What --export prints is what can be committed: it holds no more than the decision, and the API server takes it.
+func TestApproveExport(t *testing.T) {
+	c := newTestCluster(t)
+	c.create(aDeployment(awaiting(v1alpha1.ReasonPruneHeld, "9 of 12 objects would be deleted")))
+	got := c.satchel("approve", "podinfo", "--export", "--reason", "tested")
+	c.want(got, ExitOK, "kind: BundleApproval\n")
+	var approval v1alpha1.BundleApproval
+	if err := yaml.UnmarshalStrict([]byte(got.out), &approval); err != nil {
+		t.Fatalf("%v in\n%s", err, got.out)
+	}
+	if strings.Contains(got.out, "status") || strings.Contains(got.out, "creationTimestamp") || !strings.Contains(got.err, "9 of 12 objects") {
+		t.Errorf("printed\n%s\nand beside it\n%s", got.out, got.err)
+	}
+	if err := c.client.Create(t.Context(), &approval); err != nil {
+		t.Error(err)
+	}
+	c.want(c.satchel("approve", "podinfo", "--export", "--dry-run"), ExitError, "export")
+	c.want(c.satchel("approve", "podinfo", "--expires", "-1h"), ExitError, "--expires takes a time from now on")
+}
+
+// What waits was planned for another spec than the one of now: nobody approves that by mistake.
+func TestApproveWhatTheControllerHasNotSeen(t *testing.T) {
+	c := newTestCluster(t)
+	c.create(aDeployment(awaiting(v1alpha1.ReasonApprovalRequired, asksFor), func(d *v1alpha1.BundleDeployment) { d.Status.ObservedGeneration = 0 }))
+	c.want(c.satchel("approve", "podinfo"), ExitError, "the controller has not seen the latest change")
+}
+
+// What a cluster says does not steer the terminal.
+func TestApproveHostile(t *testing.T) {
+	d := aDeployment(awaiting(v1alpha1.ReasonApprovalRequired, "a"+steering+"b"))
+	d.Status.Plan.Summary, d.Status.Plan.Revision = "a"+steering, "b"+steering
+	shown := waitingPlan{deployment: d, condition: *pendingApproval(d)}.print(style{})
+	if hidden := hiddenIn(shown); hidden != "" {
+		t.Error(hidden)
+	}
+}

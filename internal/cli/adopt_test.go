@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/tests/installation"
+)
+
+// adopted is a bundle of four objects.
+const adopted = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {a: b}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{port: 80}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "example.org/web:1"}]}
+---
+apiVersion: example.org/v1
+kind: Unheard
+metadata: {name: of}
+`
+
+// adoptionCluster has a deployment of the bundle, and the bundle's objects as somebody else has them.
+type adoptionCluster struct {
+	testCluster
+
+	any client.Client
+}
+
+func newAdoption(t *testing.T) adoptionCluster {
+	t.Helper()
+	c := adoptionCluster{testCluster: newTestCluster(t)}
+	var err error
+	if c.any, err = client.New(c.cp.RESTConfig(), client.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	served, _, err := installation.ServeArtifacts(t.Context(), c.cp.RESTConfig(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := fstest.MapFS{"all.yaml": {Data: []byte(adopted)}}
+	if _, err := served.Publish(t.Context(), c.namespace, "web", "v1", files); err != nil {
+		t.Fatal(err)
+	}
+	c.create(aDeployment(called("web"), func(d *v1alpha1.BundleDeployment) {
+		d.Spec.Source, d.Spec.SourceRef = nil, &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: "web"}
+	}))
+	return c
+}
+
+// put creates an object of the bundle, changed, as a field manager.
+func (c adoptionCluster) put(manager, name string, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	c.t.Helper()
+	for document := range strings.SplitSeq(adopted, "---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			c.t.Fatal(err)
+		}
+		if object.GetKind()+"/"+object.GetName() != name {
+			continue
+		}
+		object.SetNamespace(c.namespace)
+		if change != nil {
+			change(object)
+		}
+		if err := c.any.Create(c.t.Context(), object, client.FieldOwner(manager)); err != nil {
+			c.t.Fatal(err)
+		}
+		return object
+	}
+	c.t.Fatalf("there is no %s", name)
+	return nil
+}
+
+func labelled(pairs ...string) func(*unstructured.Unstructured) {
+	return func(o *unstructured.Unstructured) {
+		labels := map[string]string{}
+		for i := 0; i < len(pairs); i += 2 {
+			labels[pairs[i]] = pairs[i+1]
+		}
+		o.SetLabels(labels)
+	}
+}
+
+// TestAdoptShows looks at objects of several former owners, and changes none of them.
+func TestAdoptShows(t *testing.T) {
+	c := newAdoption(t)
+	c.put("helm", "ConfigMap/settings", func(o *unstructured.Unstructured) {
+		o.SetAnnotations(map[string]string{"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": c.namespace})
+	})
+	c.put("kustomize-controller", "Service/web", labelled("kustomize.toolkit.fluxcd.io/name", "apps", "kustomize.toolkit.fluxcd.io/namespace", "flux-system"))
+	deployment := c.put("argocd-controller", "Deployment/web", func(o *unstructured.Unstructured) {
+		labelled("argocd.argoproj.io/instance", "shop")(o)
+		_ = unstructured.SetNestedField(o.Object, "x", "spec", "template", "metadata", "annotations", "example.org/theirs")
+		_ = unstructured.SetNestedField(o.Object, "nobody", "spec", "template", "spec", "serviceAccountName")
+	})
+	extra := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{
+		"name": "extra", "namespace": c.namespace, "annotations": map[string]any{"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": c.namespace}}}}
+	if err := c.any.Create(t.Context(), extra); err != nil {
+		t.Fatal(err)
+	}
+	got := c.satchel("adopt", "web", "--dry-run")
+	if got.code != ExitOK {
+		t.Errorf("got %s", got)
+	}
+	golden(t, "adopt/dry-run", strings.ReplaceAll(got.String(), c.namespace, "NAMESPACE"))
+
+	var found adoption
+	if got := c.satchel("adopt", "web", "--dry-run", "-o", "json"); json.Unmarshal([]byte(got.out), &found) != nil || len(found.Objects) != 4 || len(found.Restarts) != 1 || len(found.Former) != 3 {
+		t.Errorf("got %s", got)
+	}
+	// Pods would restart, so nothing is done although it was agreed upon.
+	c.want(c.satchel("adopt", "web", "--yes"), ExitNo, "Nothing is taken over, for Pods would restart")
+	after := deployment.DeepCopy()
+	if err := c.any.Get(t.Context(), client.ObjectKeyFromObject(deployment), after); err != nil || after.GetGeneration() != 1 || after.GetAnnotations()[v1alpha1.OrphanedAnnotation] != "" || after.GetLabels()["argocd.argoproj.io/instance"] == "" {
+		t.Errorf("the Deployment changed: %v %v", err, after)
+	}
+}
+
+// TestAdoptReleases wants the objects to be nobody's although no controller takes them up, and the same again to go on.
+func TestAdoptReleases(t *testing.T) {
+	c := newAdoption(t)
+	owner := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "owner", "namespace": c.namespace}}}
+	if err := c.any.Create(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	theirs := metav1.OwnerReference{APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion", Name: "web.v1", UID: "00000000-0000-0000-0000-000000000001"}
+	friends := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.GetUID()}
+	settings := c.put("olm", "ConfigMap/settings", func(o *unstructured.Unstructured) {
+		labelled("olm.owner", "web.v1", "olm.owner.kind", "ClusterServiceVersion", "mine", "yes")(o)
+		o.SetOwnerReferences([]metav1.OwnerReference{theirs, friends})
+		o.SetFinalizers([]string{"operators.coreos.com/x", "example.org/y"})
+	})
+	t.Cleanup(func() {
+		_ = c.any.Patch(context.WithoutCancel(t.Context()), settings, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+	})
+	for range 2 { // released once, and then still
+		c.want(c.satchel("adopt", "web", "--yes", "--timeout", "1s"), ExitError, "ConfigMap "+c.namespace+"/settings: released", "was not handled within 1s")
+		live := settings.DeepCopy()
+		if err := c.any.Get(t.Context(), client.ObjectKeyFromObject(settings), live); err != nil {
+			t.Fatal(err)
+		}
+		want := &unstructured.Unstructured{Object: map[string]any{}}
+		want.SetLabels(map[string]string{"mine": "yes"})
+		want.SetAnnotations(map[string]string{v1alpha1.OrphanedAnnotation: "true"})
+		want.SetOwnerReferences([]metav1.OwnerReference{friends})
+		want.SetFinalizers([]string{"example.org/y"})
+		got := &unstructured.Unstructured{Object: map[string]any{}}
+		got.SetLabels(live.GetLabels())
+		got.SetAnnotations(live.GetAnnotations())
+		got.SetOwnerReferences(live.GetOwnerReferences())
+		got.SetFinalizers(live.GetFinalizers())
+		if diff := cmp.Diff(want.Object, got.Object); diff != "" || live.GetUID() != settings.GetUID() {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+}
+
+// TestAdoptRefuses wants nothing to be touched, and to be told why.
+func TestAdoptRefuses(t *testing.T) {
+	c := newAdoption(t)
+	other := c.put("satchel/elsewhere/other", "ConfigMap/settings", labelled(v1alpha1.DeploymentLabel, "other", v1alpha1.NamespaceLabel, "elsewhere"))
+	c.want(c.satchel("adopt", "web", "--yes"), ExitNo, "in the way", "belongs to BundleDeployment elsewhere/other", "Nothing is taken over")
+	after := other.DeepCopy()
+	if err := c.any.Get(t.Context(), client.ObjectKeyFromObject(other), after); err != nil || after.GetResourceVersion() != other.GetResourceVersion() {
+		t.Errorf("the object changed: %v", err)
+	}
+	c.create(aDeployment(called("asleep"), func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }))
+	c.create(aDeployment(called("unfetched"), reference))
+	for want, args := range map[string][]string{
+		"there is no BundleDeployment \"wbe\"":                      {"wbe", "--dry-run"},
+		"is suspended, so it would not take up what is released":    {"asleep", "--dry-run"},
+		"there is no BundleSource":                                  {"unfetched", "--dry-run"},
+		"nobody can be asked here: add --yes, or --dry-run to look": {"web"},
+		"--dry-run asks nothing, so --yes says nothing":             {"web", "--dry-run", "--yes"},
+		"-o json shows what would happen: add --dry-run":            {"web", "--yes", "-o", "json"},
+		"adopt is for BundleDeployments":                            {"source/web", "--yes"},
+		"you may not get bundledeployments.satchel.dev":             {"web", "--dry-run", "--as", "nobody"},
+	} {
+		c.want(c.satchel(append([]string{"adopt"}, args...)...), ExitError, want)
+	}
+}
+
+// TestMigrateCluster reads what the cluster serves; here that is nothing.
+func TestMigrateCluster(t *testing.T) {
+	c := newTestCluster(t)
+	c.want(c.satchel("migrate", "--cluster"), ExitOK, "The cluster serves none of the APIs of RukPak and OLM", "Nothing to migrate was found.")
+}
+
+func TestServicePath(t *testing.T) {
+	for address, want := range map[string]string{
+		"http://source.satchel-system.svc/bundlesource/a/b/c.tar.gz":               "/api/v1/namespaces/satchel-system/services/http:source:80/proxy/bundlesource/a/b/c.tar.gz",
+		"https://source.satchel-system.svc.cluster.local.:9443/bundlesource/a/b/c": "/api/v1/namespaces/satchel-system/services/https:source:9443/proxy/bundlesource/a/b/c",
+		"http://127.0.0.1:8080/bundlesource/a/b/c":                                 "",
+		"http://svc.example.org/a":                                                 "",
+	} {
+		parsed, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := servicePath(parsed); got != want {
+			t.Errorf("%s: got %q, want %q", address, got, want)
+		}
+	}
+}
+
+// TestLetGo wants a way out for each owner that can be recognized.
+func TestLetGo(t *testing.T) {
+	for _, mark := range markers {
+		object := &metav1.ObjectMeta{Name: "a", Namespace: "b", Labels: map[string]string{mark.name: "theirs"}}
+		if mark.namespace != "" {
+			object.Labels[mark.namespace] = "there"
+		}
+		found := formersOf(object)
+		if len(found) != 1 || found[0].letGo() == "" || !strings.Contains(found[0].letGo(), "theirs") {
+			t.Errorf("%s: %+v", mark.name, found)
+		}
+	}
+	evil := former{Kind: releaseKind, Name: "a; rm -rf ~", Namespace: "b\x1b[2J"}
+	if got := evil.letGo(); !strings.Contains(got, "'a; rm -rf ~'") || hiddenIn(got) != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestChanges compares templates as the API server has them.
+func TestChanges(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, before, after string
+		want                  []string
+	}{
+		"equal":      {"nothing restarts", `{a: {b: 1}}`, `{a: {b: 1}}`, nil},
+		"empty":      {"an empty mapping is none", `{a: {}, b: []}`, `{}`, nil},
+		"annotation": {"keys with dots", `{annotations: {olm.operatorGroup: x}}`, `{annotations: {}}`, []string{"t.annotations[olm.operatorGroup] is removed"}},
+		"in lists":   {"the container is named by its place", `{c: [{image: a, env: [{name: A}]}]}`, `{c: [{image: b}]}`, []string{"t.c[0].env is removed", "t.c[0].image changes"}},
+		"lists":      {"another number of them", `{c: [{a: 1}]}`, `{c: [{a: 1}, {b: 2}]}`, []string{"t.c changes"}},
+		"added":      {"what only the bundle has", `{}`, `{a: {b: c}}`, []string{"t.a.b is added"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after map[string]any
+			if err := yaml.Unmarshal([]byte(tc.before), &before); err != nil {
+				t.Fatal(err)
+			}
+			if err := yaml.Unmarshal([]byte(tc.after), &after); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, changes("t", before, after)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

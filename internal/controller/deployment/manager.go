@@ -72,6 +72,8 @@ type Deps struct {
 	Remotes *tenant.Remotes
 	// OwnCluster permits kubeconfigs that lead to the cluster of the controller itself.
 	OwnCluster bool
+	// PerNamespace is how many deployments of one namespace are worked on at once; any number if 0.
+	PerNamespace int
 	// Remotely is how many deployments to other clusters are worked on at once, and
 	// RemotelyPerNamespace how many of one namespace; any number if 0.
 	Remotely, RemotelyPerNamespace int
@@ -105,6 +107,7 @@ type Reconciler struct {
 	migrations   *apply.Migrations
 	searched     sync.Map // UIDs of deployments of which nothing was found
 	kinds        *kindWaits
+	shares       *fair.Turns         // of all deployments, by namespace
 	turns        *fair.Turns         // of deployments to remote clusters, by namespace
 	remotely     *semaphore.Weighted // all of them that are worked on; nil for any number
 	watches      *watch.Hub
@@ -122,7 +125,8 @@ func NewReconciler(deps Deps) *Reconciler {
 	r := &Reconciler{
 		Deps: deps, rendering: newRendering(), migrations: &apply.Migrations{Now: deps.Now}, waker: &waker{},
 		writer: report.Writer{Client: deps.Client, Manager: FieldManager}, turns: fair.NewTurns(deps.RemotelyPerNamespace),
-		kinds: newKindWaits(),
+		shares: fair.NewTurns(deps.PerNamespace),
+		kinds:  newKindWaits(),
 	}
 	if watches := deps.Watches; watches.Limit > 0 {
 		watches.Wake, watches.Exists = r.waker.wake, r.accountExists
@@ -148,6 +152,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.dependents)).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.downstream), builder.WithPredicates(rewired())).
 		Watches(&v1alpha1.BundleApproval{}, handler.EnqueueRequestsFromMapFunc(decided), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(r.shares.Source()).
 		WatchesRawSource(r.turns.Source()).
 		WatchesRawSource(r.kinds.Source()).
 		WatchesRawSource(r.waker.source()).
@@ -264,6 +269,7 @@ const cachePause = 50 * time.Millisecond
 // forget drops what is kept of a deployment that is gone, also where somebody
 // took its finalizer off.
 func (r *Reconciler) forget(key types.NamespacedName) error {
+	r.shares.Drop(key)
 	r.turns.Drop(key)
 	r.backoff.Succeeded(key)
 	r.Expiry.show(key, nil)

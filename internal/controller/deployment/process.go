@@ -43,6 +43,8 @@ type Options struct {
 	Egress fetch.AddressPolicy
 	// OwnCluster permits kubeconfigs that lead to the cluster of the controller itself.
 	OwnCluster bool
+	// PerNamespace is how many deployments of one namespace are worked on at once.
+	PerNamespace int
 	// WatchLimit is how many watches of tenants' objects are open at once.
 	WatchLimit int
 	// Limits bound the artifacts.
@@ -68,6 +70,8 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	o.Egress.BindAddressFlags(fs, "that kubeconfigs may lead to", "that kubeconfigs may not lead to")
 	fs.BoolVar(&o.OwnCluster, "allow-kubeconfig-to-own-cluster", false,
 		"Permit kubeconfigs that lead to the cluster in which the controller runs; its API server's address, too.")
+	fs.IntVar(&o.PerNamespace, "concurrent-per-namespace", 6,
+		"How many deployments of one namespace are worked on at once, so that those of one tenant do not keep others waiting; 0 for any number.")
 	fs.IntVar(&o.WatchLimit, "watch-limit", 2000,
 		"How many watches of the objects of deployments are open at once, no account having more than a quarter of them; what is beyond is compared at the interval. 0 for none.")
 	o.Limits.BindContentFlags(fs)
@@ -87,6 +91,7 @@ func (o Options) setup(mgr ctrl.Manager, concurrent int, part shard.Shard) (*Rec
 		return nil, err
 	}
 	deps.Shard = part
+	deps.PerNamespace = o.PerNamespace
 	deps.Remotely, deps.RemotelyPerNamespace = max(1, concurrent*3/4), max(1, concurrent/2)
 	if err := metrics.Registry.Register(census.Census{Reader: mgr.GetCache(), Shard: part.Listed(), Leads: mgr.Elected()}); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)

@@ -151,11 +151,27 @@ func unusable(reason string) bool {
 // clusters taken.
 const crowdPause = 500 * time.Millisecond
 
-// turn takes a turn for a deployment to another cluster, so that those of one namespace
-// do not keep all workers waiting for clusters that do not answer, nor those of all
-// namespaces together. Others need none. Without one the reconcile ends, and comes back
-// after the pause; where that is zero it is called when its turn has come.
+// turn takes a turn for a deployment, so that those of one namespace, however many there are
+// and however often somebody asks for them, do not keep those of others waiting. Without one
+// the reconcile ends, and comes back after the pause; where that is zero it is called when its
+// turn has come.
 func (r *Reconciler) turn(d *v1alpha1.BundleDeployment) (done func(), pause time.Duration, ok bool) {
+	share, ok := r.shares.Take(client.ObjectKeyFromObject(d))
+	if !ok {
+		return nil, 0, false
+	}
+	pass, pause, ok := r.remoteTurn(d)
+	if !ok {
+		share()
+		return nil, pause, false
+	}
+	return func() { pass(); share() }, 0, true
+}
+
+// remoteTurn takes one more for a deployment to another cluster, so that those of one namespace
+// do not keep half of the workers waiting for clusters that do not answer, nor those of all
+// namespaces together. Others need none.
+func (r *Reconciler) remoteTurn(d *v1alpha1.BundleDeployment) (done func(), pause time.Duration, ok bool) {
 	key := client.ObjectKeyFromObject(d)
 	if d.Spec.KubeConfig == nil {
 		r.turns.Drop(key)

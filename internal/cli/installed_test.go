@@ -5,6 +5,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -156,4 +158,27 @@ func (f following) interrupt() {
 
 func objectKey(o metav1.ObjectMeta) client.ObjectKey {
 	return client.ObjectKey{Namespace: o.Namespace, Name: o.Name}
+}
+
+// scale sets the replicas of a Deployment.
+func (c testCluster) scale(name string, replicas int) {
+	c.t.Helper()
+	o := c.missing("apps/v1", "Deployment", name)
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+	if err := c.anyClient().Patch(c.t.Context(), o, patch); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// untilMore waits until a text stands in the output once more than before.
+func (f following) untilMore(text, before string) {
+	f.t.Helper()
+	deadline := time.After(time.Minute)
+	for strings.Count(f.out.String(), text) <= strings.Count(before, text) {
+		select {
+		case <-deadline:
+			f.t.Fatalf("%q is not written again:\n%s\n%s", text, f.out, f.err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }

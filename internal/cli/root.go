@@ -61,6 +61,7 @@ func (a *app) commands() []*cobra.Command {
 		a.traceCommand(),
 		a.eventsCommand(),
 		a.historyCommand(),
+		a.logsCommand(),
 
 		a.renderCommand(),
 		a.validateCommand(),

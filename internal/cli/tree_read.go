@@ -48,8 +48,9 @@ type treeNode struct {
 	Created   *metav1.Time `json:"created,omitempty"`
 	Owned     []*treeNode  `json:"owned,omitempty"`
 
-	uid      types.UID
-	selector string // of the Pods of a workload
+	uid        types.UID
+	selector   string      // of the Pods of a workload
+	containers []container // of a Pod
 }
 
 // healthyWord is the health of what does what it is for; other words are those of the package health.
@@ -96,11 +97,11 @@ func (x *explorer) readTree(ctx context.Context, t target) (tree, error) {
 	if err != nil {
 		return tree{}, err
 	}
-	return x.treeOf(ctx, d)
+	return x.treeOf(ctx, d, func(schema.GroupKind) bool { return true })
 }
 
-// treeOf is readTree of a deployment that has been read.
-func (x *explorer) treeOf(ctx context.Context, d *v1alpha1.BundleDeployment) (tree, error) {
+// treeOf is readTree of a deployment that has been read, with the wanted kinds of its inventory only.
+func (x *explorer) treeOf(ctx context.Context, d *v1alpha1.BundleDeployment, wanted func(schema.GroupKind) bool) (tree, error) {
 	x.omitted.clear()
 	listed, err := inventory.Decode(d.Status.Inventory)
 	if err != nil {
@@ -112,8 +113,10 @@ func (x *explorer) treeOf(ctx context.Context, d *v1alpha1.BundleDeployment) (tr
 	}
 	found := newTree(d)
 	for _, entry := range listed.Entries {
-		found.Objects = append(found.Objects, &treeNode{Group: entry.Group, Version: entry.Version, Kind: entry.Kind,
-			Namespace: entry.Namespace, Name: entry.Name, Health: string(health.Unknown)})
+		if wanted(entry.GroupKind()) {
+			found.Objects = append(found.Objects, &treeNode{Group: entry.Group, Version: entry.Version, Kind: entry.Kind,
+				Namespace: entry.Namespace, Name: entry.Name, Health: string(health.Unknown)})
+		}
 	}
 	if found.Remote != "" {
 		x.omitted.add("the state of its %s: they are on the cluster whose kubeconfig is in the Secret %s", plural(len(found.Objects), "object"), found.Remote)
@@ -250,6 +253,9 @@ func (r *treeReader) see(ctx context.Context, n *treeNode, found sighting) {
 		return
 	}
 	n.selector, _ = health.Selector(found.body)
+	if n.groupKind() == podKind.GroupKind() {
+		n.containers = containersOf(found.body)
+	}
 	state, message, err := r.rules.Look(ctx, found.body)
 	switch {
 	case err != nil:

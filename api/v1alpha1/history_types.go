@@ -38,4 +38,8 @@ type RevisionOrigin struct {
 	// archive, or a ConfigMap's content.
 	// +optional
 	Digest string `json:"digest,omitempty"`
+
+	// VerifiedBy says whose signature of it was accepted; empty where none was demanded.
+	// +optional
+	VerifiedBy string `json:"verifiedBy,omitempty"`
 }

@@ -30,6 +30,7 @@ func listed(t *testing.T) []group {
 				"Deployment demo/broken: "+strings.Repeat("the image cannot be pulled and ", 8)+"that is all\nsecond line")),
 				func(d *v1alpha1.BundleDeployment) { d.Status.Objects.Unhealthy = 2 }),
 			aDeployment(called("changed"), func(d *v1alpha1.BundleDeployment) { d.Generation = 3 }),
+			aDeployment(called("proposed"), proposed(v1alpha1.ReasonApprovalRequired, "the plan waits")),
 			aDeployment(called("paused"), func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }),
 			aDeployment(called("leaving"), func(d *v1alpha1.BundleDeployment) { at := ago(time.Second); d.DeletionTimestamp = &at }),
 		}},

@@ -136,7 +136,7 @@ var outcomeColors = map[v1alpha1.Outcome]color{
 func (r revisions) table(wide bool, now time.Time) *table {
 	t := &table{headers: []string{"REVISION", "OUTCOME", "STATE", "STARTED", "TOOK", "CREATE", "UPDATE", "DELETE", "MESSAGE"}}
 	if wide {
-		t.headers = []string{"REVISION", "OUTCOME", "STATE", "STARTED", "TOOK", "CREATE", "UPDATE", "DELETE", "ATTEMPTS", "GENERATION", "DIGEST", "MESSAGE"}
+		t.headers = []string{"REVISION", "OUTCOME", "STATE", "STARTED", "TOOK", "CREATE", "UPDATE", "DELETE", "ATTEMPTS", "GENERATION", "DIGEST", "PLAN", "MESSAGE"}
 	}
 	for _, l := range r.Revisions {
 		revision, message := shortRevision(l.Revision), oneLine(l.Message, statusWidth)
@@ -146,7 +146,7 @@ func (r revisions) table(wide bool, now time.Time) *table {
 		texts := []string{revision, dash(string(l.Outcome)), l.state(), age(now, l.StartedTime) + " ago", l.took(now),
 			strconv.Itoa(int(l.Create)), strconv.Itoa(int(l.Update)), strconv.Itoa(int(l.Delete))}
 		if wide {
-			texts = append(texts, strconv.Itoa(int(l.Attempts)), strconv.FormatInt(l.Generation, 10), dash(l.Digest))
+			texts = append(texts, strconv.Itoa(int(l.Attempts)), strconv.FormatInt(l.Generation, 10), dash(l.Digest), dash(l.Plan))
 		}
 		row := t.add(append(texts, message)...)
 		row[1].color = outcomeColors[l.Outcome]

@@ -29,6 +29,7 @@ type pipeline struct {
 	Source   sourceNode `json:"source"`
 	Steps    []stepNode `json:"steps"`
 	Problem  *problem   `json:"problem,omitempty"`
+	Approval *consent   `json:"approval,omitempty"`
 	Warnings []string   `json:"warnings,omitempty"`
 	Next     []string   `json:"next"`
 
@@ -94,8 +95,9 @@ var steps = []struct {
 	{v1alpha1.HealthyCondition, healthy},
 }
 
-// newPipeline builds the state of a deployment; source is nil when it does not exist.
-func newPipeline(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, now time.Time) pipeline {
+// newPipeline builds the state of a deployment; source is nil when it does not exist, and program is
+// how the user calls this one.
+func newPipeline(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, program string, now time.Time) pipeline {
 	s := summarize(d)
 	p := pipeline{
 		Namespace: d.Namespace, Name: d.Name, Ready: metav1.ConditionStatus(s.readiness()), Reason: s.reason,
@@ -121,6 +123,7 @@ func newPipeline(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, no
 	}
 	markPrevious(p.Steps[first:len(steps)])
 	p.Problem = findProblem(p, first, source)
+	p.Approval = newConsent(d, program)
 	p.Next = append(nextUp(d, source, s), nextCertificates(d, s, now)...)
 	return p
 }
@@ -136,6 +139,8 @@ func stateOf(s summary) string {
 		return "changed, and the controller has not seen it yet"
 	case s.isReady() && s.suspended:
 		return "Ready, suspended"
+	case s.isReady() && s.consent != "":
+		return "Ready, " + s.consent
 	case s.isReady():
 		return "Ready"
 	case s.suspended:

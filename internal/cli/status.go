@@ -95,7 +95,7 @@ func (c *cluster) pipeline(ctx context.Context, t target, a *app) (pipeline, err
 		return pipeline{}, fmt.Errorf("reading %s %s: %w", t.kind.name, t.name, err)
 	}
 	if d.SourceName() == "" { // a source of Flux
-		return newPipeline(d, nil, a.now()), nil
+		return newPipeline(d, nil, a.name, a.now()), nil
 	}
 	source := new(v1alpha1.BundleSource)
 	err = c.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: d.SourceName()}, source)
@@ -105,5 +105,5 @@ func (c *cluster) pipeline(ctx context.Context, t target, a *app) (pipeline, err
 	case err != nil:
 		return pipeline{}, &accessError{verb: "get", resource: sources.resource, namespace: c.namespace, err: err}
 	}
-	return newPipeline(d, source, a.now()), nil
+	return newPipeline(d, source, a.name, a.now()), nil
 }

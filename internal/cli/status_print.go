@@ -37,6 +37,7 @@ func (p pipeline) print(s style, now time.Time) string {
 		tree = append(tree, p.stepNode(step, s, width, now))
 	}
 	writeNodes(&out, tree, "")
+	p.Approval.print(&out, s)
 	for _, warning := range p.Warnings {
 		fmt.Fprintf(&out, "%s %s\n", s.paint(yellow, "Warning:"), inline(warning))
 		if hint := hintForWarning(warning); hint != "" {

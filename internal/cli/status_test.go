@@ -165,6 +165,24 @@ func situations() map[string]situation {
 				no(v1alpha1.HealthyCondition, v1alpha1.ReasonHealthFailed, "Deployment demo/podinfo: Pod podinfo-1: container app: the image cannot be pulled"),
 				no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "Deployment demo/podinfo is not healthy"), retrying())),
 		},
+		"approval-required": {
+			reason: "what runs goes on, and which command approves", source: aSource(), inForce: true,
+			deployment: aDeployment(proposed(v1alpha1.ReasonApprovalRequired, "the plan "+digestA+" for revision v2 waits for an approval: it deletes 2 objects.\nSee it with satchel plan podinfo; approve it with satchel approve podinfo")),
+		},
+		"approval-first": {
+			reason: "nothing is installed before somebody agrees", source: aSource(), failed: v1alpha1.PlannedCondition,
+			deployment: aDeployment(first, without(v1alpha1.AppliedCondition, v1alpha1.HealthyCondition), proposed(v1alpha1.ReasonApprovalRequired, "the plan waits for an approval"), with(
+				no(v1alpha1.PlannedCondition, v1alpha1.ReasonApprovalPending, "the plan waits for an approval"),
+				no(meta.ReadyCondition, v1alpha1.ReasonApprovalPending, "the plan waits for an approval"))),
+		},
+		"approval-denied": {
+			reason: "who refused it, and why", source: aSource(), inForce: true,
+			deployment: aDeployment(proposed(v1alpha1.ReasonApprovalDenied, "BundleApproval no-thanks denies the plan: not before Christmas")),
+		},
+		"approval-prune": {
+			reason: "deletions are held", source: aSource(), inForce: true,
+			deployment: aDeployment(proposed(v1alpha1.ReasonPruneHeld, "17 of 20 objects left the bundle "+steering+"\nsecond"+steering)),
+		},
 		"deleting": {
 			reason: "it goes", source: aSource(),
 			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) { at := ago(0); d.DeletionTimestamp = &at }, with(
@@ -184,6 +202,14 @@ func situations() map[string]situation {
 // waitsForTwo is what the controller says of two dependencies.
 const waitsForTwo = "waiting for what spec.dependsOn names: bundledeployment demo/cert-manager is not ready: HealthProgressing\n" +
 	"bundledeployment demo/database does not exist: create it, or correct spec.dependsOn"
+
+// proposed gives a deployment a plan that somebody has to agree to.
+func proposed(reason, message string) func(*v1alpha1.BundleDeployment) {
+	return func(d *v1alpha1.BundleDeployment) {
+		d.Status.Plan.Digest = digestA
+		with(condition(v1alpha1.ApprovalPendingCondition, metav1.ConditionTrue, reason, message))(d)
+	}
+}
 
 func reference(d *v1alpha1.BundleDeployment) {
 	d.Spec.Source = nil
@@ -215,8 +241,11 @@ func severalSources(s *v1alpha1.BundleSource) {
 func TestStatus(t *testing.T) {
 	for name, tc := range situations() {
 		t.Run(name, func(t *testing.T) {
-			p := newPipeline(tc.deployment, tc.source, noon)
+			p := newPipeline(tc.deployment, tc.source, "satchel", noon)
 			golden(t, "status/"+name, p.print(style{}, noon))
+			if odd := hiddenIn(p.print(style{}, noon)); odd != "" {
+				t.Error(odd)
+			}
 			if p.inForce != tc.inForce {
 				t.Errorf("%s: in force is %v, want %v", tc.reason, p.inForce, tc.inForce)
 			}
@@ -235,7 +264,7 @@ func TestStatusJSON(t *testing.T) {
 	tc := situations()["plan-refused"]
 	for _, format := range []output{outputJSON, outputYAML} {
 		var out bytes.Buffer
-		if err := printValue(&out, format, newPipeline(tc.deployment, tc.source, noon)); err != nil {
+		if err := printValue(&out, format, newPipeline(tc.deployment, tc.source, "satchel", noon)); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, "status/plan-refused-"+string(format), out.String())
@@ -245,7 +274,7 @@ func TestStatusJSON(t *testing.T) {
 // TestStatusColours shows that colours go where people look: nothing else changes.
 func TestStatusColours(t *testing.T) {
 	tc := situations()["plan-refused"]
-	p := newPipeline(tc.deployment, tc.source, noon)
+	p := newPipeline(tc.deployment, tc.source, "satchel", noon)
 	coloured := p.print(style{enabled: true}, noon)
 	golden(t, "status/plan-refused-colour", coloured)
 	for _, code := range []color{red, green, yellow, bold, faint, "\x1b[0m"} {

@@ -27,6 +27,7 @@ type summary struct {
 	handled   string // the request to reconcile that was handled last
 	work      string // reason of Reconciling while it is True
 	stalled   bool
+	consent   string // what waits for somebody's approval, in words
 }
 
 // summarize reads an object.
@@ -49,6 +50,7 @@ func summarize(o object) summary {
 	if working := apimeta.FindStatusCondition(o.GetConditions(), meta.ReconcilingCondition); working != nil && working.Status == metav1.ConditionTrue {
 		s.work = working.Reason
 	}
+	s.consent = consentText(o)
 	s.stalled = apimeta.IsStatusConditionTrue(o.GetConditions(), meta.StalledCondition)
 	s.deleting = !o.GetDeletionTimestamp().IsZero()
 	s.unseen = s.observed < o.GetGeneration()
@@ -93,6 +95,9 @@ func (s summary) text() string {
 	}
 	if s.suspended {
 		parts = append(parts, "suspended")
+	}
+	if s.consent != "" {
+		parts = append(parts, s.consent)
 	}
 	switch {
 	case s.ready == "":

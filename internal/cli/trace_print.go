@@ -56,30 +56,27 @@ func (f *traceSource) node(s style) node {
 		if up.Destination != "" {
 			text = inline(up.Destination) + "/ from " + text
 		}
-		below := node{text: text}
-		if f.Current {
-			below.below = up.nodes(s)
-		}
-		n.below = append(n.below, below)
+		n.below = append(n.below, node{text: text, below: up.nodes(s)})
 	}
 	return n
 }
 
 // nodes are what is known of what was fetched.
 func (up traceUpstream) nodes(s style) []node {
+	if up.Digest == "" {
+		return nil // not known any more
+	}
 	var lines []node
 	digest := up.Digest
 	if up.Reference != "" {
 		digest = up.Reference + " → " + digest
 	}
-	if digest != "" {
-		lines = append(lines, node{text: "upstream  " + inline(digest)})
-	}
+	lines = append(lines, node{text: "upstream  " + inline(digest)})
 	switch {
 	case up.Signer != "":
 		lines = append(lines, node{text: "signer    " + s.paint(green, inline(up.Signer))})
 	case up.Demanded:
-		lines = append(lines, node{text: "signer    " + s.paint(yellow, "a signature is demanded now; who signed what runs is not known")})
+		lines = append(lines, node{text: "signer    " + s.paint(yellow, "a signature is demanded now; who signed what runs is not known here")})
 	default:
 		lines = append(lines, node{text: "signer    none: the source demands no signature"})
 	}

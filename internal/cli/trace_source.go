@@ -55,18 +55,22 @@ type traceUpstream struct {
 func newTraceDeployment(d *v1alpha1.BundleDeployment) *traceDeployment {
 	s := summarize(d)
 	found := &traceDeployment{Namespace: d.Namespace, Name: d.Name, Ready: s.readiness(), Revision: d.Status.LastAppliedRevision,
-		Applied: d.Status.LastAppliedTime, Account: d.Spec.ServiceAccountName, Format: string(d.Status.Format), Package: d.Status.Package,
-		state: stateOf(s), color: s.color()}
-	for _, record := range d.Status.History {
-		if record.Revision == found.Revision && record.Digest != "" {
-			found.Digest = record.Digest
-			break
-		}
-	}
+		Digest: recordInForce(d).Digest, Applied: d.Status.LastAppliedTime, Account: d.Spec.ServiceAccountName,
+		Format: string(d.Status.Format), Package: d.Status.Package, state: stateOf(s), color: s.color()}
 	if kept := d.Status.LastHealthyArtifact; found.Digest == "" && kept != nil && kept.Revision == found.Revision {
 		found.Digest = kept.Digest
 	}
 	return found
+}
+
+// recordInForce is what the history says of the revision in force; the zero record where it says nothing.
+func recordInForce(d *v1alpha1.BundleDeployment) v1alpha1.RevisionRecord {
+	for _, record := range d.Status.History {
+		if record.Revision == d.Status.LastAppliedRevision && record.Digest != "" {
+			return record
+		}
+	}
+	return v1alpha1.RevisionRecord{}
 }
 
 // sourceOf reads where a deployment's bundle comes from; nil where that is gone or may not be read, which is noted.
@@ -89,6 +93,7 @@ func (c *climber) sourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) *t
 	source := read.(*v1alpha1.BundleSource) //nolint:errcheck,forcetypeassert // the kind makes no other
 	found := &traceSource{Kind: v1alpha1.BundleSourceKind, Namespace: d.Namespace, Name: source.Name}
 	c.settleCurrent(found, d, source.Status.Artifact)
+	recorded := recordInForce(d).Sources
 	for _, s := range source.Spec.Sources {
 		up := traceUpstream{From: upstream(s), Destination: s.Destination, Demanded: demandsSignature(s)}
 		for _, r := range source.Status.Resolved {
@@ -96,13 +101,34 @@ func (c *climber) sourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) *t
 				up.Reference, up.Digest, up.Signer = r.Reference, r.Digest, r.VerifiedBy
 			}
 		}
+		for _, r := range recorded {
+			if r.Destination == s.Destination && !found.Current {
+				up.From, up.Reference, up.Digest, up.Signer = upstreamBefore(r), r.Reference, r.Digest, r.VerifiedBy
+			}
+		}
 		found.Upstreams = append(found.Upstreams, up)
 	}
 	return found
 }
 
+// upstreamBefore says in words where a part of an earlier revision was fetched from.
+func upstreamBefore(o v1alpha1.RevisionOrigin) string {
+	switch {
+	case o.Image != "":
+		return "image " + o.Image
+	case o.Git != "":
+		return "git " + o.Git
+	case o.URL != "":
+		return "archive " + o.URL
+	}
+	return "ConfigMap " + o.ConfigMap
+}
+
 // settleCurrent says whether what a source publishes is what the deployment runs.
 func (c *climber) settleCurrent(found *traceSource, d *v1alpha1.BundleDeployment, artifact *meta.Artifact) {
+	if artifact == nil && len(recordInForce(d).Sources) > 0 {
+		return
+	}
 	if artifact == nil {
 		c.result.Notes = append(c.result.Notes, "the source publishes nothing now, so that digests and signer of what runs are not known any more")
 		return
@@ -110,6 +136,8 @@ func (c *climber) settleCurrent(found *traceSource, d *v1alpha1.BundleDeployment
 	found.Revision = artifact.Revision
 	found.Current = artifact.Revision == d.Status.LastAppliedRevision
 	switch {
+	case !found.Current && len(recordInForce(d).Sources) > 0:
+		c.result.Notes = append(c.result.Notes, fmt.Sprintf("the source publishes revision %s now; what is said of upstream is about the one in force", artifact.Revision))
 	case !found.Current:
 		c.result.Notes = append(c.result.Notes, fmt.Sprintf("the source publishes revision %s now, so that the upstream digest and the signer of what runs are not known any more", artifact.Revision))
 	case c.result.Deployment.Digest == "":

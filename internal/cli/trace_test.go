@@ -32,6 +32,7 @@ func aTrace() traced {
 func TestTraceOutput(t *testing.T) {
 	moved, foreign, evil := aTrace(), aTrace(), aTrace()
 	moved.Source.Current, moved.Notes = false, []string{"the source publishes revision v2 now, so that the upstream digest and the signer of what runs are not known any more"}
+	moved.Source.Upstreams = []traceUpstream{{From: "image example.org/podinfo:v1.3.0", Demanded: true}}
 	foreign.Deployment, foreign.Source, foreign.Verdict, foreign.Explanation = nil, nil, foreignVerdict, "nobody owns Deployment.apps demo/web, and no inventory that you may read lists it"
 	bad := "a" + steering + "\nb"
 	evil.Object.Name, evil.Owners[0].Name, evil.Explanation, evil.Notes = bad, bad, bad, []string{bad}
@@ -116,7 +117,30 @@ func TestTraceOfCluster(t *testing.T) {
 	if got := c.satchel("trace", pod, "-o", "json"); json.Unmarshal([]byte(got.out), &found) != nil || found.Verdict != listedVerdict || found.Source.Upstreams[0].Signer != "key sha256:0123" {
 		t.Errorf("got %s", got)
 	}
+	c.tracedAfterwards(pod)
 	c.tracedByFew()
+}
+
+// tracedAfterwards traces what runs while the source has gone on: the history knows where it came from, and who signed it.
+func (c testCluster) tracedAfterwards(pod string) {
+	c.t.Helper()
+	d := aDeployment()
+	d.ObjectMeta = metav1.ObjectMeta{Namespace: c.namespace, Name: "app"}
+	if err := c.client.Get(c.t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
+		c.t.Fatal(err)
+	}
+	d.Status.LastAppliedRevision = revisionA
+	if err := c.client.Status().Update(c.t.Context(), d); err != nil {
+		c.t.Fatal(err)
+	}
+	c.want(c.satchel("trace", pod), ExitOK, "Note: the source publishes revision "+revisionB+" now, so that the upstream digest and the signer of what runs are not known any more")
+	d.Status.History = []v1alpha1.RevisionRecord{{Revision: revisionA, Digest: digestB, StartedTime: metav1.Now(),
+		Sources: []v1alpha1.RevisionOrigin{{Image: "example.org/before", Reference: "v1.2.0", Digest: digestA, VerifiedBy: "key of before"}}}}
+	if err := c.client.Status().Update(c.t.Context(), d); err != nil {
+		c.t.Fatal(err)
+	}
+	c.want(c.satchel("trace", pod), ExitOK, "artifact  "+digestB, "image example.org/before\n", "upstream  v1.2.0 → "+digestA, "signer    key of before\n",
+		"what is said of upstream is about the one in force")
 }
 
 // tracedByFew asks as somebody who may read ConfigMaps only.

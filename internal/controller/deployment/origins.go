@@ -41,7 +41,7 @@ func (s *state) recordOrigins(record *v1alpha1.RevisionRecord) {
 }
 
 func originOfPart(part v1alpha1.Source, r v1alpha1.ResolvedSource) v1alpha1.RevisionOrigin {
-	o := v1alpha1.RevisionOrigin{Destination: part.Destination, Reference: r.Reference, Digest: r.Digest}
+	o := v1alpha1.RevisionOrigin{Destination: part.Destination, Reference: r.Reference, Digest: r.Digest, VerifiedBy: r.VerifiedBy}
 	switch {
 	case part.Image != nil:
 		o.Image = repositoryOf(part.Image.Ref)

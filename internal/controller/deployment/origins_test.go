@@ -36,7 +36,7 @@ func TestOriginsOf(t *testing.T) {
 	}
 	source.Status.SourcesDigest = source.Spec.SourcesDigest()
 	want := []v1alpha1.RevisionOrigin{
-		{Destination: "a", Image: "example.org/a", Reference: "v1", Digest: "sha256:00"},
+		{Destination: "a", Image: "example.org/a", Reference: "v1", Digest: "sha256:00", VerifiedBy: "x"},
 		{Destination: "b", Git: "https://example.org/b", Directory: "deploy", Reference: "main", Digest: "sha1:00"},
 	}
 	if diff := cmp.Diff(want, originsOf(source)); diff != "" {

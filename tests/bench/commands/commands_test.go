@@ -25,7 +25,8 @@ func TestMain(m *testing.M) { os.Exit(controlplane.RunMain(m)) }
 const limit = 15 * time.Second
 
 // measured is a command line, and the exit code that it has here. POD stands for the name of
-// a Pod of the deployment, BUNDLE for a folder with a bundle.
+// a Pod of the deployment, DIGEST for that of its artifacts, BUNDLE for a folder with a bundle,
+// and MANIFESTS for those of another tool.
 type measured struct {
 	line string
 	code int
@@ -51,6 +52,14 @@ var table = []measured{
 	{line: "validate BUNDLE"},
 	{line: "inspect BUNDLE"},
 	{line: "rbac BUNDLE --install-namespace demo"},
+	{line: "wait app-0500"},
+	{line: "retry app-0500"}, // which is Ready, and left alone
+	{line: "suspend app-0500 --dry-run"},
+	{line: "resume app-0500 --dry-run"},
+	{line: "rollback app-0500 --to v1.2.0@DIGEST --dry-run"},
+	{line: "delete app-0500 --dry-run"},
+	{line: "export app-0500"},
+	{line: "migrate MANIFESTS"},
 	{line: "version"},
 	{line: "completion bash"},
 	{line: "__complete get "},

@@ -64,7 +64,8 @@ func name(i int) string { return fmt.Sprintf("app-%04d", i) }
 // arguments are those of a line of the table.
 func (p population) arguments(line string, deployments int) []string {
 	bundle := filepath.Join(installation.Root(), "tests", "bundles", "sample-operator")
-	args := strings.Split(strings.NewReplacer("app-0500", name(deployments/2), "POD", p.pod, "BUNDLE", bundle).Replace(line), " ")
+	manifests := filepath.Join(installation.Root(), "internal", "cli", "testdata", "migrate", "olm-v1.yaml")
+	args := strings.Split(strings.NewReplacer("app-0500", name(deployments/2), "POD", p.pod, "DIGEST", digest, "BUNDLE", bundle, "MANIFESTS", manifests).Replace(line), " ")
 	return append([]string{args[0], "--kubeconfig", p.cp.KubeconfigPath(), "-n", p.namespace}, args[1:]...)
 }
 

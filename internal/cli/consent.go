@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// consent is what a deployment does not do before somebody agrees, and how that is said. Its JSON form is part of
+// what status -o json prints.
+type consent struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Plan    string `json:"plan,omitempty"` // digest
+	See     string `json:"see"`
+	Approve string `json:"approve,omitempty"`
+	Deny    string `json:"deny,omitempty"`
+}
+
+// consentWords say in the column STATUS what is pending.
+var consentWords = map[string]string{
+	v1alpha1.ReasonApprovalRequired: "a plan waits for approval",
+	v1alpha1.ReasonApprovalDenied:   "a plan is denied",
+	v1alpha1.ReasonPruneHeld:        "deletions wait for approval",
+}
+
+// pendingConsent is the condition about what is pending; nil for nothing.
+func pendingConsent(o object) *metav1.Condition {
+	pending := apimeta.FindStatusCondition(o.GetConditions(), v1alpha1.ApprovalPendingCondition)
+	if pending == nil || pending.Status != metav1.ConditionTrue {
+		return nil
+	}
+	return pending
+}
+
+// consentText is the state in words; empty where nothing is pending.
+func consentText(o object) string {
+	pending := pendingConsent(o)
+	if pending == nil {
+		return ""
+	}
+	if words := consentWords[pending.Reason]; words != "" {
+		return words
+	}
+	return "an approval is pending"
+}
+
+// newConsent says what is pending and which commands see, approve and refuse it; nil for nothing.
+func newConsent(d *v1alpha1.BundleDeployment, program string) *consent {
+	pending := pendingConsent(d)
+	if pending == nil {
+		return nil
+	}
+	found := &consent{Reason: pending.Reason, Message: pending.Message}
+	if d.Status.Plan != nil {
+		found.Plan = d.Status.Plan.Digest
+	}
+	command := func(verb string) string {
+		text := fmt.Sprintf("%s %s %s -n %s", program, verb, shellWord(d.Name), shellWord(d.Namespace))
+		if found.Plan != "" && verb != "plan" {
+			text += " --plan " + shellWord(found.Plan)
+		}
+		return text
+	}
+	found.See = command("plan")
+	if pending.Reason != v1alpha1.ReasonApprovalDenied { // which nobody's approval outweighs
+		found.Approve, found.Deny = command("approve"), command("deny")
+	}
+	return found
+}
+
+// print writes what is pending for people. Where the controller names the commands, they stand here only once.
+func (c *consent) print(out *strings.Builder, s style) {
+	if c == nil {
+		return
+	}
+	fmt.Fprintf(out, "%s %s\n", s.paint(bold, "Approval:"), s.paint(yellow, inline(c.Reason)))
+	for line := range strings.SplitSeq(strings.TrimSpace(printable(c.Message)), "\n") {
+		if !strings.Contains(line, "satchel approve ") {
+			fmt.Fprintf(out, "  %s\n", line)
+		}
+	}
+	for _, line := range []struct{ what, command string }{{"see it    ", c.See}, {"approve it", c.Approve}, {"refuse it ", c.Deny}} {
+		if line.command != "" {
+			fmt.Fprintf(out, "  %s  %s\n", line.what, line.command)
+		}
+	}
+}

@@ -21,15 +21,15 @@ import (
 
 // logSource is a container whose log is read.
 type logSource struct {
-	container
+	logContainer
 
 	namespace, pod, uid string
 	since               time.Time // when it was read before; zero for never
 	opened              bool      // there was a log
 }
 
-// container is one of a Pod.
-type container struct {
+// logContainer is one of a Pod.
+type logContainer struct {
 	name     string
 	restarts int64
 	running  bool
@@ -58,7 +58,7 @@ func (r *logReader) podsOf(ctx context.Context, t target) ([]logSource, error) {
 	found.walk(func(n *treeNode) {
 		for _, c := range n.containers {
 			if r.options.container == "" || r.options.container == c.name {
-				sources = append(sources, logSource{container: c, namespace: n.Namespace, pod: n.Name, uid: string(n.uid)})
+				sources = append(sources, logSource{logContainer: c, namespace: n.Namespace, pod: n.Name, uid: string(n.uid)})
 			}
 		}
 	})
@@ -70,8 +70,8 @@ func (r *logReader) controllers(ctx context.Context) ([]logSource, error) {
 	var sources []logSource
 	l := listing{resource: podResource, namespace: r.options.controllerNamespace, selector: "app.kubernetes.io/part-of=satchel", whole: true, limit: mostScanned}
 	_, err := r.each(ctx, l, func(found sighting) {
-		for _, c := range containersOf(found.body) {
-			sources = append(sources, logSource{container: c, namespace: found.GetNamespace(), pod: found.GetName(), uid: string(found.GetUID())})
+		for _, c := range logContainers(found.body) {
+			sources = append(sources, logSource{logContainer: c, namespace: found.GetNamespace(), pod: found.GetName(), uid: string(found.GetUID())})
 		}
 	})
 	if err != nil {
@@ -81,15 +81,15 @@ func (r *logReader) controllers(ctx context.Context) ([]logSource, error) {
 	return sources, context.Cause(ctx)
 }
 
-// containersOf are a Pod's containers, in the order in which they start.
-func containersOf(body *unstructured.Unstructured) []container {
+// logContainers are a Pod's containers, in the order in which they start.
+func logContainers(body *unstructured.Unstructured) []logContainer {
 	pod := new(corev1.Pod)
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(body.Object, pod) != nil {
 		return nil
 	}
-	var found []container
+	var found []logContainer
 	add := func(name string, statuses []corev1.ContainerStatus) {
-		c := container{name: name}
+		c := logContainer{name: name}
 		for _, status := range statuses {
 			if status.Name == name {
 				c.restarts, c.running = int64(status.RestartCount), status.State.Running != nil

@@ -45,7 +45,7 @@ func TestEachLine(t *testing.T) {
 func TestLinesAreSafe(t *testing.T) {
 	var out bytes.Buffer
 	w := &lineWriter{out: &out, prefix: true}
-	s := logSource{pod: "web-1" + steering, container: container{name: "main"}}
+	s := logSource{pod: "web-1" + steering, logContainer: logContainer{name: "main"}}
 	if err := w.write(s, "progress"+steering+"\r"); err != nil || hiddenIn(out.String()) != "" || !strings.HasSuffix(out.String(), "\n") {
 		t.Errorf("%v: %q", err, out.String())
 	}

@@ -50,7 +50,7 @@ type treeNode struct {
 
 	uid        types.UID
 	selector   string      // of the Pods of a workload
-	containers []container // of a Pod
+	containers []logContainer // of a Pod
 }
 
 // healthyWord is the health of what does what it is for; other words are those of the package health.
@@ -254,7 +254,7 @@ func (r *treeReader) see(ctx context.Context, n *treeNode, found sighting) {
 	}
 	n.selector, _ = health.Selector(found.body)
 	if n.groupKind() == podKind.GroupKind() {
-		n.containers = containersOf(found.body)
+		n.containers = logContainers(found.body)
 	}
 	state, message, err := r.rules.Look(ctx, found.body)
 	switch {

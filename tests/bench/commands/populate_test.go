@@ -66,6 +66,9 @@ func (p population) arguments(line string, deployments int) []string {
 	bundle := filepath.Join(installation.Root(), "tests", "bundles", "sample-operator")
 	manifests := filepath.Join(installation.Root(), "internal", "cli", "testdata", "migrate", "olm-v1.yaml")
 	args := strings.Split(strings.NewReplacer("app-0500", name(deployments/2), "POD", p.pod, "DIGEST", digest, "BUNDLE", bundle, "MANIFESTS", manifests).Replace(line), " ")
+	if strings.Contains(line, "BUNDLE") {
+		return args // asks no cluster
+	}
 	return append([]string{args[0], "--kubeconfig", p.cp.KubeconfigPath(), "-n", p.namespace}, args[1:]...)
 }
 

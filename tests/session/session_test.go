@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package session
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/tests/installation"
+)
+
+const namespace = "shop"
+
+// web is a bundle of a small web server.
+func web(image, more string) fstest.MapFS {
+	return fstest.MapFS{
+		"web/config.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {greeting: hello}\n")},
+		"web/web.yaml": {Data: []byte(strings.NewReplacer("IMAGE", image, "MORE", more).Replace(`apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: "IMAGE"}]
+MORE`))},
+	}
+}
+
+// signer is somebody who signs commits, and the public key.
+func signer(t *testing.T) (*openpgp.Entity, string) {
+	t.Helper()
+	key, err := openpgp.NewEntity("Ada", "", "ada@example.org", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	armored, err := armor.Encode(&text, openpgp.PublicKeyType, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := key.Serialize(armored); err != nil {
+		t.Fatal(err)
+	}
+	if err := armored.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return key, text.String()
+}
+
+// TestSession takes a deployment from being seen to being traced: it breaks, one command
+// says why, the mend is previewed, approved and rolled back.
+func TestSession(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	key, public := signer(t)
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "authors"}, StringData: map[string]string{"ada.asc": public}},
+	} {
+		if err := r.admin.Create(ctx, object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := installation.Account(ctx, r.admin, namespace, "installer", "admin", namespace); err != nil {
+		t.Fatal(err)
+	}
+	commit := func(message string, files fstest.MapFS) {
+		t.Helper()
+		if _, err := r.git.CommitSigned(message, files, key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit("serve the web", web("registry.example.org/web:1.0.0", ""))
+	d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+	d.Spec.ServiceAccountName = "installer"
+	d.Spec.Source = &v1alpha1.BundleSourceSpec{
+		Interval: v1alpha1.Duration{Duration: time.Hour},
+		Sources: []v1alpha1.Source{{Git: &v1alpha1.GitSource{
+			Repository: r.git.URL(), Directory: "web",
+			Verify: &v1alpha1.GitVerification{SecretRef: v1alpha1.LocalReference{Name: "authors"}},
+		}}},
+	}
+	if err := r.admin.Create(ctx, d); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := filepath.Join(r.dir, "user.kubeconfig")
+	if err := writeKubeconfig(kubeconfig, r.cp.RESTConfig(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	s := &script{t: t, program: filepath.Join(r.dir, "satchel"), kubeconfig: kubeconfig, names: map[string]string{
+		r.git.URL(): "https://git.example.org/web.git",
+	}}
+
+	s.say("What is installed?")
+	s.run(0, "wait", "web")
+	s.run(0, "get")
+	s.run(0, "tree", "web")
+
+	s.say("Somebody commits a version that fits on no node.")
+	commit("use the fast disks", web("registry.example.org/web:1.1.0", "      nodeSelector: {disk: fast}"))
+	s.run(1, "reconcile", "web", "--with-source", "--timeout=5s")
+	s.say("Why?")
+	s.run(1, "status", "web")
+
+	s.compare("session.txt")
+}

@@ -136,12 +136,7 @@ func (r *Reader) load(name string) ([]byte, bool) {
 		r.report(*problem)
 		return nil, false
 	}
-	if r.bytes += int64(len(data)); r.bytes > r.limits.TotalBytes {
-		r.stop(Problem{File: name, Rule: RuleLimit, Remedy: "split the bundle or raise the controller's limit",
-			Message: fmt.Sprintf("the manifests up to here are larger than %d bytes in all", r.limits.TotalBytes)})
-		return nil, false
-	}
-	return data, true
+	return data, r.count(name, len(data))
 }
 
 func (r *Reader) readLimited(name string, limit int64) ([]byte, *Problem) {

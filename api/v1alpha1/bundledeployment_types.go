@@ -31,9 +31,10 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.split('/').exists(p, p == '..')",message="must be a relative path without .."
 	Path string `json:"path,omitempty"`
 
-	// Format of the bundle: plain+v0 (a folder of manifests) or registry+v1 (a
-	// bundle of the Operator Lifecycle Manager). Detected if left out; where the
-	// content does not tell, the Converted condition says what was found.
+	// Format of the bundle: plain+v0 (a folder of manifests), registry+v1 (a
+	// bundle of the Operator Lifecycle Manager) or kustomize (a kustomization;
+	// what it is based on has to be in the artifact, too). Detected if left out;
+	// where the content does not tell, the Converted condition says what was found.
 	// +optional
 	Format Format `json:"format,omitempty"`
 
@@ -203,7 +204,7 @@ type BundleDeploymentSpec struct {
 }
 
 // Format of a bundle.
-// +kubebuilder:validation:Enum=plain+v0;registry+v1
+// +kubebuilder:validation:Enum=plain+v0;registry+v1;kustomize
 type Format string
 
 // Formats of bundles.
@@ -212,6 +213,8 @@ const (
 	FormatPlainV0 Format = "plain+v0"
 	// FormatRegistryV1 is a bundle of the Operator Lifecycle Manager.
 	FormatRegistryV1 Format = "registry+v1"
+	// FormatKustomize is a kustomization.
+	FormatKustomize Format = "kustomize"
 )
 
 // SourceReference names the source of a deployment, in the same namespace: a

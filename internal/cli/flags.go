@@ -6,7 +6,7 @@ import "strings"
 
 // The converter names fields of a BundleDeployment where something has to be chosen. Who runs a command gives flags.
 var fieldsAsFlags = strings.NewReplacer(
-	`set spec.format to "registry+v1" or "plain+v0"`, `choose with --format registry+v1 or --format plain+v0`,
+	`set spec.format to "registry+v1", "plain+v0" or "kustomize"`, `choose with --format registry+v1, --format plain+v0 or --format kustomize`,
 	"spec.path", "--path",
 	"spec.installNamespace", "--install-namespace",
 	"set registryV1.certificateProvider to", "choose with --certificate-provider",

@@ -45,7 +45,7 @@ func (a *app) bundleFlags(cmd *cobra.Command, o *bundleOptions) {
 	flags.StringVar(&o.platform, "platform", "", "Platform of the image, as os/arch; without it: linux/amd64, or the only one.")
 	flags.BoolVar(&o.insecure, "insecure", false, "Speak plain HTTP with the image's registry.")
 	a.enumFlag(cmd, &o.format, "format", "", "Format of the bundle; detected when left out.",
-		string(convert.PlainV0), string(convert.RegistryV1))
+		string(convert.PlainV0), string(convert.RegistryV1), string(convert.Kustomize))
 }
 
 // conversionFlags adds the flags that name a bundle and say what it becomes. installNamespace is the help of that flag.

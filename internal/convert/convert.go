@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/satchel-dev/satchel/internal/convert/kustomize"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 	"github.com/satchel-dev/satchel/internal/convert/plain"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
@@ -26,6 +27,7 @@ type Format string
 const (
 	PlainV0    Format = "plain+v0"
 	RegistryV1 Format = "registry+v1"
+	Kustomize  Format = "kustomize"
 )
 
 // Limits bound what a bundle's manifests may be.
@@ -53,7 +55,8 @@ type Package = registryv1.Package
 type Options struct {
 	// Format of the bundle; empty: it is detected, and refused where the tree leaves a doubt.
 	Format Format
-	// Path is the folder inside the tree that holds the bundle; empty: the tree itself.
+	// Path is the folder inside the tree that holds the bundle; empty: the tree itself. A kustomization may be based on
+	// folders beside it, within the tree.
 	Path string
 	// InstallNamespace is where objects go that carry no namespace. Required.
 	InstallNamespace string
@@ -66,7 +69,7 @@ type Options struct {
 // Result is what a bundle becomes.
 type Result struct {
 	Format Format
-	// Objects in a stable order: plain+v0 as written (file, document), registry+v1 by family. Each has apiVersion, kind and
+	// Objects in a stable order: plain+v0 as written (file, document), registry+v1 by family, kustomize as it gives them. Each has apiVersion, kind and
 	// name; no status and no metadata that a server fills in. Namespaced ones have a namespace, cluster-scoped ones none.
 	Objects []*unstructured.Unstructured
 	// Ranks say in which order the Objects of plain+v0 are to be applied, one each: the numbers that the names of their files
@@ -84,7 +87,7 @@ type Result struct {
 	Certificates []Certificate
 	// Requirements that the cluster has to meet for the bundle to work, sorted.
 	Requirements []Requirement
-	// Package that the bundle is a version of; of plain+v0 nothing is known.
+	// Package that the bundle is a version of; of other formats nothing is known.
 	Package Package
 }
 
@@ -101,8 +104,11 @@ func Convert(files fs.FS, o Options) (Result, error) {
 	if problem != nil {
 		return Result{}, manifest.AsError([]Problem{*problem})
 	}
-	if format == PlainV0 {
+	switch format {
+	case PlainV0:
 		return convertPlain(root, o)
+	case Kustomize:
+		return convertKustomize(files, o)
 	}
 	return convertRegistryV1(root, o)
 }
@@ -153,6 +159,18 @@ func convertPlain(files fs.FS, o Options) (Result, error) {
 	}
 	result := n.result()
 	result.Format, result.Warnings, result.Ranks = PlainV0, bundle.Warnings, ranks(bundle.Manifests)
+	return result, nil
+}
+
+func convertKustomize(files fs.FS, o Options) (Result, error) {
+	built, problems := kustomize.Convert(files, path.Join(".", o.Path), o.Limits)
+	n := normalizer{namespace: o.InstallNamespace}
+	problems = append(problems, n.run(built.Manifests)...)
+	if err := manifest.AsError(problems); err != nil {
+		return Result{}, err
+	}
+	result := n.result()
+	result.Format = Kustomize
 	return result, nil
 }
 

@@ -9,10 +9,12 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/satchel-dev/satchel/internal/convert/kustomize"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
@@ -20,7 +22,7 @@ const (
 	annotationsFile = "metadata/annotations.yaml"
 	manifestsFolder = "manifests"
 	mediaType       = "operators.operatorframework.io.bundle.mediatype.v1"
-	chooseFormat    = `set spec.format to "registry+v1" or "plain+v0"`
+	chooseFormat    = `set spec.format to "registry+v1", "plain+v0" or "kustomize"`
 )
 
 // formatOf is the format asked for, or the one that the tree shows beyond doubt:
@@ -32,11 +34,12 @@ const (
 //	yes                         yes          another          any                 refused
 //	yes                         no           registry+v1      -                   registry+v1, which then says what is missing
 //	no                          yes          -                yes                 refused: the annotations are missing
-//	otherwise, with Chart.yaml or a kustomization                                 refused: not supported
+//	otherwise, with Chart.yaml                                                    refused: not supported
+//	otherwise, with a kustomization                                               kustomize
 //	otherwise, with manifests                                                     plain+v0
 func formatOf(files fs.FS, o Options) (Format, *Problem) {
 	switch o.Format {
-	case PlainV0, RegistryV1:
+	case PlainV0, RegistryV1, Kustomize:
 		return o.Format, nil
 	case "":
 		return detect(files, o.Limits.OrDefault())
@@ -75,6 +78,9 @@ func (d *detector) detect() (Format, *Problem) {
 	}
 	if problem := d.unsupported(); problem != nil {
 		return "", problem
+	}
+	if d.hasKustomization() {
+		return Kustomize, nil
 	}
 	if !d.holdsManifests() {
 		return "", &Problem{
@@ -121,26 +127,20 @@ func (d *detector) declaredMediaType() (string, *Problem) {
 	return declared, nil
 }
 
-// markers are the files that tell formats which are not supported.
-var markers = []struct{ file, format string }{
-	{"Chart.yaml", "a Helm chart"},
-	{"kustomization.yaml", "a kustomization"},
-	{"kustomization.yml", "a kustomization"},
-	{"Kustomization", "a kustomization"},
-}
+const chart = "Chart.yaml"
 
 // unsupported recognises trees of formats that are refused, so that the refusal can name them.
 func (d *detector) unsupported() *Problem {
-	for _, marker := range markers {
-		if d.exists(marker.file) {
-			return &Problem{
-				Rule: "format", File: marker.file, Message: "this is " + marker.format + "; the supported formats are registry+v1 and plain+v0",
-				Remedy: "render it to manifests first, or point spec.path at a folder of manifests",
-			}
-		}
+	if !d.exists(chart) {
+		return nil
 	}
-	return nil
+	return &Problem{
+		Rule: "format", File: chart, Message: "this is a Helm chart; the supported formats are registry+v1, plain+v0 and kustomize",
+		Remedy: "render it to manifests first, or point spec.path at a folder of manifests",
+	}
 }
+
+func (d *detector) hasKustomization() bool { return slices.ContainsFunc(kustomize.FileNames, d.exists) }
 
 func (d *detector) exists(name string) bool {
 	_, err := fs.Stat(d.files, name)

@@ -63,12 +63,12 @@ func (r *rig) consumed(t *testing.T, approval *v1alpha1.BundleApproval) {
 	}
 }
 
-// writesTo are the writes as the installer of a namespace since a mark.
-func (r *rig) writesTo(t *testing.T, namespace string, since controlplane.AuditMark) []string {
+// writesAs are the writes as an account of a namespace since a mark.
+func (r *rig) writesAs(t *testing.T, namespace, account string, since controlplane.AuditMark) []string {
 	t.Helper()
 	var found []string
 	for _, e := range r.audit(t, since, func(e controlplane.AuditEvent) bool {
-		return isWrite(e) && e.ImpersonatedUser == "system:serviceaccount:"+namespace+":installer"
+		return isWrite(e) && e.ImpersonatedUser == "system:serviceaccount:"+namespace+":"+account
 	}) {
 		found = append(found, fmt.Sprintf("%s %s/%s: %d", e.Verb, e.Resource, e.Name, e.Code))
 	}
@@ -91,7 +91,7 @@ func TestApprovalManual(t *testing.T) {
 	if message := conditions.GetMessage(d, v1alpha1.ApprovalPendingCondition); !strings.Contains(message, "1 to create") || !strings.Contains(message, "satchel approve app -n "+namespace+" --plan "+digest) {
 		t.Errorf("what is asked for, and how to give it, is not said: %s", message)
 	}
-	if written := r.writesTo(t, namespace, mark); len(written) > 0 {
+	if written := r.writesAs(t, namespace, "installer", mark); len(written) > 0 {
 		t.Errorf("written before the approval: %v", written)
 	}
 	approval := r.decide(t, key, digest)

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/watch"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 )
@@ -28,3 +29,9 @@ func (r *Reconciler) CloseWatches() {
 
 // Watching tells what is watched.
 func (r *Reconciler) Watching() watch.Figures { return r.watches.Figures() }
+
+// Prove gives the record of a plan in a status its proof, and Proven tells whether it is believed.
+func (r *Reconciler) Prove(d *v1alpha1.BundleDeployment) { r.prove(d, d.Status.Executed) }
+
+// Proven tells whether what the status says was carried out is believed.
+func (r *Reconciler) Proven(d *v1alpha1.BundleDeployment) bool { return r.proven(d) != nil }

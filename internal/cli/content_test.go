@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/spec"
+)
+
+// contentOfFolder converts a folder, and digests what it becomes.
+func contentOfFolder(t *testing.T, folder string, o convert.Options) string {
+	t.Helper()
+	result, err := convert.Convert(os.DirFS(folder), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := plan.Content(result.Objects, o.InstallNamespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest
+}
+
+// TestContentOfTheCorpus: what the flags of this program say, and what the spec of a BundleDeployment says to the
+// controller, gives one digest of each published bundle, and other options give another one.
+func TestContentOfTheCorpus(t *testing.T) {
+	root := filepath.Join("..", "..", "..", "shared", "corpus", "registryv1")
+	modes, err := os.ReadFile(filepath.Join(root, "modes.txt"))
+	if os.IsNotExist(err) {
+		t.Skip("the corpus of published bundles is not beside the repository (../shared/corpus), so nothing is compared")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]string{}
+	for line := range strings.Lines(string(modes)) {
+		fields := strings.Fields(line)
+		name, folder := fields[0], filepath.Join(root, "bundles", fields[0], fields[1])
+		flags := conversionOptions{installNamespace: "operators", certificateProvider: "cert-manager"}
+		d := &v1alpha1.BundleDeployment{}
+		d.Namespace, d.Spec.InstallNamespace = "somewhere", "operators"
+		d.Spec.RegistryV1 = &v1alpha1.RegistryV1Options{CertificateProvider: "cert-manager"}
+		if fields[2] == "OwnNamespace" {
+			flags.watchNamespaces, d.Spec.RegistryV1.WatchNamespaces = []string{"operators"}, []string{"operators"}
+		}
+		offline, inCluster := contentOfFolder(t, folder, flags.convert()), contentOfFolder(t, folder, spec.Conversion(d, convert.DefaultLimits()))
+		if offline != inCluster {
+			t.Errorf("%s: this program has %s, and the controller %s", name, offline, inCluster)
+		}
+		d.Spec.RegistryV1.DeploymentConfig = &v1alpha1.DeploymentConfig{NodeSelector: map[string]string{"a": "b"}}
+		if other := contentOfFolder(t, folder, spec.Conversion(d, convert.DefaultLimits())); other == offline {
+			t.Errorf("%s: with a node selector it is still %s", name, other)
+		}
+		if before, twice := seen[offline]; twice {
+			t.Errorf("%s and %s have one digest", before, name)
+		}
+		seen[offline] = name
+	}
+	const fewest = 20
+	if len(seen) < fewest {
+		t.Errorf("%d bundles were compared, want %d at least", len(seen), fewest)
+	}
+	t.Logf("%d bundles, the digests equal", len(seen))
+}

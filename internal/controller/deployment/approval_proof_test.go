@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/deployment"
+	"github.com/satchel-dev/satchel/tests/installation"
+)
+
+// What a status says was carried out is believed as the controller wrote it: not with any
+// field changed, not of another deployment, not with another key.
+func TestProofOfWhatWasCarriedOut(t *testing.T) {
+	r := deployment.NewReconciler(deployment.Deps{HashKey: []byte("a key")})
+	d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{UID: "one"}}
+	d.Status.Executed = &v1alpha1.ExecutedPlan{
+		Plan: "plan", Key: "key", Terms: "terms", Base: "base", Approval: "approval", Time: metav1.NewTime(time.Now().Truncate(time.Second)),
+		ServiceAccountName: "account", RemoteServiceAccountName: "remote", DeletionPolicy: v1alpha1.DeletionDelete, DeletesDefinitions: true,
+		KubeConfig: &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "a"}},
+	}
+	r.Prove(d)
+	if !r.Proven(d) {
+		t.Fatal("what the controller wrote is not believed")
+	}
+	fields := reflect.TypeFor[v1alpha1.ExecutedPlan]()
+	for i := range fields.NumField() {
+		forged := d.DeepCopy()
+		reflect.ValueOf(forged.Status.Executed).Elem().Field(i).SetZero()
+		if r.Proven(forged) {
+			t.Errorf("believed without its %s", fields.Field(i).Name)
+		}
+	}
+	other := d.DeepCopy()
+	other.UID = "two"
+	if r.Proven(other) {
+		t.Error("believed of another deployment")
+	}
+	if deployment.NewReconciler(deployment.Deps{HashKey: []byte("another")}).Proven(d) {
+		t.Error("believed with another key")
+	}
+	other.Status.Executed = nil
+	if r.Proven(other) {
+		t.Error("nothing is believed")
+	}
+}
+
+// While another account is proposed, what runs is cared for as the one for which that was
+// approved, and the other one writes nothing.
+func TestApprovalAndAnotherAccount(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	g := r.guarded(t)
+	namespace := g.key.Namespace
+	if err := installation.Admin(t.Context(), r.admin, namespace, "stronger"); err != nil {
+		t.Fatal(err)
+	}
+	var before v1alpha1.BundleDeployment
+	if err := r.admin.Get(t.Context(), g.key, &before); err != nil {
+		t.Fatal(err)
+	}
+	mark := r.mark(t)
+	r.edit(t, g.key, func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "stronger" })
+	r.until(t, g.key, "another plan", func(d *v1alpha1.BundleDeployment) bool {
+		return d.Status.Plan.Digest != before.Status.Plan.Digest
+	})
+	r.patch(t, aConfigMap(namespace, "a"), `{"data":{"value":"drifted"}}`)
+	r.holds(t, namespace, "a", "one")
+	if written := r.writesAs(t, namespace, "stronger", mark); len(written) > 0 {
+		t.Errorf("written as an account for which nobody approved anything: %v", written)
+	}
+	if written := r.writesAs(t, namespace, "installer", mark); len(written) == 0 {
+		t.Error("the audit log does not show who repaired it")
+	}
+}

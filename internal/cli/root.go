@@ -44,7 +44,7 @@ satchel render ./bundle --install-namespace demo`),
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), globalFlags, globalFlagsHint, 1))
 	root.AddGroup(&cobra.Group{ID: groupSee, Title: "See what is installed:"},
-		&cobra.Group{ID: groupPreview, Title: "See what a bundle is:"},
+		&cobra.Group{ID: groupPreview, Title: "See what a bundle is, and what it would change:"},
 		&cobra.Group{ID: groupAct, Title: "Act:"},
 		&cobra.Group{ID: groupOperate, Title: "Operate:"})
 	root.AddCommand(a.commands()...)
@@ -63,6 +63,8 @@ func (a *app) commands() []*cobra.Command {
 		a.historyCommand(),
 		a.logsCommand(),
 
+		a.planCommand(),
+		a.diffCommand(),
 		a.renderCommand(),
 		a.validateCommand(),
 		a.inspectCommand(),

@@ -19,25 +19,28 @@ type Change struct {
 	Before any `json:"before,omitempty"`
 	After  any `json:"after,omitempty"`
 
-	keys []string // the path as a JSON pointer's
+	steps []step // the path in its parts
 }
 
 // Hidden stands for each value that is not shown.
 const Hidden = "(hidden)"
 
-// Pointer is the JSON pointer (RFC 6901) to the field, as spec.driftDetection.ignore
-// takes it. It addresses items of lists by their place in the state after; false where
-// there is none, for the field is in an item that goes.
-func (c Change) Pointer() (string, bool) {
-	if c.keys == nil {
-		return "", false
-	}
+// Pointer is the JSON pointer (RFC 6901) by which the field is found in an object, such as
+// the one that is desired, which may have other items in its lists; as
+// spec.driftDetection.ignore takes it. It is false where the object has no such field.
+func (c Change) Pointer(in map[string]any) (string, bool) {
 	var text strings.Builder
-	for _, key := range c.keys {
+	var value any = in
+	for _, step := range c.steps {
+		key, child, found := step.in(value)
+		if !found {
+			return "", false
+		}
+		value = child
 		text.WriteByte('/')
 		text.WriteString(escaper.Replace(key))
 	}
-	return text.String(), true
+	return text.String(), text.Len() > 0
 }
 
 var escaper = strings.NewReplacer("~", "~0", "/", "~1")
@@ -59,7 +62,7 @@ func Wanted(before, after *unstructured.Unstructured) ([]Change, int) {
 
 func compare(before, after *unstructured.Unstructured, wanted bool) ([]Change, int) {
 	c := comparison{wanted: wanted}
-	c.value(place{keys: []string{}}, visible(before), visible(after))
+	c.value(place{}, visible(before), visible(after))
 	return c.changes, c.more
 }
 
@@ -67,14 +70,22 @@ func compare(before, after *unstructured.Unstructured, wanted bool) ([]Change, i
 // templates. Nothing in them is hidden but what Secrets contain.
 func Values(before, after any) ([]Change, int) {
 	c := comparison{}
-	c.value(place{keys: []string{}}, hide(before), hide(after))
+	c.value(place{}, hide(before), hide(after))
 	return c.changes, c.more
 }
 
 // place is where a value stands.
 type place struct {
-	path string
-	keys []string // nil: it has no place after
+	path  string
+	steps []step
+}
+
+// step leads from a value to one in it: a field, or an item of a list by its place or,
+// with parts, by its key.
+type step struct {
+	name  string
+	item  bool
+	parts []keyPart
 }
 
 func (p place) field(name string) place {
@@ -82,22 +93,34 @@ func (p place) field(name string) place {
 	if !plain(name) {
 		path = p.path + "[" + strconv.Quote(name) + "]"
 	}
-	return place{path, p.at(name)}
+	return place{path, p.then(step{name: name})}
 }
 
-func (p place) item(selector string, index int) place {
-	keys := p.at(strconv.Itoa(index))
-	if index < 0 {
-		keys = nil
-	}
-	return place{p.path + "[" + selector + "]", keys}
+func (p place) item(name string, parts []keyPart) place {
+	return place{p.path + "[" + name + "]", p.then(step{name: name, item: true, parts: parts})}
 }
 
-func (p place) at(key string) []string {
-	if p.keys == nil {
-		return nil
+func (p place) then(next step) []step { return append(p.steps[:len(p.steps):len(p.steps)], next) }
+
+// in finds where the step leads in a value, and the key or index by which it does.
+func (s step) in(value any) (key string, child any, found bool) {
+	switch value := value.(type) {
+	case map[string]any:
+		child, found = value[s.name]
+		return s.name, child, found && !s.item
+	case []any:
+		for i, item := range value {
+			fields, _ := item.(map[string]any)
+			text := strconv.Itoa(i)
+			if s.parts != nil {
+				text, _ = keyOf(fields, s.parts)
+			}
+			if text == s.name {
+				return strconv.Itoa(i), item, s.item
+			}
+		}
 	}
-	return append(p.keys[:len(p.keys):len(p.keys)], key)
+	return "", nil, false
 }
 
 // plain tells of a key that it reads as a word.

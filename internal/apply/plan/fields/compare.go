@@ -26,7 +26,7 @@ func (c *comparison) add(at place, before, after any) {
 	if path == "" {
 		path = "."
 	}
-	c.changes = append(c.changes, Change{Path: path, Before: shown(before), After: shown(after), keys: at.keys})
+	c.changes = append(c.changes, Change{Path: path, Before: shown(before), After: shown(after), steps: at.steps})
 }
 
 func (c *comparison) value(at place, before, after any) {

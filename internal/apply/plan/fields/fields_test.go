@@ -119,16 +119,18 @@ func TestWanted(t *testing.T) {
 }
 
 func TestPointers(t *testing.T) {
+	desired := object(t, head+"list: [{name: a, v: 2}]\nloose: [1, 2]\ndata: {x/y~z: b, same: a}").Object
 	changes, _ := fields.Diff(
-		object(t, head+"list: [{name: a, v: 1}, {name: gone}]\ndata: {x/y~z: a}"),
-		object(t, head+"list: [{name: new}, {name: a, v: 2}]\ndata: {x/y~z: b}"))
+		object(t, head+"list: [{name: a, v: 1}, {name: gone}]\nloose: [1, 3]\ndata: {x/y~z: a, other: c}"),
+		object(t, head+"list: [{name: new}, {name: a, v: 2}]\nloose: [1, 2]\ndata: {x/y~z: b}"))
 	var got []string
 	for _, c := range changes {
-		pointer, ok := c.Pointer()
+		pointer, ok := c.Pointer(desired)
 		got = append(got, fmt.Sprintf("%s %v", pointer, ok))
 	}
-	if diff := cmp.Diff([]string{"/data/x~1y~0z true", " false", "/list/0 true", "/list/1/v true"}, got); diff != "" {
-		t.Errorf("(-want +got)\n%s\n%v", diff, changes)
+	want := []string{" false", "/data/x~1y~0z true", " false", " false", "/list/0/v true", "/loose true"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("they lead to what is desired: (-want +got)\n%s\n%v", diff, changes)
 	}
 }
 

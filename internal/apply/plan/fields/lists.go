@@ -33,13 +33,13 @@ func (c *comparison) items(at place, before, after []any) {
 	for _, key := range keys {
 		was, will := byKey(before, key), byKey(after, key)
 		if was != nil && will != nil {
-			c.keyed(at, before, after, was, will)
+			c.keyed(at, before, after, key, was, will)
 			return
 		}
 	}
 	if len(before) == len(after) && !scalars(before) && !scalars(after) {
 		for i := range before {
-			c.value(at.item(strconv.Itoa(i), i), before[i], after[i])
+			c.value(at.item(strconv.Itoa(i), nil), before[i], after[i])
 		}
 		return
 	}
@@ -51,7 +51,7 @@ func (c *comparison) items(at place, before, after []any) {
 }
 
 // keyed compares items that have keys; the order of those that stay is a change, too.
-func (c *comparison) keyed(at place, before, after []any, was, will []string) {
+func (c *comparison) keyed(at place, before, after []any, parts []keyPart, was, will []string) {
 	places := map[string]int{}
 	for i, key := range will {
 		places[key] = i
@@ -62,13 +62,13 @@ func (c *comparison) keyed(at place, before, after []any, was, will []string) {
 		place, stays := places[key]
 		found[key] = before[i]
 		if !stays {
-			c.value(at.item(key, -1), before[i], nil)
+			c.value(at.item(key, parts), before[i], nil)
 			continue
 		}
 		stay = append(stay, place)
 	}
 	for i, key := range will {
-		c.value(at.item(key, i), found[key], after[i])
+		c.value(at.item(key, parts), found[key], after[i])
 	}
 	if !slices.IsSorted(stay) && !c.wanted {
 		c.add(at, texts(was), texts(will))
@@ -90,11 +90,11 @@ func (c *comparison) loose(at place, before, after []any) {
 			taken[same] = true
 			continue
 		}
-		c.add(at.item(strconv.Itoa(i), -1), item, nil)
+		c.add(at.item(strconv.Itoa(i), nil), item, nil)
 	}
 	for j, item := range after {
 		if !taken[j] {
-			c.add(at.item(strconv.Itoa(j), j), nil, item)
+			c.add(at.item(strconv.Itoa(j), nil), nil, item)
 		}
 	}
 }

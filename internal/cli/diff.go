@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/pmezard/go-difflib/difflib"
+	"github.com/spf13/cobra"
+
+	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
+)
+
+func (a *app) diffCommand() *cobra.Command {
+	var o previewOptions
+	cmd := &cobra.Command{
+		Use:     "diff NAME",
+		GroupID: groupPreview,
+		Short:   "Show what the controller would change in the objects of a BundleDeployment, as a unified diff",
+		Long: `Compares the objects on the cluster with what the API server says that they would become, and writes what differs as a
+unified diff; see plan for what else there is to know. As plan it writes nothing, and has your own rights.
+
+Left out is what only an API server writes, such as status. Values of Secrets are hidden on both sides, and so are
+annotations in which tools keep a copy of the whole object; that they differ is shown.
+
+--ignore-snippet prints what to write under spec.driftDetection for the fields of objects that the deployment applied
+before and that differ now, so that they are left to others.
+
+` + previewExitCodes,
+		Example: a.example(`
+# What has drifted, or would the new revision change?
+satchel diff podinfo -n demo
+
+# What would this folder change?
+satchel diff podinfo --path ./bundle
+
+# Go back: what would the revision before change?
+satchel diff podinfo --revision previous
+
+# Leave to others what others changed
+satchel diff podinfo --ignore-snippet`),
+		ValidArgsFunction: a.completeOne(deployments),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := previewed(cmd, args, o)
+			if err != nil {
+				return err
+			}
+			if o.ignoreSnippet && o.output != outputText {
+				return usageError(cmd, "--ignore-snippet is YAML by itself: leave -o out")
+			}
+			return a.diff(cmd.Context(), o, t)
+		},
+	}
+	a.outputFlag(cmd, &o.output, outputText, outputJSON, outputYAML)
+	cmd.Flags().BoolVar(&o.ignoreSnippet, "ignore-snippet", false, "Print the rules for spec.driftDetection.ignore that would leave the differences alone.")
+	a.previewFlags(cmd, &o)
+	return cmd
+}
+
+func (a *app) diff(ctx context.Context, o previewOptions, t target) error {
+	v, err := a.preview(ctx, o, t)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.ignoreSnippet:
+		err = a.printSnippet(v)
+	case o.output == outputText:
+		err = a.printDiff(v)
+	default:
+		err = printValue(a.streams.Out, o.output, differences(v))
+	}
+	if err == nil && v.changes() {
+		return errNo
+	}
+	return err
+}
+
+// difference is what diff -o json prints of an object.
+type difference struct {
+	objectPreview `json:",inline"`
+
+	Diff string `json:"diff,omitempty"`
+}
+
+func differences(v *preview) []difference {
+	list := make([]difference, 0, len(v.Objects))
+	for _, o := range v.Objects {
+		list = append(list, difference{objectPreview: o, Diff: o.unified()})
+	}
+	return list
+}
+
+// printDiff writes the differences; what is no part of a diff goes to standard error.
+func (a *app) printDiff(v *preview) error {
+	s := styleFor(a.streams.Out)
+	for _, o := range v.Objects {
+		if _, err := fmt.Fprint(a.streams.Out, colored(o.unified(), s)); err != nil {
+			return fmt.Errorf("writing the differences: %w", err)
+		}
+		for _, said := range []string{o.Unknown, o.Failed, o.Contested} {
+			if said != "" {
+				a.note([]string{o.title() + ": " + said})
+			}
+		}
+	}
+	for _, violation := range v.Violations {
+		a.note([]string{"refused: " + violation.String()})
+	}
+	if v.Held != "" {
+		a.note([]string{v.Held})
+	}
+	a.note(v.notes())
+	return nil
+}
+
+// colored paints the lines of a diff.
+func colored(text string, s style) string {
+	if !s.enabled {
+		return text
+	}
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		bare, end := strings.TrimSuffix(line, "\n"), line[len(strings.TrimSuffix(line, "\n")):]
+		paint := plain
+		switch {
+		case strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
+			paint = bold
+		case strings.HasPrefix(line, "@@"):
+			paint = faint
+		case strings.HasPrefix(line, "-"):
+			paint = red
+		case strings.HasPrefix(line, "+"):
+			paint = green
+		}
+		out.WriteString(s.paint(paint, bare) + end)
+	}
+	return out.String()
+}
+
+// contextLines is how many equal lines stand around each difference.
+const contextLines = 3
+
+// unified is the object before and after as a unified diff; empty where neither is known or nothing differs.
+func (o objectPreview) unified() string {
+	if o.Verb == verbRelease {
+		return ""
+	}
+	before, after := fields.Sides(o.before, o.after)
+	if o.approximate { // the defaults of the API server would seem to go
+		after = overlaid(before, after)
+	}
+	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
+		A: linesOf(before), B: linesOf(after), Context: contextLines,
+		FromFile: "live/" + inline(o.title()), ToFile: "planned/" + inline(o.title()),
+	})
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+// linesOf is a value as lines of YAML.
+func linesOf(value map[string]any) []string {
+	if value == nil {
+		return nil
+	}
+	text, err := yamlText(value)
+	if err != nil {
+		return []string{"# it cannot be written as YAML\n"}
+	}
+	return difflib.SplitLines(strings.TrimSuffix(string(text), "\n"))
+}
+
+// overlaid is the live value with what is desired put over it. Lists are replaced as a whole.
+func overlaid(live, desired map[string]any) map[string]any {
+	if live == nil {
+		return desired
+	}
+	result := make(map[string]any, len(live))
+	for name, value := range live {
+		result[name] = value
+	}
+	for name, value := range desired {
+		was, nested := live[name].(map[string]any)
+		will, both := value.(map[string]any)
+		if nested && both {
+			value = overlaid(was, will)
+		}
+		result[name] = value
+	}
+	return result
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// previewExitCodes is the part of the help about exit codes.
+const previewExitCodes = `Exit codes:
+
+    0    nothing would change
+    1    something would change, or the plan would be refused
+    2    failed: not found, no access, a bundle that cannot be converted
+    130  interrupted by Ctrl-C`
+
+func (a *app) planCommand() *cobra.Command {
+	var o previewOptions
+	cmd := &cobra.Command{
+		Use:     "plan NAME",
+		GroupID: groupPreview,
+		Short:   "Show what the controller would do for a BundleDeployment, and whom that concerns",
+		Long: `Makes the plan for a BundleDeployment by the functions that the controller uses, with your own rights, and writes
+nothing: what would be created, changed, adopted and deleted, what forbids it, and what it changes for people: new
+permissions, definitions of custom resources, images, workloads that restart. Each change is tried as a dry run.
+
+Without flags it is about what the source shows now; --path, --image or --revision preview something else in its place.
+A folder or image stands for the whole artifact: spec.path is looked for in it. Where the artifact server is a Service of
+the cluster it is asked through the API server, which takes the right to get services/proxy.
+
+Whether the deployment's account has the rights is asked as that account, if you may impersonate it. What could not be
+found out is said. Values of Secrets are never shown.
+
+` + previewExitCodes,
+		Example: a.example(`
+# What would the current revision of the source change?
+satchel plan podinfo -n demo
+
+# With all fields that change
+satchel plan podinfo --fields
+
+# What would this folder change, before it is committed?
+satchel plan podinfo --path ./bundle
+
+# For a pull request: is anything refused, and who gets which permissions?
+satchel plan podinfo --image quay.io/org/bundle:v2 -o json | jq '.violations, .impact.permissions'`),
+		ValidArgsFunction: a.completeOne(deployments),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := previewed(cmd, args, o)
+			if err != nil {
+				return err
+			}
+			return a.plan(cmd.Context(), o, t)
+		},
+	}
+	a.outputFlag(cmd, &o.output, outputText, outputWide, outputJSON, outputYAML)
+	cmd.Flags().BoolVar(&o.fields, "fields", false, "Show the fields that change; -o wide does so, too.")
+	a.previewFlags(cmd, &o)
+	return cmd
+}
+
+// previewFlags adds the flags that say what is previewed.
+func (a *app) previewFlags(cmd *cobra.Command, o *previewOptions) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.path, "path", "", "Folder on this machine to preview in place of the source's artifact.")
+	flags.StringVar(&o.image, "image", "", "Image to preview in place of the source's artifact.")
+	flags.StringVar(&o.revision, "revision", "", "Revision of the history to preview: its name, its digest or the beginning of it, or \"previous\".")
+	flags.StringVar(&o.platform, "platform", "", "Platform of the image, as os/arch; without it: linux/amd64, or the only one.")
+	flags.BoolVar(&o.insecure, "insecure", false, "Speak plain HTTP with the image's registry.")
+	cmd.MarkFlagsMutuallyExclusive("path", "image", "revision")
+	_ = cmd.MarkFlagDirname("path") // it only fails for a flag that does not exist
+}
+
+// previewed reads the arguments of a command that previews.
+func previewed(cmd *cobra.Command, args []string, o previewOptions) (target, error) {
+	for _, name := range []string{"path", "image", "revision"} {
+		if flag := cmd.Flag(name); flag.Changed && flag.Value.String() == "" {
+			return target{}, usageError(cmd, "--%s is empty", name)
+		}
+	}
+	if o.image == "" && (o.insecure || o.platform != "") {
+		return target{}, usageError(cmd, "--insecure and --platform are about --image")
+	}
+	return oneDeployment(cmd, args)
+}
+
+func (a *app) plan(ctx context.Context, o previewOptions, t target) error {
+	v, err := a.preview(ctx, o, t)
+	if err != nil {
+		return err
+	}
+	switch o.output {
+	case outputJSON, outputYAML:
+		err = printValue(a.streams.Out, o.output, v)
+	default:
+		_, err = fmt.Fprint(a.streams.Out, v.print(styleFor(a.streams.Out), a.name, o.fields || o.output == outputWide))
+	}
+	if err == nil && v.changes() {
+		return errNo
+	}
+	return err
+}

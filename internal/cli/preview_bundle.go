@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+)
+
+// offered is what the source of a deployment shows.
+type offered struct {
+	owner    artifact.Owner
+	artifact meta.Artifact
+	note     string // what is not current about it
+}
+
+// bundle opens what is previewed: a folder, an image, a revision of the history, or else what the source shows now.
+func (p *previewer) bundle(ctx context.Context) (b *bundle, err error) {
+	switch {
+	case p.options.path != "":
+		return openFolderBundle(p.options.path)
+	case p.options.image != "":
+		return p.app.openImageBundle(ctx, p.options.image, p.options.bundleOptions)
+	}
+	source, err := p.source(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if p.options.revision != "" {
+		if source.artifact, err = p.earlier(source); err != nil {
+			return nil, err
+		}
+		source.note = ""
+	}
+	p.note("%s", source.note)
+	p.out.Revision, p.out.Artifact = source.artifact.Revision, source.artifact.Digest
+	return p.app.openArtifact(ctx, p.config, source.owner, source.artifact)
+}
+
+// source reads what the source of the deployment shows.
+func (p *previewer) source(ctx context.Context) (offered, error) {
+	if ref := p.deployment.Spec.SourceRef; ref != nil && ref.IsFlux() {
+		return p.fluxSource(ctx, ref)
+	}
+	name := p.deployment.SourceName()
+	var source v1alpha1.BundleSource
+	err := p.cluster.client.Get(ctx, client.ObjectKey{Namespace: p.deployment.Namespace, Name: name}, &source)
+	switch {
+	case isObjectNotFound(err):
+		return offered{}, fmt.Errorf("there is no BundleSource %s/%s yet; a folder or an image can be previewed in its place: --path DIR, --image REF",
+			p.deployment.Namespace, name)
+	case err != nil:
+		return offered{}, &accessError{verb: "get", resource: sources.resource, namespace: p.deployment.Namespace, err: err}
+	case source.Status.Artifact == nil:
+		return offered{}, fmt.Errorf("BundleSource %s/%s has no artifact yet: see satchel status %s", source.Namespace, name, p.deployment.Name)
+	}
+	found := offered{owner: artifact.SourceOwner(source.Namespace, name), artifact: *source.Status.Artifact}
+	current := p.deployment.Spec.Source == nil || p.deployment.Spec.Source.SourcesDigest() == source.Spec.SourcesDigest()
+	if !current || source.Status.SourcesDigest != source.Spec.SourcesDigest() {
+		found.note = "the source was changed and has not been fetched again: this is its last artifact"
+	}
+	return found, nil
+}
+
+// fluxSource reads what a source of Flux shows.
+func (p *previewer) fluxSource(ctx context.Context, ref *v1alpha1.SourceReference) (offered, error) {
+	kind := strings.ToLower(ref.Kind)
+	named := fmt.Sprintf("%s %s/%s", ref.Kind, p.deployment.Namespace, ref.Name)
+	served, err := p.user.Kinds().Find(ctx, schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
+	var object *unstructured.Unstructured
+	if err == nil {
+		object, err = p.user.Get(ctx, tenant.Ref{Resource: served.Resource, Namespace: p.deployment.Namespace, Name: ref.Name})
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return offered{}, fmt.Errorf("%s does not exist: create it, or correct spec.sourceRef.name", named)
+	case err != nil:
+		return offered{}, fmt.Errorf("reading %s: %w", named, err)
+	}
+	var status struct {
+		Status struct {
+			Artifact *meta.Artifact `json:"artifact"`
+		} `json:"status"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &status); err != nil {
+		return offered{}, fmt.Errorf("reading %s: %w", named, err)
+	}
+	if status.Status.Artifact == nil {
+		return offered{}, fmt.Errorf("%s has no artifact yet", named)
+	}
+	return offered{owner: artifact.Owner{Kind: kind, Namespace: p.deployment.Namespace, Name: ref.Name}, artifact: *status.Status.Artifact}, nil
+}
+
+// earlier is the artifact of a revision in the history of the deployment.
+func (p *previewer) earlier(source offered) (meta.Artifact, error) {
+	d := p.deployment
+	record, err := findRevision(d, source.artifact.Revision, p.options.revision)
+	if err != nil {
+		return meta.Artifact{}, err
+	}
+	kept := d.Status.LastHealthyArtifact
+	switch {
+	case record.Revision == source.artifact.Revision:
+		return source.artifact, nil
+	case kept != nil && kept.Revision == record.Revision:
+		return meta.Artifact{URL: kept.URL, Revision: kept.Revision, Digest: kept.Digest}, nil
+	case record.Digest == "" || urlOf(source, record.Revision) == "":
+		return meta.Artifact{}, fmt.Errorf("where the artifact of revision %s is stored is not known: only what the source shows and what was healthy last can be previewed",
+			shortRevision(record.Revision))
+	}
+	return meta.Artifact{URL: urlOf(source, record.Revision), Revision: record.Revision, Digest: record.Digest}, nil
+}
+
+// urlOf is where the artifact of a revision of a BundleSource is, if it is still there; empty for other sources, which
+// store in other ways.
+func urlOf(source offered, revision string) string {
+	_, digest, found := strings.Cut(artifact.Identity(revision), ":")
+	if !found || source.owner != artifact.SourceOwner(source.owner.Namespace, source.owner.Name) {
+		return ""
+	}
+	return source.artifact.URL[:strings.LastIndexByte(source.artifact.URL, '/')+1] + digest + ".tar.gz"
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/certificate"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/spec"
+)
+
+var secretResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+
+// plan observes the cluster, plans, and tries what would be written. The hashes of what was applied last are keyed, and the
+// key is the controller's: whatever exists counts as changed until the API server says that it would not be.
+func (p *previewer) plan(ctx context.Context, result convert.Result) error {
+	asked, err := spec.Observing(p.deployment, false)
+	if err != nil {
+		return err
+	}
+	asked.Owner, asked.Previous, asked.Ranks = p.owner, p.withoutCertificates(result.Certificates), spec.Ranks(result)
+	if asked.Desired, err = p.trusting(ctx, result); err != nil {
+		return err
+	}
+	asked.Requirements = spec.Requirements(result.Requirements)
+	if len(asked.Requirements) > 0 {
+		asked.Packages = p.packages(ctx)
+	}
+	in, err := apply.Observe(ctx, p.target, asked)
+	if err != nil {
+		return err
+	}
+	p.made = plan.Make(in)
+	if p.forecasts, err = apply.Preview(ctx, p.target, p.made, apply.Options{Recreate: asked.Pruning.Recreates}); err != nil {
+		return err
+	}
+	p.settle()
+	return nil
+}
+
+// withoutCertificates leaves the Secrets out that the controller issues for the webhooks of the bundle: they are neither
+// shown nor taken for what has left it.
+func (p *previewer) withoutCertificates(wanted []convert.Certificate) inventory.Inventory {
+	if len(wanted) == 0 {
+		return p.previous
+	}
+	home := p.owner.Namespace
+	if p.deployment.Spec.KubeConfig != nil {
+		home = p.deployment.InstallNamespaceOrDefault()
+	}
+	ids := []inventory.ID{certificate.AuthorityIn(p.owner, home)}
+	for _, one := range wanted {
+		ids = append(ids, certificate.Request(one).ID())
+		p.out.Certificates = append(p.out.Certificates, "Secret "+one.Namespace+"/"+one.Secret)
+	}
+	return p.previous.Without(ids...)
+}
+
+// trusting gives the objects of the bundle, with the authority filled in that they trust on the cluster already.
+func (p *previewer) trusting(ctx context.Context, result convert.Result) ([]*unstructured.Unstructured, error) {
+	requests := make([]certificate.Request, 0, len(result.Certificates))
+	for _, one := range result.Certificates {
+		requests = append(requests, certificate.Request(one))
+	}
+	objects := slices.Clone(result.Objects)
+	for i, object := range objects {
+		if !certificate.Trusts(object, requests) {
+			continue
+		}
+		live, err := p.target.Get(ctx, tenant.Ref{Resource: certificate.Resource(object), Name: object.GetName()})
+		switch {
+		case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		case err != nil:
+			return nil, fmt.Errorf("reading %s: %w", inventory.IDOf(object), err)
+		case certificate.Bundle(live) != nil:
+			objects[i] = certificate.Inject(object, certificate.Bundle(live))
+		}
+	}
+	return objects, nil
+}
+
+// packages are those that other deployments of the namespace have installed.
+func (p *previewer) packages(ctx context.Context) []plan.Package {
+	var list v1alpha1.BundleDeploymentList
+	if err := p.cluster.client.List(ctx, &list, client.InNamespace(p.deployment.Namespace)); err != nil {
+		p.note("packages that other deployments have installed were not looked for: %v", err)
+		return nil
+	}
+	return spec.Packages(list.Items, p.deployment, p.previous.Target)
+}
+
+// settle puts into the plan what the API server said about each object.
+func (p *previewer) settle() {
+	var recreated []inventory.ID
+	for i := range p.made.Stages {
+		for j := range p.made.Stages[i].Actions {
+			action := &p.made.Stages[i].Actions[j]
+			forecast := p.forecasts[action.ID]
+			if forecast.Recreate {
+				recreated = append(recreated, action.ID)
+			}
+			if forecast.After == nil || forecast.Live == nil {
+				continue
+			}
+			changes, _ := fields.Diff(forecast.Live, forecast.After)
+			switch {
+			case len(changes) == 0 && action.Verb != plan.Adopt:
+				action.Verb, action.Reason = plan.Unchanged, ""
+			case action.Verb == plan.Update:
+				action.Reason = "differs from the bundle"
+			}
+		}
+	}
+	p.made.Recreates(recreated)
+}
+
+// preflight asks what the account lacks, as the account, where the user may act as it.
+func (p *previewer) preflight(ctx context.Context) error {
+	account := p.deployment.Spec.ServiceAccountName
+	p.out.Account = accountPreview{Name: p.deployment.Namespace + "/" + account}
+	client, why, err := p.asAccount(ctx, account)
+	switch {
+	case err != nil:
+		return err
+	case client == nil:
+		p.out.Account.Unchecked = why
+		return nil
+	}
+	permissions, err := apply.Preflight(ctx, client, p.made)
+	if err != nil {
+		return err
+	}
+	for _, v := range permissions.Violations {
+		p.out.Account.Missing = append(p.out.Account.Missing, violationOf(v))
+	}
+	p.out.Warnings = append(p.out.Warnings, permissions.Warnings...)
+	return nil
+}
+
+// asAccount is a client that acts as the deployment's account, or why there is none.
+func (p *previewer) asAccount(ctx context.Context, account string) (*tenant.Client, string, error) {
+	if p.target != p.user {
+		p.out.Account.Name = p.target.Identity().String()
+		return p.target, "", nil
+	}
+	id := tenant.Identity{Namespace: p.deployment.Namespace, ServiceAccount: account}
+	if p.config.Impersonate.UserName != "" {
+		return nil, "with --as nobody else can be asked for", nil
+	}
+	may, err := p.user.Allowed(ctx, authorizationv1.ResourceAttributes{
+		Verb: "impersonate", Resource: "serviceaccounts", Namespace: id.Namespace, Name: account,
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("asking for your rights: %w", err)
+	}
+	if !may {
+		return nil, "you may not impersonate it", nil
+	}
+	pool, err := tenant.NewPool(p.config, tenant.Options{})
+	if err != nil {
+		return nil, "", err
+	}
+	exists, err := pool.AccountExists(ctx, id)
+	switch {
+	case ctx.Err() != nil:
+		return nil, "", ctx.Err()
+	case err == nil && !exists:
+		p.out.Violations = append(p.out.Violations, violationPreview{
+			Rule: "AccountMissing", Message: fmt.Sprintf("service account %q does not exist", id), Remedy: "create it, or correct spec.serviceAccountName",
+		})
+		return nil, "it does not exist", nil
+	}
+	client, err := pool.Client(id)
+	return client, "", err
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"strings"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
+)
+
+// preview is what would be done. Its JSON form is what plan -o json prints.
+type preview struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Bundle is what was read; Revision and Artifact (a digest) are set when the source has it.
+	Bundle   string `json:"bundle"`
+	Revision string `json:"revision,omitempty"`
+	Artifact string `json:"artifact,omitempty"`
+	InForce  string `json:"inForce,omitempty"`
+	Format   string `json:"format"`
+	// Content digests what the bundle becomes. Digest is that of the controller's plan, where it planned the same content.
+	Content string `json:"content"`
+	Digest  string `json:"digest,omitempty"`
+
+	Summary   string          `json:"summary"`
+	Objects   []objectPreview `json:"objects"`
+	Unchanged int             `json:"unchanged"`
+	Held      string          `json:"held,omitempty"`
+	Skipped   []string        `json:"skipped,omitempty"`
+	// Certificates are Secrets that the controller issues; they are not among the objects.
+	Certificates []string           `json:"certificates,omitempty"`
+	Violations   []violationPreview `json:"violations,omitempty"`
+	Account      accountPreview     `json:"account"`
+	Impact       impactPreview      `json:"impact"`
+	Approval     approvalPreview    `json:"approval"`
+	Warnings     []string           `json:"warnings,omitempty"`
+	Notes        []string           `json:"notes,omitempty"`
+
+	mode       v1alpha1.ApprovalMode
+	deployment *v1alpha1.BundleDeployment
+}
+
+// What becomes of an object, besides the verbs of a plan.
+const (
+	verbDelete  = "Delete"
+	verbRelease = "Release"
+)
+
+// objectPreview is an object that does not stay as it is.
+type objectPreview struct {
+	Verb      string          `json:"verb"`
+	Group     string          `json:"group,omitempty"`
+	Kind      string          `json:"kind"`
+	Namespace string          `json:"namespace,omitempty"`
+	Name      string          `json:"name"`
+	Reason    string          `json:"reason,omitempty"`
+	Fields    []fields.Change `json:"fields,omitempty"`
+	More      int             `json:"more,omitempty"` // changes that are too many to list
+	// Unknown says why the API server did not say what the object would become: the fields are those of the bundle that
+	// differ. Failed says why it would refuse the object, and Contested whose fields would be taken.
+	Unknown   string `json:"unknown,omitempty"`
+	Failed    string `json:"failed,omitempty"`
+	Contested string `json:"contested,omitempty"`
+
+	before, after *unstructured.Unstructured
+	desired       map[string]any // as the bundle has it
+	approximate   bool           // after is what the bundle has, without what the API server fills in
+	applied       bool           // by the deployment, before
+}
+
+// title is the object for people.
+func (o objectPreview) title() string {
+	kind, name := o.Kind, o.Name
+	if o.Group != "" {
+		kind += "." + o.Group
+	}
+	if o.Namespace != "" {
+		name = o.Namespace + "/" + name
+	}
+	return kind + " " + name
+}
+
+// violationPreview is why a plan would be refused.
+type violationPreview struct {
+	Rule    string `json:"rule"`
+	Object  string `json:"object,omitempty"`
+	Message string `json:"message"`
+	Remedy  string `json:"remedy,omitempty"`
+}
+
+func violationOf(v plan.Violation) violationPreview {
+	made := violationPreview{Rule: string(v.Rule), Message: v.Message, Remedy: v.Remedy}
+	if v.Object.Name != "" {
+		made.Object = v.Object.String()
+	}
+	return made
+}
+
+// String is the violation for people.
+func (v violationPreview) String() string {
+	if v.Remedy == "" {
+		return v.Message
+	}
+	return v.Message + ": " + v.Remedy
+}
+
+// accountPreview is what the account lacks that carries the plan out.
+type accountPreview struct {
+	Name      string             `json:"name"`
+	Unchecked string             `json:"unchecked,omitempty"` // why nobody knows
+	Missing   []violationPreview `json:"missing,omitempty"`
+}
+
+// approvalPreview is what has to happen before the plan is carried out.
+type approvalPreview struct {
+	Mode    string   `json:"mode"`
+	Needed  bool     `json:"needed"`
+	Because []string `json:"because,omitempty"`
+}
+
+// begin fills in what the deployment says.
+func (v *preview) begin(d *v1alpha1.BundleDeployment, o previewOptions) {
+	v.Namespace, v.Name, v.InForce = d.Namespace, d.Name, d.Status.LastAppliedRevision
+	v.mode, v.deployment = d.Spec.ApprovalModeOrDefault(), d
+	if d.Spec.Suspend {
+		v.Notes = append(v.Notes, "the deployment is suspended: nothing is done before it is resumed")
+	}
+	if !d.DeletionTimestamp.IsZero() {
+		v.Notes = append(v.Notes, "the deployment is being deleted: its objects go")
+	}
+	if o.path == "" && o.image == "" && o.revision == "" && d.Status.RejectedRevision != "" {
+		v.Notes = append(v.Notes, "the controller gave revision "+shortRevision(d.Status.RejectedRevision)+" up and keeps the last healthy one in force; see satchel retry")
+	}
+	if d.Spec.DriftModeOrDefault() != v1alpha1.DriftEnabled {
+		v.Notes = append(v.Notes, "spec.driftDetection.mode is "+string(d.Spec.DriftModeOrDefault())+": what only drifted stays as it is")
+	}
+}
+
+// changes tells whether anything would be done, or refused.
+func (v *preview) changes() bool {
+	return len(v.Objects)+len(v.Violations)+len(v.Account.Missing) > 0 || v.Held != ""
+}
+
+// report turns the plan and the forecasts into the value.
+func (p *previewer) report() {
+	v := p.out
+	for _, action := range p.made.Actions() {
+		if action.Verb == plan.Unchanged {
+			v.Unchanged++
+			continue
+		}
+		v.Objects = append(v.Objects, reportAction(action, p.forecasts[action.ID]))
+	}
+	for _, stages := range [][]plan.DeletionStage{p.made.PruneFirst, p.made.Prune} {
+		for _, stage := range stages {
+			for _, deletion := range stage.Deletions {
+				if reported, some := reportDeletion(deletion, p.forecasts[deletion.ID]); some {
+					v.Objects = append(v.Objects, reported)
+				}
+			}
+		}
+	}
+	if p.made.Held != nil {
+		v.Held = p.made.Held.String()
+	}
+	for _, id := range p.made.Skipped {
+		v.Skipped = append(v.Skipped, id.String())
+	}
+	for _, violation := range p.made.Violations {
+		if violation.Rule == plan.PermissionMissing { // it was looked as the user
+			p.note("%s: what becomes of it is not known", strings.Replace(violation.Message, "the account may not", "you may not", 1))
+			continue
+		}
+		v.Violations = append(v.Violations, violationOf(violation))
+	}
+	v.Warnings = append(v.Warnings, p.made.Warnings...)
+	v.Summary = p.made.Summary()
+	v.Impact = p.impact()
+	v.approve(p.deployment)
+}
+
+// verbs of a plan that mean the same to people: what differs is brought in line.
+var plainVerbs = map[plan.Verb]plan.Verb{plan.Repair: plan.Update, plan.Settle: plan.Update}
+
+func reportAction(action plan.Action, forecast apply.Forecast) objectPreview {
+	verb := action.Verb
+	if plainer, found := plainVerbs[verb]; found && forecast.Live != nil {
+		verb = plainer
+	}
+	o := objectPreview{
+		Verb: string(verb), Group: action.Group, Kind: action.ID.Kind, Namespace: action.Namespace, Name: action.Name,
+		Reason: action.Reason, Contested: forecast.Contested,
+		before: forecast.Live, after: forecast.After, desired: action.Desired.Object, applied: action.Previous.Confirmed(),
+	}
+	if forecast.Failed != nil {
+		o.Failed = forecast.Failed.Error()
+	}
+	switch {
+	case forecast.Unread != "":
+		o.Unknown = forecast.Unread
+	case forecast.Live != nil && forecast.After == nil:
+		o.Unknown = forecast.Untold
+		o.Fields, o.More = fields.Wanted(forecast.Live, action.Desired)
+		o.after, o.approximate = action.Desired, true
+	case forecast.Live != nil:
+		o.Fields, o.More = fields.Diff(forecast.Live, forecast.After)
+	case forecast.After == nil:
+		o.after = action.Desired
+	}
+	return o
+}
+
+// reportDeletion passes over what is only forgotten or waited for.
+func reportDeletion(deletion plan.Deletion, forecast apply.Forecast) (objectPreview, bool) {
+	o := objectPreview{
+		Verb: verbDelete, Group: deletion.Group, Kind: deletion.ID.Kind, Namespace: deletion.Namespace, Name: deletion.Name,
+		Reason: strings.TrimSuffix(deletion.Reason+"; "+deletion.Note, "; "), before: forecast.Live, applied: true,
+	}
+	if deletion.How == plan.Release {
+		o.Verb = verbRelease
+	}
+	return o, deletion.Deletes() || deletion.How == plan.Release
+}
+
+// approve says what the plan waits for. Whether it is the one that the controller made is known by its content.
+func (v *preview) approve(d *v1alpha1.BundleDeployment) {
+	v.Approval.Mode = string(v.mode)
+	if planned := d.Status.Plan; planned != nil && planned.Content == v.Content && v.Content != "" && d.Status.ObservedGeneration == d.Generation {
+		v.Digest = planned.Digest
+	}
+	pending := conditions.Get(d, v1alpha1.ApprovalPendingCondition)
+	switch {
+	case v.Digest != "" && pending != nil && string(pending.Status) == "True":
+		v.Approval.Needed, v.Approval.Because = true, []string{pending.Message}
+	case v.mode == v1alpha1.ApprovalManual && len(v.Objects) > 0 && v.Digest == "":
+		v.Approval.Needed, v.Approval.Because = true, []string{"spec.approval.mode is Manual"}
+	case v.mode == v1alpha1.ApprovalOnEscalation && v.Digest == "":
+		v.Approval.Because = v.escalations()
+		v.Approval.Needed = len(v.Approval.Because) > 0
+	case v.Held != "":
+		v.Approval.Needed, v.Approval.Because = true, []string{"what would be deleted is held"}
+	}
+}
+
+// escalations are what OnEscalation wants an approval of.
+func (v *preview) escalations() []string {
+	var because []string
+	if len(v.Impact.Permissions) > 0 {
+		because = append(because, "new permissions")
+	}
+	if len(v.Impact.Definitions) > 0 {
+		because = append(because, "CustomResourceDefinitions")
+	}
+	for _, o := range v.Objects {
+		if o.Verb == verbDelete || o.Verb == string(plan.Recreate) {
+			return append(because, "deletions")
+		}
+	}
+	return because
+}

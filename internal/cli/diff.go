@@ -78,17 +78,17 @@ func (a *app) diff(ctx context.Context, o previewOptions, t target) error {
 	return err
 }
 
-// difference is what diff -o json prints of an object.
-type difference struct {
+// objectDiff is what diff -o json prints of an object.
+type objectDiff struct {
 	objectPreview `json:",inline"`
 
 	Diff string `json:"diff,omitempty"`
 }
 
-func differences(v *preview) []difference {
-	list := make([]difference, 0, len(v.Objects))
+func differences(v *preview) []objectDiff {
+	list := make([]objectDiff, 0, len(v.Objects))
 	for _, o := range v.Objects {
-		list = append(list, difference{objectPreview: o, Diff: o.unified()})
+		list = append(list, objectDiff{objectPreview: o, Diff: o.unified()})
 	}
 	return list
 }

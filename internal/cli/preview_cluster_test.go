@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/spec"
+)
+
+// playedCluster plays both controllers for one deployment.
+type playedCluster struct {
+	testCluster
+
+	store *artifact.Store
+	url   string
+}
+
+func newPlayedCluster(t *testing.T) playedCluster {
+	t.Helper()
+	c := playedCluster{testCluster: newTestCluster(t)}
+	server := httptest.NewUnstartedServer(nil)
+	c.url = "http://" + server.Listener.Addr().String()
+	store, err := artifact.Open(artifact.Options{Dir: t.TempDir(), BaseURL: c.url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.store, server.Config.Handler = store, store.Handler()
+	server.Start()
+	t.Cleanup(server.Close)
+	c.make(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: installer}}`)
+	c.make(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: installer},
+		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: admin}, subjects: [{kind: ServiceAccount, name: installer}]}`)
+	d := aDeployment(func(d *v1alpha1.BundleDeployment) { d.Status = v1alpha1.BundleDeploymentStatus{} })
+	c.create(d)
+	source := aSource()
+	source.Status.SourcesDigest, source.Status.Artifact = source.Spec.SourcesDigest(), nil
+	c.create(source)
+	return c
+}
+
+// make creates an object of any kind in the namespace.
+func (c playedCluster) make(text string) {
+	c.t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
+		c.t.Fatal(err)
+	}
+	object.SetNamespace(c.namespace)
+	if err := c.any().Create(c.t.Context(), object); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// any is a client for all kinds.
+func (c playedCluster) any() client.Client {
+	c.t.Helper()
+	any, err := client.New(c.cp.RESTConfig(), client.Options{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return any
+}
+
+// merge patches an object as somebody else.
+func (c playedCluster) merge(apiVersion, kind, name, patch string) {
+	c.t.Helper()
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind))
+	object.SetNamespace(c.namespace)
+	object.SetName(name)
+	if err := c.any().Patch(c.t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner("somebody")); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func folderOf(t *testing.T, manifests string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "manifests"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "manifests", "all.yaml"), []byte(manifests), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// publish has the source show a bundle.
+func (c playedCluster) publish(manifests string) {
+	c.t.Helper()
+	stored, err := c.store.Put(c.t.Context(), artifact.SourceOwner(c.namespace, "podinfo"), "v1", os.DirFS(folderOf(c.t, manifests)))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var source v1alpha1.BundleSource
+	if err := c.client.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: "podinfo"}, &source); err != nil {
+		c.t.Fatal(err)
+	}
+	source.Status.Artifact = &stored
+	if err := c.client.Status().Update(c.t.Context(), &source); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// install applies what is published as the deployment controller does: as the account, with hashes that have a key.
+func (c playedCluster) install() {
+	c.t.Helper()
+	var source v1alpha1.BundleSource
+	var d v1alpha1.BundleDeployment
+	for name, o := range map[string]client.Object{"source": &source, "deployment": &d} {
+		if err := c.client.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: "podinfo"}, o); err != nil {
+			c.t.Fatal(name, err)
+		}
+	}
+	loader, err := artifact.NewLoader(artifact.LoaderOptions{Client: &http.Client{}, ServerURLs: []string{c.url}, CacheDir: c.t.TempDir(), Limits: fetch.DefaultLimits()})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	content, err := loader.Load(c.t.Context(), artifact.SourceOwner(c.namespace, "podinfo"), *source.Status.Artifact)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	result, err := convert.Convert(content.FS(), spec.Conversion(&d, convert.Limits{}))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	pool, err := tenant.NewPool(c.cp.RESTConfig(), tenant.Options{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	account, err := pool.Client(tenant.Identity{Namespace: c.namespace, ServiceAccount: "installer"})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	asked, err := spec.Observing(&d, false)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	previous, err := inventory.Decode(d.Status.Inventory)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	asked.Owner, asked.Desired, asked.HashKey = inventory.Owner{Namespace: c.namespace, Name: "podinfo"}, result.Objects, []byte("a key")
+	asked.Previous = previous
+	in, err := apply.Observe(c.t.Context(), account, asked)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	done, err := apply.Apply(c.t.Context(), account, plan.Make(in), apply.Options{Previous: appliedBefore(in)})
+	if err != nil || len(done.Errors()) > 0 {
+		c.t.Fatal(err, done.Errors())
+	}
+	target, err := pool.Target(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	done.Inventory.Target = target
+	if d.Status.Inventory, err = done.Inventory.Encode(); err != nil {
+		c.t.Fatal(err)
+	}
+	d.Status.ObservedGeneration, d.Status.LastAppliedRevision = d.Generation, source.Status.Artifact.Revision
+	d.Status.Conditions = []metav1.Condition{}
+	digest, err := plan.Content(result.Objects, d.InstallNamespaceOrDefault())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	d.Status.Plan = &v1alpha1.PlanStatus{Content: digest, Digest: "sha256:" + strings.Repeat("d", 64)}
+	if err := c.client.Status().Update(c.t.Context(), &d); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// appliedBefore stands for what the controller remembers: fields that are desired were desired before.
+func appliedBefore(in plan.Input) func(inventory.ID) *unstructured.Unstructured {
+	desired := map[inventory.ID]*unstructured.Unstructured{}
+	for _, object := range in.Desired {
+		desired[object.ID] = object.Desired
+	}
+	return func(id inventory.ID) *unstructured.Unstructured { return desired[id] }
+}
+
+// planned is what plan -o json prints.
+func (c playedCluster) planned(code int, args ...string) preview {
+	c.t.Helper()
+	got := c.satchel(append([]string{"plan", "podinfo", "-o", "json"}, args...)...)
+	var v preview
+	if got.code != code || json.Unmarshal([]byte(got.out), &v) != nil {
+		c.t.Fatalf("exit %d, want %d: %s", got.code, code, got)
+	}
+	return v
+}
+
+const (
+	webVersion1 = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {color: red, size: small}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: login}
+stringData: {password: first-secret}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "example.org/web:1", ports: [{containerPort: 80}]}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: old}
+spec: {ports: [{port: 80}]}
+`
+	webVersion2 = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {color: blue, size: small}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: added}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: login}
+stringData: {password: second-secret}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "example.org/web:2", ports: [{containerPort: 80}]}]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: reader}
+rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: reader}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
+subjects: [{kind: ServiceAccount, name: web}]
+`
+)
+
+// What is shown before is what is done after, from the first install on.
+func TestPlanOfCluster(t *testing.T) {
+	c := newPlayedCluster(t)
+	c.want(c.satchel("plan", "podinfo"), ExitError, "has no artifact yet")
+	c.publish(webVersion1)
+
+	first := c.planned(ExitNo)
+	if len(first.Objects) != 4 || first.Objects[0].Verb != "Create" || first.Digest != "" || first.Account.Unchecked != "" || len(first.Account.Missing) > 0 {
+		t.Errorf("the first install: %+v", first)
+	}
+	c.want(c.satchel("plan", "podinfo"), ExitNo, "4 to create", "+ create", "new: example.org/web:1", "Approval: not needed, for spec.approval.mode is Automatic")
+	c.install()
+
+	settled := c.planned(ExitOK)
+	if len(settled.Objects) != 0 || settled.Unchanged != 4 || settled.Content != first.Content || settled.Digest == "" {
+		t.Errorf("what was installed: %+v", settled)
+	}
+	c.want(c.satchel("diff", "podinfo"), ExitOK)
+
+	c.merge("v1", "ConfigMap", "settings", `{"data": {"color": "green", "theirs": "x"}}`)
+	c.want(c.satchel("diff", "podinfo"), ExitNo, "-  color: green\n+  color: red\n", "--- live/ConfigMap "+c.namespace+"/settings\n+++ planned/")
+	c.want(c.satchel("diff", "podinfo", "--ignore-snippet"), ExitNo, "driftDetection:\n  ignore:\n  - paths:\n    - /data/color\n    target:\n      kind: ConfigMap\n      name: settings\n")
+	c.want(c.satchel("plan", "podinfo", "--fields"), ExitNo, "1 to update", `.data.color: "green" -> "red"`)
+
+	c.publish(webVersion2)
+	v := c.planned(ExitNo)
+	verbs := map[string]string{}
+	for _, o := range v.Objects {
+		verbs[o.Kind+" "+o.Name] = o.Verb
+	}
+	for title, verb := range map[string]string{
+		"ConfigMap settings": "Update", "ConfigMap added": "Create", "Secret login": "Update", "Deployment web": "Update", "Service old": "Delete", "Role reader": "Create",
+	} {
+		if verbs[title] != verb {
+			t.Errorf("%s: %q, want %q in %v", title, verbs[title], verb, verbs)
+		}
+	}
+	text := c.satchel("plan", "podinfo", "--fields")
+	c.want(text, ExitNo, `service account "`+c.namespace+`/web", in namespace `+c.namespace+`: get configmaps`,
+		"example.org/web:1 -> example.org/web:2", "Pods are replaced:", ".data.password: changes (hidden)")
+	for _, got := range []outcome{
+		text, c.satchel("diff", "podinfo"), c.satchel("plan", "podinfo", "-o", "json"), c.satchel("diff", "podinfo", "-o", "yaml"), c.satchel("diff", "podinfo", "--ignore-snippet"),
+	} {
+		if said := got.out + got.err; strings.Contains(said, "secret\"") || strings.Contains(said, "c2VjcmV0") || strings.Contains(said, "Zmlyc3Q") || strings.Contains(said, "c2Vjb25k") {
+			t.Errorf("a Secret is given away: %s", got)
+		}
+	}
+	c.want(c.satchel("diff", "podinfo"), ExitNo, "-  password: (hidden)\n+  password: (hidden, another one)\n", "--- live/Service "+c.namespace+"/old\n")
+
+	local := c.planned(ExitNo, "--path", folderOf(t, webVersion2))
+	if local.Content != v.Content || len(local.Objects) != len(v.Objects) {
+		t.Errorf("the same bundle on the disk: %s and %d objects, want %s and %d", local.Content, len(local.Objects), v.Content, len(v.Objects))
+	}
+	c.install()
+	if again := c.planned(ExitNo); again.Content != v.Content || len(again.Objects) != 1 {
+		t.Errorf("nothing but the object that is pruned at the end differs: %+v", again.Objects)
+	}
+}
+
+// Whoever may do less sees less, and is told what he does not see.
+func TestPlanOfSomebodyWithFewRights(t *testing.T) {
+	c := newPlayedCluster(t)
+	c.publish(webVersion1)
+	c.install()
+	c.publish(webVersion2)
+	c.make(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: reader}, rules: [
+		{apiGroups: [satchel.dev], resources: [bundledeployments, bundlesources], verbs: [get]},
+		{apiGroups: ["", apps, rbac.authorization.k8s.io], resources: [configmaps, services, deployments, roles, rolebindings], verbs: [get, list]}]}`)
+	c.make(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: readers}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}, subjects: [{kind: User, name: reader}]}`)
+	got := c.satchel("plan", "podinfo", "--as", "reader", "--fields")
+	c.want(got, ExitNo, "you may not look at Secret", "not tried: you may not try it", `.data.color: "red" -> "blue"`,
+		"the rights of service account "+c.namespace+"/installer were not checked: with --as nobody else can be asked for",
+		"whether this is the cluster that the objects are on was not checked")
+	c.want(c.satchel("diff", "podinfo", "--as", "reader"), ExitNo, "-  color: red\n+  color: blue\n")
+	c.want(c.satchel("plan", "podinfo", "--as", "nobody"), ExitError, "you may not get bundledeployments")
+}
+
+// What forbids the plan is said all at once.
+func TestPlanThatIsRefused(t *testing.T) {
+	c := newPlayedCluster(t)
+	c.make(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}`)
+	c.publish(webVersion1 + `
+---
+apiVersion: example.org/v1
+kind: Unheard
+metadata: {name: x}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: ` + c.namespace + `-new}
+`)
+	c.want(c.satchel("plan", "podinfo"), ExitNo, "Refused, and nothing is touched then:", "ConfigMap "+c.namespace+"/settings", "Unheard",
+		"Service account "+c.namespace+"/installer lacks rights:", "namespaces")
+	c.want(c.satchel("plan", "podinfo", "--path", "x", "--image", "y"), ExitError, "none of the others can be")
+	c.want(c.satchel("plan", "podinfo", "--path", ""), ExitError, "--path is empty")
+	c.want(c.satchel("diff", "podinfo", "--revision", "v0"), ExitError, "history")
+	c.want(c.satchel("plan", "podinfo", "--path", t.TempDir()+"/none"), ExitError, "opening the folder")
+}
+
+func TestHostilePlan(t *testing.T) {
+	c := newPlayedCluster(t)
+	bad := quoted(t, "a"+steering+"\nb")
+	c.publish("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {note: " + bad + "}}\ndata: {k: " + bad + "}\n")
+	for _, args := range [][]string{{"plan", "podinfo", "--fields"}, {"plan", "podinfo", "-o", "json"}, {"diff", "podinfo"}, {"diff", "podinfo", "-o", "yaml"}} {
+		got := c.satchel(args...)
+		if odd := hiddenIn(got.out) + hiddenIn(got.err); got.code != ExitNo || odd != "" {
+			t.Errorf("%v: %s: %s", args, odd, got)
+		}
+	}
+	// What YAML allows gets to the cluster.
+	c.publish("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: \"a\\u202e\\u2066\\u3164\\nb\"}\n")
+	c.install()
+	c.merge("v1", "ConfigMap", "a", `{"data": {"k": "`+strings.Trim(quoted(t, "b\u202e"+"c"), `"`)+`"}}`)
+	for _, args := range [][]string{{"plan", "podinfo", "--fields"}, {"plan", "podinfo", "-o", "yaml"}, {"diff", "podinfo"}} {
+		got := c.satchel(args...)
+		if odd := hiddenIn(got.out) + hiddenIn(got.err); got.code != ExitNo || odd != "" {
+			t.Errorf("%v: %s: %s", args, odd, got)
+		}
+	}
+}

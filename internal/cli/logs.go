@@ -16,13 +16,13 @@ import (
 
 // logsOptions are the flags of logs.
 type logsOptions struct {
-	container           string
-	follow, previous    bool
-	timestamps, prefix  bool
-	tail                int64
-	since               time.Duration
-	controller          bool
-	controllerNamespace string
+	container          string
+	follow, previous   bool
+	timestamps, prefix bool
+	tail               int64
+	since              time.Duration
+	controller         bool
+	systemNamespace    string
 }
 
 func (a *app) logsCommand() *cobra.Command {
@@ -71,8 +71,8 @@ satchel logs podinfo --controller --since 1h`),
 	flags.Int64Var(&o.tail, "tail", 100, "Begin with so many of the last lines of each container; -1 shows all.")
 	flags.DurationVar(&o.since, "since", 0, "Show lines that are not older than this, such as 5m.")
 	flags.BoolVar(&o.controller, "controller", false, "Show what the controllers say about the deployment.")
-	flags.StringVar(&o.controllerNamespace, "controller-namespace", "satchel-system", "Namespace in which the controllers run.")
-	a.completeFlag(cmd, "controller-namespace", a.completeNamespaces)
+	flags.StringVar(&o.systemNamespace, "system-namespace", systemNamespace, "Where the controllers are.")
+	a.completeFlag(cmd, "system-namespace", a.completeNamespaces)
 	return cmd
 }
 
@@ -140,7 +140,7 @@ func (a *app) logs(ctx context.Context, o logsOptions, t target) error {
 func (a *app) noLogs(o logsOptions, t target) error {
 	switch {
 	case o.controller:
-		return fmt.Errorf("no controllers run as Pods in the namespace %q, as far as you may see: name another with --controller-namespace", o.controllerNamespace)
+		return fmt.Errorf("no controllers run as Pods in the namespace %q, as far as you may see: name another with --system-namespace", o.systemNamespace)
 	case o.container != "":
 		return fmt.Errorf("no Pod of %s has a container %q", t.name, o.container)
 	}

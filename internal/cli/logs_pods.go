@@ -68,14 +68,14 @@ func (r *logReader) podsOf(ctx context.Context, t target) ([]logSource, error) {
 // controllers finds the containers of Satchel's controllers.
 func (r *logReader) controllers(ctx context.Context) ([]logSource, error) {
 	var sources []logSource
-	l := listing{resource: podResource, namespace: r.options.controllerNamespace, selector: "app.kubernetes.io/part-of=satchel", whole: true, limit: mostScanned}
+	l := listing{resource: podResource, namespace: r.options.systemNamespace, selector: "app.kubernetes.io/part-of=satchel", whole: true, limit: mostScanned}
 	_, err := r.each(ctx, l, func(found sighting) {
 		for _, c := range logContainers(found.body) {
 			sources = append(sources, logSource{logContainer: c, namespace: found.GetNamespace(), pod: found.GetName(), uid: string(found.GetUID())})
 		}
 	})
 	if err != nil {
-		r.unreadable("list", podResource, r.options.controllerNamespace, err)
+		r.unreadable("list", podResource, r.options.systemNamespace, err)
 	}
 	slices.SortFunc(sources, func(a, b logSource) int { return strings.Compare(a.pod, b.pod) })
 	return sources, context.Cause(ctx)

@@ -147,7 +147,7 @@ func (c testCluster) logsRead() {
 	c.want(c.satchel("logs", "app", "--follow", "--previous"), ExitError, "leave --follow or --previous out")
 	c.want(c.satchel("logs", "app", "--controller"), ExitError, `no controllers run as Pods in the namespace "satchel-system"`)
 	c.object("", "{apiVersion: v1, kind: Pod, metadata: {name: controller, labels: {app.kubernetes.io/part-of: satchel}}, spec: {containers: [{name: manager, image: x}]}}")
-	got = c.eventually("applied", "logs", "app", "--controller", "--controller-namespace", c.namespace)
+	got = c.eventually("applied", "logs", "app", "--controller", "--system-namespace", c.namespace)
 	if !strings.HasPrefix(got.out, `[controller/manager] {"msg":"applied",`) || strings.Contains(got.out, "of another") {
 		c.t.Errorf("got %s", got)
 	}

@@ -49,7 +49,7 @@ type treeNode struct {
 	Owned     []*treeNode  `json:"owned,omitempty"`
 
 	uid        types.UID
-	selector   string      // of the Pods of a workload
+	selector   string         // of the Pods of a workload
 	containers []logContainer // of a Pod
 }
 

@@ -63,9 +63,9 @@ func name(i int) string { return fmt.Sprintf("app-%04d", i) }
 
 // arguments are those of a line of the table.
 func (p population) arguments(line string, deployments int) []string {
-	bundle := filepath.Join(installation.Root(), "tests", "bundles", "sample-operator")
+	bundle := filepath.Join(installation.Root(), "tests", "bundles", "sample-operator", "v0.2.0")
 	manifests := filepath.Join(installation.Root(), "internal", "cli", "testdata", "migrate", "olm-v1.yaml")
-	args := strings.Split(strings.NewReplacer("app-0500", name(deployments/2), "POD", p.pod, "DIGEST", digest, "BUNDLE", bundle, "MANIFESTS", manifests).Replace(line), " ")
+	args := strings.Split(strings.NewReplacer("app-0500", name(deployments/2), "POD", p.pod, "DIGEST", digest, "BUNDLE", bundle, "MANIFESTS", manifests, "FILE", filepath.Join(p.t.TempDir(), "file")).Replace(line), " ")
 	if strings.Contains(line, "BUNDLE") {
 		return args // asks no cluster
 	}
@@ -120,6 +120,38 @@ func (p population) inventory(of string) inventory.Inventory {
 		entries = append(entries, inventory.Entry{ID: inventory.ID{Kind: "ConfigMap", Namespace: p.namespace, Name: fmt.Sprintf("%s-%d", of, i)}, Version: "v1"})
 	}
 	return inventory.New("cluster", entries...)
+}
+
+// huge makes a deployment with many objects.
+func (p population) huge(objects int) {
+	p.t.Helper()
+	const of = "huge"
+	labels := inventory.Owner{Namespace: p.namespace, Name: of}.Labels()
+	numbers := make([]int, objects)
+	for i := range numbers {
+		numbers[i] = i
+	}
+	called := func(i int) string { return fmt.Sprintf("%s-%05d", of, i) }
+	created := parallel.Each(p.t.Context(), 16, numbers, func(ctx context.Context, i int) error {
+		return p.client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: called(i), Labels: labels}})
+	})
+	entries := make([]inventory.Entry, 0, objects)
+	for i := range objects {
+		entries = append(entries, inventory.Entry{ID: inventory.ID{Kind: "ConfigMap", Namespace: p.namespace, Name: called(i)}, Version: "v1"})
+	}
+	listed, err := inventory.New("cluster", entries...).Encode()
+	if err := errors.Join(append(created, err)...); err != nil {
+		p.t.Fatal(err)
+	}
+	d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: of},
+		Spec: v1alpha1.BundleDeploymentSpec{SourceRef: &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: name(0)}, ServiceAccountName: "installer"}}
+	if err := p.client.Create(p.t.Context(), d); err != nil {
+		p.t.Fatal(err)
+	}
+	d.Status.Inventory = listed
+	if err := p.client.Status().Update(p.t.Context(), d); err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 // install creates the objects of one deployment, and one that belongs to nobody, and waits for its Pod.

@@ -122,7 +122,7 @@ func (s *state) version(id inventory.ID) string {
 func (s *state) news() []plan.Object {
 	return slices.DeleteFunc(slices.Clone(s.note.objects), func(o plan.Object) bool {
 		sight, looked := s.note.looked[o.ID]
-		_, written := s.applied.Live[o.ID]
+		_, written := s.applied.Versions[o.ID] // of kinds that only expressions judge there is no Live
 		return looked && sight.Healthy && !written && sight.Version == s.observed[o.ID].ResourceVersion
 	})
 }

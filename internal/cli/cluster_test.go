@@ -179,7 +179,9 @@ func TestVersionOfCluster(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	c := newTestCluster(t)
 	c.create(aSource())
-	c.create(aDeployment())
+	c.create(aDeployment(func(d *v1alpha1.BundleDeployment) {
+		d.Status.History = []v1alpha1.RevisionRecord{record(revisionA, "")}
+	}))
 	c.create(aDeployment(called("other")))
 	const noFiles = ":4\n" // cobra's directive
 	for name, tc := range map[string]struct {
@@ -195,6 +197,14 @@ func TestCompletion(t *testing.T) {
 		"status second":    {"one name", []string{"status", "podinfo", ""}, nil},
 		"reconcile":        {"one of either kind", []string{"reconcile", ""}, []string{"other", "podinfo", "deployment", "source"}},
 		"reconcile source": {"names of the kind", []string{"reconcile", "source", ""}, []string{"podinfo"}},
+		"suspend":          {"several of either kind", []string{"suspend", "podinfo", ""}, []string{"other"}},
+		"wait source":      {"names of the kind", []string{"wait", "source", ""}, []string{"podinfo"}},
+		"wait for":         {"what can be waited for", []string{"wait", "--for", ""}, []string{"ready", "deleted", "revision="}},
+		"retry":            {"deployments only", []string{"retry", ""}, []string{"other", "podinfo"}},
+		"rollback":         {"revisions of the one that is named", []string{"rollback", "podinfo", "--to", ""}, []string{"previous", "v1.2.0@sha256:aaaaaaaaaaaa"}},
+		"delete":           {"deployments only", []string{"delete", "podinfo", ""}, nil},
+		"export":           {"words of the flag", []string{"export", "-o", ""}, []string{"yaml", "json"}},
+		"check":            {"nothing", []string{"check", ""}, nil},
 		"output":           {"words of the flag", []string{"get", "-o", ""}, []string{"table", "wide", "json", "yaml", "name"}},
 		"format":           {"words of the flag", []string{"render", "--format", ""}, []string{"plain+v0", "registry+v1"}},
 		"shell":            {"the shells", []string{"completion", ""}, []string{"bash", "zsh", "fish", "powershell"}},

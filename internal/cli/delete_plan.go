@@ -41,9 +41,11 @@ type farewell struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Cluster names the Secret with the kubeconfig of the cluster that holds the objects, where that is another one.
-	Cluster string      `json:"cluster,omitempty"`
-	Goes    []departure `json:"goes"`
-	Stays   []departure `json:"stays"`
+	Cluster string `json:"cluster,omitempty"`
+	// Source is the BundleSource of an inline spec.source, which goes as well.
+	Source string      `json:"source,omitempty"`
+	Goes   []departure `json:"goes"`
+	Stays  []departure `json:"stays"`
 	// Unknown could not be looked at.
 	Unknown []departure `json:"unknown,omitempty"`
 	// Resources are the custom resources of others, of the kinds that the bundle defines.
@@ -78,6 +80,9 @@ func (x *explorer) farewellOf(ctx context.Context, d *v1alpha1.BundleDeployment,
 		Pruning: plan.Pruning{Orphan: how.orphan, Definitions: how.definitions},
 	}
 	f := farewell{Namespace: d.Namespace, Name: d.Name, Goes: []departure{}, Stays: []departure{}}
+	if d.Spec.Source != nil {
+		f.Source = d.Name
+	}
 	if d.Spec.KubeConfig != nil {
 		f.Cluster = d.Spec.KubeConfig.SecretRef.Name
 		believe(&in)
@@ -187,6 +192,9 @@ func (f farewell) print(s style) string {
 		fmt.Fprintf(&out, "; its objects are on the cluster of the Secret %s, and are listed as the inventory has them", inline(f.Cluster))
 	}
 	fmt.Fprintf(&out, "\n")
+	if f.Source != "" {
+		fmt.Fprintf(&out, "%s the BundleSource %s (spec.source)\n", s.paint(red, "Goes with it:"), f.Source)
+	}
 	writeDepartures(&out, s.paint(red, "Goes"), f.Goes)
 	writeDepartures(&out, s.paint(green, "Stays"), f.Stays)
 	writeDepartures(&out, s.paint(yellow, "Could not be looked at"), f.Unknown)

@@ -23,7 +23,7 @@ func aFarewell() farewell {
 	}, Unknown: []departure{{Kind: "Secret", Namespace: "other", Name: "a" + steering, Why: "you may not get it"}},
 		Resources: []population{{Definition: "widgets.example.org", Kind: "Widget", Count: 3, Namespaces: []string{"a", "b"}, Deployments: []string{"a/b"}},
 			{Definition: "gadgets.example.org", Problem: "its resources cannot be listed: " + steering}},
-		Needed: []string{"web"}}
+		Source: "podinfo", Needed: []string{"web"}}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
 		f.Goes = append(f.Goes, departure{Kind: "ConfigMap", Namespace: "demo", Name: name})
 	}

@@ -56,7 +56,7 @@ metadata:
   annotations: {satchel.dev/prune: Disabled, mine: `+seeded+`, kubectl.kubernetes.io/last-applied-configuration: `+seeded+`}
   managedFields: [{manager: a}]
 spec:
-  registryV1: {deploymentConfig: {env: [{name: PROXY, value: `+seeded+`}, {name: REF, valueFrom: {secretKeyRef: {name: pull, key: user}}}]}}
+  registryV1: {deploymentConfig: {annotations: {mine: `+seeded+`}, env: [{name: PROXY, value: `+seeded+`}, {name: REF, valueFrom: {secretKeyRef: {name: pull, key: user}}}]}}
   helm: {values: {a: {b: [`+seeded+`, 1]}}}
   template: {spec: {containers: [{args: [--log-level=debug, --admin-token, `+seeded+`, --password=`+seeded+`, last]}]}}
 status: {conditions: [{message: "https://a:`+seeded+`@b/c"}]}`)

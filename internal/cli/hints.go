@@ -51,7 +51,7 @@ var hints = map[string]string{
 	v1alpha1.ReasonApprovalDenied:     "Propose another plan, by another revision or spec; or have the bundleapproval that denies it deleted.",
 	v1alpha1.ReasonPruneHeld:          "If the objects shall go, raise spec.prune.limit or approve the plan; if they shall stay, bring them back in the bundle, or set spec.prune.enabled to false.",
 	v1alpha1.ReasonHealthFailed:       "Look at the object that the message names; it goes on being watched, and recovers by itself when its cause is gone.",
-	v1alpha1.ReasonRevisionRejected:   "Publish a revision that works, or ask for a reconcile to have this one tried again; the last healthy one is in force.",
+	v1alpha1.ReasonRevisionRejected:   "Publish a revision that works, or have this one tried again with the retry command; the last healthy one is in force.",
 	v1alpha1.ReasonRollbackFailed:     "See what keeps the last healthy revision from coming back, as the message says; it is tried again by itself.",
 	v1alpha1.ReasonRemovalFailed:      "Find out what keeps the object (a finalizer, a missing permission to delete); it is tried again by itself.",
 	v1alpha1.ReasonFailed:             "It is tried again by itself; if it lasts, see the log of the controller.",

@@ -46,12 +46,6 @@ var closedFields = []string{"values", "substitute", "patch", "data", "stringData
 func redactObject(object map[string]any) {
 	if metadata, _ := object["metadata"].(map[string]any); metadata != nil {
 		delete(metadata, "managedFields")
-		annotations, _ := metadata["annotations"].(map[string]any)
-		for key := range annotations {
-			if !slices.ContainsFunc(openAnnotations, func(begin string) bool { return strings.HasPrefix(key, begin) }) {
-				annotations[key] = redacted
-			}
-		}
 	}
 	for key, value := range object {
 		object[key] = redactValue(value)
@@ -72,14 +66,28 @@ func redactValue(value any) any {
 		}
 	case map[string]any:
 		for key, item := range value {
-			if slices.Contains(closedFields, key) {
+			switch annotations, isMap := item.(map[string]any); {
+			case slices.Contains(closedFields, key):
 				value[key] = closeValue(item)
-			} else {
+			case key == "annotations" && isMap:
+				redactAnnotations(annotations)
+			default:
 				value[key] = redactValue(item)
 			}
 		}
 	}
 	return value
+}
+
+// redactAnnotations keeps the names of annotations, and the values of those that are known.
+func redactAnnotations(annotations map[string]any) {
+	for key, value := range annotations {
+		if !slices.ContainsFunc(openAnnotations, func(begin string) bool { return strings.HasPrefix(key, begin) }) {
+			annotations[key] = redacted
+			continue
+		}
+		annotations[key] = redactValue(value)
+	}
 }
 
 // closeValue keeps the names of fields, and of environment variables, and none of their values.

@@ -15,9 +15,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
+	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -215,5 +219,105 @@ func TestRollbackOfSharedSource(t *testing.T) {
 		"comes from Argo CD", "commit what follows", "      ref: "+strings.TrimSuffix(image, ":stable")+":stable@sha256:")
 	if !r.holds(t, namespace, "shared-one-00") {
 		t.Error("the objects are not those of the first release")
+	}
+}
+
+// TestSuspendAndResume: what is changed by hand meanwhile stays, and is repaired afterwards.
+func TestSuspendAndResume(t *testing.T) {
+	r := newRig(t)
+	namespace := r.namespace(t)
+	key := r.deploy(t, namespace, "paused", r.push(t, "paused:v1", configMaps("paused", 1)), nil)
+	r.ready(t, key)
+	r.satchel(t, namespace, "suspend", "paused").says(t, 0, "BundleDeployment paused: suspended\n")
+	r.satchel(t, namespace, "wait", "paused").says(t, 0, "Ready, revision ")
+	changed := &corev1.ConfigMap{}
+	at := client.ObjectKey{Namespace: namespace, Name: "paused-00"}
+	if err := r.admin.Get(t.Context(), at, changed); err != nil {
+		t.Fatal(err)
+	}
+	changed.Data = map[string]string{"a": "by hand"}
+	if err := r.admin.Update(t.Context(), changed); err != nil {
+		t.Fatal(err)
+	}
+	r.satchel(t, namespace, "resume", "paused").says(t, 0, "BundleDeployment paused: resumed\n", "BundleDeployment paused: Ready")
+	if err := r.admin.Get(t.Context(), at, changed); err != nil || changed.Data["a"] != "b" {
+		t.Errorf("not repaired when the command ended: %v %v", changed.Data, err)
+	}
+	r.satchel(t, namespace, "suspend", "source", "paused").says(t, 0, "by spec.source.suspend of BundleDeployment paused")
+	r.satchel(t, namespace, "resume", "source", "paused").says(t, 0, "BundleDeployment paused: Ready", "BundleSource paused: Ready")
+}
+
+// TestRetryOfRejected gives a revision that was rolled back another chance, which it does not take.
+func TestRetryOfRejected(t *testing.T) {
+	r := newRig(t)
+	namespace := r.namespace(t)
+	state := func(word string) fstest.MapFS {
+		return fstest.MapFS{"a.yaml": &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: judged}\ndata: {state: " + word + "}\n")}}
+	}
+	key := r.deploy(t, namespace, "judged", r.push(t, "judged:stable", state("good")), func(d *v1alpha1.BundleDeployment) {
+		d.Spec.Remediation = &v1alpha1.RemediationOptions{Strategy: v1alpha1.RemediationRollback}
+		d.Spec.HealthCheckExprs = []v1alpha1.HealthCheckExpr{{APIVersion: "v1", Kind: "ConfigMap", Failed: "data.state == 'bad'", Current: "data.state == 'good'"}}
+	})
+	r.ready(t, key)
+	r.push(t, "judged:stable", state("bad"))
+	rejected := r.until(t, key, "rejected", func(d *v1alpha1.BundleDeployment) bool {
+		return d.Status.RejectedRevision != "" && conditions.IsStalled(d)
+	})
+	r.satchel(t, namespace, "wait", "judged").says(t, 1, "it is stalled")
+	r.satchel(t, namespace, "retry", "judged").says(t, 1, "was rejected, and is tried again", "not Ready, RevisionRejected", "retry command")
+	again := r.until(t, key, "rejected again", func(d *v1alpha1.BundleDeployment) bool {
+		return d.Status.RejectedRevision != "" && conditions.IsStalled(d)
+	})
+	if len(again.Status.History) != len(rejected.Status.History)+1 {
+		t.Errorf("it was not tried again: %+v", again.Status.History)
+	}
+}
+
+// TestDelete deletes with the controllers: CRDs stay, or go with what everybody has of them.
+func TestDelete(t *testing.T) {
+	r := newRig(t)
+	namespace := r.namespace(t)
+	crd := "widgets." + namespace + ".example.org"
+	files := fstest.MapFS{
+		"crd.yaml": &fstest.MapFile{Data: []byte(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ` + crd + `}
+spec:
+  group: ` + namespace + `.example.org
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`)},
+		"map.yaml": &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: goes}\n")},
+		"own.yaml": &fstest.MapFile{Data: []byte("apiVersion: " + namespace + ".example.org/v1\nkind: Widget\nmetadata: {name: own}\n")},
+	}
+	key := r.deploy(t, namespace, "operator", r.push(t, "operator:v1", files), nil)
+	r.ready(t, key)
+	free := &unstructured.Unstructured{}
+	free.SetAPIVersion(namespace + ".example.org/v1")
+	free.SetKind("Widget")
+	free.SetNamespace(namespace)
+	free.SetName("free")
+	if err := r.admin.Create(t.Context(), free); err != nil {
+		t.Fatal(err)
+	}
+	r.satchel(t, namespace, "delete", "operator", "--dry-run").says(t, 0, "ConfigMap "+namespace+"/goes", "Stays (1 object):\n  CustomResourceDefinition.apiextensions.k8s.io "+crd, "1 resource of "+crd)
+	r.satchel(t, namespace, "delete", "operator").says(t, 2, "add --yes")
+	r.satchel(t, namespace, "delete", "operator", "--yes").says(t, 0, "BundleDeployment operator: gone\n")
+	exists := func(name string) bool {
+		o := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}}
+		err := r.admin.Get(t.Context(), client.ObjectKey{Name: name}, o)
+		if client.IgnoreNotFound(err) != nil {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+	if !exists(crd) || r.holds(t, namespace, "goes") {
+		t.Error("the CRD went, or the ConfigMap stayed")
+	}
+	r.ready(t, r.deploy(t, namespace, "operator", r.push(t, "operator:v1", files), nil))
+	r.satchel(t, namespace, "delete", "operator", "--yes", "--dangerous-delete-crds").says(t, 0, "1 custom resource gone", "BundleDeployment operator: gone\n")
+	if exists(crd) {
+		t.Error("the CRD stayed")
 	}
 }

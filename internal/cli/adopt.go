@@ -5,7 +5,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 type adoptOptions struct {
 	dryRun          bool
 	yes             bool
+	former          string
 	deleteFormer    bool
 	deleteLeftovers bool
 	allowRestarts   bool
@@ -46,7 +46,8 @@ owner has beside the bundle. Asked for it, it then, in this order,
     5. with --delete-leftovers: deletes what the former owner had beside the bundle, apart from
        CustomResourceDefinitions, once the deployment is Ready
 
-Everything up to step 4 is harmless when it is interrupted: released objects run on, and the next attempt goes on. As
+Everything up to step 4 is harmless when it is interrupted: released objects run on, and the next attempt goes on; they
+do not say any more whose they were, so that --former has to name it for what --delete-former and --delete-leftovers do. As
 long as a former owner is there it may take the objects back; without --delete-former the command says how to let it go.
 Nothing that another BundleDeployment has is ever taken. A Pod restarts only where the bundle's template differs from
 the running one; then --allow-restarts is needed.
@@ -81,6 +82,7 @@ satchel adopt my-operator -n operators --delete-former --delete-leftovers`),
 	flags := cmd.Flags()
 	flags.BoolVar(&o.dryRun, "dry-run", false, "Show what would happen, and change nothing.")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "Do not ask.")
+	flags.StringVar(&o.former, "former", "", "Who owned the objects, where they do not say it any more: csv/NAME, clusterextension/NAME, rukpak/NAME or helm/NAME.")
 	flags.BoolVar(&o.deleteFormer, "delete-former", false, "Delete the former owner, without what it owned.")
 	flags.BoolVar(&o.deleteLeftovers, "delete-leftovers", false, "Delete what the former owner had beside the bundle, once the deployment is Ready.")
 	flags.BoolVar(&o.allowRestarts, "allow-restarts", false, "Take over even where Pods restart.")
@@ -93,6 +95,8 @@ func (a *app) checkAdopt(cmd *cobra.Command, o adoptOptions, t target) error {
 	switch {
 	case t.kind.name != deployments.name:
 		return usageError(cmd, "adopt is for BundleDeployments")
+	case o.former != "" && !isFormer(o.former):
+		return usageError(cmd, "--former %q is none of csv/NAME, clusterextension/NAME, rukpak/NAME and helm/NAME", o.former)
 	case o.dryRun && o.yes:
 		return usageError(cmd, "--dry-run asks nothing, so --yes says nothing")
 	case !o.dryRun && o.output != outputText:
@@ -121,6 +125,7 @@ func (a *app) adopt(ctx context.Context, o adoptOptions, t target) error {
 	if err != nil {
 		return err
 	}
+	w.former = formerNamed(o.former, d.InstallNamespaceOrDefault())
 	found, err := w.look(ctx, result)
 	if err != nil {
 		return err
@@ -137,8 +142,10 @@ func (a *app) adopt(ctx context.Context, o adoptOptions, t target) error {
 		fmt.Fprintln(a.streams.ErrOut, "Nothing is taken over, for Pods would restart: adjust spec.registryV1 so that the templates are equal, or add --allow-restarts.")
 		return errNo
 	}
-	if agreed, err := a.agreed(ctx, o, found); err != nil || !agreed {
-		return errors.Join(err, errNo)
+	if agreed, err := a.agreed(ctx, o, found); err != nil {
+		return err
+	} else if !agreed {
+		return errNo
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, o.timeout, errTooLong)
 	defer cancel()

@@ -87,9 +87,36 @@ func markOf(object metav1.Object, key string) string {
 	return cmp.Or(object.GetLabels()[key], object.GetAnnotations()[key])
 }
 
-// formerOwners are those of all objects that are taken over, each once, sorted.
-func formerOwners(objects []adoptedObject, namespace string) []former {
+// formerWords are how users name former owners, as KIND/NAME.
+var formerWords = map[string]former{
+	"csv":              {Kind: csvKind, Group: "operators.coreos.com"},
+	"clusterextension": {Kind: extensionKind, Group: "olm.operatorframework.io"},
+	"rukpak":           {Kind: "BundleDeployment", Group: "core.rukpak.io"},
+	"helm":             {Kind: releaseKind},
+}
+
+func isFormer(text string) bool { return len(formerNamed(text, "")) == 1 }
+
+// formerNamed is the former owner that the user named, if he did.
+func formerNamed(text, namespace string) []former {
+	word, name, _ := strings.Cut(text, "/")
+	owner, found := formerWords[strings.ToLower(word)]
+	if !found || name == "" || strings.Contains(name, "/") {
+		return nil
+	}
+	owner.Name = name
+	if owner.Kind == csvKind || owner.Kind == releaseKind {
+		owner.Namespace = namespace
+	}
+	return []former{owner}
+}
+
+// formerOwners are those of all objects that are taken over, and those who are named, each once, sorted.
+func formerOwners(objects []adoptedObject, namespace string, named ...former) []former {
 	byName := map[string]former{}
+	for _, owner := range named {
+		byName[owner.String()] = owner
+	}
 	for _, o := range objects {
 		if o.Action != takenOver {
 			continue

@@ -39,7 +39,8 @@ type adoption struct {
 	Leftovers  []leftover      `json:"leftovers,omitempty"`
 	Notes      []string        `json:"notes,omitempty"`
 
-	owner inventory.Owner
+	owner    inventory.Owner
+	operator bool // the bundle has the format registry+v1
 }
 
 // adoptedObject is one object of the bundle.
@@ -61,6 +62,7 @@ type adopter struct {
 	app    *app
 	owner  inventory.Owner
 	object *v1alpha1.BundleDeployment
+	former []former // whom the user named
 }
 
 func (a *app) newAdopter(c *cluster, d *v1alpha1.BundleDeployment) (*adopter, error) {
@@ -79,7 +81,7 @@ func (a *app) newAdopter(c *cluster, d *v1alpha1.BundleDeployment) (*adopter, er
 
 // look compares the bundle with the cluster.
 func (w *adopter) look(ctx context.Context, result convert.Result) (adoption, error) {
-	found := adoption{Deployment: w.owner.Namespace + "/" + w.owner.Name, owner: w.owner}
+	found := adoption{Deployment: w.owner.Namespace + "/" + w.owner.Name, owner: w.owner, operator: result.Format == convert.RegistryV1}
 	for _, object := range w.objectsOf(result) {
 		one, err := w.lookAt(ctx, object)
 		if err != nil {
@@ -95,7 +97,7 @@ func (w *adopter) look(ctx context.Context, result convert.Result) (adoption, er
 		found.Objects = append(found.Objects, one)
 	}
 	slices.SortStableFunc(found.Objects, func(a, b adoptedObject) int { return a.id.Compare(b.id) })
-	found.Former = formerOwners(found.Objects, w.object.InstallNamespaceOrDefault())
+	found.Former = formerOwners(found.Objects, w.object.InstallNamespaceOrDefault(), w.former...)
 	leftovers, notes := w.leftovers(ctx, found)
 	found.Leftovers, found.Notes = leftovers, append(found.Notes, notes...)
 	return found, nil

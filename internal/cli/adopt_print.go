@@ -62,7 +62,8 @@ func (a *app) printAdoption(o adoptOptions, found adoption) error {
 		}
 	}
 	if len(found.with(inTheWay)) > 0 {
-		out.WriteString("\nNothing is taken over: what is in the way belongs to another BundleDeployment, and two never share an object. Remove it from one of the two.\n")
+		out.WriteString("\nNothing is taken over: what is in the way belongs to another BundleDeployment, and two never share an object. Remove it from one of the two;\n" +
+			"if the other one is gone for good, take its labels off the object, and annotate it with satchel.dev/orphaned: \"true\".\n")
 	}
 	if _, err := io.WriteString(a.streams.Out, out.String()); err != nil {
 		return fmt.Errorf("writing the output: %w", err)
@@ -85,5 +86,17 @@ func printRestarts(out *strings.Builder, found adoption) {
 		for _, why := range workload.Because {
 			out.WriteString("    " + bounded(why) + "\n")
 		}
+	}
+	options := found.toKeep()
+	if len(options) == 0 {
+		return
+	}
+	text, err := yamlText(map[string]any{"spec": map[string]any{"registryV1": options}})
+	if err != nil {
+		return // what was read as JSON can be written
+	}
+	out.WriteString("\nThis keeps of the running Pods what the bundle does not have, until the next upgrade:\n")
+	for line := range strings.Lines(string(text)) {
+		out.WriteString("  " + line)
 	}
 }

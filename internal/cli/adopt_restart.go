@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -21,6 +22,9 @@ import (
 type restart struct {
 	ID      string   `json:"object"`
 	Because []string `json:"because"` // fields of the Pod template that change
+	// Annotations are those that only the running Pods have; Conditions: they have the variable that OLM sets.
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Conditions  bool              `json:"operatorConditions,omitempty"`
 }
 
 // restarting are the kinds that replace their Pods when the template changes.
@@ -42,7 +46,8 @@ func (w *adopter) wouldRestart(ctx context.Context, object *unstructured.Unstruc
 		return found, fmt.Errorf("reading it: %w", err)
 	}
 	desired := object.DeepCopy()
-	desired.SetName(fmt.Sprintf("%.50s-adopted", object.GetName()))
+	desired.SetName("")
+	desired.SetGenerateName("adopted-")
 	if err := w.any.Create(ctx, desired, client.DryRunAll); err != nil {
 		if apierrors.IsForbidden(err) {
 			return found, errors.New("you may not create such an object, not even by a dry run")
@@ -59,7 +64,60 @@ func (w *adopter) wouldRestart(ctx context.Context, object *unstructured.Unstruc
 	}
 	unstructured.RemoveNestedField(before, "metadata", "annotations", "kubectl.kubernetes.io/restartedAt")
 	found.Because = changes("spec.template", before, after)
+	found.Annotations = onlyIn(annotationsOf(before), annotationsOf(after))
+	found.Conditions = hasConditionName(before) && !hasConditionName(after)
 	return found, nil
+}
+
+func annotationsOf(template map[string]any) map[string]string {
+	annotations, _, _ := unstructured.NestedStringMap(template, "metadata", "annotations")
+	return annotations
+}
+
+// onlyIn are the entries whose keys the other one lacks.
+func onlyIn(before, after map[string]string) map[string]string {
+	only := maps.Clone(before)
+	maps.DeleteFunc(only, func(key, _ string) bool {
+		_, there := after[key]
+		return there
+	})
+	return only
+}
+
+// hasConditionName tells whether a container has the variable that OLM gives to every operator.
+func hasConditionName(template map[string]any) bool {
+	containers, _, _ := unstructured.NestedSlice(template, "spec", "containers")
+	for _, container := range containers {
+		fields, _ := container.(map[string]any)
+		variables, _, _ := unstructured.NestedSlice(fields, "env")
+		for _, variable := range variables {
+			if named, _ := variable.(map[string]any); named["name"] == "OPERATOR_CONDITION_NAME" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// toKeep is what of spec.registryV1 keeps the Pods of an operator as they are, as far as options do that: what applies to all
+// Deployments of a bundle has to be wanted by all that would restart. Empty: no option helps.
+func (f adoption) toKeep() map[string]any {
+	options := map[string]any{}
+	for i, workload := range f.Restarts {
+		if i > 0 && (workload.Conditions != f.Restarts[0].Conditions || !maps.Equal(workload.Annotations, f.Restarts[0].Annotations)) {
+			return nil
+		}
+	}
+	if len(f.Restarts) == 0 || !f.operator {
+		return nil
+	}
+	if f.Restarts[0].Conditions {
+		options["operatorConditions"] = true
+	}
+	if annotations := f.Restarts[0].Annotations; len(annotations) > 0 {
+		options["deploymentConfig"] = map[string]any{"annotations": annotations}
+	}
+	return options
 }
 
 // changes are the paths at which two values differ, sorted. Empty and missing are the same.

@@ -195,14 +195,15 @@ func TestAdoptRefuses(t *testing.T) {
 	c.create(aDeployment(called("asleep"), func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }))
 	c.create(aDeployment(called("unfetched"), reference))
 	for want, args := range map[string][]string{
-		"there is no BundleDeployment \"wbe\"":                      {"wbe", "--dry-run"},
-		"is suspended, so it would not take up what is released":    {"asleep", "--dry-run"},
-		"there is no BundleSource":                                  {"unfetched", "--dry-run"},
-		"nobody can be asked here: add --yes, or --dry-run to look": {"web"},
-		"--dry-run asks nothing, so --yes says nothing":             {"web", "--dry-run", "--yes"},
-		"-o json shows what would happen: add --dry-run":            {"web", "--yes", "-o", "json"},
-		"adopt is for BundleDeployments":                            {"source/web", "--yes"},
-		"you may not get bundledeployments.satchel.dev":             {"web", "--dry-run", "--as", "nobody"},
+		"there is no BundleDeployment \"wbe\"":                        {"wbe", "--dry-run"},
+		"is suspended, so it would not take up what is released":      {"asleep", "--dry-run"},
+		"there is no BundleSource":                                    {"unfetched", "--dry-run"},
+		"nobody can be asked here: add --yes, or --dry-run to look":   {"web"},
+		"--dry-run asks nothing, so --yes says nothing":               {"web", "--dry-run", "--yes"},
+		"-o json shows what would happen: add --dry-run":              {"web", "--yes", "-o", "json"},
+		"adopt is for BundleDeployments":                              {"source/web", "--yes"},
+		"--former \"web\" is none of csv/NAME, clusterextension/NAME": {"web", "--yes", "--former", "web"},
+		"you may not get bundledeployments.satchel.dev":               {"web", "--dry-run", "--as", "nobody"},
 	} {
 		c.want(c.satchel(append([]string{"adopt"}, args...)...), ExitError, want)
 	}
@@ -249,6 +250,22 @@ func TestLetGo(t *testing.T) {
 	}
 }
 
+// TestFormerNamed wants an owner that is named to count like one that is found, and each once.
+func TestFormerNamed(t *testing.T) {
+	named := formerNamed("csv/web.v1", "apps")
+	found := []adoptedObject{{Action: takenOver, live: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "apps", Labels: map[string]string{"olm.owner": "web.v1", "olm.owner.kind": csvKind, "olm.owner.namespace": "apps"}}}}}
+	owners := formerOwners(found, "apps", named...)
+	if len(owners) != 1 || owners[0].String() != "ClusterServiceVersion apps/web.v1" || !owners[0].removable() {
+		t.Errorf("got %+v", owners)
+	}
+	for _, wrong := range []string{"", "csv", "csv/", "csv/a/b", "deployment/a"} {
+		if isFormer(wrong) {
+			t.Errorf("%q is taken for a former owner", wrong)
+		}
+	}
+}
+
 // TestChanges compares templates as the API server has them.
 func TestChanges(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -274,5 +291,35 @@ func TestChanges(t *testing.T) {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestToKeep suggests what keeps Pods from restarting, where one option fits all of them.
+func TestToKeep(t *testing.T) {
+	hash := map[string]string{"olmcahash": "x"}
+	for name, tc := range map[string]struct {
+		reason string
+		given  adoption
+		want   map[string]any
+	}{
+		"nothing": {"nothing restarts", adoption{operator: true}, nil},
+		"an option": {"annotations and the variable", adoption{operator: true, Restarts: []restart{{Annotations: hash, Conditions: true}}},
+			map[string]any{"operatorConditions": true, "deploymentConfig": map[string]any{"annotations": hash}}},
+		"plain":  {"there are no such options", adoption{Restarts: []restart{{Annotations: hash}}}, nil},
+		"differ": {"the other one would restart for it", adoption{operator: true, Restarts: []restart{{Annotations: hash}, {}}}, nil},
+		"other":  {"no option helps", adoption{operator: true, Restarts: []restart{{Because: []string{"x changes"}}}}, map[string]any{}},
+	} {
+		if diff := cmp.Diff(tc.want, tc.given.toKeep()); diff != "" {
+			t.Errorf("%s: %s: -want +got:\n%s", name, tc.reason, diff)
+		}
+	}
+	template := map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"env": []any{map[string]any{"name": "OPERATOR_CONDITION_NAME"}}}}}}
+	if !hasConditionName(template) || hasConditionName(map[string]any{}) {
+		t.Error("the variable is not found")
+	}
+	var out strings.Builder
+	printRestarts(&out, adoption{operator: true, Restarts: []restart{{ID: "Deployment.apps a/b", Because: []string{"it changes"}, Annotations: hash}}})
+	if !strings.Contains(out.String(), "  spec:\n    registryV1:\n      deploymentConfig:\n        annotations:\n          olmcahash: x\n") {
+		t.Errorf("got\n%s", out.String())
 	}
 }

@@ -126,19 +126,23 @@ func (o *operator) manifest(text string) *unstructured.Unstructured {
 	return object
 }
 
-// satchel runs the command line as the administrator.
+// satchel runs the command line in the namespace and returns all that it writes.
 func (o *operator) satchel(code int, args ...string) string {
 	o.t.Helper()
-	var out, diagnostics bytes.Buffer
-	args = append([]string{"--kubeconfig", o.cp.KubeconfigPath(), "-n", o.namespace}, args...)
-	got := cli.Run(o.t.Context(), cli.Program{
-		Path: "satchel", Version: cli.BuildVersion(""), Now: time.Now,
-		Streams: genericiooptions.IOStreams{In: new(bytes.Buffer), Out: &out, ErrOut: &diagnostics},
-	}, args)
-	if got != code {
-		o.t.Fatalf("satchel %s: exit %d, want %d\n%s\n%s", strings.Join(args, " "), got, code, &out, &diagnostics)
+	var out bytes.Buffer
+	args = append([]string{"-n", o.namespace}, args...)
+	if got := o.satchelRun(&out, &out, args...); got != code {
+		o.t.Fatalf("satchel %s: exit %d, want %d\n%s", strings.Join(args, " "), got, code, &out)
 	}
-	return out.String() + diagnostics.String()
+	return out.String()
+}
+
+// satchelRun runs the command line as the administrator.
+func (o *operator) satchelRun(out, diagnostics io.Writer, args ...string) int {
+	return cli.Run(o.t.Context(), cli.Program{
+		Path: "satchel", Version: cli.BuildVersion(""), Now: time.Now,
+		Streams: genericiooptions.IOStreams{In: new(bytes.Buffer), Out: out, ErrOut: diagnostics},
+	}, append([]string{"--kubeconfig", o.cp.KubeconfigPath()}, args...))
 }
 
 // apply puts what was migrated on the cluster. The registry of the tests speaks plain HTTP.
@@ -161,7 +165,9 @@ func (o *operator) apply(stream string) client.ObjectKey {
 		if d.Kind == "" {
 			continue
 		}
-		d.Spec.Source.Sources[0].Image.Insecure = true
+		if image := d.Spec.Source.Sources[0].Image; image != nil {
+			image.Insecure = true
+		}
 		if err := o.admin.Create(o.t.Context(), &d); err != nil {
 			o.t.Fatal(err)
 		}
@@ -294,8 +300,7 @@ spec: {version: 0.1.0}`))
 	leftovers := o.installAsOLM(csv)
 	before := o.running()
 
-	migrated := o.satchel(cli.ExitOK, "migrate", "--cluster")
-	key := o.apply(migrated[:strings.LastIndex(migrated, "Migrated ")])
+	key := o.apply(o.output(cli.ExitOK, "migrate", "--cluster", "-n", o.namespace))
 	o.refused(key, "OLM")
 	shown := o.satchel(cli.ExitOK, "adopt", key.Name, "--dry-run")
 	for _, want := range []string{"No Pod restarts.", "ClusterServiceVersion " + o.namespace + "/" + operatorVersion, "Role.rbac.authorization.k8s.io " + o.namespace + "/olm-named", "Deployment.apps " + o.namespace + "/sample-operator"} {
@@ -397,10 +402,9 @@ status:
 	o.installAsExtension(extension)
 	before := o.running()
 
-	migrated := o.satchel(cli.ExitOK, "migrate", "--cluster")
+	migrated := o.output(cli.ExitOK, "migrate", "--cluster", "-n", o.namespace)
 	at := strings.Index(migrated, "# From ClusterExtension sample-"+o.namespace)
 	document, _, _ := strings.Cut(migrated[at:], "\n---\n")
-	document, _, _ = strings.Cut(document, "\nMigrated ")
 	key := o.apply(document)
 	o.refused(key, "Helm release")
 	shown := o.satchel(cli.ExitOK, "adopt", key.Name, "--yes")

@@ -47,8 +47,8 @@ owner has beside the bundle. Asked for it, it then, in this order,
        CustomResourceDefinitions, once the deployment is Ready
 
 Everything up to step 4 is harmless when it is interrupted: released objects run on, and the next attempt goes on; they
-do not say any more whose they were, so that --former has to name it for what --delete-former and --delete-leftovers do. As
-long as a former owner is there it may take the objects back; without --delete-former the command says how to let it go.
+do not say any more whose they were, so that --former has to name it for --delete-former and --delete-leftovers. As long
+as a former owner is there it may take the objects back; without --delete-former the command says how to let it go.
 Nothing that another BundleDeployment has is ever taken. A Pod restarts only where the bundle's template differs from
 the running one; then --allow-restarts is needed.
 

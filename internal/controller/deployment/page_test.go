@@ -3,11 +3,8 @@
 package deployment_test
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,42 +13,20 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
 	"github.com/satchel-dev/satchel/internal/manager"
+	"github.com/satchel-dev/satchel/tests/page"
 )
 
-// page is docs/bundledeployment.md, which api/v1alpha1 tests as well.
-func page(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile("../../../docs/bundledeployment.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
+// pageName is the page that api/v1alpha1 tests as well.
+const pageName = "bundledeployment.md"
 
 // TestPageHasTheFlags wants a row about each flag of this controller, with its default, and no flag that does not exist.
 func TestPageHasTheFlags(t *testing.T) {
-	text := page(t)
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	var options deployment.Options
 	options.BindFlags(flags)
 	var process manager.Options
 	process.BindFlags(flags)
-	flags.VisitAll(func(f *pflag.Flag) {
-		_, row, found := strings.Cut(text, "\n| `--"+f.Name+"` |")
-		row, _, _ = strings.Cut(row, "\n")
-		value := strings.Trim(f.DefValue, "[]")
-		switch {
-		case !found:
-			t.Errorf("docs/bundledeployment.md has no row about --%s", f.Name)
-		case value != "" && !strings.Contains(row, "`"+value+"`"):
-			t.Errorf("the row about --%s in docs/bundledeployment.md does not tell the default %s: %s", f.Name, value, row)
-		}
-	})
-	for _, match := range regexp.MustCompile("`--([a-z-]+)[`=]").FindAllStringSubmatch(text, -1) {
-		if flags.Lookup(match[1]) == nil {
-			t.Errorf("the page names --%s, which this controller does not have", match[1])
-		}
-	}
+	page.HasFlags(t, pageName, flags)
 }
 
 // code is the controller's, with what it registers metrics in.
@@ -75,18 +50,9 @@ func code(t *testing.T) string {
 	return all.String()
 }
 
-// found are the first groups of all matches of a pattern, once each.
-func found(pattern, text string) []string {
-	names := map[string]bool{}
-	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
-		names[match[1]] = true
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
 // TestPageHasTheMetrics wants a row about each metric of the controller, and no other.
 func TestPageHasTheMetrics(t *testing.T) {
-	want, have := found(`"((?:satchel|gotk)_\w+)"`, code(t)), found("(?m)^\\| `((?:satchel|gotk)_\\w+)` \\|", page(t))
+	want, have := page.Found(`"((?:satchel|gotk)_\w+)"`, code(t)), page.Found("(?m)^\\| `((?:satchel|gotk)_\\w+)` \\|", page.Read(t, pageName))
 	if diff := cmp.Diff(want, have); diff != "" || len(want) < 2 {
 		t.Errorf("metrics in docs/bundledeployment.md (-want +got):\n%s", diff)
 	}
@@ -94,8 +60,8 @@ func TestPageHasTheMetrics(t *testing.T) {
 
 // TestPageHasTheEvents wants a row about each event that the controller records, and no other.
 func TestPageHasTheEvents(t *testing.T) {
-	want := found(`(?:EventTypeWarning, |EventTypeNormal, |(?:normal|warning)\(\w+, )"(\w+)"`, code(t))
-	have := found("(?m)^\\| `([A-Za-z]+)` \\| (?:Normal|Warning) \\|", page(t))
+	want := page.Found(`(?:EventTypeWarning, |EventTypeNormal, |(?:normal|warning)\(\w+, )"(\w+)"`, code(t))
+	have := page.Found("(?m)^\\| `([A-Za-z]+)` \\| (?:Normal|Warning) \\|", page.Read(t, pageName))
 	if diff := cmp.Diff(want, have); diff != "" || len(want) < 2 {
 		t.Errorf("events in docs/bundledeployment.md (-want +got):\n%s", diff)
 	}

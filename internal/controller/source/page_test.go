@@ -4,7 +4,6 @@ package source_test
 
 import (
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -15,48 +14,26 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/source"
 	"github.com/satchel-dev/satchel/internal/fetch/verify/cosign"
 	"github.com/satchel-dev/satchel/internal/fetch/verify/notation"
+	"github.com/satchel-dev/satchel/tests/page"
 )
 
-// page is docs/bundlesource.md, which api/v1alpha1 tests as well.
-func page(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile("../../../docs/bundlesource.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
+// pageName is the page that api/v1alpha1 tests as well.
+const pageName = "bundlesource.md"
 
 // TestPageHasTheFlags wants a row about each flag of this controller, with its default, and no flag that does not exist.
 func TestPageHasTheFlags(t *testing.T) {
-	text := page(t)
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	var options source.Options
 	options.BindFlags(flags)
 	flags.Int("concurrent", source.Concurrent, "of all controllers")
 	flags.String("events-addr", "", "of all controllers")
 	flags.String("watch-label-selector", "", "of all controllers")
-	flags.VisitAll(func(f *pflag.Flag) {
-		_, row, found := strings.Cut(text, "\n| `--"+f.Name+"` |")
-		row, _, _ = strings.Cut(row, "\n")
-		value := strings.Trim(f.DefValue, "[]")
-		switch {
-		case !found:
-			t.Errorf("docs/bundlesource.md has no row about --%s", f.Name)
-		case value != "" && !strings.Contains(row, "`"+value+"`"):
-			t.Errorf("the row about --%s in docs/bundlesource.md does not tell the default %s: %s", f.Name, value, row)
-		}
-	})
-	for _, match := range regexp.MustCompile("`--([a-z-]+)[`=]").FindAllStringSubmatch(text, -1) {
-		if flags.Lookup(match[1]) == nil && match[1] != "feature-gates" { // of Flux
-			t.Errorf("the page names --%s, which this controller does not have", match[1])
-		}
-	}
+	page.HasFlags(t, pageName, flags, "feature-gates") // of Flux
 }
 
 // TestPageHasTheKeysOfSecrets wants the section about Secrets to name each key that is read.
 func TestPageHasTheKeysOfSecrets(t *testing.T) {
-	_, section, found := strings.Cut(page(t), "\n## Secrets\n")
+	_, section, found := strings.Cut(page.Read(t, pageName), "\n## Secrets\n")
 	if !found {
 		t.Fatal("the section is missing")
 	}
@@ -67,9 +44,7 @@ func TestPageHasTheKeysOfSecrets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, match := range regexp.MustCompile(`(?m)^\tkey\w+ += "([^"]+)"$`).FindAllStringSubmatch(string(code), -1) {
-			keys = append(keys, match[1])
-		}
+		keys = append(keys, page.Found(`(?m)^\tkey\w+ += "([^"]+)"$`, string(code))...)
 	}
 	if len(keys) < 15 {
 		t.Errorf("only %d keys were found in the code", len(keys))
@@ -89,14 +64,9 @@ func TestPageHasTheMetrics(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, match := range regexp.MustCompile(`"(satchel_\w+)"`).FindAllStringSubmatch(string(code), -1) {
-			want = append(want, match[1])
-		}
+		want = append(want, page.Found(`"(satchel_\w+)"`, string(code))...)
 	}
-	var have []string
-	for _, match := range regexp.MustCompile("(?m)^\\| `((?:satchel|gotk)_\\w+)` \\|").FindAllStringSubmatch(page(t), -1) {
-		have = append(have, match[1])
-	}
+	have := page.Found("(?m)^\\| `((?:satchel|gotk)_\\w+)` \\|", page.Read(t, pageName))
 	if diff := cmp.Diff(want, have, cmpopts.SortSlices(strings.Compare)); diff != "" || len(want) < 2 {
 		t.Errorf("metrics in docs/bundlesource.md (-want +got):\n%s", diff)
 	}

@@ -21,21 +21,8 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/tests/measure"
 )
-
-// peakKiB reads the highest resident size of a process.
-func peakKiB(pid string) (int, error) {
-	status, err := os.ReadFile("/proc/" + pid + "/status")
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			return strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(value), " kB"))
-		}
-	}
-	return 0, errors.New("no VmHWM")
-}
 
 // childFigures stores a folder and loads it again, and says how long each took and how much memory: folder, work folder.
 func childFigures(args string) error {
@@ -60,7 +47,7 @@ func childFigures(args string) error {
 	if err != nil {
 		return err
 	}
-	before, err := peakKiB("self")
+	before, err := measure.PeakKiB("self")
 	if err != nil {
 		return err
 	}
@@ -77,7 +64,7 @@ func childFigures(args string) error {
 		return err
 	}
 	loaded := time.Since(start)
-	after, err := peakKiB("self")
+	after, err := measure.PeakKiB("self")
 	fmt.Println(stored.Milliseconds(), loaded.Milliseconds(), after-before)
 	return errors.Join(err, content.Close())
 }
@@ -114,7 +101,7 @@ func TestF18ParallelDownloads(t *testing.T) {
 	dir := t.TempDir()
 	a := put(t, openStore(t, dir), noise(40, size))
 	addr, process := startServer(t, dir)
-	before, err := peakKiB(process)
+	before, err := measure.PeakKiB(process)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +124,7 @@ func TestF18ParallelDownloads(t *testing.T) {
 		})
 	}
 	group.Wait()
-	after, err := peakKiB(process)
+	after, err := measure.PeakKiB(process)
 	if err != nil {
 		t.Fatal(err)
 	}

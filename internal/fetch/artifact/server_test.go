@@ -22,6 +22,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/tests/measure"
 )
 
 func TestF13RemovedWhileDownloading(t *testing.T) {
@@ -118,7 +119,7 @@ func TestF18SlowPeersAreCut(t *testing.T) {
 	dir := t.TempDir()
 	a := put(t, openStore(t, dir), noise(11, 8<<20))
 	addr, process := startServer(t, dir)
-	before, err := peakKiB(process)
+	before, err := measure.PeakKiB(process)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestF18SlowPeersAreCut(t *testing.T) {
 	}
 	t.Logf("8 MiB among %d slow peers took %v", len(behaviours)*peers, time.Since(start))
 	group.Wait()
-	after, err := peakKiB(process)
+	after, err := measure.PeakKiB(process)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,18 +13,16 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/tests/measure"
 )
 
 const (
-	childVariable = "SATCHEL_TEST_ARCHIVE"
 	// noisy is by how much a figure may miss its target on a machine that does other things too.
 	noisy = 6
 	// fileBytes is the size of each file in large archives.
@@ -33,48 +31,13 @@ const (
 
 // TestMain runs the tests or, in a process of its own, one way to download an archive.
 func TestMain(m *testing.M) {
-	way, rest, _ := strings.Cut(os.Getenv(childVariable), " ")
-	if way == "" {
-		os.Exit(m.Run())
-	}
-	if err := childDownload(ways[way], rest); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-// childDownload downloads an archive into a folder, and says how long that took and by how much the process grew.
-func childDownload(way func(url, folder string) error, url string) error {
-	folder, err := os.MkdirTemp("", "")
-	if err != nil {
-		return err
-	}
-	before, err := peakKiB()
-	if err != nil {
-		return err
-	}
-	start := time.Now()
-	if err := way(url, folder); err != nil {
-		return err
-	}
-	took := time.Since(start)
-	after, err := peakKiB()
-	fmt.Println(took.Milliseconds(), after-before)
-	return err
-}
-
-// peakKiB reads the highest resident size of this process.
-func peakKiB() (int, error) {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			return strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(value), " kB"))
+	measure.Main(m, func(args []string) error {
+		folder, err := os.MkdirTemp("", "")
+		if err != nil {
+			return err
 		}
-	}
-	return 0, errors.New("no VmHWM")
+		return ways[args[0]](args[1], folder)
+	})
 }
 
 // ways are how an archive is downloaded: ours, which unpacks it, and a plain copy into a file.
@@ -147,7 +110,7 @@ func TestS2LargeArchive(t *testing.T) {
 	best := map[string]int{}
 	for range 3 {
 		for way := range ways {
-			took, grown := downloadElsewhere(t, way, url)
+			took, grown := measure.Elsewhere(t, way, url)
 			if best[way] == 0 || took < best[way] {
 				best[way] = took
 			}
@@ -161,21 +124,6 @@ func TestS2LargeArchive(t *testing.T) {
 	if best["ours"] > noisy*60_000 {
 		t.Error("that is far more than 60 s")
 	}
-}
-
-func downloadElsewhere(t *testing.T, way, url string) (took, grown int) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), childVariable+"="+way+" "+url, "TMPDIR="+t.TempDir())
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fmt.Sscan(string(out), &took, &grown); err != nil {
-		t.Fatal(err)
-	}
-	return took, grown
 }
 
 // TestS2DefaultsRefuse512MiB: declared, nothing of it is read; otherwise no more than the limit.

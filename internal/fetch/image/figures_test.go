@@ -12,13 +12,10 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -27,55 +24,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/tests/measure"
 )
 
-const (
-	childVariable = "SATCHEL_TEST_IMAGE"
-	// noisy is by how much a figure may miss its target on a machine that does other things too.
-	noisy = 6
-)
+// noisy is by how much a figure may miss its target on a machine that does other things too.
+const noisy = 6
 
 // TestMain runs the tests or, in a process of its own, one way to pull an image.
 func TestMain(m *testing.M) {
-	way, rest, _ := strings.Cut(os.Getenv(childVariable), " ")
-	if way == "" {
-		os.Exit(m.Run())
-	}
-	ref, folder, _ := strings.Cut(rest, " ")
-	if err := childPull(ways[way], ref, folder); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-// childPull pulls an image into a folder, and says how long that took and by how much the process grew.
-func childPull(way func(ref, folder string) error, ref, folder string) error {
-	before, err := peakKiB()
-	if err != nil {
-		return err
-	}
-	start := time.Now()
-	if err := way(ref, folder); err != nil {
-		return err
-	}
-	took := time.Since(start)
-	after, err := peakKiB()
-	fmt.Println(took.Milliseconds(), after-before)
-	return err
-}
-
-// peakKiB reads the highest resident size of this process.
-func peakKiB() (int, error) {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			return strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(value), " kB"))
-		}
-	}
-	return 0, errors.New("no VmHWM")
+	measure.Main(m, func(args []string) error { return ways[args[0]](args[1], args[2]) })
 }
 
 // ways are how an image is pulled: ours, and what a caller of the library writes who copies the layers, or unpacks them
@@ -175,7 +132,7 @@ func TestS2LargeImage(t *testing.T) {
 	best := map[string]int{}
 	for range 3 {
 		for way := range ways {
-			took, grown := pullElsewhere(t, way, u.host+"/b:v1")
+			took, grown := measure.Elsewhere(t, way, u.host+"/b:v1", t.TempDir())
 			if best[way] == 0 || took < best[way] {
 				best[way] = took
 			}
@@ -213,19 +170,4 @@ func TestS2DefaultsRefuse512MiB(t *testing.T) {
 	if asked := u.seen(); slices.ContainsFunc(asked, func(request string) bool { return strings.Contains(request, "/blobs/") }) {
 		t.Errorf("a layer was asked for: %q", asked)
 	}
-}
-
-func pullElsewhere(t *testing.T, way, ref string) (took, grown int) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), childVariable+"="+way+" "+ref+" "+t.TempDir())
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fmt.Sscan(string(out), &took, &grown); err != nil {
-		t.Fatal(err)
-	}
-	return took, grown
 }

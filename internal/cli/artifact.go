@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"regexp"
 	"strings"
 
@@ -85,10 +86,10 @@ func artifactClient(config *rest.Config, server *url.URL) (*http.Client, error) 
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[server.Scheme]
 	}
-	through := api.JoinPath("api", "v1", "namespaces", service[2], "services", fmt.Sprintf("%s:%s:%s", server.Scheme, service[1], port), "proxy")
+	through := path.Join("/", api.Path, "api/v1/namespaces", service[2], "services", fmt.Sprintf("%s:%s:%s", server.Scheme, service[1], port), "proxy")
 	return &http.Client{Transport: roundTripper(func(request *http.Request) (*http.Response, error) {
 		proxied := request.Clone(request.Context())
-		proxied.URL, proxied.Host = through.JoinPath(request.URL.Path), ""
+		proxied.URL, proxied.Host = &url.URL{Scheme: api.Scheme, Host: api.Host, Path: through + request.URL.Path}, ""
 		response, err := transport.RoundTrip(proxied)
 		if err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -152,8 +153,9 @@ func (o objectPreview) unified() string {
 	if o.approximate { // the defaults of the API server would seem to go
 		after = overlaid(before, after)
 	}
+	was, will := linesOf(before, after)
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-		A: linesOf(before), B: linesOf(after), Context: contextLines,
+		A: was, B: will, Context: contextLines,
 		FromFile: "live/" + inline(o.title()), ToFile: "planned/" + inline(o.title()),
 	})
 	if err != nil {
@@ -162,12 +164,26 @@ func (o objectPreview) unified() string {
 	return text
 }
 
-// linesOf is a value as lines of YAML.
-func linesOf(value map[string]any) []string {
+// linesOf are two values as lines of YAML, in which texts look the same on both sides: where one of them has to be escaped, all
+// stand in quotes.
+func linesOf(before, after map[string]any) (was, will []string) {
+	quoted := !isPlainYAML(before) || !isPlainYAML(after)
+	return yamlLines(before, quoted), yamlLines(after, quoted)
+}
+
+func isPlainYAML(value map[string]any) bool {
+	encoded, err := json.Marshal(value)
+	return err == nil && isPlainJSON(encoded)
+}
+
+func yamlLines(value map[string]any, quoted bool) []string {
 	if value == nil {
 		return nil
 	}
 	text, err := yamlText(value)
+	if encoded, failed := json.Marshal(value); quoted && failed == nil {
+		text, err = quotedYAML(encoded)
+	}
 	if err != nil {
 		return []string{"# it cannot be written as YAML\n"}
 	}

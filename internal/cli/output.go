@@ -96,9 +96,19 @@ func yamlText(value any) ([]byte, error) {
 		return nil, err
 	}
 	// JSON escapes the line ends of Unicode itself. In YAML they would be taken for others.
-	if !bytes.ContainsFunc(encoded, needsEscape) && !bytes.Contains(encoded, []byte(`\u202`)) {
+	if isPlainJSON(encoded) {
 		return yaml.JSONToYAML(encoded)
 	}
+	return quotedYAML(encoded)
+}
+
+// isPlainJSON tells that nothing in a text has to be escaped for people.
+func isPlainJSON(encoded []byte) bool {
+	return !bytes.ContainsFunc(encoded, needsEscape) && !bytes.Contains(encoded, []byte(`\u202`))
+}
+
+// quotedYAML is JSON as YAML in which all texts are in double quotes, and escaped where that is needed.
+func quotedYAML(encoded []byte) ([]byte, error) {
 	var document goyaml.Node
 	if err := goyaml.Unmarshal(escapeHidden(encoded, yamlEscape), &document); err != nil {
 		return nil, err
@@ -107,7 +117,7 @@ func yamlText(value any) ([]byte, error) {
 	var quoted bytes.Buffer
 	encoder := goyaml.NewEncoder(&quoted)
 	encoder.SetIndent(2)
-	err = errors.Join(encoder.Encode(&document), encoder.Close())
+	err := errors.Join(encoder.Encode(&document), encoder.Close())
 	return escapeHidden(quoted.Bytes(), yamlEscape), err
 }
 

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
+)
+
+func configMap(data map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "settings", "namespace": "demo"}, "data": data,
+	}}
+}
+
+// aPreview is one with all that can be in it.
+func aPreview() *preview {
+	before, after := configMap(map[string]any{"color": "red", "same": "x"}), configMap(map[string]any{"color": "blue " + steering, "same": "x"})
+	changes, _ := fields.Diff(before, after)
+	v := &preview{
+		Namespace: "demo", Name: "podinfo", InForce: revisionA, Content: digestA, Digest: digestB,
+		Summary: "1 to create, 1 to update, 1 to delete", Unchanged: 3,
+		Objects: []objectPreview{
+			{Verb: "Create", Kind: "ConfigMap", Namespace: "demo", Name: "new", Reason: "does not exist", after: configMap(nil)},
+			{Verb: "Update", Kind: "ConfigMap", Namespace: "demo", Name: "settings", Fields: changes, More: 2, Contested: `"kubectl" manages .data.color`, before: before, after: after, applied: true, desired: after.Object},
+			{Verb: "Update", Group: "apps", Kind: "Deployment", Namespace: "demo", Name: "web" + steering, Unknown: "you may not try it " + steering, Failed: "it is wrong\n" + steering},
+			{Verb: "Recreate", Group: "batch", Kind: "Job", Namespace: "demo", Name: "once", Reason: "has fields that cannot be changed"},
+			{Verb: verbDelete, Kind: "Service", Namespace: "demo", Name: "old", Reason: "left the bundle"},
+			{Verb: verbRelease, Kind: "PersistentVolumeClaim", Namespace: "demo", Name: "data", Reason: "is kept, for pruning is switched off"},
+		},
+		Held: "6 of 10 objects would be deleted", Skipped: []string{"ServiceMonitor.monitoring.coreos.com demo/a"}, Certificates: []string{"Secret demo/serving"},
+		Violations: []violationPreview{{Rule: "Collision", Object: "ConfigMap demo/a", Message: "ConfigMap demo/a belongs to shop/other", Remedy: "rename it" + steering}},
+		Account:    accountPreview{Name: "demo/installer", Missing: []violationPreview{{Message: "the account cannot get pods"}}},
+		Impact: impactPreview{
+			Permissions: []permissionPreview{{Subject: `service account "demo/web"`, May: []string{"get secrets" + steering, "list pods"}}, {Subject: `user "ann"`, Namespace: "demo", May: []string{"get pods"}}},
+			Definitions: []definitionPreview{{Name: "widgets.example.org", Change: "Changed", Details: []string{"v1: adds .spec.size"}}, {Name: "gone.example.org", Change: "Removed"}},
+			Images:      []imagePreview{{Object: "Deployment.apps demo/web", Container: "web", From: "web:1", To: "web:2"}, {Object: "Deployment.apps demo/api", Container: "api", From: "web:1", To: "web:2"}, {Object: "Job.batch demo/once", Container: "x", To: "new:1"}},
+			Restarts:    []restartPreview{{Object: "Deployment.apps demo/web", Fields: []string{".a", ".b", ".c", ".d"}, Note: "when it is no longer paused"}},
+		},
+		Approval: approvalPreview{Mode: "OnEscalation", Needed: true, Because: []string{"new permissions", "deletions"}},
+		Warnings: []string{"a warning\nof two lines"}, Notes: []string{"something was not looked at"},
+		mode: v1alpha1.ApprovalOnEscalation,
+	}
+	return v
+}
+
+func TestPlanOutput(t *testing.T) {
+	for name, wide := range map[string]bool{"text": false, "wide": true} {
+		text := aPreview().print(style{}, "satchel", wide)
+		golden(t, "plan/"+name, text)
+		if odd := hiddenIn(text); odd != "" {
+			t.Errorf("%s: %s", name, odd)
+		}
+	}
+	quiet := &preview{Namespace: "demo", Name: "podinfo", Content: digestA, Summary: "5 objects, nothing to do", Unchanged: 5,
+		Account: accountPreview{Name: "demo/installer", Unchecked: "you may not impersonate it"}, Approval: approvalPreview{Mode: "Automatic"}, mode: v1alpha1.ApprovalAutomatic}
+	golden(t, "plan/quiet", quiet.print(style{}, "satchel", false))
+	if quiet.changes() || !aPreview().changes() {
+		t.Error("what changes nothing and what changes something are told apart by it")
+	}
+	var out strings.Builder
+	for _, o := range aPreview().Objects {
+		out.WriteString(o.unified())
+	}
+	golden(t, "plan/diff", out.String())
+	if odd := hiddenIn(out.String()); odd != "" {
+		t.Error(odd)
+	}
+}
+
+func TestSnippet(t *testing.T) {
+	v := aPreview()
+	v.Objects[1].Fields = append(v.Objects[1].Fields, fields.Change{Path: ".gone"})
+	rules, left := snippet(v)
+	if len(rules) != 1 || rules[0].Target.Name != "settings" || len(rules[0].Paths) != 1 || rules[0].Paths[0] != "/data/color" || len(left) != 1 {
+		t.Errorf("%+v, left %q", rules, left)
+	}
+	v.Objects[1].applied = false
+	if rules, _ := snippet(v); len(rules) != 0 {
+		t.Errorf("an object that was never applied: %+v", rules)
+	}
+}
+
+// A Service of the cluster is reached through the API server, anything else directly.
+func TestArtifactClient(t *testing.T) {
+	asked := ""
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.Path
+		if strings.Contains(r.URL.Path, "refused") {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(`{"kind": "Status", "message": "no"}`))
+		}
+	}))
+	defer api.Close()
+	for name, tc := range map[string]struct{ reason, server, path, want, wrong string }{
+		"service":   {"its short name", "http://sources.satchel-system.svc", "/a/b.tar.gz", "/api/v1/namespaces/satchel-system/services/http:sources:80/proxy/a/b.tar.gz", ""},
+		"domain":    {"with port and domain", "https://sources.ns.svc.cluster.local.:8443", "/a", "/api/v1/namespaces/ns/services/https:sources:8443/proxy/a", ""},
+		"forbidden": {"the API server refuses, not the artifact server", "http://sources.ns.svc", "/refused", "/api/v1/namespaces/ns/services/http:sources:80/proxy/refused", "services/proxy"},
+		"direct":    {"no Service", api.URL, "/a", "/a", ""},
+	} {
+		server, err := url.Parse(tc.server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := artifactClient(&rest.Config{Host: api.URL}, server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Get(tc.server + tc.path)
+		if err == nil {
+			response.Body.Close()
+		}
+		if (tc.wrong == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tc.wrong) || asked != tc.want {
+			t.Errorf("%s (%s): %v, asked %s", name, tc.reason, err, asked)
+		}
+	}
+}

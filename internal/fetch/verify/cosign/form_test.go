@@ -22,6 +22,7 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/sign"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/tests/images"
 )
 
 const intotoType = "application/vnd.in-toto+json"
@@ -43,13 +44,13 @@ func TestKeysOfAllKinds(t *testing.T) {
 		pair := newSigningKey(t, algorithm)
 		for form, sign := range forms {
 			t.Run(title+form, func(t *testing.T) {
-				r := newRepository(t, true)
-				ref := r.image(t)
+				r := images.New(t, true)
+				ref := r.Image(t)
 				sign(pair, t, ref)
-				if by, err := verified(t, ref.String(), verifier(t, Options{Keys: keys(t, pair)})); by != "cosign key a.pub" {
+				if by, err := images.Verified(t, ref.String(), verifier(t, Options{Keys: keys(t, pair)})); by != "cosign key a.pub" {
 					t.Errorf("%q, %v", by, err)
 				}
-				if by, err := verified(t, ref.String(), verifier(t, Options{Keys: keys(t, newSigningKey(t, algorithm))})); fetch.ReasonOf(err) != fetch.Unverified {
+				if by, err := images.Verified(t, ref.String(), verifier(t, Options{Keys: keys(t, newSigningKey(t, algorithm))})); fetch.ReasonOf(err) != fetch.Unverified {
 					t.Errorf("another key of the kind: %q, %v", by, err)
 				}
 			})
@@ -70,81 +71,83 @@ func TestM14Claims(t *testing.T) {
 	other := "sha256:" + strings.Repeat("a", 64)
 	cases := map[string]struct {
 		reason string
-		sign   func(t *testing.T, r *repository, ref name.Digest)
+		sign   func(t *testing.T, r *images.Repository, ref name.Digest)
 		want   string // of the error; "" accepts it
 	}{
-		"Claim":       {"to see that the rest is right", func(t *testing.T, _ *repository, ref name.Digest) { tagged(t, ref, text(ref.DigestStr(), payloadType)) }, ""},
-		"OtherDigest": {"another image", func(t *testing.T, _ *repository, ref name.Digest) { tagged(t, ref, text(other, payloadType)) }, "it signs"},
-		"OtherType": {"another kind of claim", func(t *testing.T, _ *repository, ref name.Digest) {
+		"Claim": {"to see that the rest is right", func(t *testing.T, _ *images.Repository, ref name.Digest) {
+			tagged(t, ref, text(ref.DigestStr(), payloadType))
+		}, ""},
+		"OtherDigest": {"another image", func(t *testing.T, _ *images.Repository, ref name.Digest) { tagged(t, ref, text(other, payloadType)) }, "it signs"},
+		"OtherType": {"another kind of claim", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			tagged(t, ref, text(ref.DigestStr(), "atomic container signature"))
 		}, "of the type"},
-		"NoJSON": {"no claim at all", func(t *testing.T, _ *repository, ref name.Digest) { tagged(t, ref, []byte(ref.DigestStr())) }, "no JSON"},
-		"Altered": {"the claim was changed", func(t *testing.T, _ *repository, ref name.Digest) {
+		"NoJSON": {"no claim at all", func(t *testing.T, _ *images.Repository, ref name.Digest) { tagged(t, ref, []byte(ref.DigestStr())) }, "no JSON"},
+		"Altered": {"the claim was changed", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			attach(t, ref, text(ref.DigestStr(), payloadType), pair.sign(t, text(other, payloadType)))
 		}, "another key, or of something else"},
-		"NoSignature": {"an empty signature", func(t *testing.T, _ *repository, ref name.Digest) {
+		"NoSignature": {"an empty signature", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			attach(t, ref, text(ref.DigestStr(), payloadType), nil)
 		}, "signature is malformed"},
-		"OtherRepository": {"signed under the name of another repository, and copied from there", func(t *testing.T, _ *repository, ref name.Digest) {
+		"OtherRepository": {"signed under the name of another repository, and copied from there", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			elsewhere, err := name.NewDigest("registry.example.org/team/app@" + ref.DigestStr())
 			if err != nil {
 				t.Fatal(err)
 			}
 			tagged(t, ref, claim(t, elsewhere))
 		}, ""},
-		"Statement": {"to see that the rest is right", func(t *testing.T, _ *repository, ref name.Digest) {
+		"Statement": {"to see that the rest is right", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			stated(t, ref, &sign.DSSEData{Data: statement(t, ref.DigestStr(), signPredicate), PayloadType: intotoType})
 		}, ""},
-		"OtherStatement": {"about another image", func(t *testing.T, _ *repository, ref name.Digest) {
+		"OtherStatement": {"about another image", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			stated(t, ref, &sign.DSSEData{Data: statement(t, other, signPredicate), PayloadType: intotoType})
 		}, "does not match"},
-		"Attestation": {"a report on vulnerabilities is no approval", func(t *testing.T, _ *repository, ref name.Digest) {
+		"Attestation": {"a report on vulnerabilities is no approval", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			stated(t, ref, &sign.DSSEData{Data: statement(t, ref.DigestStr(), "https://cosign.sigstore.dev/attestation/vuln/v1"), PayloadType: intotoType})
 		}, "which is no signature"},
-		"OtherPayloadType": {"a statement of another kind", func(t *testing.T, _ *repository, ref name.Digest) {
+		"OtherPayloadType": {"a statement of another kind", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			stated(t, ref, &sign.DSSEData{Data: statement(t, ref.DigestStr(), signPredicate), PayloadType: "text/plain"})
 		}, "statement"},
-		"NoStatement": {"no statement at all", func(t *testing.T, _ *repository, ref name.Digest) {
+		"NoStatement": {"no statement at all", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			stated(t, ref, &sign.DSSEData{Data: []byte("{}"), PayloadType: intotoType})
 		}, "does not match"},
-		"TwoSigners": {"which one counts: the format allows for one", func(t *testing.T, _ *repository, ref name.Digest) {
+		"TwoSigners": {"which one counts: the format allows for one", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			made, other := pair.envelope(t, ref.DigestStr(), signPredicate), ecdsaKey(t).envelope(t, ref.DigestStr(), signPredicate)
 			made.GetDsseEnvelope().Signatures = append(other.GetDsseEnvelope().Signatures, made.GetDsseEnvelope().Signatures...)
 			refer(t, ref, marshal(t, made), signPredicate)
 		}, "signature"},
-		"NoSigner": {"a statement that nobody signed", func(t *testing.T, _ *repository, ref name.Digest) {
+		"NoSigner": {"a statement that nobody signed", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			made := pair.envelope(t, ref.DigestStr(), signPredicate)
 			made.GetDsseEnvelope().Signatures = nil
 			refer(t, ref, marshal(t, made), signPredicate)
 		}, "signature"},
-		"AlteredStatement": {"the statement was changed", func(t *testing.T, _ *repository, ref name.Digest) {
+		"AlteredStatement": {"the statement was changed", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			made := pair.envelope(t, other, signPredicate)
 			made.GetDsseEnvelope().Payload = statement(t, ref.DigestStr(), signPredicate)
 			refer(t, ref, marshal(t, made), signPredicate)
 		}, "signature"},
-		"OtherAlgorithm": {"a digest of another kind with the same digits", func(t *testing.T, _ *repository, ref name.Digest) {
+		"OtherAlgorithm": {"a digest of another kind with the same digits", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			text := strings.Replace(string(statement(t, ref.DigestStr(), signPredicate)), "sha256", "md5", 1)
 			stated(t, ref, &sign.DSSEData{Data: []byte(text), PayloadType: intotoType})
 		}, "digest"},
-		"ClaimOfMany": {"of two digests the last one counts, for whoever signs and verifies", func(t *testing.T, _ *repository, ref name.Digest) {
+		"ClaimOfMany": {"of two digests the last one counts, for whoever signs and verifies", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			text := strings.Replace(string(text(ref.DigestStr(), payloadType)), `"image":{`, `"image":{"docker-manifest-digest":"`+ref.DigestStr()+`"},"image":{`, 1)
 			tagged(t, ref, []byte(strings.Replace(text, `{"docker-manifest-digest":"`+ref.DigestStr()+`"},"type"`, `{"docker-manifest-digest":"`+other+`"},"type"`, 1)))
 		}, "it signs"},
-		"NoDigest": {"a claim about nothing", func(t *testing.T, _ *repository, ref name.Digest) { tagged(t, ref, text("", payloadType)) }, "it signs"},
-		"UpperDigest": {"digests are lower case", func(t *testing.T, _ *repository, ref name.Digest) {
+		"NoDigest": {"a claim about nothing", func(t *testing.T, _ *images.Repository, ref name.Digest) { tagged(t, ref, text("", payloadType)) }, "it signs"},
+		"UpperDigest": {"digests are lower case", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			tagged(t, ref, text(strings.ToUpper(ref.DigestStr()), payloadType))
 		}, "it signs"},
-		"Manifest": {"the manifest itself is signed", func(t *testing.T, _ *repository, ref name.Digest) {
+		"Manifest": {"the manifest itself is signed", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			d, err := remote.Get(ref)
 			if err != nil {
 				t.Fatal(err)
 			}
 			stated(t, ref, &sign.PlainData{Data: d.Manifest})
 		}, ""},
-		"OtherContent": {"something else is signed", func(t *testing.T, _ *repository, ref name.Digest) {
+		"OtherContent": {"something else is signed", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			stated(t, ref, &sign.PlainData{Data: []byte("x")})
 		}, "does not match digest"},
-		"ForgedDigest": {"a bundle may say any digest", func(t *testing.T, _ *repository, ref name.Digest) {
+		"ForgedDigest": {"a bundle may say any digest", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			made := pair.bundle(t, &sign.PlainData{Data: []byte("x")}, sign.BundleOptions{})
 			raw := digestBytes(t, ref.DigestStr())
 			made.GetMessageSignature().MessageDigest.Digest = raw
@@ -153,10 +156,10 @@ func TestM14Claims(t *testing.T) {
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
-			r := newRepository(t, true)
-			ref := r.image(t)
+			r := images.New(t, true)
+			ref := r.Image(t)
 			tc.sign(t, r, ref)
-			by, err := verified(t, ref.String(), verifier(t, Options{Keys: keys(t, pair)}))
+			by, err := images.Verified(t, ref.String(), verifier(t, Options{Keys: keys(t, pair)}))
 			if tc.want == "" {
 				if by != "cosign key a.pub" {
 					t.Errorf("%s: %q, %v", tc.reason, by, err)
@@ -182,8 +185,8 @@ func digestBytes(t testing.TB, text string) []byte {
 // TestM14AttestationsAreNotCandidates: scanners attach many of them.
 func TestM14AttestationsAreNotCandidates(t *testing.T) {
 	pair := ecdsaKey(t)
-	r := newRepository(t, true)
-	ref := r.image(t)
+	r := images.New(t, true)
+	ref := r.Image(t)
 	for i := range 60 {
 		kind := "https://example.org/scan/" + string(rune('a'+i%26))
 		made := pair.envelope(t, ref.DigestStr(), kind)
@@ -191,11 +194,11 @@ func TestM14AttestationsAreNotCandidates(t *testing.T) {
 		refer(t, ref, marshal(t, made), kind)
 	}
 	pair.refer(t, ref)
-	r.alter(nil)
-	if by, err := verified(t, ref.String(), verifier(t, Options{Keys: keys(t, pair)})); by != "cosign key a.pub" {
+	r.Alter(nil)
+	if by, err := images.Verified(t, ref.String(), verifier(t, Options{Keys: keys(t, pair)})); by != "cosign key a.pub" {
 		t.Errorf("%q, %v", by, err)
 	}
-	if got := r.seen(); len(got) > 8 {
+	if got := r.Seen(); len(got) > 8 {
 		t.Errorf("%d requests: %q", len(got), got)
 	}
 }
@@ -203,22 +206,22 @@ func TestM14AttestationsAreNotCandidates(t *testing.T) {
 // TestM14SwappedTag: what was verified is what is fetched, whatever the tag points at meanwhile.
 func TestM14SwappedTag(t *testing.T) {
 	pair := ecdsaKey(t)
-	r := newRepository(t, true)
-	first := r.image(t)
+	r := images.New(t, true)
+	first := r.Image(t)
 	pair.tag(t, first)
-	f := fetcher(t, r.Tag("v1").String(), verifier(t, Options{Keys: keys(t, pair)}))
+	f := images.Fetcher(t, r.Tag("v1").String(), verifier(t, Options{Keys: keys(t, pair)}))
 	ctx := context.Background()
 	resolved, err := f.Resolve(ctx)
 	if err != nil || resolved.Digest != first.DigestStr() {
 		t.Fatalf("%+v, %v", resolved, err)
 	}
-	second := r.image(t) // unsigned, under the same tag
-	r.alter(nil)
+	second := r.Image(t) // unsigned, under the same tag
+	r.Alter(nil)
 	resolved, err = f.Fetch(ctx, resolved, newTree(t))
 	if err != nil || resolved.VerifiedBy != "cosign key a.pub" || resolved.Digest != first.DigestStr() {
 		t.Errorf("%+v, %v", resolved, err)
 	}
-	for _, request := range r.seen() {
+	for _, request := range r.Seen() {
 		if strings.Contains(request, second.DigestStr()) || strings.HasSuffix(request, "/v1") {
 			t.Errorf("after verifying %s: %s", first, request)
 		}
@@ -226,11 +229,11 @@ func TestM14SwappedTag(t *testing.T) {
 	if resolved, err = f.Resolve(ctx); err != nil || resolved.Digest != second.DigestStr() {
 		t.Fatalf("%+v, %v", resolved, err)
 	}
-	r.alter(nil)
+	r.Alter(nil)
 	if _, err := f.Fetch(ctx, resolved, newTree(t)); fetch.ReasonOf(err) != fetch.Unverified {
 		t.Errorf("got %v", err)
 	}
-	for _, request := range r.seen() {
+	for _, request := range r.Seen() {
 		if strings.Contains(request, "/blobs/") {
 			t.Errorf("of an image that is not verified nothing is read: %s", request)
 		}
@@ -255,8 +258,8 @@ func TestM14SignedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for form, sign := range forms {
-		r := newRepository(t, true)
-		here := r.push(t, img)
+		r := images.New(t, true)
+		here := r.Push(t, img)
 		there, err := name.NewRepository(r.RegistryStr() + "/other/bundle")
 		if err != nil {
 			t.Fatal(err)
@@ -265,10 +268,10 @@ func TestM14SignedElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		sign(pair, t, there.Digest(here.DigestStr()))
-		if by, err := verified(t, here.String(), verifier(t, Options{Keys: keys(t, pair)})); fetch.ReasonOf(err) != fetch.Unverified {
+		if by, err := images.Verified(t, here.String(), verifier(t, Options{Keys: keys(t, pair)})); fetch.ReasonOf(err) != fetch.Unverified {
 			t.Errorf("%s: %q, %v", form, by, err)
 		}
-		if by, err := verified(t, there.Digest(here.DigestStr()).String(), verifier(t, Options{Keys: keys(t, pair)})); by == "" {
+		if by, err := images.Verified(t, there.Digest(here.DigestStr()).String(), verifier(t, Options{Keys: keys(t, pair)})); by == "" {
 			t.Errorf("%s: %v", form, err)
 		}
 	}
@@ -300,15 +303,15 @@ func TestKeysWithLog(t *testing.T) {
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
-			r := newRepository(t, true)
-			ref := r.image(t)
+			r := images.New(t, true)
+			ref := r.Image(t)
 			made := pair.envelope(t, ref.DigestStr(), signPredicate)
 			tc.change(t, made)
 			refer(t, ref, marshal(t, made), signPredicate)
-			if by, err := verified(t, ref.String(), verifier(t, Options{Keys: keys(t, pair)})); by == "" {
+			if by, err := images.Verified(t, ref.String(), verifier(t, Options{Keys: keys(t, pair)})); by == "" {
 				t.Errorf("%s, without a root: %v", tc.reason, err)
 			}
-			by, err := verified(t, ref.String(), verifier(t, Options{Keys: keys(t, pair), TrustedRoot: s.trust(t)}))
+			by, err := images.Verified(t, ref.String(), verifier(t, Options{Keys: keys(t, pair), TrustedRoot: s.trust(t)}))
 			if (err == nil) != tc.rooted || (by != "") != tc.rooted {
 				t.Errorf("%s, with a root: %q, %v", tc.reason, by, err)
 			}
@@ -319,17 +322,17 @@ func TestKeysWithLog(t *testing.T) {
 // TestNewestFirst: whoever signs again and again is not locked out by his older signatures.
 func TestNewestFirst(t *testing.T) {
 	wrong, right := ecdsaKey(t), ecdsaKey(t)
-	r := newRepository(t, true)
-	ref := r.image(t)
+	r := images.New(t, true)
+	ref := r.Image(t)
 	layers := make([]string, 0, mostTagged+10)
 	for range cap(layers) - 1 {
 		layers = append(layers, base64.StdEncoding.EncodeToString(wrong.sign(t, claim(t, ref))))
 	}
 	pushTagged(t, ref, append(layers, base64.StdEncoding.EncodeToString(right.sign(t, claim(t, ref)))))
-	if by, err := verified(t, ref.String(), verifier(t, Options{Keys: keys(t, right)})); by == "" {
+	if by, err := images.Verified(t, ref.String(), verifier(t, Options{Keys: keys(t, right)})); by == "" {
 		t.Error(err)
 	}
-	_, err := verified(t, ref.String(), verifier(t, Options{Keys: keys(t, ecdsaKey(t))}))
+	_, err := images.Verified(t, ref.String(), verifier(t, Options{Keys: keys(t, ecdsaKey(t))}))
 	if want := "none of 25 signatures is by key a.pub"; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "(10 more were not looked at") {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -33,6 +33,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/verify"
+	"github.com/satchel-dev/satchel/tests/images"
 )
 
 // hugeKey has a modulus of so many bytes, and the exponent that takes longest.
@@ -261,15 +262,15 @@ func TestM14HostileRegistries(t *testing.T) {
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
-			r := newRepository(t, true)
-			ref := r.image(t)
+			r := images.New(t, true)
+			ref := r.Image(t)
 			pair.tag(t, ref)
-			r.alter(func(w http.ResponseWriter, request *http.Request) bool { return tc.serve(w, request, ref) })
-			by, err := verified(t, ref.String(), verifier(t, Options{Keys: keys(t, pair)}))
+			r.Alter(func(w http.ResponseWriter, request *http.Request) bool { return tc.serve(w, request, ref) })
+			by, err := images.Verified(t, ref.String(), verifier(t, Options{Keys: keys(t, pair)}))
 			if by != "" || fetch.ReasonOf(err) != tc.want {
 				t.Errorf("%s: %q, %v", tc.reason, by, err)
 			}
-			if got := r.seen(); len(got) > tc.most {
+			if got := r.Seen(); len(got) > tc.most {
 				t.Errorf("%s: %d requests", tc.reason, len(got))
 			}
 		})
@@ -290,16 +291,16 @@ func (zeros) Read(p []byte) (int, error) {
 
 func TestCancelled(t *testing.T) {
 	pair := ecdsaKey(t)
-	r := newRepository(t, true)
-	ref := r.image(t)
+	r := images.New(t, true)
+	ref := r.Image(t)
 	pair.tag(t, ref)
 	ctx, cancel := context.WithCancel(context.Background())
-	f := fetcher(t, ref.String(), verifier(t, Options{Keys: keys(t, pair)}))
+	f := images.Fetcher(t, ref.String(), verifier(t, Options{Keys: keys(t, pair)}))
 	resolved, err := f.Resolve(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.alter(func(_ http.ResponseWriter, request *http.Request) bool {
+	r.Alter(func(_ http.ResponseWriter, request *http.Request) bool {
 		if strings.Contains(request.URL.Path, ".sig") {
 			cancel()
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/sign"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/tests/images"
 )
 
 const (
@@ -155,10 +156,10 @@ func TestM14Identities(t *testing.T) {
 				continue
 			}
 			t.Run(title+form, func(t *testing.T) {
-				r := newRepository(t, true)
-				ref := r.image(t)
+				r := images.New(t, true)
+				ref := r.Image(t)
 				store(tc.signature, t, s, ref)
-				by, err := verified(t, ref.String(), verifier(t, Options{Identities: tc.identities, TrustedRoot: s.trust(t)}))
+				by, err := images.Verified(t, ref.String(), verifier(t, Options{Identities: tc.identities, TrustedRoot: s.trust(t)}))
 				if by != tc.by || (err == nil) != (tc.by != "") || err != nil && fetch.ReasonOf(err) != fetch.Unverified {
 					t.Errorf("%s: %q, %v", tc.reason, by, err)
 				}
@@ -168,10 +169,10 @@ func TestM14Identities(t *testing.T) {
 }
 
 func TestM14IdentitiesOfAnotherSigstore(t *testing.T) {
-	r := newRepository(t, true)
-	ref := r.image(t)
+	r := images.New(t, true)
+	ref := r.Image(t)
 	keylessSignature{holder: jane}.refer(t, newStandIn(t), ref)
-	if by, err := verified(t, ref.String(), verifier(t, Options{Identities: []Identity{isJane}, TrustedRoot: newStandIn(t).trust(t)})); fetch.ReasonOf(err) != fetch.Unverified {
+	if by, err := images.Verified(t, ref.String(), verifier(t, Options{Identities: []Identity{isJane}, TrustedRoot: newStandIn(t).trust(t)})); fetch.ReasonOf(err) != fetch.Unverified {
 		t.Errorf("%q, %v", by, err)
 	}
 }
@@ -182,11 +183,11 @@ func TestM14TrustThatEnded(t *testing.T) {
 	for form, store := range map[string]func(keylessSignature, *testing.T, *standIn, name.Digest){
 		"Tag": keylessSignature.tag, "Bundle": keylessSignature.refer,
 	} {
-		r := newRepository(t, true)
-		ref := r.image(t)
+		r := images.New(t, true)
+		ref := r.Image(t)
 		store(keylessSignature{holder: jane}, t, s, ref)
 		for part, want := range map[string]bool{"": true, "authorities": false, "certificate logs": false, "logs": false} {
-			by, err := verified(t, ref.String(), verifier(t, Options{Identities: []Identity{isJane}, TrustedRoot: s.trust(t, part+" over")}))
+			by, err := images.Verified(t, ref.String(), verifier(t, Options{Identities: []Identity{isJane}, TrustedRoot: s.trust(t, part+" over")}))
 			if (by != "") != want || !want && fetch.ReasonOf(err) != fetch.Unverified {
 				t.Errorf("%s, %s: %q, %v", form, part, by, err)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/sigstore/sigstore/pkg/signature"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/tests/images"
 )
 
 // signs are the two forms of a signature.
@@ -25,44 +26,44 @@ func TestM14Keys(t *testing.T) {
 	right, wrong := ecdsaKey(t), ecdsaKey(t)
 	cases := map[string]struct {
 		reason string
-		sign   func(t *testing.T, r *repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest
+		sign   func(t *testing.T, r *images.Repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest
 		by     string // "" for nobody
 	}{
-		"Signed": {"the normal case", func(t *testing.T, r *repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest {
-			ref := r.image(t)
+		"Signed": {"the normal case", func(t *testing.T, r *images.Repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest {
+			ref := r.Image(t)
 			sign(right, t, ref)
 			return ref
 		}, "cosign key a.pub"},
-		"Unsigned": {"nobody signed it", func(t *testing.T, r *repository, _ func(signingKey, testing.TB, name.Digest)) name.Digest {
-			return r.image(t)
+		"Unsigned": {"nobody signed it", func(t *testing.T, r *images.Repository, _ func(signingKey, testing.TB, name.Digest)) name.Digest {
+			return r.Image(t)
 		}, ""},
-		"WrongKey": {"somebody else signed it", func(t *testing.T, r *repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest {
-			ref := r.image(t)
+		"WrongKey": {"somebody else signed it", func(t *testing.T, r *images.Repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest {
+			ref := r.Image(t)
 			sign(wrong, t, ref)
 			return ref
 		}, ""},
-		"BothKeys": {"one of several signatures suffices", func(t *testing.T, r *repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest {
-			ref := r.image(t)
+		"BothKeys": {"one of several signatures suffices", func(t *testing.T, r *images.Repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest {
+			ref := r.Image(t)
 			sign(wrong, t, ref)
 			sign(right, t, ref)
 			return ref
 		}, "cosign key a.pub"},
-		"OtherImage": {"another image of the repository is signed", func(t *testing.T, r *repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest {
-			sign(right, t, r.image(t))
-			return r.image(t)
+		"OtherImage": {"another image of the repository is signed", func(t *testing.T, r *images.Repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest {
+			sign(right, t, r.Image(t))
+			return r.Image(t)
 		}, ""},
-		"Index": {"the reference resolves to an index, and that is signed", func(t *testing.T, r *repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest {
-			index, _ := r.index(t)
+		"Index": {"the reference resolves to an index, and that is signed", func(t *testing.T, r *images.Repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest {
+			index, _ := r.Index(t)
 			sign(right, t, index)
 			return index
 		}, "cosign key a.pub"},
-		"OnlyChild": {"the reference resolves to an index, and only an image of it is signed", func(t *testing.T, r *repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest {
-			index, child := r.index(t)
+		"OnlyChild": {"the reference resolves to an index, and only an image of it is signed", func(t *testing.T, r *images.Repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest {
+			index, child := r.Index(t)
 			sign(right, t, child)
 			return index
 		}, ""},
-		"OnlyIndex": {"the reference names the image, and only the index is signed", func(t *testing.T, r *repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest {
-			index, child := r.index(t)
+		"OnlyIndex": {"the reference names the image, and only the index is signed", func(t *testing.T, r *images.Repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest {
+			index, child := r.Index(t)
 			sign(right, t, index)
 			return child
 		}, ""},
@@ -71,9 +72,9 @@ func TestM14Keys(t *testing.T) {
 		for form, sign := range forms {
 			for api, support := range map[string]bool{"API": true, "NoAPI": false} {
 				t.Run(name+form+api, func(t *testing.T) {
-					r := newRepository(t, support)
+					r := images.New(t, support)
 					ref := tc.sign(t, r, sign)
-					by, err := verified(t, ref.String(), verifier(t, Options{Keys: keys(t, right)}))
+					by, err := images.Verified(t, ref.String(), verifier(t, Options{Keys: keys(t, right)}))
 					if by != tc.by || (err == nil) != (tc.by != "") || err != nil && fetch.ReasonOf(err) != fetch.Unverified {
 						t.Errorf("%s: %q, %v", tc.reason, by, err)
 					}

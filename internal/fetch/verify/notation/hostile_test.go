@@ -32,6 +32,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
 	"github.com/satchel-dev/satchel/internal/fetch/verify"
+	"github.com/satchel-dev/satchel/tests/images"
 )
 
 // hugeCertificate is one for an RSA key of 8 KiB with the exponent that takes longest; with it one signature takes a
@@ -166,10 +167,10 @@ func TestM14KeysThatTakeForever(t *testing.T) {
 	}
 	for title, form := range forms {
 		t.Run(title, func(t *testing.T) {
-			ref := r.image(t)
+			ref := r.Image(t)
 			mediaType, envelope := form(ref)
 			r.store(t, ref, mediaType, envelope)
-			if by, err := verified(t, ref.String(), v); fetch.ReasonOf(err) != fetch.Unverified || !strings.Contains(err.Error(), "the RSA key has 65536 bits") {
+			if by, err := images.Verified(t, ref.String(), v); fetch.ReasonOf(err) != fetch.Unverified || !strings.Contains(err.Error(), "the RSA key has 65536 bits") {
 				t.Errorf("%q, %v", by, err)
 			}
 		})
@@ -199,9 +200,9 @@ func TestM14HostileEnvelopes(t *testing.T) {
 		"Huge":        {jws.MediaTypeEnvelope, []byte(`{"a":"` + strings.Repeat("x", 300<<10) + `"}`), "has more than 262144 bytes"},
 	} {
 		t.Run(title, func(t *testing.T) {
-			ref := r.image(t)
+			ref := r.Image(t)
 			r.store(t, ref, tc.mediaType, tc.envelope)
-			by, err := verified(t, ref.String(), v)
+			by, err := images.Verified(t, ref.String(), v)
 			if fetch.ReasonOf(err) != fetch.Unverified || !strings.Contains(err.Error(), tc.want) && title != "OnlyHeader" {
 				t.Errorf("%q, %v", by, err)
 			}
@@ -269,14 +270,14 @@ func TestM14HostileRegistries(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			r := newRepository(t, true)
-			ref := r.image(t)
+			ref := r.Image(t)
 			jane.put(t, r, ref, request{})
 			requests = 0
-			r.alter(func(w http.ResponseWriter, request *http.Request) bool {
+			r.Alter(func(w http.ResponseWriter, request *http.Request) bool {
 				requests++
 				return tc.serve(w, request)
 			})
-			by, err := verified(t, ref.String(), trust(t, policy("strict", "*", "*"), map[string][]byte{"acme.crt": acme.pem()}))
+			by, err := images.Verified(t, ref.String(), trust(t, policy("strict", "*", "*"), map[string][]byte{"acme.crt": acme.pem()}))
 			if by != "" || fetch.ReasonOf(err) != tc.want {
 				t.Errorf("%s: %q, %v", tc.reason, by, err)
 			}

@@ -21,12 +21,13 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/tests/images"
 )
 
 // trust is a Secret with a policy that has one statement.
 func trust(t testing.TB, policy []byte, certificates map[string][]byte) *Verifier {
 	t.Helper()
-	v, err := New(Options{Policy: policy, Certificates: certificates, Client: client(t)})
+	v, err := New(Options{Policy: policy, Certificates: certificates, Client: images.Client(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func TestM14SignedByNotation(t *testing.T) {
 		for api, support := range map[string]bool{"API": true, "NoAPI": false} {
 			t.Run(form+api, func(t *testing.T) {
 				r := newRepository(t, support)
-				ref := r.image(t)
+				ref := r.Image(t)
 				jane := acme.issue(t, "Jane", nil)
 				generic, err := signer.NewGenericSigner(jane.key, jane.chain)
 				if err != nil {
@@ -53,7 +54,7 @@ func TestM14SignedByNotation(t *testing.T) {
 				}); err != nil {
 					t.Fatal(err)
 				}
-				if by, err := verified(t, ref.String(), trust(t, policy("strict", r.Name(), "x509.subject: C=US, ST=WA, O=Acme"), map[string][]byte{"acme.crt": acme.pem()})); by != janeDN {
+				if by, err := images.Verified(t, ref.String(), trust(t, policy("strict", r.Name(), "x509.subject: C=US, ST=WA, O=Acme"), map[string][]byte{"acme.crt": acme.pem()})); by != janeDN {
 					t.Errorf("%q, %v", by, err)
 				}
 			})
@@ -71,8 +72,8 @@ func TestM14Signatures(t *testing.T) {
 		c.NotBefore = time.Now().Add(-time.Hour)
 		c.NotAfter = time.Now().AddDate(1, 0, 0)
 	})
-	put := func(i identity, how request) func(*testing.T, *repository, name.Digest, string) {
-		return func(t *testing.T, r *repository, ref name.Digest, mediaType string) {
+	put := func(i identity, how request) func(*testing.T, repository, name.Digest, string) {
+		return func(t *testing.T, r repository, ref name.Digest, mediaType string) {
 			how.mediaType = mediaType
 			i.put(t, r, ref, how)
 		}
@@ -83,23 +84,23 @@ func TestM14Signatures(t *testing.T) {
 	lastYear := request{time: time.Now().AddDate(-1, -6, 0)}
 	cases := map[string]struct {
 		reason string
-		sign   func(t *testing.T, r *repository, ref name.Digest, mediaType string)
+		sign   func(t *testing.T, r repository, ref name.Digest, mediaType string)
 		policy []byte
 		by     bool
 		want   string
 	}{
 		"Signed":        {"the normal case", put(jane, request{}), policy("strict", "*", "*"), true, ""},
 		"Permissive":    {"the other level that verifies", put(jane, request{}), policy("permissive", "*", "*"), true, ""},
-		"Unsigned":      {"nobody signed it", func(*testing.T, *repository, name.Digest, string) {}, policy("strict", "*", "*"), false, "no signature"},
+		"Unsigned":      {"nobody signed it", func(*testing.T, repository, name.Digest, string) {}, policy("strict", "*", "*"), false, "no signature"},
 		"WrongKey":      {"an authority that calls itself so", put(evil.issue(t, "Jane", nil), request{}), policy("strict", "*", "*"), false, "does not contain any trusted certificate"},
 		"WrongIdentity": {"the authority issues to others as well", put(acme.issue(t, "Joe", nil), request{}), policy("strict", "*", "x509.subject: C=US, ST=WA, O=Acme, CN=Jane"), false, "trusted identities"},
 		"RightIdentity": {"to see that the rest is right", put(jane, request{}), policy("strict", "*", "x509.subject: C=US, ST=WA, O=Acme, CN=Jane"), true, ""},
-		"OtherDigest": {"the right key, another image", func(t *testing.T, r *repository, ref name.Digest, mediaType string) {
+		"OtherDigest": {"the right key, another image", func(t *testing.T, r repository, ref name.Digest, mediaType string) {
 			other := r.descriptor(t, ref)
 			other.Digest = "sha256:" + "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 			jane.put(t, r, ref, request{mediaType: mediaType, descriptor: other})
 		}, policy("strict", "*", "*"), false, "descriptor mismatch"},
-		"OtherSize": {"the right digest, another size", func(t *testing.T, r *repository, ref name.Digest, mediaType string) {
+		"OtherSize": {"the right digest, another size", func(t *testing.T, r repository, ref name.Digest, mediaType string) {
 			other := r.descriptor(t, ref)
 			other.Size++
 			jane.put(t, r, ref, request{mediaType: mediaType, descriptor: other})
@@ -112,7 +113,7 @@ func TestM14Signatures(t *testing.T) {
 			{Key: "io.cncf.notary.verificationPlugin", Critical: true, Value: "sh"},
 		}}), policy("strict", "*", "*"), false, "plugin unsupported"},
 		"Unknown": {"a part of it that nobody here understands", put(jane, request{scheme: signature.SigningSchemeX509SigningAuthority}), policy("strict", "*", "*"), false, "no trusted certificates"},
-		"Several": {"one of several suffices", func(t *testing.T, r *repository, ref name.Digest, mediaType string) {
+		"Several": {"one of several suffices", func(t *testing.T, r repository, ref name.Digest, mediaType string) {
 			for range 5 {
 				evil.issue(t, "Jane", nil).put(t, r, ref, request{mediaType: mediaType})
 			}
@@ -123,9 +124,9 @@ func TestM14Signatures(t *testing.T) {
 		for form, mediaType := range envelopes {
 			t.Run(title+form, func(t *testing.T) {
 				r := newRepository(t, true)
-				ref := r.image(t)
+				ref := r.Image(t)
 				tc.sign(t, r, ref, mediaType)
-				by, err := verified(t, ref.String(), trust(t, tc.policy, map[string][]byte{"acme.crt": acme.pem()}))
+				by, err := images.Verified(t, ref.String(), trust(t, tc.policy, map[string][]byte{"acme.crt": acme.pem()}))
 				if tc.by {
 					if by != janeDN {
 						t.Errorf("%s: %q, %v", tc.reason, by, err)
@@ -143,33 +144,33 @@ func TestM14WhatIsSigned(t *testing.T) {
 	jane := acme.issue(t, "Jane", nil)
 	certificates := map[string][]byte{"acme.crt": acme.pem()}
 	r := newRepository(t, true)
-	index, child := r.index(t)
+	index, child := r.Index(t)
 	strict := trust(t, policy("strict", "*", "*"), certificates)
 
 	jane.put(t, r, child, request{})
-	if by, err := verified(t, index.String(), strict); fetch.ReasonOf(err) != fetch.Unverified {
+	if by, err := images.Verified(t, index.String(), strict); fetch.ReasonOf(err) != fetch.Unverified {
 		t.Errorf("only the image of the index is signed: %q, %v", by, err)
 	}
 	jane.put(t, r, index, request{})
-	if by, err := verified(t, index.String(), strict); by != janeDN {
+	if by, err := images.Verified(t, index.String(), strict); by != janeDN {
 		t.Errorf("the index is signed: %q, %v", by, err)
 	}
 	r = newRepository(t, true)
-	index, child = r.index(t)
+	index, child = r.Index(t)
 	jane.put(t, r, index, request{})
-	if by, err := verified(t, child.String(), strict); fetch.ReasonOf(err) != fetch.Unverified {
+	if by, err := images.Verified(t, child.String(), strict); fetch.ReasonOf(err) != fetch.Unverified {
 		t.Errorf("only the index is signed: %q, %v", by, err)
 	}
 
 	// A signature of another image, attached to this one.
-	first, second := r.image(t), r.image(t)
+	first, second := r.Image(t), r.Image(t)
 	r.store(t, second, jws.MediaTypeEnvelope, jane.sign(t, request{mediaType: jws.MediaTypeEnvelope, descriptor: r.descriptor(t, first)}))
-	if by, err := verified(t, second.String(), strict); fetch.ReasonOf(err) != fetch.Unverified {
+	if by, err := images.Verified(t, second.String(), strict); fetch.ReasonOf(err) != fetch.Unverified {
 		t.Errorf("a signature of another image: %q, %v", by, err)
 	}
 	// And the tag moved from the signed one to the other.
 	jane.put(t, r, first, request{})
-	if by, err := verified(t, r.Tag("v1").String(), strict); fetch.ReasonOf(err) != fetch.Unverified {
+	if by, err := images.Verified(t, r.Tag("v1").String(), strict); fetch.ReasonOf(err) != fetch.Unverified {
 		t.Errorf("the tag points at %s: %q, %v", second, by, err)
 	}
 }
@@ -179,14 +180,14 @@ func TestM14WhatIsSigned(t *testing.T) {
 func TestM14SignedElsewhere(t *testing.T) {
 	acme, other := newAuthority(t, "Acme Root"), newAuthority(t, "Other Root")
 	r := newRepository(t, true)
-	img := randomImage(t)
-	here := r.push(t, img)
+	img := images.Random(t)
+	here := r.Push(t, img)
 	repo, err := name.NewRepository(r.RegistryStr() + "/other/bundle")
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere := &repository{Repository: repo}
-	there := elsewhere.push(t, img)
+	elsewhere := repository{&images.Repository{Repository: repo}}
+	there := elsewhere.Push(t, img)
 	acme.issue(t, "Jane", nil).put(t, elsewhere, there, request{})
 	certificates := map[string][]byte{"ca.acme.crt": acme.pem(), "ca.other.crt": other.pem()}
 	document := fmt.Appendf(nil, `{"version":"1.0","trustPolicies":[
@@ -196,15 +197,15 @@ func TestM14SignedElsewhere(t *testing.T) {
 	for title, v := range map[string]*Verifier{
 		"all": trust(t, policy("strict", "*", "*"), map[string][]byte{"acme.crt": acme.pem()}), "each": trust(t, document, certificates),
 	} {
-		if by, err := verified(t, there.String(), v); by != janeDN {
+		if by, err := images.Verified(t, there.String(), v); by != janeDN {
 			t.Errorf("%s: where it was signed: %q, %v", title, by, err)
 		}
-		if by, err := verified(t, here.String(), v); by != "" || fetch.ReasonOf(err) != fetch.Unverified {
+		if by, err := images.Verified(t, here.String(), v); by != "" || fetch.ReasonOf(err) != fetch.Unverified {
 			t.Errorf("%s: where it was not: %q, %v", title, by, err)
 		}
 	}
 	acme.issue(t, "Jane", nil).put(t, r, here, request{})
-	if by, err := verified(t, here.String(), trust(t, document, certificates)); by != "" || fetch.ReasonOf(err) != fetch.Unverified {
+	if by, err := images.Verified(t, here.String(), trust(t, document, certificates)); by != "" || fetch.ReasonOf(err) != fetch.Unverified {
 		t.Errorf("by who is trusted elsewhere: %q, %v", by, err)
 	}
 }
@@ -219,10 +220,10 @@ func TestM14ExpiredAuthorities(t *testing.T) {
 	old := authority{issue(t, template, template, key.Public(), key), key}
 	for form, mediaType := range envelopes {
 		r := newRepository(t, true)
-		ref := r.image(t)
+		ref := r.Image(t)
 		jane := old.issue(t, "Jane", func(c *x509.Certificate) { c.NotBefore = time.Now().AddDate(-2, 0, 0) })
 		jane.put(t, r, ref, request{mediaType: mediaType, time: time.Now().AddDate(-1, -6, 0)})
-		if by, err := verified(t, ref.String(), trust(t, policy("strict", "*", "*"), map[string][]byte{"old.crt": old.pem()})); by != "" || fetch.ReasonOf(err) != fetch.Unverified {
+		if by, err := images.Verified(t, ref.String(), trust(t, policy("strict", "*", "*"), map[string][]byte{"old.crt": old.pem()})); by != "" || fetch.ReasonOf(err) != fetch.Unverified {
 			t.Errorf("%s: %q, %v", form, by, err)
 		}
 	}
@@ -232,7 +233,7 @@ func TestM14ExpiredAuthorities(t *testing.T) {
 func TestM14Scopes(t *testing.T) {
 	acme, other := newAuthority(t, "Acme Root"), newAuthority(t, "Other Root")
 	r := newRepository(t, true)
-	ref := r.image(t)
+	ref := r.Image(t)
 	acme.issue(t, "Jane", nil).put(t, r, ref, request{})
 	statement := func(title, scope, level, store string) string {
 		trusted := fmt.Sprintf(`,"trustStores":[%q],"trustedIdentities":["*"]`, store)
@@ -261,7 +262,7 @@ func TestM14Scopes(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			document := `{"version":"1.0","trustPolicies":[` + strings.Join(tc.statements, ",") + `]}`
-			by, err := verified(t, ref.String(), trust(t, []byte(document), map[string][]byte{"ca.acme.crt": acme.pem(), "ca.other.pem": other.pem()}))
+			by, err := images.Verified(t, ref.String(), trust(t, []byte(document), map[string][]byte{"ca.acme.crt": acme.pem(), "ca.other.pem": other.pem()}))
 			if fetch.ReasonOf(err) != tc.want || (by == "") != (tc.want != "") {
 				t.Errorf("%s: %q, %v", tc.reason, by, err)
 			}
@@ -359,13 +360,13 @@ func TestM14TrustThatCannotBeRead(t *testing.T) {
 func TestSignersAreShownSafely(t *testing.T) {
 	acme := newAuthority(t, "Acme Root")
 	r := newRepository(t, true)
-	ref := r.image(t)
+	ref := r.Image(t)
 	acme.issue(t, "x", func(c *x509.Certificate) {
 		c.Subject = pkix.Name{ExtraNames: []pkix.AttributeTypeAndValue{
 			{Type: asn1.ObjectIdentifier{2, 5, 4, 3}, Value: "Jane\n\u202eeenaJ\x00" + strings.Repeat("x", 400)},
 		}}
 	}).put(t, r, ref, request{})
-	by, err := verified(t, ref.String(), trust(t, policy("strict", "*", "*"), map[string][]byte{"acme.crt": acme.pem()}))
+	by, err := images.Verified(t, ref.String(), trust(t, policy("strict", "*", "*"), map[string][]byte{"acme.crt": acme.pem()}))
 	if err != nil || len([]rune(by)) != 256 || strings.ContainsAny(by, "\n\x00\u202e") || !strings.HasPrefix(by, "notation CN=Jane") {
 		t.Errorf("%q, %v", by, err)
 	}
@@ -382,7 +383,7 @@ func TestM14NoSkippingInside(t *testing.T) {
 		t.Skipf("the library does no longer: %v", err)
 	}
 	r := newRepository(t, true)
-	if by, err := verified(t, r.image(t).String(), v); by != "" || fetch.ReasonOf(err) != fetch.Refused {
+	if by, err := images.Verified(t, r.Image(t).String(), v); by != "" || fetch.ReasonOf(err) != fetch.Refused {
 		t.Errorf("%q, %v", by, err)
 	}
 }

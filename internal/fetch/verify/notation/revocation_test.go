@@ -19,6 +19,7 @@ import (
 	"golang.org/x/crypto/ocsp"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/tests/images"
 )
 
 func pemOf(certificate *x509.Certificate) []byte {
@@ -118,9 +119,9 @@ func TestM14Revoked(t *testing.T) {
 			jane := acme.issue(t, "Jane", func(c *x509.Certificate) { tc.name(c, server.URL) })
 			number = jane.chain[0].SerialNumber
 			r := newRepository(t, true)
-			ref := r.image(t)
+			ref := r.Image(t)
 			jane.put(t, r, ref, request{})
-			by, err := verified(t, ref.String(), trust(t, policy(tc.level, "*", "*"), certificates))
+			by, err := images.Verified(t, ref.String(), trust(t, policy(tc.level, "*", "*"), certificates))
 			if tc.want == "" && by != janeDN || tc.want != "" && (by != "" || fetch.ReasonOf(err) != fetch.Unverified || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%s: %q, %v", tc.reason, by, err)
 			}
@@ -148,13 +149,13 @@ func TestM14RevocationsAreGuarded(t *testing.T) {
 				"list": func(c *x509.Certificate) { c.CRLDistributionPoints = []string{canary.URL} },
 				"ask":  func(c *x509.Certificate) { c.OCSPServer = []string{canary.URL} },
 			} {
-				ref := r.image(t)
+				ref := r.Image(t)
 				acme.issue(t, "Jane", change).put(t, r, ref, request{})
 				v, err := New(Options{Policy: policy("strict", "*", "*"), Certificates: map[string][]byte{"acme.crt": acme.pem()}, Client: guarded})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if by, err := verified(t, ref.String(), v); fetch.ReasonOf(err) != fetch.Unverified || !strings.Contains(err.Error(), "unknown") {
+				if by, err := images.Verified(t, ref.String(), v); fetch.ReasonOf(err) != fetch.Unverified || !strings.Contains(err.Error(), "unknown") {
 					t.Errorf("%s: %q, %v", form, by, err)
 				}
 			}

@@ -144,7 +144,7 @@ func (i identity) sign(t testing.TB, r request) []byte {
 var envelopes = map[string]string{"JWS": jws.MediaTypeEnvelope, "COSE": cose.MediaTypeEnvelope}
 
 // put signs an image and stores the signature.
-func (i identity) put(t testing.TB, r *repository, ref name.Digest, how request) {
+func (i identity) put(t testing.TB, r repository, ref name.Digest, how request) {
 	t.Helper()
 	if how.mediaType == "" {
 		how.mediaType = jws.MediaTypeEnvelope

@@ -15,6 +15,7 @@ import (
 	"github.com/notaryproject/tspclient-go"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/tests/images"
 )
 
 // clock is an authority for timestamps that says any time.
@@ -83,11 +84,11 @@ func TestM14Timestamps(t *testing.T) {
 		for form, mediaType := range envelopes {
 			t.Run(title+form, func(t *testing.T) {
 				r := newRepository(t, true)
-				ref := r.image(t)
+				ref := r.Image(t)
 				roots := x509.NewCertPool()
 				roots.AddCert(tc.root.certificate)
 				jane.put(t, r, ref, request{mediaType: mediaType, time: inTime, timestamper: tc.clock, roots: roots})
-				by, err := verified(t, ref.String(), trust(t, document, tc.store))
+				by, err := images.Verified(t, ref.String(), trust(t, document, tc.store))
 				if (by == janeDN) != tc.by || !tc.by && fetch.ReasonOf(err) != fetch.Unverified {
 					t.Errorf("%s: %q, %v", tc.reason, by, err)
 				}

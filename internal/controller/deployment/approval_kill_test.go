@@ -161,3 +161,32 @@ func TestApprovalAndRollback(t *testing.T) {
 		t.Error("what failed and was given up has the digest of what was approved before")
 	}
 }
+
+// Who may edit and delete a deployment destroys no more by that than was approved: what
+// was approved to be kept stays, whatever the spec says when the deployment goes.
+func TestApprovalOfWhatARemovalDestroys(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	for name, tc := range map[string]struct {
+		reason   string
+		approved v1alpha1.DeletionPolicy
+		edited   v1alpha1.DeletionPolicy
+		stays    bool
+	}{
+		"kept":    {"it was approved to stay", v1alpha1.DeletionOrphan, v1alpha1.DeletionDelete, true},
+		"careful": {"to keep it takes no approval", v1alpha1.DeletionDelete, v1alpha1.DeletionOrphan, true},
+		"gone":    {"it was approved to go", v1alpha1.DeletionDelete, v1alpha1.DeletionDelete, false},
+	} {
+		first := r.publish(t, namespace, name, "v1", fstest.MapFS{"a.yaml": configMap(name, "one")})
+		key := r.deploy(t, namespace, name, both(asking(v1alpha1.ApprovalManual), func(d *v1alpha1.BundleDeployment) { d.Spec.DeletionPolicy = tc.approved }))
+		_, digest := r.awaits(t, key, first.Revision, v1alpha1.ReasonApprovalRequired)
+		r.decide(t, key, digest)
+		r.ready(t, key, first.Revision)
+		r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.DeletionPolicy = tc.edited })
+		r.remove(t, key)
+		if r.get(t, aConfigMap(namespace, name)) != tc.stays {
+			t.Errorf("%s: %s; it is there: %v", name, tc.reason, !tc.stays)
+		}
+	}
+}

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
 // completionTimeout bounds what pressing Tab may take.
@@ -141,11 +143,16 @@ func (a *app) objectNames(ctx context.Context, k kind) []string {
 	if err != nil {
 		return nil
 	}
-	list, err := c.list(ctx, k, false, "")
-	if err != nil {
+	list := &metav1.PartialObjectMetadataList{} // an inventory is large, and nobody waits long for a name
+	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(k.name + "List"))
+	if err := c.client.List(ctx, list, client.InNamespace(c.namespace)); err != nil {
 		return nil
 	}
-	return names(list)
+	words := make([]string, 0, len(list.Items))
+	for _, item := range list.Items {
+		words = append(words, item.Name)
+	}
+	return words
 }
 
 // completeNamespaces completes the names of namespaces, where the user may list them.

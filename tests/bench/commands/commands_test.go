@@ -28,7 +28,7 @@ const limit = 15 * time.Second
 const either = -1
 
 // measured is a command line, and the exit code that it has here. POD stands for the name of
-// a Pod of the deployment, DIGEST for that of its artifacts, BUNDLE for a folder with a bundle,
+// a Pod of the deployment, DIGEST for that of its artifacts, BUNDLE and FOLDER for bundles,
 // MANIFESTS for those of another tool, and FILE for one that does not exist.
 type measured struct {
 	line string
@@ -60,6 +60,10 @@ var table = []measured{
 	{line: "validate BUNDLE"},
 	{line: "inspect BUNDLE"},
 	{line: "rbac BUNDLE --install-namespace demo"},
+	{line: "plan app-0500 --path FOLDER", code: 1}, // which would change everything
+	{line: "diff app-0500 --path FOLDER", code: 1},
+	{line: "approve app-0001 --dry-run"},
+	{line: "deny app-0001 --dry-run"},
 	{line: "wait app-0500"},
 	{line: "retry app-0500"}, // which is Ready, and left alone
 	{line: "suspend app-0500 --dry-run"},
@@ -81,10 +85,6 @@ var unmeasured = map[string]string{
 	"help":      "shows what each command says of itself",
 	"reconcile": "waits for the controller",
 	"adopt":     "reads the artifact, which nobody serves here",
-	"plan":      "reads the artifact, which nobody serves here",
-	"diff":      "reads the artifact, which nobody serves here",
-	"approve":   "nothing waits for approval here",
-	"deny":      "nothing waits for approval here",
 }
 
 func TestCommands(t *testing.T) {

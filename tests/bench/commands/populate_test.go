@@ -31,6 +31,7 @@ type population struct {
 	cp        *controlplane.ControlPlane
 	client    client.Client
 	namespace string
+	target    string // identity of the cluster
 	pod       string
 }
 
@@ -48,6 +49,11 @@ func populated(t *testing.T, cp *controlplane.ControlPlane, n int) population {
 		t.Fatal(err)
 	}
 	p := population{t: t, cp: cp, client: c, namespace: controlplane.NewNamespace(t, cp)}
+	system := new(corev1.Namespace)
+	if err := c.Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+		t.Fatal(err)
+	}
+	p.target = string(system.UID)
 	numbers := make([]int, n)
 	for i := range numbers {
 		numbers[i] = i
@@ -64,8 +70,9 @@ func name(i int) string { return fmt.Sprintf("app-%04d", i) }
 // arguments are those of a line of the table.
 func (p population) arguments(line string, deployments int) []string {
 	bundle := filepath.Join(installation.Root(), "tests", "bundles", "sample-operator", "v0.2.0")
+	folder := filepath.Join(installation.Root(), "tests", "bundles", "greeter")
 	manifests := filepath.Join(installation.Root(), "internal", "cli", "testdata", "migrate", "olm-v1.yaml")
-	args := strings.Split(strings.NewReplacer("app-0500", name(deployments/2), "POD", p.pod, "DIGEST", digest, "BUNDLE", bundle, "MANIFESTS", manifests, "FILE", filepath.Join(p.t.TempDir(), "file")).Replace(line), " ")
+	args := strings.Split(strings.NewReplacer("app-0500", name(deployments/2), "POD", p.pod, "DIGEST", digest, "BUNDLE", bundle, "FOLDER", folder, "MANIFESTS", manifests, "FILE", filepath.Join(p.t.TempDir(), "file")).Replace(line), " ")
 	if strings.Contains(line, "BUNDLE") {
 		return args // asks no cluster
 	}
@@ -106,6 +113,12 @@ func (p population) create(ctx context.Context, i int) error {
 	for _, kind := range []string{meta.ReadyCondition, v1alpha1.SourceReadyCondition, v1alpha1.ConvertedCondition, v1alpha1.PlannedCondition, v1alpha1.AppliedCondition, v1alpha1.HealthyCondition} {
 		d.Status.Conditions = append(d.Status.Conditions, condition(kind))
 	}
+	if i == 1 {
+		waits := condition(v1alpha1.ApprovalPendingCondition)
+		waits.Reason, waits.Message = v1alpha1.ReasonApprovalRequired, "the plan waits for an approval"
+		d.Status.Plan.Digest = digest
+		d.Status.Conditions = append(d.Status.Conditions, waits)
+	}
 	for at := range 5 {
 		d.Status.History = append(d.Status.History, v1alpha1.RevisionRecord{Revision: fmt.Sprintf("v1.%d.0@%s", 3-at, digest), Digest: digest, Generation: 1,
 			StartedTime: now, FinishedTime: &now, Outcome: v1alpha1.OutcomeHealthy, Create: 3, Update: 2})
@@ -119,7 +132,7 @@ func (p population) inventory(of string) inventory.Inventory {
 	for i := range listedObjects - 1 {
 		entries = append(entries, inventory.Entry{ID: inventory.ID{Kind: "ConfigMap", Namespace: p.namespace, Name: fmt.Sprintf("%s-%d", of, i)}, Version: "v1"})
 	}
-	return inventory.New("cluster", entries...)
+	return inventory.New(p.target, entries...)
 }
 
 // huge makes a deployment with many objects.
@@ -139,7 +152,7 @@ func (p population) huge(objects int) {
 	for i := range objects {
 		entries = append(entries, inventory.Entry{ID: inventory.ID{Kind: "ConfigMap", Namespace: p.namespace, Name: called(i)}, Version: "v1"})
 	}
-	listed, err := inventory.New("cluster", entries...).Encode()
+	listed, err := inventory.New(p.target, entries...).Encode()
 	if err := errors.Join(append(created, err)...); err != nil {
 		p.t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func (d *dumper) all(ctx context.Context, resource schema.GroupVersionResource, 
 	case err != nil:
 		d.unreadable("list", resource, namespace, err)
 	default:
-		d.take("%s", plural(count, resource.Resource[:len(resource.Resource)-1]))
+		d.take("%s: %d", resource.Resource, count)
 	}
 	if more {
 		d.omitted.add("more than %d %s", limit, resource.Resource)
@@ -144,7 +144,7 @@ func (d *dumper) events(ctx context.Context) error {
 	if more || count == mostDumpedEvents {
 		d.omitted.add("some of the events: there are more than are read")
 	}
-	d.take("%s", plural(count, "event"))
+	d.take("events: %d", count)
 	return d.archive.add("events.txt", []byte(text.String()))
 }
 

@@ -129,7 +129,7 @@ func TestDump(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "satchel.tar.gz")
 	args := []string{"debug", "dump", "--system-namespace", c.namespace, "--all-namespaces=false", "-o", file}
 	got := c.satchel(args...)
-	c.want(got, ExitOK, file+": ", "1 bundledeployment\n", "1 bundlesource\n", "2 deployments\n", "Could not be read: the log of "+deploymentAccount)
+	c.want(got, ExitOK, file+": ", "  bundledeployments: 1\n", "  bundlesources: 1\n", "  deployments: 2\n", "Could not be read: the log of "+deploymentAccount)
 	files := unpacked(t, file)
 	for name, content := range files {
 		if strings.Contains(content, seeded) || strings.Contains(name, "secret") {

@@ -75,11 +75,11 @@ func (c playedCluster) make(text string) {
 // any is a client for all kinds.
 func (c playedCluster) any() client.Client {
 	c.t.Helper()
-	any, err := client.New(c.cp.RESTConfig(), client.Options{})
+	made, err := client.New(c.cp.RESTConfig(), client.Options{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return any
+	return made
 }
 
 // merge patches an object as somebody else.

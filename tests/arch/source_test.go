@@ -111,6 +111,9 @@ func sourceViolations(t *testing.T, f sourceFile) []string {
 		return []string{err.Error()}
 	}
 	found := slices.Concat(longFunctions(files, parsed), longMain(files, f, parsed), badPackageName(f, parsed))
+	if !strings.HasPrefix(f.name, "internal/cli/") && f.name != "internal/apply/tenant/user.go" && bytes.Contains(f.content, []byte("ForUser(")) {
+		found = append(found, f.name+": tenant.ForUser acts as whoever runs the program: a controller takes a client of an account")
+	}
 	if matches(module+"/"+path.Dir(f.name), pure) {
 		found = append(found, clockReads(files, parsed)...)
 	}
@@ -187,6 +190,10 @@ func TestSourceRulesBite(t *testing.T) {
 		"clock in a pure package": {
 			"what is previewed has to be what is executed", "internal/convert/plain/x.go",
 			"package plain\n\nimport \"time\"\n\nvar x = time.Now()\n", "let the caller pass the time",
+		},
+		"a user's client in a controller": {
+			"one code path without impersonation is enough to lose the tenant boundary", "internal/controller/x.go",
+			"package controller\n\nvar x = tenant.ForUser(nil)\n", "acts as whoever runs the program",
 		},
 		"clock elsewhere": {
 			"controllers may look at the clock", "internal/controller/x.go",

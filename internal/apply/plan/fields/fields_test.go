@@ -145,8 +145,8 @@ func TestSecretsAreHidden(t *testing.T) {
 		return "apiVersion: example.org/v1\nkind: Work\nmetadata: {name: a, annotations: {example.org/last-applied: " + value + "}}\n" +
 			"spec: {manifests: [{apiVersion: v1, kind: Secret, data: {password: " + value + "}}]}\n"
 	}
-	for name, make := range map[string]func(string) string{"secret": secret, "nested": nested} {
-		was, will := object(t, make(before)), object(t, make(after))
+	for name, write := range map[string]func(string) string{"secret": secret, "nested": nested} {
+		was, will := object(t, write(before)), object(t, write(after))
 		for what, pair := range map[string][2]*unstructured.Unstructured{"changed": {was, will}, "added": {nil, will}, "removed": {was, nil}} {
 			changes, _ := fields.Diff(pair[0], pair[1])
 			if len(changes) == 0 {

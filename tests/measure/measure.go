@@ -52,7 +52,7 @@ func measured(do func(args []string) error, args []string) error {
 // files of that process go with the test.
 func Elsewhere(t testing.TB, args ...string) (took, grown int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // the test itself
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), variable+"="+strings.Join(args, " "), "TMPDIR="+t.TempDir())
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

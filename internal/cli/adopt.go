@@ -78,6 +78,12 @@ satchel adopt my-operator -n operators --delete-former --delete-leftovers`),
 			return a.adopt(cmd.Context(), o, t)
 		},
 	}
+	a.adoptFlags(cmd, &o)
+	return cmd
+}
+
+// adoptFlags adds the flags of adopt.
+func (a *app) adoptFlags(cmd *cobra.Command, o *adoptOptions) {
 	a.outputFlag(cmd, &o.output, outputText, outputJSON, outputYAML)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.dryRun, "dry-run", false, "Show what would happen, and change nothing.")
@@ -87,7 +93,6 @@ satchel adopt my-operator -n operators --delete-former --delete-leftovers`),
 	flags.BoolVar(&o.deleteLeftovers, "delete-leftovers", false, "Delete what the former owner had beside the bundle, once the deployment is Ready.")
 	flags.BoolVar(&o.allowRestarts, "allow-restarts", false, "Take over even where Pods restart.")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long to wait until the deployment is Ready.")
-	return cmd
 }
 
 // checkAdopt refuses flags that make no sense together, and to go on where nobody can be asked.

@@ -14,9 +14,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
 var update = flag.Bool("update", false, "write the transcript instead of comparing it")
@@ -92,7 +99,76 @@ func (s *script) transcript() string {
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")
 	}
+	// What is waited for meanwhile depends on how fast the machine is.
+	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, ": waiting: ") })
 	return strings.TrimLeft(strings.Join(lines, "\n"), "\n")
+}
+
+// change edits the deployment, as somebody else does.
+func (s *script) change(r *rig, edit func(*v1alpha1.BundleDeployment)) {
+	s.t.Helper()
+	d := s.deployment(r)
+	before := d.DeepCopy()
+	edit(d)
+	if err := r.admin.Patch(s.t.Context(), d, client.MergeFrom(before)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *script) deployment(r *rig) *v1alpha1.BundleDeployment {
+	s.t.Helper()
+	var d v1alpha1.BundleDeployment
+	if err := r.admin.Get(s.t.Context(), client.ObjectKey{Namespace: namespace, Name: "web"}, &d); err != nil {
+		s.t.Fatal(err)
+	}
+	return &d
+}
+
+// oldest is the first revision in the history.
+func (s *script) oldest(r *rig) string {
+	s.t.Helper()
+	history := s.deployment(r).Status.History
+	if len(history) == 0 {
+		s.t.Fatal("there is no history")
+	}
+	return history[len(history)-1].Revision
+}
+
+// waits tells whether an approval is asked for.
+func (s *script) waits(r *rig) bool {
+	s.t.Helper()
+	d := s.deployment(r)
+	return d.Status.ObservedGeneration == d.Generation && conditions.GetReason(d, v1alpha1.ApprovalPendingCondition) == v1alpha1.ReasonApprovalRequired
+}
+
+// pod is the name of one of the deployment's Pods.
+func (s *script) pod(r *rig) string {
+	s.t.Helper()
+	var name string
+	s.eventually("one Pod runs and none ends", func() bool {
+		var pods corev1.PodList
+		if err := r.admin.List(s.t.Context(), &pods, client.InNamespace(namespace)); err != nil {
+			s.t.Fatal(err)
+		}
+		for _, pod := range pods.Items {
+			name = pod.Name
+		}
+		return len(pods.Items) == 2
+	})
+	return name
+}
+
+func (s *script) eventually(what string, holds func() bool) {
+	s.t.Helper()
+	for end := time.Now().Add(2 * time.Minute); !holds(); {
+		if time.Now().After(end) {
+			s.t.Fatalf("waited in vain: %s", what)
+		}
+		select {
+		case <-s.t.Context().Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // compare holds the transcript against the one that is kept.

@@ -117,5 +117,50 @@ func TestSession(t *testing.T) {
 	s.say("Why?")
 	s.run(1, "status", "web")
 
+	s.say("From now on, changes are to be approved. A mend is committed; it waits, and so does what is in force.")
+	s.change(r, func(d *v1alpha1.BundleDeployment) {
+		d.Spec.Approval = &v1alpha1.ApprovalOptions{Mode: v1alpha1.ApprovalManual}
+	})
+	commit("any disk will do, with an account", withAccount(web("registry.example.org/web:1.1.1", "      serviceAccountName: web")))
+	s.run(1, "reconcile", "web", "--with-source")
+	s.say("What would it change?")
+	s.run(1, "plan", "web")
+	s.run(1, "diff", "web")
+	s.say("That is what was meant.")
+	s.run(0, "approve", "web", "--reason", "any disk will do")
+	s.run(0, "wait", "web")
+	s.run(0, "history", "web")
+
+	s.say("The first version again, until somebody has found out why the new one is slow.")
+	s.run(0, "rollback", "web", "--to", s.oldest(r), "--wait=false")
+	s.eventually("the rollback waits for an approval", func() bool { return s.waits(r) })
+	s.run(0, "approve", "web", "--reason", "slow")
+	s.run(0, "wait", "web")
+
+	s.say("Whose Pod is this, and who signed what it runs?")
+	pod := s.pod(r)
+	s.name(pod, "web-<pod>")
+	s.run(0, "trace", "pod/"+pod)
 	s.compare("session.txt")
+}
+
+// withAccount adds a ServiceAccount that may read the settings.
+func withAccount(files fstest.MapFS) fstest.MapFS {
+	files["web/account.yaml"] = &fstest.MapFile{Data: []byte(`apiVersion: v1
+kind: ServiceAccount
+metadata: {name: web}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: web}
+rules:
+- {apiGroups: [""], resources: [configmaps], resourceNames: [web], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: web}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: web}
+subjects: [{kind: ServiceAccount, name: web}]
+`)}
+	return files
 }

@@ -222,16 +222,17 @@ func (c *copier) patches(k *types.Kustomization) {
 	for i := range k.Patches {
 		c.patch("patches", &k.Patches[i])
 	}
-	for i := range k.PatchesJson6902 {
-		c.patch("patchesJson6902", &k.PatchesJson6902[i])
+	json6902, merge := k.PatchesJson6902, k.PatchesStrategicMerge //nolint:staticcheck // deprecated, and in use
+	for i := range json6902 {
+		c.patch("patchesJson6902", &json6902[i])
 	}
-	for i, entry := range k.PatchesStrategicMerge {
+	for i, entry := range merge {
 		text := string(entry)
 		if strings.Contains(text, "\n") || strings.Contains(text, ": ") {
-			k.PatchesStrategicMerge[i] = types.PatchStrategicMerge(c.inline("patchesStrategicMerge", text))
+			merge[i] = types.PatchStrategicMerge(c.inline("patchesStrategicMerge", text))
 			continue
 		}
-		k.PatchesStrategicMerge[i] = types.PatchStrategicMerge(c.values("patchesStrategicMerge", text))
+		merge[i] = types.PatchStrategicMerge(c.values("patchesStrategicMerge", text))
 	}
 }
 

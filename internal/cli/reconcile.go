@@ -159,25 +159,37 @@ func (c *cluster) request(ctx context.Context, t target, token string) error {
 }
 
 // settled tells whether the request was handled and its outcome is known: Ready, failed (also when it is tried again
-// later), stalled, or suspended in the meantime.
+// later), stalled, or suspended in the meantime. What waits for somebody's approval may do so for days.
 func settled(s summary, token string) bool {
 	if s.suspended || s.deleting {
 		return true
 	}
-	return s.handled == token && !s.inProgress() && s.ready != metav1.ConditionUnknown
+	if s.handled != token || s.unseen {
+		return false
+	}
+	return s.consent != "" || !s.inProgress() && s.ready != metav1.ConditionUnknown
 }
 
 func (a *app) reportOutcome(t target, s summary) error {
 	st := styleFor(a.streams.Out)
 	if s.isReady() {
 		fmt.Fprintf(a.streams.Out, "%s %s: %s, revision %s\n", t.kind.name, t.name, st.paint(green, "Ready"), dash(shortRevision(printable(s.revision))))
+		a.reportConsent(t, s)
 		return nil
 	}
 	fmt.Fprintf(a.streams.Out, "%s %s: %s, %s\n%s\n", t.kind.name, t.name, st.paint(red, "not Ready"), dash(inline(s.reason)), printable(s.text()))
 	if hint := hintFor(s.reason); hint != "" {
 		fmt.Fprintf(a.streams.Out, "%s%s\n", st.paint(bold, "What to do: "), hint)
 	}
+	a.reportConsent(t, s)
 	return errNo
+}
+
+// reportConsent says that something waits for an approval.
+func (a *app) reportConsent(t target, s summary) {
+	if s.consent != "" {
+		fmt.Fprintf(a.streams.Out, "Pending: %s; see it with %[2]s plan %[3]s, and decide with %[2]s approve %[3]s or %[2]s deny %[3]s\n", s.consent, a.name, shellWord(t.name))
+	}
 }
 
 func (a *app) reportTooLong(t target, s summary, token string, timeout time.Duration) error {

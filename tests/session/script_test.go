@@ -57,7 +57,7 @@ func (s *script) run(code int, args ...string) string {
 	} else if err != nil {
 		s.t.Fatal(err)
 	}
-	fmt.Fprintf(&s.text, "$ satchel %s\n%s", strings.Join(args, " "), output)
+	fmt.Fprintf(&s.text, "$ satchel %s\n%s", typed(args), output)
 	if got != 0 {
 		fmt.Fprintf(&s.text, "[exit code %d]\n", got)
 	}
@@ -65,6 +65,18 @@ func (s *script) run(code int, args ...string) string {
 		s.t.Fatalf("satchel %s: exit code %d, want %d:\n%s", strings.Join(args, " "), got, code, output)
 	}
 	return string(output)
+}
+
+// typed is how arguments are typed.
+func typed(args []string) string {
+	words := make([]string, 0, len(args))
+	for _, arg := range args {
+		if strings.Contains(arg, " ") {
+			arg = "'" + arg + "'"
+		}
+		words = append(words, arg)
+	}
+	return strings.Join(words, " ")
 }
 
 // name has a value that differs from run to run called something else in the transcript.
@@ -79,10 +91,13 @@ var variable = []struct {
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "127.0.0.1:<port>"},
 	{regexp.MustCompile(`(sha256:|sha1:)[0-9a-f]{7,64}`), "${1}<digest>"},
 	{regexp.MustCompile(`\b[0-9a-f]{40}\b`), "<commit>"},
+	{regexp.MustCompile(`commit [0-9a-f]{12}\b`), "commit <commit>"},
+	{regexp.MustCompile(`\b[0-9A-F]{40}\b`), "<key>"},
+	{regexp.MustCompile(`\bweb-[0-9a-f]{12}\b`), "web-<plan>"},
 	{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`), "<uid>"},
 	{regexp.MustCompile(`-[0-9a-z]{8,10}-[bcdfghjklmnpqrstvwxz2456789]{5}\b`), "-<pod>"},
 	{regexp.MustCompile(`\b(\d+(\.\d+)?(ms|s|m|h)){1,3}\b( ago)?`), "<age>"},
-	{regexp.MustCompile(`[ \t]{2,}`), "  "}, // widths follow what is in the columns
+	{regexp.MustCompile(`([^\s│├└─])[ \t]{2,}`), "$1  "}, // widths follow what is in the columns
 	{regexp.MustCompile(`-{4,}`), "----"},
 }
 

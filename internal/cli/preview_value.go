@@ -237,7 +237,8 @@ func (v *preview) approve(d *v1alpha1.BundleDeployment) {
 	pending := conditions.Get(d, v1alpha1.ApprovalPendingCondition)
 	switch {
 	case v.Digest != "" && pending != nil && string(pending.Status) == "True":
-		v.Approval.Needed, v.Approval.Because = true, []string{pending.Message}
+		asked, _, _ := strings.Cut(pending.Message, "\n") // what follows is how to see and approve it
+		v.Approval.Needed, v.Approval.Because = true, []string{strings.TrimSuffix(asked, ".")}
 	case v.mode == v1alpha1.ApprovalManual && len(v.Objects) > 0 && v.Digest == "":
 		v.Approval.Needed, v.Approval.Because = true, []string{"spec.approval.mode is Manual"}
 	case v.mode == v1alpha1.ApprovalOnEscalation && v.Digest == "":

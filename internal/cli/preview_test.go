@@ -3,17 +3,24 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
+	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
 func configMap(data map[string]any) *unstructured.Unstructured {
@@ -123,5 +130,29 @@ func TestArtifactClient(t *testing.T) {
 		if (tc.wrong == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tc.wrong) || asked != tc.want {
 			t.Errorf("%s (%s): %v, asked %s", name, tc.reason, err, asked)
 		}
+	}
+}
+
+// Ctrl-C while an artifact is downloaded leaves nothing behind, and is told from an error.
+func TestInterruptedDownload(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		cancel()
+		<-ended
+	}))
+	defer server.Close()
+	defer close(ended)
+	var errOut bytes.Buffer
+	a := newApp(Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &errOut, ErrOut: &errOut}})
+	identity := strings.TrimPrefix(digestA, "sha256:")
+	_, err := a.openArtifact(ctx, &rest.Config{Host: server.URL}, artifact.SourceOwner("demo", "podinfo"),
+		meta.Artifact{URL: server.URL + "/bundlesource/demo/podinfo/" + identity + ".tar.gz", Revision: revisionA, Digest: digestB})
+	if err == nil || a.exitCode(ctx, err) != ExitInterrupted {
+		t.Errorf("%v: %s", err, errOut.String())
+	}
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

@@ -15,8 +15,11 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// proxyPatience bounds a request through the API server's proxy.
-const proxyPatience = 15 * time.Second
+// Bounds of requests through the API server's proxy: of a look whether somebody answers, and of a download.
+const (
+	answerPatience = 5 * time.Second
+	proxyPatience  = 30 * time.Second
+)
 
 // artifacts looks whether the artifact server answers, through the API server's proxy. What the proxy may reach and what
 // the deployment controller may reach are two things: a failure is a warning.
@@ -70,7 +73,7 @@ func (e *examiner) artifactServer(ctx context.Context, check, service, port stri
 
 // headOf sends the request, and returns how it was answered; the error says what is not a success.
 func headOf(ctx context.Context, request *rest.Request) (code int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, proxyPatience)
+	ctx, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
 	stream := request.SetHeader("Range", "bytes=0-0").Do(ctx).StatusCode(&code)
 	if err = stream.Error(); code == http.StatusPartialContent {

@@ -5,7 +5,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"net/url"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -213,23 +212,6 @@ func TestAdoptRefuses(t *testing.T) {
 func TestMigrateCluster(t *testing.T) {
 	c := newTestCluster(t)
 	c.want(c.satchel("migrate", "--cluster"), ExitOK, "The cluster serves none of the APIs of RukPak and OLM", "Nothing to migrate was found.")
-}
-
-func TestServicePath(t *testing.T) {
-	for address, want := range map[string]string{
-		"http://source.satchel-system.svc/bundlesource/a/b/c.tar.gz":               "/api/v1/namespaces/satchel-system/services/http:source:80/proxy/bundlesource/a/b/c.tar.gz",
-		"https://source.satchel-system.svc.cluster.local.:9443/bundlesource/a/b/c": "/api/v1/namespaces/satchel-system/services/https:source:9443/proxy/bundlesource/a/b/c",
-		"http://127.0.0.1:8080/bundlesource/a/b/c":                                 "",
-		"http://svc.example.org/a":                                                 "",
-	} {
-		parsed, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, _ := servicePath(parsed); got != want {
-			t.Errorf("%s: got %q, want %q", address, got, want)
-		}
-	}
 }
 
 // TestLetGo wants a way out for each owner that can be recognized.

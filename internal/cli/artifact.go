@@ -55,7 +55,7 @@ func (a *app) openArtifact(ctx context.Context, config *rest.Config, owner artif
 	}
 	content, err := loader.Load(ctx, owner, of)
 	if err != nil {
-		return nil, fmt.Errorf("%w\nwithout the artifact, a folder or an image can be previewed in its place: --path DIR, --image REF", err)
+		return nil, err
 	}
 	return &bundle{
 		files: content.FS(),

@@ -46,7 +46,10 @@ func (p *previewer) bundle(ctx context.Context) (b *bundle, err error) {
 	}
 	p.note("%s", source.note)
 	p.out.Revision, p.out.Artifact = source.artifact.Revision, source.artifact.Digest
-	return p.app.openArtifact(ctx, p.config, source.owner, source.artifact)
+	if b, err = p.app.openArtifact(ctx, p.config, source.owner, source.artifact); err != nil {
+		return nil, fmt.Errorf("%w\nwithout the artifact, a folder or an image can be previewed in its place: --path DIR, --image REF", err)
+	}
+	return b, nil
 }
 
 // source reads what the source of the deployment shows.

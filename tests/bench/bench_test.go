@@ -21,7 +21,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -331,20 +330,11 @@ func bareServices(t testing.TB, r *rig, count int) time.Duration {
 	}
 	began := time.Now()
 	r.bare(t, objects)
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		var list appsv1.DeploymentList
-		if err := r.admin.List(ctx, &list, client.InNamespace(namespace)); err != nil {
-			return false, err
-		}
-		available := slices.DeleteFunc(list.Items, func(d appsv1.Deployment) bool {
-			return !slices.ContainsFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
-				return c.Type == appsv1.DeploymentAvailable && c.Status == corev1.ConditionTrue
-			})
+	r.follow(t, &appsv1.DeploymentList{}, namespace, count, func(o client.Object) bool {
+		d, ok := o.(*appsv1.Deployment)
+		return ok && slices.ContainsFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
+			return c.Type == appsv1.DeploymentAvailable && c.Status == corev1.ConditionTrue
 		})
-		return len(available) == count, nil
 	})
-	if err != nil {
-		t.Fatalf("waiting for the bare Deployments: %v", err)
-	}
 	return time.Since(began)
 }

@@ -60,6 +60,8 @@ func TestMain(m *testing.M) {
 type rig struct {
 	cp    *controlplane.ControlPlane
 	admin client.Client
+	// watcher is the same person, who may watch, too.
+	watcher client.WithWatch
 	*installation.Deployments
 	controller *exec.Cmd
 }
@@ -93,6 +95,10 @@ func start(cp *controlplane.ControlPlane) error {
 	if err != nil {
 		return err
 	}
+	watcher, err := client.NewWithWatch(unlimited, client.Options{Scheme: admin.Scheme()})
+	if err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "satchel-bench-*")
 	if err != nil {
 		return err
@@ -102,7 +108,7 @@ func start(cp *controlplane.ControlPlane) error {
 	if err != nil {
 		return err
 	}
-	shared.rig = rig{cp: cp, admin: admin, Deployments: published}
+	shared.rig = rig{cp: cp, admin: admin, watcher: watcher, Deployments: published}
 	return shared.rig.run(ctx, unlimited, dir, artifacts)
 }
 
@@ -175,25 +181,10 @@ func (r *rig) deploy(ctx context.Context, namespace, name string) error {
 // waitAll polls until each of the deployments of a namespace satisfies a condition.
 func (r *rig) waitAll(t testing.TB, namespace string, count int, holds func(*v1alpha1.BundleDeployment) bool) {
 	t.Helper()
-	seen := ""
-	err := wait.PollUntilContextTimeout(t.Context(), 250*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		var list v1alpha1.BundleDeploymentList
-		if err := r.admin.List(ctx, &list, client.InNamespace(namespace)); err != nil {
-			return false, err
-		}
-		done := 0
-		for i := range list.Items {
-			if holds(&list.Items[i]) {
-				done++
-			} else {
-				seen = list.Items[i].Name + ": " + conditions.GetMessage(&list.Items[i], meta.ReadyCondition)
-			}
-		}
-		return done == count && len(list.Items) == count, nil
+	r.follow(t, &v1alpha1.BundleDeploymentList{}, namespace, count, func(o client.Object) bool {
+		d, ok := o.(*v1alpha1.BundleDeployment)
+		return ok && holds(d)
 	})
-	if err != nil {
-		t.Fatalf("waiting for %d deployments: %v; one that is not done: %s", count, err, seen)
-	}
 }
 
 func isReady(d *v1alpha1.BundleDeployment) bool { return conditions.IsTrue(d, meta.ReadyCondition) }
@@ -205,7 +196,14 @@ func (r *rig) clear(t testing.TB, namespace string) {
 	if err := r.admin.DeleteAllOf(t.Context(), &v1alpha1.BundleDeployment{}, client.InNamespace(namespace)); err != nil {
 		t.Fatal(err)
 	}
-	r.waitAll(t, namespace, 0, isReady)
+	err := wait.PollUntilContextTimeout(t.Context(), 250*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		var list v1alpha1.BundleDeploymentList
+		err := r.admin.List(ctx, &list, client.InNamespace(namespace), client.Limit(1))
+		return err == nil && len(list.Items) == 0, err
+	})
+	if err != nil {
+		t.Fatalf("waiting until the deployments of %s are gone: %v", namespace, err)
+	}
 }
 
 // bare applies objects in parallel and returns how long that took.

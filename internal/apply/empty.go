@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
@@ -38,7 +37,7 @@ func (d deleter) deleteEmpty(ctx context.Context, deletion plan.Deletion) end {
 	if err != nil {
 		return end{denied: &ObjectError{ID: deletion.ID, Message: oneLine(err.Error())}}
 	}
-	inhabitants := parallel.Each(ctx, d.limit, kinds, func(ctx context.Context, kind schema.GroupVersionKind) inhabitant {
+	inhabitants := parallel.Each(ctx, d.limit, kinds, func(ctx context.Context, kind tenant.Listed) inhabitant {
 		return d.inhabitant(ctx, kind, deletion.Name)
 	})
 	if ctx.Err() != nil {
@@ -77,19 +76,15 @@ type leaver struct {
 	controller *metav1.OwnerReference
 }
 
-func (d deleter) inhabitant(ctx context.Context, kind schema.GroupVersionKind, namespace string) inhabitant {
+func (d deleter) inhabitant(ctx context.Context, kind tenant.Listed, namespace string) inhabitant {
 	name := kind.GroupKind().String()
 	if litter[name] {
 		return inhabitant{}
 	}
-	served, err := d.client.Kinds().Find(ctx, kind)
-	if err != nil {
-		return inhabitant{err: err}
-	}
-	list, err := d.client.ListMetadata(ctx, tenant.Ref{Resource: served.Resource, Namespace: namespace}, metav1.ListOptions{Limit: enough})
+	list, err := d.client.ListMetadata(ctx, tenant.Ref{Resource: kind.Served.Resource, Namespace: namespace}, metav1.ListOptions{Limit: enough})
 	switch {
 	case apierrors.IsForbidden(err):
-		return inhabitant{stays: fmt.Sprintf("the account may not list %s to see whether it is empty", served.Resource.GroupResource())}
+		return inhabitant{stays: fmt.Sprintf("the account may not list %s to see whether it is empty", kind.Served.Resource.GroupResource())}
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
 		return inhabitant{}
 	case err != nil:

@@ -64,22 +64,18 @@ type recoveredKind struct {
 }
 
 // kind searches one kind in the cluster, or else in the namespaces.
-func (r recovery) kind(ctx context.Context, kind schema.GroupVersionKind) recoveredKind {
-	served, err := r.client.Kinds().Find(ctx, kind)
-	if err != nil {
-		return recoveredKind{err: err}
-	}
-	ref := tenant.Ref{Resource: served.Resource}
-	found, err := r.list(ctx, ref, kind)
+func (r recovery) kind(ctx context.Context, kind tenant.Listed) recoveredKind {
+	ref := tenant.Ref{Resource: kind.Served.Resource}
+	found, err := r.list(ctx, ref, kind.GroupVersionKind)
 	if !apierrors.IsForbidden(err) {
 		return recoveredKind{entries: found, err: err}
 	}
-	if !served.Namespaced {
+	if !kind.Served.Namespaced {
 		return recoveredKind{unseen: true}
 	}
 	all := recoveredKind{}
 	for _, ref.Namespace = range r.namespaces {
-		found, err := r.list(ctx, ref, kind)
+		found, err := r.list(ctx, ref, kind.GroupVersionKind)
 		switch {
 		case apierrors.IsForbidden(err):
 			all.unseen = true

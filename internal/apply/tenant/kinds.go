@@ -27,6 +27,12 @@ type Kind struct {
 	Verbs      []string
 }
 
+// Listed is a kind whose objects can be listed, in its preferred version, and how it is served.
+type Listed struct {
+	schema.GroupVersionKind
+	Served Kind
+}
+
 // NoKindError says that the cluster does not serve a kind, or not in that version.
 type NoKindError struct {
 	Kind   schema.GroupVersionKind
@@ -115,7 +121,7 @@ func (k *Kinds) Preferred(ctx context.Context, kind schema.GroupKind) (Kind, err
 // Namespaced gives all kinds whose objects live in namespaces and can be listed,
 // each in its preferred version, sorted. It fails when some group's server does
 // not answer, for then the list would be incomplete.
-func (k *Kinds) Namespaced(ctx context.Context) ([]schema.GroupVersionKind, error) {
+func (k *Kinds) Namespaced(ctx context.Context) ([]Listed, error) {
 	known, err := k.young(ctx)
 	if err != nil {
 		return nil, err
@@ -128,7 +134,9 @@ func (k *Kinds) Namespaced(ctx context.Context) ([]schema.GroupVersionKind, erro
 
 // Listable gives all kinds whose objects can be listed, each in its preferred version,
 // sorted, and the groups of which nobody knows because their servers do not answer.
-func (k *Kinds) Listable(ctx context.Context) (kinds []schema.GroupVersionKind, silent []string, err error) {
+//
+// What was served a moment ago may be gone when it is listed: that is answered as not found.
+func (k *Kinds) Listable(ctx context.Context) (kinds []Listed, silent []string, err error) {
 	known, err := k.young(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -141,15 +149,15 @@ func (k *Kinds) young(ctx context.Context) (*catalog, error) {
 	return k.catalog(ctx, func(c *catalog) bool { return k.now().Sub(c.asked) < k.period })
 }
 
-func (c *catalog) listable(wanted func(Kind) bool) []schema.GroupVersionKind {
-	var kinds []schema.GroupVersionKind
+func (c *catalog) listable(wanted func(Kind) bool) []Listed {
+	var kinds []Listed
 	for kind, versions := range c.served {
 		preferred := kind.WithVersion(versions[0])
 		if found := c.kinds[preferred]; wanted(found) && slices.Contains(found.Verbs, "list") {
-			kinds = append(kinds, preferred)
+			kinds = append(kinds, Listed{GroupVersionKind: preferred, Served: found})
 		}
 	}
-	slices.SortFunc(kinds, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(kinds, func(a, b Listed) int { return strings.Compare(a.String(), b.String()) })
 	return kinds
 }
 

@@ -2,11 +2,13 @@
 
 package cli
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // The converter names fields of a BundleDeployment where something has to be chosen. Who runs a command gives flags.
 var fieldsAsFlags = strings.NewReplacer(
-	`set spec.format to "registry+v1", "plain+v0" or "kustomize"`, `choose with --format registry+v1, --format plain+v0 or --format kustomize`,
 	"spec.path", "--path",
 	"spec.installNamespace", "--install-namespace",
 	"set registryV1.certificateProvider to", "choose with --certificate-provider",
@@ -17,8 +19,19 @@ var fieldsAsFlags = strings.NewReplacer(
 	"in watchNamespaces", "with --watch-namespace",
 )
 
+// formatChoice is what the converter says where a format has to be chosen.
+var (
+	formatChoice = regexp.MustCompile(`set spec\.format to (?:"[^" ]+"(?:, | or )?)+`)
+	quotedFormat = regexp.MustCompile(`"([^" ]+)"`)
+)
+
 // flagsFor is what to do in the words of the command line.
-func flagsFor(remedy string) string { return fieldsAsFlags.Replace(remedy) }
+func flagsFor(remedy string) string {
+	remedy = formatChoice.ReplaceAllStringFunc(remedy, func(choice string) string {
+		return quotedFormat.ReplaceAllString(strings.Replace(choice, "set spec.format to", "choose with", 1), "--format $1")
+	})
+	return fieldsAsFlags.Replace(remedy)
+}
 
 // inFlags is the same for warnings of the converter.
 func inFlags(warnings []string) []string {

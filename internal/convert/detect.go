@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -25,18 +24,18 @@ const (
 	chooseFormat    = `set spec.format to "registry+v1", "plain+v0" or "kustomize"`
 )
 
-// formatOf is the format asked for, or the one that the tree shows beyond doubt:
+// formatOf is the format asked for, or the one that the tree shows beyond doubt. These are the marks of formats at its root:
 //
-//	metadata/annotations.yaml   manifests/   mediatype        CSV in manifests/   format
-//	yes                         yes          registry+v1, -   any                 registry+v1
-//	yes                         yes          plain+v0         yes                 registry+v1, as OLM takes it
-//	yes                         yes          plain+v0         no                  plain+v0
-//	yes                         yes          another          any                 refused
-//	yes                         no           registry+v1      -                   registry+v1, which then says what is missing
-//	no                          yes          -                yes                 refused: the annotations are missing
-//	otherwise, with Chart.yaml                                                    refused: not supported
-//	otherwise, with a kustomization                                               kustomize
-//	otherwise, with manifests                                                     plain+v0
+//	mark                                                                          format
+//	metadata/annotations.yaml and manifests/, mediatype registry+v1 or none       registry+v1
+//	the same, mediatype plain+v0, with a CSV in manifests/                        registry+v1, as OLM takes it
+//	the same, mediatype plain+v0, without a CSV                                   plain+v0
+//	metadata/annotations.yaml without manifests/, mediatype registry+v1           registry+v1, which then says what is missing
+//	Chart.yaml                                                                    refused: not supported
+//	a kustomization                                                               kustomize
+//
+// One mark decides. Several are refused, and so are annotations of another mediatype, and a CSV in manifests/ without
+// annotations. Where there is no mark, any manifest makes it plain+v0.
 func formatOf(files fs.FS, o Options) (Format, *Problem) {
 	switch o.Format {
 	case PlainV0, RegistryV1, Kustomize:
@@ -64,25 +63,15 @@ func detect(files fs.FS, limits Limits) (Format, *Problem) {
 }
 
 func (d *detector) detect() (Format, *Problem) {
-	if d.exists(annotationsFile) {
-		if format, problem := d.annotated(); format != "" || problem != nil {
-			return format, problem
-		}
-	}
-	if d.hasCSV() {
-		return "", &Problem{
-			Rule: "format", File: annotationsFile,
-			Message: "manifests/ holds a ClusterServiceVersion as a registry+v1 bundle does, but this file is missing",
-			Remedy:  "add it, or " + chooseFormat,
-		}
-	}
-	if problem := d.unsupported(); problem != nil {
+	marks, problem := d.marks()
+	switch {
+	case problem != nil:
 		return "", problem
-	}
-	if d.hasKustomization() {
-		return Kustomize, nil
-	}
-	if !d.holdsManifests() {
+	case len(marks) > 1:
+		return "", ambiguous(marks)
+	case len(marks) == 1:
+		return d.supported(marks[0])
+	case !d.holdsManifests():
 		return "", &Problem{
 			Rule: "format", Message: "no manifests were found, neither YAML nor JSON files",
 			Remedy: "point spec.path at the folder of the bundle",
@@ -91,8 +80,63 @@ func (d *detector) detect() (Format, *Problem) {
 	return PlainV0, nil
 }
 
+// mark is a file that shows a format.
+type mark struct {
+	format Format
+	file   string
+}
+
+// marks finds what shows a format, in the order in which it is named to people.
+func (d *detector) marks() ([]mark, *Problem) {
+	var found []mark
+	format, problem := d.annotated()
+	switch {
+	case problem != nil:
+		return nil, problem
+	case format != "":
+		found = append(found, mark{format, annotationsFile})
+	case d.hasCSV():
+		return nil, &Problem{
+			Rule: "format", File: annotationsFile,
+			Message: "manifests/ holds a ClusterServiceVersion as a registry+v1 bundle does, but this file is missing",
+			Remedy:  "add it, or " + chooseFormat,
+		}
+	}
+	if d.exists(chart) {
+		found = append(found, mark{"helm", chart})
+	}
+	for _, name := range kustomize.FileNames {
+		if d.exists(name) {
+			return append(found, mark{Kustomize, name}), nil
+		}
+	}
+	return found, nil
+}
+
+// ambiguous says which formats a tree could have, and how to choose.
+func ambiguous(marks []mark) *Problem {
+	seen, named := make([]string, 0, len(marks)), make([]string, 0, len(marks))
+	for _, m := range marks {
+		seen = append(seen, fmt.Sprintf("%s (%s)", m.format, m.file))
+		named = append(named, fmt.Sprintf("%q", m.format))
+	}
+	return &Problem{
+		Rule: "format", Message: "more than one format matches: " + enumerate(seen, "and"),
+		Remedy: "set spec.format to " + enumerate(named, "or") + ", or point spec.path at a folder that holds one of them only",
+	}
+}
+
+// enumerate joins words as a sentence does.
+func enumerate(words []string, last string) string {
+	end := len(words) - 1
+	return strings.Join(words[:end], ", ") + " " + last + " " + words[end]
+}
+
 // annotated decides where there are annotations; neither format nor problem means that they decide nothing.
 func (d *detector) annotated() (Format, *Problem) {
+	if !d.exists(annotationsFile) {
+		return "", nil
+	}
 	declared, problem := d.declaredMediaType()
 	switch {
 	case problem != nil:
@@ -129,18 +173,16 @@ func (d *detector) declaredMediaType() (string, *Problem) {
 
 const chart = "Chart.yaml"
 
-// unsupported recognises trees of formats that are refused, so that the refusal can name them.
-func (d *detector) unsupported() *Problem {
-	if !d.exists(chart) {
-		return nil
+// supported refuses the format that is recognised only so that the refusal can name it.
+func (d *detector) supported(m mark) (Format, *Problem) {
+	if m.file != chart {
+		return m.format, nil
 	}
-	return &Problem{
+	return "", &Problem{
 		Rule: "format", File: chart, Message: "this is a Helm chart; the supported formats are registry+v1, plain+v0 and kustomize",
 		Remedy: "render it to manifests first, or point spec.path at a folder of manifests",
 	}
 }
-
-func (d *detector) hasKustomization() bool { return slices.ContainsFunc(kustomize.FileNames, d.exists) }
 
 func (d *detector) exists(name string) bool {
 	_, err := fs.Stat(d.files, name)

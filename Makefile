@@ -55,9 +55,10 @@ images: build ## Build container images from scratch as OCI archives into bin/im
 ##@ Develop
 
 .PHONY: generate
-generate: ## Regenerate deep copies, CRDs and the CLI's documentation.
+generate: ## Regenerate deep copies, CRDs, the embedded manifests and the CLI's documentation.
 	$(TOOL) controller-gen object:headerFile=tools/boilerplate.go.txt paths=./api/...
 	$(TOOL) controller-gen crd paths=./api/... output:crd:dir=config/crd/bases
+	go test -count=1 -run TestManifestsAreCurrent ./internal/install -update >/dev/null
 	go test -count=1 -run TestDocsAreCurrent ./internal/cli -update >/dev/null
 
 .PHONY: verify

@@ -18,7 +18,7 @@ type importRule struct {
 var (
 	pure = []string{
 		"./internal/convert/...", "./internal/apply/plan/...", "./internal/apply/inventory/...", "./internal/apply/rights/...",
-		"./internal/apply/certificate/...", "./internal/migrate/...",
+		"./internal/apply/certificate/...", "./internal/migrate/...", "./internal/install/...",
 	}
 	kubernetesClients = []string{
 		"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "k8s.io/cli-runtime/...",

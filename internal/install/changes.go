@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// change applies a part of the options.
+type change func(Options, []*unstructured.Unstructured) ([]*unstructured.Unstructured, error)
+
+// changes are all there are, in their order; the namespace comes last, so that it reaches what others add.
+var changes = []change{images, replicas, storage, selector, networkPolicies, authenticatedArtifacts, tenants, namespace}
+
+// each edits the objects of a kind in place.
+func each(objects []*unstructured.Unstructured, kind string, edit func(*unstructured.Unstructured) error) error {
+	for _, o := range objects {
+		if o.GetKind() != kind {
+			continue
+		}
+		if err := edit(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// without drops objects.
+func without(objects []*unstructured.Unstructured, drop func(*unstructured.Unstructured) bool) []*unstructured.Unstructured {
+	return slices.DeleteFunc(objects, drop)
+}
+
+// podPath leads to the Pod of a Deployment.
+var podPath = []string{"spec", "template", "spec"}
+
+func inPod(field ...string) []string { return slices.Concat(podPath, field) }
+
+// editContainer edits the one container of a Deployment.
+func editContainer(o *unstructured.Unstructured, edit func(container map[string]any) error) error {
+	containers, _, err := unstructured.NestedSlice(o.Object, inPod("containers")...)
+	if err != nil {
+		return err
+	}
+	for _, c := range containers {
+		if err := edit(c.(map[string]any)); err != nil {
+			return err
+		}
+	}
+	return unstructured.SetNestedSlice(o.Object, containers, inPod("containers")...)
+}
+
+// addArgs appends arguments to the command line of a controller.
+func addArgs(o *unstructured.Unstructured, added ...string) error {
+	return editContainer(o, func(container map[string]any) error {
+		args, _, err := unstructured.NestedStringSlice(container, "args")
+		if err != nil {
+			return err
+		}
+		return unstructured.SetNestedStringSlice(container, append(args, added...), "args")
+	})
+}
+
+// addTo appends an element to a list of an object.
+func addTo(object map[string]any, element any, path ...string) error {
+	list, _, err := unstructured.NestedSlice(object, path...)
+	if err != nil {
+		return err
+	}
+	return unstructured.SetNestedSlice(object, append(list, element), path...)
+}
+
+func images(o Options, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	return objects, each(objects, "Deployment", func(d *unstructured.Unstructured) error {
+		for _, secret := range o.PullSecrets {
+			if err := addTo(d.Object, map[string]any{"name": secret}, inPod("imagePullSecrets")...); err != nil {
+				return err
+			}
+		}
+		return editContainer(d, func(container map[string]any) error {
+			container["image"] = o.Image(d.GetName())
+			return nil
+		})
+	})
+}
+
+// replicas that share nothing can replace one another while the others run.
+func replicas(o Options, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	if o.Replicas <= 1 {
+		return objects, nil
+	}
+	return objects, each(objects, "Deployment", func(d *unstructured.Unstructured) error {
+		unstructured.RemoveNestedField(d.Object, "spec", "strategy")
+		return unstructured.SetNestedField(d.Object, o.Replicas, "spec", "replicas")
+	})
+}
+
+func storage(o Options, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	if o.EphemeralStorage {
+		objects = without(objects, func(p *unstructured.Unstructured) bool { return p.GetKind() == "PersistentVolumeClaim" })
+		return objects, each(objects, "Deployment", ephemeral)
+	}
+	return objects, each(objects, "PersistentVolumeClaim", func(claim *unstructured.Unstructured) error {
+		if o.StorageClass != "" {
+			if err := unstructured.SetNestedField(claim.Object, o.StorageClass, "spec", "storageClassName"); err != nil {
+				return err
+			}
+		}
+		if size := o.StorageSizes[claim.GetName()]; size != "" {
+			return unstructured.SetNestedField(claim.Object, size, "spec", "resources", "requests", "storage")
+		}
+		return nil
+	})
+}
+
+// ephemeral puts empty folders in the place of claimed volumes.
+func ephemeral(d *unstructured.Unstructured) error {
+	volumes, _, err := unstructured.NestedSlice(d.Object, inPod("volumes")...)
+	if err != nil {
+		return err
+	}
+	for _, v := range volumes {
+		volume := v.(map[string]any)
+		if _, claimed := volume["persistentVolumeClaim"]; claimed {
+			delete(volume, "persistentVolumeClaim")
+			volume["emptyDir"] = map[string]any{}
+		}
+	}
+	return unstructured.SetNestedSlice(d.Object, volumes, inPod("volumes")...)
+}
+
+// selector has each controller look after a part of the objects. The lease of a part has a name of its own, which ends in
+// a hash.
+func selector(o Options, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	if o.Selector == "" {
+		return objects, nil
+	}
+	if err := each(objects, "Deployment", func(d *unstructured.Unstructured) error {
+		return addArgs(d, "--watch-label-selector="+o.Selector)
+	}); err != nil {
+		return nil, err
+	}
+	return objects, each(objects, "Role", func(role *unstructured.Unstructured) error {
+		rules, _, err := unstructured.NestedSlice(role.Object, "rules")
+		if err != nil {
+			return err
+		}
+		for _, rule := range rules {
+			delete(rule.(map[string]any), "resourceNames")
+		}
+		return unstructured.SetNestedSlice(role.Object, rules, "rules")
+	})
+}
+
+func networkPolicies(o Options, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	if !o.WithoutNetworkPolicies {
+		return objects, nil
+	}
+	return without(objects, func(p *unstructured.Unstructured) bool { return p.GetKind() == "NetworkPolicy" }), nil
+}
+
+// namespace moves everything to another namespace than satchel-system: objects, subjects, and the names of Services and
+// accounts in command lines.
+func namespace(o Options, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	to := o.namespace()
+	for _, object := range objects {
+		switch {
+		case object.GetKind() == "Namespace":
+			object.SetName(to)
+		case object.GetNamespace() == DefaultNamespace:
+			object.SetNamespace(to)
+		}
+		if subjects, found, _ := unstructured.NestedSlice(object.Object, "subjects"); found {
+			for _, s := range subjects {
+				s.(map[string]any)["namespace"] = to
+			}
+			if err := unstructured.SetNestedSlice(object.Object, subjects, "subjects"); err != nil {
+				return nil, err
+			}
+		}
+	}
+	within := strings.NewReplacer("."+DefaultNamespace+".svc", "."+to+".svc", ":"+DefaultNamespace+":", ":"+to+":")
+	return objects, each(objects, "Deployment", func(d *unstructured.Unstructured) error {
+		return editContainer(d, func(container map[string]any) error {
+			args, _, err := unstructured.NestedStringSlice(container, "args")
+			if err != nil {
+				return err
+			}
+			for i := range args {
+				args[i] = within.Replace(args[i])
+			}
+			return unstructured.SetNestedStringSlice(container, args, "args")
+		})
+	})
+}

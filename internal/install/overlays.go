@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	artifactAudience = "satchel-artifacts"
+	tokenFolder      = "/var/run/secrets/satchel.dev/artifacts"
+	tokenVolume      = "artifact-token"
+	rbacVersion      = "rbac.authorization.k8s.io/v1"
+)
+
+// authenticatedArtifacts is config/overlays/authenticated-artifacts.
+func authenticatedArtifacts(o Options, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	if !o.AuthenticatedArtifacts {
+		return objects, nil
+	}
+	if err := each(objects, "Deployment", func(d *unstructured.Unstructured) error {
+		if d.GetName() == SourceController {
+			return addArgs(d, "--artifact-auth=token", "--artifact-audience="+artifactAudience,
+				"--artifact-readers=system:serviceaccount:"+DefaultNamespace+":"+DeploymentController)
+		}
+		return sendToken(d)
+	}); err != nil {
+		return nil, err
+	}
+	const name = "satchel-token-reviewer"
+	role := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": rbacVersion, "kind": "ClusterRole", "metadata": map[string]any{"name": name},
+		"rules": []any{map[string]any{"apiGroups": []any{"authentication.k8s.io"}, "resources": []any{"tokenreviews"}, "verbs": []any{"create"}}},
+	}}
+	binding := binding("ClusterRoleBinding", name, "", SourceController)
+	last := func(kind string) int {
+		at := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind })
+		for at >= 0 && at < len(objects) && objects[at].GetKind() == kind {
+			at++
+		}
+		return max(at, 0)
+	}
+	objects = slices.Insert(objects, last("ClusterRole"), role)
+	return slices.Insert(objects, last("ClusterRoleBinding"), binding), nil
+}
+
+// sendToken mounts a token for the artifact server into the deployment controller.
+func sendToken(d *unstructured.Unstructured) error {
+	if err := addArgs(d, "--artifact-token-file="+tokenFolder+"/token"); err != nil {
+		return err
+	}
+	if err := editContainer(d, func(container map[string]any) error {
+		return addTo(container, map[string]any{"name": tokenVolume, "mountPath": tokenFolder, "readOnly": true}, "volumeMounts")
+	}); err != nil {
+		return err
+	}
+	token := map[string]any{"audience": artifactAudience, "expirationSeconds": int64(3600), "path": "token"}
+	return addTo(d.Object, map[string]any{
+		"name":      tokenVolume,
+		"projected": map[string]any{"sources": []any{map[string]any{"serviceAccountToken": token}}},
+	}, inPod("volumes")...)
+}
+
+// narrowed are the ClusterRoles that tenants concern, and who has them.
+var narrowed = map[string]string{"satchel-impersonator": DeploymentController, "satchel-secret-reader": SourceController}
+
+// tenants is config/overlays/namespaced-impersonation.
+func tenants(o Options, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	if len(o.TenantNamespaces) == 0 {
+		return objects, nil
+	}
+	objects = without(objects, func(b *unstructured.Unstructured) bool {
+		return b.GetKind() == "ClusterRoleBinding" && narrowed[b.GetName()] != ""
+	})
+	at := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "ClusterRoleBinding" })
+	for _, tenant := range o.TenantNamespaces {
+		for _, role := range []string{"satchel-secret-reader", "satchel-impersonator"} {
+			objects = slices.Insert(objects, at, binding("RoleBinding", role, tenant, narrowed[role]))
+		}
+	}
+	return objects, nil
+}
+
+// binding gives a controller the ClusterRole of the binding's name.
+func binding(kind, name, namespace, controller string) *unstructured.Unstructured {
+	metadata := map[string]any{"name": name}
+	if namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": rbacVersion, "kind": kind, "metadata": metadata,
+		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+		"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": controller, "namespace": DefaultNamespace}},
+	}}
+}

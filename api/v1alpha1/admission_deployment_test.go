@@ -81,7 +81,7 @@ historyLimit: 10`},
 		"path above":             {reason: "nothing leaves the artifact", spec: aDeployment + "\npath: a/../../b", want: `spec.path: Invalid value: "a/../../b": must be a relative path without ..`},
 		"path with dots":         {reason: "two dots in a name lead nowhere", spec: aDeployment + "\npath: a..b/c"},
 		"long path":              {reason: "paths end somewhere", spec: aDeployment + "\npath: " + strings.Repeat("a", 1025), want: "spec.path: Too long: may not be more than 1024 bytes"},
-		"unknown format":         {reason: "only what is written", spec: aDeployment + "\nformat: helm", want: `spec.format: Unsupported value: "helm": supported values: "plain+v0", "registry+v1", "kustomize"`},
+		"unknown format":         {reason: "only what is written", spec: aDeployment + "\nformat: jsonnet", want: `spec.format: Unsupported value: "jsonnet": supported values: "plain+v0", "registry+v1", "helm", "kustomize"`},
 		"options of a format":    {reason: "registryV1 alone implies nothing about the format", spec: aDeployment + "\nregistryV1: {}"},
 		"options of another format": {
 			reason: "they would be ignored", spec: aDeployment + "\nformat: plain+v0\nregistryV1: {}", want: "spec: Invalid value: registryV1 needs format registry+v1",

@@ -15,6 +15,7 @@ import (
 // +kubebuilder:validation:ExactlyOneOf=source;sourceRef
 // +kubebuilder:validation:XValidation:rule=`(has(oldSelf.installNamespace) ? oldSelf.installNamespace : "") == (has(self.installNamespace) ? self.installNamespace : "")`,message="installNamespace cannot change; create another BundleDeployment instead"
 // +kubebuilder:validation:XValidation:rule="!has(self.registryV1) || !has(self.format) || self.format == 'registry+v1'",message="registryV1 needs format registry+v1"
+// +kubebuilder:validation:XValidation:rule="!has(self.helm) || !has(self.format) || self.format == 'helm'",message="helm needs format helm"
 type BundleDeploymentSpec struct {
 	// Source is an inline BundleSource spec: the controller keeps it in a
 	// BundleSource of the same name, which goes when this object goes.
@@ -32,8 +33,8 @@ type BundleDeploymentSpec struct {
 	Path string `json:"path,omitempty"`
 
 	// Format of the bundle: plain+v0 (a folder of manifests), registry+v1 (a
-	// bundle of the Operator Lifecycle Manager) or kustomize (a kustomization;
-	// what it is based on has to be in the artifact, too). Detected if left out;
+	// bundle of the Operator Lifecycle Manager), helm (a chart) or kustomize (a
+	// kustomization; what it is based on has to be in the artifact, too). Detected if left out;
 	// where the content does not tell, the Converted condition says what was found.
 	// +optional
 	Format Format `json:"format,omitempty"`
@@ -105,6 +106,10 @@ type BundleDeploymentSpec struct {
 	// RegistryV1 holds the options of the format registry+v1.
 	// +optional
 	RegistryV1 *RegistryV1Options `json:"registryV1,omitempty"`
+
+	// Helm holds the options of the format helm.
+	// +optional
+	Helm *HelmOptions `json:"helm,omitempty"`
 
 	// OptionalKinds are kinds of which the objects are left out while nothing on the
 	// cluster serves them, and applied soon after something does.
@@ -204,7 +209,7 @@ type BundleDeploymentSpec struct {
 }
 
 // Format of a bundle.
-// +kubebuilder:validation:Enum=plain+v0;registry+v1;kustomize
+// +kubebuilder:validation:Enum=plain+v0;registry+v1;helm;kustomize
 type Format string
 
 // Formats of bundles.
@@ -213,6 +218,8 @@ const (
 	FormatPlainV0 Format = "plain+v0"
 	// FormatRegistryV1 is a bundle of the Operator Lifecycle Manager.
 	FormatRegistryV1 Format = "registry+v1"
+	// FormatHelm is a chart of Helm.
+	FormatHelm Format = "helm"
 	// FormatKustomize is a kustomization.
 	FormatKustomize Format = "kustomize"
 )
@@ -351,8 +358,18 @@ type PlanStatus struct {
 
 	// Content is the digest of the converted objects without the values of Secrets. It is
 	// the same wherever the bundle is converted with the same options, without a cluster.
+	// It is left out where values of a Secret went into the conversion.
 	// +optional
 	Content string `json:"content,omitempty"`
+
+	// Inputs is the digest of the Secrets and ConfigMaps of this namespace that went into
+	// the conversion, made with the installation's key. Another one is another plan.
+	// +optional
+	Inputs string `json:"inputs,omitempty"`
+
+	// Capabilities are what a chart was told of the cluster.
+	// +optional
+	Capabilities *Capabilities `json:"capabilities,omitempty"`
 
 	// Create is the number of objects to create.
 	Create int32 `json:"create"`

@@ -117,6 +117,12 @@ const (
 	ReasonArtifactFailed = "ArtifactFailed"
 	// ReasonConversionFailed says that the bundle is not valid in its format.
 	ReasonConversionFailed = "ConversionFailed"
+	// ReasonInputNotFound says that a Secret or ConfigMap with values could not be had: it or
+	// its key does not exist, or the account may not get it.
+	ReasonInputNotFound = "InputNotFound"
+	// ReasonInputInvalid says that what a Secret or ConfigMap holds are no values, or do not fit
+	// together.
+	ReasonInputInvalid = "InputInvalid"
 	// ReasonAccountNotFound says that the ServiceAccount does not exist.
 	ReasonAccountNotFound = "AccountNotFound"
 	// ReasonKubeConfigNotFound says that the kubeconfig could not be had: the Secret or its

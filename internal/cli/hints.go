@@ -33,6 +33,8 @@ var hints = map[string]string{
 	v1alpha1.ReasonSourceNotOwned:     "Rename the deployment, delete the BundleSource of its name, or refer to it with spec.sourceRef instead of spec.source.",
 	v1alpha1.ReasonArtifactFailed:     "Check that bundle-source-controller runs and that bundle-deployment-controller reaches it; it is tried again by itself.",
 	v1alpha1.ReasonConversionFailed:   "Correct the bundle as the message says; the render command shows the same problems without a cluster.",
+	v1alpha1.ReasonInputNotFound:      "Create the Secret or ConfigMap that the message names, with its key, in the deployment's namespace, and let the account of spec.serviceAccountName get it; or set optional in the reference.",
+	v1alpha1.ReasonInputInvalid:       "Correct what the Secret or ConfigMap holds under the key that the message names; it is read again as soon as it changes.",
 	v1alpha1.ReasonAccountNotFound:    "Create the ServiceAccount that spec.serviceAccountName names, in the deployment's namespace, and give it the rights to install.",
 	v1alpha1.ReasonKubeConfigNotFound: "Create the Secret that spec.kubeConfig names, with the kubeconfig under its key, in the deployment's namespace, and let the account of spec.serviceAccountName get it.",
 	v1alpha1.ReasonKubeConfigRefused:  "Write a kubeconfig that needs no command, file or proxy, to a server that the controller may reach (--egress-allow); it is read again every few seconds.",

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// HelmOptions are the options of the format helm.
+type HelmOptions struct {
+	// ReleaseName is what templates get as .Release.Name. It defaults to the name of
+	// this object. Most charts put it into the names of their objects: with another one
+	// they are other objects.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=53
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a release: lower-case letters, digits, '-' and '.'"
+	ReleaseName string `json:"releaseName,omitempty"`
+
+	// Values for the templates, merged over those of valuesFrom and those of the chart. A
+	// null takes a value of theirs away.
+	// +optional
+	// +kubebuilder:validation:Type=object
+	Values *apiextensionsv1.JSON `json:"values,omitempty"`
+
+	// ValuesFrom are Secrets and ConfigMaps with values. They are merged in this order, each
+	// over those before it, and values over all of them. They are read as the account of
+	// serviceAccountName, and a change there is carried out as one of this spec is.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	ValuesFrom []ValuesReference `json:"valuesFrom,omitempty"`
+}
+
+// ValuesReference names a key of a Secret or a ConfigMap that holds values.
+type ValuesReference struct {
+	// Kind of the object: Secret or ConfigMap.
+	// +required
+	// +kubebuilder:validation:Enum=Secret;ConfigMap
+	Kind string `json:"kind"`
+
+	// Name of the object, in this namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a Secret or ConfigMap in this namespace: lower-case letters, digits, '-' and '.'"
+	Name string `json:"name"`
+
+	// ValuesKey is the key that holds the values, in YAML, or the single value for
+	// targetPath.
+	// +optional
+	// +kubebuilder:default=values.yaml
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
+	ValuesKey string `json:"valuesKey,omitempty"`
+
+	// TargetPath is where among the values the content of the key is put, in the notation of
+	// "helm --set": image.tag, hosts[0].name. A dot that belongs to a name has a backslash
+	// before it. The content is read as "helm --set" reads it: 8080, true and null are no
+	// texts, {a,b} is a list, and a comma that belongs to a text has a backslash before it.
+	// Between quotes, single or double, it is a text.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=250
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([-._/a-zA-Z0-9]|[\\\\][.]|[\\[][0-9]{1,5}[\\]])+$')`,message="must be a path of names and indexes such as image.tag or hosts[0].name"
+	TargetPath string `json:"targetPath,omitempty"`
+
+	// Optional lets the object, or the key, be missing: nothing is merged then, until it is
+	// there. What is there and cannot be read is an error all the same.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+}
+
+// Capabilities are what a chart is told of the cluster.
+type Capabilities struct {
+	// KubeVersion is the version of the API server.
+	KubeVersion string `json:"kubeVersion"`
+
+	// APIVersions is the digest of the list of API versions and kinds that are served.
+	APIVersions string `json:"apiVersions"`
+}
+
+// DefaultValuesKey is the key of a Secret or ConfigMap that holds values.
+const DefaultValuesKey = "values.yaml"
+
+// ValuesKeyOrDefault is the key that holds the values.
+func (in *ValuesReference) ValuesKeyOrDefault() string {
+	if in.ValuesKey == "" {
+		return DefaultValuesKey
+	}
+	return in.ValuesKey
+}
+
+// ReleaseNameOrDefault is the name of the release for the templates of a chart.
+func (in *BundleDeployment) ReleaseNameOrDefault() string {
+	if in.Spec.Helm == nil || in.Spec.Helm.ReleaseName == "" {
+		return in.Name
+	}
+	return in.Spec.Helm.ReleaseName
+}

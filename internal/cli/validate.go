@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,6 +16,15 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/lint"
 )
+
+// validateOptions are the flags of validate.
+type validateOptions struct {
+	conversionOptions
+
+	output output
+	strict bool
+	rukpak bool // also by the rules of RukPak for plain+v0
+}
 
 // verdict is what validate says of a bundle. Its JSON form is what -o json prints.
 type verdict struct {
@@ -28,11 +39,7 @@ type verdict struct {
 }
 
 func (a *app) validateCommand() *cobra.Command {
-	var (
-		o      conversionOptions
-		format output
-		strict bool
-	)
+	var o validateOptions
 	cmd := &cobra.Command{
 		Use:     "validate PATH|IMAGE",
 		GroupID: groupPreview,
@@ -45,6 +52,10 @@ operator-framework/api refuse (olm-...) for a ClusterServiceVersion, its CustomR
 the bundle as a whole. Warnings are what the conversion leaves out or infers, removed versions of Kubernetes' APIs, good
 practice, and what operatorhub.io asks for. What both report is said once.
 
+With --plain-v0 the bundle is held to what RukPak documents for plain+v0, which is less than Satchel takes: all manifests
+lie in the folder manifests/, without folders in it and with nothing beside them that is no manifest; there is at least
+one; and each is an object that names itself. Problems come with the line then.
+
 Without --install-namespace the bundle is examined as installed in a namespace that suits it. With it, the other flags
 of render count too, so that problems of a choice are found as well. What has to be chosen, such as what the operator
 watches, is said at the end and is no problem.
@@ -54,8 +65,9 @@ The output with -o json is one object, which stays as it is between versions:
     {"bundle": "...", "format": "registry+v1", "problems": [{"severity": "error", "file": "manifests/a.yaml",
       "document": 1, "object": "Role a", "rule": "V13", "message": "...", "remedy": "..."}]}
 
-"severity" is error or warning; "file" and "object" are empty and "document" is 0 where a problem is not of one. There may
-be "choices", sentences about what is chosen when the bundle is installed, and "hint", the folder that was probably meant.
+"severity" is error or warning; "file" and "object" are empty and "document" is 0 where a problem is not of one. With
+--plain-v0 there is "line", where it is known. There may be "choices", sentences about what is chosen when the bundle is
+installed, and "hint", the folder that was probably meant.
 
 Exit codes:
 
@@ -70,6 +82,9 @@ satchel validate ./bundle --strict
 # Would it do where I want it?
 satchel validate quay.io/org/operator-bundle:v1.2.3 --install-namespace operators --watch-namespace shop
 
+# Would RukPak take it too?
+satchel validate ./bundle --plain-v0
+
 # For a script: all errors, a line each
 satchel validate ./bundle -o json | jq -r '.problems[] | select(.severity == "error") | .message'`),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -77,22 +92,26 @@ satchel validate ./bundle -o json | jq -r '.problems[] | select(.severity == "er
 			if err != nil {
 				return err
 			}
-			return a.validate(cmd.Context(), o, format, strict, what)
+			if o.rukpak && o.format != "" && o.format != string(convert.PlainV0) {
+				return usageError(cmd, "--plain-v0 is about bundles of that format, and --format says %s: leave one of them out", o.format)
+			}
+			return a.validate(cmd.Context(), o, what)
 		},
 	}
-	a.conversionFlags(cmd, &o, "Namespace of the objects that name none, and of the operator.")
-	a.outputFlag(cmd, &format, outputText, outputJSON)
-	cmd.Flags().BoolVar(&strict, "strict", false, "Exit with 1 when there are warnings.")
+	a.conversionFlags(cmd, &o.conversionOptions, "Namespace of the objects that name none, and of the operator.")
+	a.outputFlag(cmd, &o.output, outputText, outputJSON)
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "Exit with 1 when there are warnings.")
+	cmd.Flags().BoolVar(&o.rukpak, "plain-v0", false, "Hold the bundle to the rules of RukPak for plain+v0.")
 	return cmd
 }
 
-func (a *app) validate(ctx context.Context, o conversionOptions, format output, strict bool, what string) error {
+func (a *app) validate(ctx context.Context, o validateOptions, what string) error {
 	v, err := a.examine(ctx, o, what)
 	if err != nil {
 		return err
 	}
-	if format == outputJSON {
-		err = printValue(a.streams.Out, format, v)
+	if o.output == outputJSON {
+		err = printValue(a.streams.Out, o.output, v)
 	} else {
 		_, err = fmt.Fprint(a.streams.Out, v.print(styleFor(a.streams.Out), widthOf(a.streams.Out)))
 	}
@@ -101,20 +120,24 @@ func (a *app) validate(ctx context.Context, o conversionOptions, format output, 
 		return err
 	case v.count(lint.Error) > 0:
 		return errRefused
-	case strict && len(v.Problems) > 0:
+	case o.strict && len(v.Problems) > 0:
 		return errNo
 	}
 	return nil
 }
 
 // examine reads a bundle and looks at it. Whatever a bundle makes of it, Ctrl-C ends it.
-func (a *app) examine(ctx context.Context, o conversionOptions, what string) (v verdict, err error) {
-	r, err := a.open(ctx, &o, what)
+func (a *app) examine(ctx context.Context, o validateOptions, what string) (v verdict, err error) {
+	r, err := a.open(ctx, &o.conversionOptions, what)
 	if err != nil {
 		return verdict{}, err
 	}
 	done := make(chan verdict, 1)
-	go func() { done <- r.judge(what) }()
+	look := lint.Bundle
+	if o.rukpak {
+		look = lint.PlainV0
+	}
+	go func() { done <- r.judge(what, look) }()
 	select {
 	case v = <-done:
 		return v, r.close()
@@ -124,8 +147,8 @@ func (a *app) examine(ctx context.Context, o conversionOptions, what string) (v 
 }
 
 // judge looks at what was opened.
-func (r reading) judge(what string) verdict {
-	report := lint.Bundle(r.files, r.options.convert())
+func (r reading) judge(what string, look func(fs.FS, convert.Options) lint.Report) verdict {
+	report := look(r.files, r.options.convert())
 	v := verdict{Bundle: what, read: r.from, Format: string(report.Format), Problems: append([]lint.Problem{}, report.Problems...), Choices: report.Choices}
 	if report.InstallNamespace != "" {
 		v.installed = installedIn(report.InstallNamespace, report.Watched)
@@ -218,6 +241,9 @@ func placeOf(p lint.Problem) string {
 	var parts []string
 	if p.File != "" {
 		file := inline(p.File)
+		if p.Line > 0 {
+			file += ":" + strconv.Itoa(p.Line)
+		}
 		if p.Document > 1 {
 			file += fmt.Sprintf(" (document %d)", p.Document)
 		}

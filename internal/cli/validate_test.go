@@ -29,8 +29,10 @@ func TestValidate(t *testing.T) {
 		"broken":         {reason: "what the reader says of them", args: []string{"./broken", "--strict"}, code: ExitError},
 		"choice": {reason: "with the flags of render, what is wrong with the choice", code: ExitError,
 			args: []string{"./gadget", "--install-namespace", "tools", "--watch-namespace", "shop"}},
-		"part":    {reason: "a part of a bundle passes for a plain one", args: []string{"./gadget/manifests", "--strict"}, code: ExitNo},
-		"no-path": {reason: "what could not be found", args: []string{"./faulty", "--path", "nowhere"}, code: ExitError},
+		"part":      {reason: "a part of a bundle passes for a plain one", args: []string{"./gadget/manifests", "--strict"}, code: ExitNo},
+		"plain-v0":  {reason: "what RukPak would not take", args: []string{"./plain", "--plain-v0"}, code: ExitError},
+		"broken-v0": {reason: "with lines", args: []string{"./broken", "--plain-v0"}, code: ExitError},
+		"no-path":   {reason: "what could not be found", args: []string{"./faulty", "--path", "nowhere"}, code: ExitError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, append([]string{"validate"}, tc.args...)...)
@@ -53,6 +55,7 @@ func TestValidateUsage(t *testing.T) {
 		"nothing":      {reason: "what to validate?", want: "validate needs one folder or image, got none"},
 		"no folder":    {reason: "it could not be read", args: []string{"./none"}, want: "there is no folder ./none"},
 		"no config":    {reason: "options that cannot be read are no finding about the bundle", args: []string{bundles + "gadget", "--config", "./none"}, want: "no such file"},
+		"two formats":  {reason: "which one?", args: []string{bundles + "gadget", "--plain-v0", "--format", "registry+v1"}, want: "--plain-v0 is about bundles of that format, and --format says registry+v1"},
 		"other output": {reason: "what there is", args: []string{bundles + "gadget", "-o", "yaml"}, want: "not one of: text, json"},
 	} {
 		got := satchel(t, append([]string{"validate"}, tc.args...)...)

@@ -31,6 +31,7 @@ type Problem struct {
 	Severity Severity `json:"severity"`
 	File     string   `json:"file"`
 	Document int      `json:"document"`
+	Line     int      `json:"line,omitempty"` // 0 where it is not known
 	Object   string   `json:"object"`
 	Rule     string   `json:"rule"`
 	Message  string   `json:"message"`

@@ -111,6 +111,57 @@ type BundleDeploymentSpec struct {
 	// +optional
 	Helm *HelmOptions `json:"helm,omitempty"`
 
+	// CommonMetadata are labels and annotations that every object of the bundle gets.
+	// It and the fields down to imageRewrites adapt what the bundle of any format
+	// contains, in this order: patches, then namePrefix and nameSuffix, images,
+	// postBuild, commonMetadata, imageRewrites.
+	// +optional
+	CommonMetadata *CommonMetadata `json:"commonMetadata,omitempty"`
+
+	// Patches change objects of the bundle, one after the other.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	Patches []Patch `json:"patches,omitempty"`
+
+	// NamePrefix is put before the names of the bundle's objects, and where they name
+	// one another. CustomResourceDefinitions, APIServices and Namespaces keep their names.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9][-a-z0-9.]*)?$')",message="must be the beginning of a name: lower-case letters, digits, '-' and '.', a letter or digit first"
+	NamePrefix string `json:"namePrefix,omitempty"`
+
+	// NameSuffix is put behind the names of the bundle's objects in the same way.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([-a-z0-9.]*[a-z0-9])?$')",message="must be the end of a name: lower-case letters, digits, '-' and '.', a letter or digit last"
+	NameSuffix string `json:"nameSuffix,omitempty"`
+
+	// Images change names, tags and digests of images in containers of the bundle.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=100
+	Images []ImageOverride `json:"images,omitempty"`
+
+	// PostBuild replaces variables, such as ${region} or ${region:=eu}, in all texts of
+	// the bundle's objects. One without a value and without a default is an error.
+	// "$${region}" stands for ${region} itself, and the annotation
+	// kustomize.toolkit.fluxcd.io/substitute: disabled, or satchel.dev/substitute:
+	// disabled, leaves an object as it is. Nothing is replaced if left out.
+	// +optional
+	PostBuild *PostBuild `json:"postBuild,omitempty"`
+
+	// ImageRewrites move images from one registry or repository to another, last of
+	// all, with their tags and digests: in containers, and for registry+v1 also in
+	// variables and arguments that are images of relatedImages. The longest that fits
+	// counts.
+	// +optional
+	// +listType=map
+	// +listMapKey=from
+	// +kubebuilder:validation:MaxItems=100
+	ImageRewrites []ImageRewrite `json:"imageRewrites,omitempty"`
+
 	// OptionalKinds are kinds of which the objects are left out while nothing on the
 	// cluster serves them, and applied soon after something does.
 	// +optional

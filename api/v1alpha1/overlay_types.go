@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// CommonMetadata is put on every object of a bundle.
+type CommonMetadata struct {
+	// Labels are set on every object, in place of labels of the same key. Neither
+	// selectors nor the Pods of workloads get them, so that they can change at any time.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=50
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('satchel.dev/'))",message="labels of satchel.dev/ are set by the controller"
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Annotations are set on every object, in place of annotations of the same key.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=50
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// Patch changes some objects of a bundle.
+type Patch struct {
+	// Patch is YAML or JSON: a strategic merge patch, which looks like the part of an
+	// object that changes, or a JSON 6902 patch, a list of operations such as
+	// {op: replace, path: /spec/replicas, value: 2}. A strategic merge patch takes
+	// lists apart as the API server does in the kinds of Kubernetes, and replaces them
+	// in custom resources; "$patch: delete" takes out what it stands in, also an object
+	// as a whole.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=65536
+	Patch string `json:"patch"`
+
+	// Target says which objects are meant, by what they are in the bundle: names are
+	// without spec.namePrefix. A JSON 6902 patch needs one. Without it a strategic
+	// merge patch is of the object that it names itself, and may consist of several
+	// documents.
+	// +optional
+	Target *ObjectSelector `json:"target,omitempty"`
+}
+
+// ImageOverride changes one image, wherever containers of the bundle name it.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.newName) || has(self.newTag) || has(self.digest)",message="one of newName, newTag and digest says what becomes of the image"
+type ImageOverride struct {
+	// Name of the image as the bundle writes it, without tag and digest.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Name string `json:"name"`
+
+	// NewName takes the place of the name.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9._:/-]*$')",message="must be the name of an image, without tag and digest"
+	NewName string `json:"newName,omitempty"`
+
+	// NewTag takes the place of tag and digest.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9_][a-zA-Z0-9._-]*$')",message="must be a tag: letters, digits, '.', '_' and '-'"
+	NewTag string `json:"newTag,omitempty"`
+
+	// Digest takes the place of tag and digest, beside newTag if that is set.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=160
+	// +kubebuilder:validation:XValidation:rule="self.matches('^sha(256:[a-f0-9]{64}|384:[a-f0-9]{96}|512:[a-f0-9]{128})$')",message="must be a digest such as sha256:…, in lower case"
+	Digest string `json:"digest,omitempty"`
+}
+
+// PostBuild replaces variables in the objects of a bundle.
+type PostBuild struct {
+	// Substitute gives values to variables. They win over those of substituteFrom.
+	// Names are letters, digits and underscores, and do not begin with a digit.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=1000
+	Substitute map[string]string `json:"substitute,omitempty"`
+
+	// SubstituteFrom names ConfigMaps and Secrets of this namespace that give values to
+	// variables, the later ones winning. They are read as the service account, and a
+	// change of one is followed. Keys that cannot name a variable are left out.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	SubstituteFrom []SubstituteReference `json:"substituteFrom,omitempty"`
+}
+
+// SubstituteReference names a ConfigMap or Secret with values of variables.
+type SubstituteReference struct {
+	// Kind is ConfigMap or Secret.
+	// +required
+	// +kubebuilder:validation:Enum=ConfigMap;Secret
+	Kind string `json:"kind"`
+
+	// Name of it, in this namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object in this namespace: lower-case letters, digits, '-' and '.'"
+	Name string `json:"name"`
+
+	// Optional lets it be missing.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+}
+
+// ImageRewrite moves images from one place to another.
+type ImageRewrite struct {
+	// From is a registry, or a registry with the beginning of a repository, such as
+	// quay.io or quay.io/org. It ends where a part of the name ends: quay.io/org is no
+	// beginning of quay.io/organic. Images without a registry are of docker.io, those
+	// without any folder of docker.io/library.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9]([a-zA-Z0-9._:/-]*[a-zA-Z0-9_-])?$')",message="must be a registry, or one with the beginning of a repository, such as quay.io/org; without tag, digest and a slash at the end"
+	From string `json:"from"`
+
+	// To takes the place of it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9]([a-zA-Z0-9._:/-]*[a-zA-Z0-9_-])?$')",message="must be a registry, or one with the beginning of a repository, such as mirror.example.org/quay; without tag, digest and a slash at the end"
+	To string `json:"to"`
+}

@@ -73,6 +73,11 @@ func (a *app) reconcile(ctx context.Context, o reconcileOptions, t target) error
 	if err != nil {
 		return err
 	}
+	return a.reconcileAll(ctx, c, o, t)
+}
+
+// reconcileAll asks for an object to be handled, where wanted after its source.
+func (a *app) reconcileAll(ctx context.Context, c *cluster, o reconcileOptions, t target) error {
 	targets, err := a.toReconcile(ctx, c, o, t)
 	if err != nil {
 		return err

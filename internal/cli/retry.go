@@ -74,18 +74,7 @@ func (a *app) retry(ctx context.Context, o reconcileOptions, t target) error {
 	}
 	a.sayWhatFailed(t, d, p)
 	o.withSource = atSource(p) && d.SourceName() != ""
-	targets, err := a.toReconcile(ctx, c, o, t)
-	if err != nil {
-		return err
-	}
-	waiting, cancel := context.WithTimeoutCause(ctx, o.timeout, errTooLong)
-	defer cancel()
-	for _, next := range targets {
-		if err := a.reconcileOne(waiting, c, next, o); err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.reconcileAll(ctx, c, o, t)
 }
 
 // sayWhatFailed says what is tried again.

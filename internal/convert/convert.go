@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/satchel-dev/satchel/internal/convert/helm"
 	"github.com/satchel-dev/satchel/internal/convert/kustomize"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 	"github.com/satchel-dev/satchel/internal/convert/plain"
@@ -28,6 +29,7 @@ const (
 	PlainV0    Format = "plain+v0"
 	RegistryV1 Format = "registry+v1"
 	Kustomize  Format = "kustomize"
+	Helm       Format = "helm"
 )
 
 // Limits bound what a bundle's manifests may be.
@@ -51,6 +53,17 @@ type Requirement = registryv1.Requirement
 // Package is what a bundle is a version of.
 type Package = registryv1.Package
 
+// Hook is an object of a chart that runs at points in the life of a deployment instead of being part of it.
+type Hook struct {
+	Object *unstructured.Unstructured
+	// Events at which it runs: pre-install, post-install, pre-upgrade, post-upgrade, pre-delete, post-delete; at least one.
+	Events []string
+	// Weight orders the hooks of an event; the lowest runs first.
+	Weight int
+	// DeletePolicies say when it is deleted: before-hook-creation, hook-succeeded, hook-failed; at least one.
+	DeletePolicies []string
+}
+
 // Options say how a bundle becomes objects.
 type Options struct {
 	// Format of the bundle; empty: it is detected, and refused where the tree leaves a doubt.
@@ -62,6 +75,8 @@ type Options struct {
 	InstallNamespace string
 	// RegistryV1 are the options of that format; its InstallNamespace is taken from here.
 	RegistryV1 registryv1.Options
+	// Helm are the options of that format.
+	Helm helm.Options
 	// Limits that are zero take their defaults.
 	Limits Limits
 }
@@ -72,6 +87,9 @@ type Result struct {
 	// Objects in a stable order: plain+v0 as written (file, document), registry+v1 by family, kustomize as it gives them. Each has apiVersion, kind and
 	// name; no status and no metadata that a server fills in. Namespaced ones have a namespace, cluster-scoped ones none.
 	Objects []*unstructured.Unstructured
+	// Hooks of a chart, none of them among Objects, normalised like them (Undecided may hold their objects), in the order in
+	// which Helm runs those of an event: by weight, name and kind.
+	Hooks []Hook
 	// Ranks say in which order the Objects of plain+v0 are to be applied, one each: the numbers that the names of their files
 	// begin with. Those without one come last. Other formats have none.
 	Ranks []int

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import "github.com/satchel-dev/satchel/internal/convert/manifest"
+
+// Options are what a chart is rendered with, beside its files.
+type Options struct {
+	// ReleaseName is what templates get as .Release.Name; empty: the chart's name.
+	ReleaseName string
+	// Values are merged over those of the chart. They are not changed.
+	Values map[string]any
+	// Capabilities are what templates get as .Capabilities.
+	Capabilities Capabilities
+}
+
+// Capabilities are what a chart may ask of the cluster.
+type Capabilities struct {
+	// KubeVersion is the version of the API server; empty: DefaultKubeVersion.
+	KubeVersion string
+	// APIVersions are what the API server has, as group/version and group/version/Kind; none: DefaultAPIVersions.
+	APIVersions []string
+}
+
+// Hook is an object that runs at a point in the life of a release instead of being part of it.
+type Hook struct {
+	manifest.Manifest
+	// Events at which it runs: pre-install, post-install, pre-upgrade, post-upgrade, pre-delete, post-delete; at least one.
+	Events []string
+	// Weight orders the hooks of an event; the lowest runs first.
+	Weight int
+	// DeletePolicies say when it is deleted: before-hook-creation, hook-succeeded, hook-failed; at least one.
+	DeletePolicies []string
+}
+
+// Result is what a chart becomes.
+type Result struct {
+	// Manifests are the objects of crds/ first, then those of templates in the order of their files.
+	Manifests []manifest.Manifest
+	// Hooks in the order in which they run: by weight, name and kind.
+	Hooks []Hook
+	// Warnings about what was left out or is not as Helm has it; sorted.
+	Warnings []string
+}

@@ -186,7 +186,19 @@ var headings = map[rights.Part]string{
 
 // writeParts writes one part or all of them, each under a heading.
 func (a *app) writeParts(parts map[rights.Part][]*unstructured.Unstructured, only string, comments []string) error {
-	var out bytes.Buffer // all or nothing: half of the rights is no answer
+	text, err := partsText(parts, only, comments)
+	if err != nil {
+		return err
+	}
+	if _, err := a.streams.Out.Write(text); err != nil {
+		return fmt.Errorf("writing the manifests: %w", err)
+	}
+	return nil
+}
+
+// partsText is one part or all of them. It is all or nothing: half of the rights is no answer.
+func partsText(parts map[rights.Part][]*unstructured.Unstructured, only string, comments []string) ([]byte, error) {
+	var out bytes.Buffer
 	for _, part := range rights.Parts() {
 		if only != "" && only != string(part) || len(parts[part]) == 0 {
 			continue
@@ -198,11 +210,8 @@ func (a *app) writeParts(parts map[rights.Part][]*unstructured.Unstructured, onl
 			}
 		}
 		if err := writeManifests(&out, parts[part]); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if _, err := a.streams.Out.Write(out.Bytes()); err != nil {
-		return fmt.Errorf("writing the manifests: %w", err)
-	}
-	return nil
+	return out.Bytes(), nil
 }

@@ -45,6 +45,7 @@ satchel render ./bundle --install-namespace demo`),
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), globalFlags, globalFlagsHint, 1))
 	root.AddGroup(&cobra.Group{ID: groupSee, Title: "See what is installed:"},
 		&cobra.Group{ID: groupPreview, Title: "See what a bundle is, and what it would change:"},
+		&cobra.Group{ID: groupAuthor, Title: "Write and publish bundles:"},
 		&cobra.Group{ID: groupAct, Title: "Act:"},
 		&cobra.Group{ID: groupOperate, Title: "Operate:"})
 	root.AddCommand(a.commands()...)
@@ -69,6 +70,8 @@ func (a *app) commands() []*cobra.Command {
 		a.validateCommand(),
 		a.inspectCommand(),
 		a.rbacCommand(),
+
+		a.initCommand(),
 
 		a.approveCommand(),
 		a.denyCommand(),
@@ -112,6 +115,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 const (
 	groupSee     = "see"
 	groupPreview = "preview"
+	groupAuthor  = "author"
 	groupAct     = "act"
 	groupOperate = "operate"
 )

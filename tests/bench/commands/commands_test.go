@@ -60,6 +60,7 @@ var table = []measured{
 	{line: "validate BUNDLE"},
 	{line: "inspect BUNDLE"},
 	{line: "rbac BUNDLE --install-namespace demo"},
+	{line: "init app --from BUNDLE --dir FILE --dry-run"},
 	{line: "plan app-0500 --path FOLDER", code: 1}, // which would change everything
 	{line: "diff app-0500 --path FOLDER", code: 1},
 	{line: "approve app-0001 --dry-run"},

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/scaffold"
+)
+
+// initOptions are the flags of init.
+type initOptions struct {
+	name             string
+	from             []string
+	dir              string
+	format, path     string
+	installNamespace string
+	namespace        string // of the BundleDeployment
+	watchNamespaces  []string
+	serviceAccount   string
+	image            string
+	git, branch      string
+	force, dryRun    bool
+	output           output
+}
+
+func (a *app) initCommand() *cobra.Command {
+	var o initOptions
+	cmd := &cobra.Command{
+		Use:     "init NAME",
+		GroupID: groupAuthor,
+		Short:   "Make a bundle of manifests, of a folder or of a project of Operator SDK",
+		Long: `Writes a folder that is ready to be committed, and asks no cluster:
+
+    NAME/bundle/                     the bundle, as it is published
+    NAME/deploy/bundledeployment.yaml  the BundleDeployment that installs it
+    NAME/deploy/rbac.yaml            its account, with the least rights that it needs, as the command rbac prints them
+
+What --from names is copied, and what is left out is said:
+
+    files, or several folders   manifests, as plain+v0
+    a folder                    what it shows beyond doubt: plain+v0, registry+v1, kustomize or helm; --format chooses
+    a project of Operator SDK   (it has a file PROJECT) the bundle that make bundle wrote, as registry+v1; or config/,
+    or kubebuilder              built from config/default, as kustomize
+    nothing                     an example to begin with
+
+A bundle that render refuses is not written. The BundleDeployment takes it from --image, or from --git, a repository to
+which the folder is committed. Without both it names an image that has to be replaced.
+
+A file that is there and differs stops the command before anything is written, unless --force replaces it. Other files
+of the folder are left alone; those in NAME/bundle, which become part of the bundle, are listed as kept.
+
+` + exitCodes,
+		Example: a.example(`
+# Of manifests in a folder
+satchel init shop --from ./k8s --image ghcr.io/org/shop:v1.0.0
+
+# Of a project of Operator SDK, installed in its own namespace
+satchel init my-operator --from ~/src/my-operator --install-namespace my-operator-system
+
+# For GitOps: the bundle lies in the repository that the folder is committed to
+satchel init shop --from ./k8s --git https://git.example.org/org/fleet.git
+
+# What would be written?
+satchel init shop --from deployment.yaml --from service.yaml --dry-run`),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(cmd, args); err != nil {
+				return err
+			}
+			return a.initBundle(cmd.Context(), o)
+		},
+	}
+	a.initFlags(cmd, &o)
+	return cmd
+}
+
+func (a *app) initFlags(cmd *cobra.Command, o *initOptions) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&o.from, "from", nil, "File or folder to make the bundle of; may be repeated.")
+	flags.StringVar(&o.dir, "dir", "", "Folder to write; without it: NAME, in the present folder.")
+	a.enumFlag(cmd, &o.format, "format", "", "Format of the bundle; detected when left out.",
+		string(convert.PlainV0), string(convert.RegistryV1), string(convert.Kustomize), "helm")
+	flags.StringVar(&o.path, "path", "", "Folder inside the folder of --from that holds the bundle, such as an overlay of a kustomization.")
+	flags.StringVar(&o.installNamespace, "install-namespace", "", "Namespace of the objects that name none, and of the operator; without it: NAME. "+
+		"The BundleDeployment is in --namespace; without that: there, too.")
+	flags.StringArrayVar(&o.watchNamespaces, "watch-namespace", nil, "Namespace that the operator of a registry+v1 bundle watches; may be repeated.")
+	flags.StringVar(&o.serviceAccount, "service-account", "installer", "Account that installs the bundle.")
+	flags.StringVar(&o.image, "image", "", "Image that the bundle will be pushed as.")
+	flags.StringVar(&o.git, "git", "", "URL of the Git repository that the folder is committed to.")
+	flags.StringVar(&o.branch, "branch", "main", "Branch of the Git repository.")
+	flags.BoolVar(&o.force, "force", false, "Replace files that are there.")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "Say what would be written, and write nothing.")
+	a.outputFlag(cmd, &o.output, outputText, outputJSON, outputName)
+	_ = cmd.MarkFlagDirname("dir") // it only fails for a flag that does not exist
+	a.completeFlag(cmd, "install-namespace", a.completeNamespaces)
+	a.completeFlag(cmd, "watch-namespace", a.completeNamespaces)
+}
+
+// check reads the arguments and refuses flags that say nothing together.
+func (o *initOptions) check(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usageError(cmd, "init needs one name, got %s", given(args))
+	}
+	o.name = args[0]
+	if wrong := validation.IsDNS1123Label(o.name); len(wrong) > 0 {
+		return usageError(cmd, "the name %q cannot be that of a BundleDeployment: %s", o.name, wrong[0])
+	}
+	if o.image != "" && o.git != "" {
+		return usageError(cmd, "a bundle comes from --image or from --git, not from both")
+	}
+	if cmd.Flag("branch").Changed && o.git == "" {
+		return usageError(cmd, "--branch says nothing without --git")
+	}
+	o.dir = cmp.Or(o.dir, o.name)
+	o.installNamespace = cmp.Or(o.installNamespace, o.name)
+	o.namespace = o.installNamespace
+	if given := cmd.Flag("namespace"); given.Changed {
+		o.namespace = given.Value.String()
+	}
+	return nil
+}
+
+// initBundle makes the bundle, looks at it, and writes it.
+func (a *app) initBundle(ctx context.Context, o initOptions) (err error) {
+	taken, err := o.take()
+	if err != nil {
+		return err
+	}
+	files, err := a.drawUp(ctx, &o, taken)
+	if err != nil {
+		return err
+	}
+	w, err := planWriting(o.dir, files)
+	if err != nil {
+		return err
+	}
+	if len(w.Differ) > 0 && !o.force {
+		return fmt.Errorf("%s in %s would be replaced: %s; give another folder with --dir, or --force to replace them",
+			plural(len(w.Differ), "file"), o.dir, strings.Join(someNames(w.Differ), ", "))
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if !o.dryRun {
+		if err := w.write(files); err != nil {
+			return err
+		}
+	}
+	return a.printInit(o, taken, w)
+}
+
+// take opens what --from names and takes a bundle of it.
+func (o *initOptions) take() (b scaffold.Bundle, err error) {
+	if len(o.from) == 0 {
+		return scaffold.Starter(o.name, convert.Format(o.format))
+	}
+	sources := make([]scaffold.Source, 0, len(o.from))
+	for _, name := range o.from {
+		dir, file := name, ""
+		info, err := os.Stat(name)
+		switch {
+		case err != nil:
+			return b, fmt.Errorf("reading what --from names: %w", err)
+		case !info.IsDir():
+			dir, file = filepath.Dir(name), filepath.Base(name)
+		}
+		opened, err := openFolder(dir)
+		if err != nil {
+			return b, err
+		}
+		defer opened.Close() //nolint:errcheck // only read from
+		sources = append(sources, scaffold.Source{Name: name, Files: opened, File: file})
+		defer func() {
+			for _, link := range opened.links() {
+				b.Notes = append(b.Notes, link+" is a symbolic link and left out, as the controllers do")
+			}
+		}()
+	}
+	b, err = scaffold.Take(sources, convert.Format(o.format), o.path)
+	var refusal *convert.Error
+	if errors.As(err, &refusal) {
+		return b, fmt.Errorf("%s: %w", strings.Join(o.from, ", "), refused(refusal, false))
+	}
+	return b, err
+}
+
+// mostNamesListed is how many files a message names.
+const mostNamesListed = 10
+
+// someNames are the first names, and how many more there are.
+func someNames(names []string) []string {
+	if len(names) <= mostNamesListed {
+		return names
+	}
+	return append(append([]string{}, names[:mostNamesListed]...), fmt.Sprintf("and %d more", len(names)-mostNamesListed))
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/rights"
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/scaffold"
+	"github.com/satchel-dev/satchel/internal/spec"
+)
+
+// Names of what init writes.
+const (
+	bundleFolder   = "bundle"
+	deploymentFile = "deploy/bundledeployment.yaml"
+	rightsFile     = "deploy/rbac.yaml"
+)
+
+// drawUp returns the files that init writes, by their names in the folder. A bundle that could not be installed is refused.
+func (a *app) drawUp(ctx context.Context, o *initOptions, taken scaffold.Bundle) (map[string][]byte, error) {
+	result, err := convertTaken(ctx, o, taken)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for name, content := range taken.Files {
+		files[bundleFolder+"/"+name] = content
+	}
+	if files[deploymentFile], err = o.deployment(taken); err != nil {
+		return nil, err
+	}
+	named := rbacOptions{conversionOptions: conversionOptions{installNamespace: o.installNamespace}, deployment: o.name, named: true,
+		namespace: o.namespace, serviceAccount: o.serviceAccount}
+	request, guesses := named.request(result)
+	parts, err := rights.Manifests(request)
+	if err != nil {
+		return nil, fmt.Errorf("the rights cannot be told: %w", err)
+	}
+	files[rightsFile], err = partsText(parts, "", guesses.comments())
+	for _, line := range taken.Notes {
+		fmt.Fprintln(a.streams.ErrOut, inline(line)+".")
+	}
+	a.note(inFlags(result.Warnings))
+	a.note(guesses.notes())
+	return files, err
+}
+
+// convertTaken converts the bundle as it will be written.
+func convertTaken(ctx context.Context, o *initOptions, taken scaffold.Bundle) (result convert.Result, err error) {
+	dir, err := os.MkdirTemp("", "satchel-")
+	if err != nil {
+		return result, fmt.Errorf("creating a temporary folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	w := writing{dir: dir, Create: sortedKeys(taken.Files)}
+	if err := w.write(taken.Files); err != nil {
+		return result, err
+	}
+	files, err := openFolder(dir)
+	if err != nil {
+		return result, err
+	}
+	defer files.Close() //nolint:errcheck // only read from
+	result, err = convert.Convert(files, o.conversion(taken))
+	if err != nil && taken.Format == convert.RegistryV1 && len(o.watchNamespaces) == 0 {
+		o.watchNamespaces = []string{o.installNamespace} // an operator of the mode OwnNamespace has no other choice
+		var again error
+		if result, again = convert.Convert(files, o.conversion(taken)); again != nil {
+			o.watchNamespaces = nil
+		} else {
+			err = nil
+		}
+	}
+	if err != nil {
+		return result, refused(err, false)
+	}
+	return result, ctx.Err()
+}
+
+func (o *initOptions) conversion(taken scaffold.Bundle) convert.Options {
+	return convert.Options{
+		Format: taken.Format, Path: taken.Path, InstallNamespace: o.installNamespace,
+		RegistryV1: spec.RegistryV1(&v1alpha1.RegistryV1Options{WatchNamespaces: o.watchNamespaces}),
+	}
+}
+
+// placeholder is the image of a bundle of which nobody said where it will be.
+const placeholder = "registry.example.com/"
+
+// deployment is the BundleDeployment as people write it.
+func (o *initOptions) deployment(taken scaffold.Bundle) ([]byte, error) {
+	d := &v1alpha1.BundleDeployment{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.BundleDeploymentKind},
+		ObjectMeta: metav1.ObjectMeta{Name: o.name, Namespace: o.namespace},
+	}
+	d.Spec.Source = &v1alpha1.BundleSourceSpec{Sources: []v1alpha1.Source{o.source()}}
+	d.Spec.Path, d.Spec.Format, d.Spec.ServiceAccountName = taken.Path, v1alpha1.Format(taken.Format), o.serviceAccount
+	if o.installNamespace != o.namespace {
+		d.Spec.InstallNamespace = o.installNamespace
+	}
+	if len(o.watchNamespaces) > 0 && taken.Format == convert.RegistryV1 {
+		d.Spec.RegistryV1 = &v1alpha1.RegistryV1Options{WatchNamespaces: o.watchNamespaces}
+	}
+	plain, err := plainOf(d)
+	if err != nil {
+		return nil, err
+	}
+	text, err := yamlText(plain)
+	if err != nil {
+		return nil, fmt.Errorf("writing the BundleDeployment: %w", err)
+	}
+	var out bytes.Buffer
+	if o.image == "" && o.git == "" {
+		out.WriteString("# The image is a placeholder: replace it by the one that the bundle is pushed as.\n")
+	}
+	out.Write(text)
+	return out.Bytes(), nil
+}
+
+// source is where the bundle will come from.
+func (o *initOptions) source() v1alpha1.Source {
+	if o.git == "" {
+		image := o.image
+		if image == "" {
+			image = placeholder + o.name + ":v0.1.0"
+		}
+		return v1alpha1.Source{Image: &v1alpha1.ImageSource{Ref: image}}
+	}
+	return v1alpha1.Source{Git: &v1alpha1.GitSource{Repository: o.git, Ref: &v1alpha1.GitRef{Branch: o.branch}, Directory: o.inRepository()}}
+}
+
+// inRepository is the folder of the bundle as the Git repository around it has it; without one it is taken from the root.
+func (o *initOptions) inRepository() string {
+	whole, err := filepath.Abs(filepath.Join(o.dir, bundleFolder))
+	if err != nil {
+		return bundleFolder
+	}
+	for root := filepath.Dir(whole); ; root = filepath.Dir(root) {
+		if _, err := os.Stat(filepath.Join(root, ".git")); err == nil {
+			if inside, err := filepath.Rel(root, whole); err == nil {
+				return filepath.ToSlash(inside)
+			}
+		}
+		if root == filepath.Dir(root) {
+			break
+		}
+	}
+	return strings.TrimPrefix(filepath.ToSlash(filepath.Join(filepath.Base(o.dir), bundleFolder)), "./")
+}

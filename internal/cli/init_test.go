@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+const (
+	initConfigMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+	initOperator  = "../../tests/bundles/sample-operator/v0.1.0"
+)
+
+// laidOut writes files into a folder of their own.
+func laidOut(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		where := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(where), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(where, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// filesIn are the files below a folder.
+func filesIn(t *testing.T, dir string) string {
+	t.Helper()
+	var names []string
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(names, " ")
+}
+
+// operatorProject is what Operator SDK makes, as far as init looks at it.
+func operatorProject(t *testing.T, withBundle bool) map[string]string {
+	t.Helper()
+	files := map[string]string{
+		"PROJECT":                           "domain: example.org\nlayout: [go.kubebuilder.io/v4]\nprojectName: sample\nplugins:\n  manifests.sdk.operatorframework.io/v2: {}\nversion: \"3\"\n",
+		"Makefile":                          "bundle:\n",
+		"config/default/kustomization.yaml": "namespace: sample-system\nnamePrefix: sample-\nresources: [../manager]\n",
+		"config/manager/kustomization.yaml": "resources: [manager.yaml]\n",
+		"config/manager/manager.yaml":       initConfigMap,
+		"config/manifests/bases/sample.clusterserviceversion.yaml": "kind: ClusterServiceVersion\n",
+	}
+	if withBundle {
+		for name, content := range readTree(t, initOperator) {
+			files["bundle/"+name] = content
+		}
+		files["bundle/tests/scorecard/config.yaml"] = "kind: Configuration\n"
+	}
+	return files
+}
+
+func readTree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for name := range strings.SplitSeq(filesIn(t, dir), " ") {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[name] = string(content)
+	}
+	return found
+}
+
+// TestInit shows what becomes of what an author has. What is written validates, and renders what was there.
+func TestInit(t *testing.T) {
+	operator, err := filepath.Abs(initOperator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		reason string
+		from   map[string]string // files of the folder SRC
+		args   []string
+		want   string // files of the bundle
+		format string
+		said   string
+	}{
+		"nothing": {"an example to begin with", nil, nil, "manifests/deployment.yaml manifests/service.yaml manifests/serviceaccount.yaml", "plain+v0", "holds an example"},
+		"example": {"in another format", nil, []string{"--format", "kustomize"}, "deployment.yaml kustomization.yaml service.yaml serviceaccount.yaml", "kustomize", ""},
+		"folder": {"with the folders in it; what is no manifest is left out, and said", map[string]string{"a.yaml": initConfigMap, "sub/b.json": `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"b"}}`, "README.md": "", ".git/config.yaml": ""}, []string{"--from", "SRC"},
+			"manifests/a.yaml manifests/sub/b.json", "plain+v0", "left out: README.md"},
+		"manifests": {"a folder manifests/ is what counts", map[string]string{"manifests/a.yaml": initConfigMap, "b.yaml": "x"}, []string{"--from", "SRC"}, "manifests/a.yaml", "plain+v0", ""},
+		"files":     {"one by one", map[string]string{"a.yaml": initConfigMap, "b.yaml": strings.Replace(initConfigMap, "name: a", "name: b", 1), "c.yaml": "x"}, []string{"--from", "SRC/a.yaml", "--from", "SRC/b.yaml"}, "manifests/a.yaml manifests/b.yaml", "plain+v0", ""},
+		"kustomize": {"a kustomization may use any of its files", map[string]string{"kustomization.yaml": "resources: [x/a.txt.yaml]\nconfigMapGenerator:\n- name: g\n  files: [g.conf]\n", "x/a.txt.yaml": initConfigMap, "g.conf": "1"}, []string{"--from", "SRC"},
+			"g.conf kustomization.yaml x/a.txt.yaml", "kustomize", ""},
+		"overlay":  {"from the folder that holds its base", map[string]string{"base/kustomization.yaml": "resources: [a.yaml]", "base/a.yaml": initConfigMap, "eu/kustomization.yaml": "resources: [../base]\nnameSuffix: -eu\n"}, []string{"--from", "SRC", "--path", "eu", "--format", "kustomize"}, "base/a.yaml base/kustomization.yaml eu/kustomization.yaml", "kustomize", ""},
+		"operator": {"a bundle of OLM", nil, []string{"--from", operator}, strings.Join(sortedKeys(readTree(t, initOperator)), " "), "registry+v1", "taken are the folders manifests and metadata"},
+		"project":  {"what make bundle wrote", operatorProject(t, true), []string{"--from", "SRC"}, strings.Join(sortedKeys(readTree(t, initOperator)), " "), "registry+v1", "is a project of Operator SDK sample.\ntaken are bundle/manifests and bundle/metadata"},
+		"config":   {"a project without a bundle", operatorProject(t, false), []string{"--from", "SRC"}, "config/default/kustomization.yaml config/manager/kustomization.yaml config/manager/manager.yaml config/manifests/bases/sample.clusterserviceversion.yaml", "kustomize", "make bundle makes a registry+v1 bundle of it"},
+		"chosen":   {"config/ of a project with a bundle", operatorProject(t, true), []string{"--from", "SRC", "--format", "kustomize"}, "config/default/kustomization.yaml config/manager/kustomization.yaml config/manager/manager.yaml config/manifests/bases/sample.clusterserviceversion.yaml", "kustomize", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source := laidOut(t, c.from)
+			t.Chdir(t.TempDir())
+			args := []string{"init", "shop", "--image", "registry.example.org/shop:v1"}
+			for _, arg := range c.args {
+				args = append(args, strings.Replace(arg, "SRC", source, 1))
+			}
+			got := satchel(t, args...)
+			if got.code != ExitOK || !strings.Contains(got.err, c.said) {
+				t.Fatalf("%s: %s", c.reason, got)
+			}
+			if files := filesIn(t, "shop/bundle"); files != c.want {
+				t.Errorf("%s: the bundle is\n%s, want\n%s", c.reason, files, c.want)
+			}
+			d := readDeployment(t, "shop/deploy/bundledeployment.yaml")
+			if string(d.Spec.Format) != c.format || d.Spec.Source.Sources[0].Image.Ref != "registry.example.org/shop:v1" || d.Namespace != "shop" || d.Spec.ServiceAccountName != "installer" {
+				t.Errorf("the deployment is %+v", d.Spec)
+			}
+			if got := satchel(t, "validate", "shop/bundle", "--path", d.Spec.Path, "--install-namespace", "shop"); got.code != ExitOK {
+				t.Errorf("what was written does not validate: %s", got)
+			}
+			rights, err := os.ReadFile("shop/deploy/rbac.yaml")
+			want := satchel(t, "rbac", "shop/bundle", "--path", d.Spec.Path, "--install-namespace", "shop", "--name", "shop")
+			if err != nil || string(rights) != want.out {
+				t.Errorf("the rights are not those of rbac: %v\n%s", err, want)
+			}
+		})
+	}
+}
+
+func readDeployment(t *testing.T, name string) *v1alpha1.BundleDeployment {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &v1alpha1.BundleDeployment{}
+	if err := yaml.UnmarshalStrict(text, d); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return d
+}
+
+// TestInitNeverOverwrites shows what happens to files that are there.
+func TestInitNeverOverwrites(t *testing.T) {
+	source := laidOut(t, map[string]string{"a.yaml": initConfigMap, "b.yaml": strings.Replace(initConfigMap, "name: a", "name: b", 1)})
+	home, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	first := satchel(t, "init", "shop", "--from", source).String()
+	if got := satchel(t, "init", "shop", "--from", source); got.code != ExitOK || !strings.Contains(got.out, "as before  bundle/manifests/a.yaml") {
+		t.Errorf("the second time is not the first: %s", got)
+	}
+	if err := os.WriteFile("shop/bundle/manifests/a.yaml", []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(source, "b.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	before := readTree(t, "shop")
+	got := satchel(t, "init", "shop", "--from", source)
+	if got.code != ExitError || !strings.Contains(got.err, "2 files in shop would be replaced: bundle/manifests/a.yaml, deploy/rbac.yaml; give another folder with --dir, or --force to replace them") {
+		t.Errorf("%s", got)
+	}
+	if got := satchel(t, "init", "shop", "--from", source, "--force", "--dry-run"); got.code != ExitOK || !strings.HasPrefix(got.out, "Would write") {
+		t.Errorf("%s", got)
+	}
+	if after := readTree(t, "shop"); len(after) != len(before) || after["bundle/manifests/a.yaml"] != "mine" || after["deploy/rbac.yaml"] != before["deploy/rbac.yaml"] {
+		t.Errorf("something was written: %v", after)
+	}
+	forced := satchel(t, "init", "shop", "--from", source, "--force").String()
+	if after := readTree(t, "shop"); after["bundle/manifests/a.yaml"] != initConfigMap || after["bundle/manifests/b.yaml"] == "" {
+		t.Errorf("%v", after)
+	}
+	t.Chdir(home)
+	golden(t, "init/first", first)
+	golden(t, "init/forced", forced)
+}
+
+// TestInitFromGit names the folder of the bundle as its repository has it.
+func TestInitFromGit(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	if got := satchel(t, "init", "shop", "--dir", "apps/shop", "--git", "https://git.example.org/fleet.git", "--branch", "release", "-n", "platform"); got.code != ExitOK {
+		t.Fatal(got)
+	}
+	d := readDeployment(t, "apps/shop/deploy/bundledeployment.yaml")
+	git := d.Spec.Source.Sources[0].Git
+	if git == nil || git.Repository != "https://git.example.org/fleet.git" || git.Ref.Branch != "release" || git.Directory != "apps/shop/bundle" {
+		t.Errorf("%+v", git)
+	}
+	if d.Namespace != "platform" || d.Spec.InstallNamespace != "shop" {
+		t.Errorf("in %s, installed in %s", d.Namespace, d.Spec.InstallNamespace)
+	}
+}
+
+// TestInitRefuses wants nothing written where something is wrong.
+func TestInitRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		from map[string]string
+		args []string
+		want string
+	}{
+		"no name":      {nil, []string{"init"}, "init needs one name, got none"},
+		"a bad name":   {nil, []string{"init", "Shop"}, `the name "Shop" cannot be that of a BundleDeployment`},
+		"two sources":  {nil, []string{"init", "shop", "--image", "a/b", "--git", "https://x"}, "from --image or from --git"},
+		"a branch":     {nil, []string{"init", "shop", "--branch", "x"}, "--branch says nothing without --git"},
+		"no file":      {nil, []string{"init", "shop", "--from", "SRC/none"}, "no such file"},
+		"no manifest":  {map[string]string{"a.txt": ""}, []string{"init", "shop", "--from", "SRC/a.txt"}, "no manifest by its name"},
+		"broken":       {map[string]string{"a.yaml": "kind: X"}, []string{"init", "shop", "--from", "SRC"}, "the object has no apiVersion"},
+		"ambiguous":    {map[string]string{"Chart.yaml": "name: x", "kustomization.yaml": ""}, []string{"init", "shop", "--from", "SRC"}, "choose with --format helm or --format kustomize"},
+		"twice a name": {map[string]string{"x/a.yaml": initConfigMap, "y/a.yaml": initConfigMap}, []string{"init", "shop", "--from", "SRC/x/a.yaml", "--from", "SRC/y/a.yaml"}, "two files would be manifests/a.yaml"},
+		"one folder":   {map[string]string{"x/a.yaml": initConfigMap, "y/b.yaml": initConfigMap}, []string{"init", "shop", "--from", "SRC/x", "--from", "SRC/y", "--format", "kustomize"}, "needs one folder"},
+		"no bundle":    {operatorProject(t, false), []string{"init", "shop", "--from", "SRC", "--format", "registry+v1"}, "without a bundle/ (its base in config/manifests/bases is no bundle yet): run make bundle"},
+		"plain":        {operatorProject(t, true), []string{"init", "shop", "--from", "SRC", "--format", "plain+v0"}, "dist/install.yaml"},
+		"a chart":      {nil, []string{"init", "shop", "--format", "helm"}, "helm create"},
+		"an operator":  {nil, []string{"init", "shop", "--format", "registry+v1"}, "Operator SDK"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source := laidOut(t, c.from)
+			t.Chdir(t.TempDir())
+			for i := range c.args {
+				c.args[i] = strings.Replace(c.args[i], "SRC", source, 1)
+			}
+			got := satchel(t, c.args...)
+			if got.code != ExitError || !strings.Contains(got.err, c.want) {
+				t.Errorf("%s", got)
+			}
+			if left := filesIn(t, "."); left != "" {
+				t.Errorf("%s was written", left)
+			}
+		})
+	}
+}

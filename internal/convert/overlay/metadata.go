@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// annotate puts the common labels and annotations on every object; not on Pods of workloads, and not into selectors.
+func (r *run) annotate() {
+	for _, key := range slices.Sorted(maps.Keys(r.CommonLabels)) {
+		r.checkKey("spec.commonMetadata.labels", key)
+		if wrong := validation.IsValidLabelValue(r.CommonLabels[key]); len(wrong) > 0 {
+			r.refuse(fmt.Sprintf("spec.commonMetadata.labels[%q]", shorten(key)), "the value is no value of a label: "+wrong[0], "correct it")
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.CommonAnnotations)) {
+		r.checkKey("spec.commonMetadata.annotations", strings.ToLower(key)) // as the API server does
+	}
+	if len(r.problems) > 0 {
+		return
+	}
+	for _, e := range r.left() {
+		r.merge(e, "labels", r.CommonLabels)
+		r.merge(e, "annotations", r.CommonAnnotations)
+	}
+}
+
+func (r *run) checkKey(field, key string) {
+	if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
+		r.refuse(fmt.Sprintf("%s[%q]", field, shorten(key)), "the key is none of a label or annotation: "+wrong[0], "correct it")
+	}
+}
+
+func (r *run) merge(e *entry, field string, common map[string]string) {
+	if len(common) == 0 {
+		return
+	}
+	metadata, ok := e.Object.Object["metadata"].(map[string]any)
+	if !ok {
+		return // reported as an object without a name
+	}
+	entries, ok := metadata[field].(map[string]any)
+	switch {
+	case !ok && metadata[field] != nil:
+		return // reported as no mapping
+	case !ok:
+		entries = map[string]any{}
+		metadata[field] = entries
+	}
+	for key, value := range common {
+		entries[key] = value
+	}
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"fmt"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+)
+
+// patching is one patch that was read: either merges or operations.
+type patching struct {
+	field      string // where it stands, for messages
+	target     *target
+	selector   *Selector
+	merges     []map[string]any
+	operations []operation
+	decoded    jsonpatch.Patch
+	bytes      int
+}
+
+// patch applies all patches in their order.
+func (r *run) patch() {
+	var all []*patching
+	for i, p := range r.Patches {
+		if read := r.readPatch(fmt.Sprintf("spec.patches[%d]", i), p); read != nil {
+			all = append(all, read)
+		}
+	}
+	for _, p := range all {
+		if len(r.problems) > 0 {
+			return
+		}
+		r.applyPatch(p)
+	}
+	r.refuseCollisions()
+}
+
+func (r *run) readPatch(field string, p Patch) *patching {
+	out := &patching{field: field, selector: p.Target, bytes: len(p.Text)}
+	if p.Target != nil {
+		var err error
+		if out.target, err = newTarget(*p.Target); err != nil {
+			r.refuse(field+".target", err.Error(), "correct it")
+			return nil
+		}
+	}
+	reader := manifest.NewReader(nil, r.bundle.Limits)
+	values, ok := reader.ValuesOf(field, []byte(p.Text))
+	if !ok {
+		r.problems = append(r.problems, reader.Problems()...)
+		return nil
+	}
+	return r.classify(out, values)
+}
+
+// classify tells strategic merge patches, which are mappings, from JSON 6902 patches, which are lists.
+func (r *run) classify(p *patching, values []any) *patching {
+	for _, value := range values {
+		switch v := value.(type) {
+		case map[string]any:
+			p.merges = append(p.merges, v)
+		case []any:
+			if !r.readOperations(p, v) {
+				return nil
+			}
+		default:
+			r.refuse(p.field, "the patch is neither a mapping nor a list of operations", "write a strategic merge patch or a JSON 6902 patch")
+			return nil
+		}
+	}
+	switch {
+	case len(values) == 0 || p.merges == nil && len(p.operations) == 0:
+		r.refuse(p.field, "the patch is empty", "leave it out, or say what changes")
+	case p.operations != nil && len(values) > 1:
+		r.refuse(p.field, "the patch holds a list of operations and further documents", "make two patches of it")
+	case p.operations != nil && p.target == nil:
+		r.refuse(p.field, "a JSON 6902 patch does not say by itself which object it is of", "add a target")
+	case p.target != nil && len(p.merges) > 1:
+		r.refuse(p.field, "the patch has a target, and several documents", "leave the target out, or make a patch of each document")
+	case p.target == nil && !named(p.merges):
+		r.refuse(p.field, "the patch has no target, and does not name its object by kind and metadata.name", "add a target, or what is missing")
+	default:
+		return p
+	}
+	return nil
+}
+
+// named tells that all documents say which object they are of.
+func named(merges []map[string]any) bool {
+	for _, merge := range merges {
+		o := unstructured.Unstructured{Object: merge}
+		if o.GetKind() == "" || o.GetName() == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// applyPatch applies one patch to all objects that it is of.
+func (r *run) applyPatch(p *patching) {
+	if p.target != nil {
+		if r.each(p, func(e *entry, now manifest.ID) bool { return p.target.selects(e, now) }, p.apply) == 0 && len(r.problems) == 0 {
+			r.warn("%s selects no object (%s)", p.field, describe(p.selector))
+		}
+		return
+	}
+	for i, merge := range p.merges {
+		of := unstructured.Unstructured{Object: merge}
+		id := manifest.IDOf(&of)
+		matches := func(e *entry, now manifest.ID) bool {
+			same := func(have manifest.ID) bool {
+				return have.GroupKind == id.GroupKind && have.Name == id.Name && (id.Namespace == "" || have.Namespace == id.Namespace)
+			}
+			return same(e.original) || same(now)
+		}
+		found := r.each(p, matches, func(e *entry) (map[string]any, *fault) { return mergeInto(e, p.merges[i]) })
+		if found == 0 && len(r.problems) == 0 {
+			r.warn("%s is of %s, which the bundle does not contain", p.field, manifest.Describe(&of))
+		}
+	}
+}
+
+// each applies a change to the objects that it is of, and returns how many these are.
+func (r *run) each(p *patching, matches func(*entry, manifest.ID) bool, change func(*entry) (map[string]any, *fault)) int {
+	found := 0
+	for _, e := range r.entries {
+		if e.gone || !matches(e, r.identify(e.Manifest)) {
+			continue
+		}
+		if found++; !r.grow(p.bytes, p.field) {
+			return found
+		}
+		changed, failed := change(e)
+		switch {
+		case failed != nil:
+			r.refuseAt(e, p.field+": "+failed.message, failed.remedy)
+		case changed == nil:
+			e.gone = true
+		default:
+			e.Object.Object = changed
+		}
+	}
+	return found
+}
+
+// apply is the change that a patch with a target makes.
+func (p *patching) apply(e *entry) (map[string]any, *fault) {
+	if p.operations != nil {
+		return p.operate(e)
+	}
+	return mergeInto(e, p.merges[0])
+}
+
+// fault is why a patch does not fit an object. It quotes no values.
+type fault struct{ message, remedy string }
+
+// refuseCollisions refuses objects that patches have made the same as others.
+func (r *run) refuseCollisions() {
+	first := map[manifest.ID]*entry{}
+	for _, e := range r.left() {
+		id := r.identify(e.Manifest)
+		earlier, double := first[id]
+		if !double {
+			first[id] = e
+			continue
+		}
+		if id.Name != "" && (earlier.original != id || e.original != id) {
+			r.refuseAt(e, fmt.Sprintf("spec.patches and the names that they give make two objects of the bundle the same one: %s %s and %s %s",
+				earlier.original.Kind, earlier.original.Name, e.original.Kind, e.original.Name), "patch kind, name or namespace of one of them otherwise")
+		}
+	}
+}

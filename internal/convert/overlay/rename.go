@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+)
+
+// renames are the names of objects that are called otherwise than in the bundle, by what they are there.
+type renames struct {
+	exact map[manifest.ID]string
+	// anywhere are those of which the namespace does not matter, for references that name none.
+	anywhere map[manifest.ID]string
+	// kinds are theirs, by the resources that rules of Roles name.
+	kinds map[schema.GroupResource]schema.GroupKind
+}
+
+// of is the name of an object now.
+func (r renames) of(kind schema.GroupKind, namespace, name string) string {
+	if now, renamed := r.exact[manifest.ID{GroupKind: kind, Namespace: namespace, Name: name}]; renamed {
+		return now
+	}
+	return name
+}
+
+// inAny is the name of an object, whatever its namespace.
+func (r renames) inAny(kind schema.GroupKind, name string) string {
+	if now, renamed := r.anywhere[manifest.ID{GroupKind: kind, Name: name}]; renamed {
+		return now
+	}
+	return name
+}
+
+// fixed are kinds whose objects keep their names: the API server wants them so, or what is inside of a namespace would have
+// to move.
+var fixed = []schema.GroupKind{
+	kindOf("apiextensions.k8s.io", "CustomResourceDefinition"), kindOf("apiregistration.k8s.io", "APIService"), kindOf("", "Namespace"),
+}
+
+// rename puts prefix and suffix around the names of objects, and follows these, and names that patches changed, where
+// objects name one another.
+func (r *run) rename() {
+	r.renames = renames{exact: map[manifest.ID]string{}, anywhere: map[manifest.ID]string{}, kinds: map[schema.GroupResource]schema.GroupKind{}}
+	entries, found := r.left(), 0
+	for _, e := range entries {
+		if r.NamePrefix+r.NameSuffix != "" && !slices.Contains(fixed, e.Object.GroupVersionKind().GroupKind()) && e.Object.GetName() != "" {
+			e.Object.SetName(r.NamePrefix + e.Object.GetName() + r.NameSuffix)
+			r.refuseLongName(e)
+			found++
+		}
+		r.remember(e)
+	}
+	if r.NamePrefix+r.NameSuffix != "" && found == 0 {
+		r.warn("spec.namePrefix and spec.nameSuffix change no name: the bundle has no objects but CustomResourceDefinitions, APIServices and Namespaces")
+	}
+	r.refuseCollisions()
+	if len(r.renames.exact) == 0 || len(r.problems) > 0 {
+		return
+	}
+	for _, e := range entries {
+		f := follower{renames: r.renames, namespace: r.identify(e.Manifest).Namespace, object: e.Object.Object}
+		f.follow(e.Object.GroupVersionKind().GroupKind())
+	}
+}
+
+// remember has references to an object followed, if it is called otherwise than in the bundle.
+func (r *run) remember(e *entry) {
+	now := e.Object.GetName()
+	if now == e.original.Name {
+		return
+	}
+	r.renames.exact[e.original] = now
+	anywhere := manifest.ID{GroupKind: e.original.GroupKind, Name: e.original.Name}
+	if _, there := r.renames.anywhere[anywhere]; !there {
+		r.renames.anywhere[anywhere] = now
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(e.original.WithVersion("v1"))
+	r.renames.kinds[plural.GroupResource()] = e.original.GroupKind
+}
+
+// refuseLongName refuses what only the API server would refuse, object by object.
+func (r *run) refuseLongName(e *entry) {
+	most := 253
+	if e.Object.GetKind() == "Service" && e.Object.GetAPIVersion() == "v1" {
+		most = 63
+	}
+	if name := e.Object.GetName(); len(name) > most {
+		r.refuseAt(e, fmt.Sprintf("with spec.namePrefix and spec.nameSuffix its name has %d characters, and %d at most are allowed", len(name), most), "shorten them")
+	}
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+)
+
+// matcher matches one part of an identity.
+type matcher func(string) bool
+
+// matcherOf reads a regular expression for the whole of a text. Most are plain texts, which compare faster.
+func matcherOf(pattern string) (matcher, error) {
+	if pattern == "" {
+		return func(string) bool { return true }, nil
+	}
+	if regexp.QuoteMeta(pattern) == pattern {
+		return func(text string) bool { return text == pattern }, nil
+	}
+	expression, err := regexp.Compile("^(?:" + pattern + ")$")
+	if err != nil {
+		return nil, err
+	}
+	return expression.MatchString, nil
+}
+
+// target is a Selector that was read.
+type target struct {
+	group, version, kind, namespace, name matcher
+	labels, annotations                   labels.Selector
+}
+
+func newTarget(s Selector) (*target, error) {
+	t := &target{}
+	for _, part := range []struct {
+		field, pattern string
+		into           *matcher
+	}{
+		{"kind", s.Kind, &t.kind}, {"name", s.Name, &t.name}, {"namespace", s.Namespace, &t.namespace},
+		{"group", s.Group, &t.group}, {"version", s.Version, &t.version},
+	} {
+		made, err := matcherOf(part.pattern)
+		if err != nil {
+			return nil, fmt.Errorf("%s is no regular expression: %s", part.field, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		}
+		*part.into = made
+	}
+	var err error
+	if t.labels, err = labels.Parse(s.LabelSelector); err != nil {
+		return nil, fmt.Errorf("labelSelector cannot be read: %w", err)
+	}
+	if t.annotations, err = labels.Parse(s.AnnotationSelector); err != nil {
+		return nil, fmt.Errorf("annotationSelector cannot be read: %w", err)
+	}
+	return t, nil
+}
+
+// selects tells whether an object is meant: by what it is in the bundle, or has become by a patch before.
+func (t *target) selects(e *entry, now manifest.ID) bool {
+	gvk := e.Object.GroupVersionKind()
+	return (t.is(e.original) || t.is(now)) && t.version(gvk.Version) &&
+		(t.labels.Empty() || t.labels.Matches(labels.Set(e.Object.GetLabels()))) &&
+		(t.annotations.Empty() || t.annotations.Matches(labels.Set(e.Object.GetAnnotations())))
+}
+
+func (t *target) is(id manifest.ID) bool {
+	return t.kind(id.Kind) && t.name(id.Name) && t.group(id.Group) && t.namespace(id.Namespace)
+}
+
+// describe says for people what a selector selects.
+func describe(s *Selector) string {
+	var parts []string
+	for _, part := range [][2]string{
+		{"group", s.Group}, {"version", s.Version}, {"kind", s.Kind}, {"namespace", s.Namespace}, {"name", s.Name},
+		{"labels", s.LabelSelector}, {"annotations", s.AnnotationSelector},
+	} {
+		if part[1] != "" {
+			parts = append(parts, part[0]+" "+shorten(part[1]))
+		}
+	}
+	if len(parts) == 0 {
+		return "any object"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// shorten bounds what a message quotes of the options.
+func shorten(text string) string {
+	const most = 120
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+func kindOf(group, kind string) schema.GroupKind { return schema.GroupKind{Group: group, Kind: kind} }

@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert/helm"
 	"github.com/satchel-dev/satchel/internal/convert/kustomize"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/convert/overlay"
 	"github.com/satchel-dev/satchel/internal/convert/plain"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 )
@@ -77,6 +78,8 @@ type Options struct {
 	RegistryV1 registryv1.Options
 	// Helm are the options of that format.
 	Helm helm.Options
+	// Overlay adapts what a bundle of any format becomes.
+	Overlay overlay.Options
 	// Limits that are zero take their defaults.
 	Limits Limits
 }
@@ -170,25 +173,27 @@ func checkNamespace(name string) []Problem {
 
 func convertPlain(files fs.FS, o Options) (Result, error) {
 	bundle, problems := plain.Parse(files, o.Limits)
+	adapted, problems := overlaid(bundle.Manifests, problems, o)
 	n := normalizer{namespace: o.InstallNamespace}
-	problems = append(problems, n.run(bundle.Manifests)...)
+	problems = append(problems, n.run(adapted.Manifests)...)
 	if err := manifest.AsError(problems); err != nil {
 		return Result{}, err
 	}
 	result := n.result()
-	result.Format, result.Warnings, result.Ranks = PlainV0, bundle.Warnings, ranks(bundle.Manifests)
+	result.Format, result.Warnings, result.Ranks = PlainV0, warnings(bundle.Warnings, adapted.Warnings), ranks(adapted.Manifests)
 	return result, nil
 }
 
 func convertKustomize(files fs.FS, o Options) (Result, error) {
 	built, problems := kustomize.Convert(files, path.Join(".", o.Path), o.Limits)
+	adapted, problems := overlaid(built.Manifests, problems, o)
 	n := normalizer{namespace: o.InstallNamespace}
-	problems = append(problems, n.run(built.Manifests)...)
+	problems = append(problems, n.run(adapted.Manifests)...)
 	if err := manifest.AsError(problems); err != nil {
 		return Result{}, err
 	}
 	result := n.result()
-	result.Format = Kustomize
+	result.Format, result.Warnings = Kustomize, adapted.Warnings
 	return result, nil
 }
 
@@ -199,14 +204,15 @@ func convertRegistryV1(files fs.FS, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	n := normalizer{namespace: o.InstallNamespace}
 	problems := manifest.Identities(rendered.Manifests) // some names are made of others
-	if err := manifest.AsError(append(problems, n.run(rendered.Manifests)...)); err != nil {
+	adapted, problems := overlaid(rendered.Manifests, problems, o, rendered.RelatedImages...)
+	n := normalizer{namespace: o.InstallNamespace}
+	if err := manifest.AsError(append(problems, n.run(adapted.Manifests)...)); err != nil {
 		return Result{}, err
 	}
 	result := n.result(rendered.Namespaces...)
-	result.Format, result.Warnings = RegistryV1, rendered.Warnings
-	result.Certificates = rendered.Certificates
+	result.Format, result.Warnings = RegistryV1, warnings(rendered.Warnings, adapted.Warnings)
+	result.Certificates = served(rendered.Certificates, adapted)
 	result.Requirements, result.Package = rendered.Requirements, rendered.Package
 	return result, nil
 }

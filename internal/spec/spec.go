@@ -17,7 +17,7 @@ import (
 func Conversion(d *v1alpha1.BundleDeployment, limits convert.Limits) convert.Options {
 	return convert.Options{
 		Format: convert.Format(d.Spec.Format), Path: d.Spec.Path, InstallNamespace: d.InstallNamespaceOrDefault(),
-		RegistryV1: RegistryV1(d.Spec.RegistryV1), Limits: limits,
+		RegistryV1: RegistryV1(d.Spec.RegistryV1), Overlay: Overlay(&d.Spec), Limits: limits,
 	}
 }
 

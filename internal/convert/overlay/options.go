@@ -50,8 +50,8 @@ type Rewrite struct {
 	From, To string
 }
 
-// empty tells that there is nothing to do.
-func (o Options) empty() bool {
-	return len(o.Patches) == 0 && o.NamePrefix == "" && o.NameSuffix == "" && len(o.Images) == 0 && o.Substitution == nil &&
-		len(o.CommonLabels) == 0 && len(o.CommonAnnotations) == 0 && len(o.ImageRewrites) == 0
+// Changes tells that there is something to do.
+func (o Options) Changes() bool {
+	return len(o.Patches) > 0 || o.NamePrefix != "" || o.NameSuffix != "" || len(o.Images) > 0 || o.Substitution != nil ||
+		len(o.CommonLabels) > 0 || len(o.CommonAnnotations) > 0 || len(o.ImageRewrites) > 0
 }

@@ -61,7 +61,7 @@ type run struct {
 // Apply adapts the objects of a bundle and returns what is left of them, or what is wrong. It takes ownership of the
 // manifests.
 func Apply(manifests []manifest.Manifest, bundle Bundle, o Options) (Result, []manifest.Problem) {
-	if o.empty() {
+	if !o.Changes() {
 		return Result{Manifests: manifests}, nil
 	}
 	bundle.Limits = bundle.Limits.OrDefault()

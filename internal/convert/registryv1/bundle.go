@@ -56,6 +56,8 @@ type Rendered struct {
 	Requirements []Requirement
 	// Package that the bundle is a version of.
 	Package Package
+	// RelatedImages are those that the bundle says it uses, in the order of the ClusterServiceVersion.
+	RelatedImages []string
 }
 
 // Convert reads, validates and renders a bundle. Its error is a *manifest.Error with all problems that could be found: of
@@ -93,7 +95,7 @@ func Render(bundle *Bundle, o Options) (Rendered, error) {
 	slices.Sort(bundle.Warnings)
 	return Rendered{
 		Manifests: made, Warnings: slices.Compact(bundle.Warnings), Namespaces: in.namespaces(), Certificates: in.certificates(),
-		Requirements: bundle.Requirements, Package: bundle.identify(),
+		Requirements: bundle.Requirements, Package: bundle.identify(), RelatedImages: bundle.relatedImages(),
 	}, nil
 }
 
@@ -132,4 +134,12 @@ func (b *Bundle) webhooks(types ...v1alpha1.WebhookAdmissionType) []v1alpha1.Web
 		}
 	}
 	return out
+}
+
+func (b *Bundle) relatedImages() []string {
+	var images []string
+	for _, related := range b.CSV.Spec.RelatedImages {
+		images = append(images, related.Image)
+	}
+	return images
 }

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package docs
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/tests/controlplane"
+	"github.com/satchel-dev/satchel/tests/installation"
+)
+
+func TestMain(m *testing.M) { os.Exit(controlplane.RunMain(m)) }
+
+// rig is a cluster with Satchel on it, the servers of the examples, and the built programs.
+type rig struct {
+	*servers
+	cp    *controlplane.ControlPlane
+	admin client.Client
+	dir   string // with the programs
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	cp := controlplane.Shared(t)
+	cp.RequireControl(t)
+	if err := installation.Install(t.Context(), cp.RESTConfig()); err != nil {
+		t.Fatal(err)
+	}
+	admin, err := installation.Client(cp.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	r := &rig{cp: cp, admin: admin, dir: dir, servers: startServers(t, dir)}
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", r.dir+"/", "./cmd/...")
+	build.Dir = installation.Root()
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building: %v\n%s", err, output)
+	}
+	if err := writeKubeconfig(r.file("kubeconfig"), cp.RESTConfig(), "samples"); err != nil {
+		t.Fatal(err)
+	}
+	r.startControllers(t)
+	return r
+}
+
+// file is a path in the rig's folder.
+func (r *rig) file(name string) string { return filepath.Join(r.dir, name) }
+
+func (r *rig) startControllers(t *testing.T) {
+	t.Helper()
+	storage := freeAddress(t)
+	common := []string{"--metrics-addr=0", "--health-addr=0", "--namespace=" + installation.Namespace}
+	r.start(t, "bundle-source-controller", append(slices.Clone(common), "--storage-path="+r.file("data"),
+		"--storage-addr="+storage, "--storage-adv-addr="+storage, "--egress-allow=127.0.0.0/8"))
+	r.start(t, "bundle-deployment-controller", append(slices.Clone(common),
+		"--artifact-servers=http://"+storage, "--cache-path="+r.file("cache"), "--egress-allow=127.0.0.0/8", "--allow-kubeconfig-to-own-cluster"))
+}
+
+// freeAddress is one on loopback where nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+// start runs a controller as its service account until the test is over.
+func (r *rig) start(t *testing.T, name string, arguments []string) {
+	t.Helper()
+	config, err := installation.AccountConfig(t.Context(), r.cp.RESTConfig(), installation.Namespace, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeKubeconfig(r.file(name+".kubeconfig"), config, ""); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.Create(r.file(name + ".log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := exec.CommandContext(context.WithoutCancel(t.Context()), r.file(name), append(arguments, "--kubeconfig="+r.file(name+".kubeconfig"))...)
+	process.Env = append(os.Environ(), "SSL_CERT_FILE="+r.authority)
+	process.Stdout, process.Stderr = log, log
+	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = process.Process.Signal(syscall.SIGTERM)
+		var ended *exec.ExitError
+		if err := process.Wait(); err != nil && !errors.As(err, &ended) {
+			t.Error(err)
+		}
+		_ = log.Close()
+		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
+			t.Logf("%s:\n%s", name, text[max(0, len(text)-3000):])
+		}
+	})
+}
+
+// writeKubeconfig writes how to reach a cluster, by the names that the pages call contexts, with a namespace to work in.
+func writeKubeconfig(file string, config *rest.Config, namespace string) error {
+	c := clientcmdapi.NewConfig()
+	c.Clusters["c"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	c.AuthInfos["u"] = &clientcmdapi.AuthInfo{
+		Token: config.BearerToken, ClientCertificateData: config.CertData, ClientKeyData: config.KeyData,
+	}
+	for _, name := range []string{"here", "prod-eu"} {
+		c.Contexts[name] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u", Namespace: namespace}
+	}
+	c.CurrentContext = "here"
+	return clientcmd.WriteToFile(*c, file)
+}

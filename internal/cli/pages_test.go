@@ -28,7 +28,7 @@ func TestPagesParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen += parsePage(t, repository, "README.md"); seen < 60 {
+	if seen += parsePage(t, repository, "README.md"); seen < 50 {
 		t.Errorf("only %d command lines were found", seen)
 	}
 }

@@ -118,7 +118,7 @@ func TestPageOptions(t *testing.T) {
 	options := reflect.TypeFor[v1alpha1.RegistryV1Options]()
 	for i := range options.NumField() {
 		name, _, _ := strings.Cut(options.Field(i).Tag.Get("json"), ",")
-		if !strings.Contains(page, "\n### "+name+"\n\n```yaml\n"+name+":") {
+		if !strings.Contains(page, "\n### "+name+"\n\n<!-- test: in BundleDeployment spec.registryV1 -->\n```yaml\n"+name+":") {
 			t.Errorf("the page has no section about %s that begins with an example", name)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/spec"
@@ -21,9 +22,21 @@ func (a *app) published(ctx context.Context, c *cluster, d *v1alpha1.BundleDeplo
 		return convert.Result{}, err
 	}
 	defer func() { err = errors.Join(err, closed()) }()
-	result, err = convert.Convert(files, spec.Conversion(d, convert.Limits{}))
+	config, err := a.restConfig()
 	if err != nil {
-		return convert.Result{}, refused(err, false)
+		return convert.Result{}, err
+	}
+	user, err := tenant.ForUser(config, tenant.Options{})
+	if err != nil {
+		return convert.Result{}, err
+	}
+	read, err := readInputs(ctx, d, user, user, files)
+	if err != nil {
+		return convert.Result{}, err
+	}
+	result, err = convert.Convert(files, spec.Conversion(d, read.given, convert.Limits{}))
+	if err != nil {
+		return convert.Result{}, read.scrub.Error(refused(err, false))
 	}
 	return result, nil
 }

@@ -50,12 +50,12 @@ func TestContentOfTheCorpus(t *testing.T) {
 		if fields[2] == "OwnNamespace" {
 			flags.watchNamespaces, d.Spec.RegistryV1.WatchNamespaces = []string{"operators"}, []string{"operators"}
 		}
-		offline, inCluster := contentOfFolder(t, folder, flags.convert()), contentOfFolder(t, folder, spec.Conversion(d, convert.DefaultLimits()))
+		offline, inCluster := contentOfFolder(t, folder, flags.convert()), contentOfFolder(t, folder, spec.Conversion(d, spec.Given{}, convert.DefaultLimits()))
 		if offline != inCluster {
 			t.Errorf("%s: this program has %s, and the controller %s", name, offline, inCluster)
 		}
 		d.Spec.RegistryV1.DeploymentConfig = &v1alpha1.DeploymentConfig{NodeSelector: map[string]string{"a": "b"}}
-		if other := contentOfFolder(t, folder, spec.Conversion(d, convert.DefaultLimits())); other == offline {
+		if other := contentOfFolder(t, folder, spec.Conversion(d, spec.Given{}, convert.DefaultLimits())); other == offline {
 			t.Errorf("%s: with a node selector it is still %s", name, other)
 		}
 		if before, twice := seen[offline]; twice {

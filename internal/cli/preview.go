@@ -21,6 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/values"
 )
 
 // previewOptions are the flags of plan and diff.
@@ -45,6 +46,7 @@ type previewer struct {
 
 	owner     inventory.Owner
 	previous  inventory.Inventory
+	scrub     *values.Scrubber // takes what Secrets hold out of messages
 	made      plan.Plan
 	forecasts map[inventory.ID]apply.Forecast
 	out       *preview
@@ -104,10 +106,14 @@ func (p *previewer) convert(ctx context.Context) (result convert.Result, err err
 	defer func() { err = errors.Join(err, b.close()) }()
 	fmt.Fprintf(p.app.streams.ErrOut, "Reading %s.\n", inline(shortRevision(b.from)))
 	p.out.Bundle = b.from
-	result, err = convert.Convert(b.files, spec.Conversion(p.deployment, convert.Limits{}))
+	read, err := readInputs(ctx, p.deployment, p.user, p.target, b.files)
+	if p.scrub = read.scrub; err != nil {
+		return convert.Result{}, err
+	}
+	result, err = convert.Convert(b.files, spec.Conversion(p.deployment, read.given, convert.Limits{}))
 	p.app.note(b.notes())
 	if err != nil {
-		return convert.Result{}, refused(err, false)
+		return convert.Result{}, p.scrub.Error(refused(err, false))
 	}
 	p.out.Format = string(result.Format)
 	p.out.Warnings = slices.Clone(result.Warnings)

@@ -141,7 +141,7 @@ func (c playedCluster) install() {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	result, err := convert.Convert(content.FS(), spec.Conversion(&d, convert.Limits{}))
+	result, err := convert.Convert(content.FS(), spec.Conversion(&d, spec.Given{}, convert.Limits{}))
 	if err != nil {
 		c.t.Fatal(err)
 	}

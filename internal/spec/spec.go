@@ -7,18 +7,41 @@ package spec
 
 import (
 	"cmp"
+	"io/fs"
+	"path"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/helm"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 )
 
+// Given is what a conversion is given beside the bundle and the spec.
+type Given struct {
+	// Contents of the Secrets and ConfigMaps that the spec names.
+	Contents Contents
+	// Values for the templates of a chart, made of them: see HelmValues.
+	Values map[string]any
+	// Capabilities of the target cluster; those of no cluster where they are not known.
+	Capabilities helm.Capabilities
+}
+
 // Conversion is how the bundle of a deployment is converted.
-func Conversion(d *v1alpha1.BundleDeployment, limits convert.Limits) convert.Options {
+func Conversion(d *v1alpha1.BundleDeployment, given Given, limits convert.Limits) convert.Options {
 	return convert.Options{
 		Format: convert.Format(d.Spec.Format), Path: d.Spec.Path, InstallNamespace: d.InstallNamespaceOrDefault(),
 		RegistryV1: RegistryV1(d.Spec.RegistryV1), Overlay: Overlay(&d.Spec), Limits: limits,
+		Helm: helm.Options{ReleaseName: d.ReleaseNameOrDefault(), Values: given.Values, Capabilities: given.Capabilities},
 	}
+}
+
+// AsksCapabilities tells whether the conversion of a bundle may depend on the cluster: whether it is, or may be, a chart.
+func AsksCapabilities(d *v1alpha1.BundleDeployment, files fs.FS) bool {
+	if d.Spec.Format != "" {
+		return d.Spec.Format == v1alpha1.FormatHelm
+	}
+	_, err := fs.Stat(files, path.Join(".", d.Spec.Path, "Chart.yaml"))
+	return err == nil
 }
 
 // RegistryV1 are the options of the format registry+v1; those that are left out, or all of them, have their defaults.

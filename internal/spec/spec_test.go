@@ -12,6 +12,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/helm"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
@@ -21,25 +22,29 @@ func TestConversion(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		spec   v1alpha1.BundleDeploymentSpec
+		given  spec.Given
 		want   convert.Options
 	}{
 		"least": {
 			reason: "defaults hold also where the API server filled in none",
 			want: convert.Options{InstallNamespace: "team", Limits: limits, RegistryV1: registryv1.Options{
 				CertificateProvider: registryv1.SelfSigned, PodAnnotations: registryv1.AllAnnotations,
-			}},
+			}, Helm: helm.Options{ReleaseName: "x"}},
 		},
 		"all": {
 			reason: "every field has an effect",
 			spec: v1alpha1.BundleDeploymentSpec{
 				Path: "a", Format: v1alpha1.FormatRegistryV1, InstallNamespace: "b",
+				Helm: &v1alpha1.HelmOptions{ReleaseName: "e"},
 				RegistryV1: &v1alpha1.RegistryV1Options{
 					WatchNamespaces: []string{"c"}, CertificateProvider: "service-ca", PodAnnotations: "Required",
 					OperatorConditions: true, APIClusterRoles: true, IncludeCustomResources: true,
 					DeploymentConfig: &v1alpha1.DeploymentConfig{Env: []corev1.EnvVar{{Name: "D"}}},
 				},
 			},
+			given: spec.Given{Values: map[string]any{"f": "g"}, Capabilities: helm.Capabilities{KubeVersion: "v1.2.3"}},
 			want: convert.Options{
+				Helm:   helm.Options{ReleaseName: "e", Values: map[string]any{"f": "g"}, Capabilities: helm.Capabilities{KubeVersion: "v1.2.3"}},
 				Format: convert.RegistryV1, Path: "a", InstallNamespace: "b", Limits: limits,
 				RegistryV1: registryv1.Options{
 					WatchNamespaces: []string{"c"}, CertificateProvider: registryv1.ServiceCA, PodAnnotations: registryv1.RequiredAnnotations,
@@ -50,7 +55,7 @@ func TestConversion(t *testing.T) {
 		},
 	} {
 		d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "x"}, Spec: tc.spec}
-		if diff := cmp.Diff(tc.want, spec.Conversion(d, limits)); diff != "" {
+		if diff := cmp.Diff(tc.want, spec.Conversion(d, tc.given, limits)); diff != "" {
 			t.Errorf("%s (%s):\n%s", name, tc.reason, diff)
 		}
 	}

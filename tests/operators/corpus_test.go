@@ -56,7 +56,7 @@ func (b bundle) configure(d *v1alpha1.BundleDeployment) {
 // render is what the controller makes of the files for a deployment.
 func render(t *testing.T, files fs.FS, d *v1alpha1.BundleDeployment) convert.Result {
 	t.Helper()
-	rendered, err := convert.Convert(files, spec.Conversion(d, convert.DefaultLimits()))
+	rendered, err := convert.Convert(files, spec.Conversion(d, spec.Given{}, convert.DefaultLimits()))
 	if err != nil {
 		t.Fatal(err)
 	}

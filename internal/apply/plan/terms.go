@@ -42,9 +42,9 @@ func (t Terms) Digest() (string, error) {
 	return digestOf("satchel.dev/terms/v1", string(data)), nil
 }
 
-// Material is the digest of what a bundle became, by its Content and by its Secrets, of
-// which the values count by a hash with a key: whoever reads the digest cannot guess them.
-func Material(content string, objects []*unstructured.Unstructured, key []byte) (string, error) {
+// Material is the digest of what a bundle became, by its Content, by the digest of what went into it beside the bundle, which
+// may be empty, and by its Secrets, of which the values count by a hash with a key: whoever reads the digest cannot guess them.
+func Material(content, inputs string, objects []*unstructured.Unstructured, key []byte) (string, error) {
 	var lines []string
 	for _, object := range objects {
 		if !isSecret(inventory.IDOf(object)) {
@@ -59,7 +59,11 @@ func Material(content string, objects []*unstructured.Unstructured, key []byte) 
 	slices.Sort(lines)
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(strings.Join(lines, "\n")))
-	return digestOf("satchel.dev/material/v1", content, hex.EncodeToString(mac.Sum(nil))), nil
+	parts := []string{"satchel.dev/material/v1", content, hex.EncodeToString(mac.Sum(nil))}
+	if inputs != "" {
+		parts = append(parts, inputs)
+	}
+	return digestOf(parts...), nil
 }
 
 // Key is the digest of all of a plan that does not depend on what was there before.

@@ -67,6 +67,8 @@ type catalog struct {
 	kinds  map[schema.GroupVersionKind]Kind
 	served map[schema.GroupKind][]string // versions, the preferred one first
 	failed map[string]error              // groups whose server does not answer
+	// versions are group/version and group/version/Kind of all that is served, sorted.
+	versions []string
 }
 
 func newKinds(config *rest.Config, client *http.Client, o Options) (*Kinds, error) {
@@ -235,6 +237,7 @@ func ask(client discovery.DiscoveryInterface) (catalog, error) {
 	for _, list := range lists {
 		byVersion[list.GroupVersion] = list
 	}
+	answer.versions = versionsOf(groups, lists)
 	for _, group := range groups {
 		for _, version := range preferredFirst(group) {
 			if list := byVersion[version.GroupVersion]; list != nil {

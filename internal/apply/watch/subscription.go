@@ -51,16 +51,21 @@ type Findings struct {
 	Watched bool
 }
 
-// Gap is a collection that cannot be watched.
+// Gap is a collection that cannot be watched, or one object.
 type Gap struct {
 	Resource  schema.GroupResource
 	Namespace string
+	Name      string // of the object; empty for a collection
 	Why       string
 }
 
-// String is the gap for people: "secrets in shop: the account may not watch them".
+// String is the gap for people: "secrets in shop: the account may not watch them", "secrets db in shop: the account may not
+// watch it".
 func (g Gap) String() string {
 	where := g.Resource.String()
+	if g.Name != "" {
+		where += " " + g.Name
+	}
 	if g.Namespace != "" {
 		where += " in " + g.Namespace
 	}

@@ -22,7 +22,7 @@ type substance struct{ content, material, terms, key string }
 func (r *Reconciler) digestContent(s *state) error {
 	var err error
 	if s.substance.content, err = plan.Content(s.desired, s.object.InstallNamespaceOrDefault()); err == nil {
-		s.substance.material, err = plan.Material(s.substance.content, s.desired, r.HashKey)
+		s.substance.material, err = plan.Material(s.substance.content, s.inputs.digest, s.desired, r.HashKey)
 	}
 	return err
 }

@@ -36,6 +36,10 @@ func setPlan(s *state) {
 func (s *state) digested(sum *v1alpha1.PlanStatus) {
 	if c := s.consent; c != nil {
 		sum.Digest, sum.Content = c.digest, c.content
+		sum.Inputs, sum.Capabilities = s.inputs.digest, s.capabilities
+		if s.inputs.secret() {
+			sum.Content = "" // whoever reads it could guess by it what is secret
+		}
 	}
 }
 

@@ -56,7 +56,7 @@ func (r *Reconciler) depend(ctx context.Context, s *state) (step.Outcome, error)
 // appliedAsIs tells whether the artifact was applied completely, for this very spec.
 func (s *state) appliedAsIs() bool {
 	applied := conditions.Get(s.object, v1alpha1.AppliedCondition)
-	return applied != nil && conditions.IsTrue(s.object, v1alpha1.AppliedCondition) &&
+	return applied != nil && !s.changedInputs() && conditions.IsTrue(s.object, v1alpha1.AppliedCondition) &&
 		applied.ObservedGeneration == s.object.Generation && s.object.Status.LastAppliedRevision == s.revision()
 }
 

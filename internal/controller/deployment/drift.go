@@ -17,14 +17,14 @@ import (
 // mostDrift bounds what the status says of drift.
 const mostDrift = 20
 
-// lenient tells that drift is left as it is: by the mode, and because the revision
-// and the spec were in force before.
+// lenient tells that drift is left as it is: by the mode, and because the revision,
+// the spec and its inputs were in force before.
 func (s *state) lenient() bool {
 	if s.object.Spec.DriftModeOrDefault() == v1alpha1.DriftEnabled {
 		return false
 	}
 	was := &s.before.Status
-	return s.keeping || was.LastAppliedRevision == s.revision() && was.ObservedGeneration == s.object.Generation
+	return s.keeping || !s.changedInputs() && was.LastAppliedRevision == s.revision() && was.ObservedGeneration == s.object.Generation
 }
 
 // warns tells that drift is reported.

@@ -31,14 +31,14 @@ func (s *state) record0() *v1alpha1.RevisionRecord {
 }
 
 // beginRecord puts the revision that is tried at the head of the history: another one
-// than before, one that was rejected and is tried again, or one that another spec
-// changes.
+// than before, one that was rejected and is tried again, or one that another spec,
+// or other inputs of it, change.
 func beginRecord(s *state) {
 	if s.artifact == nil || !s.due || s.rejected != nil {
 		return
 	}
 	record := s.record0()
-	edited := record != nil && record.Generation != s.object.Generation && s.plan != nil
+	edited := record != nil && (record.Generation != s.object.Generation || s.changedInputs()) && s.plan != nil
 	if edited && !s.writes() {
 		record.Generation, record.Attempts, record.LastFailedTime = s.object.Generation, 0, nil
 	}

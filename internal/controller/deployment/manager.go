@@ -111,6 +111,8 @@ type Reconciler struct {
 	turns        *fair.Turns         // of deployments to remote clusters, by namespace
 	remotely     *semaphore.Weighted // all of them that are worked on; nil for any number
 	watches      *watch.Hub
+	names        *watch.Names // watches what conversions need beside bundles
+	scrubs       scrubs
 	waker        *waker
 }
 
@@ -128,8 +130,9 @@ func NewReconciler(deps Deps) *Reconciler {
 		shares: fair.NewTurns(deps.PerNamespace),
 		kinds:  newKindWaits(),
 	}
-	if watches := deps.Watches; watches.Limit > 0 {
-		watches.Wake, watches.Exists = r.waker.wake, r.accountExists
+	watches := deps.Watches
+	watches.Wake, watches.Exists = r.waker.wake, r.accountExists
+	if r.names = watch.NewNames(watches); watches.Limit > 0 {
 		r.watches = watch.New(watches)
 	}
 	if deps.Remotely > 0 {
@@ -162,6 +165,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 		return err
 	}
 	if err := mgr.Add(r.kinds); err != nil {
+		return err
+	}
+	if err := mgr.Add(r.names); err != nil {
 		return err
 	}
 	if r.watches != nil {
@@ -257,6 +263,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	err = s.ofCluster(step.Run(bounded, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Reconciling)))
 	r.care(bounded, s, err)
+	err = r.scrub(s, err)
 	if ctx.Err() != nil {
 		return ctrl.Result{}, nil // the process ends, or leads no longer: this is no failure of the deployment
 	}
@@ -278,7 +285,8 @@ func (r *Reconciler) forget(key types.NamespacedName) error {
 	r.awaited.set(key, nil)
 	r.dependencies.set(key, nil)
 	r.kinds.set(key, nil, nil)
-	r.watches.Drop(key)
+	r.unwatch(key)
+	r.scrubs.forget(key)
 	r.Work.forget(key)
 	uid := r.memory.forget(key)
 	if uid == "" {

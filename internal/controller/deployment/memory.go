@@ -59,6 +59,7 @@ type attempt struct {
 	revision   string // of the artifact
 	digest     string // of the artifact
 	requested  string // request to reconcile
+	inputs     string // digest of the Secrets and ConfigMaps that the conversion needs
 }
 
 // memory holds the notes. The zero value is ready for use.

@@ -36,7 +36,7 @@ func (s *state) chooseRevision() error {
 	if err != nil {
 		return failure{reason: v1alpha1.ReasonRollbackFailed, err: err}
 	}
-	s.rejected, s.source.owner = s.artifact, owner
+	s.rejected, s.sourceOwner, s.source.owner = s.artifact, s.source.owner, owner
 	s.artifact = &meta.Artifact{URL: kept.URL, Revision: kept.Revision, Digest: kept.Digest}
 	return nil
 }

@@ -43,7 +43,7 @@ func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) 
 		return ctrl.Result{}, nil
 	}
 	r.beginRemoval(s)
-	err := s.ofCluster(step.Run(ctx, r.removal(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Removing)))
+	err := r.scrub(s, s.ofCluster(step.Run(ctx, r.removal(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Removing))))
 	r.emitRecovered(s)
 	r.emitKept(s)
 	switch {
@@ -66,7 +66,7 @@ func (r *Reconciler) beginRemoval(s *state) {
 	s.note = note{uid: s.object.UID, removing: true}
 	r.memory.keep(key, s.note)
 	r.backoff.Succeeded(key)
-	r.watches.Drop(key)
+	r.unwatch(key)
 }
 
 // removalAccount is account, unless there is nothing to remove.

@@ -42,23 +42,29 @@ type state struct {
 
 	found    watch.Findings // what watches told
 	client   *tenant.Client
-	remote   string // the Secret whose kubeconfig the client is of, in words; empty on this cluster
+	local    *tenant.Client // acts as the account on this cluster, also where client is of another one
+	remote   string         // the Secret whose kubeconfig the client is of, in words; empty on this cluster
 	source   *origin
 	artifact *meta.Artifact
 
 	// rejected is the artifact of the source while its revision is rejected and artifact
 	// is that of the last healthy one; nil otherwise. lifted: it was until now. givenUp:
 	// the revision was rejected in this very reconcile.
-	rejected *meta.Artifact
-	lifted   bool
-	givenUp  bool
+	// sourceOwner is then whose the rejected one is.
+	rejected    *meta.Artifact
+	sourceOwner artifact.Owner
+	lifted      bool
+	givenUp     bool
 
 	// due: the objects are to be compared with the cluster, not only their health.
 	due bool
 	// keeping: this is about the last applied revision, while a newer one fails.
 	keeping bool
 	content *artifact.Content
-	release func() // gives back the room that desired takes; nil when nothing is held
+	inputs  inputs // what the conversion needs beside it
+	// capabilities are what a chart was told of the cluster; nil when nothing was.
+	capabilities *v1alpha1.Capabilities
+	release      func() // gives back the room that desired takes; nil when nothing is held
 	// desired are the objects of the revision, once converted.
 	desired []*unstructured.Unstructured
 	ranks   map[inventory.ID]int // of desired: see apply.Observing
@@ -207,7 +213,7 @@ func (s *state) compares() bool {
 
 // attempt is what this reconcile is about.
 func (s *state) attempt() attempt {
-	a := attempt{generation: s.object.Generation, requested: requested(s.object)}
+	a := attempt{generation: s.object.Generation, requested: requested(s.object), inputs: s.inputs.digest}
 	if s.artifact != nil {
 		a.revision, a.digest = s.artifact.Revision, s.artifact.Digest
 	}
@@ -225,8 +231,8 @@ func (s *state) repeats() bool {
 	return conditions.IsFalse(s.before, meta.ReadyCondition) && s.sameAsBefore()
 }
 
-// sameAsBefore tells that the last reconcile was about the same spec and revision.
+// sameAsBefore tells that the last reconcile was about the same spec, inputs and revision.
 func (s *state) sameAsBefore() bool {
 	was := &s.before.Status
-	return was.ObservedGeneration == s.object.Generation && was.LastAttemptedRevision == s.revision()
+	return !s.changedInputs() && was.ObservedGeneration == s.object.Generation && was.LastAttemptedRevision == s.revision()
 }

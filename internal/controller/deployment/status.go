@@ -19,7 +19,7 @@ import (
 // conditionOf says which condition tells of a step's failure.
 var conditionOf = map[string]string{
 	"source": v1alpha1.SourceReadyCondition, "load": v1alpha1.SourceReadyCondition,
-	"convert": v1alpha1.ConvertedCondition,
+	"inputs": v1alpha1.ConvertedCondition, "convert": v1alpha1.ConvertedCondition,
 	"certify": v1alpha1.PlannedCondition,
 	"plan":    v1alpha1.PlannedCondition, "preflight": v1alpha1.PlannedCondition, "dry-run": v1alpha1.PlannedCondition,
 	"remember": v1alpha1.PlannedCondition,

@@ -29,6 +29,7 @@ func (r *Reconciler) steps() []step.Step[*state] {
 		{Name: "recover", Run: r.recover},
 		{Name: "accept", Run: r.accept},
 		{Name: "source", Run: r.findSource},
+		{Name: "inputs", Run: r.findInputs},
 		{Name: "depend", Run: r.depend},
 		{Name: "decide", Run: r.decide},
 		{Name: "repair", Run: r.repair},
@@ -70,6 +71,7 @@ func (r *Reconciler) account(ctx context.Context, s *state) (step.Outcome, error
 			"serviceaccount %s/%s does not exist: create it, or correct spec.serviceAccountName", identity.Namespace, identity.ServiceAccount)}
 	}
 	s.client, err = r.Tenants.Client(identity)
+	s.local = s.client
 	if err == nil && s.object.Spec.KubeConfig != nil {
 		err = r.remoteClient(ctx, s)
 	}

@@ -57,12 +57,16 @@ func (r *Reconciler) convert(ctx context.Context, s *state) (step.Outcome, error
 	if !s.due {
 		return step.Continue, nil
 	}
+	given, err := r.given(ctx, s)
+	if err != nil {
+		return step.Stop, err
+	}
 	end, err := r.rendering.begin(ctx)
 	if err != nil {
 		return step.Stop, err
 	}
 	defer end()
-	result, err := convert.Convert(s.content.FS(), spec.Conversion(s.object, r.Manifests))
+	result, err := convert.Convert(s.content.FS(), spec.Conversion(s.object, given, r.Manifests))
 	if err != nil {
 		var refused *convert.Error // the same content is refused again, but a volume may fail to be read only once
 		stalled := errors.As(err, &refused) && refused.Permanent()

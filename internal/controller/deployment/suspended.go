@@ -30,8 +30,8 @@ func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, erro
 	markSuspended(s.object)
 	key := client.ObjectKeyFromObject(s.object)
 	r.memory.forget(key)
-	r.watches.Drop(key)
-	err := s.ofCluster(step.Run(ctx, r.renewing(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Renewing)))
+	r.unwatch(key)
+	err := r.scrub(s, s.ofCluster(step.Run(ctx, r.renewing(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Renewing))))
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctrl.Result{}, nil // the process ends, or leads no longer
 	}

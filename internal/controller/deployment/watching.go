@@ -65,9 +65,16 @@ func (r *Reconciler) subscribe(s *state, err error) {
 		r.watches.Update(key, s.mended.left)
 	}
 	s.gaps = r.watches.Gaps(key)
+	r.follow(s, err)
 	if of.health != nil {
 		r.watches.Looked(key, of.health.Seen)
 	}
+}
+
+// unwatch ends everything that is watched for a deployment.
+func (r *Reconciler) unwatch(key watch.Key) {
+	r.watches.Drop(key)
+	r.names.Drop(key)
 }
 
 // expectation is what is about to be created.

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tenant
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Versions gives all API versions and kinds that the cluster serves, as "group/version" and "group/version/Kind", sorted,
+// as discovery told not long ago; and the groups of which the kinds are not known because their servers do not answer.
+func (k *Kinds) Versions(ctx context.Context) (versions, silent []string, err error) {
+	known, err := k.young(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return slices.Clone(known.versions), slices.Sorted(maps.Keys(known.failed)), nil
+}
+
+// versionsOf lists what discovery answered.
+func versionsOf(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) []string {
+	found := map[string]bool{}
+	for _, group := range groups {
+		for _, version := range group.Versions {
+			found[version.GroupVersion] = true
+		}
+	}
+	for _, list := range lists {
+		for i := range list.APIResources {
+			found[list.GroupVersion+"/"+list.APIResources[i].Kind] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}

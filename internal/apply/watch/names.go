@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// Reading is how an object was when a deployment read it.
+type Reading struct {
+	Ref tenant.Ref
+	// State is its resource version, or Absent, or Hidden where the account may not get it.
+	State string
+}
+
+// States of objects that have no resource version.
+const (
+	Absent = "absent"
+	Hidden = "hidden"
+)
+
+// Names watches single objects by their names, as the accounts of the deployments that read them: an account that may watch
+// no collection may be allowed to watch one object of it. Where it may not, nothing is told, but for a reading that is urgent:
+// then the object's metadata is read every few seconds. It is safe for concurrent use. Of the options, those
+// about collections have no meaning here; a quarter of the limit counts.
+type Names struct {
+	options Options
+	ctx     context.Context //nolint:containedctx // of the watches, which outlive the calls that open them
+	end     context.CancelFunc
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	objects map[nameKey]*named
+	subs    map[Key]map[*named]*reader
+	shares  map[tenant.Identity]int
+	ended   bool
+}
+
+// pollPause is how often an object is read that cannot be watched and that somebody waits for.
+const pollPause = 5 * time.Second
+
+// nameKey names one object, as one account sees it.
+type nameKey struct {
+	identity tenant.Identity
+	ref      tenant.Ref
+}
+
+// named is an object that somebody reads. All of it but the key is guarded by the mutex of Names.
+type named struct {
+	key     nameKey
+	client  *tenant.Client
+	readers map[Key]*reader
+	cancel  context.CancelFunc
+	// counted: it has a watch, or may have one.
+	counted bool
+	state   string // as it was seen last; "" while nobody knows
+	why     string // it cannot be watched; "" while it is, or may be
+	kick    chan struct{}
+}
+
+// reader is a deployment that has read an object.
+type reader struct {
+	state  string
+	told   string // of which it was woken
+	urgent bool
+}
+
+// NewNames makes a watcher. It watches until Start's context has ended, or Close is called.
+func NewNames(o Options) *Names {
+	limit := o.Limit / share
+	o = o.defaulted()
+	o.Limit = limit
+	ctx, end := context.WithCancel(context.Background())
+	return &Names{
+		options: o, ctx: ctx, end: end,
+		objects: map[nameKey]*named{}, subs: map[Key]map[*named]*reader{}, shares: map[tenant.Identity]int{},
+	}
+}
+
+// Start implements manager.Runnable: it closes the watcher when the process ends or leads no longer.
+func (n *Names) Start(ctx context.Context) error {
+	<-ctx.Done()
+	n.Close()
+	return nil
+}
+
+// Close ends all watches and waits until they have ended.
+func (n *Names) Close() {
+	n.mu.Lock()
+	n.ended = true
+	n.mu.Unlock()
+	n.end()
+	n.running.Wait()
+}
+
+// Set replaces what a deployment has read, as the account of a client. While that is urgent, what cannot be watched is looked
+// at every few seconds. Who is not as it was read any more is woken.
+func (n *Names) Set(key Key, client *tenant.Client, urgent bool, read []Reading) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ended {
+		return
+	}
+	before, now := n.subs[key], map[*named]*reader{}
+	for _, reading := range read {
+		object := n.object(nameKey{client.Identity(), reading.Ref}, client)
+		known := object.readers[key]
+		if known != nil && known.state == Hidden && reading.State != Hidden {
+			object.again() // rights were granted
+		}
+		object.readers[key] = &reader{state: reading.State, urgent: urgent}
+		now[object] = object.readers[key]
+		n.judge(object, key)
+	}
+	for object := range before {
+		if now[object] == nil {
+			n.leave(object, key)
+		}
+	}
+	n.subs[key] = now
+	if len(now) == 0 {
+		delete(n.subs, key)
+	}
+}
+
+// Drop forgets what a deployment has read.
+func (n *Names) Drop(key Key) { n.Set(key, nil, false, nil) }
+
+// Current tells that nothing is known to be another than it was read.
+func (n *Names) Current(key Key) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for object, reading := range n.subs[key] {
+		if object.differs(reading) {
+			return false
+		}
+	}
+	return true
+}
+
+// Gaps tells what of a deployment's readings is not watched, sorted.
+func (n *Names) Gaps(key Key) []Gap {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var gaps []Gap
+	for object := range n.subs[key] {
+		if object.why != "" {
+			ref := object.key.ref
+			gaps = append(gaps, Gap{Resource: ref.Resource.GroupResource(), Namespace: ref.Namespace, Name: ref.Name, Why: object.why})
+		}
+	}
+	slices.SortFunc(gaps, func(a, b Gap) int { return cmp.Compare(a.String(), b.String()) })
+	return gaps
+}
+
+// object finds an object, or begins to watch it.
+func (n *Names) object(key nameKey, client *tenant.Client) *named {
+	found := n.objects[key]
+	if found == nil {
+		found = &named{key: key, readers: map[Key]*reader{}, kick: make(chan struct{}, 1)}
+		n.objects[key] = found
+		n.admit(found)
+		ctx, cancel := context.WithCancel(n.ctx)
+		found.client, found.cancel = client, cancel
+		n.running.Go(func() { n.run(ctx, found) })
+	}
+	found.client = client
+	return found
+}
+
+// admit lets an object have a watch, if there is room for one more.
+func (n *Names) admit(o *named) {
+	running, identity := 0, o.key.identity
+	for _, count := range n.shares {
+		running += count
+	}
+	most := max(n.options.Limit/share, 1)
+	switch {
+	case n.options.Limit == 0:
+		o.why = "this controller watches nothing (--watch-limit)"
+	case running >= n.options.Limit:
+		o.why = fmt.Sprintf("this controller has %d watches by name already, which is the limit (--watch-limit)", running)
+	case n.shares[identity] >= most:
+		o.why = fmt.Sprintf("service account %s has %d watches by name already, which is its share of --watch-limit", identity, most)
+	default:
+		n.shares[identity]++
+		o.counted = true
+	}
+}
+
+// leave takes a deployment off an object, and ends the watch that nobody needs.
+func (n *Names) leave(o *named, key Key) {
+	delete(o.readers, key)
+	if len(o.readers) > 0 {
+		return
+	}
+	delete(n.objects, o.key)
+	o.cancel()
+	if !o.counted {
+		return
+	}
+	if n.shares[o.key.identity]--; n.shares[o.key.identity] == 0 {
+		delete(n.shares, o.key.identity)
+	}
+}
+
+// differs tells that an object was seen to be another than it was read. A watch may be late: it shows then what was before.
+func (o *named) differs(reading *reader) bool {
+	seen, read := number(o.state), number(reading.state)
+	return o.state != "" && o.state != reading.state && (seen == 0 || read == 0 || seen > read)
+}
+
+// judge wakes a deployment for an object that is not as it read it, once for each state.
+func (n *Names) judge(o *named, key Key) {
+	if reading := o.readers[key]; o.differs(reading) && reading.told != o.state {
+		reading.told = o.state
+		n.options.Wake(key, driftPause)
+	}
+}
+
+// show takes the state of an object.
+func (n *Names) show(o *named, state string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	o.state = state
+	for key := range o.readers {
+		n.judge(o, key)
+	}
+}
+
+// watched takes whether an object is watched, and has it told where that is another answer than before.
+func (n *Names) watched(o *named, why string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if o.why == why {
+		return
+	}
+	o.why = why
+	for key := range o.readers {
+		n.options.Wake(key, healthPause)
+	}
+}
+
+// urgent tells that somebody waits for an object.
+func (n *Names) urgent(o *named) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, reading := range o.readers {
+		if reading.urgent {
+			return true
+		}
+	}
+	return false
+}
+
+// again ends the pause before a watch is tried again.
+func (o *named) again() {
+	select {
+	case o.kick <- struct{}{}:
+	default:
+	}
+}

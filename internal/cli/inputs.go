@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/convert/helm"
+	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/values"
+)
+
+// inputsRead are the Secrets and ConfigMaps that a conversion needs, as the user read them.
+type inputsRead struct {
+	given  spec.Given
+	needed []spec.Input
+	// contents of them, and what of that must not be shown.
+	contents spec.Contents
+	scrub    *values.Scrubber
+}
+
+// readInputs reads, with the user's rights, what the conversion of a deployment needs beside the bundle: values from Secrets
+// and ConfigMaps beside the deployment, and of a chart what the target cluster can.
+func readInputs(ctx context.Context, d *v1alpha1.BundleDeployment, user, target *tenant.Client, files fs.FS) (read inputsRead, err error) {
+	read.needed, read.contents = spec.Inputs(d), spec.Contents{}
+	var problems []error
+	for _, ref := range spec.InputRefs(read.needed) {
+		held, err := readInput(ctx, user, d.Namespace, ref)
+		switch {
+		case ctx.Err() != nil:
+			return read, ctx.Err()
+		case err != nil:
+			problems = append(problems, err)
+		case held != nil:
+			read.contents[ref] = held
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return read, err
+	}
+	read.scrub = spec.Scrubber(d, read.needed, read.contents)
+	if err := spec.Lacking(d.Namespace, read.needed, read.contents); err != nil {
+		return read, err
+	}
+	read.given.Contents = read.contents
+	if read.given.Values, err = spec.HelmValues(d, read.contents); err != nil {
+		return read, err
+	}
+	if spec.AsksCapabilities(d, files) {
+		read.given.Capabilities, err = capabilitiesOf(ctx, target)
+	}
+	return read, err
+}
+
+// readInput reads one Secret or ConfigMap; nil when it does not exist.
+func readInput(ctx context.Context, user *tenant.Client, namespace string, ref spec.InputRef) (map[string]string, error) {
+	resource := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	if ref.Kind == spec.SecretKind {
+		resource = secretResource
+	}
+	object, err := user.Get(ctx, tenant.Ref{Resource: resource, Namespace: namespace, Name: ref.Name})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // it may be optional
+	case apierrors.IsForbidden(err):
+		return nil, fmt.Errorf("you may not get %s, which holds values: what the bundle becomes cannot be told without", ref.In(namespace))
+	case err != nil:
+		return nil, fmt.Errorf("reading %s: %w", ref.In(namespace), err)
+	}
+	return spec.DataOf(object)
+}
+
+// capabilitiesOf asks a cluster what a chart may want to know of it.
+func capabilitiesOf(ctx context.Context, target *tenant.Client) (helm.Capabilities, error) {
+	version, err := target.ServerVersion(ctx)
+	if err != nil {
+		return helm.Capabilities{}, err
+	}
+	served, silent, err := target.Kinds().Versions(ctx)
+	if err == nil && len(silent) > 0 {
+		err = fmt.Errorf("the API server of %s does not answer, so that nobody knows which kinds it has, and the chart might ask for them: see kubectl get apiservices", strings.Join(silent, ", "))
+	}
+	return helm.Capabilities{KubeVersion: version, APIVersions: served}, err
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/parallel"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/watch"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/spec"
+)
+
+// inputs are the Secrets and ConfigMaps that the conversion needs.
+type inputs struct {
+	sought bool // needed are known
+	needed []spec.Input
+	// read: they were read in this reconcile, and contents and values are of them.
+	read     bool
+	contents spec.Contents
+	values   map[string]any // for the templates of a chart
+	// digest of them: see status.plan.inputs. Where they were not read, it is that of last time.
+	digest string
+	// readings are how the objects were.
+	readings []watch.Reading
+}
+
+// secret tells that there are Secrets among them.
+func (in *inputs) secret() bool {
+	return slices.ContainsFunc(in.needed, func(i spec.Input) bool { return i.Kind == spec.SecretKind })
+}
+
+// findInputs finds out whether the Secrets and ConfigMaps that the conversion needs are others than last time, by reading
+// them where that is not known.
+func (r *Reconciler) findInputs(ctx context.Context, s *state) (step.Outcome, error) {
+	s.inputs.sought, s.inputs.needed = true, spec.Inputs(s.object)
+	if len(s.inputs.needed) == 0 {
+		return step.Continue, nil
+	}
+	last := s.note.attempt
+	s.inputs.digest = last.inputs
+	known := s.noted && last == s.attempt() && !s.overInterval() && r.names.Current(client.ObjectKeyFromObject(s.object))
+	if known && last.inputs != "" {
+		return step.Continue, nil
+	}
+	if err := r.readInputs(ctx, s); err != nil {
+		return step.Stop, err
+	}
+	s.reconsider()
+	return step.Continue, nil
+}
+
+// readInputs reads the inputs, once a reconcile, and puts the values together.
+func (r *Reconciler) readInputs(ctx context.Context, s *state) error {
+	in := &s.inputs
+	if in.read || len(in.needed) == 0 {
+		return nil
+	}
+	contents, err := r.fetchInputs(ctx, s, spec.InputRefs(in.needed))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	r.scrubs.learn(s.object, in.needed, contents)
+	if err = errors.Join(err, lacking(s, contents, err)); err != nil {
+		return err
+	}
+	if in.values, err = spec.HelmValues(s.object, contents); err != nil {
+		return failure{reason: v1alpha1.ReasonInputInvalid, stalled: true, err: err}
+	}
+	in.digest, err = spec.DigestInputs(in.needed, contents, r.inputsKey(s))
+	in.contents, in.read = contents, err == nil
+	return err
+}
+
+// lacking is the failure of inputs that do not exist, unless the account may not get others.
+func lacking(s *state, contents spec.Contents, hidden error) error {
+	if hidden != nil {
+		return nil
+	}
+	if err := spec.Lacking(s.object.Namespace, s.inputs.needed, contents); err != nil {
+		return failure{reason: v1alpha1.ReasonInputNotFound, woken: true, err: err}
+	}
+	return nil
+}
+
+// inputsKey is the key for digests of the inputs of a deployment: the same values in another one have another digest.
+func (r *Reconciler) inputsKey(s *state) []byte {
+	return []byte(r.proof(s.object, "inputs", nil))
+}
+
+// fetchInputs reads Secrets and ConfigMaps of the deployment's namespace by their names, as its account, and notes how they
+// were. Those that do not exist are not among the contents.
+func (r *Reconciler) fetchInputs(ctx context.Context, s *state, refs []spec.InputRef) (spec.Contents, error) {
+	type answer struct {
+		object *unstructured.Unstructured
+		err    error
+	}
+	answers := parallel.Each(ctx, len(refs), refs, func(ctx context.Context, ref spec.InputRef) answer {
+		object, err := s.local.Get(ctx, s.inputRef(ref))
+		return answer{object, err}
+	})
+	contents, problems := spec.Contents{}, []error(nil)
+	s.inputs.readings = nil
+	for i, ref := range refs {
+		reading := watch.Reading{Ref: s.inputRef(ref), State: watch.Absent}
+		switch err := answers[i].err; {
+		case apierrors.IsNotFound(err):
+		case apierrors.IsForbidden(err):
+			reading.State = watch.Hidden
+			problems = append(problems, failure{reason: v1alpha1.ReasonInputNotFound, woken: true, err: fmt.Errorf(
+				"serviceaccount %s may not get %s, which %s names: grant it", s.local.Identity(), ref.In(s.object.Namespace), s.inputs.field(ref))})
+		case err != nil:
+			problems = append(problems, fmt.Errorf("reading %s: %w", ref.In(s.object.Namespace), err))
+		default:
+			reading.State = answers[i].object.GetResourceVersion()
+			if contents[ref], err = spec.DataOf(answers[i].object); err != nil {
+				problems = append(problems, err)
+			}
+		}
+		s.inputs.readings = append(s.inputs.readings, reading)
+	}
+	return contents, allOf(problems)
+}
+
+// allOf are several failures as one, with the reason of the first.
+func allOf(problems []error) error {
+	if len(problems) < 2 {
+		return errors.Join(problems...)
+	}
+	f := judge(problems[0])
+	f.err = errors.Join(problems...)
+	return f
+}
+
+// field of the spec that names an input first.
+func (in *inputs) field(ref spec.InputRef) string {
+	for _, input := range in.needed {
+		if input.InputRef == ref {
+			return input.Field
+		}
+	}
+	return ""
+}
+
+// inputRef is where an input is.
+func (s *state) inputRef(ref spec.InputRef) tenant.Ref {
+	resource := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	if ref.Kind == spec.SecretKind {
+		resource = secrets
+	}
+	return tenant.Ref{Resource: resource, Namespace: s.object.Namespace, Name: ref.Name}
+}
+
+// changedInputs tells that the inputs are others than those of the plan that the status sums up.
+func (s *state) changedInputs() bool {
+	was := s.before.Status.Plan
+	return s.inputs.digest != "" && was != nil && was.Inputs != s.inputs.digest
+}
+
+// reconsider tries a revision again that was rejected with other inputs.
+func (s *state) reconsider() {
+	if s.rejected == nil || !s.changedInputs() {
+		return
+	}
+	s.artifact, s.rejected, s.source.owner = s.rejected, nil, s.sourceOwner
+	s.object.Status.RejectedRevision, s.lifted = "", true
+}
+
+// follow has changes of the inputs told, at once where that is possible.
+func (r *Reconciler) follow(s *state, err error) {
+	key := client.ObjectKeyFromObject(s.object)
+	switch failed := step.Failed(err); {
+	case s.inputs.sought && len(s.inputs.needed) == 0:
+		r.names.Drop(key)
+		r.scrubs.forget(key)
+	case len(s.inputs.readings) > 0:
+		r.names.Set(key, s.local, failed == "inputs" || failed == "convert", s.inputs.readings)
+	}
+	if len(s.inputs.needed) > 0 {
+		s.gaps = append(r.names.Gaps(key), s.gaps...)
+	}
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spec
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/convert/helm"
+)
+
+// Capabilities is what a status says of what a chart was told of the cluster: the version, and a digest of the sorted list.
+func Capabilities(told helm.Capabilities) *v1alpha1.Capabilities {
+	sum := sha256.Sum256([]byte(strings.Join(told.APIVersions, "\n")))
+	return &v1alpha1.Capabilities{KubeVersion: told.KubeVersion, APIVersions: "sha256:" + hex.EncodeToString(sum[:])}
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spec
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/values"
+)
+
+// InputRef names a Secret or a ConfigMap in the namespace of a deployment.
+type InputRef struct{ Kind, Name string }
+
+// SecretKind is the kind of the inputs of which nothing may be shown.
+const SecretKind = "Secret"
+
+// In names the object for people: "secret shop/db".
+func (r InputRef) In(namespace string) string {
+	return strings.ToLower(r.Kind) + " " + namespace + "/" + r.Name
+}
+
+// Input is a Secret or a ConfigMap that the conversion of a deployment needs.
+type Input struct {
+	InputRef
+
+	// Key that is needed; "" for all that there are.
+	Key string
+	// Optional: it may be missing, as may its key.
+	Optional bool
+	// Document: the key holds a document of values, and no text by itself.
+	Document bool
+	// Field of the spec that names it.
+	Field string
+}
+
+// Contents are what inputs hold under their keys. One that does not exist has no entry.
+type Contents map[InputRef]map[string]string
+
+// Inputs are those that the spec of a deployment names, in its order.
+func Inputs(d *v1alpha1.BundleDeployment) []Input {
+	var inputs []Input
+	if helm := d.Spec.Helm; helm != nil {
+		for i := range helm.ValuesFrom {
+			from := &helm.ValuesFrom[i]
+			inputs = append(inputs, Input{
+				InputRef: InputRef{from.Kind, from.Name}, Key: from.ValuesKeyOrDefault(), Optional: from.Optional, Document: from.TargetPath == "",
+				Field: fmt.Sprintf("spec.helm.valuesFrom[%d]", i),
+			})
+		}
+	}
+	if build := d.Spec.PostBuild; build != nil {
+		for i, from := range build.SubstituteFrom {
+			inputs = append(inputs, Input{InputRef: InputRef{from.Kind, from.Name}, Optional: from.Optional, Field: fmt.Sprintf("spec.postBuild.substituteFrom[%d]", i)})
+		}
+	}
+	return inputs
+}
+
+// DataOf is what a Secret or a ConfigMap holds, as the API server gives it.
+func DataOf(object *unstructured.Unstructured) (map[string]string, error) {
+	plain, encoded := "data", "binaryData"
+	if object.GetKind() == SecretKind {
+		plain, encoded = "stringData", "data" // the first is never answered
+	}
+	held, _, err := unstructured.NestedStringMap(object.Object, plain)
+	binary, _, failed := unstructured.NestedStringMap(object.Object, encoded)
+	if err != nil || failed != nil {
+		return nil, fmt.Errorf("%s %s/%s holds something else than texts", strings.ToLower(object.GetKind()), object.GetNamespace(), object.GetName())
+	}
+	if held == nil {
+		held = map[string]string{}
+	}
+	for key, text := range binary {
+		raw, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s/%s, key %s: this is not base64", strings.ToLower(object.GetKind()), object.GetNamespace(), object.GetName(), key)
+		}
+		held[key] = string(raw)
+	}
+	return held, nil
+}
+
+// InputRefs are the objects of inputs, each once, in their order.
+func InputRefs(inputs []Input) []InputRef {
+	var refs []InputRef
+	for _, input := range inputs {
+		if !slices.Contains(refs, input.InputRef) {
+			refs = append(refs, input.InputRef)
+		}
+	}
+	return refs
+}
+
+// Lacking says which inputs that are not optional do not exist, or lack their key; nil when none does.
+func Lacking(namespace string, inputs []Input, contents Contents) error {
+	var lines []error
+	for _, input := range inputs {
+		held, exists := contents[input.InputRef]
+		_, found := held[input.Key]
+		switch {
+		case input.Optional:
+		case !exists:
+			lines = append(lines, fmt.Errorf("%s does not exist: create it, or correct %s", input.In(namespace), input.Field))
+		case input.Key != "" && !found:
+			lines = append(lines, fmt.Errorf("%s has no key %q: add it, or correct %s", input.In(namespace), input.Key, input.Field))
+		}
+	}
+	return errors.Join(lines...)
+}
+
+// FromSecrets tells whether a Secret is among what the inputs hold.
+func FromSecrets(inputs []Input, contents Contents) bool {
+	return slices.ContainsFunc(inputs, func(input Input) bool { return input.Kind == SecretKind && contents[input.InputRef] != nil })
+}
+
+// DigestInputs is the digest of inputs and what they hold, made with a key, so that whoever reads it cannot guess what is
+// secret; "" when there are none. Of an object nothing counts but the keys that are needed.
+func DigestInputs(inputs []Input, contents Contents, key []byte) (string, error) {
+	if len(inputs) == 0 {
+		return "", nil
+	}
+	type line struct {
+		Input  InputRef
+		Key    string
+		Exists bool
+		Held   map[string]string
+	}
+	lines := make([]line, 0, len(inputs))
+	for _, input := range inputs {
+		held, exists := contents[input.InputRef]
+		if input.Key != "" {
+			text, found := held[input.Key]
+			held, exists = map[string]string{input.Key: text}, found
+		}
+		lines = append(lines, line{input.InputRef, input.Key, exists, held})
+	}
+	data, err := json.Marshal(lines)
+	if err != nil {
+		return "", fmt.Errorf("digesting the inputs: %w", err)
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte("satchel.dev/inputs/v1\n"))
+	mac.Write(data)
+	return "hmac-sha256:" + hex.EncodeToString(mac.Sum(nil)), nil
+}
+
+// Scrubber takes out of texts what the Secrets among the inputs hold. Names that the spec has itself are no secrets.
+func Scrubber(d *v1alpha1.BundleDeployment, inputs []Input, contents Contents) *values.Scrubber {
+	scrubber := &values.Scrubber{}
+	scrubber.Public(d.Name, d.Namespace, d.InstallNamespaceOrDefault(), d.ReleaseNameOrDefault(), d.Spec.ServiceAccountName)
+	for _, input := range inputs {
+		if input.Kind != SecretKind {
+			continue
+		}
+		for key, text := range contents[input.InputRef] {
+			switch {
+			case input.Key != "" && key != input.Key:
+			case input.Document:
+				scrubber.AddDocument(text)
+			default:
+				scrubber.Add(text)
+			}
+		}
+	}
+	return scrubber
+}
+
+// HelmValues are the values for the templates of a chart: those of the inputs, and those of the spec over them. It fails
+// with a *values.Error that names objects, keys and places, and nothing of what they hold.
+func HelmValues(d *v1alpha1.BundleDeployment, contents Contents) (map[string]any, error) {
+	helm := d.Spec.Helm
+	if helm == nil {
+		return nil, nil //nolint:nilnil // there are none
+	}
+	var inline map[string]any
+	if helm.Values != nil && len(helm.Values.Raw) > 0 {
+		read, problem := values.Read(helm.Values.Raw)
+		if problem != "" {
+			return nil, &values.Error{Problems: []string{"spec.helm.values: " + problem}}
+		}
+		inline = read
+	}
+	sources := make([]values.Source, 0, len(helm.ValuesFrom))
+	for i := range helm.ValuesFrom {
+		from := &helm.ValuesFrom[i]
+		ref, key := InputRef{from.Kind, from.Name}, from.ValuesKeyOrDefault()
+		content, found := contents[ref][key]
+		sources = append(sources, values.Source{
+			Where:   fmt.Sprintf("%s, key %s (spec.helm.valuesFrom[%d])", ref.In(d.Namespace), key, i),
+			Content: content, Missing: !found, TargetPath: from.TargetPath,
+		})
+	}
+	return values.Merge(sources, inline)
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package values
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/strvals"
+)
+
+// Source is what one reference of spec.helm.valuesFrom leads to.
+type Source struct {
+	// Where it is from, for messages: "secret shop/db, key password".
+	Where string
+	// Content of the key; not there at all where Missing.
+	Content string
+	Missing bool
+	// TargetPath is where the content is put as a single value; "" where it is a document.
+	TargetPath string
+}
+
+// Merge puts the sources together in their order, each over those before it, and inline values over all of them: mappings
+// are merged, and anything else is replaced. No source and no value given is changed. It lists what is wrong with
+// any of them, in an *Error.
+func Merge(sources []Source, inline map[string]any) (map[string]any, error) {
+	merged := map[string]any{}
+	var problems []string
+	for _, source := range sources {
+		var problem string
+		if merged, problem = source.over(merged); problem != "" {
+			problems = append(problems, source.Where+": "+problem)
+		}
+	}
+	if len(problems) > 0 {
+		return nil, &Error{Problems: problems}
+	}
+	return Over(merged, inline), nil
+}
+
+// over puts a source over values, and says what is wrong with it.
+func (s Source) over(values map[string]any) (map[string]any, string) {
+	switch {
+	case s.Missing:
+		return values, ""
+	case s.TargetPath != "":
+		if problem := set(values, s.TargetPath, s.Content); problem != "" {
+			return values, problem
+		}
+		return values, ""
+	}
+	read, problem := Read([]byte(s.Content))
+	if problem != "" {
+		return values, problem
+	}
+	return Over(values, read), ""
+}
+
+// set puts one value at a path, as helm --set does, and says what is wrong with it. The messages of that parser quote the value.
+func set(values map[string]any, path, content string) string {
+	parse := strvals.ParseInto
+	for _, quote := range []string{`'`, `"`} {
+		if len(content) > 1 && strings.HasPrefix(content, quote) && strings.HasSuffix(content, quote) {
+			parse, content = strvals.ParseIntoString, content[1:len(content)-1]
+			break
+		}
+	}
+	if strings.Count(path, ".") >= strvals.MaxNestedNameLevel {
+		return fmt.Sprintf("the path %s has more than %d levels", path, strvals.MaxNestedNameLevel)
+	}
+	if err := parse(path+"="+content, values); err != nil {
+		return fmt.Sprintf("it cannot be put at the path %s: either another source has something else than a mapping or a list on the way there, "+
+			`or a comma or a brace in it has no backslash before it; put what may contain anything into a document of YAML`, path)
+	}
+	return ""
+}
+
+// Set puts what the flag --set of a command says over values: path=value, several of them with commas between.
+func Set(values map[string]any, expression string) error {
+	if err := strvals.ParseInto(expression, values); err != nil {
+		return &Error{Problems: []string{"--set " + expression + ": " + err.Error()}}
+	}
+	return nil
+}
+
+// Over puts values over others: mappings are merged, and anything else is replaced. Neither is changed.
+func Over(below, above map[string]any) map[string]any {
+	merged := maps.Clone(below)
+	if merged == nil {
+		merged = map[string]any{}
+	}
+	for name, value := range above {
+		if inner, ok := value.(map[string]any); ok {
+			if under, ok := merged[name].(map[string]any); ok {
+				value = Over(under, inner)
+			}
+		}
+		merged[name] = value
+	}
+	return merged
+}
+
+// Error says what is wrong with values: one line a source.
+type Error struct{ Problems []string }
+
+func (e *Error) Error() string { return strings.Join(e.Problems, "\n") }

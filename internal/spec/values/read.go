@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package values
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
+)
+
+// What a document of values may be at most: a few bytes of text can become a lot in memory.
+const (
+	mostBytes  = 4 << 20
+	mostValues = 100_000
+	mostDepth  = 100
+)
+
+// lineOf finds the line in a message of the parser, of which the rest may quote the text.
+var lineOf = regexp.MustCompile(`line (\d+)`)
+
+// Read reads one document of values, in YAML or JSON, as Helm does: numbers are floating-point. An empty one holds none.
+// The problem, "" where there is none, tells the line and nothing of the text.
+func Read(data []byte) (read map[string]any, problem string) {
+	if len(data) > mostBytes {
+		return nil, fmt.Sprintf("it has more than %d bytes", mostBytes)
+	}
+	if problem := bounded(data); problem != "" {
+		return nil, problem
+	}
+	if err := yaml.Unmarshal(data, &read); err != nil {
+		return nil, at(err) + "this is not valid YAML"
+	}
+	if read == nil {
+		read = map[string]any{}
+	}
+	return read, ""
+}
+
+// bounded looks at a document before it is expanded.
+func bounded(data []byte) string {
+	decoder := yamlv3.NewDecoder(bytes.NewReader(data))
+	var node yamlv3.Node
+	switch err := decoder.Decode(&node); {
+	case errors.Is(err, io.EOF):
+		return ""
+	case err != nil:
+		return at(err) + "this is not valid YAML"
+	}
+	if err := decoder.Decode(new(yamlv3.Node)); !errors.Is(err, io.EOF) {
+		return "it has more than one document: values are one"
+	}
+	left := mostValues
+	if problem := count(&node, 0, &left); problem != "" {
+		return problem
+	}
+	top := node.Content[0]
+	if top.Kind == yamlv3.AliasNode {
+		top = top.Alias
+	}
+	if top.Kind != yamlv3.MappingNode && top.Tag != "!!null" {
+		return fmt.Sprintf("line %d: values are a mapping of names to values, and this is something else", top.Line)
+	}
+	return ""
+}
+
+// count goes through a node as often as aliases repeat it.
+func count(node *yamlv3.Node, depth int, left *int) string {
+	if *left--; *left < 0 {
+		return fmt.Sprintf("line %d: it becomes more than %d values", node.Line, mostValues)
+	}
+	if depth > mostDepth {
+		return fmt.Sprintf("line %d: mappings and lists are nested more than %d levels deep", node.Line, mostDepth)
+	}
+	if node.Kind == yamlv3.AliasNode {
+		return count(node.Alias, depth+1, left)
+	}
+	for _, inner := range node.Content {
+		if problem := count(inner, depth+1, left); problem != "" {
+			return problem
+		}
+	}
+	return ""
+}
+
+// at is the line that a message of the parser names, as the beginning of one.
+func at(err error) string {
+	if match := lineOf.FindStringSubmatch(err.Error()); match != nil {
+		return "line " + match[1] + ": "
+	}
+	return ""
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package values_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/satchel-dev/satchel/internal/spec/values"
+)
+
+// TestT4Scrubbing shows what Secrets hold in all the ways in which messages do.
+func TestT4Scrubbing(t *testing.T) {
+	var s values.Scrubber
+	s.Public("shop")
+	s.AddDocument("db: {password: " + canary + ", host: db.internal, port: 54321, shop: shop, tls: true}\nkey: |\n  BEGIN-c4n4ry\n  line-c4n4ry\n")
+	s.Add("quoted\"c4n4ry\\\n")
+	for name, message := range map[string]string{
+		"plain":       "cannot connect to " + canary + "@db.internal:54321",
+		"quoted":      fmt.Sprintf("value %q is bad", canary),
+		"escaped":     fmt.Sprintf("value %q is bad", "quoted\"c4n4ry\\"),
+		"raw":         "value quoted\"c4n4ry\\ is bad",
+		"base64":      "data: " + base64.StdEncoding.EncodeToString([]byte(canary)),
+		"a line":      "unexpected line-c4n4ry here",
+		"whole":       "BEGIN-c4n4ry\nline-c4n4ry\n",
+		"within":      "https://u:" + canary + "@h/x" + canary,
+		"number":      "54321 is out of range",
+		"as a number": "5.4321e+04 is 54321",
+	} {
+		got := s.Text(message)
+		for _, secret := range []string{"c4n4ry", canary, "db.internal", "54321 ", base64.StdEncoding.EncodeToString([]byte(canary))} {
+			if strings.Contains(got, secret) {
+				t.Errorf("%s: %q shows %q", name, got, secret)
+			}
+		}
+		if !strings.Contains(got, values.Redacted) {
+			t.Errorf("%s: %q does not say that something is missing", name, got)
+		}
+	}
+	for _, text := range []string{"deployment shop/web is true", "line 3: no such key", ""} {
+		if got := s.Text(text); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
+// TestScrubbedErrorsKeepTheirKind finds the cause of an error that was scrubbed, and leaves others alone.
+func TestScrubbedErrorsKeepTheirKind(t *testing.T) {
+	var s, nothing values.Scrubber
+	s.Add(canary)
+	cause := &values.Error{Problems: []string{canary}}
+	err := s.Error(fmt.Errorf("rendering: %w", cause))
+	var found *values.Error
+	if !errors.As(err, &found) || err.Error() != "rendering: "+values.Redacted {
+		t.Errorf("%v", err)
+	}
+	other := errors.New("something else")
+	if s.Error(other) != other || nothing.Error(cause) != error(cause) || s.Error(nil) != nil { //nolint:errorlint // the very same ones
+		t.Error("an error without secrets was changed")
+	}
+	var none *values.Scrubber
+	if none.Text(canary) != canary || !none.Empty() {
+		t.Error("nothing scrubs")
+	}
+}
+
+// TestScrubberRemembers takes out what was secret before, for a message may be about that, and not what was before that.
+func TestScrubberRemembers(t *testing.T) {
+	made := func(text string, former *values.Scrubber) *values.Scrubber {
+		s := &values.Scrubber{}
+		s.Add(text)
+		s.After(former)
+		return s
+	}
+	first := made("first-secret", nil)
+	second := made("second-secret", first)
+	again := made("second-secret", second)
+	third := made("third-secret", again)
+	const all = "first-secret second-secret third-secret"
+	if got := again.Text(all); got != "(redacted) (redacted) third-secret" {
+		t.Error(got)
+	}
+	if got := third.Text(all); got != "first-secret (redacted) (redacted)" {
+		t.Error(got)
+	}
+}

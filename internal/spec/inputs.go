@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -174,6 +175,26 @@ func Scrubber(d *v1alpha1.BundleDeployment, inputs []Input, contents Contents) *
 		}
 	}
 	return scrubber
+}
+
+// variableName is what a key must be to name a variable.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// Variables are the values that spec.postBuild.substituteFrom gives to variables: the later inputs win. Keys that cannot name
+// a variable are left out.
+func Variables(d *v1alpha1.BundleDeployment, contents Contents) map[string]string {
+	given := map[string]string{}
+	if d.Spec.PostBuild == nil {
+		return given
+	}
+	for _, from := range d.Spec.PostBuild.SubstituteFrom {
+		for key, text := range contents[InputRef{from.Kind, from.Name}] {
+			if variableName.MatchString(key) {
+				given[key] = text
+			}
+		}
+	}
+	return given
 }
 
 // HelmValues are the values for the templates of a chart: those of the inputs, and those of the spec over them. It fails

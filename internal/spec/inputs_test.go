@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
@@ -56,6 +57,26 @@ func TestHelmValues(t *testing.T) {
 	_, err = spec.HelmValues(charted(), broken)
 	if err == nil || err.Error() != "configmap team/base, key values.yaml (spec.helm.valuesFrom[0]): line 1: values are a mapping of names to values, and this is something else" {
 		t.Error(err)
+	}
+}
+
+// TestVariables: the later inputs win, all of their keys count that can name a variable, and a missing one gives none.
+func TestVariables(t *testing.T) {
+	d := &v1alpha1.BundleDeployment{Spec: v1alpha1.BundleDeploymentSpec{PostBuild: &v1alpha1.PostBuild{SubstituteFrom: []v1alpha1.SubstituteReference{
+		{Kind: "ConfigMap", Name: "base"}, {Kind: "Secret", Name: "db"}, {Kind: "Secret", Name: "none", Optional: true},
+	}}}}
+	contents := spec.Contents{mapBase: {"a": "1", "b": "1", "no.name": "1", "0": "1"}, secretDB: {"b": "2"}}
+	if err := spec.Lacking("team", spec.Inputs(d), contents); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(map[string]string{"a": "1", "b": "2"}, spec.Variables(d, contents)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]string{"a": "1", "b": "2"}, spec.Conversion(d, spec.Given{Contents: contents}, convert.Limits{}).Overlay.Substitution.Read); diff != "" {
+		t.Error(diff)
+	}
+	if got := spec.Scrubber(d, spec.Inputs(d), spec.Contents{secretDB: {"x": "s3cr3t"}}).Text("s3cr3t"); got != "(redacted)" {
+		t.Error(got)
 	}
 }
 

@@ -28,9 +28,13 @@ type Given struct {
 
 // Conversion is how the bundle of a deployment is converted.
 func Conversion(d *v1alpha1.BundleDeployment, given Given, limits convert.Limits) convert.Options {
+	adapted := Overlay(&d.Spec)
+	if adapted.Substitution != nil {
+		adapted.Substitution.Read = Variables(d, given.Contents)
+	}
 	return convert.Options{
 		Format: convert.Format(d.Spec.Format), Path: d.Spec.Path, InstallNamespace: d.InstallNamespaceOrDefault(),
-		RegistryV1: RegistryV1(d.Spec.RegistryV1), Overlay: Overlay(&d.Spec), Limits: limits,
+		RegistryV1: RegistryV1(d.Spec.RegistryV1), Overlay: adapted, Limits: limits,
 		Helm: helm.Options{ReleaseName: d.ReleaseNameOrDefault(), Values: given.Values, Capabilities: given.Capabilities},
 	}
 }

@@ -9,6 +9,12 @@ import (
 
 const anImage = "sources: [{image: {ref: example.org/bundle:v1}}]"
 
+const (
+	uploadDigest  = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	anUpload      = "sources: [{upload: {digest: " + uploadDigest + "}}]"
+	anUploadIsAll = "spec: Invalid value: an upload is the whole artifact: it must be the only source, without a destination, and without ignore (leave files out when uploading)"
+)
+
 // TestBundleSourceAdmission writes what users write, rightly and wrongly.
 func TestBundleSourceAdmission(t *testing.T) {
 	checkAdmission(t, "BundleSource", map[string]admitted{
@@ -30,13 +36,20 @@ func TestBundleSourceAdmission(t *testing.T) {
 		"secret of another namespace": {
 			reason: "no reference names a namespace", spec: "sources: [{configMap: {name: a, namespace: b}}]", want: `BundleSource in version "v1alpha1" cannot be handled as a BundleSource: strict decoding error: unknown field "spec.sources[0].configMap.namespace"`,
 		},
-		"no kind of source": {reason: "one kind has to be chosen", spec: "sources: [{destination: a}]", want: "spec.sources[0]: Invalid value: exactly one of the fields in [image git http configMap] must be set"},
+		"no kind of source": {reason: "one kind has to be chosen", spec: "sources: [{destination: a}]", want: "spec.sources[0]: Invalid value: exactly one of the fields in [image git http configMap upload] must be set"},
 		"two kinds of source": {
-			reason: "and only one", spec: "sources: [{image: {ref: a}, configMap: {name: a}}]", want: "spec.sources[0]: Invalid value: exactly one of the fields in [image git http configMap] must be set",
+			reason: "and only one", spec: "sources: [{image: {ref: a}, configMap: {name: a}}]", want: "spec.sources[0]: Invalid value: exactly one of the fields in [image git http configMap upload] must be set",
 		},
 		"configMap":          {reason: "small bundles live in the cluster", spec: "sources: [{configMap: {name: a}}]"},
 		"nameless configMap": {reason: "a reference has a name", spec: `sources: [{configMap: {name: ""}}]`, want: `spec.sources[0].configMap.name: Invalid value: "": spec.sources[0].configMap.name in body should be at least 1 chars long`},
 		"empty configMap":    {reason: "a reference has a name", spec: `sources: [{configMap: {}}]`, want: "spec.sources[0].configMap.name: Required value"},
+		"upload":             {reason: "a folder of any size", spec: anUpload},
+		"upload, immutable":  {reason: "a digest never moves", spec: anUpload + "\nimmutable: true"},
+		"upload of anything": {reason: "which content?", spec: "sources: [{upload: {}}]", want: "spec.sources[0].upload.digest: Required value"},
+		"upload of a tag":    {reason: "content has a digest, and no name", spec: "sources: [{upload: {digest: latest}}]", want: `spec.sources[0].upload.digest: Invalid value: "latest": must be sha256: and 64 lower-case hexadecimal digits; satchel run computes it`},
+		"upload in a folder": {reason: "its digest is that of the artifact", spec: "sources: [{destination: a, upload: {digest: " + uploadDigest + "}}]", want: anUploadIsAll},
+		"upload and ignore":  {reason: "its digest is that of the artifact", spec: anUpload + "\nignore: /docs/", want: anUploadIsAll},
+		"upload and image":   {reason: "its digest is that of the artifact", spec: "sources: [{destination: a, upload: {digest: " + uploadDigest + "}}, {destination: b, image: {ref: a}}]", want: anUploadIsAll},
 		"immutable":          {reason: "as ConfigMaps know it", spec: anImage + "\nimmutable: true"},
 		"suspended":          {reason: "as Flux knows it", spec: anImage + "\nsuspend: true"},
 	})

@@ -20,6 +20,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.immutable) && oldSelf.immutable) || (has(self.immutable) && self.immutable)",message="immutable cannot be unset; create another BundleSource instead"
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.immutable) && oldSelf.immutable) || self.sources == oldSelf.sources",message="sources cannot change while immutable is true; create another BundleSource instead"
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.immutable) && oldSelf.immutable) || (has(self.ignore) == has(oldSelf.ignore) && (!has(self.ignore) || self.ignore == oldSelf.ignore))",message="ignore cannot change while immutable is true; create another BundleSource instead"
+// +kubebuilder:validation:XValidation:rule="!self.sources.exists(s, has(s.upload)) || (self.sources.size() == 1 && self.sources[0].destination == \"\" && (!has(self.ignore) || self.ignore == \"\"))",message="an upload is the whole artifact: it must be the only source, without a destination, and without ignore (leave files out when uploading)"
 type BundleSourceSpec struct {
 	// Interval at which references that can move (a tag, a branch, a URL without
 	// digest) are resolved again. References that cannot move (a digest, a commit)
@@ -81,10 +82,10 @@ type BundleSourceSpec struct {
 	Sources []Source `json:"sources"`
 }
 
-// Source is one place from which files come: exactly one of image, git, http
-// and configMap.
+// Source is one place from which files come: exactly one of image, git, http,
+// configMap and upload.
 //
-// +kubebuilder:validation:ExactlyOneOf=image;git;http;configMap
+// +kubebuilder:validation:ExactlyOneOf=image;git;http;configMap;upload
 type Source struct {
 	// Destination is the folder of the artifact that receives the files of this
 	// source; empty means its root.
@@ -110,6 +111,11 @@ type Source struct {
 	// small bundles kept in the cluster itself.
 	// +optional
 	ConfigMap *LocalReference `json:"configMap,omitempty"`
+
+	// Upload takes what was uploaded to the source controller. It has to be the
+	// only source, without a destination, and spec.ignore has to be empty.
+	// +optional
+	Upload *UploadSource `json:"upload,omitempty"`
 }
 
 // ImageSource is a container image or OCI artifact. All its layers are
@@ -471,7 +477,7 @@ type ResolvedSource struct {
 	Reference string `json:"reference,omitempty"`
 
 	// Digest of what was fetched: of an image's manifest, a commit (sha1:...), an
-	// archive, or a ConfigMap's content.
+	// archive, a ConfigMap's content, or an upload.
 	// +optional
 	Digest string `json:"digest,omitempty"`
 

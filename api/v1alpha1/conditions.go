@@ -67,6 +67,9 @@ const (
 	// trust accepts: it is missing, of other content, by somebody else, or no longer
 	// valid.
 	ReasonVerificationFailed = "VerificationFailed"
+	// ReasonUploadPending says that the content which the source names was not uploaded yet,
+	// or is no longer in storage.
+	ReasonUploadPending = "UploadPending"
 	// ReasonExternalArtifactFailed says that the ExternalArtifact of the source's name
 	// cannot be kept: Flux is not installed, or the name is taken.
 	ReasonExternalArtifactFailed = "ExternalArtifactFailed"

@@ -3,7 +3,8 @@
 package v1alpha1
 
 // RevisionOrigin is where a part of a revision was fetched from, and by which digest:
-// exactly that can be asked for again. One of image, git, url and configMap is set.
+// exactly that can be asked for again. One of image, git, url and configMap is set, and
+// none for content that was uploaded.
 type RevisionOrigin struct {
 	// Destination of the source within the artifact.
 	// +optional
@@ -35,7 +36,7 @@ type RevisionOrigin struct {
 	Reference string `json:"reference,omitempty"`
 
 	// Digest of what was fetched: of an image's manifest, a commit (sha1:...), an
-	// archive, or a ConfigMap's content.
+	// archive, a ConfigMap's content, or an upload.
 	// +optional
 	Digest string `json:"digest,omitempty"`
 

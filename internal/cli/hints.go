@@ -22,6 +22,7 @@ var hints = map[string]string{
 	v1alpha1.ReasonInvalidContent:         "Publish the bundle anew: what the server delivers is broken or unsafe.",
 	v1alpha1.ReasonDigestMismatch:         "Find out who changed the content; then correct the digest in the source, or publish the right content.",
 	v1alpha1.ReasonVerificationFailed:     "Find out who signed the content; then have it signed by somebody whom the source trusts, or correct whom it trusts. What was installed before keeps running.",
+	v1alpha1.ReasonUploadPending:          "Upload the content with the run command and its folder; or correct spec.sources.upload.digest, which says what is meant.",
 	v1alpha1.ReasonExternalArtifactFailed: "Install Flux 2.7 or later, delete the ExternalArtifact that has the name, or set spec.externalArtifact to false. Deployments use the source all the same.",
 	v1alpha1.ReasonQuotaExceeded:          "Delete sources of this namespace that nobody needs, make the bundle smaller, or have an administrator raise the quota that the message names.",
 	v1alpha1.ReasonStorageFailed:          "Have an administrator look at the source controller's volume: it may be full or read-only.",

@@ -57,10 +57,17 @@ func pinPart(part v1alpha1.Source, origin v1alpha1.RevisionOrigin, current []v1a
 		part.HTTP.URL, part.HTTP.Digest = origin.URL, origin.Digest
 	case part.ConfigMap != nil && origin.ConfigMap != "":
 		return part, sameConfigMap(part, origin, current)
+	case part.Upload != nil && isUpload(origin):
+		part.Upload.Digest = origin.Digest
 	default:
 		return part, &pinError{"that revision came from a source of another kind: " + originText(origin), "commit the source that it had then"}
 	}
 	return part, nil
+}
+
+// isUpload tells whether a revision was uploaded: it has a digest, and comes from nowhere.
+func isUpload(o v1alpha1.RevisionOrigin) bool {
+	return o.Image == "" && o.Git == "" && o.URL == "" && o.ConfigMap == "" && o.Digest != ""
 }
 
 // imageAt is the image by its digest; the tag that it had is kept for people, and does not count.
@@ -104,6 +111,8 @@ func originText(o v1alpha1.RevisionOrigin) string {
 		return "git " + inline(o.Git+at)
 	case o.URL != "":
 		return "archive " + inline(o.URL+at)
+	case isUpload(o):
+		return "upload" + inline(at)
 	}
 	return "ConfigMap " + inline(o.ConfigMap+at)
 }

@@ -19,6 +19,8 @@ func upstream(s v1alpha1.Source) string {
 		return "archive " + s.HTTP.URL
 	case s.ConfigMap != nil:
 		return "ConfigMap " + s.ConfigMap.Name
+	case s.Upload != nil:
+		return "upload " + s.Upload.Digest[:min(len(s.Upload.Digest), len("sha256:")+12)]
 	}
 	return "unknown source"
 }
@@ -48,6 +50,8 @@ func isPinned(s v1alpha1.Source) bool {
 		return s.Git.Ref != nil && s.Git.Ref.Commit != ""
 	case s.HTTP != nil:
 		return s.HTTP.Digest != ""
+	case s.Upload != nil:
+		return true
 	}
 	return false
 }

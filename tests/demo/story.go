@@ -87,14 +87,14 @@ func (d *demo) startUpstreams(ctx context.Context) error {
 
 // startControllers starts both, each with the rights of its ServiceAccount, and waits until they are ready.
 func (d *demo) startControllers(ctx context.Context) error {
-	ports, err := freePorts(3)
+	ports, err := freePorts(4)
 	if err != nil {
 		return err
 	}
 	artifacts, gitHost := ports[0], strings.TrimSuffix(strings.TrimPrefix(d.git.URL(), "http://"), "/fleet.git")
 	programs := []program{
 		d.controller("bundle-source-controller", ports[1],
-			"--storage-path", filepath.Join(d.dir, "data"), "--storage-addr", artifacts, "--storage-adv-addr", artifacts,
+			"--storage-path", filepath.Join(d.dir, "data"), "--storage-addr", artifacts, "--storage-adv-addr", artifacts, "--upload-addr", ports[3],
 			"--egress-allow", "127.0.0.1/32", "--insecure-hosts", d.registry.Host()+","+gitHost),
 		d.controller("bundle-deployment-controller", ports[2],
 			"--cache-path", filepath.Join(d.dir, "cache"), "--artifact-servers", "http://"+artifacts),

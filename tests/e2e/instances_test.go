@@ -109,7 +109,7 @@ func (r *rig) sources(t *testing.T, name string, arguments ...string) (*instance
 		t.Fatal(err)
 	}
 	return r.instance(t, sourceController, name, append([]string{
-		"--storage-path=" + filepath.Join(t.TempDir(), "data"), "--storage-addr=" + addr, "--storage-adv-addr=" + addr,
+		"--storage-path=" + filepath.Join(t.TempDir(), "data"), "--storage-addr=" + addr, "--storage-adv-addr=" + addr, "--upload-addr=",
 	}, arguments...)...), "http://" + addr
 }
 

@@ -68,6 +68,7 @@ type rig struct {
 	registry *upstream.Registry
 	proxy    *proxy
 	dir      string
+	uploads  string // address of the source controller's
 
 	mu        sync.Mutex
 	processes map[string]*exec.Cmd
@@ -119,9 +120,12 @@ func (r *rig) startControllers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if r.uploads, err = freeAddr(ctx); err != nil {
+		return err
+	}
 	common := []string{"--metrics-addr=0", "--health-addr=0"}
 	r.arguments[sourceController] = append([]string{
-		"--storage-path=" + filepath.Join(r.dir, "data"), "--storage-addr=" + storage, "--storage-adv-addr=" + storage,
+		"--storage-path=" + filepath.Join(r.dir, "data"), "--storage-addr=" + storage, "--storage-adv-addr=" + storage, "--upload-addr=" + r.uploads,
 		"--egress-allow=127.0.0.0/8", "--insecure-hosts=127.0.0.1", "--artifact-retention-ttl=1s",
 	}, common...)
 	r.arguments[deploymentController] = append([]string{

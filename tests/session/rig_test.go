@@ -79,7 +79,7 @@ func (r *rig) startControllers(t *testing.T) {
 	}
 	common := []string{"--metrics-addr=0", "--health-addr=0"}
 	r.start(t, "bundle-source-controller", append(slices.Clone(common), "--storage-path="+filepath.Join(r.dir, "data"),
-		"--storage-addr="+storage, "--storage-adv-addr="+storage, "--egress-allow=127.0.0.0/8", "--insecure-hosts=127.0.0.1"))
+		"--storage-addr="+storage, "--storage-adv-addr="+storage, "--upload-addr=", "--egress-allow=127.0.0.0/8", "--insecure-hosts=127.0.0.1"))
 	r.start(t, "bundle-deployment-controller", append(slices.Clone(common),
 		"--artifact-servers=http://"+storage, "--cache-path="+filepath.Join(r.dir, "cache")))
 }

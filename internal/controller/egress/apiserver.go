@@ -38,14 +38,22 @@ func ArtifactServer(advertised, listen string) []fetch.Server {
 	if host, port, err := net.SplitHostPort(advertised); err == nil {
 		own.Host, own.Port = host, portOf(port)
 	}
-	servers := []fetch.Server{own}
-	if host, port, err := net.SplitHostPort(listen); err == nil && portOf(port) != 0 {
-		if net.ParseIP(host).IsUnspecified() {
-			host = ""
-		}
-		servers = append(servers, fetch.Server{What: what, Host: host, Port: portOf(port)})
+	return append([]fetch.Server{own}, listening(what, listen)...)
+}
+
+// UploadServer is where uploads are taken in, an address; "" for nowhere.
+func UploadServer(listen string) []fetch.Server { return listening("Satchel's upload server", listen) }
+
+// listening is a server that listens on an address of this process's own.
+func listening(what, listen string) []fetch.Server {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil || portOf(port) == 0 {
+		return nil
 	}
-	return servers
+	if net.ParseIP(host).IsUnspecified() {
+		host = ""
+	}
+	return []fetch.Server{{What: what, Host: host, Port: portOf(port)}}
 }
 
 // portOf reads a port; 0 for none.

@@ -29,8 +29,10 @@ func (r *Reconciler) fetcher(ctx context.Context, s *state, source v1alpha1.Sour
 		return r.httpFetcher(ctx, s, source.HTTP)
 	case source.ConfigMap != nil:
 		return configMapFetcher(ctx, s.secrets, source.ConfigMap.Name)
+	case source.Upload != nil:
+		return uploaded{source.Upload.Digest}, nil
 	}
-	return nil, fetch.Errorf(fetch.Refused, "the source at destination %q names none of image, git, http and configMap: add exactly one", source.Destination)
+	return nil, fetch.Errorf(fetch.Refused, "the source at destination %q names none of image, git, http, configMap and upload: add exactly one", source.Destination)
 }
 
 func (r *Reconciler) gitFetcher(ctx context.Context, s *state, spec *v1alpha1.GitSource) (fetch.Fetcher, error) {

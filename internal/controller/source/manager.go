@@ -16,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/fair"
@@ -80,16 +82,19 @@ type Reconciler struct {
 	turns   *fair.Turns
 	pace    notify.Pace
 	tokens  *git.Tokens // of GitHub Apps
+	// uploads are sources for which something was uploaded.
+	uploads chan event.GenericEvent
 }
 
 // NewReconciler returns a reconciler on the given collaborators.
 func NewReconciler(deps Deps) *Reconciler {
 	return &Reconciler{
-		Deps:   deps,
-		http:   deps.Policy.HTTPClient(deps.Limits),
-		writer: report.Writer{Client: deps.Client, Manager: FieldManager},
-		turns:  fair.NewTurns(deps.PerNamespace),
-		tokens: git.NewTokens(),
+		Deps:    deps,
+		http:    deps.Policy.HTTPClient(deps.Limits),
+		writer:  report.Writer{Client: deps.Client, Manager: FieldManager},
+		turns:   fair.NewTurns(deps.PerNamespace),
+		tokens:  git.NewTokens(),
+		uploads: make(chan event.GenericEvent),
 	}
 }
 
@@ -100,6 +105,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BundleSource{}, builder.WithPredicates(r.Shard.Predicate(changed))).
 		WatchesRawSource(r.turns.Source()).
+		WatchesRawSource(source.Channel(r.uploads, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Complete(r)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 	archive "github.com/satchel-dev/satchel/internal/fetch/http"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
+	"github.com/satchel-dev/satchel/internal/fetch/upload"
 )
 
 // Operations, as Measures labels them.
@@ -31,6 +32,8 @@ type Measures struct {
 	unchanged *prometheus.CounterVec
 	moved     *prometheus.CounterVec
 	untold    prometheus.Counter
+	uploads   *prometheus.CounterVec
+	uploaded  prometheus.Counter
 }
 
 // NewMeasures registers the metrics of sources at the registry.
@@ -53,14 +56,31 @@ func NewMeasures(registry prometheus.Registerer) (*Measures, error) {
 			Name: "satchel_source_events_suppressed_total",
 			Help: "How many changes were shown in a status only, without an event and a log line, because there were too many.",
 		}),
+		uploads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "satchel_source_uploads_total",
+			Help: "How many requests for uploads were answered, and how they ended.",
+		}, []string{"result"}),
+		uploaded: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "satchel_source_uploaded_bytes_total",
+			Help: "How many bytes of content were uploaded, as they came over the wire.",
+		}),
 	}
-	return m, errors.Join(registry.Register(m.durations), registry.Register(m.unchanged), registry.Register(m.moved), registry.Register(m.untold))
+	return m, errors.Join(registry.Register(m.durations), registry.Register(m.unchanged), registry.Register(m.moved), registry.Register(m.untold),
+		registry.Register(m.uploads), registry.Register(m.uploaded))
 }
 
 // suppress counts a change that nobody was told of.
 func (m *Measures) suppress() {
 	if m != nil {
 		m.untold.Inc()
+	}
+}
+
+// upload counts a request for an upload, and what came with it.
+func (m *Measures) upload(ended upload.Reason, came int64) {
+	if m != nil {
+		m.uploads.WithLabelValues(string(ended)).Inc()
+		m.uploaded.Add(float64(came))
 	}
 }
 
@@ -97,6 +117,8 @@ func kindOf(source v1alpha1.Source) string {
 		return "git"
 	case source.HTTP != nil:
 		return "http"
+	case source.Upload != nil:
+		return "upload"
 	}
 	return "configMap"
 }

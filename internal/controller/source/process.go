@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -23,6 +24,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/fetch/image/cloud"
+	"github.com/satchel-dev/satchel/internal/fetch/upload"
 )
 
 // Options are the flags of the source controller's process.
@@ -34,6 +36,8 @@ type Options struct {
 	// StorageAdvAddr is the host, with a port unless it is that of the scheme, in
 	// artifact URLs.
 	StorageAdvAddr string
+	// UploadAddr is the listen address for uploads; "" for none.
+	UploadAddr string
 	// TLSCert and TLSKey are files with the artifact server's certificate and key, in
 	// PEM; without them it speaks plain HTTP.
 	TLSCert, TLSKey string
@@ -82,6 +86,8 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.StorageAddr, "storage-addr", ":9090", "The address on which artifacts are served.")
 	fs.StringVar(&o.StorageAdvAddr, "storage-adv-addr", "bundle-source-controller.satchel-system.svc",
 		"The host, with a port unless it is 80 (443 with TLS), under which consumers reach the artifact server.")
+	fs.StringVar(&o.UploadAddr, "upload-addr", fmt.Sprintf("127.0.0.1:%d", upload.Port),
+		"The address on which content of BundleSources of the kind upload is taken in, without TLS: a loopback address of the Pod, which port forwards lead to. Empty: uploads are off.")
 	fs.StringVar(&o.TLSCert, "storage-tls-cert", "",
 		"A file with the certificate of the artifact server, in PEM; read again when it changes. Artifact URLs are https then.")
 	fs.StringVar(&o.TLSKey, "storage-tls-key", "", "A file with the key of that certificate, in PEM.")
@@ -92,7 +98,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.PerNamespace, "concurrent-per-namespace", 5,
 		"How many sources of one namespace are fetched at once, so that slow upstreams of one tenant do not keep others waiting; 0 for any number.")
 	fs.StringVar(&o.Auth, "artifact-auth", AuthOff,
-		"Whether consumers of artifacts need a token of a ServiceAccount: off or token. Flux's controllers send none. The controller needs the right to create tokenreviews.")
+		"Whether consumers of artifacts need a token of a ServiceAccount: off or token. Flux's controllers send none.")
 	fs.StringVar(&o.AuthAudience, "artifact-audience", "satchel-artifacts", "The audience that tokens of consumers must have.")
 	fs.StringSliceVar(&o.Readers, "artifact-readers", []string{"system:serviceaccount:satchel-system:bundle-deployment-controller"},
 		"The users who may read the artifacts of every namespace; any other ServiceAccount reads those of its own.")
@@ -131,8 +137,8 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	policy := o.Policy
-	policy.Protected = fetch.NewProtected(append(egress.APIServers(mgr.GetConfig().Host, os.Getenv("KUBERNETES_SERVICE_HOST")),
-		egress.ArtifactServer(o.StorageAdvAddr, o.StorageAddr)...)...)
+	policy.Protected = fetch.NewProtected(slices.Concat(egress.APIServers(mgr.GetConfig().Host, os.Getenv("KUBERNETES_SERVICE_HOST")),
+		egress.ArtifactServer(o.StorageAdvAddr, o.StorageAddr), egress.UploadServer(o.UploadAddr))...)
 	deps := Deps{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager), Shard: part,
 		Metrics: steps, Measures: measures, Store: store, Scratch: scratch, Limits: o.Limits, Policy: policy,
@@ -145,6 +151,7 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part
 	return errors.Join(
 		mgr.Add(sweepOnce(reconciler)),
 		o.addServer(mgr, store),
+		o.addUploads(mgr, reconciler),
 		reconciler.SetupWithManager(mgr, concurrent),
 	)
 }

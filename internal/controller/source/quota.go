@@ -16,7 +16,12 @@ import (
 // artifacts of this source give way, but for those that are advertised, in use, or
 // so recent that somebody may be downloading them.
 func (r *Reconciler) put(ctx context.Context, s *state, reference string, files fs.FS) (meta.Artifact, error) {
-	published, err := r.Store.Put(ctx, s.owner, reference, files)
+	return r.makingRoom(ctx, s, func() (meta.Artifact, error) { return r.Store.Put(ctx, s.owner, reference, files) })
+}
+
+// makingRoom stores something, as put does.
+func (r *Reconciler) makingRoom(ctx context.Context, s *state, store func() (meta.Artifact, error)) (meta.Artifact, error) {
+	published, err := store()
 	var quota *artifact.QuotaError
 	if !errors.As(err, &quota) {
 		return published, err
@@ -29,5 +34,5 @@ func (r *Reconciler) put(ctx context.Context, s *state, reference string, files 
 	if failed != nil || len(removed) == 0 {
 		return published, err
 	}
-	return r.Store.Put(ctx, s.owner, reference, files)
+	return store()
 }

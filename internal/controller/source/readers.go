@@ -216,6 +216,6 @@ func (t *tokens) tell(err error) {
 	defer t.mu.Unlock()
 	if now := t.now(); now.Sub(t.told) > time.Minute {
 		t.told = now
-		ctrl.Log.Error(err, "tokens of artifact consumers cannot be reviewed: let this controller create tokenreviews")
+		ctrl.Log.Error(err, "tokens cannot be reviewed: let this controller create tokenreviews", "audience", t.audience)
 	}
 }

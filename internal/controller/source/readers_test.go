@@ -33,7 +33,6 @@ const audience = "satchel-artifacts"
 // deployment controller all of them, and nobody else anything.
 func TestT12ArtifactsNeedATokenOfTheirNamespace(t *testing.T) {
 	r := newRig(t)
-	grantTokenReviews(t, r)
 	a, b := controlplane.NewNamespace(t, r.cp), controlplane.NewNamespace(t, r.cp)
 	reviews := &countingClient{Client: accountClient(t, r)}
 	store := guardedStore(t, source.NewTokens(reviews, audience, []string{"system:serviceaccount:" + b + ":reader"}))
@@ -109,28 +108,6 @@ type countingClient struct {
 func (c *countingClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
 	c.created.Add(1)
 	return c.Client.Create(ctx, object, options...)
-}
-
-// grantTokenReviews gives the controller the right that the overlay gives it.
-func grantTokenReviews(t *testing.T, r *rig) {
-	t.Helper()
-	objects, err := installation.Render(filepath.Join(installation.Root(), "config/overlays/authenticated-artifacts"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	applied := 0
-	for _, o := range objects {
-		if o.GetName() != "satchel-token-reviewer" {
-			continue
-		}
-		if err := r.admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("installation")); err != nil {
-			t.Fatal(err)
-		}
-		applied++
-	}
-	if applied != 2 {
-		t.Fatalf("the overlay has %d objects for the right, want a role and its binding", applied)
-	}
 }
 
 // accountClient acts as the source controller's account.

@@ -56,6 +56,7 @@ type rig struct {
 	admin    client.Client
 	storage  string // folder
 	address  string // of the artifact server
+	uploads  string // address of the upload server
 	registry *upstream.Registry
 }
 
@@ -102,8 +103,14 @@ func startRig(cp *controlplane.ControlPlane) error {
 	if err != nil {
 		return err
 	}
-	shared.rig = rig{cp: cp, admin: admin, storage: filepath.Join(dir, "artifacts"), address: addr, registry: upstream.NewRegistry(ctx)}
-	if err := options(dir, addr).Setup(ctx, mgr, 8, shard.Shard{}); err != nil {
+	uploads, err := freeAddr(ctx)
+	if err != nil {
+		return err
+	}
+	shared.rig = rig{uploads: uploads, cp: cp, admin: admin, storage: filepath.Join(dir, "artifacts"), address: addr, registry: upstream.NewRegistry(ctx)}
+	o := options(dir, addr)
+	o.UploadAddr = uploads
+	if err := o.Setup(ctx, mgr, 8, shard.Shard{}); err != nil {
 		return err
 	}
 	go func() {

@@ -22,10 +22,13 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// server serves artifacts while this process leads. A process that waits to lead
-// listens, too, so that it is ready to take over, but it serves nothing: what it has
-// in storage may be old, or gone.
+// server serves artifacts, or takes in uploads, while this process leads. A process that
+// waits to lead listens, too, so that it is ready to take over, but it serves nothing: what
+// it has in storage may be old, or gone.
 type server struct {
+	what      string // a gerund: "serving artifacts"
+	flag      string // that says on which address
+	standby   http.HandlerFunc
 	http      *http.Server
 	tls       *tls.Config // nil for plain HTTP
 	elected   <-chan struct{}
@@ -34,7 +37,7 @@ type server struct {
 
 // addServer adds the artifact server to a manager.
 func (o Options) addServer(mgr ctrl.Manager, store *artifact.Store) error {
-	s := &server{http: store.Server(o.StorageAddr), elected: mgr.Elected()}
+	s := &server{what: "serving artifacts", flag: "--storage-addr", standby: standby, http: store.Server(o.StorageAddr), elected: mgr.Elected()}
 	s.http.Handler = s.onlyLeading(s.http.Handler)
 	s.http.ErrorLog = log.New(withoutHandshakes{os.Stderr}, "", log.LstdFlags)
 	if o.TLSCert != "" {
@@ -68,7 +71,7 @@ func (*server) NeedLeaderElection() bool { return false }
 // ready implements healthz.Checker.
 func (s *server) ready(*http.Request) error {
 	if !s.listening.Load() {
-		return errors.New("the artifact server does not listen yet")
+		return fmt.Errorf("%s: it does not listen yet", s.what)
 	}
 	return nil
 }
@@ -77,7 +80,7 @@ func (s *server) ready(*http.Request) error {
 func (s *server) Start(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.http.Addr)
 	if err != nil {
-		return fmt.Errorf("serving artifacts: %w: check --storage-addr", err)
+		return fmt.Errorf("%s: %w: check %s", s.what, err, s.flag)
 	}
 	if s.tls != nil {
 		listener = tls.NewListener(listener, s.tls)
@@ -88,12 +91,15 @@ func (s *server) Start(ctx context.Context) error {
 	defer s.listening.Store(false)
 	select {
 	case err := <-ended:
-		return fmt.Errorf("serving artifacts: %w", err)
+		return fmt.Errorf("%s: %w", s.what, err)
 	case <-ctx.Done():
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	return s.http.Shutdown(grace)
+	if s.http.Shutdown(grace) != nil {
+		_ = s.http.Close() // what still runs is cut: a download can go on elsewhere, and half an upload is nothing
+	}
+	return nil
 }
 
 // onlyLeading refuses requests while another process leads. The connection is closed,
@@ -105,11 +111,16 @@ func (s *server) onlyLeading(serve http.Handler) http.Handler {
 			serve.ServeHTTP(w, r)
 		default:
 			w.Header().Set("Connection", "close")
-			w.Header().Set("Retry-After", "1")
-			w.Header().Set(artifact.StandbyHeader, "true")
-			http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
+			s.standby(w, r)
 		}
 	})
+}
+
+// standby answers who wants an artifact.
+func standby(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Retry-After", "1")
+	w.Header().Set(artifact.StandbyHeader, "true")
+	http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
 }
 
 // withoutHandshakes drops what net/http says about failed TLS handshakes: anybody who

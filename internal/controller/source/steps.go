@@ -100,6 +100,9 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (step.Outcome, error) 
 	if !s.moved {
 		return step.Continue, nil
 	}
+	if s.object.Spec.UploadDigest() != "" {
+		return r.takeUp(ctx, s)
+	}
 	if err := r.announce(ctx, s); err != nil {
 		return step.Stop, err
 	}

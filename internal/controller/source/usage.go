@@ -13,14 +13,14 @@ import (
 )
 
 // inUse returns a function that tells whether an artifact, by the digest of its
-// uncompressed tar, is advertised, or run, tried or to be returned to by a
+// uncompressed tar, is advertised, named by the spec as an upload, or run, tried or to be returned to by a
 // deployment.
 func (r *Reconciler) inUse(ctx context.Context, s *state) (func(identity string) bool, error) {
 	var deployments v1alpha1.BundleDeploymentList
 	if err := r.Client.List(ctx, &deployments, client.InNamespace(s.object.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing the deployments that use bundlesource %s/%s: %w", s.object.Namespace, s.object.Name, err)
 	}
-	used := map[string]bool{}
+	used := map[string]bool{s.object.Spec.UploadDigest(): true}
 	if s.published != nil {
 		used[artifact.Identity(s.published.Revision)] = true
 	}

@@ -22,9 +22,42 @@ import (
 // there and damaged is replaced. A *StorageError says that the volume is the reason, a *QuotaError that the namespace has
 // no room left; nothing is left behind then, and other artifacts are unaffected.
 func (s *Store) Put(ctx context.Context, o Owner, reference string, tree fs.FS) (meta.Artifact, error) {
-	a, err := s.put(ctx, o, reference, tree)
+	return s.putWithinQuota(ctx, o, reference, "", tree)
+}
+
+// PutExactly is Put of files whose canonical tar must have a digest, "sha256:<hex>". When it has another one the error has
+// the reason fetch.DigestMismatch, and nothing is stored.
+func (s *Store) PutExactly(ctx context.Context, o Owner, digest string, tree fs.FS) (meta.Artifact, error) {
+	identity, err := parseDigest(digest)
+	if err != nil {
+		return meta.Artifact{}, fetch.Errorf(fetch.Refused, "artifact of %s: %w", o, err)
+	}
+	return s.putWithinQuota(ctx, o, "", identity, tree)
+}
+
+// Find returns what to advertise of content that Put or PutExactly stored for the owner, by the digest of its canonical tar.
+// The reason of the error is fetch.NotFound when it is not there, fetch.DigestMismatch when it is damaged: put it again.
+func (s *Store) Find(ctx context.Context, o Owner, digest string) (meta.Artifact, error) {
+	identity, err := parseDigest(digest)
+	if err == nil {
+		err = o.Validate()
+	}
+	if err != nil {
+		return meta.Artifact{}, fetch.Errorf(fetch.Refused, "artifact of %s: %w", o, err)
+	}
+	found, err := s.current(ctx, o.file(identity))
+	if err != nil {
+		return meta.Artifact{}, fetch.Describe(err, "artifact of %s", o)
+	}
+	return s.advertise(o.file(identity), revisionOf("", identity), found), nil
+}
+
+// putWithinQuota is put, after which what was lost on disk no longer counts, and one more put if that made room. want is the
+// identity that the content must have; "" for any.
+func (s *Store) putWithinQuota(ctx context.Context, o Owner, reference, want string, tree fs.FS) (meta.Artifact, error) {
+	a, err := s.put(ctx, o, reference, want, tree)
 	if errors.Is(err, errQuota) && s.recount(o.Namespace) {
-		a, err = s.put(ctx, o, reference, tree)
+		a, err = s.put(ctx, o, reference, want, tree)
 	}
 	if errors.Is(err, errQuota) {
 		err = s.usage.refuse(o)
@@ -35,7 +68,7 @@ func (s *Store) Put(ctx context.Context, o Owner, reference string, tree fs.FS) 
 	return a, nil
 }
 
-func (s *Store) put(ctx context.Context, o Owner, reference string, tree fs.FS) (meta.Artifact, error) {
+func (s *Store) put(ctx context.Context, o Owner, reference, want string, tree fs.FS) (meta.Artifact, error) {
 	if err := o.Validate(); err != nil {
 		return meta.Artifact{}, err
 	}
@@ -60,6 +93,10 @@ func (s *Store) put(ctx context.Context, o Owner, reference string, tree fs.FS) 
 	packed, err := pack(ctx, s.withinQuota(o, archive), tree)
 	if err != nil {
 		return meta.Artifact{}, err
+	}
+	if want != "" && packed.identity != want {
+		return meta.Artifact{}, fetch.Errorf(fetch.DigestMismatch, "its content has digest %s%s where %s%s is expected",
+			digestPrefix, packed.identity, digestPrefix, want)
 	}
 	file := o.file(packed.identity)
 	if err := s.settle(ctx, root, archive, file, packed); err != nil {
@@ -110,6 +147,11 @@ func (s *Store) describe(ctx context.Context, file, revision string) (meta.Artif
 		}
 		return meta.Artifact{}, storageError("reading back what was stored", err)
 	}
+	return s.advertise(file, revision, found), nil
+}
+
+// advertise says how to advertise what a check found, which Collect keeps for a while from now on.
+func (s *Store) advertise(file, revision string, found record) meta.Artifact {
 	s.touch(file)
 	size := found.stamp.size
 	return meta.Artifact{
@@ -119,7 +161,7 @@ func (s *Store) describe(ctx context.Context, file, revision string) (meta.Artif
 		Digest:         digestPrefix + found.digest,
 		Size:           &size,
 		LastUpdateTime: metav1.NewTime(found.stamp.modified.Truncate(time.Second)),
-	}, nil
+	}
 }
 
 // touch notes that a file is about to be advertised, so that Collect counts its age from now.

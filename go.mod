@@ -204,11 +204,8 @@ require (
 	github.com/liggitt/tabwriter v0.0.0-20181228230101-89fcab3d43de // indirect
 	github.com/mitchellh/copystructure v1.2.0 // indirect
 	github.com/mitchellh/go-wordwrap v1.0.1 // indirect
-<<<<<<< HEAD
 	github.com/mitchellh/reflectwalk v1.0.2 // indirect
-=======
 	github.com/moby/spdystream v0.5.1 // indirect
->>>>>>> 07d9d5d (api, source: a kind of source whose content is uploaded)
 	github.com/moby/term v0.5.2 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect

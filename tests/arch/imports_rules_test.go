@@ -92,7 +92,7 @@ var importRules = []importRule{{
 	from:   []string{"./internal/controller/deployment/..."},
 	not: []string{
 		"./internal/controller/source/...", "./internal/fetch/image/...", "./internal/fetch/git/...",
-		"./internal/fetch/http/...", "./internal/fetch/configmap/...", "./internal/fetch/verify/...",
+		"./internal/fetch/http/...", "./internal/fetch/configmap/...", "./internal/fetch/verify/...", "./internal/fetch/upload/...",
 	},
 }, {
 	name:   "the step runner is generic",

@@ -58,11 +58,11 @@ func (c Client) Put(ctx context.Context, t Target, write func(w io.Writer) error
 		if err == nil {
 			err = compressor.Close()
 		}
-		writer.CloseWithError(err) //nolint:errcheck // it returns nil always
+		writer.CloseWithError(err)
 		packed <- err
 	}()
 	_, err := c.do(ctx, http.MethodPut, t, reader)
-	reader.Close() //nolint:errcheck // it returns nil always; the writer ends now
+	_ = reader.Close() // it returns nil always; the writer ends now
 	if failed := <-packed; failed != nil && !errors.Is(failed, io.ErrClosedPipe) {
 		return failed
 	}

@@ -61,13 +61,13 @@ func (s *Snapshot) copy(ctx context.Context, files fs.FS) error {
 	packed := make(chan error, 1)
 	go func() {
 		err := artifact.WriteCanonical(ctx, writer, files)
-		writer.CloseWithError(err) //nolint:errcheck // it returns nil always
+		writer.CloseWithError(err)
 		packed <- err
 	}()
 	hash := sha256.New()
 	counted := &counter{}
 	err := s.tree.Untar(ctx, io.TeeReader(reader, io.MultiWriter(hash, counted)))
-	reader.CloseWithError(err) //nolint:errcheck // it returns nil always; the writer ends now
+	reader.CloseWithError(err)
 	if failed := <-packed; failed != nil && (err == nil || !errors.Is(failed, err)) {
 		return failed
 	}

@@ -378,11 +378,15 @@ func rights(who, where string, rule rbacv1.PolicyRule) []string {
 	return lines
 }
 
-// TestNamespacesAreSet catches an object that kustomize left outside of the controllers' namespace.
+// TestNamespacesAreSet catches an object that kustomize left outside of the controllers' namespace, or put into it although
+// its kind has none: an API server answers that there is no such thing.
 func TestNamespacesAreSet(t *testing.T) {
 	for _, o := range render(t, "default") {
 		switch o.GetKind() {
-		case "Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding":
+		case "Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
+			if o.GetNamespace() != "" {
+				t.Errorf("%s %s is in the namespace %q, and can be in none", o.GetKind(), o.GetName(), o.GetNamespace())
+			}
 		default:
 			if o.GetNamespace() != systemNamespace {
 				t.Errorf("%s %s is in the namespace %q, want %s", o.GetKind(), o.GetName(), o.GetNamespace(), systemNamespace)

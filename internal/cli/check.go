@@ -43,7 +43,7 @@ Exit codes:
     2    failed: no access to the cluster
     130  interrupted by Ctrl-C`,
 		Example: a.example(`
-# Before kubectl apply -k config/default
+# Before satchel install
 satchel check --pre
 
 # After it, or when something is wrong

@@ -48,7 +48,7 @@ func (e *examiner) controllers(ctx context.Context) {
 	}
 	for _, name := range controllerNames {
 		if !slices.ContainsFunc(workloads, func(w unstructured.Unstructured) bool { return isController(&w, name) }) {
-			e.add(check, checkFailed, "Install it with kubectl apply -k config/default, or say with --system-namespace where it is.", "there is no %s in the namespace %s", name, e.namespace)
+			e.add(check, checkFailed, "Install it with satchel install, or say with --system-namespace where it is.", "there is no %s in the namespace %s", name, e.namespace)
 		}
 	}
 	for i := range workloads {

@@ -237,7 +237,7 @@ func TestNotInstalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	missing := "Error: Satchel is not installed in this cluster: the API satchel.dev/v1alpha1 is missing; install it with kubectl apply -k config/default"
+	missing := "Error: Satchel is not installed in this cluster: the API satchel.dev/v1alpha1 is missing; install it with satchel install"
 	for _, args := range [][]string{{"get"}, {"get", "x"}, {"get", "sources"}, {"status", "x"}, {"reconcile", "source", "x"}} {
 		c.want(c.eventually(missing, args...), ExitError, missing)
 	}

@@ -107,7 +107,7 @@ func (a *app) explain(err error) string {
 		return "no cluster is chosen: set KUBECONFIG, or give --kubeconfig or --server"
 	case isAPIMissing(err):
 		return fmt.Sprintf("Satchel is not installed in this cluster: the API %s is missing; install it with "+
-			"kubectl apply -k config/default (in Satchel's repository), or choose another cluster with --context", v1alpha1.GroupVersion)
+			"%s install, or choose another cluster with --context", v1alpha1.GroupVersion, a.name)
 	case apierrors.IsUnauthorized(err):
 		return "the cluster does not know you: the credentials of the kubeconfig are missing, wrong or expired; log in again, or choose others with --context or --user"
 	case apierrors.IsForbidden(err) && errors.As(err, &access):

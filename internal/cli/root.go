@@ -84,6 +84,8 @@ func (a *app) commands() []*cobra.Command {
 		a.deleteCommand(),
 		a.exportCommand(),
 
+		a.installCommand(),
+		a.uninstallCommand(),
 		a.checkCommand(),
 		a.debugCommand(),
 		a.migrateCommand(),

@@ -3,6 +3,7 @@
 package install
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -38,18 +39,27 @@ var podPath = []string{"spec", "template", "spec"}
 
 func inPod(field ...string) []string { return slices.Concat(podPath, field) }
 
-// editContainer edits the one container of a Deployment.
-func editContainer(o *unstructured.Unstructured, edit func(container map[string]any) error) error {
-	containers, _, err := unstructured.NestedSlice(o.Object, inPod("containers")...)
-	if err != nil {
+// editList edits the elements of a list of objects, where there is one.
+func editList(o *unstructured.Unstructured, edit func(element map[string]any) error, path ...string) error {
+	list, found, err := unstructured.NestedSlice(o.Object, path...)
+	if err != nil || !found {
 		return err
 	}
-	for _, c := range containers {
-		if err := edit(c.(map[string]any)); err != nil {
+	for _, element := range list {
+		fields, isObject := element.(map[string]any)
+		if !isObject {
+			return fmt.Errorf("%s %s: %s holds something other than objects", o.GetKind(), o.GetName(), strings.Join(path, "."))
+		}
+		if err := edit(fields); err != nil {
 			return err
 		}
 	}
-	return unstructured.SetNestedSlice(o.Object, containers, inPod("containers")...)
+	return unstructured.SetNestedSlice(o.Object, list, path...)
+}
+
+// editContainer edits the one container of a Deployment.
+func editContainer(o *unstructured.Unstructured, edit func(container map[string]any) error) error {
+	return editList(o, edit, inPod("containers")...)
 }
 
 // addArgs appends arguments to the command line of a controller.
@@ -117,18 +127,13 @@ func storage(o Options, objects []*unstructured.Unstructured) ([]*unstructured.U
 
 // ephemeral puts empty folders in the place of claimed volumes.
 func ephemeral(d *unstructured.Unstructured) error {
-	volumes, _, err := unstructured.NestedSlice(d.Object, inPod("volumes")...)
-	if err != nil {
-		return err
-	}
-	for _, v := range volumes {
-		volume := v.(map[string]any)
+	return editList(d, func(volume map[string]any) error {
 		if _, claimed := volume["persistentVolumeClaim"]; claimed {
 			delete(volume, "persistentVolumeClaim")
 			volume["emptyDir"] = map[string]any{}
 		}
-	}
-	return unstructured.SetNestedSlice(d.Object, volumes, inPod("volumes")...)
+		return nil
+	}, inPod("volumes")...)
 }
 
 // selector has each controller look after a part of the objects. The lease of a part has a name of its own, which ends in
@@ -143,14 +148,10 @@ func selector(o Options, objects []*unstructured.Unstructured) ([]*unstructured.
 		return nil, err
 	}
 	return objects, each(objects, "Role", func(role *unstructured.Unstructured) error {
-		rules, _, err := unstructured.NestedSlice(role.Object, "rules")
-		if err != nil {
-			return err
-		}
-		for _, rule := range rules {
-			delete(rule.(map[string]any), "resourceNames")
-		}
-		return unstructured.SetNestedSlice(role.Object, rules, "rules")
+		return editList(role, func(rule map[string]any) error {
+			delete(rule, "resourceNames")
+			return nil
+		}, "rules")
 	})
 }
 
@@ -172,13 +173,11 @@ func namespace(o Options, objects []*unstructured.Unstructured) ([]*unstructured
 		case object.GetNamespace() == DefaultNamespace:
 			object.SetNamespace(to)
 		}
-		if subjects, found, _ := unstructured.NestedSlice(object.Object, "subjects"); found {
-			for _, s := range subjects {
-				s.(map[string]any)["namespace"] = to
-			}
-			if err := unstructured.SetNestedSlice(object.Object, subjects, "subjects"); err != nil {
-				return nil, err
-			}
+		if err := editList(object, func(subject map[string]any) error {
+			subject["namespace"] = to
+			return nil
+		}, "subjects"); err != nil {
+			return nil, err
 		}
 	}
 	within := strings.NewReplacer("."+DefaultNamespace+".svc", "."+to+".svc", ":"+DefaultNamespace+":", ":"+to+":")

@@ -27,7 +27,9 @@ const manifestsHeader = `# SPDX-License-Identifier: Apache-2.0
 // kustomized renders a kustomization of config/.
 func kustomized(t *testing.T, folder string) []*unstructured.Unstructured {
 	t.Helper()
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../../config/"+folder)
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionUnspecified // kustomizations say themselves
+	resources, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), "../../config/"+folder)
 	if err != nil {
 		t.Fatal(err)
 	}

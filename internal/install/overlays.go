@@ -10,8 +10,8 @@ import (
 
 const (
 	artifactAudience = "satchel-artifacts"
-	tokenFolder      = "/var/run/secrets/satchel.dev/artifacts"
-	tokenVolume      = "artifact-token"
+	artifactVolume   = "artifact-token"
+	artifactFolder   = "/var/run/secrets/satchel.dev/artifacts"
 	rbacVersion      = "rbac.authorization.k8s.io/v1"
 )
 
@@ -48,17 +48,17 @@ func authenticatedArtifacts(o Options, objects []*unstructured.Unstructured) ([]
 
 // sendToken mounts a token for the artifact server into the deployment controller.
 func sendToken(d *unstructured.Unstructured) error {
-	if err := addArgs(d, "--artifact-token-file="+tokenFolder+"/token"); err != nil {
+	if err := addArgs(d, "--artifact-token-file="+artifactFolder+"/token"); err != nil {
 		return err
 	}
 	if err := editContainer(d, func(container map[string]any) error {
-		return addTo(container, map[string]any{"name": tokenVolume, "mountPath": tokenFolder, "readOnly": true}, "volumeMounts")
+		return addTo(container, map[string]any{"name": artifactVolume, "mountPath": artifactFolder, "readOnly": true}, "volumeMounts")
 	}); err != nil {
 		return err
 	}
 	token := map[string]any{"audience": artifactAudience, "expirationSeconds": int64(3600), "path": "token"}
 	return addTo(d.Object, map[string]any{
-		"name":      tokenVolume,
+		"name":      artifactVolume,
 		"projected": map[string]any{"sources": []any{map[string]any{"serviceAccountToken": token}}},
 	}, inPod("volumes")...)
 }

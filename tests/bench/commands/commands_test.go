@@ -72,6 +72,9 @@ var table = []measured{
 	{line: "rollback app-0500 --to v1.2.0@DIGEST --dry-run"},
 	{line: "delete app-0500 --dry-run"},
 	{line: "export app-0500"},
+	{line: "install --version"},
+	{line: "install --export"},
+	{line: "uninstall --dry-run"},
 	{line: "check", code: either}, // no controllers run
 	{line: "debug dump -A -o FILE"},
 	{line: "migrate MANIFESTS"},

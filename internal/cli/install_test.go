@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/satchel-dev/satchel/internal/install"
+)
+
+const testRegistry = "registry.test/satchel"
+
+// bareCluster is the shared control plane without Satchel, and with volumes for its claims.
+func bareCluster(t *testing.T) testCluster {
+	t.Helper()
+	c := newTestCluster(t)
+	c.cp.RequireControl(t)
+	crds.Lock()
+	defer crds.Unlock()
+	if err := envtest.UninstallCRDs(c.cp.RESTConfig(), crdOptions()); err != nil {
+		t.Fatal(err)
+	}
+	crds.installed = false
+	c.eventually("Satchel is not installed in this cluster: ", "get")
+	for _, name := range []string{"one", "two"} {
+		volume := parse(t, `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: `+c.namespace+"-"+name+`}
+spec: {capacity: {storage: 50Gi}, accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: Retain, hostPath: {path: /nowhere}}`)
+		if err := c.anyClient().Create(t.Context(), volume); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.anyClient().Delete(context.WithoutCancel(t.Context()), volume) })
+	}
+	t.Cleanup(func() {
+		_ = c.runVersion(context.WithoutCancel(t.Context()), "v1.0.0", "uninstall", "--crds", "--keep-workloads", "--yes", "--timeout", "30s")
+	})
+	return c
+}
+
+// version runs a command line as the program of another version.
+func (c testCluster) version(version string, args ...string) outcome {
+	c.t.Helper()
+	return c.runVersion(c.t.Context(), version, args...)
+}
+
+func (c testCluster) runVersion(ctx context.Context, version string, args ...string) outcome {
+	var out, failure bytes.Buffer
+	code := Run(ctx, Program{
+		Path: "satchel", Now: time.Now, Version: VersionInfo{Version: version},
+		Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &failure},
+	}, append([]string{"--kubeconfig", c.cp.KubeconfigPath()}, args...))
+	return outcome{code: code, out: out.String(), err: failure.String()}
+}
+
+// resourceVersions are those of all objects of an installation.
+func (c testCluster) resourceVersions() map[string]string {
+	c.t.Helper()
+	objects, err := install.Manifests(install.Options{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, o := range objects {
+		if err := c.anyClient().Get(c.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			c.t.Fatal(err)
+		}
+		found[o.GetKind()+" "+o.GetName()] = o.GetResourceVersion()
+		if slices.Contains([]string{"Deployment", "PersistentVolumeClaim", "ValidatingAdmissionPolicy"}, o.GetKind()) {
+			found[o.GetKind()+" "+o.GetName()] = string(o.GetUID()) // the cluster's controllers write their status
+		}
+	}
+	return found
+}
+
+func TestInstall(t *testing.T) {
+	c := bareCluster(t)
+	c.want(c.version("v1.0.0", "install"), ExitError, "are examples that nobody publishes", "--registry")
+	c.want(c.version("v1.0.0", "install", "--registry", testRegistry, "--as", "nobody"), ExitError)
+	dry := c.version("v1.0.0", "install", "--registry", testRegistry, "--dry-run")
+	c.want(dry, ExitOK, "created   CustomResourceDefinition bundledeployments.satchel.dev", "created   Deployment satchel-system/bundle-source-controller", "this was a dry run")
+	c.want(c.version("v1.0.0", "get", "-A"), ExitError, "Satchel is not installed in this cluster")
+
+	c.want(c.version("v1.0.0", "install", "--registry", testRegistry), ExitOK, "CustomResourceDefinition bundledeployments.satchel.dev: established",
+		"Deployment bundle-source-controller: 1 replica available, image registry.test/satchel/bundle-source-controller:v1.0.0",
+		"Satchel v1.0.0 is installed in the namespace satchel-system: ")
+	before := c.resourceVersions()
+	again := c.version("v1.0.0", "install")
+	c.want(again, ExitOK, " unchanged.")
+	if strings.Contains(again.out, " changed") || strings.Contains(again.out, "created") {
+		t.Errorf("something is written again: %s", again)
+	}
+	if diff := cmp.Diff(before, c.resourceVersions()); diff != "" {
+		t.Errorf("the second time changes something: -before +after:\n%s", diff)
+	}
+	var plan installPlan
+	if got := c.version("v1.0.0", "install", "--dry-run", "-o", "json", "--ephemeral-storage"); json.Unmarshal([]byte(got.out), &plan) != nil || plan.Options.Registry != testRegistry {
+		t.Errorf("what was chosen is forgotten: %s", got)
+	}
+	kept := 0
+	for _, step := range plan.Objects {
+		if step.Outcome == pieceKept && step.Kind == "PersistentVolumeClaim" {
+			kept++
+		}
+	}
+	if kept != 2 {
+		t.Errorf("volumes would be removed: %+v", plan)
+	}
+	c.want(c.version("v1.0.0", "install", "--system-namespace", "elsewhere"), ExitError, "Satchel is installed in the namespace satchel-system")
+}
+
+// TestUninstall removes what is there, and wants the cluster as it was before.
+func TestUninstall(t *testing.T) {
+	c := bareCluster(t)
+	before := c.everything()
+	c.want(c.version("v1.0.0", "install", "--registry", testRegistry), ExitOK)
+	c.create(aSource())
+	d := aDeployment()
+	d.Finalizers = []string{"satchel.dev/finalizer"}
+	c.create(d)
+
+	listed := c.version("v1.0.0", "uninstall", "--dry-run")
+	c.want(listed, ExitOK, "Deleted first (1 object):", "BundleDeployment.satchel.dev "+c.namespace+"/podinfo", "Namespace satchel-system",
+		"Stays (3 objects):", "add --crds to delete it")
+	c.want(c.version("v1.0.0", "uninstall", "--yes"), ExitError, "nothing was removed, for there are 1 BundleDeployment ("+c.namespace+"/podinfo)", "--keep-workloads or --delete-deployments")
+	c.want(c.version("v1.0.0", "uninstall", "--keep-workloads"), ExitError, "add --yes")
+	c.want(c.version("v1.0.0", "uninstall", "--keep-workloads", "--delete-deployments"), ExitError, "leave one of the two out")
+
+	got := c.version("v1.0.0", "uninstall", "--keep-workloads", "--crds", "--yes", "--timeout", "30s")
+	c.want(got, ExitOK, "their finalizers are taken away", "1 BundleDeployment released without the controller", "Namespace satchel-system: gone", "Satchel is removed.")
+	if diff := cmp.Diff(before, c.everything()); diff != "" {
+		t.Errorf("the cluster is not as before: -before +after:\n%s", diff)
+	}
+	c.want(c.version("v1.0.0", "uninstall", "--yes"), ExitOK, "is not installed in the namespace satchel-system; nothing to do")
+}
+
+// everything are the names of all objects of the cluster, but for what the cluster makes by itself.
+func (c testCluster) everything() map[string]bool {
+	c.t.Helper()
+	kinds, err := discovery.NewDiscoveryClientForConfig(c.cp.RESTConfig())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	reader, err := metadata.NewForConfig(c.cp.RESTConfig())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	lists, err := kinds.ServerPreferredResources()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "get", "delete"}}, lists) {
+		group, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for _, r := range list.APIResources {
+			if r.Name == "events" || r.Name == "leases" || r.Name == "endpointslices" {
+				continue
+			}
+			objects, err := reader.Resource(group.WithResource(r.Name)).List(c.t.Context(), metav1.ListOptions{})
+			if apierrors.IsNotFound(err) {
+				continue // a kind that was just removed is still told of for a moment
+			}
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			for _, o := range objects.Items {
+				if strings.HasPrefix(o.Namespace+o.Name, "test") && o.Namespace != c.namespace && o.Name != c.namespace {
+					continue // other tests'
+				}
+				found[r.Name+" "+o.Namespace+"/"+o.Name] = true
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/install"
+)
+
+// equalJSON compares values as the API server would write them.
+func equalJSON(a, b any) bool {
+	first, wrong := json.Marshal(a)
+	second, alsoWrong := json.Marshal(b)
+	return wrong == nil && alsoWrong == nil && bytes.Equal(first, second)
+}
+
+// awaitInstallation waits until the definitions are served and the controllers run.
+func (i *installer) awaitInstallation(ctx context.Context) error {
+	if !i.flags.wait {
+		return nil
+	}
+	for _, kind := range []string{"CustomResourceDefinition", "Deployment"} {
+		for _, p := range i.pieces {
+			if p.id.Kind != kind {
+				continue
+			}
+			if err := i.app.waitFor(ctx, targetOf(p.id), i.flags.timeout, func() (waitState, error) { return i.settled(ctx, p) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// settled tells whether an object is in force.
+func (i *installer) settled(ctx context.Context, p *piece) (waitState, error) {
+	found, err := i.one(ctx, p.resource, p.id.Namespace, p.id.Name, true)
+	switch {
+	case apierrors.IsNotFound(err):
+		return waitState{never: true, text: "somebody deleted it; run this again"}, nil
+	case err != nil:
+		return waitState{}, fmt.Errorf("reading %s: %w", p.id, err)
+	case p.id.Kind == "Deployment":
+		return i.rolledOut(ctx, found.body), nil
+	case conditionTrue(found.body, "Established"):
+		return waitState{done: true, text: "established"}, nil
+	}
+	if _, reason, message := conditionOf(found.body, "NamesAccepted"); message != "" {
+		return waitState{text: "not established yet: " + inline(reason+" "+message)}, nil
+	}
+	return waitState{text: "not established yet"}, nil
+}
+
+// rolledOut tells whether all replicas of a Deployment run as it says.
+func (e *examiner) rolledOut(ctx context.Context, d *unstructured.Unstructured) waitState {
+	count := func(path ...string) int64 {
+		n, _, _ := unstructured.NestedInt64(d.Object, path...)
+		return n
+	}
+	wanted, updated, available := count("spec", "replicas"), count("status", "updatedReplicas"), count("status", "availableReplicas")
+	seen := count("status", "observedGeneration") >= d.GetGeneration()
+	if seen && updated >= wanted && available >= wanted && count("status", "replicas") <= wanted {
+		return waitState{done: true, text: plural(int(available), "replica") + " available, image " + strings.Join(imagesOf(d), ", ")}
+	}
+	if !seen {
+		return waitState{text: "not seen by the cluster's controllers yet"}
+	}
+	return waitState{text: fmt.Sprintf("%d of %d replicas are available%s", min(available, updated), wanted, oneLine(e.podTrouble(ctx, d), 0))}
+}
+
+// irreplaceable are kinds of which an upgrade removes nothing: what is in them would be lost.
+var irreplaceable = map[string]string{
+	"CustomResourceDefinition": "all resources of the kind would go with it",
+	"PersistentVolumeClaim":    "what is in the volume would go with it",
+	"Namespace":                "everything in it would go with it",
+}
+
+// removeObsolete deletes what an earlier version installed and this one does not, and returns what of it stays.
+func (i *installer) removeObsolete(ctx context.Context) (left []install.ID, err error) {
+	for _, id := range i.obsolete {
+		if why := irreplaceable[id.Kind]; why != "" {
+			i.tell(pieceKept, id, "it is no longer used, but "+why)
+			left = append(left, id)
+			continue
+		}
+		removed, err := i.remove(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if removed {
+			i.tell(pieceRemoved, id, "this version does not have it")
+		}
+	}
+	return left, nil
+}
+
+// remove deletes an object; false where there is none.
+func (e *examiner) remove(ctx context.Context, id install.ID) (bool, error) {
+	mapping, err := e.mapper.RESTMapping(id.GroupVersionKind().GroupKind(), id.Version)
+	if apimeta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking for the kind of %s: %w", id, err)
+	}
+	foreground := metav1.DeletePropagationForeground
+	err = e.bodies.Resource(mapping.Resource).Namespace(id.Namespace).Delete(ctx, id.Name, metav1.DeleteOptions{PropagationPolicy: &foreground})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("deleting %s: %w", id, err)
+	}
+	return true, nil
+}
+
+// installStep is what happens to one object, as --dry-run prints it.
+type installStep struct {
+	install.ID
+
+	Outcome pieceOutcome `json:"outcome"`
+	Why     string       `json:"why,omitempty"`
+}
+
+// installPlan is what --dry-run prints.
+type installPlan struct {
+	Version   string          `json:"version"`
+	Installed string          `json:"installed,omitempty"`
+	Options   install.Options `json:"options"`
+	Objects   []installStep   `json:"objects"`
+}
+
+func (i *installer) printPlan() error {
+	p := installPlan{Version: i.app.version.Version, Options: i.chosen, Objects: []installStep{}}
+	if i.before != nil {
+		p.Installed = i.before.Version
+	}
+	for _, piece := range i.pieces {
+		p.Objects = append(p.Objects, installStep{ID: piece.id, Outcome: piece.outcome, Why: piece.recreate})
+	}
+	for _, id := range i.obsolete {
+		outcome, why := pieceRemoved, "this version does not have it"
+		if keeps := irreplaceable[id.Kind]; keeps != "" {
+			outcome, why = pieceKept, "it is no longer used, but "+keeps
+		}
+		p.Objects = append(p.Objects, installStep{ID: id, Outcome: outcome, Why: why})
+	}
+	if i.flags.output != outputText {
+		return printValue(i.app.streams.Out, i.flags.output, p)
+	}
+	for _, step := range p.Objects {
+		if step.Outcome != pieceUnchanged {
+			i.tell(step.Outcome, step.ID, step.Why)
+		}
+	}
+	fmt.Fprintf(i.app.streams.Out, "%s Nothing was changed, for this was a dry run.\n", i.counts())
+	return nil
+}
+
+// counts says how many objects there are, and what becomes of them.
+func (i *installer) counts() string {
+	number := map[pieceOutcome]int{}
+	for _, p := range i.pieces {
+		number[p.outcome]++
+	}
+	text := plural(len(i.pieces), "object")
+	for _, outcome := range []pieceOutcome{pieceCreated, pieceChanged, pieceRecreated, pieceUnchanged} {
+		if number[outcome] > 0 {
+			text += fmt.Sprintf(", %d %s", number[outcome], outcome)
+		}
+	}
+	return text + "."
+}
+
+// summary is what was done.
+func (i *installer) summary() string {
+	text := fmt.Sprintf("Satchel %s is installed in the namespace %s: %s", i.app.version.Version, i.chosen.Namespace, i.counts())
+	if i.before != nil && i.before.Version != i.app.version.Version {
+		text = fmt.Sprintf("Satchel %s is upgraded to %s in the namespace %s: %s", i.before.Version, i.app.version.Version, i.chosen.Namespace, i.counts())
+	}
+	if !i.flags.wait {
+		text += " The controllers were not waited for; see " + i.app.name + " check."
+	}
+	return text
+}

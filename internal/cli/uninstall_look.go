@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/parallel"
+	"github.com/satchel-dev/satchel/internal/install"
+)
+
+// uninstaller removes an installation.
+type uninstaller struct {
+	*examiner
+	app         *app
+	flags       uninstallOptions
+	record      *install.Record // nil where it was installed by other means
+	pieces      []*piece        // that are there, in the order in which they were applied
+	deployments []*unstructured.Unstructured
+	available   bool // the deployment controller
+	plan        uninstallPlan
+}
+
+// uninstallPlan is what goes and what stays.
+type uninstallPlan struct {
+	Namespace string `json:"namespace"`
+	Version   string `json:"version,omitempty"`
+	// Deployments are the BundleDeployments that there are, and Fate is what becomes of what they installed.
+	Deployments []departure `json:"deployments"`
+	Fate        string      `json:"fate,omitempty"`
+	Goes        []departure `json:"goes"`
+	Stays       []departure `json:"stays"`
+	Unknown     []string    `json:"unknown,omitempty"`
+}
+
+// newUninstaller looks what there is.
+func (a *app) newUninstaller(ctx context.Context, o uninstallOptions) (*uninstaller, error) {
+	e, err := a.newExaminer(o.namespace)
+	if err != nil {
+		return nil, err
+	}
+	u := &uninstaller{examiner: e, app: a, flags: o}
+	if u.record, err = e.recordOf(ctx, o.namespace); err != nil {
+		return nil, err
+	}
+	ids, err := u.candidates()
+	if err != nil {
+		return nil, err
+	}
+	if u.pieces, err = e.there(ctx, ids); err != nil {
+		return nil, err
+	}
+	if err := u.findLeases(ctx); err != nil {
+		return nil, err
+	}
+	if err := u.findDeployments(ctx); err != nil {
+		return nil, err
+	}
+	for _, p := range u.pieces {
+		if tool := deliverer(p.live); tool != "" {
+			return nil, fmt.Errorf("nothing was removed, for %s comes from %s: remove it there", p.id, inline(tool))
+		}
+	}
+	return u, u.decide(ctx)
+}
+
+func (u *uninstaller) isEmpty() bool { return len(u.plan.Goes) == 0 && len(u.deployments) == 0 }
+
+// candidates are the objects of which the installation may consist: those of the record, else all that this program knows.
+func (u *uninstaller) candidates() ([]install.ID, error) {
+	if u.record != nil {
+		return append(slices.Clone(u.record.Objects), install.ID{Version: "v1", Kind: "ConfigMap", Namespace: u.namespace, Name: install.RecordName}), nil
+	}
+	objects, err := install.Manifests(install.Options{Namespace: u.namespace, AuthenticatedArtifacts: true})
+	if err != nil {
+		return nil, err
+	}
+	var ids []install.ID
+	for _, o := range objects {
+		ids = append(ids, install.IDOf(o))
+	}
+	return ids, nil
+}
+
+// there reads those objects that exist. Of objects of the cluster it leaves out what belongs to an installation elsewhere.
+func (e *examiner) there(ctx context.Context, ids []install.ID) ([]*piece, error) {
+	pieces := make([]*piece, len(ids))
+	problems := parallel.Each(ctx, atOnce, slices.Collect(upTo(len(ids))), func(ctx context.Context, at int) error {
+		id := ids[at]
+		mapping, err := e.mapper.RESTMapping(id.GroupVersionKind().GroupKind(), id.Version)
+		if apimeta.IsNoMatchError(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("looking for the kind of %s: %w", id, err)
+		}
+		found, err := e.one(ctx, mapping.Resource, id.Namespace, id.Name, true)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return fmt.Errorf("reading %s: %w", id, err)
+		}
+		pieces[at] = &piece{id: id, resource: mapping.Resource, live: found.body}
+		return nil
+	})
+	if err := errors.Join(append(problems, context.Cause(ctx))...); err != nil {
+		return nil, err
+	}
+	pieces = slices.DeleteFunc(pieces, func(p *piece) bool { return p == nil })
+	for _, p := range pieces {
+		if other := subjectNamespace(p.live); p.id.Kind == "ClusterRoleBinding" && other != e.namespace {
+			return nil, fmt.Errorf("nothing was removed, for Satchel is installed in the namespace %s (%s): give --system-namespace %s", other, p.id, other)
+		}
+	}
+	return pieces, nil
+}
+
+// upTo counts from 0.
+func upTo(n int) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		for i := range n {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// findLeases adds the leases of the controllers, which they made themselves.
+func (u *uninstaller) findLeases(ctx context.Context) error {
+	leases, err := u.installed(ctx, leasesResource, "")
+	if err != nil {
+		return fmt.Errorf("listing the leases of the namespace %s: %w", u.namespace, err)
+	}
+	for i := range leases {
+		lease := &leases[i]
+		if slices.ContainsFunc(controllerNames, func(name string) bool { return strings.HasPrefix(lease.GetName(), name) }) {
+			u.pieces = append(u.pieces, &piece{id: install.IDOf(lease), resource: leasesResource, live: lease})
+		}
+	}
+	return nil
+}
+
+// findDeployments lists the BundleDeployments of all namespaces, and looks whether their controller runs.
+func (u *uninstaller) findDeployments(ctx context.Context) (err error) {
+	if u.deployments, err = u.list(ctx, deployments, true, ""); err != nil && !isAPIMissing(err) {
+		return err
+	}
+	for _, p := range u.pieces {
+		if p.id.Kind == "Deployment" && p.id.Name == install.DeploymentController {
+			available, _, _ := unstructured.NestedInt64(p.live.Object, "status", "availableReplicas")
+			u.available = available > 0
+		}
+	}
+	return nil
+}
+
+// decide says what becomes of each object.
+func (u *uninstaller) decide(ctx context.Context) error {
+	u.plan = uninstallPlan{Namespace: u.namespace, Deployments: []departure{}, Goes: []departure{}, Stays: []departure{}}
+	if u.record != nil {
+		u.plan.Version = u.record.Version
+	}
+	for _, d := range u.deployments {
+		u.plan.Deployments = append(u.plan.Deployments, departure{Group: v1alpha1.GroupVersion.Group, Kind: deployments.name, Namespace: d.GetNamespace(), Name: d.GetName()})
+	}
+	switch {
+	case u.flags.keep:
+		u.plan.Fate = "what they installed stays, and goes on running"
+	case u.flags.remove:
+		u.plan.Fate = "what they installed is removed"
+	default:
+		u.plan.Fate = "say what becomes of what they installed: --keep-workloads or --delete-deployments"
+	}
+	for _, p := range u.pieces {
+		why, err := u.whyStays(ctx, p)
+		if err != nil {
+			return err
+		}
+		d := departure{Group: p.id.Group, Kind: p.id.Kind, Namespace: p.id.Namespace, Name: p.id.Name, Why: why}
+		if why == "" {
+			u.plan.Goes = append(u.plan.Goes, d)
+			continue
+		}
+		u.plan.Stays = append(u.plan.Stays, d)
+	}
+	return nil
+}
+
+// whyStays says why an object of the installation is left; empty where it goes.
+func (u *uninstaller) whyStays(ctx context.Context, p *piece) (string, error) {
+	switch {
+	case p.id.Kind == "CustomResourceDefinition" && !u.flags.definitions:
+		return "add --crds to delete it, and all resources of its kind", nil
+	case p.id.Kind != "Namespace":
+		return "", nil
+	case u.record != nil && !u.record.OwnNamespace:
+		return "it was there before Satchel", nil
+	}
+	return u.inhabited(ctx, p.id.Name)
+}
+
+func (u *uninstaller) printPlan() error {
+	if u.flags.output != outputText {
+		return printValue(u.app.streams.Out, u.flags.output, u.plan)
+	}
+	fmt.Fprint(u.app.streams.Out, u.plan.print(styleFor(u.app.streams.Out)))
+	return nil
+}
+
+// print writes it for people.
+func (p uninstallPlan) print(s style) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "Satchel %sin the namespace %s is to be removed\n", strings.TrimLeft(inline(p.Version)+" ", " "), s.paint(bold, inline(p.Namespace)))
+	if len(p.Deployments) > 0 {
+		writeDepartures(&out, s.paint(red, "Deleted first"), p.Deployments)
+		fmt.Fprintf(&out, "  %s\n", p.Fate)
+	}
+	writeDepartures(&out, s.paint(red, "Goes"), p.Goes)
+	writeDepartures(&out, s.paint(green, "Stays"), p.Stays)
+	return out.String()
+}

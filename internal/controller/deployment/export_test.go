@@ -22,6 +22,7 @@ func (r *Reconciler) Unwatch(key types.NamespacedName) { r.watches.Drop(key) }
 
 // CloseWatches ends all watches and waits until they have ended.
 func (r *Reconciler) CloseWatches() {
+	r.names.Close()
 	if r.watches != nil {
 		r.watches.Close()
 	}

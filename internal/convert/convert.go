@@ -173,7 +173,7 @@ func checkNamespace(name string) []Problem {
 
 func convertPlain(files fs.FS, o Options) (Result, error) {
 	bundle, problems := plain.Parse(files, o.Limits)
-	adapted, problems := overlaid(bundle.Manifests, problems, o)
+	adapted, problems := overlaid(bundle.Manifests, problems, o, registryv1.Rendered{})
 	n := normalizer{namespace: o.InstallNamespace}
 	problems = append(problems, n.run(adapted.Manifests)...)
 	if err := manifest.AsError(problems); err != nil {
@@ -186,7 +186,7 @@ func convertPlain(files fs.FS, o Options) (Result, error) {
 
 func convertKustomize(files fs.FS, o Options) (Result, error) {
 	built, problems := kustomize.Convert(files, path.Join(".", o.Path), o.Limits)
-	adapted, problems := overlaid(built.Manifests, problems, o)
+	adapted, problems := overlaid(built.Manifests, problems, o, registryv1.Rendered{})
 	n := normalizer{namespace: o.InstallNamespace}
 	problems = append(problems, n.run(adapted.Manifests)...)
 	if err := manifest.AsError(problems); err != nil {
@@ -205,7 +205,7 @@ func convertRegistryV1(files fs.FS, o Options) (Result, error) {
 		return Result{}, err
 	}
 	problems := manifest.Identities(rendered.Manifests) // some names are made of others
-	adapted, problems := overlaid(rendered.Manifests, problems, o, rendered.RelatedImages...)
+	adapted, problems := overlaid(rendered.Manifests, problems, o, rendered)
 	n := normalizer{namespace: o.InstallNamespace}
 	if err := manifest.AsError(append(problems, n.run(adapted.Manifests)...)); err != nil {
 		return Result{}, err

@@ -10,17 +10,23 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 	"github.com/satchel-dev/satchel/internal/convert/overlay"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 )
 
 // overlaid adapts the manifests of a bundle by Options.Overlay, if they could be read, and adds what is wrong then to the
-// problems. Related are the images that a registry+v1 bundle lists.
-func overlaid(manifests []manifest.Manifest, problems []Problem, o Options, related ...string) (overlay.Result, []Problem) {
+// problems. about is what a
+// registry+v1 bundle says beside its objects.
+func overlaid(manifests []manifest.Manifest, problems []Problem, o Options, about registryv1.Rendered) (overlay.Result, []Problem) {
 	if len(problems) > 0 {
 		return overlay.Result{Manifests: manifests}, problems
 	}
 	scopes := bundleScopes(manifests)
+	var companions []manifest.ID
+	for _, name := range about.Secrets {
+		companions = append(companions, manifest.ID{GroupKind: schema.GroupKind{Kind: "Secret"}, Namespace: o.InstallNamespace, Name: name})
+	}
 	adapted, problems := overlay.Apply(manifests, overlay.Bundle{
-		Namespace: o.InstallNamespace, RelatedImages: related, Limits: o.Limits,
+		Namespace: o.InstallNamespace, RelatedImages: about.RelatedImages, Companions: companions, Limits: o.Limits,
 		ClusterScoped: func(kind schema.GroupKind) bool {
 			if scope, ok := scopes[kind]; ok {
 				return scope == Cluster
@@ -47,15 +53,17 @@ func warnings(converter, overlays []string) []string {
 	return all
 }
 
-// served are the certificates of Services as these are called now.
+// served are the certificates of Services, in Secrets, as these are called now.
 func served(certificates []Certificate, adapted overlay.Result) []Certificate {
 	all := slices.Clone(certificates)
 	for i := range all {
+		all[i].Secret = adapted.Name(schema.GroupKind{Kind: "Secret"}, all[i].Namespace, all[i].Secret)
 		all[i].DNSNames = slices.Clone(all[i].DNSNames)
 		for j, host := range all[i].DNSNames {
 			name, rest, _ := strings.Cut(host, ".")
 			all[i].DNSNames[j] = adapted.Name(schema.GroupKind{Kind: "Service"}, all[i].Namespace, name) + "." + rest
 		}
 	}
+	slices.SortFunc(all, func(a, b Certificate) int { return strings.Compare(a.Secret, b.Secret) })
 	return all
 }

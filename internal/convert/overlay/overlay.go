@@ -20,6 +20,8 @@ type Bundle struct {
 	Namespace string
 	// ClusterScoped tells kinds that live in no namespace.
 	ClusterScoped func(schema.GroupKind) bool
+	// Companions are objects that others make for the bundle under names that it says: they get other names as its own do.
+	Companions []manifest.ID
 	// RelatedImages are those that a registry+v1 bundle lists; they stand in variables and arguments of its operator.
 	RelatedImages []string
 	// Limits hold for what patches and variables make of the objects; those that are zero take their defaults.

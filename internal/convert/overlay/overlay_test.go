@@ -49,7 +49,7 @@ func read(t testing.TB, text string) []manifest.Manifest {
 }
 
 func bundle(related ...string) overlay.Bundle {
-	cluster := []string{"CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Namespace", "ValidatingWebhookConfiguration", "PersistentVolume", "StorageClass", "APIService"}
+	cluster := []string{"CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Namespace", "ValidatingWebhookConfiguration", "PersistentVolume", "PriorityClass", "StorageClass", "APIService"}
 	return overlay.Bundle{
 		Namespace: "install", RelatedImages: related,
 		ClusterScoped: func(kind schema.GroupKind) bool { return slices.Contains(cluster, kind.Kind) },

@@ -123,6 +123,7 @@ var (
 
 // annotations name objects of the bundle as name or namespace/name.
 var annotations = map[string]schema.GroupKind{
+	"satchel.dev/inject-ca-from":                           secret,
 	"cert-manager.io/inject-ca-from":                       kindOf("cert-manager.io", "Certificate"),
 	"cert-manager.io/inject-ca-from-secret":                secret,
 	"cert-manager.io/issuer":                               kindOf("cert-manager.io", "Issuer"),

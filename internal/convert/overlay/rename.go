@@ -54,7 +54,10 @@ func (r *run) rename() {
 			r.refuseLongName(e)
 			found++
 		}
-		r.remember(e)
+		r.remember(e.original, e.Object.GetName())
+	}
+	for _, id := range r.bundle.Companions {
+		r.remember(id, r.NamePrefix+id.Name+r.NameSuffix)
 	}
 	if r.NamePrefix+r.NameSuffix != "" && found == 0 {
 		r.warn("spec.namePrefix and spec.nameSuffix change no name: the bundle has no objects but CustomResourceDefinitions, APIServices and Namespaces")
@@ -69,19 +72,18 @@ func (r *run) rename() {
 	}
 }
 
-// remember has references to an object followed, if it is called otherwise than in the bundle.
-func (r *run) remember(e *entry) {
-	now := e.Object.GetName()
-	if now == e.original.Name {
+// remember has references to an object followed, if it is called otherwise now than in the bundle.
+func (r *run) remember(was manifest.ID, now string) {
+	if now == was.Name {
 		return
 	}
-	r.renames.exact[e.original] = now
-	anywhere := manifest.ID{GroupKind: e.original.GroupKind, Name: e.original.Name}
+	r.renames.exact[was] = now
+	anywhere := manifest.ID{GroupKind: was.GroupKind, Name: was.Name}
 	if _, there := r.renames.anywhere[anywhere]; !there {
 		r.renames.anywhere[anywhere] = now
 	}
-	plural, _ := meta.UnsafeGuessKindToResource(e.original.WithVersion("v1"))
-	r.renames.kinds[plural.GroupResource()] = e.original.GroupKind
+	plural, _ := meta.UnsafeGuessKindToResource(was.WithVersion("v1"))
+	r.renames.kinds[plural.GroupResource()] = was.GroupKind
 }
 
 // refuseLongName refuses what only the API server would refuse, object by object.

@@ -24,6 +24,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -48,11 +49,21 @@ var types = sync.OnceValue(func() *runtime.Scheme {
 })
 
 func shapeOf(kind schema.GroupVersionKind) *shape {
-	of, known := types().AllKnownTypes()[kind]
-	if !known {
-		return nil
+	if of, known := types().AllKnownTypes()[kind]; known {
+		return &shape{of}
 	}
-	return &shape{of}
+	return nil
+}
+
+// fieldOf is the shape of a field at the top of an object; what all objects have is known of all.
+func (s *shape) fieldOf(name string) *shape {
+	switch name {
+	case "metadata":
+		return &shape{reflect.TypeFor[metav1.ObjectMeta]()}
+	case "apiVersion", "kind":
+		return &shape{reflect.TypeFor[string]()}
+	}
+	return s.field(name)
 }
 
 var intOrString = reflect.TypeFor[intstr.IntOrString]()

@@ -73,7 +73,7 @@ func (s *substitution) object() {
 			s.definition(fields)
 			continue
 		}
-		fields[key] = s.value(fields[key], "."+key, shape.field(key))
+		fields[key] = s.value(fields[key], "."+key, shape.fieldOf(key))
 	}
 }
 

@@ -56,6 +56,8 @@ type Rendered struct {
 	Requirements []Requirement
 	// Package that the bundle is a version of.
 	Package Package
+	// Secrets are those of the install namespace that serving certificates are in, whoever issues them.
+	Secrets []string
 	// RelatedImages are those that the bundle says it uses, in the order of the ClusterServiceVersion.
 	RelatedImages []string
 }
@@ -95,7 +97,7 @@ func Render(bundle *Bundle, o Options) (Rendered, error) {
 	slices.Sort(bundle.Warnings)
 	return Rendered{
 		Manifests: made, Warnings: slices.Compact(bundle.Warnings), Namespaces: in.namespaces(), Certificates: in.certificates(),
-		Requirements: bundle.Requirements, Package: bundle.identify(), RelatedImages: bundle.relatedImages(),
+		Requirements: bundle.Requirements, Package: bundle.identify(), RelatedImages: bundle.relatedImages(), Secrets: in.secrets(),
 	}, nil
 }
 

@@ -123,6 +123,17 @@ func (in *input) certificates() []Certificate {
 	return out
 }
 
+// secrets are those that Deployments mount for their certificates.
+func (in *input) secrets() []string {
+	var names []string
+	for _, d := range in.deployments() {
+		if in.served(d.Name) {
+			names = append(names, certificateName(serviceName(d.Name)))
+		}
+	}
+	return names
+}
+
 // hosts are the names under which a Service of the operator is reached (W7).
 func (in *input) hosts(service string) []string {
 	host := service + "." + in.InstallNamespace

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package convert_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pmezard/go-difflib/difflib"
+
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/overlay"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+)
+
+// adapted are bundles of each format, for overlays to be put over.
+var adapted = map[string]convert.Options{
+	"shop":   {InstallNamespace: "shop"},
+	"kiosk":  {InstallNamespace: "kiosk"},
+	"gadget": withV1(registryv1.Options{CertificateProvider: registryv1.SelfSigned}),
+}
+
+// overlays are each of its own, and all together.
+var overlays = map[string]overlay.Options{
+	"patches": {Patches: []overlay.Patch{
+		{Text: "metadata: {annotations: {patched: merge}}\nspec: {template: {spec: {nodeSelector: {pool: infra}}}}", Target: &overlay.Selector{Kind: "Deployment|StatefulSet"}},
+		{Text: "[{op: add, path: /metadata/labels, value: {patched: operation}}]", Target: &overlay.Selector{Kind: "CronJob|Service|ConfigMap|Secret"}},
+		{Text: "$patch: delete", Target: &overlay.Selector{Kind: "Theme"}},
+	}},
+	"names":    {NamePrefix: "test-", NameSuffix: "-2"},
+	"images":   {Images: []overlay.Image{{Name: "registry.example.org/db", NewTag: "2"}, {Name: "quay.io/example/kiosk", NewName: "kiosk"}, {Name: "registry.example.org/gadget/manager", Digest: "sha256:aa"}}},
+	"metadata": {CommonLabels: map[string]string{"team": "a"}, CommonAnnotations: map[string]string{"note": "b"}},
+	"variables": {
+		Patches:      []overlay.Patch{{Text: "metadata: {annotations: {region: '${region}', size: '${size:=small}', not: '$${region}'}}", Target: &overlay.Selector{Kind: "Deployment|StatefulSet|ServiceAccount"}}},
+		Substitution: &overlay.Substitution{Given: map[string]string{"region": "us"}, Read: map[string]string{"region": "read", "schedule": "1 2 * * *"}},
+	},
+	"rewrites": {ImageRewrites: []overlay.Rewrite{{From: "registry.example.org", To: "mirror.example.org/r"}, {From: "quay.io/example", To: "mirror.example.org/q"}}},
+}
+
+// TestOverlays pins what each overlay changes in a bundle of each format.
+func TestOverlays(t *testing.T) {
+	for bundle, o := range adapted {
+		files := os.DirFS(filepath.Join("testdata", "bundles", bundle))
+		plain, err := convert.Convert(files, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := string(serialize(t, plain))
+		for name, overlay := range overlays {
+			t.Run(bundle+"-"+name, func(t *testing.T) {
+				o := o
+				o.Overlay = overlay
+				result, err := convert.Convert(files, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				diff, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: difflib.SplitLines(before), B: difflib.SplitLines(string(serialize(t, result))), Context: 2})
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkGolden(t, filepath.Join("testdata", "overlays", bundle+"-"+name+".diff"), diff)
+			})
+		}
+	}
+}
+
+func checkGolden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("(-golden +got):\n%s", diff)
+	}
+}

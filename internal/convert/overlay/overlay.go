@@ -46,6 +46,7 @@ func (r Result) Name(kind schema.GroupKind, namespace, name string) string {
 type entry struct {
 	manifest.Manifest
 	original manifest.ID // as in the bundle, with the namespace that it will have
+	now      manifest.ID // as patches have made it
 	gone     bool
 }
 
@@ -69,7 +70,8 @@ func Apply(manifests []manifest.Manifest, bundle Bundle, o Options) (Result, []m
 	bundle.Limits = bundle.Limits.OrDefault()
 	r := &run{Options: o, bundle: bundle}
 	for _, m := range manifests {
-		r.entries = append(r.entries, &entry{Manifest: m, original: r.identify(m)})
+		id := r.identify(m)
+		r.entries = append(r.entries, &entry{Manifest: m, original: id, now: id})
 	}
 	for _, step := range []func(){r.patch, r.rename, r.overrideImages, r.substitute, r.annotate, r.rewriteImages, r.measure} {
 		if step(); len(r.problems) > 0 {

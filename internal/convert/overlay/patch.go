@@ -103,7 +103,7 @@ func named(merges []map[string]any) bool {
 // applyPatch applies one patch to all objects that it is of.
 func (r *run) applyPatch(p *patching) {
 	if p.target != nil {
-		if r.each(p, func(e *entry, now manifest.ID) bool { return p.target.selects(e, now) }, p.apply) == 0 && len(r.problems) == 0 {
+		if r.each(p, p.target.selects, p.apply) == 0 && len(r.problems) == 0 {
 			r.warn("%s selects no object (%s)", p.field, describe(p.selector))
 		}
 		return
@@ -111,11 +111,11 @@ func (r *run) applyPatch(p *patching) {
 	for i, merge := range p.merges {
 		of := unstructured.Unstructured{Object: merge}
 		id := manifest.IDOf(&of)
-		matches := func(e *entry, now manifest.ID) bool {
+		matches := func(e *entry) bool {
 			same := func(have manifest.ID) bool {
 				return have.GroupKind == id.GroupKind && have.Name == id.Name && (id.Namespace == "" || have.Namespace == id.Namespace)
 			}
-			return same(e.original) || same(now)
+			return same(e.original) || same(e.now)
 		}
 		found := r.each(p, matches, func(e *entry) (map[string]any, *fault) { return mergeInto(e, p.merges[i]) })
 		if found == 0 && len(r.problems) == 0 {
@@ -125,10 +125,10 @@ func (r *run) applyPatch(p *patching) {
 }
 
 // each applies a change to the objects that it is of, and returns how many these are.
-func (r *run) each(p *patching, matches func(*entry, manifest.ID) bool, change func(*entry) (map[string]any, *fault)) int {
+func (r *run) each(p *patching, matches func(*entry) bool, change func(*entry) (map[string]any, *fault)) int {
 	found := 0
 	for _, e := range r.entries {
-		if e.gone || !matches(e, r.identify(e.Manifest)) {
+		if e.gone || !matches(e) {
 			continue
 		}
 		if found++; !r.grow(p.bytes, p.field) {
@@ -142,6 +142,7 @@ func (r *run) each(p *patching, matches func(*entry, manifest.ID) bool, change f
 			e.gone = true
 		default:
 			e.Object.Object = changed
+			e.now = r.identify(e.Manifest)
 		}
 	}
 	return found

@@ -63,9 +63,8 @@ func newTarget(s Selector) (*target, error) {
 }
 
 // selects tells whether an object is meant: by what it is in the bundle, or has become by a patch before.
-func (t *target) selects(e *entry, now manifest.ID) bool {
-	gvk := e.Object.GroupVersionKind()
-	return (t.is(e.original) || t.is(now)) && t.version(gvk.Version) &&
+func (t *target) selects(e *entry) bool {
+	return (t.is(e.original) || e.now != e.original && t.is(e.now)) && t.version(e.Object.GroupVersionKind().Version) &&
 		(t.labels.Empty() || t.labels.Matches(labels.Set(e.Object.GetLabels()))) &&
 		(t.annotations.Empty() || t.annotations.Matches(labels.Set(e.Object.GetAnnotations())))
 }

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package overlay_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/convert/overlay"
+)
+
+// many are so many Deployments.
+func many(n int) []manifest.Manifest {
+	all := make([]manifest.Manifest, n)
+	for i := range all {
+		labels := map[string]any{"app": fmt.Sprintf("web-%d", i)}
+		all[i] = manifest.Manifest{File: "many.yaml", Document: i + 1, Object: &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": fmt.Sprintf("web-%d", i), "labels": labels},
+			"spec": map[string]any{
+				"replicas": int64(1), "selector": map[string]any{"matchLabels": map[string]any{"app": fmt.Sprintf("web-%d", i)}},
+				"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": fmt.Sprintf("web-%d", i)}}, "spec": map[string]any{
+					"serviceAccountName": fmt.Sprintf("web-%d", i),
+					"containers":         []any{map[string]any{"name": "web", "image": "quay.io/org/web:1", "env": []any{map[string]any{"name": "A", "value": "${a:=b}"}}}},
+				}},
+			},
+		}}}
+	}
+	return all
+}
+
+// TestM8Overlays and TestM22Overlays: what a few bytes of a spec could become is refused, and in time.
+func TestM8Overlays(t *testing.T) {
+	any := &overlay.Selector{}
+	copies := "- {op: add, path: /data, value: {a: {b: x}}}\n"
+	for range 40 {
+		copies += "- {op: copy, from: /data, path: /data/a/c}\n- {op: copy, from: /data/a, path: /data/d}\n"
+	}
+	aliases := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c < 'k'; c++ {
+		aliases += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", c, c, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1)
+	}
+	patch := func(text string, selector *overlay.Selector) overlay.Options {
+		return overlay.Options{Patches: []overlay.Patch{{Text: text, Target: selector}}}
+	}
+	var hundred []overlay.Patch
+	for range 100 {
+		hundred = append(hundred, overlay.Patch{Text: "metadata: {labels: {x: y}}", Target: &overlay.Selector{Name: "(a*)*b|(.*.*.*)*z", LabelSelector: "app in (a,b,c)"}})
+	}
+	long := strings.Repeat("x", 1000)
+	for name, c := range map[string]struct {
+		n    int
+		o    overlay.Options
+		says string
+	}{
+		"copies that double":      {1, patch(copies, any), "bytes"},
+		"aliases that multiply":   {1, patch(aliases, any), "spec.patches[0]"},
+		"depth":                   {1, patch(strings.Repeat("{a: ", 150)+"b"+strings.Repeat("}", 150), any), "spec.patches[0]"},
+		"depth by operations":     {1, patch(depthByOperations(), any), "nest deeper than 100"},
+		"a large patch on many":   {10_000, patch("metadata: {annotations: {x: "+strings.Repeat("y", 60_000)+"}}", any), "overlays add more than 16777216 bytes"},
+		"many values":             {100, patch("spec: {x: ["+strings.Repeat("{},", 20_000)+"{}]}", any), "have more than 1000000 values"},
+		"expressions of the spec": {10_000, overlay.Options{Patches: hundred}, ""},
+		"variables that grow":     {10_000, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '${x}${x}${x}'}}", Target: any}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "overlays add more than"},
+		"one text that grows":     {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '" + strings.Repeat("${x}", 2000) + "'}}", Target: any}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "a text is longer than"},
+		"replacements that grow":  {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '${x//x/" + long[:500] + long[:500] + long[:500] + "}'}}", Target: any}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "a text is longer than"},
+		"open braces":             {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '" + strings.Repeat("${a:=", 10_000) + "'}}", Target: any}}, Substitution: &overlay.Substitution{}}, "a ${ has no end"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			_, problems := overlay.Apply(many(c.n), bundle(), c.o)
+			said := ""
+			for _, p := range problems {
+				said += p.String() + "\n"
+			}
+			if !strings.Contains(said, c.says) || c.says == "" && said != "" {
+				t.Errorf("said %.500q, want %q", said, c.says)
+			}
+			took := time.Since(began)
+			t.Log(took)
+			if took > 30*time.Second {
+				t.Errorf("took %s, want less than 5 s", took)
+			}
+		})
+	}
+}
+
+// depthByOperations nests deeper with each operation.
+func depthByOperations() string {
+	path, text := "/spec/x", "- {op: add, path: /spec/x, value: {}}\n"
+	for range 150 {
+		path += "/x"
+		text += "- {op: add, path: " + path + ", value: {}}\n"
+	}
+	return text
+}
+
+// FuzzApply: whatever a spec says, it ends in objects or problems, and a Secret's values stand in none of these.
+func FuzzApply(f *testing.F) {
+	f.Add("spec: {replicas: 2}", "web", "p-", "${a:=b}", "quay.io", "value")
+	f.Add(`[{"op":"copy","from":"/spec","path":"/spec/a"}]`, ".*", "", "${a//b/${c}}", "quay.io/org", "x")
+	f.Add("$patch: delete", "a|b", "", "$${a} ${#a} ${a:1:2}", "m", "")
+	f.Add("- {op: move, from: /metadata/name, path: /kind}", "", "9", "${{ x }}", "", "\xff")
+	f.Add("spec: {template: {spec: {containers: [{name: web, $patch: delete}, {$patch: replace}]}}}", "", "", "", "docker.io", "1")
+	f.Fuzz(func(t *testing.T, patch, name, prefix, text, from, value string) {
+		const canary = "hunter22canary"
+		manifests := many(2)
+		manifests[1].Object.SetName("other")
+		manifests[1].Object.Object["data"] = map[string]any{"t": text}
+		result, problems := overlay.Apply(manifests, bundle(), overlay.Options{
+			Patches: []overlay.Patch{{Text: patch, Target: &overlay.Selector{Name: name}}, {Text: patch}}, NamePrefix: prefix,
+			Images: []overlay.Image{{Name: "quay.io/org/web", NewTag: "2"}}, ImageRewrites: []overlay.Rewrite{{From: from, To: "m"}},
+			Substitution: &overlay.Substitution{Read: map[string]string{"a": value, "c": canary}}, CommonLabels: map[string]string{"team": "a"},
+		})
+		for _, p := range problems {
+			if strings.Contains(p.String(), canary) && !strings.Contains(patch+name+text, canary) {
+				t.Errorf("quotes a value: %s", p)
+			}
+		}
+		if len(problems) > 0 {
+			return
+		}
+		for _, m := range result.Manifests {
+			if _, err := m.Object.MarshalJSON(); err != nil && m.Object.GetKind() != "" {
+				t.Error(err)
+			}
+		}
+	})
+}

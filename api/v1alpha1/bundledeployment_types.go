@@ -357,6 +357,11 @@ type BundleDeploymentStatus struct {
 	// +optional
 	Executed *ExecutedPlan `json:"executed,omitempty"`
 
+	// Hooks tells of the hooks that ran, or run, with what is installed; empty for bundles
+	// that never had any.
+	// +optional
+	Hooks *HooksStatus `json:"hooks,omitempty"`
+
 	// Inventory lists the objects that this deployment has on the cluster.
 	// +optional
 	Inventory *Inventory `json:"inventory,omitempty"`

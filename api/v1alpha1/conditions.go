@@ -158,6 +158,9 @@ const (
 	ReasonDryRunFailed = "DryRunFailed"
 	// ReasonApplyFailed says that an object could not be applied.
 	ReasonApplyFailed = "ApplyFailed"
+	// ReasonHookFailed says that a hook of the bundle failed, or did not end in time. The
+	// message names it, and why.
+	ReasonHookFailed = "HookFailed"
 	// ReasonPruneFailed says that an object that left the bundle could not be deleted.
 	ReasonPruneFailed = "PruneFailed"
 	// ReasonPruneHeld says that an upgrade left out more objects than spec.prune.limit

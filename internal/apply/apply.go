@@ -52,7 +52,13 @@ type application struct {
 }
 
 func (a *application) stages(ctx context.Context, p plan.Plan) error {
+	ground := p.Groundwork()
 	for i, stage := range p.Stages {
+		if i == ground {
+			if waits, err := a.before(ctx, stage.Name); waits || err != nil {
+				return err
+			}
+		}
 		if held, err := a.held(ctx, p, i); held || err != nil {
 			return err
 		}
@@ -70,7 +76,23 @@ func (a *application) stages(ctx context.Context, p plan.Plan) error {
 			return ctx.Err()
 		}
 	}
+	if ground == len(p.Stages) {
+		_, err := a.before(ctx, "hooks")
+		return err
+	}
 	return nil
+}
+
+// before asks whether the apply may go on to the stages that hooks come before.
+func (a *application) before(ctx context.Context, stage string) (waits bool, err error) {
+	if a.options.Before == nil {
+		return false, nil
+	}
+	pending, err := a.options.Before(ctx)
+	if pending != "" || err != nil {
+		a.result.Stage, a.result.Pending = stage, pending
+	}
+	return pending != "", err
 }
 
 // record takes the outcomes of a stage into the result.

@@ -92,6 +92,10 @@ func collect(in *plan.Input) []collection {
 		desired[object.ID] = struct{}{}
 		add(object.ID, object.Kind)
 	}
+	for _, hook := range in.Hooks {
+		desired[hook.ID] = struct{}{}
+		add(hook.ID, hook.Kind)
+	}
 	for _, entry := range in.Previous.Entries {
 		kind, served := in.Kinds[entry.GroupKind()]
 		if _, done := desired[entry.ID]; served && !done && kind.Namespaced == (entry.Namespace != "") {

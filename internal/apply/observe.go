@@ -22,6 +22,7 @@ import (
 type Observing struct {
 	Owner            Owner
 	Desired          []*unstructured.Unstructured // as rendered; they are copied
+	Hooks            []plan.Hook                  // as rendered; they are copied
 	Previous         inventory.Inventory
 	InstallNamespace string               // for namespaced objects that carry no namespace
 	CreateNamespace  bool                 // of InstallNamespace, when it is absent
@@ -101,32 +102,61 @@ func Observe(ctx context.Context, client *tenant.Client, o Observing) (plan.Inpu
 // complete finds how each desired kind is served, by the bundle's own CRDs first,
 // and completes the objects.
 func (o Observing) complete(ctx context.Context, kinds *tenant.Kinds, in *plan.Input) error {
-	completion := plan.Completion{Owner: o.Owner, InstallNamespace: o.InstallNamespace, HashKey: o.HashKey, Ignore: o.Ignore}
-	definitions := plan.Definitions(o.Desired)
+	c := completing{
+		observing: o, kinds: kinds, definitions: plan.Definitions(o.Desired),
+		completion: plan.Completion{Owner: o.Owner, InstallNamespace: o.InstallNamespace, HashKey: o.HashKey, Ignore: o.Ignore},
+	}
 	for _, object := range o.Desired {
-		gvk := object.GroupVersionKind()
-		kind, err := findKind(ctx, kinds, definitions, gvk)
-		var none *tenant.NoKindError
-		switch {
-		case errors.As(err, &none) && len(none.Served) == 0 && slices.Contains(o.Optional, gvk.GroupKind()):
-			in.Skipped = append(in.Skipped, inventory.IDOf(object))
-			continue
-		case errors.As(err, &none):
-			in.Missing = append(in.Missing, plan.MissingKind{ID: inventory.IDOf(object), Version: gvk.Version, Served: none.Served})
-			continue
-		case err != nil:
-			return fmt.Errorf("observing %s: %w", inventory.IDOf(object), err)
-		}
-		completed, err := completion.Complete(object, kind)
+		completed, found, err := c.object(ctx, object, in)
 		if err != nil {
-			in.Invalid = append(in.Invalid, plan.Violation{Rule: plan.Invalid, Object: inventory.IDOf(object), Message: err.Error()})
-			continue
+			return err
 		}
-		completed.Rank = o.Ranks[inventory.IDOf(object)]
-		in.Desired = append(in.Desired, completed)
-		in.Kinds[gvk.GroupKind()] = kind
+		if found {
+			completed.Rank = o.Ranks[inventory.IDOf(object)]
+			in.Desired = append(in.Desired, completed)
+		}
+	}
+	for _, hook := range o.Hooks {
+		completed, found, err := c.object(ctx, hook.Object, in)
+		if err != nil {
+			return err
+		}
+		if found {
+			in.Hooks = append(in.Hooks, plan.HookObject{HookTerms: hook.HookTerms, Object: completed})
+		}
 	}
 	return nil
+}
+
+// completing completes objects.
+type completing struct {
+	observing   Observing
+	kinds       *tenant.Kinds
+	definitions map[schema.GroupKind]plan.Definition
+	completion  plan.Completion
+}
+
+// object completes one object; one that cannot be is noted in the input.
+func (c completing) object(ctx context.Context, object *unstructured.Unstructured, in *plan.Input) (completed plan.Object, found bool, err error) {
+	gvk, id := object.GroupVersionKind(), inventory.IDOf(object)
+	kind, err := findKind(ctx, c.kinds, c.definitions, gvk)
+	var none *tenant.NoKindError
+	switch {
+	case errors.As(err, &none) && len(none.Served) == 0 && slices.Contains(c.observing.Optional, gvk.GroupKind()):
+		in.Skipped = append(in.Skipped, id)
+		return plan.Object{}, false, nil
+	case errors.As(err, &none):
+		in.Missing = append(in.Missing, plan.MissingKind{ID: id, Version: gvk.Version, Served: none.Served})
+		return plan.Object{}, false, nil
+	case err != nil:
+		return plan.Object{}, false, fmt.Errorf("observing %s: %w", id, err)
+	}
+	if completed, err = c.completion.Complete(object, kind); err != nil {
+		in.Invalid = append(in.Invalid, plan.Violation{Rule: plan.Invalid, Object: id, Message: err.Error()})
+		return plan.Object{}, false, nil
+	}
+	in.Kinds[gvk.GroupKind()] = kind
+	return completed, true, nil
 }
 
 func findKind(ctx context.Context, kinds *tenant.Kinds, definitions map[schema.GroupKind]plan.Definition, gvk schema.GroupVersionKind) (plan.Kind, error) {

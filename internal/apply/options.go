@@ -3,6 +3,7 @@
 package apply
 
 import (
+	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,6 +32,9 @@ type Options struct {
 	Previous func(inventory.ID) *unstructured.Unstructured
 	// EstablishTimeout is how long Apply waits for CRDs to be served: 10 s.
 	EstablishTimeout time.Duration
+	// Before is asked before the first of the stages that hooks come before: it says what is waited
+	// for, nothing when the apply may go on. Its error ends the apply.
+	Before func(ctx context.Context) (waits string, err error)
 	// Rules say when the objects of a phase are healthy, so that the next may begin.
 	Rules health.Rules
 	// MigrationPatience is for how long the resources of a CRD may fail to be written

@@ -88,6 +88,10 @@ func wantedBy(p plan.Plan) wanted {
 		}
 		w.needs = append(w.needs, rights.Lifelong(action.Object, p.Pruning)...)
 	}
+	for _, hook := range p.Hooks {
+		objects, written[hook.ID] = append(objects, hook.Object), true
+		w.needs = append(w.needs, rights.Hook(hook.Object)...)
+	}
 	w.grants(objects, written)
 	return w
 }

@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
@@ -64,8 +63,8 @@ func (a *application) keeps(live *unstructured.Unstructured) string {
 	switch {
 	case seen.ClaimOf(a.owner, plan.Prevent) != plan.Owned:
 		return "it is not this deployment's any more"
-	case seen.Ending.Kept:
-		return "its annotation " + v1alpha1.DeletionPolicyAnnotation + " says so"
+	case seen.Ending.Kept != "":
+		return "its annotation " + seen.Ending.Kept + " says so"
 	case live.GetKind() == "StatefulSet" && retention == "Delete":
 		return "its claims, and their data, would go with it by spec.persistentVolumeClaimRetentionPolicy"
 	}

@@ -48,6 +48,7 @@ var hints = map[string]string{
 	v1alpha1.ReasonPlanRefused:        "Remove each obstacle of the list (grant the rights, which the rbac command prints; create the namespace; install what is required); nothing was touched.",
 	v1alpha1.ReasonDryRunFailed:       "Correct the object in the bundle as the message says; the previous revision keeps running.",
 	v1alpha1.ReasonApplyFailed:        "Correct the object in the bundle, or what refused it (an admission webhook, a quota); it is tried again by itself.",
+	v1alpha1.ReasonHookFailed:         "Look at the hook that the message names, and at its Pod; correct the chart or its values, or have it run again with the retry command.",
 	v1alpha1.ReasonPruneFailed:        "Find out what keeps the object (a finalizer, a missing permission to delete); it is tried again by itself.",
 	v1alpha1.ReasonApprovalPending:    "See what waits with the approve command and --dry-run, and have somebody who may approve it or deny it.",
 	v1alpha1.ReasonApprovalRequired:   "See what waits with the approve command and --dry-run, and have somebody who may approve it or deny it; what runs stays in force.",

@@ -45,6 +45,7 @@ func (v *preview) print(s style, name string, wide bool) string {
 		fmt.Fprintf(t, "In force: %s\n", shortRevision(inline(v.InForce)))
 	}
 	t.objects(v)
+	t.list("Hooks, each run once:", hookLines(v.Hooks), plain)
 	t.impact(v.Impact)
 	t.list("Refused, and nothing is touched then:", texts(v.Violations), red)
 	if v.Held != "" {

@@ -117,7 +117,7 @@ func (p *previewer) convert(ctx context.Context) (result convert.Result, err err
 	}
 	p.out.Format = string(result.Format)
 	p.out.Warnings = slices.Clone(result.Warnings)
-	p.out.Content, err = plan.Content(result.Objects, p.deployment.InstallNamespaceOrDefault())
+	p.out.Content, err = plan.Content(slices.Concat(result.Objects, plan.Rendered(spec.Hooks(result))), p.deployment.InstallNamespaceOrDefault())
 	return result, err
 }
 

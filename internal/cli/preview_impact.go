@@ -51,6 +51,12 @@ func (p *previewer) impact() impactPreview {
 		was, will := p.sides(action)
 		before, after = append(before, was), append(after, will)
 	}
+	for _, hook := range p.made.Hooks {
+		after = append(after, hook.Desired)
+		if p.previous.Has(hook.ID) { // it ran before
+			before = append(before, hook.Desired)
+		}
+	}
 	for _, stages := range [][]plan.DeletionStage{p.made.PruneFirst, p.made.Prune} {
 		for _, stage := range stages {
 			for _, deletion := range stage.Deletions {

@@ -33,7 +33,7 @@ func (p *previewer) plan(ctx context.Context, result convert.Result) error {
 	if err != nil {
 		return err
 	}
-	asked.Owner, asked.Previous, asked.Ranks = p.owner, p.withoutCertificates(result.Certificates), spec.Ranks(result)
+	asked.Owner, asked.Previous, asked.Ranks, asked.Hooks = p.owner, p.withoutCertificates(result.Certificates), spec.Ranks(result), spec.Hooks(result)
 	if asked.Desired, err = p.trusting(ctx, result); err != nil {
 		return err
 	}

@@ -31,8 +31,10 @@ type preview struct {
 	Summary   string          `json:"summary"`
 	Objects   []objectPreview `json:"objects"`
 	Unchanged int             `json:"unchanged"`
-	Held      string          `json:"held,omitempty"`
-	Skipped   []string        `json:"skipped,omitempty"`
+	// Hooks run once, in this order.
+	Hooks   []hookPreview `json:"hooks,omitempty"`
+	Held    string        `json:"held,omitempty"`
+	Skipped []string      `json:"skipped,omitempty"`
 	// Certificates are Secrets that the controller issues; they are not among the objects.
 	Certificates []string           `json:"certificates,omitempty"`
 	Violations   []violationPreview `json:"violations,omitempty"`
@@ -144,7 +146,7 @@ func (v *preview) begin(d *v1alpha1.BundleDeployment, o previewOptions) {
 
 // changes tells whether anything would be done, or refused.
 func (v *preview) changes() bool {
-	return len(v.Objects)+len(v.Violations)+len(v.Account.Missing) > 0 || v.Held != ""
+	return len(v.Objects)+len(v.Hooks)+len(v.Violations)+len(v.Account.Missing) > 0 || v.Held != ""
 }
 
 // report turns the plan and the forecasts into the value.
@@ -181,6 +183,7 @@ func (p *previewer) report() {
 	}
 	v.Warnings = append(v.Warnings, p.made.Warnings...)
 	v.Summary = p.made.Summary()
+	v.Hooks = p.hooks()
 	v.Impact = p.impact()
 	v.approve(p.deployment)
 }

@@ -153,6 +153,7 @@ func (o rbacOptions) request(result convert.Result, earlier ...convert.Result) (
 		Namespaces:       result.RequiredNamespaces,
 		Remote:           o.remote,
 		Objects:          applied.objects,
+		Hooks:            applied.hooks,
 		Pruning:          plan.Pruning{Definitions: o.definitions, Disabled: o.keeps, Orphan: o.keeps},
 	}
 	guessed := applied.guessed

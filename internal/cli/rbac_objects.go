@@ -20,6 +20,7 @@ import (
 // appliedObjects are the objects of a bundle with the resources they are of.
 type appliedObjects struct {
 	objects []plan.Object
+	hooks   []plan.Object // that run once
 	guessed guesses
 }
 
@@ -40,6 +41,11 @@ func (o rbacOptions) applied(result convert.Result) appliedObjects {
 	for _, object := range result.Objects {
 		found.add(object, definitions, o.installNamespace)
 	}
+	objects := len(found.objects)
+	for _, hook := range result.Hooks {
+		found.add(hook.Object, definitions, o.installNamespace)
+	}
+	found.objects, found.hooks = found.objects[:objects:objects], found.objects[objects:]
 	for _, serving := range result.Certificates {
 		found.objects = append(found.objects, rights.Secret(serving.Namespace, serving.Secret))
 	}

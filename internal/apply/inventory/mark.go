@@ -16,11 +16,13 @@ const (
 	Unproven Mark = "n"
 	// Leaving: it left the bundle, and its deletion was counted and allowed.
 	Leaving Mark = "l"
+	// RunOnce: it is the object of a hook. It does not count, and is not kept from drifting.
+	RunOnce Mark = "h"
 )
 
 func decodeMark(text string) (Mark, error) {
 	switch mark := Mark(text); mark {
-	case "", Unproven, Leaving:
+	case "", Unproven, Leaving, RunOnce:
 		return mark, nil
 	}
 	return "", fmt.Errorf("%.32q is no mark of an object", text)

@@ -44,6 +44,8 @@ type Deletion struct {
 	First bool
 	// Whole: it is released with everything else, so that what serves it goes on.
 	Whole bool
+	// RunOnce: it is what is left of a hook.
+	RunOnce bool
 }
 
 // Deletes tells whether the object may be deleted.
@@ -78,7 +80,7 @@ func deletions(in Input, entries inventory.Inventory, removal bool) []DeletionSt
 			kind.Definition = kind.Resource.GroupResource().String()
 		}
 		deletion := in.decideDeletion(entry, removal)
-		deletion.ID, deletion.Kind = entry.ID, kind
+		deletion.ID, deletion.Kind, deletion.RunOnce = entry.ID, kind, entry.Mark == inventory.RunOnce
 		at := deletionPlaceOf(stageOf(entry.ID, kind), deletion.Live.Phase)
 		byPlace[at] = append(byPlace[at], deletion)
 		lowest = min(lowest, deletion.Live.Phase)

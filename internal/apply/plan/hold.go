@@ -23,7 +23,7 @@ func (p *Plan) prune(in Input, wanted inventory.Inventory) {
 		p.Held = &Held{Count: count, Of: of, Limit: *limit}
 		stages = p.Held.hold(stages, in.Previous)
 	}
-	p.Inventory = in.Previous.Union(wanted).With(slices.Concat(in.remarked(wanted), in.leaving(stages))...)
+	p.Inventory = in.Previous.Union(wanted).With(slices.Concat(in.remarked(wanted), in.leaving(stages), runOnce(wanted))...)
 	p.PruneFirst, p.Prune = split(stages)
 }
 
@@ -69,7 +69,7 @@ func (h *Held) hold(stages []DeletionStage, previous inventory.Inventory) []Dele
 	for _, stage := range stages {
 		stage.Deletions = slices.DeleteFunc(slices.Clone(stage.Deletions), func(deletion Deletion) bool {
 			entry, _ := previous.Get(deletion.ID)
-			held := entry.Mark != inventory.Leaving && (deletion.Deletes() || deletion.How == Release)
+			held := entry.Mark != inventory.Leaving && !deletion.RunOnce && (deletion.Deletes() || deletion.How == Release)
 			if held {
 				h.Objects = append(h.Objects, deletion.ID)
 			}
@@ -89,7 +89,7 @@ func (in Input) leaving(stages []DeletionStage) []inventory.Entry {
 	var marked []inventory.Entry
 	for _, stage := range stages {
 		for _, deletion := range stage.Deletions {
-			if entry, _ := in.Previous.Get(deletion.ID); deletion.Deletes() {
+			if entry, _ := in.Previous.Get(deletion.ID); deletion.Deletes() && !deletion.RunOnce {
 				entry.Mark = inventory.Leaving
 				marked = append(marked, entry)
 			}
@@ -108,6 +108,11 @@ func (in Input) remarked(wanted inventory.Inventory) []inventory.Entry {
 		}
 	}
 	return back
+}
+
+// runOnce are the entries of hooks: what was lost of their marks comes back.
+func runOnce(wanted inventory.Inventory) []inventory.Entry {
+	return slices.DeleteFunc(slices.Clone(wanted.Entries), func(entry inventory.Entry) bool { return entry.Mark != inventory.RunOnce })
 }
 
 // split parts what goes before the rest is applied from what goes after health.

@@ -16,6 +16,8 @@ type Input struct {
 
 	// Desired are the completed objects; Missing those whose kind nobody serves.
 	Desired []Object
+	// Hooks are the completed objects that run once.
+	Hooks   []HookObject
 	Missing []MissingKind
 	// Skipped are objects of optional kinds that nobody serves: they are left out.
 	Skipped []inventory.ID

@@ -16,10 +16,10 @@ import (
 // Make plans how the cluster becomes what the bundle renders. The same input
 // gives the same plan, whatever the order of the desired objects.
 func Make(in Input) Plan {
-	plan := Plan{Owner: in.Owner, Keeping: in.Keeping, Protection: in.Protection, Pruning: in.Pruning, Inventory: in.Previous}
+	plan := Plan{Owner: in.Owner, Keeping: in.Keeping, Protection: in.Protection, Pruning: in.Pruning, Inventory: in.Previous, Hooks: in.Hooks}
 	plan.Upgrade = slices.ContainsFunc(in.Previous.Entries, inventory.Entry.Confirmed)
 	plan.Skipped = slices.SortedFunc(slices.Values(in.Skipped), inventory.ID.Compare)
-	if len(in.Desired)+len(in.Missing)+len(in.Invalid)+len(in.Skipped) == 0 {
+	if len(in.Desired)+len(in.Hooks)+len(in.Missing)+len(in.Invalid)+len(in.Skipped) == 0 {
 		plan.Violations = []Violation{emptyRender(in.Previous.Len())}
 		return plan
 	}
@@ -47,12 +47,14 @@ func Make(in Input) Plan {
 		planned = append(planned, inventory.Entry{ID: missing.ID, Version: missing.Version})
 	}
 	planned = append(planned, in.left()...)
+	hooks, wrong := in.hooks(desired)
+	planned = append(planned, hooks...)
 	if in.createsNamespace(desired) {
 		actions = append(actions, in.namespaceAction())
 	}
 	unsafe, warnings := in.upgradeSafety(actions)
 	lacking, lacked := in.requirements()
-	plan.Violations = SortViolations(slices.Concat(plan.Violations, unsafe, lacking))
+	plan.Violations = SortViolations(slices.Concat(plan.Violations, unsafe, lacking, wrong))
 	plan.Warnings = slices.Sorted(slices.Values(append(warnings, lacked...)))
 	plan.Stages = staged(actions)
 	wanted := inventory.New(in.Previous.Target, planned...)

@@ -74,6 +74,8 @@ type Plan struct {
 	Keeping bool
 	// Stages hold every desired object that nothing forbids. Empty stages are left out.
 	Stages []Stage
+	// Hooks run once before and after an operation, each object by itself: see HookRuns.
+	Hooks []HookObject
 	// PruneFirst and Prune are what the inventory lists and the bundle does not contain
 	// any more: the one to be carried out before the stages, the other after health.
 	PruneFirst, Prune []DeletionStage

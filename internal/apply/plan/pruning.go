@@ -4,6 +4,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -63,7 +64,7 @@ func (l Limit) exceeded(deletions, of int) bool {
 // annotates an object may protect it, too, and nobody can have it deleted that way.
 type Ending struct {
 	Unpruned bool   // it is kept when it leaves the bundle
-	Kept     bool   // it is kept in any case
+	Kept     string // the annotation that keeps it in any case; empty: none
 	Timing   string // BeforeApply, AfterHealthy, or what the deployment says
 }
 
@@ -76,9 +77,18 @@ func endingOf(annotations map[string]string) Ending {
 	}
 	return Ending{
 		Unpruned: protects(v1alpha1.PruneAnnotation, "Enabled"),
-		Kept:     protects(v1alpha1.DeletionPolicyAnnotation, string(v1alpha1.DeletionDelete)),
+		Kept:     keptBy(protects, v1alpha1.DeletionPolicyAnnotation, v1alpha1.ResourcePolicyAnnotation),
 		Timing:   annotations[v1alpha1.PruneTimingAnnotation],
 	}
+}
+
+// keptBy gives the first of the annotations that keeps an object for good.
+func keptBy(protects func(key, unless string) bool, keys ...string) string {
+	at := slices.IndexFunc(keys, func(key string) bool { return protects(key, string(v1alpha1.DeletionDelete)) })
+	if at < 0 {
+		return ""
+	}
+	return keys[at]
 }
 
 // kept says why an object is released rather than deleted; nothing when it is not.
@@ -88,8 +98,8 @@ func (p Pruning) kept(removal bool, ending Ending) string {
 		return "is kept, for spec.deletionPolicy is Orphan"
 	case !removal && p.Disabled:
 		return "is kept, for pruning is switched off"
-	case ending.Kept:
-		return "is kept, as its annotation " + v1alpha1.DeletionPolicyAnnotation + " says"
+	case ending.Kept != "":
+		return "is kept, as its annotation " + ending.Kept + " says"
 	case !removal && ending.Unpruned:
 		return "is kept, as its annotation " + v1alpha1.PruneAnnotation + " says"
 	}

@@ -41,6 +41,9 @@ var applyOrder = []string{
 	stageResources, stageWorkloads, stageCustom, stageAdmission,
 }
 
+// ground are the stages that come before hooks.
+var ground = map[string]bool{stageNamespaces: true, stageCertificates: true, stageDefinitions: true}
+
 // deleteOrder: custom resources while their operator still runs; then admission,
 // which would refuse everything once its server is gone; then CRDs let go of their
 // conversion webhooks while those still answer; what the account's own rights may

@@ -86,7 +86,7 @@ func (p Plan) LetsGo() []inventory.ID {
 	var ids []inventory.ID
 	for _, stage := range slices.Concat(p.PruneFirst, p.Prune) {
 		for _, deletion := range stage.Deletions {
-			if deletion.Deletes() || deletion.How == Release {
+			if (deletion.Deletes() || deletion.How == Release) && !deletion.RunOnce {
 				ids = append(ids, deletion.ID)
 			}
 		}
@@ -104,7 +104,7 @@ func (p Plan) Destroys(previous inventory.Inventory) []inventory.ID {
 	var ids []inventory.ID
 	for _, stage := range slices.Concat(p.PruneFirst, p.Prune) {
 		for _, deletion := range stage.Deletions {
-			if entry, _ := previous.Get(deletion.ID); deletion.Deletes() && entry.Mark != inventory.Leaving {
+			if entry, _ := previous.Get(deletion.ID); deletion.Deletes() && !deletion.RunOnce && entry.Mark != inventory.Leaving {
 				ids = append(ids, deletion.ID)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 // Notes are what somebody who grants the rights should know beforehand, in the
 // order of the objects.
 func (r Request) Notes() []string {
-	demands, _ := Demands(r.Objects) // Of says what is wrong with them
+	demands, _ := Demands(slices.Concat(r.Objects, r.Hooks)) // Of says what is wrong with them
 	var notes []string
 	for _, demand := range demands {
 		if note := demand.note(); note != "" {

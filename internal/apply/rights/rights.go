@@ -30,6 +30,8 @@ type Request struct {
 	// included (see Secret). Of them only ID, Resource and, where they grant rights,
 	// Desired are read.
 	Objects []plan.Object
+	// Hooks are the objects that run once.
+	Hooks []plan.Object
 	// Gone are objects of an earlier version that an upgrade prunes; those that are
 	// in Objects, too, are passed over.
 	Gone []plan.Object
@@ -59,7 +61,7 @@ type Rights struct {
 // Of computes the rights. An error says which object cannot be read, or that its
 // rules are too many, or not to be written into a role: a *TextError.
 func Of(r Request) (Rights, error) {
-	for _, object := range slices.Concat(r.Objects, r.Gone) {
+	for _, object := range slices.Concat(r.Objects, r.Hooks, r.Gone) {
 		if err := checkObject(object); err != nil {
 			return Rights{}, fmt.Errorf("computing the rights on %s: %w", object.ID, err)
 		}
@@ -133,7 +135,7 @@ func (b brought) place(namespace string) string {
 
 // demands are those of the objects; the error joins all that is wrong with them.
 func (r Request) demands() ([]Demand, error) {
-	demands, wrong := Demands(r.Objects)
+	demands, wrong := Demands(slices.Concat(r.Objects, r.Hooks))
 	errs := make([]error, 0, len(wrong))
 	for _, err := range wrong {
 		errs = append(errs, err)
@@ -197,6 +199,9 @@ func Needs(r Request) []Need {
 		here[object.ID] = true
 		needs = append(needs, Lifelong(object, r.Pruning)...)
 	}
+	for _, hook := range r.Hooks {
+		needs = append(needs, Hook(hook)...)
+	}
 	for _, object := range r.Gone {
 		if !here[object.ID] {
 			needs = append(needs, Ending(object, r.Pruning)...)
@@ -208,6 +213,9 @@ func Needs(r Request) []Need {
 	}
 	return needs
 }
+
+// Hook are the rights to an object that runs once, and is deleted whatever becomes of others.
+func Hook(object plan.Object) []Need { return Verbs(object, "create", "delete", "get", "patch") }
 
 // Lifelong are the rights to an object over its whole life, up to how it is let go.
 func Lifelong(object plan.Object, pruning plan.Pruning) []Need {
@@ -264,7 +272,7 @@ func Secret(namespace, name string) plan.Object {
 // webhook. Secrets are not among it: who may list them reads them all. Neither is
 // what would have to be held in the whole cluster for the sake of one namespace.
 func (r Request) recommend(at places, brought brought) {
-	for _, object := range r.Objects {
+	for _, object := range slices.Concat(r.Objects, r.Hooks) {
 		if plan.IsDefinition(object.ID) && object.Desired != nil {
 			at.at("").add(migrating(object)...)
 		}

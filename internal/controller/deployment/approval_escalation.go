@@ -4,6 +4,7 @@ package deployment
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -74,7 +75,8 @@ func (r *Reconciler) contentEscalations(s *state) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("comparing with what was applied last: %w", err)
 	}
-	change := impact.Of(last.Objects, desired, s.object.InstallNamespaceOrDefault())
+	before, after := slices.Concat(last.Objects, plan.Rendered(last.Hooks)), slices.Concat(desired, plan.Rendered(s.hooks))
+	change := impact.Of(before, after, s.object.InstallNamespaceOrDefault())
 	return append(listed("new permissions", change.Permissions), listed("changes of definitions", change.Definitions)...), nil
 }
 

@@ -59,6 +59,7 @@ type before struct {
 	executed  *v1alpha1.ExecutedPlan
 	encoded   *v1alpha1.Inventory
 	inventory inventory.Inventory
+	hooks     *v1alpha1.HooksStatus
 }
 
 // begin records that the plan is carried out, and by which right, unless that is
@@ -127,6 +128,7 @@ func (r *Reconciler) markConsumed(ctx context.Context, one *v1alpha1.BundleAppro
 // takeBack undoes in the status what begin and remember recorded: nothing was written.
 func (s *state) takeBack(err error) error {
 	s.object.Status.Executed, s.object.Status.Inventory, s.previous = s.unbegun.executed, s.unbegun.encoded, s.unbegun.inventory
+	s.object.Status.Hooks = s.unbegun.hooks
 	s.consent.begun, s.consent.approved = false, nil
 	s.consent.asks = []string{s.plan.Summary()}
 	return failure{reason: v1alpha1.ReasonApprovalRequired, waiting: true, err: fmt.Errorf("the approval was withdrawn: %w\n%s", err, s.requiredText())}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -21,8 +22,9 @@ type substance struct{ content, material, terms, key string }
 // digestContent digests what the conversion yielded.
 func (r *Reconciler) digestContent(s *state) error {
 	var err error
-	if s.substance.content, err = plan.Content(s.desired, s.object.InstallNamespaceOrDefault()); err == nil {
-		s.substance.material, err = plan.Material(s.substance.content, s.inputs.digest, s.desired, r.HashKey)
+	all := slices.Concat(s.desired, plan.Rendered(s.hooks))
+	if s.substance.content, err = plan.Content(all, s.object.InstallNamespaceOrDefault()); err == nil {
+		s.substance.material, err = plan.Material(s.substance.content, s.inputs.digest, all, r.HashKey)
 	}
 	return err
 }

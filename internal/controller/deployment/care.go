@@ -14,7 +14,7 @@ import (
 
 // beforeWriting are the steps after whose failure nothing of the new revision
 // has been touched.
-var beforeWriting = []string{"accept", "source", "inputs", "depend", "load", "convert", "certify", "plan", "preflight", "dry-run", "approve", "remember", "consume"}
+var beforeWriting = []string{"accept", "source", "inputs", "depend", "load", "convert", "certify", "plan", "preflight", "dry-run", "approve", "hooks", "remember", "consume"}
 
 // care keeps the last applied revision from drifting, and its health known,
 // while a newer one cannot be brought to the cluster.

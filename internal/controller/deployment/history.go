@@ -83,7 +83,7 @@ func setHistory(s *state, err error) {
 //	it is healthy                                        Healthy
 //	it cannot be installed, or is not healthy            Failed
 func settleRecord(s *state, record *v1alpha1.RevisionRecord, err error) {
-	well := err == nil && s.waitsFor == "" && s.health != nil && s.health.Healthy()
+	well := err == nil && s.waitsFor == "" && s.hookWaits == "" && s.health != nil && s.health.Healthy()
 	switch {
 	case record.Outcome == v1alpha1.OutcomeHealthy, record.Outcome == v1alpha1.OutcomeRolledBack:
 	case s.rejected != nil && well:

@@ -29,6 +29,7 @@ type note struct {
 	total      int                  // objects in all
 	phase      *apply.PhaseWait     // what an apply waits for; nil when it is not for health
 	phaseSince time.Time            // when that was found by comparing everything
+	hook       *hookWait            // what an apply waits for; nil when it is not for a hook
 	skipped    int                  // objects that are left out for now
 	objects    []plan.Object        // those whose health is looked at, without content
 	unhealthy  []plan.Object        // those of them that were not healthy when last seen

@@ -13,7 +13,7 @@ import (
 // settled tells that nothing is under way: everything is applied and healthy, and
 // nothing is going.
 func (s *state) settled() bool {
-	return s.waitsFor == "" && (s.health == nil || s.health.Healthy() && len(s.note.prune) == 0)
+	return s.waitsFor == "" && s.hookWaits == "" && (s.health == nil || s.health.Healthy() && len(s.note.prune) == 0)
 }
 
 // pause is how long until the next look, and keeps what that look needs.
@@ -46,7 +46,7 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 	switch {
 	case s.waitsFor != "" && s.waitedLong():
 		return min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault())
-	case s.waitsFor != "":
+	case s.waitsFor != "", s.hookWaits != "":
 		return pace(looks)
 	case s.overdue():
 		return min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault())

@@ -26,6 +26,14 @@ func (s *state) holdPhase(held *apply.PhaseWait) {
 // not healthy and the interval is not over.
 func (r *Reconciler) stillHeld(ctx context.Context, s *state) (step.Outcome, error) {
 	held := s.note.phase
+	if s.note.attempt == s.attempt() && s.note.hook != nil {
+		waits, err := r.stillRuns(ctx, s)
+		if waits == "" || err != nil {
+			return step.Continue, err
+		}
+		s.waitsFor = waits
+		return step.Stop, nil
+	}
 	if held == nil || s.note.attempt != s.attempt() || s.now.Sub(s.note.phaseSince) >= s.object.Spec.IntervalOrDefault() {
 		return step.Continue, nil
 	}

@@ -110,6 +110,9 @@ func (s *state) failedAgain(record *v1alpha1.RevisionRecord, err error) bool {
 	}
 	lasted := s.now.Sub(since)
 	switch {
+	case judge(err).reason == v1alpha1.ReasonHookFailed:
+		failed := s.failedHook()
+		return failed != nil && record.Attempts <= failed.Attempts
 	case step.Failed(err) == "apply" && judge(err).reason == v1alpha1.ReasonApplyFailed:
 		return !s.mayPass() || lasted > s.object.Spec.TimeoutOrDefault()
 	case err != nil:

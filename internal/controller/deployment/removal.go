@@ -32,7 +32,9 @@ func (r *Reconciler) removal() []step.Step[*state] {
 		{Name: "account", Run: r.removalAccount},
 		{Name: "target", Run: r.target},
 		{Name: "recover", Run: r.recover},
+		{Name: "pre-delete", Run: r.beforeRemoval},
 		{Name: "remove", Run: r.removeObjects},
+		{Name: "post-delete", Run: r.afterRemoval},
 	}
 }
 
@@ -49,7 +51,7 @@ func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) 
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctrl.Result{}, nil // the process ends, or leads no longer
-	case err == nil && s.removed.Done():
+	case err == nil && s.removed.Done() && s.hookWaits == "":
 		return r.release(ctx, s, nil)
 	case err != nil && r.abandoned(ctx, s):
 		return r.release(ctx, s, err)
@@ -75,7 +77,7 @@ func (r *Reconciler) removalAccount(ctx context.Context, s *state) (step.Outcome
 	if s.previous, err = r.inventory(s); err != nil {
 		return step.Stop, failure{reason: v1alpha1.ReasonFailed, stalled: true, err: err}
 	}
-	if s.previous.Len() == 0 && !s.lost() {
+	if s.previous.Len() == 0 && !s.lost() && !s.betweenHooks() {
 		s.removed = &apply.Removed{}
 		return step.Stop, nil
 	}
@@ -89,6 +91,10 @@ func (r *Reconciler) removalAccount(ctx context.Context, s *state) (step.Outcome
 
 // removeObjects deletes what is due, and says what is waited for.
 func (r *Reconciler) removeObjects(ctx context.Context, s *state) (step.Outcome, error) {
+	if s.betweenHooks() {
+		s.removed = &apply.Removed{} // what is listed are hooks that run
+		return step.Continue, nil
+	}
 	removed, err := apply.Remove(ctx, s.client, s.owner, s.previous, apply.Options{Migrations: r.migrations, Pruning: r.allowedPruning(s)})
 	s.removed = &removed
 	if recorded := s.record(removed.Inventory); recorded != nil {

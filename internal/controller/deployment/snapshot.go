@@ -11,6 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/certificate"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
@@ -28,6 +29,8 @@ type snapshot struct {
 	// Certificates that the objects mount and trust; none in snapshots of before
 	// there were any.
 	Certificates []convert.Certificate `json:"certificates,omitempty"`
+	// Hooks of the revision.
+	Hooks []plan.Hook `json:"hooks,omitempty"`
 }
 
 // lastFields gives an object with all the fields that were this deployment's when
@@ -102,7 +105,7 @@ func (r *Reconciler) saveSnapshot(s *state) error {
 	if err != nil {
 		return fmt.Errorf("keeping the applied objects: %w", err)
 	}
-	data, err := json.Marshal(snapshot{Revision: s.revision(), Target: s.previous.Target, Objects: objects, Certificates: s.wanted})
+	data, err := json.Marshal(snapshot{Revision: s.revision(), Target: s.previous.Target, Objects: objects, Certificates: s.wanted, Hooks: s.hooks})
 	if err != nil {
 		return fmt.Errorf("keeping the applied objects: %w", err)
 	}

@@ -68,6 +68,7 @@ type state struct {
 	// desired are the objects of the revision, once converted.
 	desired []*unstructured.Unstructured
 	ranks   map[inventory.ID]int // of desired: see apply.Observing
+	hooks   []plan.Hook          // of the revision
 	// wanted are the certificates that desired mounts and trusts, and issued what
 	// became of them; nil while nothing is wanted or certify did not run.
 	wanted []convert.Certificate
@@ -93,8 +94,16 @@ type state struct {
 	// waitsFor says what an unfinished apply waits for, such as a CRD that is not
 	// established yet.
 	waitsFor string
-	phase    *apply.PhaseWait // what it waits for, where that is the health of earlier phases
-	health   *health.Report
+	// hookWaits says which hook is waited for once everything is applied; hookFailed, that
+	// one failed just now.
+	hookWaits  string
+	hookFailed bool
+	// hookAt is the hook that an apply waits for.
+	hookAt *hookWait
+	// hookEntries are what runs of hooks put into the inventory, and nil what they took out.
+	hookEntries map[inventory.ID]*inventory.Entry
+	phase       *apply.PhaseWait // what it waits for, where that is the health of earlier phases
+	health      *health.Report
 	// rules say how objects are, and rulesErr why they cannot be read.
 	rules    health.Rules
 	rulesErr error

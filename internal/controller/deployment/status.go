@@ -23,7 +23,8 @@ var conditionOf = map[string]string{
 	"certify": v1alpha1.PlannedCondition,
 	"plan":    v1alpha1.PlannedCondition, "preflight": v1alpha1.PlannedCondition, "dry-run": v1alpha1.PlannedCondition,
 	"remember": v1alpha1.PlannedCondition,
-	"apply":    v1alpha1.AppliedCondition, "prune": v1alpha1.AppliedCondition, "prune-first": v1alpha1.AppliedCondition,
+	"hooks":    v1alpha1.AppliedCondition, "post-hooks": v1alpha1.HealthyCondition,
+	"apply": v1alpha1.AppliedCondition, "prune": v1alpha1.AppliedCondition, "prune-first": v1alpha1.AppliedCondition,
 	"health": v1alpha1.HealthyCondition,
 }
 
@@ -147,6 +148,13 @@ func setHealthy(s *state) {
 		return
 	}
 	kind := v1alpha1.HealthyCondition
+	if looked.health.Healthy() && looked.hookWaits != "" {
+		report.Set(s.object, kind, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing, looked.hookWaits)
+		return
+	}
+	if looked.hookFailed {
+		return // setFailed told
+	}
 	if looked.health.Healthy() {
 		report.Set(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
 			fmt.Sprintf("%d objects of revision %s: %s", looked.note.total, s.object.Status.LastAppliedRevision, s.healthyWords()))
@@ -296,6 +304,10 @@ func reportRemoval(s *state, err error) {
 			say = report.Stalled
 		}
 		say(s.object, f.reason, fmt.Sprintf("removing %d objects: %s", s.previous.Len(), f.Error()))
+		return
+	}
+	if s.hookWaits != "" {
+		report.Progressing(s.object, v1alpha1.ReasonRemoving, s.hookWaits)
 		return
 	}
 	report.Progressing(s.object, v1alpha1.ReasonRemoving, "waiting until these are gone: "+names(s.removed.Waiting))

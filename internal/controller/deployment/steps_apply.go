@@ -46,11 +46,13 @@ func (r *Reconciler) delivery() []step.Step[*state] {
 		{Name: "preflight", Run: r.preflight},
 		{Name: "dry-run", Run: r.dryRun},
 		{Name: "approve", Run: r.approve},
+		{Name: "hooks", Run: r.operate},
 		{Name: "remember", Run: r.remember},
 		{Name: "consume", Run: r.consume},
 		{Name: "prune-first", Run: r.pruneFirst},
 		{Name: "apply", Run: r.apply},
 		{Name: "health", Run: r.checkHealth},
+		{Name: "post-hooks", Run: r.afterHealth},
 		{Name: "prune", Run: r.prune},
 	}
 }
@@ -175,8 +177,8 @@ func (r *Reconciler) remember(ctx context.Context, s *state) (step.Outcome, erro
 	if !s.due {
 		return step.Continue, nil
 	}
-	s.unbegun = before{executed: s.object.Status.Executed, encoded: s.object.Status.Inventory, inventory: s.previous}
-	if err := s.record(s.plan.Inventory); err != nil {
+	s.unbegun = before{executed: s.object.Status.Executed, encoded: s.object.Status.Inventory, inventory: s.previous, hooks: s.stored.Status.Hooks}
+	if err := s.record(s.withHooks(s.plan.Inventory)); err != nil {
 		return step.Stop, err
 	}
 	r.begin(s)
@@ -184,7 +186,7 @@ func (r *Reconciler) remember(ctx context.Context, s *state) (step.Outcome, erro
 	announce(s)
 	err := r.write(ctx, s)
 	if err != nil { // what could not be stored is not to be tried again with the failure
-		s.object.Status.Inventory, s.object.Status.Executed = s.stored.Status.Inventory, s.stored.Status.Executed
+		s.object.Status.Inventory, s.object.Status.Executed, s.object.Status.Hooks = s.stored.Status.Inventory, s.stored.Status.Executed, s.stored.Status.Hooks
 	}
 	return step.Continue, err
 }
@@ -196,9 +198,11 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (step.Outcome, error) 
 	}
 	r.beforeRepairs(ctx, s, *s.plan)
 	r.watches.Expect(client.ObjectKeyFromObject(s.object), s.expectation())
-	result, err := apply.Apply(ctx, s.client, *s.plan, r.options(s))
+	options := r.options(s)
+	options.Before = func(ctx context.Context) (string, error) { return r.runHooks(ctx, s, s.plan.Hooks, false) }
+	result, err := apply.Apply(ctx, s.client, *s.plan, options)
 	s.applied = &result
-	if recorded := s.record(result.Inventory); recorded != nil {
+	if recorded := s.record(s.withHooks(result.Inventory)); recorded != nil {
 		return step.Stop, recorded
 	}
 	if err != nil {
@@ -219,8 +223,8 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (step.Outcome, error) 
 // wait records what an apply waits for, and since when.
 func (s *state) wait(what string) {
 	s.waitsFor = what
-	n := note{uid: s.object.UID, attempt: s.attempt(), wrote: s.note.wrote, waits: s.now, phase: s.phase, phaseSince: s.now}
-	if s.note.attempt == n.attempt && !s.note.waits.IsZero() {
+	n := note{uid: s.object.UID, attempt: s.attempt(), wrote: s.note.wrote, waits: s.now, phase: s.phase, phaseSince: s.now, hook: s.hookAt}
+	if s.note.attempt == n.attempt && !s.note.waits.IsZero() && s.sameHook() {
 		n.waits, n.pauses = s.note.waits, s.note.pauses
 	}
 	s.note = n

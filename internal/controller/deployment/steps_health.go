@@ -70,11 +70,6 @@ func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, 
 			s.note.unhealthy = append(s.note.unhealthy, object)
 		}
 	}
-	if report.Healthy() && !s.keeping {
-		s.object.Status.LastHealthyRevision, s.object.Status.Package = s.object.Status.LastAppliedRevision, s.note.contains
-		r.keepHealthy(s)
-		return s.prove()
-	}
 	return nil
 }
 

@@ -61,7 +61,7 @@ func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, 
 	if err != nil {
 		return o, failure{reason: v1alpha1.ReasonPlanRefused, stalled: true, err: err}
 	}
-	o.Owner, o.Desired, o.Ranks, o.HashKey = s.owner, s.planned(), s.ranks, r.HashKey
+	o.Owner, o.Desired, o.Ranks, o.Hooks, o.HashKey = s.owner, s.planned(), s.ranks, s.hooks, r.HashKey
 	o.Previous = r.watches.Adopt(client.ObjectKeyFromObject(s.object), s.previous)
 	o.CreateNamespace = o.CreateNamespace && !s.unapproved
 	if s.keeping {

@@ -76,6 +76,7 @@ func (r *Reconciler) convert(ctx context.Context, s *state) (step.Outcome, error
 	if s.desired, err = result.Objects, s.hold(ctx, r.rendering, result.Objects); err != nil {
 		return step.Stop, err
 	}
+	s.hooks = spec.Hooks(result)
 	if err := r.digestContent(s); err != nil {
 		return step.Stop, err
 	}

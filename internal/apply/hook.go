@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/health"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// Hooks runs hooks as the tenant, one step of one hook at each call. Nothing of it waits.
+type Hooks struct {
+	Client     *tenant.Client
+	Owner      Owner
+	Protection plan.Protection // of existing objects of others; empty is Prevent
+	Rules      health.Rules
+}
+
+// HookStart is how far the start of a hook has come; when all fields are empty it was not
+// begun, for the context ended.
+type HookStart struct {
+	UID     types.UID    // of the object that runs
+	Waiting string       // what is left of an earlier run goes first
+	Refused *ObjectError // it cannot be created
+}
+
+// CompleteHooks completes hooks as Observe does, for hooks that run without a plan. An
+// error names the hook whose kind is not served, or that cannot be completed.
+func CompleteHooks(ctx context.Context, client *tenant.Client, owner Owner, installNamespace string, hooks []plan.Hook) ([]plan.HookObject, error) {
+	completion := plan.Completion{Owner: owner, InstallNamespace: installNamespace}
+	completed := make([]plan.HookObject, 0, len(hooks))
+	for _, hook := range hooks {
+		kind, err := client.Kinds().Find(ctx, hook.Object.GroupVersionKind())
+		if err != nil {
+			return nil, fmt.Errorf("looking for the kind of the hook %s: %w", inventory.IDOf(hook.Object), err)
+		}
+		object, err := completion.Complete(hook.Object, plan.Kind{Resource: kind.Resource, Namespaced: kind.Namespaced})
+		if err != nil {
+			return nil, err
+		}
+		completed = append(completed, plan.HookObject{HookTerms: hook.HookTerms, Object: object})
+	}
+	return completed, nil
+}
+
+// Start creates the object of a hook for a run, unless this run did that before. What an
+// earlier run left is deleted first, with its Pods, and waited for. An error means that
+// trying again may help.
+func (h Hooks) Start(ctx context.Context, hook plan.HookObject, run string) (HookStart, error) {
+	ref := refOf(hook.ID, hook.Resource)
+	live, err := h.Client.Metadata(ctx, ref)
+	switch {
+	case apierrors.IsNotFound(err):
+		return h.create(ctx, hook, run)
+	case err != nil:
+		return h.refused(ctx, hook, err)
+	case live.Annotations[v1alpha1.HookRunAnnotation] == run && live.DeletionTimestamp == nil:
+		return HookStart{UID: live.UID}, nil
+	}
+	seen := plan.LiveOf(live, h.Owner)
+	if seen.ClaimOf(h.Owner, h.Protection) == plan.Foreign {
+		return HookStart{Refused: &ObjectError{ID: hook.ID, Reason: "Conflict", Message: oneLine(seen.Collides(hook.ID, h.Owner).String())}}, nil
+	}
+	gone, err := h.delete(ctx, ref, live)
+	switch {
+	case err != nil:
+		return h.refused(ctx, hook, err)
+	case gone:
+		return h.create(ctx, hook, run)
+	}
+	return HookStart{Waiting: fmt.Sprintf("%s is left from an earlier run and %s", hook.ID, plan.BeingDeleted(seen))}, nil
+}
+
+func (h Hooks) create(ctx context.Context, hook plan.HookObject, run string) (HookStart, error) {
+	desired := hook.Desired.DeepCopy()
+	annotations := desired.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[v1alpha1.HookRunAnnotation] = run
+	desired.SetAnnotations(annotations)
+	answer, err := h.Client.Apply(ctx, refOf(hook.ID, hook.Resource), desired, tenant.ApplyOptions{Manager: h.Owner.Manager()})
+	switch {
+	case err != nil && hook.Definition != "" && notServed(err):
+		return HookStart{Waiting: fmt.Sprintf("%s waits until its kind is served", hook.ID)}, nil
+	case err != nil:
+		return h.refused(ctx, hook, err)
+	}
+	return HookStart{UID: answer.Meta.UID}, nil
+}
+
+// refused tells an answer that says no from one that says nothing.
+func (h Hooks) refused(ctx context.Context, hook plan.HookObject, err error) (HookStart, error) {
+	refused := objectError(hook.ID, err)
+	if ctx.Err() != nil || refused.Transient() {
+		return HookStart{}, fmt.Errorf("starting a hook: %w", refused)
+	}
+	return HookStart{Refused: refused}, nil
+}
+
+// delete deletes an object, its Pods first; gone tells that it is not there any more.
+func (h Hooks) delete(ctx context.Context, ref tenant.Ref, live *metav1.PartialObjectMetadata) (gone bool, err error) {
+	if live.DeletionTimestamp != nil {
+		return false, nil
+	}
+	gone, err = h.Client.DeleteFor(ctx, ref, live.UID, "", true)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // it is another one now: it is looked at again
+		return false, nil
+	}
+	return gone, err
+}
+
+// Look tells how the hook with the UID does: whether it has done its work, or why not.
+func (h Hooks) Look(ctx context.Context, hook plan.HookObject, uid string) (health.Completion, error) {
+	return h.Rules.Complete(ctx, h.Client, hook.Object, uid)
+}
+
+// Clear deletes what a run left of a hook. Gone tells that it is not there any more, or is not
+// of this deployment; what goes on being deleted is not gone.
+func (h Hooks) Clear(ctx context.Context, id inventory.ID) (gone bool, err error) {
+	served, err := h.Client.Kinds().Preferred(ctx, id.GroupKind())
+	if tenant.IsNoKind(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("deleting what is left of the hook %s: %w", id, err)
+	}
+	ref := refOf(id, served.Resource)
+	live, err := h.Client.Metadata(ctx, ref)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err == nil && !plan.LiveOf(live, h.Owner).Ours(h.Owner):
+		return true, nil
+	case err == nil:
+		gone, err = h.delete(ctx, ref, live)
+	}
+	if err != nil {
+		return false, fmt.Errorf("deleting what is left of the hook %s: %w", id, objectError(id, err))
+	}
+	return gone, nil
+}

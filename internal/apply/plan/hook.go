@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// Events at which hooks run, as Helm names them.
+const (
+	PreInstall  = "pre-install"
+	PostInstall = "post-install"
+	PreUpgrade  = "pre-upgrade"
+	PostUpgrade = "post-upgrade"
+	PreDelete   = "pre-delete"
+	PostDelete  = "post-delete"
+)
+
+// Policies by which the object of a hook goes after it ran. Before it runs again, what
+// is left of the last time goes in any case.
+const (
+	HookSucceeded = "hook-succeeded"
+	HookFailed    = "hook-failed"
+)
+
+// HookTerms say when an object runs once, and what becomes of it.
+type HookTerms struct {
+	Events   []string `json:"events"`
+	Weight   int      `json:"weight,omitempty"`
+	Policies []string `json:"policies,omitempty"`
+}
+
+// Hook is an object of a bundle that runs once at some events, as it is rendered.
+type Hook struct {
+	HookTerms
+
+	Object *unstructured.Unstructured `json:"object"`
+}
+
+// HookObject is a Hook whose object is complete: as it will be applied.
+type HookObject struct {
+	HookTerms
+	Object
+}
+
+// Operation is what hooks surround.
+type Operation string
+
+const (
+	// Install: nothing of the deployment was applied before.
+	Install Operation = "Install"
+	// Upgrade: what is applied differs from what was applied before.
+	Upgrade Operation = "Upgrade"
+	// Removal: all of it is deleted.
+	Removing Operation = "Delete"
+	// TakeOver: what was installed by somebody else becomes the deployment's; no hook runs.
+	TakeOver Operation = "TakeOver"
+)
+
+// eventsOf are the events before and after an operation.
+var eventsOf = map[Operation][2]string{
+	Install: {PreInstall, PostInstall}, Upgrade: {PreUpgrade, PostUpgrade}, Removing: {PreDelete, PostDelete},
+}
+
+// HookRun is one run of a hook.
+type HookRun struct {
+	HookObject
+
+	Event string
+	After bool // it runs after the operation, not before
+}
+
+// String is the run for people: "pre-install hook Job.batch shop/migrate".
+func (h HookRun) String() string { return HookText(h.Event, h.ID) }
+
+// HookText names the hook of an event.
+func HookText(event string, id inventory.ID) string { return fmt.Sprintf("%s hook %s", event, id) }
+
+// HookRuns are the runs of an operation in their order: those before it first, of each
+// event by weight, and of one weight in the order given.
+func HookRuns(hooks []HookObject, of Operation) []HookRun {
+	sorted := slices.Clone(hooks)
+	slices.SortStableFunc(sorted, func(a, b HookObject) int { return a.Weight - b.Weight })
+	var runs []HookRun
+	for at, event := range eventsOf[of] {
+		for _, hook := range sorted {
+			if event != "" && slices.Contains(hook.Events, event) {
+				runs = append(runs, HookRun{HookObject: hook, Event: event, After: at == 1})
+			}
+		}
+	}
+	return runs
+}
+
+// Rendered are the objects of hooks.
+func Rendered(hooks []Hook) []*unstructured.Unstructured {
+	objects := make([]*unstructured.Unstructured, 0, len(hooks))
+	for _, hook := range hooks {
+		objects = append(objects, hook.Object)
+	}
+	return objects
+}
+
+// Groundwork is how many of the stages come before the hooks of a plan: namespaces,
+// certificates and definitions, which hooks may need.
+func (p Plan) Groundwork() int {
+	at := slices.IndexFunc(p.Stages, func(stage Stage) bool {
+		return slices.ContainsFunc(stage.Actions, func(action Action) bool { return !ground[applyStage(action.Object)] })
+	})
+	if at < 0 {
+		return len(p.Stages)
+	}
+	return at
+}
+
+// First tells what a plan is, of a deployment that applied nothing yet: an installation,
+// or that of something which runs already, because somebody else installed it.
+func (p Plan) First() Operation {
+	adopted, created := 0, 0
+	for _, action := range p.Actions() {
+		switch {
+		case action.Verb == Adopt && applyStage(action.Object) == stageWorkloads:
+			return TakeOver
+		case action.Verb == Adopt:
+			adopted++
+		case action.Verb == Create && !action.Untracked:
+			created++
+		}
+	}
+	if adopted > 0 && created == 0 {
+		return TakeOver
+	}
+	return Install
+}
+
+// hooks checks the hooks against the objects and against what exists, and lists those of
+// which the inventory knows: they are not pruned while the bundle has them.
+func (in Input) hooks(desired []Object) (listed []inventory.Entry, violations []Violation) {
+	objects := map[inventory.ID]bool{}
+	for _, object := range desired {
+		objects[object.ID] = true
+	}
+	for _, hook := range in.Hooks {
+		if objects[hook.ID] {
+			violations = append(violations, Violation{
+				Rule: Duplicate, Object: hook.ID,
+				Message: fmt.Sprintf("%s is in the bundle as a hook, and as an object", hook.ID),
+				Remedy:  "give one of them another name",
+			})
+			continue
+		}
+		if live, exists := in.Live[hook.ID]; exists {
+			if forbidden := in.Lineage.forbids(hook.ID, live); forbidden != nil {
+				violations = append(violations, *forbidden)
+				continue
+			}
+			entry, _ := in.Previous.Get(hook.ID)
+			if in.claim(entry, live) == Foreign {
+				violations = append(violations, live.Collides(hook.ID, in.Owner))
+				continue
+			}
+		}
+		if entry, found := in.Previous.Get(hook.ID); found {
+			entry.Mark = inventory.RunOnce
+			listed = append(listed, entry)
+		}
+	}
+	return listed, violations
+}

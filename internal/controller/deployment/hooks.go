@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+)
+
+// operate finds out which operation the plan is, and stops one of which a hook failed before
+// anything was applied: what was in force before stays so.
+func (r *Reconciler) operate(ctx context.Context, s *state) (step.Outcome, error) {
+	if !s.due || s.keeping {
+		return step.Continue, nil
+	}
+	was := s.object.Status.Hooks
+	switch {
+	case was == nil && len(s.plan.Hooks) == 0:
+		return step.Continue, nil
+	case was != nil && r.continues(s, was):
+		s.retryHooks(was)
+	default:
+		waits, err := r.supersede(ctx, s, was)
+		if waits != "" {
+			s.wait(waits)
+		}
+		if waits != "" || err != nil {
+			return step.Stop, err
+		}
+		s.object.Status.Hooks = r.newOperation(s, was)
+	}
+	if failed := s.object.Status.Hooks.Failed; failed != nil && !comesAfter(failed.Event) {
+		return step.Stop, s.hookFailure(failed)
+	}
+	return step.Continue, nil
+}
+
+// continues tells whether the plan is of the operation that the status tells of, or of what
+// that brought. Where the controller's key was lost, nobody can tell whether a Secret has
+// another value: then it is so for the same artifact and spec.
+func (r *Reconciler) continues(s *state, was *v1alpha1.HooksStatus) bool {
+	key := r.keyID()
+	if was.Key == key {
+		return was.Material == s.material
+	}
+	if was.Digest != s.artifact.Digest || was.Generation != s.object.Generation {
+		return false
+	}
+	was.Key, was.Material = key, s.material
+	return true
+}
+
+// keyID tells one key of the controller from another, and nothing else about it.
+func (r *Reconciler) keyID() string { return shortDigest("satchel.dev/key-id/v1", string(r.HashKey)) }
+
+func shortDigest(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// newOperation is that of the plan, of which no hook has run yet. Where a status was lost and
+// the objects were found, what they are of had been installed before: no hook runs for it.
+func (r *Reconciler) newOperation(s *state, was *v1alpha1.HooksStatus) *v1alpha1.HooksStatus {
+	operation, former := plan.Upgrade, ""
+	if was != nil {
+		former = was.Run
+	}
+	if s.object.Status.LastAppliedRevision == "" {
+		operation = s.plan.First()
+		if was != nil && was.Operation == v1alpha1.HookTakeOver {
+			operation = plan.TakeOver
+		}
+	}
+	record := &v1alpha1.HooksStatus{
+		Operation: v1alpha1.HookOperation(operation), Revision: s.revision(), Digest: s.artifact.Digest, Generation: s.object.Generation,
+		Material: s.material, Key: r.keyID(),
+		Run:      shortDigest("satchel.dev/hook-run/v1", string(s.object.UID), string(operation), s.material, former),
+		Total:    count32(plan.HookRuns(s.plan.Hooks, operation)),
+		OnDelete: count32(plan.HookRuns(s.plan.Hooks, plan.Removing)),
+	}
+	if was == nil && s.before.Status.Inventory == nil && s.previous.Len() > 0 {
+		record.Completed, record.FinishedTime = record.Total, new(metaTime(s.now))
+	}
+	return record
+}
+
+func count32(runs []plan.HookRun) int32 {
+	return int32(len(runs)) //nolint:gosec // G115: bounded by the objects of a bundle
+}
+
+// supersede ends the hook of an operation that another one takes the place of. It says what it
+// waits for.
+func (r *Reconciler) supersede(ctx context.Context, s *state, was *v1alpha1.HooksStatus) (waits string, err error) {
+	if was == nil || was.Running == nil {
+		return "", nil
+	}
+	id := hookID(was.Running.HookReference)
+	gone, err := r.hookRunner(s).Clear(ctx, id)
+	switch {
+	case err != nil:
+		return "", err
+	case !gone:
+		return fmt.Sprintf("the %s of revision %s is given up, and is being deleted", plan.HookText(was.Running.Event, id), was.Revision), nil
+	}
+	return "", s.dropHook(id)
+}
+
+// retryHooks has the hooks of the event at which one failed run anew, when that is asked for.
+func (s *state) retryHooks(was *v1alpha1.HooksStatus) {
+	failed := was.Failed
+	if failed == nil || failed.Generation == s.object.Generation && failed.Requested == requested(s.object) && !s.triesHooksAgain(failed) {
+		return
+	}
+	s.rewind(was, s.plan.Hooks)
+}
+
+// rewind goes back to the first hook of the event at which one failed, as another run.
+func (s *state) rewind(was *v1alpha1.HooksStatus, hooks []plan.HookObject) {
+	was.Completed = 0
+	if comesAfter(was.Failed.Event) {
+		was.Completed = count32(part(plan.HookRuns(hooks, plan.Operation(was.Operation)), false))
+	}
+	was.Run, was.Failed = shortDigest("satchel.dev/hook-run/v1", was.Run), nil
+}
+
+// triesHooksAgain tells whether remediation gives the revision another attempt.
+func (s *state) triesHooksAgain(failed *v1alpha1.FailedHook) bool {
+	record := s.record0()
+	return record != nil && s.object.Spec.RollsBack() && record.Attempts > failed.Attempts && record.Attempts <= s.object.Spec.Remediation.Retries
+}
+
+// part are the runs of before, or of after, the operation.
+func part(runs []plan.HookRun, after bool) []plan.HookRun {
+	var chosen []plan.HookRun
+	for _, run := range runs {
+		if run.After == after {
+			chosen = append(chosen, run)
+		}
+	}
+	return chosen
+}
+
+func comesAfter(event string) bool { return strings.HasPrefix(event, "post-") }
+
+func hookID(of v1alpha1.HookReference) inventory.ID {
+	return inventory.ID{Group: of.Group, Kind: of.Kind, Namespace: of.Namespace, Name: of.Name}
+}
+
+func referenceTo(run plan.HookRun) v1alpha1.HookReference {
+	return v1alpha1.HookReference{Event: run.Event, Group: run.Group, Kind: run.ID.Kind, Namespace: run.Namespace, Name: run.Name}
+}
+
+func (r *Reconciler) hookRunner(s *state) apply.Hooks {
+	return apply.Hooks{Client: s.client, Owner: s.owner, Rules: s.rules, Protection: plan.Protection(s.object.Spec.CollisionProtectionOrDefault())}
+}
+
+// hookFailure is the failure of a revision, or of a removal, of which a hook failed.
+func (s *state) hookFailure(failed *v1alpha1.FailedHook) error {
+	text := fmt.Sprintf("%s failed: %s", plan.HookText(failed.Event, hookID(failed.HookReference)), failed.Message)
+	switch {
+	case !s.object.DeletionTimestamp.IsZero():
+		return failure{reason: v1alpha1.ReasonHookFailed, err: fmt.Errorf(
+			"%s.\nNothing more is removed until it has run. Try it again with satchel reconcile %s -n %s; to remove without it, annotate the BundleDeployment with %s: Skip; to keep what is installed, set spec.deletionPolicy to Orphan",
+			text, s.object.Name, s.object.Namespace, v1alpha1.DeleteHooksAnnotation)}
+	case s.object.Spec.RollsBack() && failed.Attempts < s.object.Spec.Remediation.Retries:
+		return failure{reason: v1alpha1.ReasonHookFailed, err: fmt.Errorf("%s", text)}
+	}
+	return failure{reason: v1alpha1.ReasonHookFailed, stalled: true, err: fmt.Errorf(
+		"%s.\nIt runs again when the source has another revision, the spec changes, or a reconcile is asked for", text)}
+}
+
+// failedHook is the hook whose failure stands in the status; nil for none.
+func (s *state) failedHook() *v1alpha1.FailedHook {
+	if s.object.Status.Hooks == nil {
+		return nil
+	}
+	return s.object.Status.Hooks.Failed
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+)
+
+// beforeRemoval runs the hooks that come before the first deletion.
+func (r *Reconciler) beforeRemoval(ctx context.Context, s *state) (step.Outcome, error) {
+	record := s.object.Status.Hooks
+	if !s.hasDeleteHooks() || record.Removed {
+		return step.Continue, nil
+	}
+	return r.deletionHooks(ctx, s, false)
+}
+
+// afterRemoval runs the hooks that come after the last deletion, and then removes what is left
+// of them.
+func (r *Reconciler) afterRemoval(ctx context.Context, s *state) (step.Outcome, error) {
+	if !s.hasDeleteHooks() || !s.removed.Done() {
+		return step.Continue, nil
+	}
+	record := s.object.Status.Hooks
+	if record.FinishedTime != nil {
+		return step.Continue, nil
+	}
+	record.Removed = true
+	outcome, err := r.deletionHooks(ctx, s, true)
+	if err != nil || outcome == step.Stop {
+		return step.Stop, err
+	}
+	if record = s.object.Status.Hooks; record.FinishedTime == nil {
+		record.FinishedTime = new(metaTime(s.now))
+	}
+	if s.previous.Len() == 0 {
+		return step.Continue, nil
+	}
+	return r.removeObjects(ctx, s)
+}
+
+// hasDeleteHooks tells whether hooks surround the removal: those of a bundle that was applied
+// once, of which something is deleted.
+func (s *state) hasDeleteHooks() bool {
+	record := s.object.Status.Hooks
+	return record != nil && (record.OnDelete > 0 || record.Operation == v1alpha1.HookDelete) && s.object.Status.LastAppliedRevision != ""
+}
+
+// betweenHooks tells that the objects are gone, and hooks of the removal are left to run.
+func (s *state) betweenHooks() bool {
+	record := s.object.Status.Hooks
+	return record != nil && record.Operation == v1alpha1.HookDelete && record.Removed && record.FinishedTime == nil
+}
+
+// deletionHooks runs the hooks before, or after, the deletion. Where none is to run, because
+// somebody says so, because everything is kept, or because the namespace is going, all count
+// as done.
+func (r *Reconciler) deletionHooks(ctx context.Context, s *state, after bool) (step.Outcome, error) {
+	if why, err := r.skipsHooks(ctx, s); err != nil || why != "" {
+		return step.Continue, r.skipHooks(s, why, err)
+	}
+	hooks, err := r.hooksInForce(ctx, s)
+	if err != nil {
+		return step.Stop, failure{reason: v1alpha1.ReasonHookFailed, err: fmt.Errorf(
+			"the hooks that run when this BundleDeployment is deleted cannot be run: %w.\nTo remove without them, annotate the BundleDeployment with %s: Skip", err, v1alpha1.DeleteHooksAnnotation)}
+	}
+	waits, err := r.beginDeletion(ctx, s, hooks)
+	if waits == "" && err == nil {
+		waits, err = r.runHooks(ctx, s, hooks, after)
+	}
+	if s.hookWaits = waits; waits != "" || err != nil {
+		s.removed = &apply.Removed{Inventory: s.previous}
+		return step.Stop, err
+	}
+	return step.Continue, nil
+}
+
+// beginDeletion makes the removal the operation, or has the hooks run anew of which one failed,
+// when that is asked for. It says what it waits for.
+func (r *Reconciler) beginDeletion(ctx context.Context, s *state, hooks []plan.HookObject) (waits string, err error) {
+	was := s.object.Status.Hooks
+	if was.Operation == v1alpha1.HookDelete {
+		if failed := was.Failed; failed != nil && (failed.Generation != s.object.Generation || failed.Requested != requested(s.object)) {
+			s.rewind(was, hooks)
+		}
+		return "", nil
+	}
+	if waits, err := r.supersede(ctx, s, was); waits != "" || err != nil {
+		return waits, err
+	}
+	s.object.Status.Hooks = &v1alpha1.HooksStatus{
+		Operation: v1alpha1.HookDelete, Revision: was.Revision, Digest: was.Digest, Generation: s.object.Generation, Key: was.Key, Material: was.Material,
+		Run:   shortDigest("satchel.dev/hook-run/v1", string(s.object.UID), string(plan.Removing), was.Material, was.Run),
+		Total: count32(plan.HookRuns(hooks, plan.Removing)), OnDelete: was.OnDelete, Removed: was.Removed,
+	}
+	return "", nil
+}
+
+// skipsHooks says why no hook of the removal runs; nothing when they do.
+func (r *Reconciler) skipsHooks(ctx context.Context, s *state) (why string, err error) {
+	switch {
+	case strings.EqualFold(s.object.Annotations[v1alpha1.DeleteHooksAnnotation], "Skip"):
+		return "the annotation " + v1alpha1.DeleteHooksAnnotation + " says so", nil
+	case r.allowedPruning(s).Orphan:
+		return "everything is kept", nil
+	}
+	var namespace corev1.Namespace
+	if err := r.APIReader.Get(ctx, types.NamespacedName{Name: s.object.Namespace}, &namespace); err != nil {
+		return "", fmt.Errorf("reading namespace %s: %w", s.object.Namespace, err)
+	}
+	if !namespace.DeletionTimestamp.IsZero() {
+		return "namespace " + s.object.Namespace + " is being deleted", nil
+	}
+	return "", nil
+}
+
+// skipHooks records that no hook of the removal runs, unless that is recorded.
+func (r *Reconciler) skipHooks(s *state, why string, err error) error {
+	if err != nil {
+		return err
+	}
+	was := s.object.Status.Hooks
+	r.normal(s, "HooksSkipped", "Remove", fmt.Sprintf("%d hooks of the deletion do not run: %s", was.OnDelete, why))
+	s.object.Status.Hooks = &v1alpha1.HooksStatus{
+		Operation: v1alpha1.HookDelete, Run: was.Run, Revision: was.Revision, Removed: true, FinishedTime: new(metaTime(s.now)),
+	}
+	return nil
+}

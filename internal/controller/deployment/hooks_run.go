@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/health"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/controller/report"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+)
+
+// longestHookMessage bounds why a hook failed, in bytes.
+const longestHookMessage = 1024
+
+// hookWait is a hook that an apply waits for, without content.
+type hookWait struct {
+	run plan.HookRun
+	uid string
+}
+
+// hooksPending tells that hooks of the operation are left to run.
+func (s *state) hooksPending() bool {
+	record := s.object.Status.Hooks
+	return record != nil && record.FinishedTime == nil
+}
+
+// runHooks runs those of the operation's hooks that come before it, or after it, one after
+// the other. It waits for none of them: it says which is waited for, nothing when all of them
+// have done their work.
+func (r *Reconciler) runHooks(ctx context.Context, s *state, hooks []plan.HookObject, after bool) (waits string, err error) {
+	if s.keeping || !s.hooksPending() {
+		return "", nil
+	}
+	record := s.object.Status.Hooks
+	if record.Failed != nil {
+		return "", s.hookFailure(record.Failed)
+	}
+	runs := plan.HookRuns(hooks, plan.Operation(record.Operation))
+	before := len(part(runs, false))
+	end := before
+	if after {
+		end = len(runs)
+	}
+	for int(record.Completed) < end {
+		if waits, err := r.advance(ctx, s, runs); waits != "" || err != nil {
+			return waits, err
+		}
+	}
+	if begun := int(record.Completed) > before || record.Running != nil; after || !begun {
+		return "", r.tidy(ctx, s, part(runs, after))
+	}
+	return "", nil
+}
+
+// advance brings the next hook as far as it gets now. What is about to happen is stored
+// before it happens, so that whoever comes after a crash knows of it.
+func (r *Reconciler) advance(ctx context.Context, s *state, runs []plan.HookRun) (waits string, err error) {
+	record := s.object.Status.Hooks
+	run := runs[record.Completed]
+	if record.Running == nil {
+		record.Running = &v1alpha1.RunningHook{HookReference: referenceTo(run), StartedTime: metaTime(s.now)}
+		if err := s.keepHook(run); err != nil {
+			return "", err
+		}
+		if err := r.write(ctx, s); err != nil {
+			return "", err
+		}
+	}
+	running := record.Running
+	if running.UID == "" {
+		waits, err := r.start(ctx, s, runs)
+		if waits != "" || err != nil {
+			return waits, err
+		}
+	}
+	how, err := r.hookRunner(s).Look(ctx, run.HookObject, running.UID)
+	switch {
+	case err != nil:
+		return "", err
+	case how.Done:
+		record.Completed, record.Running = record.Completed+1, nil
+		r.normal(s, "HookCompleted", "Hook", run.String()+" of revision "+record.Revision+" has run")
+		return "", r.write(ctx, s)
+	case how.Ended():
+		return "", r.failHook(ctx, s, runs, how.Message)
+	case s.hookOverdue():
+		return "", r.failHook(ctx, s, runs, fmt.Sprintf("it did not end within spec.timeout (%s): %s", s.object.Spec.TimeoutOrDefault(), how.Message))
+	}
+	s.hookAt = &hookWait{run: bare(run), uid: running.UID}
+	return hookText(run, how), nil
+}
+
+// start creates the object of the next hook.
+func (r *Reconciler) start(ctx context.Context, s *state, runs []plan.HookRun) (waits string, err error) {
+	record := s.object.Status.Hooks
+	start, err := r.hookRunner(s).Start(ctx, runs[record.Completed].HookObject, record.Run)
+	switch late := s.hookOverdue(); {
+	case err == nil && start.Refused != nil:
+		return "", r.failHook(ctx, s, runs, "it could not be created: "+start.Refused.Message)
+	case late && err != nil:
+		return "", r.failHook(ctx, s, runs, err.Error())
+	case late && start.Waiting != "":
+		return "", r.failHook(ctx, s, runs, start.Waiting)
+	case err != nil:
+		return "", err
+	case start.Waiting != "":
+		return runs[record.Completed].String() + " is about to run: " + start.Waiting, nil
+	}
+	record.Running.UID = string(start.UID)
+	return "", r.write(ctx, s)
+}
+
+func hookText(run plan.HookRun, how health.Completion) string {
+	return "waiting for the " + run.String() + ": " + how.Message
+}
+
+// bare is a run without content.
+func bare(run plan.HookRun) plan.HookRun {
+	run.Desired = nil
+	return run
+}
+
+// hookOverdue tells that the time for the hook that runs is over.
+func (s *state) hookOverdue() bool {
+	running := s.object.Status.Hooks.Running
+	return running != nil && s.now.Sub(running.StartedTime.Time) > s.object.Spec.TimeoutOrDefault()
+}
+
+// failHook records that the hook which runs failed, and lets go of what the policies of it and
+// of those before it say.
+func (r *Reconciler) failHook(ctx context.Context, s *state, runs []plan.HookRun, message string) error {
+	record := s.object.Status.Hooks
+	run := runs[record.Completed]
+	failed := &v1alpha1.FailedHook{
+		HookReference: referenceTo(run), Message: report.Shorten(message, longestHookMessage),
+		Generation: s.object.Generation, Requested: requested(s.object),
+	}
+	if of := s.record0(); of != nil {
+		failed.Attempts = of.Attempts
+	}
+	record.Failed, record.Running = failed, nil
+	if err := r.write(ctx, s); err != nil {
+		return err
+	}
+	r.warning(s, "HookFailed", "Hook", run.String()+" of revision "+record.Revision+" failed: "+failed.Message)
+	if slices.Contains(run.Policies, plan.HookFailed) {
+		if err := r.clear(ctx, s, run.ID); err != nil {
+			return err
+		}
+	}
+	var done []plan.HookRun
+	for _, earlier := range runs[:record.Completed] {
+		if earlier.Event == run.Event && earlier.ID != run.ID {
+			done = append(done, earlier)
+		}
+	}
+	if err := r.tidy(ctx, s, done); err != nil {
+		return err
+	}
+	return s.hookFailure(failed)
+}
+
+// tidy deletes what hooks left that are to go once all of their event have succeeded, the last
+// one first: those before may be what it ran with.
+func (r *Reconciler) tidy(ctx context.Context, s *state, runs []plan.HookRun) error {
+	for _, run := range slices.Backward(runs) {
+		if slices.Contains(run.Policies, plan.HookSucceeded) {
+			if err := r.clear(ctx, s, run.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// clear deletes what a hook left, as far as the inventory lists it. What is not gone at once
+// stays listed: it is looked at again, or goes with the deployment.
+func (r *Reconciler) clear(ctx context.Context, s *state, id inventory.ID) error {
+	if !s.previous.Has(id) {
+		return nil
+	}
+	gone, err := r.hookRunner(s).Clear(ctx, id)
+	if err != nil || !gone {
+		return err
+	}
+	return s.dropHook(id)
+}
+
+// keepHook lists the object of a hook in the inventory.
+func (s *state) keepHook(run plan.HookRun) error {
+	return s.noteHook(run.ID, &inventory.Entry{ID: run.ID, Version: run.Resource.Version, Mark: inventory.RunOnce})
+}
+
+// dropHook takes the object of a hook out of the inventory: it is gone.
+func (s *state) dropHook(id inventory.ID) error { return s.noteHook(id, nil) }
+
+func (s *state) noteHook(id inventory.ID, entry *inventory.Entry) error {
+	if s.hookEntries == nil {
+		s.hookEntries = map[inventory.ID]*inventory.Entry{}
+	}
+	s.hookEntries[id] = entry
+	return s.record(s.withHooks(s.previous))
+}
+
+// withHooks is an inventory with what became of hooks in this reconcile.
+func (s *state) withHooks(of inventory.Inventory) inventory.Inventory {
+	var with []inventory.Entry
+	var without []inventory.ID
+	for id, entry := range s.hookEntries {
+		if entry == nil {
+			without = append(without, id)
+		} else {
+			with = append(with, *entry)
+		}
+	}
+	return of.Without(without...).With(with...)
+}
+
+// sameHook tells that the apply waits for the same hook as before, or for none. Each has the
+// whole timeout.
+func (s *state) sameHook() bool {
+	if s.note.hook == nil || s.hookAt == nil {
+		return s.note.hook == nil && s.hookAt == nil
+	}
+	return s.note.hook.uid == s.hookAt.uid
+}
+
+// stillRuns looks at the hook that an apply waits for, and at nothing else, as long as it has not
+// ended.
+func (r *Reconciler) stillRuns(ctx context.Context, s *state) (waits string, err error) {
+	at, record := s.note.hook, s.object.Status.Hooks
+	if at == nil || record == nil || record.Running == nil || record.Running.UID != at.uid || s.hookOverdue() {
+		return "", nil
+	}
+	how, err := r.hookRunner(s).Look(ctx, at.run.HookObject, at.uid)
+	if err != nil || how.Done || how.Ended() {
+		return "", err
+	}
+	return hookText(at.run, how), nil
+}
+
+// afterHealth runs the hooks that come after the operation, once everything is healthy. Only then
+// the revision is.
+func (r *Reconciler) afterHealth(ctx context.Context, s *state) (step.Outcome, error) {
+	if s.keeping || s.health == nil || !s.health.Healthy() {
+		return step.Continue, nil
+	}
+	if s.hooksPending() {
+		waits, err := r.afterwards(ctx, s)
+		if s.hookWaits = waits; waits != "" || err != nil {
+			s.hookFailed = err != nil
+			return step.Stop, err
+		}
+		s.object.Status.Hooks.FinishedTime = new(metaTime(s.now))
+	}
+	s.object.Status.LastHealthyRevision, s.object.Status.Package = s.object.Status.LastAppliedRevision, s.note.contains
+	r.keepHealthy(s)
+	return step.Continue, s.prove()
+}
+
+// afterwards runs the hooks after the operation.
+func (r *Reconciler) afterwards(ctx context.Context, s *state) (waits string, err error) {
+	record := s.object.Status.Hooks
+	if record.Total == 0 && record.Failed == nil {
+		return "", nil
+	}
+	hooks, err := r.hooksInForce(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	return r.runHooks(ctx, s, hooks, true)
+}
+
+// hooksInForce are those of what is applied: of the plan, or else of what was applied last.
+func (r *Reconciler) hooksInForce(ctx context.Context, s *state) ([]plan.HookObject, error) {
+	if s.plan != nil {
+		return s.plan.Hooks, nil
+	}
+	last, found, err := readSnapshot(r.Snapshots, string(s.object.UID))
+	switch {
+	case err != nil:
+		return nil, err
+	case !found:
+		return nil, fmt.Errorf("what was applied last is not in the controller's cache any more, so that its hooks are not known")
+	}
+	return apply.CompleteHooks(ctx, s.client, s.owner, s.object.InstallNamespaceOrDefault(), last.Hooks)
+}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/health"
@@ -138,6 +140,9 @@ func (s *state) hookOverdue() bool {
 func (r *Reconciler) failHook(ctx context.Context, s *state, runs []plan.HookRun, message string) error {
 	record := s.object.Status.Hooks
 	run := runs[record.Completed]
+	if scrubber := r.scrubs.find(client.ObjectKeyFromObject(s.object)); !scrubber.Empty() {
+		message = scrubber.Text(message)
+	}
 	failed := &v1alpha1.FailedHook{
 		HookReference: referenceTo(run), Message: report.Shorten(message, longestHookMessage),
 		Generation: s.object.Generation, Requested: requested(s.object),

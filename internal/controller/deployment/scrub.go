@@ -90,7 +90,7 @@ func (s *state) scrub(scrubber *values.Scrubber) {
 	all(s.warnings)
 	all(s.drift)
 	all(s.notRenewed)
-	s.waitsFor = scrubber.Text(s.waitsFor)
+	s.waitsFor, s.hookWaits = scrubber.Text(s.waitsFor), scrubber.Text(s.hookWaits)
 	if s.health != nil {
 		for i := range s.health.Unhealthy {
 			s.health.Unhealthy[i].Message = scrubber.Text(s.health.Unhealthy[i].Message)

@@ -25,6 +25,8 @@ type bundle struct {
 	dir   string          // on the disk; empty: it was downloaded
 	close func() error    // removes what was downloaded
 	notes func() []string // what was left out, known after reading
+
+	resolved fetch.Resolved // what an image was
 }
 
 // openBundle reads a folder of the disk, or else an image. What exists on the disk wins.
@@ -129,6 +131,8 @@ func (a *app) openImageBundle(ctx context.Context, what string, o bundleOptions)
 		from:  describeImage(ref, resolved),
 		close: func() error { return errors.Join(tree.Close(), os.RemoveAll(dir)) },
 		notes: func() []string { return nil },
+
+		resolved: resolved,
 	}, nil
 }
 
@@ -151,7 +155,11 @@ func (a *app) download(ctx context.Context, ref name.Reference, dir string, o bu
 	progress := newProgress(a.streams.ErrOut, "Downloading "+ref.Name())
 	client.Transport = progress.count(client.Transport)
 	defer progress.done()
-	fetcher, err := image.New(image.Options{Ref: ref.String(), Platform: o.platform, Insecure: o.insecure, Client: client, Limits: limits})
+	options := image.Options{Ref: ref.String(), Platform: o.platform, Insecure: o.insecure, Client: client, Limits: limits}
+	if err := o.trust(ctx, ref, &options); err != nil {
+		return nil, fetch.Resolved{}, err
+	}
+	fetcher, err := image.New(options)
 	if err != nil {
 		return nil, fetch.Resolved{}, err
 	}

@@ -24,6 +24,7 @@ type bundleOptions struct {
 	path, format string
 	platform     string // of an image
 	insecure     bool   // an image's registry speaks plain HTTP
+	key          string // file of the public key that has to have signed an image
 }
 
 // conversionOptions say what a bundle becomes: the flags of all commands that convert one.

@@ -72,6 +72,11 @@ func (a *app) commands() []*cobra.Command {
 		a.rbacCommand(),
 
 		a.initCommand(),
+		a.buildCommand(),
+		a.pushCommand(),
+		a.pullCommand(),
+		a.tagCommand(),
+		a.verifyCommand(),
 
 		a.approveCommand(),
 		a.denyCommand(),

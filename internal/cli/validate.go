@@ -38,13 +38,7 @@ type verdict struct {
 	installed string // where it was examined as installed, in words; empty where it did not come so far
 }
 
-func (a *app) validateCommand() *cobra.Command {
-	var o validateOptions
-	cmd := &cobra.Command{
-		Use:     "validate PATH|IMAGE",
-		GroupID: groupPreview,
-		Short:   "Say everything that is wrong with a bundle, or could be better",
-		Long: `Reads a bundle from a folder or from an image, looks for all problems at once, and says for each where it is, which rule
+const validateHelp = `Reads a bundle from a folder or from an image, looks for all problems at once, and says for each where it is, which rule
 it breaks and what to do about it. No cluster is asked.
 
 Errors keep a bundle from being installed. They are what render refuses, and, for registry+v1, what the suites of
@@ -74,7 +68,15 @@ Exit codes:
     0    no errors, and with --strict no warnings
     1    warnings, with --strict
     2    errors, wrong use, or the bundle could not be read
-    130  interrupted by Ctrl-C`,
+    130  interrupted by Ctrl-C`
+
+func (a *app) validateCommand() *cobra.Command {
+	var o validateOptions
+	cmd := &cobra.Command{
+		Use:     "validate PATH|IMAGE",
+		GroupID: groupPreview,
+		Short:   "Say everything that is wrong with a bundle, or could be better",
+		Long:    validateHelp,
 		Example: a.example(`
 # Is this bundle fit to be published?
 satchel validate ./bundle --strict

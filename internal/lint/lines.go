@@ -5,6 +5,7 @@ package lint
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"regexp"
@@ -74,7 +75,7 @@ func jsonLines(data []byte) (lines []int, ok bool) {
 		begin := end + len(data[end:]) - len(bytes.TrimLeft(data[end:], " \t\r\n"))
 		var value json.RawMessage
 		err := decoder.Decode(&value)
-		if err == io.EOF { //nolint:errorlint // a decoder returns io.EOF itself
+		if errors.Is(err, io.EOF) {
 			return lines, true
 		}
 		if err != nil {

@@ -45,6 +45,11 @@ func NewRegistry(ctx context.Context) *Registry {
 // Host is the host and port that image references begin with.
 func (r *Registry) Host() string { return strings.TrimPrefix(r.server.URL, "http://") }
 
+// ServeHTTP answers a request, for whoever stands before the registry.
+func (r *Registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	r.server.Config.Handler.ServeHTTP(w, request)
+}
+
 // Close stops the registry.
 func (r *Registry) Close() { r.server.Close() }
 

@@ -61,6 +61,7 @@ var table = []measured{
 	{line: "inspect BUNDLE"},
 	{line: "rbac BUNDLE --install-namespace demo"},
 	{line: "init app --from BUNDLE --dir FILE --dry-run"},
+	{line: "build BUNDLE --print name"},
 	{line: "plan app-0500 --path FOLDER", code: 1}, // which would change everything
 	{line: "diff app-0500 --path FOLDER", code: 1},
 	{line: "approve app-0001 --dry-run"},
@@ -88,6 +89,10 @@ var table = []measured{
 var unmeasured = map[string]string{
 	"help":      "shows what each command says of itself",
 	"reconcile": "waits for the controller",
+	"push":      "waits for a registry",
+	"pull":      "waits for a registry",
+	"tag":       "waits for a registry",
+	"verify":    "waits for a registry",
 	"adopt":     "reads the artifact, which nobody serves here",
 }
 

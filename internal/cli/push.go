@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/publish"
+)
+
+// pushOptions are the flags of push.
+type pushOptions struct {
+	buildOptions
+
+	insecure bool
+	signKey  string
+	output   output
+}
+
+func (a *app) pushCommand() *cobra.Command {
+	var o pushOptions
+	cmd := &cobra.Command{
+		Use:     "push PATH|LAYOUT REF",
+		GroupID: groupAuthor,
+		Short:   "Bring a folder to a registry, as an image or OCI artifact",
+		Long: `Builds the folder of a bundle as build does, or takes the OCI layout (a folder, or an archive that ends in .tar) that
+build wrote, and pushes it under a tag. What the registry has already is not sent again, and pushing the same folder
+again changes nothing. The output says the digest, by which a BundleDeployment can name it for good.
+
+` + buildHelp + `
+
+With --sign-key it is signed by its digest, as cosign sign --key does, with the file that cosign generate-key-pair wrote.
+The password is read from COSIGN_PASSWORD, or asked for on a terminal. Who deploys it names the public key in
+verify.secretRef of the source. A signature of the same key that is there already is left as it is.
+
+` + registryHelp + `
+
+` + exitCodes,
+		Example: a.example(`
+# Publish a version
+satchel push ./bundle ghcr.io/org/bundle:v1.0.0
+
+# Signed, and saying what it was made of
+satchel push ./bundle ghcr.io/org/bundle:v1.0.0 --sign-key cosign.key \
+  --source https://git.example.org/org/repo --revision main@sha1:8a1b2c3d
+
+# For a script: the reference with its digest
+satchel push ./bundle localhost:5000/bundle:dev -o name`),
+		ValidArgsFunction: completePush,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usageError(cmd, "push needs a folder or layout, and a reference; got %s", given(args))
+			}
+			to, err := targetTag(args[1], o.insecure)
+			if err != nil {
+				return err
+			}
+			return a.push(cmd.Context(), o, args[0], to)
+		},
+	}
+	a.buildFlags(cmd, &o.buildOptions)
+	cmd.Flags().StringVar(&o.signKey, "sign-key", "", "Private key to sign with, as cosign generate-key-pair writes it.")
+	_ = cmd.MarkFlagFilename("sign-key", "key") // it only fails for a flag that does not exist
+	registryFlags(cmd, &o.insecure)
+	a.outputFlag(cmd, &o.output, outputText, outputJSON, outputYAML, outputName)
+	return cmd
+}
+
+// completePush completes a folder or archive, then nothing: registries do not list what there is to be.
+func completePush(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+func (a *app) push(ctx context.Context, o pushOptions, what string, to name.Tag) (err error) {
+	var key *publish.Key
+	if o.signKey != "" {
+		if key, err = a.readKey(o.signKey); err != nil { // before anything is sent
+			return err
+		}
+	}
+	image, p, closed, err := a.toPush(ctx, o, what)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closed()) }()
+	registry := a.registry(to, o.insecure)
+	defer registry.Client.CloseIdleConnections()
+	if err := a.send(ctx, registry, to, image); err != nil {
+		return err
+	}
+	p.Reference = to.Name()
+	if key != nil {
+		fresh, err := registry.Sign(ctx, to.Digest(p.Digest), key)
+		if err != nil {
+			return fmt.Errorf("%s is pushed, and not signed: %w", p.pinned(), err)
+		}
+		if p.SignedBy = o.signKey; !fresh {
+			p.SignedBy += " (already)"
+		}
+	}
+	return a.printPublished(o.output, "Pushed", p)
+}
+
+// toPush is the image of a layout, or of a folder that is packed; close it.
+func (a *app) toPush(ctx context.Context, o pushOptions, what string) (v1.Image, publication, func() error, error) {
+	if !publish.IsLayout(what) {
+		made, err := a.make(ctx, o.buildOptions, what)
+		if err != nil {
+			return nil, publication{}, nil, err
+		}
+		return made.image, made.published, made.packed.Close, nil
+	}
+	if o.kind != "" || len(o.ignore)+len(o.annotations) > 0 || o.source+o.revision+o.created != "" {
+		return nil, publication{}, nil, fmt.Errorf("%s is an OCI layout, which is pushed as it is: give the flags about its content to build", what)
+	}
+	stored, err := publish.OpenLayout(ctx, what, fetch.DefaultLimits())
+	if err != nil {
+		return nil, publication{}, nil, err
+	}
+	return stored.Image, publication{From: what, Digest: stored.Digest.String(), Content: stored.Content.String()}, stored.Close, nil
+}
+
+// send pushes and shows how far that is.
+func (a *app) send(ctx context.Context, registry publish.Registry, to name.Tag, image v1.Image) error {
+	progress := newProgress(a.streams.ErrOut, "Pushing "+to.Name())
+	defer progress.done()
+	registry.Progress = func(sent, _ int64) { progress.bytes.Store(sent) }
+	return plainHTTPHint(registry.Push(ctx, to, image))
+}
+
+// readKey reads a key, and its password where it has one.
+func (a *app) readKey(file string) (*publish.Key, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the key %s: %w", file, withoutPath(err))
+	}
+	var password []byte
+	if publish.Encrypted(data) {
+		if password, err = a.password(file); err != nil {
+			return nil, err
+		}
+	}
+	key, err := publish.ReadKey(data, password)
+	if errors.Is(err, publish.ErrPassword) {
+		return nil, fmt.Errorf("the key %s cannot be decrypted: the password is wrong, or the file is damaged; set COSIGN_PASSWORD", file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the key %s cannot be used: %w", file, err)
+	}
+	return key, nil
+}
+
+// password is that of the environment, or the one that the user types.
+func (a *app) password(file string) ([]byte, error) {
+	if password, set := os.LookupEnv("COSIGN_PASSWORD"); set {
+		return []byte(password), nil
+	}
+	in, isFile := a.streams.In.(*os.File)
+	if !isFile || !term.IsTerminal(int(in.Fd())) {
+		return nil, fmt.Errorf("the key %s has a password: set COSIGN_PASSWORD, or run this on a terminal", file)
+	}
+	fmt.Fprintf(a.streams.ErrOut, "Password of %s: ", inline(file))
+	password, err := term.ReadPassword(int(in.Fd()))
+	fmt.Fprintln(a.streams.ErrOut)
+	if err != nil {
+		return nil, fmt.Errorf("reading the password: %w", err)
+	}
+	return password, nil
+}

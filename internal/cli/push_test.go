@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/secure-systems-lab/go-securesystemslib/encrypted"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	upstreams "github.com/satchel-dev/satchel/tests/upstream"
+)
+
+// registryHost starts a real registry, and keeps the logins of whoever runs the tests out of them.
+func registryHost(t *testing.T) string {
+	t.Helper()
+	server := upstreams.NewRegistry(t.Context())
+	t.Cleanup(server.Close)
+	noLogins(t)
+	return server.Host()
+}
+
+func noLogins(t *testing.T) {
+	t.Helper()
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	t.Setenv("REGISTRY_AUTH_FILE", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("SOURCE_DATE_EPOCH", "")
+}
+
+// keyPair writes a key pair as cosign does.
+func keyPair(t *testing.T, dir, name, password string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := encrypted.Encrypt(der, []byte(password))
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(private.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, block := range map[string]*pem.Block{name + ".key": {Type: "ENCRYPTED SIGSTORE PRIVATE KEY", Bytes: sealed}, name + ".pub": {Type: "PUBLIC KEY", Bytes: public}} {
+		if err := os.WriteFile(filepath.Join(dir, file), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var hostPort = regexp.MustCompile(`(127\.0\.0\.1|localhost):[0-9]+`)
+
+// TestPublish is the way of a bundle: build, push, tag, verify, pull; each says the same digest.
+func TestPublish(t *testing.T) {
+	host := registryHost(t)
+	bundle, err := filepath.Abs(initOperator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.CopyFS("bundle", os.DirFS(bundle)); err != nil {
+		t.Fatal(err)
+	}
+	keyPair(t, ".", "cosign", "CANARY-password")
+	keyPair(t, ".", "other", "")
+	t.Setenv("COSIGN_PASSWORD", "CANARY-password")
+	var said strings.Builder
+	run := func(code int, args ...string) outcome {
+		t.Helper()
+		got := satchel(t, args...)
+		if got.code != code {
+			t.Fatalf("satchel %s: %s", strings.Join(args, " "), got)
+		}
+		said.WriteString("$ satchel " + hostPort.ReplaceAllString(strings.Join(args, " "), "HOST") + "\n" + hostPort.ReplaceAllString(got.String(), "HOST") + "\n")
+		return got
+	}
+	ref := host + "/org/sample:v0.1.0"
+	run(ExitOK, "build", "bundle", "-o", "sample.tar")
+	digest := strings.TrimSpace(run(ExitOK, "build", "bundle", "--print", "name").out)
+	run(ExitOK, "push", "bundle", ref, "--sign-key", "cosign.key")
+	if got := run(ExitOK, "push", "sample.tar", ref, "-o", "name", "--sign-key", "cosign.key"); got.out != ref+"@"+digest+"\n" {
+		t.Errorf("the archive is %s, and the folder %s", got.out, digest)
+	}
+	run(ExitOK, "tag", ref, "stable")
+	run(ExitOK, "verify", host+"/org/sample:stable", "--key", "cosign.pub")
+	run(ExitNo, "verify", ref, "--key", "other.pub")
+	run(ExitOK, "pull", ref, "pulled", "--key", "cosign.pub")
+	run(ExitError, "pull", ref, "refused", "--key", "other.pub")
+	run(ExitOK, "validate", ref, "--insecure")
+	if want, got := readTree(t, "bundle"), readTree(t, "pulled"); len(want) != len(got) || got["metadata/annotations.yaml"] != want["metadata/annotations.yaml"] {
+		t.Errorf("pulled %v", sortedKeys(got))
+	}
+	if _, err := os.Stat("refused"); err == nil {
+		t.Error("what was refused is there")
+	}
+	if left := filesIn(t, "."); strings.Contains(left, ".satchel-") || strings.Contains(said.String(), "CANARY") {
+		t.Errorf("left: %s; said:\n%s", left, &said)
+	}
+	t.Chdir(home)
+	golden(t, "publish/transcript", said.String())
+}
+
+// TestPushWhatIsIgnored leaves out what a list names, in the folder and on the command line.
+func TestPushWhatIsIgnored(t *testing.T) {
+	host := registryHost(t)
+	dir := laidOut(t, map[string]string{"a.yaml": initConfigMap, "docs/x.md": "x", "b.txt": "x", ".git/config": "x", ".satchelignore": "# not for clusters\n/docs/\n"})
+	if err := os.Symlink("a.yaml", filepath.Join(dir, "link.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	got := satchel(t, "push", dir, host+"/org/a:v1", "--ignore", "*.txt", "-o", "json", "--source", "https://git.example.org/a", "--revision", "main", "--created", "2026-01-02T03:04:05Z", "--annotation", "x=y")
+	var p publication
+	if err := json.Unmarshal([]byte(got.out), &p); err != nil || got.code != ExitOK {
+		t.Fatal(err, got)
+	}
+	if p.Files != 1 || p.Format != "plain+v0" || p.Kind != "artifact" || p.Reference != host+"/org/a:v1" || !strings.HasPrefix(p.Content, "sha256:") {
+		t.Errorf("%+v", p)
+	}
+	if !strings.Contains(got.err, "link.yaml is a symbolic link and left out") {
+		t.Errorf("%s", got)
+	}
+	t.Setenv("SOURCE_DATE_EPOCH", "1767323045") // the same time
+	if again := satchel(t, "push", dir, host+"/org/a:v1", "--ignore", "*.txt", "-o", "name", "--source", "https://git.example.org/a", "--revision", "main", "--annotation", "x=y"); again.out != p.pinned()+"\n" {
+		t.Errorf("with SOURCE_DATE_EPOCH: %s, want %s", again, p.pinned())
+	}
+	t.Chdir(t.TempDir())
+	if got := satchel(t, "pull", host+"/org/a:v1"); got.code != ExitOK || filesIn(t, "a") != "a.yaml" {
+		t.Errorf("%s: %s", got, filesIn(t, "."))
+	}
+	info, err := os.Stat("a/a.yaml")
+	if err != nil || info.Mode().Perm()&0o444 == 0 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+func TestPublishRefuses(t *testing.T) {
+	host := registryHost(t)
+	dir := laidOut(t, map[string]string{"a.yaml": initConfigMap})
+	keyPair(t, dir, "cosign", "secret")
+	full := t.TempDir()
+	if err := os.WriteFile(filepath.Join(full, "x"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bad := laidOut(t, map[string]string{`a\b.yaml`: initConfigMap})
+	layout := filepath.Join(t.TempDir(), "a.tar")
+	if got := satchel(t, "build", dir, "-o", layout); got.code != ExitOK {
+		t.Fatal(got)
+	}
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"nothing":          {[]string{"push"}, "push needs a folder or layout, and a reference; got none"},
+		"no tag":           {[]string{"push", dir, host + "/org/a"}, "has no tag: give one, such as " + host + "/org/a:v1.0.0"},
+		"a digest":         {[]string{"push", dir, host + "/org/a@sha256:" + strings.Repeat("0", 64)}, "names a digest, which only the content decides"},
+		"no reference":     {[]string{"push", dir, "A B"}, `"A B" is no reference`},
+		"no folder":        {[]string{"push", "./none", host + "/org/a:v1"}, "reading ./none: no such file"},
+		"a file":           {[]string{"push", dir + "/a.yaml", host + "/org/a:v1"}, "it is a file: give the folder of the bundle"},
+		"an unsafe name":   {[]string{"push", bad, host + "/org/a:v1"}, `file "a\\b.yaml": its name has a backslash`},
+		"no key":           {[]string{"push", dir, host + "/org/a:v1", "--sign-key", "./none"}, "reading the key ./none: no such file"},
+		"no password":      {[]string{"push", dir, host + "/org/a:v1", "--sign-key", dir + "/cosign.key"}, "set COSIGN_PASSWORD"},
+		"a public key":     {[]string{"push", dir, host + "/org/a:v1", "--sign-key", dir + "/cosign.pub"}, "no private key that cosign knows"},
+		"an annotation":    {[]string{"push", dir, host + "/org/a:v1", "--annotation", "x"}, "is not of the form KEY=VALUE"},
+		"no time":          {[]string{"push", dir, host + "/org/a:v1", "--created", "now"}, "is no time such as"},
+		"a pattern":        {[]string{"push", dir, host + "/org/a:v1", "--ignore", "["}, "is malformed"},
+		"flags of a build": {[]string{"push", layout, host + "/org/a:v1", "--ignore", "x"}, "give the flags about its content to build"},
+		"no archive":       {[]string{"build", dir, "-o", "x.zip"}, "has to end in .tar"},
+		"a strange tag":    {[]string{"tag", host + "/org/a:v1", "a/b"}, `"a/b" is no tag`},
+		"no image":         {[]string{"tag", host + "/org/none:v1", "v2"}, "the registry answers 404 Not Found"},
+		"pull no image":    {[]string{"pull", host + "/org/none:v1", filepath.Join(t.TempDir(), "x")}, "not found (404"},
+		"not empty":        {[]string{"pull", host + "/org/a:v1", full}, "is not empty: name another one"},
+		"verify what":      {[]string{"verify", host + "/org/a:v1"}, "verify needs --key"},
+		"verify no key":    {[]string{"verify", host + "/org/a:v1", "--key", "./none"}, "reading the key ./none"},
+		"nobody":           {[]string{"push", dir, "127.0.0.1:1/org/a:v1"}, "connection refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := satchel(t, c.args...)
+			if got.code != ExitError || !strings.Contains(got.err, c.want) || strings.Contains(got.err, "secret") {
+				t.Errorf("%s", got)
+			}
+		})
+	}
+}
+
+// TestPlainHTTPIsAskedFor: a registry without TLS that is not on loopback needs a flag.
+func TestPlainHTTPIsAskedFor(t *testing.T) {
+	for host, want := range map[string]bool{"localhost:5000": true, "localhost": true, "127.0.0.1:1": true, "127.1.2.3": true, "[::1]:5000": true, "ghcr.io": false, "10.0.0.1:5000": false, "localhost.example.org": false, "registry.local": false} {
+		if got := isLoopback(host); got != want {
+			t.Errorf("isLoopback(%q) = %v", host, got)
+		}
+	}
+	a := testApp(&bytes.Buffer{})
+	for insecure, refused := range map[bool]bool{false: true, true: false} {
+		ref, err := imageReference("10.255.255.1:5000/a:v1", insecure)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := httptest.NewRequest(http.MethodGet, "http://10.255.255.1:5000/v2/", nil)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		_, err = a.registry(ref, insecure).Client.Transport.RoundTrip(request.WithContext(ctx))
+		cancel()
+		if got := err != nil && strings.Contains(plainHTTPHint(err).Error(), "add --insecure"); got != refused {
+			t.Errorf("--insecure=%v: %v", insecure, err)
+		}
+	}
+}
+
+// TestLoginsAreUsed: push, pull and the commands that read images log in as docker did.
+func TestLoginsAreUsed(t *testing.T) {
+	noLogins(t)
+	backend := upstreams.NewRegistry(t.Context())
+	defer backend.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "me" || password != "CANARY" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = w.Write([]byte(`{"errors":[{"code":"UNAUTHORIZED","message":"authentication required"}]}`))
+			return
+		}
+		backend.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	host := strings.TrimPrefix(server.URL, "http://")
+	dir := laidOut(t, map[string]string{"a.yaml": initConfigMap})
+	got := satchel(t, "push", dir, host+"/org/a:v1")
+	if got.code != ExitError || !strings.Contains(got.err, "401 Unauthorized") || !strings.Contains(got.err, "docker login "+host) {
+		t.Errorf("without a login: %s", got)
+	}
+	for password, code := range map[string]int{"wrong": ExitError, "CANARY": ExitOK} {
+		config := `{"auths":{"` + host + `":{"username":"me","password":"` + password + `"}}}`
+		if err := os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := satchel(t, "push", dir, host+"/org/a:v1")
+		if got.code != code || strings.Contains(got.err, "CANARY") || code != ExitOK && !strings.Contains(got.err, "check the login for "+host) {
+			t.Errorf("with the password %s: %s", password, got)
+		}
+	}
+	if got := satchel(t, "pull", host+"/org/a:v1", filepath.Join(t.TempDir(), "a")); got.code != ExitOK {
+		t.Errorf("%s", got)
+	}
+	if got := satchel(t, "validate", host+"/org/a:v1", "--insecure"); got.code != ExitOK {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestPushIsInterrupted ends soon, whatever the registry does.
+func TestPushIsInterrupted(t *testing.T) {
+	noLogins(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	var out, errOut bytes.Buffer
+	code := Run(ctx, Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}},
+		[]string{"push", bundles + "plain", strings.TrimPrefix(server.URL, "http://") + "/a:v1"})
+	if code != ExitInterrupted || !strings.Contains(errOut.String(), "Interrupted.") {
+		t.Errorf("exit %d: %s", code, &errOut)
+	}
+	nothingLeft(t, temporary)
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+// tagText is what registries take as a tag (OCI distribution specification).
+var tagText = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+
+func (a *app) tagCommand() *cobra.Command {
+	var insecure bool
+	var o output
+	cmd := &cobra.Command{
+		Use:     "tag REF TAG",
+		GroupID: groupAuthor,
+		Short:   "Give an image or OCI artifact of a registry another tag",
+		Long: `Points a tag of the same repository at what REF is now, without downloading it: nothing is built anew, so that the
+digest and the signatures stay. A tag that is there is moved. The output says the digest.
+
+` + registryHelp + `
+
+` + exitCodes,
+		Example: a.example(`
+# What was tested becomes the version that the stable channel follows
+satchel tag ghcr.io/org/bundle:v1.0.0 stable
+
+# By digest, so that nobody can exchange it in between
+satchel tag ghcr.io/org/bundle@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef v1.0.0`),
+		ValidArgsFunction: completionOfNothing,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usageError(cmd, "tag needs a reference and a tag, got %s", given(args))
+			}
+			if !tagText.MatchString(args[1]) {
+				return usageError(cmd, "%q is no tag: at most 128 letters, digits, dots, dashes and underscores, with a letter or digit first", args[1])
+			}
+			return a.tag(cmd.Context(), args[0], args[1], insecure, o)
+		},
+	}
+	registryFlags(cmd, &insecure)
+	a.outputFlag(cmd, &o, outputText, outputJSON, outputYAML, outputName)
+	return cmd
+}
+
+// completionOfNothing completes no words: registries are not asked while somebody types.
+var completionOfNothing = cobra.NoFileCompletions
+
+func (a *app) tag(ctx context.Context, what, to string, insecure bool, o output) error {
+	ref, err := imageReference(what, insecure)
+	if err != nil {
+		return err
+	}
+	registry := a.registry(ref, insecure)
+	defer registry.Client.CloseIdleConnections()
+	tag := ref.Context().Tag(to)
+	digest, err := registry.Tag(ctx, ref, tag)
+	if err != nil {
+		return plainHTTPHint(err)
+	}
+	switch p := (publication{From: ref.Name(), Reference: tag.Name(), Digest: digest.String()}); o {
+	case outputName:
+		_, err = fmt.Fprintln(a.streams.Out, p.pinned())
+	case outputJSON, outputYAML:
+		err = printValue(a.streams.Out, o, map[string]string{"from": p.From, "reference": p.Reference, "digest": p.Digest})
+	default:
+		_, err = fmt.Fprintf(a.streams.Out, "%s is now %s.\n", tag.Name(), digest)
+	}
+	return err
+}
+
+// plainHTTPHint says which flag permits what the client refused.
+func plainHTTPHint(err error) error {
+	if err != nil && fetch.ReasonOf(err) == fetch.Refused && strings.Contains(err.Error(), "plain HTTP to ") {
+		return fmt.Errorf("%s; add --insecure if that is a registry without TLS", strings.ReplaceAll(err.Error(), ": use https, or list the host in --insecure-hosts", ""))
+	}
+	return err
+}

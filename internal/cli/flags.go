@@ -9,6 +9,7 @@ import (
 
 // The converter names fields of a BundleDeployment where something has to be chosen. Who runs a command gives flags.
 var fieldsAsFlags = strings.NewReplacer(
+	"spec.format", "--format",
 	"spec.path", "--path",
 	"spec.installNamespace", "--install-namespace",
 	"set registryV1.certificateProvider to", "choose with --certificate-provider",

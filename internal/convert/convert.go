@@ -5,11 +5,9 @@
 package convert
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -70,7 +68,7 @@ type Options struct {
 	// Format of the bundle; empty: it is detected, and refused where the tree leaves a doubt.
 	Format Format
 	// Path is the folder inside the tree that holds the bundle; empty: the tree itself. A kustomization may be based on
-	// folders beside it, within the tree.
+	// folders beside it, within the tree. Of a chart it may also be the package.
 	Path string
 	// InstallNamespace is where objects go that carry no namespace. Required.
 	InstallNamespace string
@@ -87,7 +85,8 @@ type Options struct {
 // Result is what a bundle becomes.
 type Result struct {
 	Format Format
-	// Objects in a stable order: plain+v0 as written (file, document), registry+v1 by family, kustomize as it gives them. Each has apiVersion, kind and
+	// Objects in a stable order: plain+v0 as written (file, document), registry+v1 by family, kustomize as it gives them,
+	// helm with crds/ first, then by file and document. Each has apiVersion, kind and
 	// name; no status and no metadata that a server fills in. Namespaced ones have a namespace, cluster-scoped ones none.
 	Objects []*unstructured.Unstructured
 	// Hooks of a chart, none of them among Objects, normalised like them (Undecided may hold their objects), in the order in
@@ -114,14 +113,14 @@ type Result struct {
 
 // Convert reads a bundle and returns its objects. It fails with an *Error that lists every problem found.
 func Convert(files fs.FS, o Options) (Result, error) {
-	root, problem := enter(files, o.Path)
+	root, packaged, problem := enter(files, o.Path)
 	if problem != nil {
 		return Result{}, manifest.AsError([]Problem{*problem})
 	}
 	if problems := checkNamespace(o.InstallNamespace); problems != nil {
 		return Result{}, manifest.AsError(problems)
 	}
-	format, problem := formatOf(root, o)
+	format, problem := formatOf(root, packaged, o)
 	if problem != nil {
 		return Result{}, manifest.AsError([]Problem{*problem})
 	}
@@ -130,36 +129,10 @@ func Convert(files fs.FS, o Options) (Result, error) {
 		return convertPlain(root, o)
 	case Kustomize:
 		return convertKustomize(files, o)
+	case Helm:
+		return convertHelm(root, packaged, o)
 	}
 	return convertRegistryV1(root, o)
-}
-
-// enter returns the part of files below folder, which must exist and lie inside.
-func enter(files fs.FS, folder string) (fs.FS, *Problem) {
-	clean := path.Clean(strings.TrimPrefix(folder, "./"))
-	if folder == "" || clean == "." {
-		return files, nil
-	}
-	if !fs.ValidPath(clean) || strings.Contains(folder, `\`) {
-		return nil, &Problem{Rule: manifest.RuleFile, Message: fmt.Sprintf("the path %q leaves the bundle", folder),
-			Remedy: "give a folder inside it, without a leading slash"}
-	}
-	linked, err := manifest.Linked(files, clean)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, manifest.Unreadable(clean, err)
-	}
-	if linked {
-		return nil, &Problem{Rule: manifest.RuleFile, Message: fmt.Sprintf("the path %q leads through a symbolic link", clean), Remedy: "give the folder itself"}
-	}
-	info, err := fs.Stat(files, clean)
-	if err != nil || !info.IsDir() {
-		return nil, &Problem{Rule: manifest.RuleFile, Message: fmt.Sprintf("the bundle has no folder %q", clean), Remedy: "correct spec.path"}
-	}
-	sub, err := fs.Sub(files, clean)
-	if err != nil {
-		return nil, &Problem{Rule: manifest.RuleFile, Message: fmt.Sprintf("the folder %q cannot be entered", clean)}
-	}
-	return sub, nil
 }
 
 func checkNamespace(name string) []Problem {

@@ -13,6 +13,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/satchel-dev/satchel/internal/convert/helm"
 	"github.com/satchel-dev/satchel/internal/convert/kustomize"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
@@ -21,7 +22,7 @@ const (
 	annotationsFile = "metadata/annotations.yaml"
 	manifestsFolder = "manifests"
 	mediaType       = "operators.operatorframework.io.bundle.mediatype.v1"
-	chooseFormat    = `set spec.format to "registry+v1", "plain+v0" or "kustomize"`
+	chooseFormat    = `set spec.format to "registry+v1", "plain+v0", "kustomize" or "helm"`
 )
 
 // formatOf is the format asked for, or the one that the tree shows beyond doubt. These are the marks of formats at its root:
@@ -31,16 +32,25 @@ const (
 //	the same, mediatype plain+v0, with a CSV in manifests/                        registry+v1, as OLM takes it
 //	the same, mediatype plain+v0, without a CSV                                   plain+v0
 //	metadata/annotations.yaml without manifests/, mediatype registry+v1           registry+v1, which then says what is missing
-//	Chart.yaml                                                                    refused: not supported
+//	Chart.yaml                                                                    helm
 //	a kustomization                                                               kustomize
 //
 // One mark decides. Several are refused, and so are annotations of another mediatype, and a CSV in manifests/ without
-// annotations. Where there is no mark, any manifest makes it plain+v0.
-func formatOf(files fs.FS, o Options) (Format, *Problem) {
+// annotations. Where there is no mark, any manifest makes it plain+v0, unless there is a chart further down; without manifests,
+// one package of a chart makes it helm. A path that names such a package says so by itself.
+func formatOf(files fs.FS, packaged string, o Options) (Format, *Problem) {
 	switch o.Format {
+	case Helm:
+		return Helm, nil
 	case PlainV0, RegistryV1, Kustomize:
+		if packaged != "" {
+			return "", &Problem{Rule: "format", File: packaged, Message: fmt.Sprintf("the path names a package of a chart, and the format is %s", o.Format), Remedy: `set spec.format to "helm", or leave it out`}
+		}
 		return o.Format, nil
 	case "":
+		if packaged != "" {
+			return Helm, nil
+		}
 		return detect(files, o.Limits.OrDefault())
 	}
 	return "", &Problem{Rule: "format", Message: fmt.Sprintf("the format %q is not supported", o.Format), Remedy: chooseFormat}
@@ -70,14 +80,24 @@ func (d *detector) detect() (Format, *Problem) {
 	case len(marks) > 1:
 		return "", ambiguous(marks)
 	case len(marks) == 1:
-		return d.supported(marks[0])
-	case !d.holdsManifests():
-		return "", &Problem{
-			Rule: "format", Message: "no manifests were found, neither YAML nor JSON files",
-			Remedy: "point spec.path at the folder of the bundle",
-		}
+		return marks[0].format, nil
 	}
-	return PlainV0, nil
+	found := d.look()
+	switch {
+	case found.chart != "":
+		return "", &Problem{
+			Rule: "format", File: found.chart, Message: "this is a chart, and spec.path does not point at it",
+			Remedy: fmt.Sprintf("set spec.path to its folder %q, or spec.format to \"plain+v0\" if manifests are beside charts", path.Dir(found.chart)),
+		}
+	case found.manifests:
+		return PlainV0, nil
+	case d.hasPackage():
+		return Helm, nil
+	}
+	return "", &Problem{
+		Rule: "format", Message: "no manifests were found, neither YAML nor JSON files",
+		Remedy: "point spec.path at the folder of the bundle",
+	}
 }
 
 // mark is a file that shows a format.
@@ -103,7 +123,7 @@ func (d *detector) marks() ([]mark, *Problem) {
 		}
 	}
 	if d.exists(chart) {
-		found = append(found, mark{"helm", chart})
+		found = append(found, mark{Helm, chart})
 	}
 	for _, name := range kustomize.FileNames {
 		if d.exists(name) {
@@ -171,18 +191,8 @@ func (d *detector) declaredMediaType() (string, *Problem) {
 	return declared, nil
 }
 
+// chart is what makes a folder a chart.
 const chart = "Chart.yaml"
-
-// supported refuses the format that is recognised only so that the refusal can name it.
-func (d *detector) supported(m mark) (Format, *Problem) {
-	if m.file != chart {
-		return m.format, nil
-	}
-	return "", &Problem{
-		Rule: "format", File: chart, Message: "this is a Helm chart; the supported formats are registry+v1, plain+v0 and kustomize",
-		Remedy: "render it to manifests first, or point spec.path at a folder of manifests",
-	}
-}
 
 func (d *detector) exists(name string) bool {
 	_, err := fs.Stat(d.files, name)
@@ -241,17 +251,37 @@ func csvKind(data []byte) bool {
 	}
 }
 
-func (d *detector) holdsManifests() bool {
-	found := false
-	err := fs.WalkDir(d.files, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
+// contents is what a tree without marks at its root holds.
+type contents struct {
+	manifests bool
+	chart     string // the first one
+}
+
+// look goes through what plain+v0 would be read from.
+func (d *detector) look() contents {
+	var found contents
+	root := "."
+	if info, err := fs.Stat(d.files, manifestsFolder); err == nil && info.IsDir() {
+		root = manifestsFolder
+	}
+	err := fs.WalkDir(d.files, root, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
 			return err
-		}
-		if !entry.IsDir() && manifest.Named(name) {
-			found = true
-			return fs.SkipAll
+		case entry.IsDir():
+		case entry.Name() == chart && (found.chart == "" || name < found.chart):
+			found.chart = name
+		case manifest.Named(name):
+			found.manifests = true
 		}
 		return nil
 	})
-	return d.read(".", err) && found
+	d.read(".", err)
+	return found
+}
+
+// hasPackage tells whether the root holds one package of a chart.
+func (d *detector) hasPackage() bool {
+	name, err := helm.Packaged(d.files)
+	return d.read(".", err) && name != ""
 }

@@ -28,6 +28,11 @@ const (
 	annotations = "annotations: {operators.operatorframework.io.bundle.package.v1: op}\n"
 )
 
+const (
+	chartYAML     = "apiVersion: v2\nname: x\nversion: 1.0.0\n"
+	chartTemplate = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\n"
+)
+
 func mediaType(name string) string {
 	return "annotations: {operators.operatorframework.io.bundle.package.v1: op, operators.operatorframework.io.bundle.mediatype.v1: " + name + "}\n"
 }
@@ -55,7 +60,11 @@ func TestDetect(t *testing.T) {
 		"no annotations JSON":  {"also in JSON", tree("manifests/a.json", `{"kind": "ClusterServiceVersion"}`), "", "", "spec.format"},
 		"mentioned only":       {"a mention is not a CSV", tree("manifests/a.yaml", configMap+"data: {a: ClusterServiceVersion}"), "", convert.PlainV0, ""},
 		"chosen":               {"a choice overrides", tree("manifests/a.yaml", csv), convert.PlainV0, convert.PlainV0, ""},
-		"helm":                 {"charts are recognised", tree("Chart.yaml", "name: x", "templates/a.yaml", "{{ x }}"), "", "", "a Helm chart"},
+		"helm":                 {"charts are recognised", tree("Chart.yaml", chartYAML, "templates/a.yaml", chartTemplate), "", convert.Helm, ""},
+		"helm further down":    {"a chart that the path does not point at", tree("a.yaml", configMap, "deploy/Chart.yaml", "name: x"), "", "", `deploy/Chart.yaml: this is a chart, and spec.path does not point at it; set spec.path to its folder "deploy"`},
+		"helm beside":          {"manifests/ is all that is read of plain bundles", tree("manifests/a.yaml", configMap, "deploy/Chart.yaml", "name: x"), "", convert.PlainV0, ""},
+		"two packages":         {"one has to be named", tree("a-1.tgz", "", "b-1.tgz", ""), "", "", "no manifests"},
+		"no chart":             {"chosen where there is none", tree("a.yaml", configMap), convert.Helm, "", "the folder has no Chart.yaml"},
 		"kustomize":            {"kustomizations are recognised", tree("kustomization.yaml", "resources: [a.yaml]", "a.yaml", configMap), "", convert.Kustomize, ""},
 		"kustomize, other":     {"under all three names", tree("Kustomization", "resources: [a.yaml]", "a.yaml", configMap), "", convert.Kustomize, ""},
 		"kustomize and helm":   {"one of them has to be chosen", tree("kustomization.yaml", "resources: [a.yaml]", "a.yaml", configMap, "Chart.yaml", "name: x"), "", "", `more than one format matches: helm (Chart.yaml) and kustomize (kustomization.yaml); set spec.format to "helm" or "kustomize"`},
@@ -73,7 +82,7 @@ func TestDetect(t *testing.T) {
 		"no kustomization":     {"where there is none", tree("a.yaml", configMap), convert.Kustomize, "", "the folder has no kustomization.yaml"},
 		"kustomize chosen":     {"the folder as plain manifests: its kustomization is none", tree("kustomization.yaml", "resources: []", "a.yaml", configMap), convert.PlainV0, "", "no apiVersion"},
 		"empty":                {"nothing", tree("README.md", "x"), "", "", "no manifests"},
-		"unknown format":       {"a format that does not exist", tree("a.yaml", configMap), "helm", "", `the format "helm"`},
+		"unknown format":       {"a format that does not exist", tree("a.yaml", configMap), "ksonnet", "", `the format "ksonnet"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, err := convert.Convert(c.files, convert.Options{Format: c.format, InstallNamespace: "ns"})

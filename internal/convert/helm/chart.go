@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+)
+
+// chartFile is what makes a folder a chart.
+const chartFile = "Chart.yaml"
+
+// load reads a chart that lies in files: the folder itself, or a package in it.
+func load(files fs.FS, packaged string, limits manifest.Limits) (*chart.Chart, *manifest.Problem) {
+	b := newBudget(limits)
+	all, problem := b.read(files, packaged)
+	if problem != nil {
+		return nil, problem
+	}
+	if !slices.ContainsFunc(all, func(f *archive.BufferedFile) bool { return f.Name == chartFile }) {
+		return nil, missingChart(packaged)
+	}
+	if all, problem = b.flatten(all, 0); problem != nil {
+		return nil, problem
+	}
+	if problem = checkYAML(all, limits); problem != nil {
+		return nil, problem
+	}
+	c, err := parseChart(all)
+	if err != nil {
+		return nil, &manifest.Problem{File: chartFile, Rule: RuleHelm, Message: loaderSays(err), Remedy: "correct the chart; helm lint says more"}
+	}
+	if problem = sorted(c); problem != nil {
+		return nil, problem
+	}
+	return c, firstProblem(checkRoot(c), checkCharts(c))
+}
+
+// read returns the files of a chart, sorted.
+func (b *budget) read(files fs.FS, packaged string) ([]*archive.BufferedFile, *manifest.Problem) {
+	if packaged == "" {
+		return b.readFolder(files)
+	}
+	info, err := fs.Lstat(files, packaged)
+	switch {
+	case err != nil:
+		return nil, manifest.Unreadable(packaged, err)
+	case !info.Mode().IsRegular():
+		return nil, irregular(packaged)
+	}
+	own := budget{files: 1, bytes: b.limit, limit: b.limit}
+	f, err := fs.ReadFile(files, packaged)
+	if err != nil {
+		return nil, manifest.Unreadable(packaged, err)
+	}
+	if int64(len(f)) > own.limit {
+		return nil, &manifest.Problem{File: packaged, Rule: manifest.RuleLimit, Message: fmt.Sprintf("the package is larger than %d bytes", own.limit), Remedy: remedyLimit}
+	}
+	return b.unpack(packaged, f)
+}
+
+func missingChart(packaged string) *manifest.Problem {
+	if packaged != "" {
+		return notPackage(packaged, "its folder holds no "+chartFile)
+	}
+	return &manifest.Problem{
+		Rule: RuleHelm, Message: "the folder has no " + chartFile + ", and is not the folder of one package of a chart",
+		Remedy: "point spec.path at the folder of the chart, or at its package",
+	}
+}
+
+// parsed are files that the loader parses as YAML.
+var parsed = words("Chart.yaml Chart.lock values.yaml requirements.yaml requirements.lock")
+
+// checkYAML bounds what the loader makes of the files that it parses.
+func checkYAML(all []*archive.BufferedFile, limits manifest.Limits) *manifest.Problem {
+	for _, file := range all {
+		if !parsed[path.Base(file.Name)] {
+			continue
+		}
+		if int64(len(file.Data)) > limits.FileBytes {
+			return &manifest.Problem{File: inBundle(file.Name), Rule: manifest.RuleLimit, Message: fmt.Sprintf("the file is larger than %d bytes", limits.FileBytes), Remedy: "shorten it"}
+		}
+		if s, ok := isStopped(aliases(file.Data, limits)); ok {
+			return &manifest.Problem{File: inBundle(file.Name), Rule: manifest.RuleLimit, Message: s.message, Remedy: s.remedy}
+		}
+	}
+	return nil
+}
+
+// inBundle is the name of a file as it is in the bundle.
+func inBundle(name string) string { return strings.ReplaceAll(name, unpacked+"/", "/") }
+
+// parseChart has Helm's loader make a chart of files that are in memory.
+func parseChart(all []*archive.BufferedFile) (c *chart.Chart, err error) {
+	defer func() {
+		if p := recover(); p != nil { // the library's own mistakes must not end the process
+			err = errors.New("the loader broke off")
+		}
+	}()
+	err = quietly(func() error {
+		c, err = loader.LoadFiles(all)
+		return err
+	})
+	return c, err
+}
+
+// quoted are parts of the library's messages that may be values of a file.
+var quoted = regexp.MustCompile("(?s)`.*`|\"(?:[^\"\\\\]|\\\\.)*\"|'[^']*'")
+
+// loaderSays is why the loader fails, in the names of the bundle and without values.
+func loaderSays(err error) string {
+	message := quoted.ReplaceAllString(strings.ReplaceAll(err.Error(), unpacked, ""), "…")
+	return oneLine(strings.TrimPrefix(message, "validation: "))
+}
+
+// sorted puts the charts that a chart contains into an order of their own: the loader leaves it to chance.
+func sorted(c *chart.Chart) *manifest.Problem {
+	within := slices.Clone(c.Dependencies())
+	slices.SortFunc(within, func(a, b *chart.Chart) int {
+		return cmp.Or(cmp.Compare(a.Name(), b.Name()), cmp.Compare(a.Metadata.Version, b.Metadata.Version))
+	})
+	for i, child := range within {
+		if i > 0 && child.Name() == within[i-1].Name() && child.Metadata.Version == within[i-1].Metadata.Version {
+			return problemOf(c, fmt.Sprintf("charts/ holds the chart %s %s twice", shorten(child.Name()), shorten(child.Metadata.Version)), "keep one of them")
+		}
+		if problem := sorted(child); problem != nil {
+			return problem
+		}
+	}
+	c.SetDependencies(within...)
+	return nil
+}
+
+// problemOf is a problem of a chart.
+func problemOf(c *chart.Chart, message, remedy string) *manifest.Problem {
+	_, below, _ := strings.Cut(c.ChartFullPath(), "/")
+	return &manifest.Problem{File: path.Join(below, chartFile), Rule: RuleHelm, Message: message, Remedy: remedy}
+}
+
+// chartName is what a chart may be called: its name becomes part of paths.
+var chartName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,249}$`)
+
+// checkRoot refuses a chart that cannot be installed.
+func checkRoot(c *chart.Chart) *manifest.Problem {
+	if strings.EqualFold(c.Metadata.Type, library) {
+		return problemOf(c, "this is a library chart: it only defines templates for others", "install a chart that depends on it")
+	}
+	return nil
+}
+
+// checkCharts looks at a chart and all that it contains.
+func checkCharts(c *chart.Chart) *manifest.Problem {
+	if !chartName.MatchString(c.Name()) {
+		return problemOf(c, fmt.Sprintf("%q is no name for a chart", shorten(c.Name())), "use letters, digits, dots and dashes")
+	}
+	if v := c.Metadata.APIVersion; v != chart.APIVersionV1 && v != chart.APIVersionV2 {
+		return problemOf(c, fmt.Sprintf("the apiVersion %q is not supported", shorten(v)), "use v2")
+	}
+	for _, dependency := range c.Metadata.Dependencies {
+		if problem := checkDependency(c, dependency); problem != nil {
+			return problem
+		}
+	}
+	for _, child := range c.Dependencies() {
+		if problem := checkCharts(child); problem != nil {
+			return problem
+		}
+	}
+	return nil
+}
+
+// checkDependency looks for a dependency in charts/: nothing is fetched.
+func checkDependency(c *chart.Chart, wanted *chart.Dependency) *manifest.Problem {
+	found := ""
+	for _, child := range c.Dependencies() {
+		if child.Name() != wanted.Name {
+			continue
+		}
+		if wanted.Version == "" || chartutil.IsCompatibleRange(wanted.Version, child.Metadata.Version) {
+			return nil
+		}
+		found = child.Metadata.Version
+	}
+	name := fmt.Sprintf("%s %s", shorten(wanted.Name), shorten(wanted.Version))
+	if found != "" {
+		return problemOf(c, fmt.Sprintf("the chart depends on %s, and charts/ holds its version %s", strings.TrimSpace(name), shorten(found)),
+			"run helm dependency update before publishing the chart")
+	}
+	return problemOf(c, fmt.Sprintf("the chart depends on %s, which charts/ does not hold", strings.TrimSpace(name)),
+		"run helm dependency build before publishing the chart: nothing is fetched while a bundle is rendered")
+}
+
+func firstProblem(problems ...*manifest.Problem) *manifest.Problem {
+	for _, p := range problems {
+		if p != nil {
+			return p
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+)
+
+// schemaFile holds the schema of a chart's values.
+const schemaFile = "values.schema.json"
+
+// checkSchemas holds the values of a chart, and of those it contains, against their schemas. Nothing is loaded: a schema that
+// refers to a URL or a file is refused.
+func checkSchemas(c *chart.Chart, values map[string]any, m *meter) []manifest.Problem {
+	var problems []manifest.Problem
+	if len(c.Schema) > 0 {
+		problems = append(problems, checkSchema(c, values, m)...)
+	}
+	for _, child := range c.Dependencies() {
+		own, ok := values[child.Name()].(map[string]any)
+		if !ok {
+			continue // joining the values has looked at it
+		}
+		problems = append(problems, checkSchemas(child, own, m)...)
+	}
+	return problems
+}
+
+func checkSchema(c *chart.Chart, values map[string]any, m *meter) (problems []manifest.Problem) {
+	_, below, _ := strings.Cut(c.ChartFullPath(), "/")
+	file := path.Join(below, schemaFile)
+	wrong := func(message, remedy string) []manifest.Problem {
+		return []manifest.Problem{{File: file, Rule: RuleHelm, Message: message, Remedy: remedy}}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			problems = wrong("the schema takes too much to check, or cannot be checked", "simplify it")
+		}
+	}()
+	schema, err := compile(c.Schema, m)
+	var remote *jsonschema.LoadURLError
+	switch {
+	case errors.As(err, &remote):
+		return wrong("the schema refers to another file, or to a URL", "write what it refers to into it: nothing is fetched while a bundle is rendered")
+	case err != nil:
+		return wrong("this is no valid schema: "+schemaSays(err), "correct it")
+	}
+	var invalid *jsonschema.ValidationError
+	if err := schema.Validate(values); errors.As(err, &invalid) {
+		return violations(file, strings.Split(c.ChartPath(), ".")[1:], invalid)
+	} else if err != nil {
+		return wrong("the values cannot be checked", "correct the schema")
+	}
+	return nil
+}
+
+// schemaSays is why a schema does not compile, without what it quotes.
+func schemaSays(err error) string {
+	return shorten(oneLine(quoted.ReplaceAllString(strings.ReplaceAll(err.Error(), schemaURL, schemaFile), "…")))
+}
+
+// schemaURL is what a schema is called while it is compiled.
+const schemaURL = "file:///" + schemaFile
+
+func compile(data []byte, m *meter) (*jsonschema.Schema, error) {
+	if err := m.step(int64(len(data))); err != nil {
+		return nil, err
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		return nil, errors.New("it is not valid JSON")
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.UseLoader(nothing{})
+	compiler.UseRegexpEngine(func(expression string) (jsonschema.Regexp, error) {
+		if err := m.pattern(expression, 0); err != nil {
+			return nil, err
+		}
+		return regexp.Compile(expression)
+	})
+	compiler.AssertVocabs()
+	compiler.RegisterVocabulary(counting(m))
+	if err := compiler.AddResource(schemaURL, document); err != nil {
+		return nil, err
+	}
+	return compiler.Compile(schemaURL)
+}
+
+// nothing is a loader that loads nothing. What Helm does not resolve either, names without a place, allows everything there.
+type nothing struct{}
+
+func (nothing) Load(url string) (any, error) {
+	if strings.HasPrefix(url, "urn:") {
+		return true, nil
+	}
+	return nil, errors.New("nothing is loaded")
+}
+
+// counting counts each schema that is held against a value: schemas that name one another twice double at each level.
+func counting(m *meter) *jsonschema.Vocabulary {
+	return &jsonschema.Vocabulary{
+		URL: "satchel:counting",
+		Compile: func(*jsonschema.CompilerContext, map[string]any) (jsonschema.SchemaExt, error) {
+			return visits{m}, nil
+		},
+	}
+}
+
+// stepsPerSchema is what holding one schema against a value counts as: it may leave an error behind.
+const stepsPerSchema = 25
+
+type visits struct{ m *meter }
+
+// Validate ends the whole validation where it takes too much; there is no other way out of the library.
+func (v visits) Validate(*jsonschema.ValidatorContext, any) {
+	if err := v.m.step(stepsPerSchema); err != nil {
+		panic(err) //nolint:forbidigo // recovered in checkSchema
+	}
+}
+
+// violations are the values that a schema does not allow, by their path and without themselves.
+func violations(file string, below []string, err *jsonschema.ValidationError) []manifest.Problem {
+	if len(err.Causes) > 0 {
+		var all []manifest.Problem
+		for _, cause := range err.Causes {
+			all = append(all, violations(file, below, cause)...)
+		}
+		return all
+	}
+	place := append(append([]string{}, below...), err.InstanceLocation...)
+	return []manifest.Problem{{
+		File: file, Rule: manifest.RuleValue, Remedy: "correct the value",
+		Message: fmt.Sprintf("the values are not as the chart's schema asks: %s: %s", valuePath(place), allowed(err.ErrorKind)),
+	}}
+}
+
+// valuePath is the path of a value, as in spec.helm.values.
+func valuePath(parts []string) string {
+	if len(parts) == 0 {
+		return "the values as a whole"
+	}
+	return shorten(printable(strings.Join(parts, ".")))
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+)
+
+// values joins the values given with those of a chart and of the charts it contains, and takes away those charts that the
+// values switch off.
+func values(c *chart.Chart, given map[string]any, release common.ReleaseOptions, cluster *common.Capabilities) (common.Values, *manifest.Problem) {
+	own, err := plain(given)
+	if err != nil {
+		return nil, &manifest.Problem{Rule: RuleHelm, Message: "the values cannot be written as JSON", Remedy: "correct them"}
+	}
+	var all common.Values
+	err = quietly(func() error {
+		if err := chartutil.ProcessDependencies(c, own); err != nil {
+			return err
+		}
+		all, err = util.ToRenderValuesWithSchemaValidation(c, own, release, cluster, true)
+		return err
+	})
+	if err != nil {
+		return nil, &manifest.Problem{Rule: RuleHelm, Message: valuesSay(err), Remedy: "correct the values"}
+	}
+	return all, sameName(c)
+}
+
+// plain copies values as Helm reads them from a file: all numbers become floating-point ones.
+func plain(given map[string]any) (map[string]any, error) {
+	text, err := json.Marshal(given)
+	if err != nil {
+		return nil, err
+	}
+	copied := map[string]any{}
+	err = json.Unmarshal(text, &copied)
+	if copied == nil {
+		copied = map[string]any{}
+	}
+	return copied, err
+}
+
+// valuesSay is why values cannot be joined, without one of them.
+func valuesSay(err error) string {
+	const mismatch = "type mismatch on "
+	if after, ok := strings.CutPrefix(err.Error(), mismatch); ok {
+		name, _, _ := strings.Cut(after, ":")
+		return fmt.Sprintf("the values of the chart %s, which this one contains, are not a mapping", shorten(name))
+	}
+	return "the values cannot be joined with those of the chart"
+}
+
+// sameName refuses two charts of one name: the values and templates of one would be the other's.
+func sameName(c *chart.Chart) *manifest.Problem {
+	seen := map[string]bool{}
+	for _, child := range c.Dependencies() {
+		if seen[child.Name()] {
+			return problemOf(c, fmt.Sprintf("charts/ holds two charts of the name %s", shorten(child.Name())), "name each version in dependencies, with an alias, or keep one of them")
+		}
+		seen[child.Name()] = true
+		if problem := sameName(child); problem != nil {
+			return problem
+		}
+	}
+	return nil
+}
+
+// checkKube refuses a chart that is not made for the version of the cluster.
+func checkKube(c *chart.Chart, cluster *common.Capabilities) *manifest.Problem {
+	wanted := c.Metadata.KubeVersion
+	if wanted == "" || chartutil.IsCompatibleRange(wanted, cluster.KubeVersion.String()) {
+		return nil
+	}
+	return problemOf(c, fmt.Sprintf("the chart is for Kubernetes %s, and this is %s", shorten(wanted), cluster.KubeVersion.Version), "use a version of the chart for this cluster")
+}
+
+// releaseOf is what templates see as .Release: always that of a first installation, so that a chart means the same objects at
+// each reconcile.
+func releaseOf(c *chart.Chart, name, namespace string) (common.ReleaseOptions, *manifest.Problem) {
+	if name == "" {
+		name = c.Name()
+	}
+	if err := chartutil.ValidateReleaseName(name); err != nil {
+		return common.ReleaseOptions{}, &manifest.Problem{
+			Rule: RuleHelm, Message: fmt.Sprintf("%q is no name for a release", shorten(name)),
+			Remedy: "give one of at most 53 lower-case letters, digits, dots and dashes in spec.helm.releaseName",
+		}
+	}
+	return common.ReleaseOptions{Name: name, Namespace: namespace, Revision: 1, IsInstall: true}, nil
+}

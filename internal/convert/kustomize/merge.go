@@ -16,9 +16,95 @@ import (
 // errUnfit stands for what the library says of a patch, which quotes values.
 var errUnfit = errors.New("a mapping, a list or a single value of the patch stands where the object has another of the three, or a $patch is none of delete, replace and merge")
 
-// Merge applies a strategic merge patch to an object as kustomize does, and returns the result, which shares nothing with
-// the two; nil when the patch deletes the object. Its errors quote no values.
-func Merge(object, patch map[string]any) (merged map[string]any, err error) {
+// directive is the key by which a patch says what becomes of a mapping or an item.
+const directive = "$patch"
+
+// Merge applies a strategic merge patch to an object as kustomize does, and returns the object, changed; nil when the patch
+// deletes it. Its errors quote no values. The library gets no more of the object than the patch is about: it would walk
+// through all of it, with its schema, at a millisecond an object.
+func Merge(object, patch map[string]any) (map[string]any, error) {
+	if patch[directive] == "delete" {
+		return nil, nil //nolint:nilnil // nothing is left of the object
+	}
+	part := concerned(object, patch)
+	for _, key := range []string{"apiVersion", "kind"} { // by which the library finds the schema
+		part[key] = object[key]
+	}
+	merged, err := mergeWhole(part, patch)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range []string{"apiVersion", "kind"} {
+		if _, there := patch[key]; !there {
+			delete(merged, key)
+		}
+	}
+	if patch[directive] == "replace" {
+		return merged, nil
+	}
+	putBack(object, patch, merged)
+	return object, nil
+}
+
+// concerned is the part of a mapping that a patch is about.
+func concerned(object, patch map[string]any) map[string]any {
+	part := map[string]any{}
+	for key, change := range patch {
+		have, there := object[key]
+		if !there {
+			continue
+		}
+		inner, ok := plainMapping(change)
+		if within, both := have.(map[string]any); ok && both {
+			have = concerned(within, inner)
+		}
+		part[key] = have
+	}
+	return part
+}
+
+// plainMapping is a mapping of a patch that is merged, field by field.
+func plainMapping(change any) (map[string]any, bool) {
+	inner, ok := change.(map[string]any)
+	if value, directed := inner[directive]; directed && value != "merge" {
+		return nil, false
+	}
+	return inner, ok
+}
+
+// putBack puts what came of the concerned part into the mapping that it was taken from.
+func putBack(object, patch, merged map[string]any) {
+	for key, change := range patch {
+		if key == directive {
+			continue
+		}
+		now, there := merged[key]
+		inner, ok := plainMapping(change)
+		within, both := object[key].(map[string]any)
+		left, _ := now.(map[string]any)
+		switch {
+		case ok && both && (there || beyond(within, inner)):
+			putBack(within, inner, left)
+		case there:
+			object[key] = now
+		default:
+			delete(object, key)
+		}
+	}
+}
+
+// beyond tells that a mapping has fields that a patch is not about.
+func beyond(within, patch map[string]any) bool {
+	for key := range within {
+		if _, there := patch[key]; !there {
+			return true
+		}
+	}
+	return false
+}
+
+// mergeWhole has the library merge.
+func mergeWhole(object, patch map[string]any) (merged map[string]any, err error) {
 	build.Lock()
 	defer build.Unlock()
 	defer func() {
@@ -32,7 +118,7 @@ func Merge(object, patch map[string]any) (merged map[string]any, err error) {
 	case err != nil:
 		return nil, errUnfit
 	case node.IsNilOrEmpty():
-		return nil, nil //nolint:nilnil // nothing is left of the object
+		return map[string]any{}, nil
 	}
 	value, err := valueOf(node.YNode())
 	if err != nil {

@@ -151,6 +151,16 @@ func TestPatches(t *testing.T) {
 			patches: []overlay.Patch{{Text: "spec: {replicas: null, template: {spec: {containers: [{name: log, $patch: delete}]}}}", Target: deployment}},
 			has:     []string{"nginx"}, lacks: []string{"replicas", "quay.io"},
 		},
+		"labels taken away": {
+			reason:  "the library of kustomize would write the text null",
+			patches: []overlay.Patch{{Text: "metadata: {labels: {app: null}, annotations: {tier: null, new: x}}", Target: deployment}},
+			has:     []string{"new: x"}, lacks: []string{"tier", "null"},
+		},
+		"replace an object": {
+			reason:  "what it is stays",
+			patches: []overlay.Patch{{Text: "$patch: replace\ndata: {new: x}", Target: &overlay.Selector{Kind: "ConfigMap"}}},
+			has:     []string{"new: x", "name: settings", "kind: ConfigMap"}, lacks: []string{"a: b", "$patch"},
+		},
 		"identity stays": {
 			reason:  "a patch with a target has whatever name its author gave it",
 			patches: []overlay.Patch{{Text: "apiVersion: v9\nkind: X\nmetadata: {name: y, namespace: z}\nspec: {replicas: 3}", Target: deployment}},

@@ -19,6 +19,7 @@ func mergeInto(e *entry, patch map[string]any) (map[string]any, *fault) {
 			"write there what the object has, or a JSON 6902 patch",
 		}
 	}
+	was := identityOf(e.Object.Object)
 	merged, err := kustomize.Merge(e.Object.Object, patch)
 	if err != nil {
 		return nil, &fault{"the patch does not fit the object: " + err.Error(), "correct the patch"}
@@ -26,7 +27,7 @@ func mergeInto(e *entry, patch map[string]any) (map[string]any, *fault) {
 	if merged == nil {
 		return nil, nil
 	}
-	keepIdentity(merged, e.Object.Object)
+	keepIdentity(merged, was)
 	return merged, nil
 }
 
@@ -51,11 +52,24 @@ func unfit(object, patch any, at string) string {
 	return ""
 }
 
+// identityOf is what says which object it is.
+func identityOf(object map[string]any) map[string]any {
+	identity, metadata := map[string]any{}, map[string]any{}
+	keep(identity, object, "apiVersion")
+	keep(identity, object, "kind")
+	if has, ok := object["metadata"].(map[string]any); ok {
+		keep(metadata, has, "name")
+		keep(metadata, has, "namespace")
+	}
+	identity["metadata"] = metadata
+	return identity
+}
+
 // keepIdentity gives a patched object the kind, name and namespace that it had.
-func keepIdentity(merged, object map[string]any) {
-	keep(merged, object, "apiVersion")
-	keep(merged, object, "kind")
-	was, _ := object["metadata"].(map[string]any)
+func keepIdentity(merged, identity map[string]any) {
+	keep(merged, identity, "apiVersion")
+	keep(merged, identity, "kind")
+	was, _ := identity["metadata"].(map[string]any)
 	metadata, ok := merged["metadata"].(map[string]any)
 	if !ok {
 		metadata = map[string]any{}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/overlay"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 	"github.com/satchel-dev/satchel/internal/lint"
 	"github.com/satchel-dev/satchel/internal/spec"
@@ -35,8 +36,10 @@ type conversionOptions struct {
 	watchNamespaces     []string
 	certificateProvider string
 	configFile          string
+	overlaysFile        string
 
-	config v1alpha1.RegistryV1Options // of the file, see read
+	config   v1alpha1.RegistryV1Options // of the file, see read
+	overlays overlay.Options            // of the other file
 }
 
 // bundleFlags adds the flags that name a bundle.
@@ -62,6 +65,9 @@ func (a *app) conversionFlags(cmd *cobra.Command, o *conversionOptions, installN
 	flags.StringVar(&o.configFile, "config", "", "File with the contents of spec.registryV1 in YAML, or - for standard input. "+
 		"--watch-namespace and --certificate-provider replace what it says.")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml", "json") // it only fails for a flag that does not exist
+	flags.StringVar(&o.overlaysFile, "overlays", "", "File with a BundleDeployment, or - for standard input: its patches, names, images, variables, "+
+		"common metadata and image rewrites adapt the bundle. ConfigMaps and Secrets of the file give the values of substituteFrom.")
+	_ = cmd.MarkFlagFilename("overlays", "yaml", "yml", "json") // it only fails for a flag that does not exist
 	a.completeFlag(cmd, "install-namespace", a.completeNamespaces)
 	a.completeFlag(cmd, "watch-namespace", a.completeNamespaces)
 }
@@ -85,10 +91,16 @@ func given(args []string) string {
 	return strconv.Itoa(len(args)) + ": " + strings.Join(args, " ")
 }
 
-// read reads the file of --config.
+// read reads the files of --config and --overlays.
 func (o *conversionOptions) read(a *app) (err error) {
+	if o.configFile == "-" && o.overlaysFile == "-" {
+		return errors.New("--config and --overlays cannot both be standard input: give one of them as a file")
+	}
 	if o.configFile != "" {
 		o.config, err = readConfig(o.configFile, a.streams.In)
+	}
+	if o.overlaysFile != "" && err == nil {
+		o.overlays, err = readOverlays(o.overlaysFile, a.streams.In)
 	}
 	return err
 }
@@ -103,7 +115,7 @@ func (o *conversionOptions) convert() convert.Options {
 		config.CertificateProvider = o.certificateProvider
 	}
 	return convert.Options{
-		Format: convert.Format(o.format), Path: o.path, InstallNamespace: o.installNamespace, RegistryV1: spec.RegistryV1(&config),
+		Format: convert.Format(o.format), Path: o.path, InstallNamespace: o.installNamespace, RegistryV1: spec.RegistryV1(&config), Overlay: o.overlays,
 	}
 }
 
@@ -122,7 +134,7 @@ type reading struct {
 	options *conversionOptions
 }
 
-// open reads the file of --config and opens the bundle, and says so on standard error.
+// open reads the files of --config and --overlays, and opens the bundle, and says so on standard error.
 func (a *app) open(ctx context.Context, o *conversionOptions, what string) (reading, error) {
 	if err := o.read(a); err != nil {
 		return reading{}, err

@@ -38,6 +38,9 @@ problems at once.
 Flags win over the file. Certificates of webhooks are self-signed unless told otherwise: the controller issues them, so
 that they, and what trusts them, are announced on standard error instead of printed.
 
+--overlays takes the manifest of a BundleDeployment, and adapts the bundle as its fields say: commonMetadata, patches,
+namePrefix, nameSuffix, images, postBuild and imageRewrites. One that finds nothing to do is said on standard error.
+
 ` + exitCodes,
 		Example: a.example(`
 # What would this folder install?
@@ -52,6 +55,9 @@ satchel render quay.io/org/operator-bundle:v1.2.3 --install-namespace operators 
 
 # The same options as in the manifest that is committed
 yq .spec.registryV1 operator.yaml | satchel render ./bundle --install-namespace operators --config -
+
+# With the patches and images of the manifest that is committed
+satchel render ./bundle --install-namespace operators --overlays deployment.yaml
 
 # From a registry on this machine, without TLS
 satchel render localhost:5000/bundle:dev --insecure --install-namespace demo`),

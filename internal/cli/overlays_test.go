@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const adapting = `apiVersion: satchel.dev/v1alpha1
+kind: BundleDeployment
+metadata: {name: demo, namespace: demo}
+spec:
+  sourceRef: {kind: BundleSource, name: demo}
+  serviceAccountName: installer
+  namePrefix: eu-
+  patches:
+  - {target: {kind: Pod}, patch: "a: b"}
+  - {target: {kind: Shop}, patch: "metadata: {annotations: {region: '${region}', size: '${size}', password: '${password}'}}"}
+  postBuild:
+    substitute: {region: eu}
+    substituteFrom: [{kind: ConfigMap, name: sizes}, {kind: Secret, name: keys}, {kind: Secret, name: none, optional: true}]
+`
+
+const variables = `---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: sizes}
+data: {size: big, region: us}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: keys}
+data: {password: aHVudGVyMjI=}
+`
+
+// TestOverlaysOfAFile renders and describes a bundle as a deployment would have it.
+func TestOverlaysOfAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "deployment.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(adapting + variables)
+	got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--overlays", file)
+	for _, want := range []string{"name: eu-", "region: eu", "size: big", "password: hunter22"} {
+		if got.code != 0 || !strings.Contains(got.out, want) {
+			t.Fatalf("no %q in %s", want, got)
+		}
+	}
+	if want := "spec.patches[0] selects no object (kind Pod)"; !strings.Contains(got.err, want) {
+		t.Errorf("no warning %q in %s", want, got.err)
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"no deployment":       {variables, "holds no BundleDeployment: give the manifest of the deployment that has the overlays"},
+		"two":                 {adapting + "---\n" + adapting, "holds several BundleDeployments"},
+		"a field that is not": {strings.Replace(adapting, "namePrefix", "prefix", 1), `unknown field "prefix"`},
+		"values not there":    {adapting, "spec.postBuild.substituteFrom[0] names the ConfigMap sizes, which is not in "},
+		"a variable":          {strings.Replace(adapting+variables, "size: big, ", "", 1), "the variable size has no value"},
+		"no YAML":             {"a: [", "this is not valid YAML"},
+	} {
+		write(c.text)
+		got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--overlays", file)
+		if got.code == 0 || !strings.Contains(got.err, c.want) || strings.Contains(got.err, "hunter22") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--overlays", "-", "--config", "-"); !strings.Contains(got.err, "cannot both be standard input") {
+		t.Error(got)
+	}
+}

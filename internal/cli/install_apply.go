@@ -92,9 +92,7 @@ func sameContent(before, after *unstructured.Unstructured) bool {
 
 // carryOut does it: the record comes before what it lists, so that whatever ends this leaves nothing that nobody knows of.
 func (i *installer) carryOut(ctx context.Context) error {
-	created := !i.namespaceThere()
-	own := created || i.before != nil && i.before.OwnNamespace
-	record := install.Record{Version: i.app.version.Version, Options: i.chosen, OwnNamespace: own, Objects: append(i.ids(), i.obsolete...)}
+	record := install.Record{Version: i.app.version.Version, Options: i.chosen, OwnNamespace: i.ownsNamespace(), Objects: append(i.ids(), i.obsolete...)}
 	recorded := false
 	for _, p := range i.pieces {
 		if p.id.Kind != "Namespace" && !recorded {
@@ -116,6 +114,15 @@ func (i *installer) carryOut(ctx context.Context) error {
 	}
 	record.Objects = append(i.ids(), left...)
 	return i.remember(ctx, record)
+}
+
+// ownsNamespace tells whether the namespace came with the installation: now, or with one by kubectl, of which there is no
+// record but rights.
+func (i *installer) ownsNamespace() bool {
+	if i.before != nil {
+		return i.before.OwnNamespace
+	}
+	return !i.namespaceThere() || slices.ContainsFunc(i.pieces, func(p *piece) bool { return p.live != nil && p.id.Kind == "ClusterRoleBinding" })
 }
 
 // remember writes the record.

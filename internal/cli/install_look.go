@@ -160,6 +160,9 @@ func (i *installer) refuse() error {
 		if p.live == nil {
 			continue
 		}
+		if !p.live.GetDeletionTimestamp().IsZero() {
+			problems = append(problems, fmt.Sprintf("%s is being deleted%s: run this again when it is gone", p.id, withFinalizers(p.live)))
+		}
 		if tool := deliverer(p.live); tool != "" {
 			problems = append(problems, fmt.Sprintf("%s comes from %s: upgrade it there, or remove it there first", p.id, inline(tool)))
 		}

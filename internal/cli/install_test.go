@@ -14,7 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
@@ -37,6 +40,9 @@ func bareCluster(t *testing.T) testCluster {
 		t.Fatal(err)
 	}
 	crds.installed = false
+	for _, definition := range []string{"bundledeployments", "bundlesources", "bundleapprovals"} {
+		c.goneFor(c.installedObject("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition+".satchel.dev"))
+	}
 	c.eventually("Satchel is not installed in this cluster: ", "get")
 	for _, name := range []string{"one", "two"} {
 		volume := parse(t, `
@@ -53,6 +59,17 @@ spec: {capacity: {storage: 50Gi}, accessModes: [ReadWriteOnce], persistentVolume
 		_ = c.runVersion(context.WithoutCancel(t.Context()), "v1.0.0", "uninstall", "--crds", "--keep-workloads", "--yes", "--timeout", "30s")
 	})
 	return c
+}
+
+// goneFor waits until an object is no more.
+func (c testCluster) goneFor(o client.Object) {
+	c.t.Helper()
+	err := wait.PollUntilContextTimeout(c.t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		return apierrors.IsNotFound(c.anyClient().Get(ctx, client.ObjectKeyFromObject(o), o)), nil
+	})
+	if err != nil {
+		c.t.Fatalf("%s is still there: %v", o.GetName(), err)
+	}
 }
 
 // version runs a command line as the program of another version.
@@ -126,6 +143,77 @@ func TestInstall(t *testing.T) {
 	c.want(c.version("v1.0.0", "install", "--system-namespace", "elsewhere"), ExitError, "Satchel is installed in the namespace satchel-system")
 }
 
+// change patches an object of the installation.
+func (c testCluster) change(o client.Object, patch string) {
+	c.t.Helper()
+	if err := c.anyClient().Patch(c.t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// installedObject is an object in the controllers' namespace, or of the cluster.
+func (c testCluster) installedObject(apiVersion, kind, name string) *unstructured.Unstructured {
+	o := c.missing(apiVersion, kind, name)
+	o.SetNamespace("")
+	if kind != "CustomResourceDefinition" {
+		o.SetNamespace(systemNamespace)
+	}
+	return o
+}
+
+// TestUpgrade goes on from another version: what that had and this one has not goes, and what must not be done is refused.
+func TestUpgrade(t *testing.T) {
+	c := bareCluster(t)
+	c.want(c.version("v1.0.0", "install", "--registry", testRegistry, "--ephemeral-storage", "--wait=false"), ExitOK, "The controllers were not waited for")
+	old := parse(t, `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: former, namespace: satchel-system}, spec: {podSelector: {}}}`)
+	claim := parse(t, `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: former, namespace: satchel-system}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`)
+	kept := c.installedObject("v1", "ConfigMap", install.RecordName)
+	if err := c.anyClient().Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil {
+		t.Fatal(err)
+	}
+	record, err := install.ReadRecord(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []*unstructured.Unstructured{old, claim} {
+		if err := c.anyClient().Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		record.Objects = append(record.Objects, install.IDOf(o))
+	}
+	if kept, err = record.ConfigMap(); err != nil {
+		t.Fatal(err)
+	}
+	kept.SetManagedFields(nil)
+	if err := c.anyClient().Update(t.Context(), kept); err != nil {
+		t.Fatal(err)
+	}
+
+	c.want(c.version("v1.1.0", "install", "--dry-run"), ExitOK, "removed   NetworkPolicy satchel-system/former: this version does not have it",
+		"kept      PersistentVolumeClaim satchel-system/former", "changed   Deployment satchel-system/bundle-source-controller")
+	c.want(c.version("v1.1.0", "install"), ExitOK, "removed   NetworkPolicy satchel-system/former", "Satchel v1.0.0 is upgraded to v1.1.0", ":v1.1.0\n")
+	if err := c.anyClient().Get(t.Context(), client.ObjectKeyFromObject(old), old); !apierrors.IsNotFound(err) {
+		t.Errorf("what this version does not have is left: %v", err)
+	}
+	if err := c.anyClient().Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
+		t.Errorf("a volume was removed: %v", err)
+	}
+
+	c.want(c.version("v1.0.0", "install"), ExitError, "v1.1.0 is installed, and this program is v1.0.0", "--allow-downgrade")
+	c.want(c.version("v1.0.0", "install", "--allow-downgrade", "--dry-run"), ExitOK)
+	definition := c.installedObject("apiextensions.k8s.io/v1", "CustomResourceDefinition", "bundleapprovals.satchel.dev")
+	c.change(definition, `{"spec":{"versions":[`+
+		`{"name":"v1alpha1","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"colour":{"type":"string"}}}}}}},`+
+		`{"name":"v9","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`)
+	c.want(c.version("v1.2.0", "install"), ExitError, "resources of bundleapprovals.satchel.dev are stored as v9, which this program's definition does not have")
+	c.want(c.version("devel", "install"), ExitError, "bundleapprovals.satchel.dev in the cluster is newer than this program", "v1alpha1.spec.colour")
+	service := c.installedObject("v1", "Service", "bundle-source-controller")
+	c.change(service, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"Helm"},"annotations":{"meta.helm.sh/release-name":"satchel","meta.helm.sh/release-namespace":"ops"}}}`)
+	c.want(c.version("v1.2.0", "install"), ExitError, "Service satchel-system/bundle-source-controller comes from Helm release ops/satchel: upgrade it there")
+	c.want(c.version("v1.2.0", "uninstall", "--yes"), ExitError, "nothing was removed, for Service satchel-system/bundle-source-controller comes from Helm release ops/satchel")
+	c.change(service, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null},"annotations":null}}`)
+}
+
 // TestUninstall removes what is there, and wants the cluster as it was before.
 func TestUninstall(t *testing.T) {
 	c := bareCluster(t)
@@ -143,7 +231,7 @@ func TestUninstall(t *testing.T) {
 	c.want(c.version("v1.0.0", "uninstall", "--keep-workloads"), ExitError, "add --yes")
 	c.want(c.version("v1.0.0", "uninstall", "--keep-workloads", "--delete-deployments"), ExitError, "leave one of the two out")
 
-	got := c.version("v1.0.0", "uninstall", "--keep-workloads", "--crds", "--yes", "--timeout", "30s")
+	got := c.version("v1.0.0", "uninstall", "--keep-workloads", "--crds", "--yes", "--timeout", "12s")
 	c.want(got, ExitOK, "their finalizers are taken away", "1 BundleDeployment released without the controller", "Namespace satchel-system: gone", "Satchel is removed.")
 	if diff := cmp.Diff(before, c.everything()); diff != "" {
 		t.Errorf("the cluster is not as before: -before +after:\n%s", diff)

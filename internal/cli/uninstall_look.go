@@ -59,6 +59,9 @@ func (a *app) newUninstaller(ctx context.Context, o uninstallOptions) (*uninstal
 	if u.pieces, err = e.there(ctx, ids); err != nil {
 		return nil, err
 	}
+	if u.record == nil && !slices.ContainsFunc(u.pieces, func(p *piece) bool { return p.id.Kind != "Namespace" }) {
+		u.pieces = nil // a namespace alone is no installation
+	}
 	if err := u.findLeases(ctx); err != nil {
 		return nil, err
 	}

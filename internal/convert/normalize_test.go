@@ -126,7 +126,7 @@ func TestDuplicatesAfterNormalization(t *testing.T) {
 func TestScopeCoversKubernetes(t *testing.T) {
 	noObjects := map[string]bool{
 		"Status": true, "APIGroup": true, "APIVersions": true, "WatchEvent": true, "SerializedReference": true, "RangeAllocation": true,
-		"TokenRequest": true, "ImageReview": true, "AdmissionReview": true, "DeploymentRollback": true, "Scale": true, "PodStatusResult": true,
+		"TokenRequest": true, "ImageReview": true, "AdmissionReview": true, "ConversionReview": true, "DeploymentRollback": true, "Scale": true, "PodStatusResult": true,
 	}
 	old := map[string]bool{"extensions": true}
 	for kind := range scheme.Scheme.AllKnownTypes() {

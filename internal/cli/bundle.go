@@ -156,7 +156,7 @@ func (a *app) download(ctx context.Context, ref name.Reference, dir string, o bu
 	client.Transport = progress.count(client.Transport)
 	defer progress.done()
 	options := image.Options{Ref: ref.String(), Platform: o.platform, Insecure: o.insecure, Client: client, Limits: limits}
-	if err := o.trust(ctx, ref, &options); err != nil {
+	if err := a.trust(ctx, o, ref, &options); err != nil {
 		return nil, fetch.Resolved{}, err
 	}
 	fetcher, err := image.New(options)

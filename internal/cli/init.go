@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -118,6 +119,12 @@ func (o *initOptions) check(cmd *cobra.Command, args []string) error {
 	}
 	if o.image != "" && o.git != "" {
 		return usageError(cmd, "a bundle comes from --image or from --git, not from both")
+	}
+	if _, err := imageReference(cmp.Or(o.image, placeholder+o.name), false); err != nil {
+		return usageError(cmd, "--image %v", err)
+	}
+	if o.git != "" && !slices.ContainsFunc([]string{"https://", "http://", "ssh://"}, func(scheme string) bool { return strings.HasPrefix(o.git, scheme) }) {
+		return usageError(cmd, "--git %q is no URL that begins with https://, http:// or ssh://", o.git)
 	}
 	if cmd.Flag("branch").Changed && o.git == "" {
 		return usageError(cmd, "--branch says nothing without --git")

@@ -223,6 +223,8 @@ func TestInitRefuses(t *testing.T) {
 		"no name":      {nil, []string{"init"}, "init needs one name, got none"},
 		"a bad name":   {nil, []string{"init", "Shop"}, `the name "Shop" cannot be that of a BundleDeployment`},
 		"two sources":  {nil, []string{"init", "shop", "--image", "a/b", "--git", "https://x"}, "from --image or from --git"},
+		"no image":     {nil, []string{"init", "shop", "--image", "A B"}, `--image "A B" is no reference`},
+		"no URL":       {nil, []string{"init", "shop", "--git", "git@host:org/repo"}, "is no URL that begins with https://"},
 		"a branch":     {nil, []string{"init", "shop", "--branch", "x"}, "--branch says nothing without --git"},
 		"no file":      {nil, []string{"init", "shop", "--from", "SRC/none"}, "no such file"},
 		"no manifest":  {map[string]string{"a.txt": ""}, []string{"init", "shop", "--from", "SRC/a.txt"}, "no manifest by its name"},

@@ -270,6 +270,15 @@ func TestLoginsAreUsed(t *testing.T) {
 	if got := satchel(t, "validate", host+"/org/a:v1", "--insecure"); got.code != ExitOK {
 		t.Errorf("%s", got)
 	}
+	broken := `{"credHelpers":{"` + host + `":"does-not-exist"}}`
+	if err := os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), []byte(broken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"push", dir, host + "/org/a:v1"}, {"validate", host + "/org/a:v1", "--insecure"}} {
+		if got := satchel(t, args...); got.code != ExitError || !strings.Contains(got.err, "docker-credential-does-not-exist") || strings.Contains(got.err, "cannot be reached") {
+			t.Errorf("a helper that is not there: %s", got)
+		}
+	}
 }
 
 // TestPushIsInterrupted ends soon, whatever the registry does.

@@ -74,7 +74,7 @@ func (a *app) verify(ctx context.Context, o verifyOptions, what string) error {
 	if err != nil {
 		return err
 	}
-	v, err := o.look(ctx, what, ref)
+	v, err := a.lookForSignature(ctx, o, what, ref)
 	if err != nil {
 		return err
 	}
@@ -92,8 +92,8 @@ func (a *app) verify(ctx context.Context, o verifyOptions, what string) error {
 	return err
 }
 
-// look asks the registry.
-func (o verifyOptions) look(ctx context.Context, what string, ref name.Reference) (verified, error) {
+// lookForSignature asks the registry.
+func (a *app) lookForSignature(ctx context.Context, o verifyOptions, what string, ref name.Reference) (verified, error) {
 	var plain []string
 	if host := ref.Context().RegistryStr(); o.insecure || isLoopback(host) && !speaksTLS(ctx, ref) {
 		plain = []string{host}
@@ -102,7 +102,7 @@ func (o verifyOptions) look(ctx context.Context, what string, ref name.Reference
 	client := localPolicy(plain).HTTPClient(limits)
 	defer client.CloseIdleConnections()
 	options := image.Options{Ref: ref.String(), Insecure: len(plain) > 0, Client: client, Limits: limits}
-	if err := o.trust(ctx, ref, &options); err != nil {
+	if err := a.trust(ctx, o.bundleOptions, ref, &options); err != nil {
 		return verified{}, err
 	}
 	fetcher, err := image.New(options)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"syscall"
 	"time"
@@ -113,7 +114,11 @@ func (r Registry) explain(ctx context.Context, ref name.Reference, doing string,
 	if errors.As(err, &known) {
 		return fetch.Describe(known, "%s %s", doing, ref.Name())
 	}
-	return fetch.Describe(fetch.NetworkError(err), "%s %s", doing, ref.Name())
+	var network *url.Error
+	if errors.As(err, &network) {
+		err = fetch.NetworkError(err)
+	}
+	return fetch.Describe(err, "%s %s", doing, ref.Name())
 }
 
 // inWords asks once more where the answer to a HEAD request said no, which has no words.

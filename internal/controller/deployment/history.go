@@ -38,7 +38,7 @@ func beginRecord(s *state) {
 		return
 	}
 	record := s.record0()
-	edited := record != nil && (record.Generation != s.object.Generation || s.changedInputs()) && s.plan != nil
+	edited := record != nil && s.plan != nil && s.edits(record)
 	if edited && !s.writes() {
 		record.Generation, record.Attempts, record.LastFailedTime = s.object.Generation, 0, nil
 	}
@@ -49,6 +49,11 @@ func beginRecord(s *state) {
 	if plan := s.object.Status.Plan; record.Outcome != v1alpha1.OutcomeHealthy && plan != nil && plan.Revision == record.Revision {
 		record.Create, record.Update, record.Delete, record.Plan = plan.Create, plan.Update, plan.Delete, plan.Digest
 	}
+}
+
+// edits tells that the spec, or its inputs, are others than those with which a revision was tried.
+func (s *state) edits(record *v1alpha1.RevisionRecord) bool {
+	return record.Generation != s.object.Generation || s.changedInputs()
 }
 
 // newRecord supersedes the revision that was tried before.

@@ -15,6 +15,8 @@ var fieldsAsFlags = strings.NewReplacer(
 	"set registryV1.certificateProvider to", "choose with --certificate-provider",
 	"choose another registryV1.certificateProvider", "choose another --certificate-provider",
 	"registryV1.includeCustomResources keeps it", "includeCustomResources in the file of --config keeps it",
+	"spec.helm.values", "--values or --set",
+	"spec.helm.releaseName", "--release-name",
 	"leave watchNamespaces empty", "leave --watch-namespace out",
 	"correct watchNamespaces", "correct --watch-namespace",
 	"in watchNamespaces", "with --watch-namespace",

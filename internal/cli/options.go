@@ -31,6 +31,7 @@ type bundleOptions struct {
 // conversionOptions say what a bundle becomes: the flags of all commands that convert one.
 type conversionOptions struct {
 	bundleOptions
+	chartOptions
 
 	installNamespace    string
 	watchNamespaces     []string
@@ -49,7 +50,7 @@ func (a *app) bundleFlags(cmd *cobra.Command, o *bundleOptions) {
 	flags.StringVar(&o.platform, "platform", "", "Platform of the image, as os/arch; without it: linux/amd64, or the only one.")
 	flags.BoolVar(&o.insecure, "insecure", false, "Speak plain HTTP with the image's registry.")
 	a.enumFlag(cmd, &o.format, "format", "", "Format of the bundle; detected when left out.",
-		string(convert.PlainV0), string(convert.RegistryV1), string(convert.Kustomize))
+		string(convert.PlainV0), string(convert.RegistryV1), string(convert.Helm), string(convert.Kustomize))
 }
 
 // conversionFlags adds the flags that name a bundle and say what it becomes. installNamespace is the help of that flag.
@@ -68,6 +69,7 @@ func (a *app) conversionFlags(cmd *cobra.Command, o *conversionOptions, installN
 	flags.StringVar(&o.overlaysFile, "overlays", "", "File with a BundleDeployment, or - for standard input: its patches, names, images, variables, "+
 		"common metadata and image rewrites adapt the bundle. ConfigMaps and Secrets of the file give the values of substituteFrom.")
 	_ = cmd.MarkFlagFilename("overlays", "yaml", "yml", "json") // it only fails for a flag that does not exist
+	a.chartFlags(cmd, &o.chartOptions)
 	a.completeFlag(cmd, "install-namespace", a.completeNamespaces)
 	a.completeFlag(cmd, "watch-namespace", a.completeNamespaces)
 }
@@ -91,10 +93,10 @@ func given(args []string) string {
 	return strconv.Itoa(len(args)) + ": " + strings.Join(args, " ")
 }
 
-// read reads the files of --config and --overlays.
+// read reads the files of --config, --overlays and --values.
 func (o *conversionOptions) read(a *app) (err error) {
-	if o.configFile == "-" && o.overlaysFile == "-" {
-		return errors.New("--config and --overlays cannot both be standard input: give one of them as a file")
+	if inputs := slices.DeleteFunc(append([]string{o.configFile, o.overlaysFile}, o.files...), func(file string) bool { return file != "-" }); len(inputs) > 1 {
+		return errors.New("only one of --config, --overlays and --values can be standard input, and once: give the others as files")
 	}
 	if o.configFile != "" {
 		o.config, err = readConfig(o.configFile, a.streams.In)
@@ -102,7 +104,10 @@ func (o *conversionOptions) read(a *app) (err error) {
 	if o.overlaysFile != "" && err == nil {
 		o.overlays, err = readOverlays(o.overlaysFile, a.streams.In)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return o.chartOptions.read(a.streams.In)
 }
 
 // convert is how the bundle is converted: by the file, and by the flags where they are given.
@@ -116,15 +121,20 @@ func (o *conversionOptions) convert() convert.Options {
 	}
 	return convert.Options{
 		Format: convert.Format(o.format), Path: o.path, InstallNamespace: o.installNamespace, RegistryV1: spec.RegistryV1(&config), Overlay: o.overlays,
+		Helm: o.options(),
 	}
 }
 
 // meaningless says which flags were given although the bundle's format has no such options.
 func (o *conversionOptions) meaningless(format convert.Format) []string {
-	if format == convert.RegistryV1 || len(o.watchNamespaces) == 0 && o.certificateProvider == "" && o.configFile == "" {
-		return nil
+	var lines []string
+	if format != convert.RegistryV1 && (len(o.watchNamespaces) > 0 || o.certificateProvider != "" || o.configFile != "") {
+		lines = append(lines, fmt.Sprintf("the bundle is %s: --watch-namespace, --certificate-provider and --config say nothing about it", format))
 	}
-	return []string{fmt.Sprintf("the bundle is %s: --watch-namespace, --certificate-provider and --config say nothing about it", format)}
+	if format != convert.Helm && o.given() {
+		lines = append(lines, fmt.Sprintf("the bundle is %s: --release-name, --values, --set, --kube-version and --api-versions say nothing about it", format))
+	}
+	return lines
 }
 
 // reading is a bundle that is being read.

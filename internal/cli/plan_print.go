@@ -228,9 +228,13 @@ func imageLines(images []imagePreview) []string {
 
 // digests say what would be approved, and how.
 func (t *planText) digests(v *preview, name string) {
-	fmt.Fprintf(t, "\n%s %s\n", t.style.paint(bold, "Content:"), v.Content)
+	content, same := v.Content, "content"
+	if v.secret {
+		content, same = "not told, for values of Secrets went into it", "revision"
+	}
+	fmt.Fprintf(t, "\n%s %s\n", t.style.paint(bold, "Content:"), content)
 	if v.Digest != "" {
-		fmt.Fprintf(t, "%s %s, by the controller, of the same content\n", t.style.paint(bold, "Plan:   "), inline(v.Digest))
+		fmt.Fprintf(t, "%s %s, by the controller, of the same %s\n", t.style.paint(bold, "Plan:   "), inline(v.Digest), same)
 	}
 	approval := "not needed, for spec.approval.mode is " + v.Approval.Mode
 	switch {

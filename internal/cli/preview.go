@@ -88,12 +88,13 @@ func (a *app) preview(ctx context.Context, o previewOptions, t target) (*preview
 		return nil, err
 	}
 	if err := p.plan(ctx, result); err != nil {
-		return nil, err
+		return nil, p.scrub.Error(err)
 	}
 	if err := p.preflight(ctx); err != nil {
-		return nil, err
+		return nil, p.scrub.Error(err)
 	}
 	p.report()
+	p.out.scrub(p.scrub)
 	return p.out, nil
 }
 
@@ -117,6 +118,9 @@ func (p *previewer) convert(ctx context.Context) (result convert.Result, err err
 	}
 	p.out.Format = string(result.Format)
 	p.out.Warnings = slices.Clone(result.Warnings)
+	if p.out.secret = spec.FromSecrets(read.needed, read.contents); p.out.secret {
+		return result, nil
+	}
 	p.out.Content, err = plan.Content(slices.Concat(result.Objects, plan.Rendered(spec.Hooks(result))), p.deployment.InstallNamespaceOrDefault())
 	return result, err
 }

@@ -28,7 +28,7 @@ func (p *previewer) hooks() []hookPreview {
 		operation = p.made.First()
 	}
 	runs := plan.HookRuns(p.made.Hooks, operation)
-	if was, planned := status.Hooks, status.Plan; was != nil && planned != nil && planned.Content == p.out.Content {
+	if was := status.Hooks; was != nil && p.out.isPlanned(p.deployment) {
 		runs = plan.HookRuns(p.made.Hooks, plan.Operation(was.Operation))
 		runs = runs[min(int(was.Completed), len(runs)):]
 		if was.FinishedTime != nil {

@@ -24,8 +24,9 @@ type preview struct {
 	Artifact string `json:"artifact,omitempty"`
 	InForce  string `json:"inForce,omitempty"`
 	Format   string `json:"format"`
-	// Content digests what the bundle becomes. Digest is that of the controller's plan, where it planned the same content.
-	Content string `json:"content"`
+	// Content digests what the bundle becomes; it is left out where values of a Secret went into that. Digest is that of the
+	// controller's plan, where it planned the same content.
+	Content string `json:"content,omitempty"`
 	Digest  string `json:"digest,omitempty"`
 
 	Summary   string          `json:"summary"`
@@ -46,6 +47,7 @@ type preview struct {
 
 	mode       v1alpha1.ApprovalMode
 	deployment *v1alpha1.BundleDeployment
+	secret     bool // values of a Secret went into what the bundle becomes
 }
 
 // What becomes of an object, besides the verbs of a plan.
@@ -231,11 +233,27 @@ func reportDeletion(deletion plan.Deletion, forecast apply.Forecast) (objectPrev
 	return o, deletion.Deletes() || deletion.How == plan.Release
 }
 
+// isPlanned tells that this is what the controller planned, by the content. Where values of a Secret went into it, which
+// nobody digests without the controller's key, the revision has to do.
+func (v *preview) isPlanned(d *v1alpha1.BundleDeployment) bool {
+	planned := d.Status.Plan
+	switch {
+	case planned == nil || d.Status.ObservedGeneration != d.Generation:
+		return false
+	case v.secret:
+		return planned.Content == "" && planned.Inputs != "" && planned.Revision == v.Revision
+	}
+	return planned.Content == v.Content
+}
+
 // approve says what the plan waits for. Whether it is the one that the controller made is known by its content.
 func (v *preview) approve(d *v1alpha1.BundleDeployment) {
 	v.Approval.Mode = string(v.mode)
-	if planned := d.Status.Plan; planned != nil && planned.Content == v.Content && v.Content != "" && d.Status.ObservedGeneration == d.Generation {
-		v.Digest = planned.Digest
+	if v.isPlanned(d) {
+		v.Digest = d.Status.Plan.Digest
+	}
+	if v.secret {
+		v.Notes = append(v.Notes, "values of Secrets went into this: what came from them is not shown, and there is no digest of the content")
 	}
 	pending := conditions.Get(d, v1alpha1.ApprovalPendingCondition)
 	switch {

@@ -35,7 +35,10 @@ problems at once.
       tolerations:
       - {key: dedicated, value: operators, effect: NoSchedule}
 
-Flags win over the file. Certificates of webhooks are self-signed unless told otherwise: the controller issues them, so
+Flags win over the file. A chart is rendered with the values of --values and --set, in that order, and is told of no
+cluster but what --kube-version and --api-versions say: for what the controller would render see satchel plan.
+
+Certificates of webhooks are self-signed unless told otherwise: the controller issues them, so
 that they, and what trusts them, are announced on standard error instead of printed.
 
 --overlays takes the manifest of a BundleDeployment, and adapts the bundle as its fields say: commonMetadata, patches,
@@ -58,6 +61,9 @@ yq .spec.registryV1 operator.yaml | satchel render ./bundle --install-namespace 
 
 # With the patches and images of the manifest that is committed
 satchel render ./bundle --install-namespace operators --overlays deployment.yaml
+
+# A chart, with values
+satchel render ./chart --install-namespace shop --release-name shop --values prod.yaml --set image.tag=v2
 
 # From a registry on this machine, without TLS
 satchel render localhost:5000/bundle:dev --insecure --install-namespace demo`),

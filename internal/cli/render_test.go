@@ -121,7 +121,7 @@ func TestRenderRefuses(t *testing.T) {
 		"kubectl's flag":   {reason: "-n is about a cluster", args: []string{"plain", "-n", "demo", "--install-namespace", "demo"}, want: []string{"--namespace means nothing here"}},
 		"nothing":          {reason: "what to render?", want: []string{"render needs one folder or image, got none; see satchel render --help"}},
 		"two bundles":      {reason: "one at a time", args: []string{"a", "b"}, want: []string{"got 2: a b"}},
-		"unknown format":   {reason: "the words are listed", args: []string{"plain", "--format", "helm"}, want: []string{`"helm" is not one of: plain+v0, registry+v1`}},
+		"unknown format":   {reason: "the words are listed", args: []string{"plain", "--format", "jsonnet"}, want: []string{`"jsonnet" is not one of: plain+v0, registry+v1, helm, kustomize`}},
 		"unknown provider": {reason: "the words are listed", args: []string{"plain", "--certificate-provider", "x"}, want: []string{"cert-manager, service-ca"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/satchel-dev/satchel/internal/convert/helm"
+	"github.com/satchel-dev/satchel/internal/spec/values"
+)
+
+// chartOptions say what a chart becomes: the flags of all commands that convert one.
+type chartOptions struct {
+	releaseName string
+	files       []string // with values
+	set         []string
+	kubeVersion string
+	apiVersions []string
+
+	values map[string]any // of the files and of set, see read
+}
+
+// chartFlags adds the flags about charts.
+func (a *app) chartFlags(cmd *cobra.Command, o *chartOptions) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.releaseName, "release-name", "", "Name of the release of a chart, as spec.helm.releaseName; without it: the name of the chart.")
+	flags.StringArrayVar(&o.files, "values", nil,
+		"File with values for a chart in YAML, as spec.helm.values, or - for standard input; may be repeated, each over those before it.")
+	flags.StringArrayVar(&o.set, "set", nil, "Value for a chart as path=value, over those of the files; may be repeated, and may be several with commas between.")
+	flags.StringVar(&o.kubeVersion, "kube-version", "", "Version of Kubernetes that a chart is told; without it: "+helm.DefaultKubeVersion+".")
+	flags.StringSliceVar(&o.apiVersions, "api-versions", nil,
+		"API versions and kinds that a chart is told beside those of Kubernetes itself, such as monitoring.coreos.com/v1/ServiceMonitor.")
+	_ = cmd.MarkFlagFilename("values", "yaml", "yml", "json") // it only fails for a flag that does not exist
+}
+
+// read reads the files, and puts what --set says over them.
+func (o *chartOptions) read(in io.Reader) error {
+	o.values = map[string]any{}
+	for _, file := range o.files {
+		data, err := readValuesFile(file, in)
+		if err != nil {
+			return fmt.Errorf("reading --values: %w", err)
+		}
+		read, problem := values.Read(data)
+		if problem != "" {
+			return fmt.Errorf("reading --values: %s: %s", file, problem)
+		}
+		o.values = values.Over(o.values, read)
+	}
+	for _, expression := range o.set {
+		if err := values.Set(o.values, expression); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// longestValues bounds a file with values.
+const longestValues = 4 << 20
+
+// readValuesFile reads a file, or standard input where its name is "-".
+func readValuesFile(file string, in io.Reader) ([]byte, error) {
+	if file != "-" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer opened.Close() //nolint:errcheck // opened for reading only: closing cannot lose anything
+		in = opened
+	}
+	data, err := io.ReadAll(io.LimitReader(in, longestValues+1))
+	if err == nil && len(data) > longestValues {
+		err = errors.New(file + " is larger than 4 MiB")
+	}
+	return data, err
+}
+
+// options are those of the format.
+func (o *chartOptions) options() helm.Options {
+	told := helm.Capabilities{KubeVersion: o.kubeVersion}
+	if len(o.apiVersions) > 0 {
+		told.APIVersions = slices.Compact(slices.Sorted(slices.Values(append(helm.DefaultAPIVersions(), o.apiVersions...))))
+	}
+	return helm.Options{ReleaseName: o.releaseName, Values: o.values, Capabilities: told}
+}
+
+// given tells that one of the flags was given.
+func (o *chartOptions) given() bool {
+	return o.releaseName != "" || len(o.files) > 0 || len(o.set) > 0 || o.kubeVersion != "" || len(o.apiVersions) > 0
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
+	"github.com/satchel-dev/satchel/internal/spec/values"
+)
+
+// TestChartOptions: each file over those before it, --set over all of them, and what --api-versions names beside what
+// Kubernetes has.
+func TestChartOptions(t *testing.T) {
+	first := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(first, []byte("a: {b: 1, c: 1}\nd: 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := chartOptions{
+		releaseName: "shop", files: []string{first, "-"}, set: []string{"a.e=x", "a.c=3,f=true"},
+		kubeVersion: "v1.30.1", apiVersions: []string{"example.org/v1/Gadget"},
+	}
+	if err := o.read(strings.NewReader("a: {c: 2}")); err != nil {
+		t.Fatal(err)
+	}
+	got := o.options()
+	want := map[string]any{"a": map[string]any{"b": 1.0, "c": int64(3), "e": "x"}, "d": 1.0, "f": true}
+	if diff := cmp.Diff(want, got.Values); diff != "" {
+		t.Error(diff)
+	}
+	if got.ReleaseName != "shop" || got.Capabilities.KubeVersion != "v1.30.1" {
+		t.Errorf("%+v", got)
+	}
+	served := strings.Join(got.Capabilities.APIVersions, " ")
+	if !strings.Contains(served, "example.org/v1/Gadget") || !strings.Contains(served, " apps/v1 ") {
+		t.Error(served)
+	}
+	if none := (&chartOptions{}); none.given() || none.options().Capabilities.APIVersions != nil || !o.given() {
+		t.Error("what was not given is given")
+	}
+}
+
+func TestChartOptionsThatAreNone(t *testing.T) {
+	dir := t.TempDir()
+	broken := filepath.Join(dir, "broken.yaml")
+	if err := os.WriteFile(broken, []byte("a: 1\nb: [\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const folder = bundles + "plain"
+	for name, tc := range map[string]struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		"no file":      {reason: "which file?", args: []string{"--values", filepath.Join(dir, "none.yaml")}, want: "reading --values: open " + filepath.Join(dir, "none.yaml") + ": no such file or directory"},
+		"broken":       {reason: "where?", args: []string{"--values", broken}, want: "reading --values: " + broken + ": line 2: this is not valid YAML"},
+		"no value":     {reason: "what shall it be?", args: []string{"--set", "a"}, want: `--set a: key "a" has no value`},
+		"input twice":  {reason: "it can be read once", args: []string{"--values", "-", "--config", "-"}, want: "only one of --config, --overlays and --values can be standard input"},
+		"inputs twice": {reason: "it can be read once", args: []string{"--values", "-", "--values", "-"}, want: "only one of --config, --overlays and --values can be standard input"},
+	} {
+		got := satchel(t, append([]string{"render", folder, "--install-namespace", "demo"}, tc.args...)...)
+		if got.code != ExitError || !strings.Contains(got.err, tc.want) {
+			t.Errorf("%s (%s): want %q, got %s", name, tc.reason, tc.want, got)
+		}
+	}
+}
+
+// TestChartFlagsSayNothingElsewhere warns of flags that a bundle of another format does not listen to.
+func TestChartFlagsSayNothingElsewhere(t *testing.T) {
+	got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--set", "a=b")
+	const want = "the bundle is plain+v0: --release-name, --values, --set, --kube-version and --api-versions say nothing about it"
+	if got.code != ExitOK || !strings.Contains(got.err, want) {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestT4PreviewsAreScrubbed puts a secret everywhere in a preview: it is shown nowhere, and what is no secret stays.
+func TestT4PreviewsAreScrubbed(t *testing.T) {
+	const secret = "s3cr3t-c4n4ry"
+	var s values.Scrubber
+	s.AddDocument("a: " + secret + "\nport: 54321\n")
+	object := func() *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"list": []any{secret, int64(54321), int64(1)}, "kept": "x"}}}
+	}
+	v := &preview{
+		Warnings: []string{"about " + secret}, Violations: []violationPreview{{Message: secret}}, Impact: impactPreview{Images: []imagePreview{{To: "r/" + secret}}},
+		Objects: []objectPreview{{
+			Kind: "ConfigMap", Failed: secret, Fields: []fields.Change{{Path: ".data", Before: map[string]any{"x": secret}, After: int64(54321)}},
+			before: object(), after: object(), desired: object().Object,
+		}},
+	}
+	v.scrub(&s)
+	shown, err := json.Marshal([]any{v, v.Objects[0].before.Object, v.Objects[0].after.Object, v.Objects[0].desired, v.Objects[0].unified()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(shown); strings.Contains(text, secret) || strings.Contains(text, "54321") || !strings.Contains(text, `"kept":"x"`) || !strings.Contains(text, `"kind":"ConfigMap"`) {
+		t.Error(text)
+	}
+	if list, _, _ := unstructured.NestedSlice(v.Objects[0].after.Object, "data", "list"); !reflect.DeepEqual(list, []any{values.Redacted, values.Redacted, int64(1)}) {
+		t.Errorf("%v", list)
+	}
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/spec/values"
+)
+
+// scrub takes what came from Secrets out of all that is shown: who previews may read them, and who reads over his shoulder,
+// or in the log of a pipeline, may not.
+func (v *preview) scrub(s *values.Scrubber) {
+	if s.Empty() {
+		return
+	}
+	scrubFields(s, reflect.ValueOf(v).Elem())
+	for i := range v.Objects {
+		o := &v.Objects[i]
+		o.before, o.after = scrubbedObject(s, o.before), scrubbedObject(s, o.after)
+		if desired, ok := scrubbedValue(s, o.desired).(map[string]any); ok {
+			o.desired = desired
+		}
+	}
+}
+
+// scrubFields scrubs all texts of a value in place.
+func scrubFields(s *values.Scrubber, v reflect.Value) {
+	switch v.Kind() { //nolint:exhaustive // what else there is holds no texts
+	case reflect.String:
+		if v.CanSet() {
+			v.SetString(s.Text(v.String()))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			scrubFields(s, v.Field(i))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			scrubFields(s, v.Index(i))
+		}
+	case reflect.Interface:
+		if v.CanSet() && !v.IsNil() {
+			v.Set(reflect.ValueOf(scrubbedValue(s, v.Interface())))
+		}
+	}
+}
+
+func scrubbedObject(s *values.Scrubber, o *unstructured.Unstructured) *unstructured.Unstructured {
+	if o == nil {
+		return nil
+	}
+	fields, _ := scrubbedValue(s, o.Object).(map[string]any)
+	return &unstructured.Unstructured{Object: fields}
+}
+
+// scrubbedValue is a copy of a value of JSON whose texts, and numbers, are scrubbed.
+func scrubbedValue(s *values.Scrubber, value any) any {
+	switch typed := value.(type) {
+	case string:
+		return s.Text(typed)
+	case int64, float64:
+		if text := fmt.Sprint(typed); s.Text(text) != text {
+			return values.Redacted
+		}
+	case []any:
+		list := make([]any, len(typed))
+		for i := range typed {
+			list[i] = scrubbedValue(s, typed[i])
+		}
+		return list
+	case map[string]any:
+		fields := make(map[string]any, len(typed))
+		for name := range typed {
+			fields[name] = scrubbedValue(s, typed[name])
+		}
+		return fields
+	}
+	return value
+}

@@ -69,7 +69,7 @@ func TestOverlaysOfAFile(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	if got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--overlays", "-", "--config", "-"); !strings.Contains(got.err, "cannot both be standard input") {
+	if got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--overlays", "-", "--config", "-"); !strings.Contains(got.err, "can be standard input") {
 		t.Error(got)
 	}
 }

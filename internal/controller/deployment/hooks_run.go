@@ -50,11 +50,12 @@ func (r *Reconciler) runHooks(ctx context.Context, s *state, hooks []plan.HookOb
 	if after {
 		end = len(runs)
 	}
-	for int(record.Completed) < end {
+	for int(s.object.Status.Hooks.Completed) < end { // what is written comes back as another value
 		if waits, err := r.advance(ctx, s, runs); waits != "" || err != nil {
 			return waits, err
 		}
 	}
+	record = s.object.Status.Hooks
 	if begun := int(record.Completed) > before || record.Running != nil; after || !begun {
 		return "", r.tidy(ctx, s, part(runs, after))
 	}
@@ -64,29 +65,23 @@ func (r *Reconciler) runHooks(ctx context.Context, s *state, hooks []plan.HookOb
 // advance brings the next hook as far as it gets now. What is about to happen is stored
 // before it happens, so that whoever comes after a crash knows of it.
 func (r *Reconciler) advance(ctx context.Context, s *state, runs []plan.HookRun) (waits string, err error) {
-	record := s.object.Status.Hooks
-	run := runs[record.Completed]
-	if record.Running == nil {
-		record.Running = &v1alpha1.RunningHook{HookReference: referenceTo(run), StartedTime: metaTime(s.now)}
-		if err := s.keepHook(run); err != nil {
-			return "", err
-		}
-		if err := r.write(ctx, s); err != nil {
-			return "", err
-		}
+	run := runs[s.object.Status.Hooks.Completed]
+	if err := r.announceHook(ctx, s, run); err != nil {
+		return "", err
 	}
-	running := record.Running
-	if running.UID == "" {
+	if s.object.Status.Hooks.Running.UID == "" {
 		waits, err := r.start(ctx, s, runs)
 		if waits != "" || err != nil {
 			return waits, err
 		}
 	}
-	how, err := r.hookRunner(s).Look(ctx, run.HookObject, running.UID)
+	uid := s.object.Status.Hooks.Running.UID
+	how, err := r.hookRunner(s).Look(ctx, run.HookObject, uid)
 	switch {
 	case err != nil:
 		return "", err
 	case how.Done:
+		record := s.object.Status.Hooks
 		record.Completed, record.Running = record.Completed+1, nil
 		r.normal(s, "HookCompleted", "Hook", run.String()+" of revision "+record.Revision+" has run")
 		return "", r.write(ctx, s)
@@ -95,8 +90,21 @@ func (r *Reconciler) advance(ctx context.Context, s *state, runs []plan.HookRun)
 	case s.hookOverdue():
 		return "", r.failHook(ctx, s, runs, fmt.Sprintf("it did not end within spec.timeout (%s): %s", s.object.Spec.TimeoutOrDefault(), how.Message))
 	}
-	s.hookAt = &hookWait{run: bare(run), uid: running.UID}
+	s.hookAt = &hookWait{run: bare(run), uid: uid}
 	return hookText(run, how), nil
+}
+
+// announceHook stores that a hook is about to run, and lists its object, unless that is stored.
+func (r *Reconciler) announceHook(ctx context.Context, s *state, run plan.HookRun) error {
+	record := s.object.Status.Hooks
+	if record.Running != nil {
+		return nil
+	}
+	record.Running = &v1alpha1.RunningHook{HookReference: referenceTo(run), StartedTime: metaTime(s.now)}
+	if err := s.keepHook(run); err != nil {
+		return err
+	}
+	return r.write(ctx, s)
 }
 
 // start creates the object of the next hook.

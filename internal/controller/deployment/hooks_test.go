@@ -238,7 +238,9 @@ func TestHookThatHoldsARemoval(t *testing.T) {
 	r.until(t, key, "the removal is held", says(v1alpha1.ReasonHookFailed, "pre-delete hook Job.batch "+namespace+"/backup failed", "satchel.dev/delete-hooks"))
 	r.must(t, aConfigMap(namespace, "object"))
 	mark := r.mark(t)
-	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Annotations = map[string]string{v1alpha1.DeleteHooksAnnotation: "Skip"} })
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
+		d.Annotations = map[string]string{v1alpha1.DeleteHooksAnnotation: "Skip"}
+	})
 	r.remove(t, key)
 	r.gone(t, aConfigMap(namespace, "object"))
 	r.gone(t, object("batch/v1", "Job", namespace, "backup"))

@@ -77,6 +77,8 @@ func (a *app) commands() []*cobra.Command {
 		a.pullCommand(),
 		a.tagCommand(),
 		a.verifyCommand(),
+		a.runCommand(),
+		a.cleanupCommand(),
 
 		a.approveCommand(),
 		a.denyCommand(),

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// cleanupTimeout is how long removing may take without a flag.
+const cleanupTimeout = 10 * time.Minute
+
+// cleanupOptions are the flags of cleanup.
+type cleanupOptions struct {
+	name             string
+	timeout          time.Duration
+	installNamespace string // known to run; looked at where not all namespaces may be
+}
+
+func (a *app) cleanupCommand() *cobra.Command {
+	o := cleanupOptions{}
+	cmd := &cobra.Command{
+		Use:     "cleanup NAME",
+		GroupID: groupAuthor,
+		Short:   "Remove what run made",
+		Long: `Deletes the BundleDeployment that run made, waits until it is gone with all that it installed, and then deletes the
+BundleSource, and the account and its rights if run made them. It lists what stays, and why: CustomResourceDefinitions
+stay as with delete, and so do namespaces, which may hold more by now. Nothing is touched that run did not make.
+
+While something keeps the BundleDeployment from going, its account is kept, for it is needed; run it again then.
+
+Exit codes:
+
+    0    gone, or there was nothing
+    1    not gone within --timeout
+    2    failed: made by somebody else, no access
+    130  interrupted by Ctrl-C (what was begun goes on)`,
+		Example: a.example(`
+# After run greeter
+satchel cleanup greeter`),
+		ValidArgsFunction: a.completeOne(deployments),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError(cmd, "cleanup needs the name of one run, got %s", given(args))
+			}
+			o.name = args[0]
+			x, err := a.explore()
+			if err != nil {
+				return err
+			}
+			return a.cleanup(cmd.Context(), x, o)
+		},
+	}
+	cmd.Flags().DurationVar(&o.timeout, "timeout", cleanupTimeout, "How long to wait.")
+	return cmd
+}
+
+// cleanup removes what a run made, in the order in which it can go.
+func (a *app) cleanup(ctx context.Context, x *explorer, o cleanupOptions) error {
+	r := &run{app: a, explorer: x, options: runOptions{name: o.name, installNamespace: o.installNamespace}}
+	waiting, cancel := context.WithTimeoutCause(ctx, o.timeout, errTooLong)
+	defer cancel()
+	found, err := r.removeDeployment(waiting, o)
+	if err != nil {
+		return err
+	}
+	removed, err := r.removeSource(waiting, o)
+	if err != nil {
+		return err
+	}
+	others, stays, err := r.removeOthers(waiting)
+	if err != nil {
+		return err
+	}
+	if !found && !removed && others == 0 {
+		fmt.Fprintf(a.streams.Out, "Nothing is left of a run %s in the namespace %s.\n", o.name, x.namespace)
+	}
+	for _, line := range stays {
+		fmt.Fprintf(a.streams.Out, "Stays: %s\n", line)
+	}
+	a.noteOmitted(x.omitted.list())
+	return nil
+}
+
+// removeDeployment deletes the BundleDeployment and waits; it tells whether there was one.
+func (r *run) removeDeployment(ctx context.Context, o cleanupOptions) (bool, error) {
+	t := target{kind: deployments, name: o.name}
+	d := new(v1alpha1.BundleDeployment)
+	if there, err := r.made(ctx, t, d); err != nil || !there {
+		return false, err
+	}
+	how := deleteOptions{yes: true, wait: true, timeout: o.timeout}
+	f, err := r.farewellOf(ctx, d, leavingOf(&d.Spec, how), false)
+	if err != nil {
+		return true, err
+	}
+	if err := r.beginDeletion(ctx, r.explorer, how, d, f); err != nil {
+		return true, err
+	}
+	if err := r.awaitGone(ctx, r.explorer, how, t); err != nil {
+		return true, err
+	}
+	for _, kept := range slices.Concat(f.Stays, f.Unknown) {
+		fmt.Fprintf(r.streams.Out, "Stays: %s %s: %s\n", kept.kind(), kept.place(), inline(kept.Why))
+	}
+	return true, nil
+}
+
+// removeSource deletes the BundleSource and waits; it tells whether there was one.
+func (r *run) removeSource(ctx context.Context, o cleanupOptions) (bool, error) {
+	t := target{kind: sources, name: o.name}
+	s := new(v1alpha1.BundleSource)
+	if there, err := r.made(ctx, t, s); err != nil || !there {
+		return false, err
+	}
+	if err := client.IgnoreNotFound(r.client.Delete(ctx, s, client.Preconditions{UID: &s.UID})); err != nil {
+		return true, &accessError{verb: "delete", resource: sources.resource, namespace: r.namespace, err: err}
+	}
+	return true, r.waitFor(ctx, t, o.timeout, func() (waitState, error) {
+		err := r.client.Get(ctx, client.ObjectKeyFromObject(s), new(v1alpha1.BundleSource))
+		if isObjectNotFound(err) {
+			return waitState{done: true, text: "gone"}, nil
+		}
+		return waitState{text: "it is being deleted"}, err
+	})
+}
+
+// made reads an object of the run, and tells whether it exists. One that run did not make is an error.
+func (r *run) made(ctx context.Context, t target, into object) (bool, error) {
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: t.name}, into)
+	switch {
+	case isObjectNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, &accessError{verb: "get", resource: t.kind.resource, namespace: r.namespace, err: err}
+	case into.GetLabels()[runLabel] != t.name:
+		return false, fmt.Errorf("the %s %s/%s was not made by run: nothing was deleted; use the command delete if it shall go", t.kind.name, r.namespace, t.name)
+	}
+	return true, nil
+}
+
+// accountKinds are what an account consists of, in the order in which it goes.
+var accountKinds = []string{"ClusterRoleBinding", "RoleBinding", "ClusterRole", "Role", "ServiceAccount"}
+
+// removeOthers deletes the account and its rights. Namespaces stay, for others may use them by now.
+func (r *run) removeOthers(ctx context.Context) (removed int, stays []string, err error) {
+	for _, kind := range accountKinds {
+		for _, o := range r.labelledObjects(ctx, kind) {
+			uid := o.GetUID()
+			err := r.bodies.Resource(resourcesOfRun[kind]).Namespace(o.GetNamespace()).Delete(ctx, o.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+			if err != nil && !apierrors.IsNotFound(err) {
+				return removed, nil, fmt.Errorf("deleting %s %s: %w", kind, objectPlace(&o), err)
+			}
+			removed++
+			fmt.Fprintf(r.streams.Out, "%s %s: gone\n", kind, objectPlace(&o))
+		}
+	}
+	for _, o := range r.labelledObjects(ctx, "Namespace") {
+		stays = append(stays, fmt.Sprintf("Namespace %s, which run made and others may use by now: kubectl delete namespace %s", o.GetName(), o.GetName()))
+	}
+	return removed, stays, nil
+}
+
+// labelledObjects are the objects of a kind that this run made: everywhere, or in the namespaces that are known where the user
+// may not look everywhere.
+func (r *run) labelledObjects(ctx context.Context, kind string) []unstructured.Unstructured {
+	resource := resourcesOfRun[kind]
+	options := metav1.ListOptions{LabelSelector: runLabel + "=" + r.options.name + "," + runNamespaceLabel + "=" + r.namespace}
+	list, err := r.bodies.Resource(resource).List(ctx, options)
+	if err == nil {
+		return list.Items
+	}
+	namespaced := kind == "Role" || kind == "RoleBinding" || kind == "ServiceAccount"
+	if !apierrors.IsForbidden(err) || !namespaced {
+		if !apierrors.IsForbidden(err) || strings.HasSuffix(kind, "Binding") {
+			r.unreadable("list", resource, "", err)
+		}
+		return nil
+	}
+	var items []unstructured.Unstructured
+	var failures []error
+	for _, namespace := range slices.Compact([]string{r.namespace, r.options.installNamespace}) {
+		if namespace == "" {
+			continue
+		}
+		list, err := r.bodies.Resource(resource).Namespace(namespace).List(ctx, options)
+		if err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		items = append(items, list.Items...)
+	}
+	if failed := errors.Join(failures...); failed != nil {
+		r.unreadable("list", resource, r.namespace, failed)
+	}
+	return items
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/rights"
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/spec"
+)
+
+// accountObjects are the account and its rights, where the user wants them made.
+func (r *run) accountObjects(ctx context.Context, of *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	if !r.options.createAccount {
+		return nil, nil
+	}
+	d := new(v1alpha1.BundleDeployment)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(of.Object, d); err != nil {
+		return nil, fmt.Errorf("reading the spec of the deployment: %w", err)
+	}
+	if len(spec.Inputs(d)) > 0 {
+		return nil, errors.New("the rights of a bundle with values from Secrets or ConfigMaps are not known before: make the account with the command rbac, and leave --create-service-account out")
+	}
+	result, err := r.convertFor(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	named := rbacOptions{
+		conversionOptions: conversionOptions{installNamespace: d.InstallNamespaceOrDefault()}, deployment: d.Name, named: true,
+		namespace: d.Namespace, serviceAccount: d.Spec.ServiceAccountName, definitions: d.Spec.DeletesDefinitions(),
+	}
+	request, guesses := named.request(result)
+	parts, err := rights.Manifests(request)
+	if err != nil {
+		return nil, fmt.Errorf("the rights cannot be told: %w", err)
+	}
+	r.note(guesses.notes())
+	var objects []*unstructured.Unstructured
+	for _, part := range rights.Parts() {
+		objects = append(objects, parts[part]...)
+	}
+	if r.snapshot != nil {
+		objects = append(objects, r.uploadRight(d.Spec.ServiceAccountName)...)
+	}
+	for _, o := range objects {
+		r.labelled(o)
+	}
+	return objects, nil
+}
+
+// convertFor converts the bundle as the controller will.
+func (r *run) convertFor(ctx context.Context, d *v1alpha1.BundleDeployment) (result convert.Result, err error) {
+	var files fs.FS
+	if r.snapshot != nil {
+		files = r.snapshot.FS()
+	} else {
+		b, err := r.openBundle(ctx, r.options.what, r.options.bundleOptions)
+		if err != nil {
+			return result, err
+		}
+		defer func() { err = errors.Join(err, b.close()) }()
+		files = b.files
+	}
+	values, err := spec.HelmValues(d, nil)
+	if err != nil {
+		return result, err
+	}
+	result, err = convert.Convert(files, spec.Conversion(d, spec.Given{Values: values}, convert.Limits{}))
+	if err != nil {
+		return result, refused(err, false)
+	}
+	return result, nil
+}
+
+// uploadRight lets an account upload the content of this run's source, and no other.
+func (r *run) uploadRight(account string) []*unstructured.Unstructured {
+	name := fmt.Sprintf("satchel:%s:%s:upload", r.namespace, r.options.name)
+	role := &unstructured.Unstructured{Object: map[string]any{"rules": []any{map[string]any{
+		"apiGroups": []any{v1alpha1.GroupVersion.Group}, "resources": []any{"bundlesources/upload"},
+		"resourceNames": []any{r.options.name}, "verbs": []any{"create"},
+	}}}}
+	binding := &unstructured.Unstructured{Object: map[string]any{
+		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+		"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": account, "namespace": r.namespace}},
+	}}
+	for kind, o := range map[string]*unstructured.Unstructured{"Role": role, "RoleBinding": binding} {
+		o.SetAPIVersion("rbac.authorization.k8s.io/v1")
+		o.SetKind(kind)
+		o.SetNamespace(r.namespace)
+		o.SetName(name)
+	}
+	return []*unstructured.Unstructured{role, binding}
+}
+
+// makeAccount writes the account and its rights. What somebody else made is left as it is.
+func (r *run) makeAccount(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, o := range objects {
+		resource := resourcesOfRun[o.GetKind()]
+		found, err := r.bodies.Resource(resource).Namespace(o.GetNamespace()).Get(ctx, o.GetName(), metav1.GetOptions{})
+		switch {
+		case err == nil && !r.isOurs(found):
+			if o.GetKind() != "Namespace" {
+				r.note([]string{fmt.Sprintf("%s %s is there already, and is left as it is", o.GetKind(), objectPlace(o))})
+			}
+			continue
+		case apierrors.IsForbidden(err) && o.GetKind() == "Namespace":
+			continue // the next object shows whether it exists
+		}
+		if err := r.apply(ctx, o); err != nil {
+			return r.granting(o, err)
+		}
+	}
+	return nil
+}
+
+// isOurs tells whether an earlier run of this name made an object.
+func (r *run) isOurs(o *unstructured.Unstructured) bool {
+	return o.GetLabels()[runLabel] == r.options.name && o.GetLabels()[runNamespaceLabel] == r.namespace
+}
+
+// granting says what to do when the user may not grant what the bundle takes.
+func (r *run) granting(o *unstructured.Unstructured, err error) error {
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	return fmt.Errorf("you may not make %s %s: whoever grants rights must hold them. Ask an administrator to apply what %s rbac prints for this bundle, "+
+		"and leave --create-service-account out (the cluster says: %w)", o.GetKind(), objectPlace(o), r.name, err)
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/fetch/upload"
+)
+
+const (
+	// grantPatience is how long the API server may take until a new right counts.
+	grantPatience = 10 * time.Second
+	// mostConnections is how often an upload is begun anew when its connection breaks.
+	mostConnections = 3
+	// tokenSeconds is how long the token is good; the API server gives none for less.
+	tokenSeconds = 600
+)
+
+// bring uploads the folder, unless the source controller has it already.
+func (r *run) bring(ctx context.Context) error {
+	if r.snapshot == nil || r.published(ctx) {
+		return nil
+	}
+	token, account, err := r.token(ctx)
+	if err != nil {
+		return err
+	}
+	way, err := r.reach(ctx)
+	if err != nil {
+		return err
+	}
+	defer way.close()
+	c := upload.Client{BaseURL: way.url, Token: token, Transport: upload.NewTransport()}
+	present, err := r.welcome(ctx, c, account)
+	if err != nil || present {
+		return r.uploading(err)
+	}
+	return r.uploading(r.put(ctx, c))
+}
+
+func (r *run) contentOf() upload.Target {
+	return upload.Target{Namespace: r.namespace, Name: r.options.name, Digest: r.snapshot.Digest}
+}
+
+// published tells whether the source publishes the folder as it is.
+func (r *run) published(ctx context.Context) bool {
+	found := new(v1alpha1.BundleSource)
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: r.options.name}, found)
+	s := summarize(found)
+	return err == nil && s.isReady() && s.revision == r.snapshot.Digest
+}
+
+// token requests a token for uploads of the account that installs, with the user's rights.
+func (r *run) token(ctx context.Context) (token, account string, err error) {
+	account, _, _ = unstructured.NestedString(r.installed.Object, "spec", "serviceAccountName")
+	request := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "metadata": map[string]any{"name": account},
+		"spec": map[string]any{"audiences": []any{upload.Audience}, "expirationSeconds": int64(tokenSeconds)},
+	}}
+	answer, err := r.bodies.Resource(resourcesOfRun["ServiceAccount"]).Namespace(r.namespace).Create(ctx, request, metav1.CreateOptions{}, "token")
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", "", fmt.Errorf("there is no ServiceAccount %s/%s to install the bundle: create it, name another with --service-account, or add --create-service-account", r.namespace, account)
+	case apierrors.IsForbidden(err):
+		return "", "", fmt.Errorf("you may not request a token of the ServiceAccount %s/%s, which the upload needs: ask an administrator for the right to create serviceaccounts/token there (the cluster says: %w)",
+			r.namespace, account, err)
+	case err != nil:
+		return "", "", fmt.Errorf("requesting a token of the ServiceAccount %s/%s: %w", r.namespace, account, err)
+	}
+	token, _, _ = unstructured.NestedString(answer.Object, "status", "token")
+	return token, account, nil
+}
+
+// welcome asks whether the content is there. An account that may not upload is granted that for this source, if the user may do
+// so.
+func (r *run) welcome(ctx context.Context, c upload.Client, account string) (present bool, err error) {
+	present, err = c.Present(ctx, r.contentOf())
+	if reasonOfUpload(err) != upload.Forbidden {
+		return present, err
+	}
+	for _, o := range r.uploadRight(account) {
+		if failed := r.apply(ctx, r.labelled(o)); failed != nil {
+			return false, fmt.Errorf("%w; and you may not grant it: %w", err, failed)
+		}
+	}
+	patient, cancel := context.WithTimeout(ctx, grantPatience)
+	defer cancel()
+	for reasonOfUpload(err) == upload.Forbidden && patient.Err() == nil {
+		select {
+		case <-patient.Done():
+		case <-time.After(waitPause):
+			present, err = c.Present(ctx, r.contentOf())
+		}
+	}
+	return present, err
+}
+
+// put sends the content; once more where the connection breaks, or others are being served.
+func (r *run) put(ctx context.Context, c upload.Client) error {
+	for broke := 1; ; {
+		err := r.putOnce(ctx, c)
+		var said *upload.Error
+		switch {
+		case err == nil:
+			fmt.Fprintf(r.streams.ErrOut, "Uploaded %s.\n", bytesText(r.snapshot.Bytes))
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.As(err, &said) && said.RetryAfter == 0, broke == mostConnections && said == nil:
+			return err
+		case said == nil:
+			broke++
+			fmt.Fprintf(r.streams.ErrOut, "The upload is begun anew: %s.\n", inline(err.Error()))
+		default:
+			fmt.Fprintf(r.streams.ErrOut, "Waiting: %s.\n", inline(said.Message))
+		}
+		pause := waitPause
+		if said != nil {
+			pause = said.RetryAfter
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (r *run) putOnce(ctx context.Context, c upload.Client) error {
+	progress := newProgress(r.streams.ErrOut, "Uploading, of "+bytesText(r.snapshot.Bytes))
+	defer progress.done()
+	return c.Put(ctx, r.contentOf(), func(w io.Writer) error {
+		return r.snapshot.Write(ctx, countedWriter{w, progress})
+	})
+}
+
+// countedWriter counts what is written.
+type countedWriter struct {
+	io.Writer
+
+	to *progress
+}
+
+// Write implements io.Writer.
+func (w countedWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	w.to.bytes.Add(int64(n))
+	return n, err
+}
+
+func reasonOfUpload(err error) upload.Reason {
+	var said *upload.Error
+	if errors.As(err, &said) {
+		return said.Reason
+	}
+	return ""
+}
+
+// uploading says what a failure is about.
+func (r *run) uploading(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("uploading %s: %w", r.options.what, err)
+}

@@ -37,9 +37,28 @@ func TestMain(m *testing.M) {
 	if point := os.Getenv(killVariable); point != "" {
 		os.Exit(runKilled(point))
 	}
-	code := controlplane.RunMain(m, controlplane.Options{EtcdProxy: throughLine})
+	var err error
+	if uploadAddr, err = freeAddr(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := controlplane.RunMain(m, controlplane.Options{EtcdProxy: throughLine, KwokConfig: forwardUploads(uploadAddr)})
 	shared.rig.close()
 	os.Exit(code)
+}
+
+// uploadAddr is where the source controller takes uploads in.
+var uploadAddr string
+
+// forwardUploads lets the port for uploads of every fake Pod lead there.
+func forwardUploads(addr string) string {
+	_, port, _ := strings.Cut(addr, ":")
+	return `
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: ClusterPortForward
+metadata: {name: uploads}
+spec: {forwards: [{ports: [9091], target: {address: 127.0.0.1, port: ` + port + `}}]}
+`
 }
 
 // etcdLine is between the API server and etcd.
@@ -120,9 +139,7 @@ func (r *rig) startControllers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.uploads, err = freeAddr(ctx); err != nil {
-		return err
-	}
+	r.uploads = uploadAddr
 	common := []string{"--metrics-addr=0", "--health-addr=0"}
 	r.arguments[sourceController] = append([]string{
 		"--storage-path=" + filepath.Join(r.dir, "data"), "--storage-addr=" + storage, "--storage-adv-addr=" + storage, "--upload-addr=" + r.uploads,

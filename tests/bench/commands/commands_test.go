@@ -64,6 +64,7 @@ var table = []measured{
 	{line: "build BUNDLE --print name"},
 	{line: "plan app-0500 --path FOLDER", code: 1}, // which would change everything
 	{line: "diff app-0500 --path FOLDER", code: 1},
+	{line: "cleanup none"},
 	{line: "approve app-0001 --dry-run"},
 	{line: "deny app-0001 --dry-run"},
 	{line: "wait app-0500"},
@@ -93,6 +94,7 @@ var unmeasured = map[string]string{
 	"pull":      "waits for a registry",
 	"tag":       "waits for a registry",
 	"verify":    "waits for a registry",
+	"run":       "uploads to a source controller, and waits",
 	"adopt":     "reads the artifact, which nobody serves here",
 }
 

@@ -88,9 +88,6 @@ func (r *run) all(ctx context.Context) error {
 	return r.awaitReady(ctx)
 }
 
-// ignored lists what is left out of a folder, in the syntax of .gitignore; the list itself is left out.
-const ignored = ".satchelignore"
-
 // pack takes a snapshot of the folder. An image is left to the source controller.
 func (r *run) pack(ctx context.Context) error {
 	what := r.options.what
@@ -115,7 +112,7 @@ func (r *run) pack(ctx context.Context) error {
 	}
 	r.note(b.notes())
 	if r.snapshot.Files == 0 {
-		return fmt.Errorf("%s has no files, or %s leaves them all out: there is nothing to run", b.from, ignored)
+		return fmt.Errorf("%s has no files, or %s leaves them all out: there is nothing to run", b.from, ignoreFile)
 	}
 	fmt.Fprintf(r.streams.ErrOut, "Packed %s: %s, %s, %s.\n", inline(b.from), plural(r.snapshot.Files, "file"), bytesText(r.snapshot.Bytes), r.snapshot.Digest)
 	return nil
@@ -123,13 +120,13 @@ func (r *run) pack(ctx context.Context) error {
 
 // withoutIgnored leaves out what the folder's own list says.
 func withoutIgnored(files fs.FS) (fs.FS, error) {
-	list, err := fs.ReadFile(files, ignored)
+	list, err := fs.ReadFile(files, ignoreFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading %s: %w", ignored, withoutPath(err))
+		return nil, fmt.Errorf("reading %s: %w", ignoreFile, withoutPath(err))
 	}
-	left, err := ignore.FS(files, string(list)+"\n/"+ignored+"\n")
+	left, err := ignore.FS(files, string(list)+"\n/"+ignoreFile+"\n")
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", ignored, err)
+		return nil, fmt.Errorf("%s: %w", ignoreFile, err)
 	}
 	return left, nil
 }

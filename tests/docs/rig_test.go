@@ -41,6 +41,9 @@ func newRig(t *testing.T) *rig {
 	if err := installation.Install(t.Context(), cp.RESTConfig()); err != nil {
 		t.Fatal(err)
 	}
+	if err := installation.InstallFluxKinds(t.Context(), cp.RESTConfig()); err != nil {
+		t.Fatal(err)
+	}
 	admin, err := installation.Client(cp.RESTConfig())
 	if err != nil {
 		t.Fatal(err)

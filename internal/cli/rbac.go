@@ -46,9 +46,9 @@ labelled with its own:
 
     satchel.dev/rbac: bootstrap    what an administrator creates first: the namespaces and the account
     satchel.dev/rbac: required     without any of these rights an install, an upgrade or a removal fails
-    satchel.dev/rbac: recommended  list lets it look with one request a kind instead of one an object; with the others
-                                   the causes of failures are named, and what a conversion webhook leaves behind can be
-                                   written anew before it goes
+    satchel.dev/rbac: recommended  list and watch let it look with one request a kind instead of one an object, and repair
+                                   drift at once instead of at spec.interval; with the others the causes of failures are
+                                   named, and what a conversion webhook leaves behind can be written anew before it goes
 
 Whoever grants rights must hold them, so that everything that the bundle's own Roles grant is among the required rights;
 for a role that the bundle names and does not contain, the verb "bind" on it. Read them before you apply them: they are

@@ -117,7 +117,7 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			for _, line := range lines(of.Recommended) {
-				if strings.HasPrefix(line, ": ") && line != ": list  namespaces" {
+				if strings.HasPrefix(line, ": ") && line != ": list,watch  namespaces" {
 					t.Errorf("recommended for one namespace, and everywhere: %s", line)
 				}
 			}

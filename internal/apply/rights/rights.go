@@ -268,7 +268,7 @@ func Secret(namespace, name string) plan.Object {
 }
 
 // recommend adds what lets the engine look with one request a kind instead of one an
-// object, has causes named, and lets data survive the removal of a conversion
+// object and find drift at once, has causes named, and lets data survive the removal of a conversion
 // webhook. Secrets are not among it: who may list them reads them all. Neither is
 // what would have to be held in the whole cluster for the sake of one namespace.
 func (r Request) recommend(at places, brought brought) {
@@ -280,7 +280,7 @@ func (r Request) recommend(at places, brought brought) {
 			continue
 		}
 		if of := object.Resource.GroupResource(); of.Resource != "secrets" || of.Group != "" {
-			at.at(object.Namespace).add(verbs(of, "", "list")...)
+			at.at(object.Namespace).add(verbs(of, "", "list", "watch")...)
 		}
 		if object.Namespace != "" {
 			at.at(object.Namespace).add(verbs(namespaces, object.Namespace, "get")...)

@@ -248,16 +248,17 @@ metadata: {name: s, namespace: other}
 		t.Fatal(err)
 	}
 	want := []string{
-		": list admissionregistration.k8s.io validatingadmissionpolicies",
-		": list apiextensions.k8s.io customresourcedefinitions",
-		": list rbac.authorization.k8s.io clusterroles",
-		"apps: list  configmaps,pods", // to get them is required
+		": list,watch admissionregistration.k8s.io validatingadmissionpolicies",
+		": list,watch apiextensions.k8s.io customresourcedefinitions",
+		": list,watch rbac.authorization.k8s.io clusterroles",
+		"apps: list  pods", // to get them is required
+		"apps: list,watch  configmaps",
 		"apps: get  namespaces [apps]",
 		"apps: get,list ,events.k8s.io events",
 		"apps: get,list apps replicasets",
-		"apps: list rbac.authorization.k8s.io rolebindings,roles",
+		"apps: list,watch rbac.authorization.k8s.io rolebindings,roles",
 		"other: get  namespaces [other]",
-		"other: list  services", // but no Secrets
+		"other: list,watch  services", // but no Secrets
 	}
 	found := lines(got.Recommended)
 	slices.Sort(want)

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -16,16 +17,17 @@ import (
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
-// TestDocs follows each page as a reader would. SATCHEL_DOCS names the only pages to follow.
+// TestDocs follows each page as a reader would. SATCHEL_DOCS is a pattern of the only pages to follow.
 func TestDocs(t *testing.T) {
 	r := newRig(t)
 	r.publish(t)
 	if _, err := r.visitor(t).shell(t.Context(), "samples; namespace trial", "0"); err != nil {
 		t.Fatal(err)
 	}
+	only := regexp.MustCompile(os.Getenv("SATCHEL_DOCS"))
 	var total tally
 	for _, page := range executed(pages(t)) {
-		if only := os.Getenv("SATCHEL_DOCS"); only != "" && !strings.Contains(page.Name, only) {
+		if !only.MatchString(page.Name) {
 			continue
 		}
 		t.Run(page.Name, func(t *testing.T) {

@@ -74,6 +74,8 @@ func (i *instrumenter) argument(arg parse.Node, depth int) (int, error) {
 		return len(n.Ident), nil
 	case *parse.VariableNode:
 		return len(n.Ident), nil
+	case *parse.IdentifierNode:
+		return stepsPerCall, nil
 	case *parse.StringNode:
 		return 1 + len(n.Text)/bytesPerStep, nil
 	}

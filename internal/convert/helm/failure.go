@@ -171,7 +171,7 @@ func besides(where []place, message string) string {
 	if last.function != "" {
 		message = "the function " + last.function + " fails: " + message
 	}
-	if last.file != tplName {
+	if last.file != tplName && !strings.HasPrefix(last.at, "_") {
 		message += " at " + cut(oneLine(last.at), longestName)
 	}
 	return message

@@ -84,7 +84,9 @@ func (r *renderer) wrap(name string, function any, before guard) any {
 			return []reflect.Value{reflect.Zero(t.Out(0)), reflect.ValueOf(&err).Elem()}
 		}
 		results := call(args)
-		err = r.m.make(size(results[0]))
+		if !existing[name] {
+			err = r.m.make(size(results[0]))
+		}
 		if err != nil || !fails {
 			return []reflect.Value{results[0], reflect.ValueOf(&err).Elem()}
 		}
@@ -110,6 +112,17 @@ func flat(m *meter, args []reflect.Value) error {
 	total := int64(0)
 	for _, arg := range args {
 		total += size(arg)
+	}
+	return m.read(total)
+}
+
+// keyed is the guard of functions that look up keys.
+func keyed(m *meter, args []reflect.Value) error {
+	total := int64(0)
+	for _, arg := range spread(args) {
+		if arg.Kind() == reflect.String {
+			total += int64(arg.Len())
+		}
 	}
 	return m.read(total)
 }

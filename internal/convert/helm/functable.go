@@ -47,16 +47,17 @@ func words(list string) map[string]bool {
 // guards are those of all functions that are neither refused nor constant.
 var guards = table(map[string]guard{
 	`abbrev abbrevboth adler32sum atoi b32dec b32enc b64dec b64enc base camelcase clean contains date dateInZone date_in_zone dir
-	 duration durationRound ext float64 get hasKey hasPrefix hasSuffix htmlDate htmlDateInZone initials int int64 isAbs
-	 kebabcase keys list lower mustToDate nospace omit osBase osClean osDir osExt osIsAbs pick pluck plural
-	 regexQuoteMeta set sha1sum sha256sum sha512sum snakecase substr swapcase title toDate toDecimal trim
-	 trimAll trimPrefix trimSuffix trimall trunc tuple unset untitle upper urlJoin urlParse values
+	 duration durationRound ext float64 hasPrefix hasSuffix htmlDate htmlDateInZone initials int int64 isAbs
+	 kebabcase keys list lower mustToDate nospace omit osBase osClean osDir osExt osIsAbs pick plural
+	 regexQuoteMeta sha1sum sha256sum sha512sum snakecase substr swapcase title toDate toDecimal trim
+	 trimAll trimPrefix trimSuffix trimall trunc tuple untitle upper urlJoin urlParse values
 	 append push prepend mustAppend mustPush mustPrepend rest mustRest initial mustInitial reverse mustReverse slice mustSlice
 	 concat compact mustCompact buildCustomCert decryptAES`: flat,
 	`quote squote cat toString toStrings sortAlpha print println html js urlquery
 	 toYaml mustToYaml toYamlPretty toToml mustToToml toJson mustToJson toPrettyJson mustToPrettyJson toRawJson mustToRawJson
 	 deepCopy mustDeepCopy merge mustMerge mergeOverwrite mustMergeOverwrite`: whole,
-	`has mustHas deepEqual dig`:           looked,
+	"has mustHas deepEqual":               looked,
+	"get set unset hasKey pluck dig":      keyed,
 	"uniq mustUniq":                       guardPairs,
 	"without mustWithout":                 guardOmitted,
 	"dict":                                guardKeys,
@@ -85,6 +86,9 @@ var guards = table(map[string]guard{
 	"regexReplaceAllLiteral":              guardRegexReplace,
 	"mustRegexReplaceAllLiteral":          guardRegexReplace,
 })
+
+// existing are functions that return what is there already, and make nothing.
+var existing = words(`get set unset dig merge mustMerge mergeOverwrite mustMergeOverwrite slice mustSlice toDate mustToDate`)
 
 func table(lists map[string]guard) map[string]guard {
 	all := map[string]guard{}

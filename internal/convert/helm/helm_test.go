@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	"helm.sh/helm/v4/pkg/engine"
@@ -62,37 +63,43 @@ type asHelm struct {
 	Hooks   []string
 }
 
-// library renders a chart on a disk with Helm's own loader, engine and sorting, as its template command does.
-func library(t testing.TB, dir string, given map[string]any, name string) (asHelm, error) {
-	t.Helper()
+// template renders a chart on a disk with Helm's own loader, engine and sorting, as its template command does.
+func template(dir string, given map[string]any, name string) (crds []chart.CRD, hooks []*release.Hook, manifests []releaseutil.Manifest, err error) {
 	c, err := loader.LoadDir(dir)
 	if err != nil {
-		return asHelm{}, err
+		return nil, nil, nil, err
 	}
 	if err := chartutil.ProcessDependencies(c, given); err != nil {
-		return asHelm{}, err
+		return nil, nil, nil, err
 	}
 	version, err := common.ParseKubeVersion(helm.DefaultKubeVersion)
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, nil, err
 	}
 	cluster := common.DefaultCapabilities.Copy()
 	cluster.KubeVersion, cluster.APIVersions = *version, helm.DefaultAPIVersions()
 	all, err := util.ToRenderValues(c, given, common.ReleaseOptions{Name: name, Namespace: "ns", Revision: 1, IsInstall: true}, cluster)
 	if err != nil {
-		return asHelm{}, err
+		return nil, nil, nil, err
 	}
 	rendered, err := engine.Render(c, all)
 	if err != nil {
-		return asHelm{}, err
+		return nil, nil, nil, err
 	}
 	maps.DeleteFunc(rendered, func(name, _ string) bool { return path.Base(name) == "NOTES.txt" })
-	hooks, manifests, err := releaseutil.SortManifests(rendered, nil, releaseutil.InstallOrder)
+	hooks, manifests, err = releaseutil.SortManifests(rendered, nil, releaseutil.InstallOrder)
+	return c.CRDObjects(), hooks, manifests, err
+}
+
+// library is what Helm's library makes of a chart.
+func library(t testing.TB, dir string, given map[string]any, name string) (asHelm, error) {
+	t.Helper()
+	crds, hooks, manifests, err := template(dir, given, name)
 	if err != nil {
 		return asHelm{}, err
 	}
 	var made asHelm
-	for _, crd := range c.CRDObjects() {
+	for _, crd := range crds {
 		made.Objects = append(made.Objects, objectsOf(t, string(crd.File.Data))...)
 	}
 	for _, m := range manifests {

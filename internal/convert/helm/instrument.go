@@ -27,7 +27,7 @@ func instrument(tree *parse.Tree) error {
 	if err != nil {
 		return err
 	}
-	begin := action(tree.Root.Pos, identifier(tree.Root.Pos, fnEnter), number(tree.Root.Pos, nodes+1), text(tree.Root.Pos, tree.ParseName))
+	begin := action(tree.Root.Pos, identifier(tree.Root.Pos, fnEnter), number(tree.Root.Pos, nodes+stepsPerTurn), text(tree.Root.Pos, tree.ParseName))
 	end := action(tree.Root.Pos, identifier(tree.Root.Pos, fnLeave))
 	tree.Root.Nodes = append(append([]parse.Node{begin}, tree.Root.Nodes...), end)
 	return nil
@@ -101,7 +101,7 @@ func (i *instrumenter) loop(n *parse.RangeNode, depth int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n.List.Nodes = append([]parse.Node{action(n.Pos, identifier(n.Pos, fnTick), number(n.Pos, body+1))}, n.List.Nodes...)
+	n.List.Nodes = append([]parse.Node{action(n.Pos, identifier(n.Pos, fnTick), number(n.Pos, body+stepsPerTurn))}, n.List.Nodes...)
 	otherwise, err := i.list(n.ElseList, depth+1)
 	return head + otherwise + 1, err
 }

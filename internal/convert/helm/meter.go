@@ -14,11 +14,13 @@ const (
 	// mostSteps is how many nodes of templates are run, each iteration of a loop anew; reading 64 bytes counts as one.
 	mostSteps = 10_000_000
 	// mostDepth is how deep templates call one another.
-	mostDepth = 1000
+	mostDepth = 250
 	// madeShare is how many bytes functions and templates make in all, as a multiple of what the manifests may have.
 	madeShare = 8
 	// bytesPerStep is how much data is looked at for one step.
 	bytesPerStep = 64
+	// What takes longer than to go to the next node: to call a function, to begin an iteration or a template.
+	stepsPerCall, stepsPerTurn = 4, 8
 )
 
 // stopped ends a render that takes too much.

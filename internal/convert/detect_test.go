@@ -3,6 +3,9 @@
 package convert_test
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -147,6 +150,41 @@ func TestPath(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("path %q: %s, want %s", path, got, want)
 		}
+	}
+}
+
+// TestPackage: a package is found by itself where nothing else is, and by its path anywhere.
+func TestPackage(t *testing.T) {
+	var data bytes.Buffer
+	compressed := gzip.NewWriter(&data)
+	archive := tar.NewWriter(compressed)
+	for _, file := range [][2]string{{"x/Chart.yaml", chartYAML}, {"x/templates/a.yaml", chartTemplate}} {
+		if err := archive.WriteHeader(&tar.Header{Name: file[0], Size: int64(len(file[1])), Mode: 0o644}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := archive.Write([]byte(file[1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(archive.Close(), compressed.Close()); err != nil {
+		t.Fatal(err)
+	}
+	files := tree("one/x-1.0.0.tgz", data.String(), "two/x-1.0.0.tgz", data.String(), "two/y.tgz", "", "beside/x.tgz", data.String(), "beside/a.yaml", configMap)
+	for path, want := range map[string]string{
+		"one": "helm", "one/x-1.0.0.tgz": "helm", "two/x-1.0.0.tgz": "helm", "./two/../one/x-1.0.0.tgz": "helm", "beside/x.tgz": "helm",
+		"beside": "plain+v0", "two": "no manifests were found", "two/y.tgz": "no package of a chart", "one/z.tgz": "no folder",
+	} {
+		result, err := convert.Convert(files, convert.Options{Path: path, InstallNamespace: "ns"})
+		got := string(result.Format)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("path %q: %s, want %s", path, got, want)
+		}
+	}
+	if _, err := convert.Convert(files, convert.Options{Path: "one/x-1.0.0.tgz", Format: convert.PlainV0, InstallNamespace: "ns"}); err == nil || !strings.Contains(err.Error(), "names a package of a chart") {
+		t.Errorf("a package as plain manifests: %v", err)
 	}
 }
 

@@ -5,6 +5,7 @@ package convert_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/helm"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 )
 
@@ -84,6 +86,17 @@ var renderings = map[string]rendering{
 		reason: "an old definition becomes v1, a missing apiVersion is inferred, equal permissions count once, the namespace has a default",
 		bundle: "legacy", o: withV1(registryv1.Options{}),
 	},
+	"chart-shop": {
+		reason: "a chart with aliases, definitions, files and a schema; definitions come first",
+		bundle: "../../helm/testdata/charts/shop",
+		o: convert.Options{InstallNamespace: "shop", Helm: helm.Options{ReleaseName: "demo", Values: map[string]any{
+			"password": "hunter22", "archive": map[string]any{"enabled": true}, "tags": map[string]any{"mail": true},
+		}}},
+	},
+	"chart-hooks": {
+		reason: "hooks are apart, in their order",
+		bundle: "../../helm/testdata/charts/hooks", o: convert.Options{InstallNamespace: "shop", Helm: helm.Options{ReleaseName: "demo"}},
+	},
 	"shop-plain": {
 		reason: "plain manifests keep their order and namespaces, and lose what servers fill in",
 		bundle: "shop", o: convert.Options{InstallNamespace: "shop"},
@@ -114,6 +127,13 @@ func serialize(t testing.TB, r convert.Result) []byte {
 		}
 		out.WriteString("---\n")
 		out.Write(data)
+	}
+	for _, h := range r.Hooks {
+		data, err := yaml.Marshal(h.Object.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&out, "---\n# hook: %v, weight %d, %v\n%s", h.Events, h.Weight, h.DeletePolicies, data)
 	}
 	return out.Bytes()
 }

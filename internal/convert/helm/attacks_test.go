@@ -229,3 +229,6 @@ func TestDamagedPackages(t *testing.T) {
 		}
 	}
 }
+
+// noLimits are the default ones.
+var noLimits = manifest.Limits{}

@@ -63,9 +63,13 @@ func (o *output) rendered(chartName string, texts map[string]string) {
 		}
 		file := strings.TrimPrefix(name, chartName+"/")
 		for i, document := range documents(texts[name]) {
+			before := len(o.reader.Problems())
 			for _, m := range o.reader.Objects(file, []byte(document)) {
 				m.Document = i + 1
 				o.object(m)
+			}
+			for j := range o.reader.Problems()[before:] { // the reader was given one document only
+				o.reader.Problems()[before+j].Document = i + 1
 			}
 		}
 	}

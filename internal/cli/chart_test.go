@@ -109,3 +109,73 @@ func TestT4PreviewsAreScrubbed(t *testing.T) {
 		t.Errorf("%v", list)
 	}
 }
+
+// chartFolder is a chart on the disk.
+func chartFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"Chart.yaml":           "apiVersion: v2\nname: shop\nversion: 1.2.3\nappVersion: \"4.5\"\ndescription: Sells things.\nkubeVersion: \">=1.20.0-0\"\n",
+		"values.yaml":          "image: {tag: v1}\n",
+		"values.schema.json":   `{"type": "object", "properties": {"image": {"type": "object", "properties": {"tag": {"type": "string"}}}}}`,
+		"templates/cm.yaml":    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {tag: {{ .Values.image.tag | quote }}, kube: {{ .Capabilities.KubeVersion.Version | quote }}, gadget: {{ .Capabilities.APIVersions.Has \"example.org/v1/Gadget\" | quote }}}\n",
+		"templates/job.yaml":   "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: migrate\n  annotations: {helm.sh/hook: \"pre-install,pre-upgrade\", helm.sh/hook-weight: \"-5\"}\nspec:\n  template:\n    spec:\n      restartPolicy: Never\n      containers: [{name: a, image: \"example.org/migrate:v1\"}]\n",
+		"charts/db/Chart.yaml": "apiVersion: v2\nname: db\nversion: 0.1.0\n",
+	} {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestRenderChart: values, release and capabilities of the flags reach the templates.
+func TestRenderChart(t *testing.T) {
+	dir := chartFolder(t)
+	for name, tc := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"as it is": {want: []string{"name: shop\n", "tag: v1\n", "gadget: \"false\""}},
+		"flags": {args: []string{"--release-name", "eu", "--set", "image.tag=v2", "--kube-version", "v1.30.1", "--api-versions", "example.org/v1/Gadget"},
+			want: []string{"name: eu\n", "tag: v2\n", "kube: v1.30.1", "gadget: \"true\""}},
+	} {
+		got := satchel(t, append([]string{"render", dir, "--install-namespace", "demo"}, tc.args...)...)
+		if got.code != ExitOK {
+			t.Fatalf("%s: %s", name, got)
+		}
+		for _, want := range tc.want {
+			if !strings.Contains(got.out, want) {
+				t.Errorf("%s: %q is missing in\n%s", name, want, got.out)
+			}
+		}
+	}
+	got := satchel(t, "render", dir, "--install-namespace", "demo", "--set", "image.tag=8080")
+	if got.code != ExitError || !strings.Contains(got.err, "image.tag") && !strings.Contains(got.err, "/image/tag") {
+		t.Errorf("the schema says nothing: %s", got)
+	}
+}
+
+// TestInspectChart shows what a chart is.
+func TestInspectChart(t *testing.T) {
+	got := satchel(t, "inspect", chartFolder(t))
+	if got.code != ExitOK {
+		t.Fatal(got)
+	}
+	for _, want := range []string{
+		"Sells things.", "Format:              helm", "Chart:               shop 1.2.3", "App version:         4.5", "Charts in it:        db 0.1.0",
+		"Schema of values:    values.schema.json", "Hooks (1):", "Job operators/migrate: pre-install, pre-upgrade, weight -5, before-hook-creation", "example.org/migrate:v1",
+	} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("%q is missing in\n%s", want, got.out)
+		}
+	}
+	var value description
+	if err := json.Unmarshal([]byte(satchel(t, "inspect", chartFolder(t), "-o", "json").out), &value); err != nil || value.Chart == nil || !value.Chart.ValuesSchema || len(value.Chart.Hooks) != 1 {
+		t.Errorf("%v, %+v", err, value.Chart)
+	}
+}

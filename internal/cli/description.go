@@ -41,6 +41,7 @@ type description struct {
 	Permissions        []permissionHolder `json:"permissions"`
 	Images             []imageUse         `json:"images"`
 	Requirements       []string           `json:"requirements"`
+	Chart              *chartSummary      `json:"chart,omitempty"`
 	Warnings           []string           `json:"warnings,omitempty"`
 
 	assumed bool // the user did not say where it is installed
@@ -87,6 +88,12 @@ func describe(what string, files fs.FS, o convert.Options, result convert.Result
 		}
 		said := registryv1.ReadAnnotations(root, o.Limits)
 		d.Channels, d.DefaultChannel = said.Channels, said.DefaultChannel
+	}
+	if result.Format == convert.Helm {
+		d.addChart(files, o, result.Hooks)
+		for _, hook := range result.Hooks {
+			used.addWorkloads([]*unstructured.Unstructured{hook.Object})
+		}
 	}
 	d.Images = used.sorted()
 	return d

@@ -23,7 +23,8 @@ func (a *app) inspectCommand() *cobra.Command {
 		Short:   "Show what a bundle is, what it installs and what it may do",
 		Long: `Reads a bundle from a folder or from an image and shows what it is: package, version and channels, install modes,
 objects by kind, CustomResourceDefinitions, webhooks, the rights that its accounts will hold, the images it runs, and
-what it requires of the cluster. No cluster is asked.
+what it requires of the cluster. Of a chart it shows name, version, the version of what it installs, the charts in it,
+whether there is a schema for its values, and its hooks. No cluster is asked.
 
 Rights by which an account can get at more than they say are marked with an exclamation mark and the reason, such as
 reading the Secrets of all namespaces, or giving itself further rights. They come first. Of each list a hundred entries

@@ -129,6 +129,9 @@ func (d description) print(s style, width int) string {
 		uses, more := some(i.Uses)
 		p.wrapped(2, strings.TrimSuffix(strings.Join(uses, ", ")+" "+more, " "))
 	})
+	if d.Chart != nil {
+		list(p, counted("Hooks", d.Chart.Hooks), d.Chart.Hooks, func(h hookSummary) { p.wrapped(1, h.String()) })
+	}
 	list(p, counted("Requires of the cluster", d.Requirements), d.Requirements, func(r string) { p.wrapped(1, r) })
 	list(p, counted("Warnings", d.Warnings), d.Warnings, func(w string) { p.wrapped(1, w) })
 	return p.out.String()
@@ -148,6 +151,7 @@ func (d description) printHead(p *page) {
 	p.fact("Format", d.Format)
 	p.fact("Name", d.Name)
 	p.fact("Package", strings.TrimSpace(d.Package+" "+d.Version))
+	d.Chart.printHead(p)
 	p.fact("Provider", d.Provider)
 	p.fact("Channels", channelsText(d.Channels, d.DefaultChannel))
 	p.fact("Install modes", strings.Join(d.InstallModes, ", "))

@@ -26,6 +26,19 @@ func Enter(files fs.FS, o Options) (fs.FS, Format, error) {
 	return root, format, nil
 }
 
+// DescribeChart reads what the chart among files says of itself; its error is an *Error.
+func DescribeChart(files fs.FS, o Options) (helm.Description, error) {
+	root, packaged, problem := enter(files, o.Path)
+	if problem != nil {
+		return helm.Description{}, manifest.AsError([]Problem{*problem})
+	}
+	described, problem := helm.Describe(root, packaged, o.Limits)
+	if problem != nil {
+		return helm.Description{}, manifest.AsError([]Problem{*problem})
+	}
+	return described, nil
+}
+
 // enter returns the part of files below folder, which must exist and lie inside. Of the package of a chart it is the folder
 // that the package lies in, and the package's name.
 func enter(files fs.FS, folder string) (root fs.FS, packaged string, problem *Problem) {

@@ -8,7 +8,6 @@ package spec
 import (
 	"cmp"
 	"io/fs"
-	"path"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/convert"
@@ -39,13 +38,13 @@ func Conversion(d *v1alpha1.BundleDeployment, given Given, limits convert.Limits
 	}
 }
 
-// AsksCapabilities tells whether the conversion of a bundle may depend on the cluster: whether it is, or may be, a chart.
+// AsksCapabilities tells whether the conversion of a bundle may depend on the cluster: whether it is a chart.
 func AsksCapabilities(d *v1alpha1.BundleDeployment, files fs.FS) bool {
 	if d.Spec.Format != "" {
 		return d.Spec.Format == v1alpha1.FormatHelm
 	}
-	_, err := fs.Stat(files, path.Join(".", d.Spec.Path, "Chart.yaml"))
-	return err == nil
+	_, format, err := convert.Enter(files, convert.Options{Path: d.Spec.Path, InstallNamespace: d.InstallNamespaceOrDefault()})
+	return err == nil && format == convert.Helm // what fails is told by the conversion
 }
 
 // RegistryV1 are the options of the format registry+v1; those that are left out, or all of them, have their defaults.

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"io/fs"
+
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+)
+
+// Description is what a chart says of itself.
+type Description struct {
+	Name, Version, AppVersion, Description, KubeVersion string
+	// Schema: there is one for the values.
+	Schema bool
+	// Dependencies are the charts in it, as "name version", in its order.
+	Dependencies []string
+}
+
+// Describe reads a chart, of a folder or of the package in it that is named, without rendering it.
+func Describe(files fs.FS, packaged string, limits manifest.Limits) (Description, *manifest.Problem) {
+	if packaged == "" {
+		if _, err := fs.Stat(files, chartFile); err != nil {
+			if packaged, err = Packaged(files); err != nil {
+				return Description{}, manifest.Unreadable(".", err)
+			}
+		}
+	}
+	loaded, problem := load(files, packaged, limits.OrDefault())
+	if problem != nil {
+		return Description{}, problem
+	}
+	d := Description{Schema: len(loaded.Schema) > 0}
+	if m := loaded.Metadata; m != nil {
+		d.Name, d.Version, d.AppVersion, d.Description, d.KubeVersion = m.Name, m.Version, m.AppVersion, m.Description, m.KubeVersion
+	}
+	for _, inner := range loaded.Dependencies() {
+		if inner.Metadata != nil {
+			d.Dependencies = append(d.Dependencies, inner.Metadata.Name+" "+inner.Metadata.Version)
+		}
+	}
+	return d, nil
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/helm"
 	"github.com/satchel-dev/satchel/internal/convert/overlay"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 )
@@ -19,6 +20,7 @@ import (
 var adapted = map[string]convert.Options{
 	"shop":   {InstallNamespace: "shop"},
 	"kiosk":  {InstallNamespace: "kiosk"},
+	"press":  {InstallNamespace: "press", Helm: helm.Options{ReleaseName: "press"}},
 	"gadget": withV1(registryv1.Options{CertificateProvider: registryv1.SelfSigned}),
 }
 
@@ -26,11 +28,11 @@ var adapted = map[string]convert.Options{
 var overlays = map[string]overlay.Options{
 	"patches": {Patches: []overlay.Patch{
 		{Text: "metadata: {annotations: {patched: merge}}\nspec: {template: {spec: {nodeSelector: {pool: infra}}}}", Target: &overlay.Selector{Kind: "Deployment|StatefulSet"}},
-		{Text: "[{op: add, path: /metadata/labels, value: {patched: operation}}]", Target: &overlay.Selector{Kind: "CronJob|Service|ConfigMap|Secret"}},
+		{Text: "[{op: add, path: /metadata/labels, value: {patched: operation}}]", Target: &overlay.Selector{Kind: "CronJob|Job|Service|ConfigMap|Secret"}},
 		{Text: "$patch: delete", Target: &overlay.Selector{Kind: "Theme"}},
 	}},
 	"names":    {NamePrefix: "test-", NameSuffix: "-2"},
-	"images":   {Images: []overlay.Image{{Name: "registry.example.org/db", NewTag: "2"}, {Name: "quay.io/example/kiosk", NewName: "kiosk"}, {Name: "registry.example.org/gadget/manager", Digest: "sha256:aa"}}},
+	"images":   {Images: []overlay.Image{{Name: "registry.example.org/db", NewTag: "2"}, {Name: "quay.io/example/kiosk", NewName: "kiosk"}, {Name: "quay.io/example/press", NewTag: "2"}, {Name: "registry.example.org/gadget/manager", Digest: "sha256:aa"}}},
 	"metadata": {CommonLabels: map[string]string{"team": "a"}, CommonAnnotations: map[string]string{"note": "b"}},
 	"variables": {
 		Patches:      []overlay.Patch{{Text: "metadata: {annotations: {region: '${region}', size: '${size:=small}', not: '$${region}'}}", Target: &overlay.Selector{Kind: "Deployment|StatefulSet|ServiceAccount"}}},
@@ -47,7 +49,7 @@ func TestOverlays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := string(serialize(t, plain))
+		before := withHooks(t, plain)
 		for name, overlay := range overlays {
 			t.Run(bundle+"-"+name, func(t *testing.T) {
 				o := o
@@ -56,12 +58,59 @@ func TestOverlays(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				diff, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: difflib.SplitLines(before), B: difflib.SplitLines(string(serialize(t, result))), Context: 2})
+				diff, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: difflib.SplitLines(before), B: difflib.SplitLines(withHooks(t, result)), Context: 2})
 				if err != nil {
 					t.Fatal(err)
 				}
 				checkGolden(t, filepath.Join("testdata", "overlays", bundle+"-"+name+".diff"), diff)
 			})
+		}
+	}
+}
+
+// withHooks writes a result, and its hooks after its objects.
+func withHooks(t *testing.T, result convert.Result) string {
+	t.Helper()
+	for _, hook := range result.Hooks {
+		result.Objects = append(result.Objects, hook.Object)
+	}
+	return string(serialize(t, result))
+}
+
+// TestOverlaysAreDeterministic: without overlays a bundle becomes the same, byte for byte, and so it does each time.
+func TestOverlaysAreDeterministic(t *testing.T) {
+	for bundle, o := range adapted {
+		files := os.DirFS(filepath.Join("testdata", "bundles", bundle))
+		for name, with := range overlays {
+			o.Overlay = with
+			times := 1000 / len(overlays) / len(adapted)
+			want := ""
+			for range times {
+				result, err := convert.Convert(files, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := withHooks(t, result)
+				if want == "" {
+					want = got
+				}
+				if got != want {
+					t.Fatalf("%s with %s differs from one time to the next: %s", bundle, name, cmp.Diff(want, got))
+				}
+			}
+		}
+		o.Overlay = overlay.Options{Patches: []overlay.Patch{}, Images: []overlay.Image{}, CommonLabels: map[string]string{}}
+		empty, err := convert.Convert(files, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Overlay = overlay.Options{}
+		plain, err := convert.Convert(files, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(withHooks(t, plain), withHooks(t, empty)); diff != "" {
+			t.Errorf("%s: overlays that say nothing change something: %s", bundle, diff)
 		}
 	}
 }

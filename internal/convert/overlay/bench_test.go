@@ -63,7 +63,7 @@ func BenchmarkKustomize(b *testing.B) {
 	}
 	for name, what := range map[string]string{
 		"merge-one": "patches: [{target: {name: web-7}, patch: '{kind: Deployment, metadata: {name: x}, spec: {replicas: 3}}'}]", "merge-all": "patches: [{target: {kind: Deployment}, patch: '{kind: Deployment, metadata: {name: x}, spec: {replicas: 3}}'}]",
-		"json-all": "patches: [{target: {kind: Deployment}, patch: '[{op: replace, path: /spec/replicas, value: 3}]'}]",
+		"json-all": "patches: [{target: {kind: Deployment}, patch: '[{\"op\": \"replace\", \"path\": \"/spec/replicas\", \"value\": 3}]'}]",
 		"prefix":   "namePrefix: p-", "images": "images: [{name: quay.io/org/web, newTag: '2'}]",
 	} {
 		memory := filesys.MakeFsInMemory()

@@ -169,7 +169,7 @@ func (r *run) refuseCollisions() {
 			first[id] = e
 			continue
 		}
-		if id.Name != "" && (earlier.original != id || e.original != id) {
+		if id.Name != "" && earlier.original != e.original { // those that were one before are for others to judge: hooks of several events may be
 			r.refuseAt(e, fmt.Sprintf("spec.patches and the names that they give make two objects of the bundle the same one: %s %s and %s %s",
 				earlier.original.Kind, earlier.original.Name, e.original.Kind, e.original.Name), "patch kind, name or namespace of one of them otherwise")
 		}

@@ -33,9 +33,9 @@ func many(n int) []manifest.Manifest {
 	return all
 }
 
-// TestM8Overlays and TestM22Overlays: what a few bytes of a spec could become is refused, and in time.
+// TestM8Overlays: what a few bytes of a spec could become is refused, and in time.
 func TestM8Overlays(t *testing.T) {
-	any := &overlay.Selector{}
+	all := &overlay.Selector{}
 	copies := "- {op: add, path: /data, value: {a: {b: x}}}\n"
 	for range 40 {
 		copies += "- {op: copy, from: /data, path: /data/a/c}\n- {op: copy, from: /data/a, path: /data/d}\n"
@@ -57,17 +57,17 @@ func TestM8Overlays(t *testing.T) {
 		o    overlay.Options
 		says string
 	}{
-		"copies that double":      {1, patch(copies, any), "bytes"},
-		"aliases that multiply":   {1, patch(aliases, any), "spec.patches[0]"},
-		"depth":                   {1, patch(strings.Repeat("{a: ", 150)+"b"+strings.Repeat("}", 150), any), "spec.patches[0]"},
-		"depth by operations":     {1, patch(depthByOperations(), any), "nest deeper than 100"},
-		"a large patch on many":   {10_000, patch("metadata: {annotations: {x: "+strings.Repeat("y", 60_000)+"}}", any), "overlays add more than 16777216 bytes"},
-		"many values":             {100, patch("spec: {x: ["+strings.Repeat("{},", 20_000)+"{}]}", any), "have more than 1000000 values"},
+		"copies that double":      {1, patch(copies, all), "bytes"},
+		"aliases that multiply":   {1, patch(aliases, all), "spec.patches[0]"},
+		"depth":                   {1, patch(strings.Repeat("{a: ", 150)+"b"+strings.Repeat("}", 150), all), "spec.patches[0]"},
+		"depth by operations":     {1, patch(depthByOperations(), all), "nest deeper than 100"},
+		"a large patch on many":   {10_000, patch("metadata: {annotations: {x: "+strings.Repeat("y", 60_000)+"}}", all), "overlays add more than 16777216 bytes"},
+		"many values":             {100, patch("spec: {x: ["+strings.Repeat("{},", 20_000)+"{}]}", all), "have more than 1000000 values"},
 		"expressions of the spec": {2_000, overlay.Options{Patches: hundred}, ""},
-		"variables that grow":     {6_000, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '${x}${x}${x}'}}", Target: any}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "overlays add more than"},
-		"one text that grows":     {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '" + strings.Repeat("${x}", 2000) + "'}}", Target: any}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "a text is longer than"},
-		"replacements that grow":  {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '${x//x/" + long[:500] + long[:500] + long[:500] + "}'}}", Target: any}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "a text is longer than"},
-		"open braces":             {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '" + strings.Repeat("${a:=", 10_000) + "'}}", Target: any}}, Substitution: &overlay.Substitution{}}, "a ${ has no end"},
+		"variables that grow":     {6_000, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '${x}${x}${x}'}}", Target: all}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "overlays add more than"},
+		"one text that grows":     {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '" + strings.Repeat("${x}", 2000) + "'}}", Target: all}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "a text is longer than"},
+		"replacements that grow":  {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '${x//x/" + long[:500] + long[:500] + long[:500] + "}'}}", Target: all}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "a text is longer than"},
+		"open braces":             {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '" + strings.Repeat("${a:=", 10_000) + "'}}", Target: all}}, Substitution: &overlay.Substitution{}}, "a ${ has no end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()

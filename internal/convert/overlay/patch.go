@@ -72,21 +72,28 @@ func (r *run) classify(p *patching, values []any) *patching {
 			return nil
 		}
 	}
-	switch {
-	case len(values) == 0 || p.merges == nil && len(p.operations) == 0:
-		r.refuse(p.field, "the patch is empty", "leave it out, or say what changes")
-	case p.operations != nil && len(values) > 1:
-		r.refuse(p.field, "the patch holds a list of operations and further documents", "make two patches of it")
-	case p.operations != nil && p.target == nil:
-		r.refuse(p.field, "a JSON 6902 patch does not say by itself which object it is of", "add a target")
-	case p.target != nil && len(p.merges) > 1:
-		r.refuse(p.field, "the patch has a target, and several documents", "leave the target out, or make a patch of each document")
-	case p.target == nil && !named(p.merges):
-		r.refuse(p.field, "the patch has no target, and does not name its object by kind and metadata.name", "add a target, or what is missing")
-	default:
-		return p
+	if message, remedy := p.unusable(len(values)); message != "" {
+		r.refuse(p.field, message, remedy)
+		return nil
 	}
-	return nil
+	return p
+}
+
+// unusable says why a patch of so many documents cannot be applied to anything; "" where it can.
+func (p *patching) unusable(documents int) (message, remedy string) {
+	switch {
+	case len(p.merges)+len(p.operations) == 0:
+		return "the patch is empty", "leave it out, or say what changes"
+	case p.operations != nil && documents > 1:
+		return "the patch holds a list of operations and further documents", "make two patches of it"
+	case p.operations != nil && p.target == nil:
+		return "a JSON 6902 patch does not say by itself which object it is of", "add a target"
+	case p.target != nil && len(p.merges) > 1:
+		return "the patch has a target, and several documents", "leave the target out, or make a patch of each document"
+	case p.target == nil && !named(p.merges):
+		return "the patch has no target, and does not name its object by kind and metadata.name", "add a target, or what is missing"
+	}
+	return "", ""
 }
 
 // named tells that all documents say which object they are of.

@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
 // shape is what Kubernetes wants a value to be; nil where that is not known, as in custom resources.
@@ -41,9 +42,7 @@ var types = sync.OnceValue(func() *runtime.Scheme {
 		coordinationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, flowcontrolv1.AddToScheme, networkingv1.AddToScheme,
 		nodev1.AddToScheme, policyv1.AddToScheme, rbacv1.AddToScheme, schedulingv1.AddToScheme, storagev1.AddToScheme,
 	} {
-		if err := add(all); err != nil {
-			panic(err) // two types of one kind: a mistake in this list
-		}
+		utilruntime.Must(add(all)) // it only fails for two types of one kind: a mistake in this list
 	}
 	return all
 })

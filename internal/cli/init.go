@@ -50,6 +50,7 @@ func (a *app) initCommand() *cobra.Command {
 What --from names is copied, and what is left out is said:
 
     files, or several folders   manifests, as plain+v0
+    a package of a chart        (a file that ends in .tgz) that chart
     a folder                    what it shows beyond doubt: plain+v0, registry+v1, kustomize or helm; --format chooses
     a project of Operator SDK   (it has a file PROJECT) the bundle that make bundle wrote, as registry+v1; or config/,
     or kubebuilder              built from config/default, as kustomize
@@ -91,7 +92,7 @@ func (a *app) initFlags(cmd *cobra.Command, o *initOptions) {
 	flags.StringArrayVar(&o.from, "from", nil, "File or folder to make the bundle of; may be repeated.")
 	flags.StringVar(&o.dir, "dir", "", "Folder to write; without it: NAME, in the present folder.")
 	a.enumFlag(cmd, &o.format, "format", "", "Format of the bundle; detected when left out.",
-		string(convert.PlainV0), string(convert.RegistryV1), string(convert.Kustomize), "helm")
+		string(convert.PlainV0), string(convert.RegistryV1), string(convert.Helm), string(convert.Kustomize))
 	flags.StringVar(&o.path, "path", "", "Folder inside the folder of --from that holds the bundle, such as an overlay of a kustomization.")
 	flags.StringVar(&o.installNamespace, "install-namespace", "", "Namespace of the objects that name none, and of the operator; without it: NAME. "+
 		"The BundleDeployment is in --namespace; without that: there, too.")

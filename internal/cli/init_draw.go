@@ -37,7 +37,7 @@ func (a *app) drawUp(ctx context.Context, o *initOptions, taken scaffold.Bundle)
 	for name, content := range taken.Files {
 		files[bundleFolder+"/"+name] = content
 	}
-	if files[deploymentFile], err = o.deployment(taken); err != nil {
+	if files[deploymentFile], err = o.deploymentText(taken); err != nil {
 		return nil, err
 	}
 	named := rbacOptions{conversionOptions: conversionOptions{installNamespace: o.installNamespace}, deployment: o.name, named: true,
@@ -72,11 +72,11 @@ func convertTaken(ctx context.Context, o *initOptions, taken scaffold.Bundle) (r
 		return result, err
 	}
 	defer files.Close() //nolint:errcheck // only read from
-	result, err = convert.Convert(files, o.conversion(taken))
+	result, err = convert.Convert(files, spec.Conversion(o.deployment(taken), spec.Given{}, convert.Limits{}))
 	if err != nil && taken.Format == convert.RegistryV1 && len(o.watchNamespaces) == 0 {
 		o.watchNamespaces = []string{o.installNamespace} // an operator of the mode OwnNamespace has no other choice
 		var again error
-		if result, again = convert.Convert(files, o.conversion(taken)); again != nil {
+		if result, again = convert.Convert(files, spec.Conversion(o.deployment(taken), spec.Given{}, convert.Limits{})); again != nil {
 			o.watchNamespaces = nil
 		} else {
 			err = nil
@@ -88,18 +88,11 @@ func convertTaken(ctx context.Context, o *initOptions, taken scaffold.Bundle) (r
 	return result, ctx.Err()
 }
 
-func (o *initOptions) conversion(taken scaffold.Bundle) convert.Options {
-	return convert.Options{
-		Format: taken.Format, Path: taken.Path, InstallNamespace: o.installNamespace,
-		RegistryV1: spec.RegistryV1(&v1alpha1.RegistryV1Options{WatchNamespaces: o.watchNamespaces}),
-	}
-}
-
 // placeholder is the image of a bundle of which nobody said where it will be.
 const placeholder = "registry.example.com/"
 
-// deployment is the BundleDeployment as people write it.
-func (o *initOptions) deployment(taken scaffold.Bundle) ([]byte, error) {
+// deployment is the BundleDeployment that installs the bundle.
+func (o *initOptions) deployment(taken scaffold.Bundle) *v1alpha1.BundleDeployment {
 	d := &v1alpha1.BundleDeployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.BundleDeploymentKind},
 		ObjectMeta: metav1.ObjectMeta{Name: o.name, Namespace: o.namespace},
@@ -112,7 +105,12 @@ func (o *initOptions) deployment(taken scaffold.Bundle) ([]byte, error) {
 	if len(o.watchNamespaces) > 0 && taken.Format == convert.RegistryV1 {
 		d.Spec.RegistryV1 = &v1alpha1.RegistryV1Options{WatchNamespaces: o.watchNamespaces}
 	}
-	plain, err := plainOf(d)
+	return d
+}
+
+// deploymentText is the BundleDeployment as people write it.
+func (o *initOptions) deploymentText(taken scaffold.Bundle) ([]byte, error) {
+	plain, err := plainOf(o.deployment(taken))
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,10 @@
 package cli
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -106,7 +110,9 @@ func TestInit(t *testing.T) {
 		"files":     {"one by one", map[string]string{"a.yaml": initConfigMap, "b.yaml": strings.Replace(initConfigMap, "name: a", "name: b", 1), "c.yaml": "x"}, []string{"--from", "SRC/a.yaml", "--from", "SRC/b.yaml"}, "manifests/a.yaml manifests/b.yaml", "plain+v0", ""},
 		"kustomize": {"a kustomization may use any of its files", map[string]string{"kustomization.yaml": "resources: [x/a.txt.yaml]\nconfigMapGenerator:\n- name: g\n  files: [g.conf]\n", "x/a.txt.yaml": initConfigMap, "g.conf": "1"}, []string{"--from", "SRC"},
 			"g.conf kustomization.yaml x/a.txt.yaml", "kustomize", ""},
-		"overlay":  {"from the folder that holds its base", map[string]string{"base/kustomization.yaml": "resources: [a.yaml]", "base/a.yaml": initConfigMap, "eu/kustomization.yaml": "resources: [../base]\nnameSuffix: -eu\n"}, []string{"--from", "SRC", "--path", "eu", "--format", "kustomize"}, "base/a.yaml base/kustomization.yaml eu/kustomization.yaml", "kustomize", ""},
+		"overlay": {"from the folder that holds its base", map[string]string{"base/kustomization.yaml": "resources: [a.yaml]", "base/a.yaml": initConfigMap, "eu/kustomization.yaml": "resources: [../base]\nnameSuffix: -eu\n"}, []string{"--from", "SRC", "--path", "eu", "--format", "kustomize"}, "base/a.yaml base/kustomization.yaml eu/kustomization.yaml", "kustomize", ""},
+		"chart": {"with all of its files", map[string]string{"Chart.yaml": "apiVersion: v2\nname: shop\nversion: 1.0.0\n", "values.yaml": "a: 1\n", "templates/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"{{ .Release.Name }}-a\"}\n", "README.md": "x"}, []string{"--from", "SRC"},
+			"Chart.yaml README.md templates/a.yaml values.yaml", "helm", ""},
 		"operator": {"a bundle of OLM", nil, []string{"--from", operator}, strings.Join(sortedKeys(readTree(t, initOperator)), " "), "registry+v1", "taken are the folders manifests and metadata"},
 		"project":  {"what make bundle wrote", operatorProject(t, true), []string{"--from", "SRC"}, strings.Join(sortedKeys(readTree(t, initOperator)), " "), "registry+v1", "is a project of Operator SDK sample.\ntaken are bundle/manifests and bundle/metadata"},
 		"config":   {"a project without a bundle", operatorProject(t, false), []string{"--from", "SRC"}, "config/default/kustomization.yaml config/manager/kustomization.yaml config/manager/manager.yaml config/manifests/bases/sample.clusterserviceversion.yaml", "kustomize", "make bundle makes a registry+v1 bundle of it"},
@@ -134,7 +140,11 @@ func TestInit(t *testing.T) {
 				t.Errorf("what was written does not validate: %s", got)
 			}
 			rights, err := os.ReadFile("shop/deploy/rbac.yaml")
-			want := satchel(t, "rbac", "shop/bundle", "--path", d.Spec.Path, "--install-namespace", "shop", "--name", "shop")
+			look := []string{"rbac", "shop/bundle", "--path", d.Spec.Path, "--install-namespace", "shop", "--name", "shop"}
+			if c.format == "helm" {
+				look = append(look, "--release-name", "shop")
+			}
+			want := satchel(t, look...)
 			if err != nil || string(rights) != want.out {
 				t.Errorf("the rights are not those of rbac: %v\n%s", err, want)
 			}
@@ -251,5 +261,37 @@ func TestInitRefuses(t *testing.T) {
 				t.Errorf("%s was written", left)
 			}
 		})
+	}
+}
+
+// TestInitOfAPackage takes a chart as it is published.
+func TestInitOfAPackage(t *testing.T) {
+	var packed bytes.Buffer
+	compressor := gzip.NewWriter(&packed)
+	archive := tar.NewWriter(compressor)
+	for name, content := range map[string]string{"shop/Chart.yaml": "apiVersion: v2\nname: shop\nversion: 1.0.0\n", "shop/templates/a.yaml": initConfigMap} {
+		if err := archive.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(content))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := archive.Write([]byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(archive.Close(), compressor.Close()); err != nil {
+		t.Fatal(err)
+	}
+	source := filepath.Join(laidOut(t, map[string]string{"shop-1.0.0.tgz": packed.String()}), "shop-1.0.0.tgz")
+	t.Chdir(t.TempDir())
+	if got := satchel(t, "init", "shop", "--from", source); got.code != ExitOK || filesIn(t, "shop/bundle") != "shop-1.0.0.tgz" {
+		t.Fatalf("%s", got)
+	}
+	if d := readDeployment(t, "shop/deploy/bundledeployment.yaml"); d.Spec.Format != v1alpha1.FormatHelm {
+		t.Errorf("the format is %q", d.Spec.Format)
+	}
+	if got := satchel(t, "validate", "shop/bundle"); got.code != ExitOK {
+		t.Errorf("%s", got)
+	}
+	if got := satchel(t, "init", "other", "--from", source, "--format", "plain+v0"); got.code != ExitError || !strings.Contains(got.err, "unpack it") {
+		t.Errorf("%s", got)
 	}
 }

@@ -273,7 +273,7 @@ func TestTriesAgain(t *testing.T) {
 	}
 	server := images.New(t, true)
 	failed := make(chan struct{}, 2)
-	server.Alter(func(w http.ResponseWriter, r *http.Request) bool {
+	server.Alter(func(w http.ResponseWriter, _ *http.Request) bool {
 		select {
 		case failed <- struct{}{}:
 			w.WriteHeader(http.StatusServiceUnavailable)

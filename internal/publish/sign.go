@@ -25,8 +25,8 @@ import (
 // A signature as cosign stores it: a layer of the image with the tag "sha256-<hex>.sig".
 const (
 	signatureLayerType  types.MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
-	signatureAnnotation                 = "dev.cosignproject.cosign/signature"
-	signatureSuffix                     = ".sig"
+	signatureAnnotation string          = "dev.cosignproject.cosign/signature"
+	signatureSuffix     string          = ".sig"
 )
 
 // Sign signs an image by its digest and stores the signature beside it, as cosign sign --key does. It is false where a

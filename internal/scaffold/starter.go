@@ -21,7 +21,7 @@ func Starter(name string, want convert.Format) (Bundle, error) {
 		b.Files["kustomization.yaml"] = []byte("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- serviceaccount.yaml\n- deployment.yaml\n- service.yaml\n")
 	case convert.RegistryV1:
 		return Bundle{}, fmt.Errorf("a %s bundle describes an operator: make it with Operator SDK (make bundle), and name the project with --from", want)
-	case helm:
+	case convert.Helm:
 		return Bundle{}, fmt.Errorf("a chart is made with helm create: name its folder with --from")
 	default:
 		return Bundle{}, fmt.Errorf("the format %q is not known", want)

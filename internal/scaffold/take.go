@@ -39,17 +39,17 @@ type Bundle struct {
 // mostBytes bounds what is read: a bundle with more manifests is refused anyway.
 const mostBytes = 64 << 20
 
-// helm is the format of charts.
-const helm convert.Format = "helm"
-
 // Take makes a bundle of what the author names. A folder is taken for what it shows beyond doubt, unless a format is
 // wanted; several sources are plain manifests.
 func Take(sources []Source, want convert.Format, folder string) (Bundle, error) {
+	if len(sources) == 1 && strings.HasSuffix(sources[0].File, ".tgz") {
+		return takePackage(sources[0], want)
+	}
 	if len(sources) != 1 || sources[0].File != "" {
 		return several(sources, want, folder)
 	}
 	source := sources[0]
-	if _, err := fs.Stat(source.Files, projectFile); err == nil && want != helm {
+	if _, err := fs.Stat(source.Files, projectFile); err == nil && want != convert.Helm {
 		return takeProject(source, want, folder)
 	}
 	return takeFolder(source, want, folder)
@@ -76,6 +76,15 @@ func takeFolder(source Source, want convert.Format, folder string) (Bundle, erro
 		}
 	}
 	return t.finish(err)
+}
+
+// takePackage takes a chart as it is packaged.
+func takePackage(source Source, want convert.Format) (Bundle, error) {
+	if want != "" && want != convert.Helm {
+		return Bundle{}, fmt.Errorf("%s is a package of a chart by its name, and the format is to be %s: unpack it, and name its folder", source.Name, want)
+	}
+	t := taker{Bundle: Bundle{Format: convert.Helm, Files: map[string][]byte{}}}
+	return t.finish(t.file(source, source.File, path.Base(source.File)))
 }
 
 // several takes files and folders of manifests.

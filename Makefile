@@ -12,6 +12,8 @@ export CGO_ENABLED := 0
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION)
+# What the names of the images begin with in install.yaml of a release; empty for an example.
+REGISTRY ?=
 TOOL    := go tool -modfile=tools/go.mod
 
 # Runs a command and says every ten seconds that it still runs: a cold build takes minutes.
@@ -51,6 +53,12 @@ build: ## Build the controllers and the CLI as static binaries into bin/.
 .PHONY: images
 images: build ## Build container images from scratch as OCI archives into bin/images/.
 	go run ./build/image -version '$(VERSION)' -out bin/images
+
+.PHONY: release
+release: ## Build everything that a release consists of into dist/, reproducibly; REGISTRY says where images will be.
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
+		go run ./build/release -version '$(VERSION)' -registry '$(REGISTRY)' -out dist
 
 ##@ Develop
 
@@ -108,4 +116,4 @@ test-reliability: cluster fuzz ## Run the release suite: fuzzers, all tests (the
 
 .PHONY: clean
 clean: ## Remove what was built in this folder; the cached control plane stays.
-	rm -rf bin
+	rm -rf bin dist

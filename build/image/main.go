@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command image packs the controllers' static binaries into container images from scratch, without Docker, and
-// writes each as an OCI archive, which podman, skopeo, crane, containerd and Docker load. An image holds the
-// binary, the root certificates of the NSS trust store, and a user without rights; it is the same for the same
-// binary.
+// Command image packs the controllers' static binaries into container images, see package oci, and writes each as an
+// OCI archive, which podman, skopeo, crane, containerd and Docker load.
 //
 //	image -version v0.1.0 -bin bin -out bin/images
 package main
@@ -14,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/satchel-dev/satchel/build/oci"
 )
 
 // names are the binaries that become images.
@@ -37,12 +37,12 @@ func run(version, bin, out, arch string) error {
 		return err
 	}
 	for _, name := range names {
-		image, err := build(filepath.Join(bin, name), version, arch)
+		image, err := oci.Build(filepath.Join(bin, name), version, arch)
 		if err != nil {
 			return fmt.Errorf("building the image of %s: %w", name, err)
 		}
 		archive := filepath.Join(out, name+".tar")
-		if err := writeArchive(archive, name+":"+version, image); err != nil {
+		if err := oci.WriteArchive(archive, name+":"+version, image); err != nil {
 			return fmt.Errorf("writing %s: %w", archive, err)
 		}
 		digest, err := image.Digest()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package oci
 
 import (
 	"archive/tar"
@@ -26,8 +26,8 @@ const user = "65532:65532"
 // certificates is where Go looks for root certificates first.
 const certificates = "etc/ssl/certs/ca-certificates.crt"
 
-// build makes the image of one static binary.
-func build(binary, version, arch string) (v1.Image, error) {
+// Build makes the image of one static binary, for an architecture.
+func Build(binary, version, arch string) (v1.Image, error) {
 	if err := checkStatic(binary); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func build(binary, version, arch string) (v1.Image, error) {
 func checkStatic(binary string) error {
 	parsed, err := elf.Open(binary)
 	if err != nil {
-		return fmt.Errorf("%s is not a Linux binary (run `make build` with GOOS=linux): %w", binary, err)
+		return fmt.Errorf("%s is not a Linux binary (build it with GOOS=linux): %w", binary, err)
 	}
 	defer func() { _ = parsed.Close() }()
 	for _, segment := range parsed.Progs {

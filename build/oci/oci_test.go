@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package oci
 
 import (
 	"bytes"
@@ -38,7 +38,7 @@ func compile(t *testing.T, dir string) string {
 func TestImage(t *testing.T) {
 	dir := t.TempDir()
 	binary := compile(t, dir)
-	image, err := build(binary, "v1", runtime.GOARCH)
+	image, err := Build(binary, "v1", runtime.GOARCH)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,12 +49,16 @@ func TestImage(t *testing.T) {
 	if config.Config.User != user || strings.Join(config.Config.Entrypoint, " ") != "/program" || config.OS != "linux" {
 		t.Errorf("the configuration is wrong: %+v", config)
 	}
-	again, err := build(binary, "v1", runtime.GOARCH)
+	again, err := Build(binary, "v1", runtime.GOARCH)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if a, b := digest(t, image), digest(t, again); a != b {
 		t.Errorf("the same binary gave %s and %s", a, b)
+	}
+	listed, err := Contents(image)
+	if err != nil || !strings.Contains(listed, "entrypoint /program\n") || !strings.Contains(listed, " program\n") {
+		t.Errorf("%v: what is in the image is not listed:\n%s", err, listed)
 	}
 	content, err := io.ReadAll(mutate.Extract(image))
 	if err != nil {
@@ -79,12 +83,12 @@ func digest(t *testing.T, image v1.Image) string {
 // TestArchiveLoads unpacks an archive and reads the image from the layout in it.
 func TestArchiveLoads(t *testing.T) {
 	dir := t.TempDir()
-	image, err := build(compile(t, dir), "v1", runtime.GOARCH)
+	image, err := Build(compile(t, dir), "v1", runtime.GOARCH)
 	if err != nil {
 		t.Fatal(err)
 	}
 	archive := filepath.Join(dir, "image.tar")
-	if err := writeArchive(archive, "program:v1", image); err != nil {
+	if err := WriteArchive(archive, "program:v1", image); err != nil {
 		t.Fatal(err)
 	}
 	unpacked := filepath.Join(dir, "layout")
@@ -121,7 +125,7 @@ func TestDynamicBinaryIsRefused(t *testing.T) {
 	} else if !strings.Contains(err.Error(), "CGO_ENABLED=0") {
 		t.Errorf("the message does not say what to do: %v", err)
 	}
-	if err := checkStatic("main.go"); err == nil || !strings.Contains(err.Error(), "not a Linux binary") {
+	if err := checkStatic("oci.go"); err == nil || !strings.Contains(err.Error(), "not a Linux binary") {
 		t.Errorf("a text file was taken for a binary: %v", err)
 	}
 }

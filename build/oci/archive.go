@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package oci
 
 import (
 	"archive/tar"
@@ -12,10 +12,12 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// writeArchive writes an OCI image layout as one tar file; the name of the image is an annotation in it.
-func writeArchive(archive, name string, image v1.Image) (err error) {
+// WriteArchive writes an OCI image layout as one tar file; the name of the image is an annotation in it. Several images are
+// those of several architectures, under one index.
+func WriteArchive(archive, name string, images ...v1.Image) (err error) {
 	dir, err := os.MkdirTemp("", "satchel-image-")
 	if err != nil {
 		return err
@@ -25,8 +27,7 @@ func writeArchive(archive, name string, image v1.Image) (err error) {
 	if err != nil {
 		return err
 	}
-	annotations := layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": name})
-	if err := path.AppendImage(image, annotations); err != nil {
+	if err := add(path, name, images); err != nil {
 		return err
 	}
 	out, err := os.Create(archive)
@@ -34,6 +35,22 @@ func writeArchive(archive, name string, image v1.Image) (err error) {
 		return err
 	}
 	return errors.Join(pack(out, os.DirFS(dir)), out.Close())
+}
+
+func add(path layout.Path, name string, images []v1.Image) error {
+	annotations := layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": name})
+	if len(images) == 1 {
+		return path.AppendImage(images[0], annotations)
+	}
+	var all []mutate.IndexAddendum
+	for _, image := range images {
+		config, err := image.ConfigFile()
+		if err != nil {
+			return err
+		}
+		all = append(all, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: config.OS, Architecture: config.Architecture}}})
+	}
+	return path.AppendIndex(mutate.AppendManifests(empty.Index, all...), annotations)
 }
 
 // pack writes the files of a folder in the order of their names, without times and owners.

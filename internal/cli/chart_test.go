@@ -82,8 +82,8 @@ func TestChartFlagsSayNothingElsewhere(t *testing.T) {
 	}
 }
 
-// TestT4PreviewsAreScrubbed puts a secret everywhere in a preview: it is shown nowhere, and what is no secret stays.
-func TestT4PreviewsAreScrubbed(t *testing.T) {
+// TestI8PreviewsAreScrubbed puts a secret everywhere in a preview: it is shown nowhere, and what is no secret stays.
+func TestI8PreviewsAreScrubbed(t *testing.T) {
 	const secret = "s3cr3t-c4n4ry"
 	var s values.Scrubber
 	s.AddDocument("a: " + secret + "\nport: 54321\n")

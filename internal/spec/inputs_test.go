@@ -154,8 +154,8 @@ func TestInputsDigest(t *testing.T) {
 	}
 }
 
-// TestT4Scrubber: values of Secrets that are used go, names that everybody knows stay, and so does what a ConfigMap holds.
-func TestT4Scrubber(t *testing.T) {
+// TestI8Scrubber: values of Secrets that are used go, names that everybody knows stay, and so does what a ConfigMap holds.
+func TestI8Scrubber(t *testing.T) {
 	c := held()
 	c[secretDB]["password"] = "team-s3cr3t"
 	c[secretDB]["other"] = "unused-key"

@@ -188,7 +188,7 @@ func TestT5InputsWithoutTheRightToWatch(t *testing.T) {
 }
 
 // What the API server quotes of an object that it refuses may have come from a Secret: it is told without.
-func TestT4RefusedSecretsAreNotTold(t *testing.T) {
+func TestI8RefusedSecretsAreNotTold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	namespace := r.namespace(t)

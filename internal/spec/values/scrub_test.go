@@ -12,8 +12,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec/values"
 )
 
-// TestT4Scrubbing shows what Secrets hold in all the ways in which messages do.
-func TestT4Scrubbing(t *testing.T) {
+// TestI8Scrubbing shows what Secrets hold in all the ways in which messages do.
+func TestI8Scrubbing(t *testing.T) {
 	var s values.Scrubber
 	s.Public("shop")
 	s.AddDocument("db: {password: " + canary + ", host: db.internal, port: 54321, shop: shop, tls: true}\nkey: |\n  BEGIN-c4n4ry\n  line-c4n4ry\n")

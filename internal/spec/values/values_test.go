@@ -77,8 +77,8 @@ func TestMergeChangesNothing(t *testing.T) {
 // canary is what no message may show.
 const canary = "s3cr3t-c4n4ry"
 
-// TestT4ErrorsQuoteNothing gives sources that are no values: the message says where and why, and nothing of the content.
-func TestT4ErrorsQuoteNothing(t *testing.T) {
+// TestI8ErrorsQuoteNothing gives sources that are no values: the message says where and why, and nothing of the content.
+func TestI8ErrorsQuoteNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		source values.Source
 		want   string

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/helm"
+	"github.com/satchel-dev/satchel/internal/spec"
+)
+
+// charted has the deployment of a cluster take values for a chart from objects beside it.
+func (c playedCluster) charted(from ...v1alpha1.ValuesReference) *v1alpha1.BundleDeployment {
+	c.t.Helper()
+	var d v1alpha1.BundleDeployment
+	if err := c.client.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: "podinfo"}, &d); err != nil {
+		c.t.Fatal(err)
+	}
+	d.Spec.Path, d.Spec.Helm = "", &v1alpha1.HelmOptions{ValuesFrom: from, Values: &apiextensionsv1.JSON{Raw: []byte(`{"extra": {"a": 1}}`)}}
+	if err := c.client.Update(c.t.Context(), &d); err != nil {
+		c.t.Fatal(err)
+	}
+	return &d
+}
+
+// contentAsController is the digest of what the controller makes of a chart, with its account's view of the cluster.
+func (c playedCluster) contentAsController(d *v1alpha1.BundleDeployment, dir string, contents spec.Contents) string {
+	c.t.Helper()
+	pool, err := tenant.NewPool(c.cp.RESTConfig(), tenant.Options{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	account, err := pool.Client(tenant.Identity{Namespace: c.namespace, ServiceAccount: "installer"})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	given := spec.Given{Contents: contents}
+	if given.Capabilities.KubeVersion, err = account.ServerVersion(c.t.Context()); err != nil {
+		c.t.Fatal(err)
+	}
+	if given.Capabilities.APIVersions, _, err = account.Kinds().Versions(c.t.Context()); err != nil {
+		c.t.Fatal(err)
+	}
+	if given.Values, err = spec.HelmValues(d, contents); err != nil {
+		c.t.Fatal(err)
+	}
+	result, err := convert.Convert(os.DirFS(dir), spec.Conversion(d, given, convert.DefaultLimits()))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if given.Capabilities.KubeVersion == helm.DefaultKubeVersion || !slices.Contains(given.Capabilities.APIVersions, "satchel.dev/v1alpha1/BundleDeployment") {
+		c.t.Errorf("the cluster says nothing of its own: %s, %d versions", given.Capabilities.KubeVersion, len(given.Capabilities.APIVersions))
+	}
+	digest, err := plan.Content(slices.Concat(result.Objects, plan.Rendered(spec.Hooks(result))), d.InstallNamespaceOrDefault())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return digest
+}
+
+// A chart is previewed with the values that the user may read, and with what the cluster is: it becomes what it becomes for the
+// controller. What came from a Secret is not shown, and neither is a digest by which it could be guessed.
+func TestPlanOfChart(t *testing.T) {
+	const secret = "s3cr3t-c4n4ry"
+	c, dir := newPlayedCluster(t), chartFolder(t)
+	c.make(`{apiVersion: v1, kind: ConfigMap, metadata: {name: base}, data: {values.yaml: "image: {tag: from-base}"}}`)
+	d := c.charted(v1alpha1.ValuesReference{Kind: "ConfigMap", Name: "base"})
+	contents := spec.Contents{spec.InputRef{Kind: "ConfigMap", Name: "base"}: {"values.yaml": "image: {tag: from-base}"}}
+	v := c.planned(ExitNo, "--path", dir)
+	if want := c.contentAsController(d, dir, contents); v.Content != want || v.Format != "helm" || len(v.Objects) != 1 {
+		t.Errorf("the plan has %s, and the controller %s: %+v", v.Content, want, v)
+	}
+	c.want(c.satchel("diff", "podinfo", "--path", dir), ExitNo, "tag: from-base")
+
+	c.charted(v1alpha1.ValuesReference{Kind: "Secret", Name: "login", ValuesKey: "tag", TargetPath: "image.tag"})
+	c.want(c.satchel("plan", "podinfo", "--path", dir), ExitError, "secret "+c.namespace+"/login does not exist: create it, or correct spec.helm.valuesFrom[0]")
+	c.make(`{apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {tag: ` + secret + `}}`)
+	if v := c.planned(ExitNo, "--path", dir); v.Content != "" {
+		t.Errorf("a digest tells of a Secret: %+v", v)
+	}
+	for _, args := range [][]string{{"plan"}, {"plan", "--fields"}, {"plan", "-o", "yaml"}, {"diff"}, {"diff", "-o", "json"}} {
+		got := c.satchel(append(append([]string{args[0], "podinfo"}, args[1:]...), "--path", dir)...)
+		if said := got.out + got.err; got.code != ExitNo || strings.Contains(said, "c4n4ry") {
+			t.Errorf("%v gives a Secret away: %s", args, got)
+		}
+	}
+	c.want(c.satchel("diff", "podinfo", "--path", dir), ExitNo, "tag: (redacted)")
+	c.want(c.satchel("plan", "podinfo", "--path", dir), ExitNo, "not told, for values of Secrets went into it")
+}

@@ -96,6 +96,15 @@ func (w *adopter) look(ctx context.Context, result convert.Result) (adoption, er
 		}
 		found.Objects = append(found.Objects, one)
 	}
+	for _, hook := range result.Hooks { // what is left of the last run would be in the way of the next one
+		one, err := w.lookAt(ctx, hook.Object)
+		if err != nil {
+			return found, err
+		}
+		if one.live != nil {
+			found.Objects = append(found.Objects, one)
+		}
+	}
 	slices.SortStableFunc(found.Objects, func(a, b adoptedObject) int { return a.id.Compare(b.id) })
 	found.Former = formerOwners(found.Objects, w.object.InstallNamespaceOrDefault(), w.former...)
 	leftovers, notes := w.leftovers(ctx, found)

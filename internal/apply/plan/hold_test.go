@@ -223,6 +223,7 @@ func TestEndings(t *testing.T) {
 		"kept":              {"", one, map[string]string{"satchel.dev/deletion-policy": "Orphan"}, plan.Pruning{}, plan.Release, plan.Release, false},
 		"kept, misspelt":    {"", one, map[string]string{"satchel.dev/deletion-policy": "keep"}, plan.Pruning{}, plan.Release, plan.Release, false},
 		"not kept":          {"nothing is deleted for an annotation", one, map[string]string{"satchel.dev/deletion-policy": "Delete"}, plan.Pruning{Orphan: true}, plan.Delete, plan.Release, false},
+		"kept by Helm":      {"as its own annotation", one, map[string]string{"helm.sh/resource-policy": "keep"}, plan.Pruning{}, plan.Release, plan.Release, false},
 		"first":             {"", one, nil, plan.Pruning{First: true}, plan.Delete, plan.Delete, true},
 		"first by itself":   {"", one, map[string]string{"satchel.dev/prune-timing": "BeforeApply"}, plan.Pruning{}, plan.Delete, plan.Delete, true},
 		"later by itself":   {"", one, map[string]string{"satchel.dev/prune-timing": "AfterHealthy"}, plan.Pruning{First: true}, plan.Delete, plan.Delete, false},

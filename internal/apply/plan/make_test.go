@@ -122,7 +122,7 @@ func TestT13CollisionNamesTheOwner(t *testing.T) {
 	}{
 		"labels":           {plan.Live{Owner: other, Tool: "Helm release x"}, "belongs to BundleDeployment shop/other"},
 		"manager":          {plan.Live{Managers: []string{"kubectl", "satchel/b/c"}, Tool: "Helm release x"}, "belongs to BundleDeployment b/c"},
-		"tool":             {plan.Live{Tool: "Helm release shop/web", Managers: []string{"helm"}}, "belongs to Helm release shop/web"},
+		"tool":             {plan.Live{Tool: "Helm release shop/web", Managers: []string{"helm"}}, "belongs to Helm release shop/web: have the whole release taken over, without a restart, by satchel adopt web -n shop"},
 		"owner reference":  {plan.Live{Controller: "ReplicaSet web-5d"}, "is controlled by ReplicaSet web-5d"},
 		"forged":           {plan.Live{Owner: owner, Managers: []string{"x"}}, "never applied it"},
 		"field managers":   {plan.Live{Managers: []string{"a", "b"}}, "was written by a, b"},
@@ -131,7 +131,7 @@ func TestT13CollisionNamesTheOwner(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := plan.Make(plan.Input{Owner: owner, Desired: []plan.Object{desired(one, "")}, Live: map[inventory.ID]plan.Live{one: tc.live}})
-			if len(p.Violations) != 1 || !strings.Contains(p.Violations[0].Message, tc.want) {
+			if len(p.Violations) != 1 || !strings.Contains(p.Violations[0].String(), tc.want) {
 				t.Errorf("got %v, want %q", p.Violations, tc.want)
 			}
 		})

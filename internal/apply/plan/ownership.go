@@ -5,6 +5,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
@@ -100,6 +101,10 @@ func (l Live) Collides(id inventory.ID, owner inventory.Owner) Violation {
 		violation.Remedy = fmt.Sprintf("remove it from one of the two, for two deployments never share an object; "+
 			"if the other one is gone for good, take the labels %s and %s off the object and annotate it with %s: \"true\"",
 			inventory.LabelDeployment, inventory.LabelNamespace, inventory.AnnotationOrphaned)
+	case strings.HasPrefix(l.Tool, helmRelease):
+		violation.Remedy = fmt.Sprintf("have the whole release taken over, without a restart, by satchel adopt %s -n %s --delete-former; "+
+			"or annotate the object with %s: \"true\" or set spec.collisionProtection to %s, and delete what Helm remembers of the release, lest helm uninstall takes it away",
+			owner.Name, owner.Namespace, inventory.AnnotationOrphaned, None)
 	case l.controlled(owner):
 		violation.Remedy = fmt.Sprintf("have that let go of it; or, to have it taken over, annotate it with %s: \"true\" or set spec.collisionProtection to %s",
 			inventory.AnnotationOrphaned, None)

@@ -11,6 +11,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
+// helmRelease is the tool of objects that Helm installed.
+const helmRelease = "Helm release"
+
 // marks are how other tools mark what they own: where the name and, if they say,
 // the namespace of the owning thing stands, and what else means that it is theirs.
 var marks = []struct {
@@ -21,7 +24,7 @@ var marks = []struct {
 	{tool: "Flux HelmRelease", name: "helm.toolkit.fluxcd.io/name", namespace: "helm.toolkit.fluxcd.io/namespace"},
 	{tool: "Argo CD application", name: "argocd.argoproj.io/instance"},
 	{tool: "Argo CD application", name: "argocd.argoproj.io/tracking-id", further: []string{"argocd.argoproj.io/installation-id"}},
-	{tool: "Helm release", name: "meta.helm.sh/release-name", namespace: "meta.helm.sh/release-namespace"},
+	{tool: helmRelease, name: "meta.helm.sh/release-name", namespace: "meta.helm.sh/release-namespace"},
 	{tool: "OLM", name: "olm.operatorframework.io/owner-name", further: []string{"olm.operatorframework.io/owner-kind"}},
 	{tool: "OLM", name: "olm.owner", namespace: "olm.owner.namespace", further: []string{"olm.owner.kind", "olm.managed"}},
 	{tool: "RukPak", name: "core.rukpak.io/owner-name", further: []string{"core.rukpak.io/owner-kind"}},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -307,4 +308,29 @@ func TestKilledAroundHooks(t *testing.T) {
 			return
 		}
 	}
+}
+
+// Other values are an upgrade of the same revision; a spec that renders the same is none.
+func TestHooksOfOtherValues(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	chart := charted(fstest.MapFS{
+		"a.yaml": configMap("object", "{{ .Values.greeting }}"), "h.yaml": hookMap("hook", hookTerms("pre-upgrade", 0, ""), "{{ .Values.greeting }}"),
+	})
+	chart["values.yaml"] = file("greeting: hello\n")
+	first := r.publish(t, namespace, "app", "v1", chart)
+	key := r.deploy(t, namespace, "app", both(quick, helmed))
+	r.ready(t, key, first.Revision)
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Timeout = v1alpha1.Duration{Duration: time.Hour} })
+	r.ready(t, key, first.Revision)
+	r.gone(t, aConfigMap(namespace, "hook"))
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
+		d.Spec.Helm = &v1alpha1.HelmOptions{Values: &apiextensionsv1.JSON{Raw: []byte(`{"greeting": "good evening"}`)}}
+	})
+	r.until(t, key, "the upgrade has ended", func(d *v1alpha1.BundleDeployment) bool {
+		return d.Status.Hooks.Operation == v1alpha1.HookUpgrade && d.Status.Hooks.FinishedTime != nil
+	})
+	r.holds(t, namespace, "object", "good evening")
+	r.holds(t, namespace, "hook", "good evening")
 }

@@ -63,8 +63,11 @@ func (r *Reconciler) findInputs(ctx context.Context, s *state) (step.Outcome, er
 // readInputs reads the inputs, once a reconcile, and puts the values together.
 func (r *Reconciler) readInputs(ctx context.Context, s *state) error {
 	in := &s.inputs
-	if in.read || len(in.needed) == 0 {
+	if in.read {
 		return nil
+	}
+	if len(in.needed) == 0 {
+		return s.inlineValues()
 	}
 	contents, err := r.fetchInputs(ctx, s, spec.InputRefs(in.needed))
 	if ctx.Err() != nil {
@@ -80,6 +83,15 @@ func (r *Reconciler) readInputs(ctx context.Context, s *state) error {
 	in.digest, err = spec.DigestInputs(in.needed, contents, r.inputsKey(s))
 	in.contents, in.read = contents, err == nil
 	return err
+}
+
+// inlineValues are those of the spec, where nothing else is needed.
+func (s *state) inlineValues() error {
+	var err error
+	if s.inputs.values, err = spec.HelmValues(s.object, nil); err != nil {
+		return failure{reason: v1alpha1.ReasonInputInvalid, stalled: true, err: err}
+	}
+	return nil
 }
 
 // lacking is the failure of inputs that do not exist, unless the account may not get others.

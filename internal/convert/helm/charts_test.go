@@ -106,7 +106,7 @@ func TestSchemas(t *testing.T) {
 		"too large":   {portSchema, map[string]any{"port": 77777}, "port: this may be at most 65535"},
 		"pattern":     {portSchema, map[string]any{"port": 80, "password": "hunter22"}, `password: this is none of "a", "b"`},
 		"missing":     {portSchema, nil, "the values as a whole: missing: port"},
-		"unknown":     {portSchema, map[string]any{"port": 80, "prot": "hunter22"}, "not known: prot"},
+		"unknown":     {portSchema, map[string]any{"port": 80, "prot": "hunter22", "a": 1}, "not known: a, prot"},
 		"URL":         {`{"$ref": "` + server.URL + `/s.json"}`, nil, "the schema refers to another file, or to a URL"},
 		"URL by id":   {`{"$id": "` + server.URL + `/a.json", "properties": {"a": {"$ref": "other.json"}}}`, nil, "the schema refers to another file, or to a URL"},
 		"file":        {`{"$ref": "file:///etc/passwd"}`, nil, "the schema refers to another file, or to a URL"},

@@ -102,7 +102,12 @@ func locate(err error) ([]place, error) {
 		if !errors.As(err, &inner) {
 			return all, err
 		}
-		match := executing.FindStringSubmatch(inner.Err.Error())
+		next := errors.Unwrap(inner.Err)
+		own := inner.Err.Error()
+		if next != nil { // the rest is said again further in
+			own = strings.TrimSuffix(own, next.Error())
+		}
+		match := executing.FindStringSubmatch(own)
 		if match == nil {
 			return all, inner.Err
 		}
@@ -111,7 +116,6 @@ func locate(err error) ([]place, error) {
 			here.function = name[1]
 		}
 		all = append(all, here)
-		next := errors.Unwrap(inner.Err)
 		if next == nil {
 			return all, errors.New(match[4])
 		}

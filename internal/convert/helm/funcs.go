@@ -17,7 +17,7 @@ type guard func(m *meter, args []reflect.Value) error
 // functions are those that templates have: sprig's, text/template's and Helm's own, each counted or refused. What is in none
 // of the tables is refused, too, so that a new version of a library brings nothing that nobody has looked at.
 func (r *renderer) functions() template.FuncMap {
-	all := template.FuncMap(sprig.TxtFuncMap())
+	all := sprig.TxtFuncMap()
 	delete(all, "env")
 	delete(all, "expandenv")
 	maps.Copy(all, builtins())

@@ -29,7 +29,7 @@ func (r *renderer) ownFunctions() template.FuncMap {
 	return template.FuncMap{
 		"fail":     func(text string) (string, error) { return "", &complaint{text} },
 		"required": required,
-		"lookup": func(_, kind, _, _ string) map[string]any {
+		"lookup": func(_, _, _, _ string) map[string]any {
 			r.asked("lookup")
 			return map[string]any{}
 		},
@@ -68,7 +68,7 @@ func (r *renderer) ranged(v reflect.Value) (reflect.Value, error) {
 		of = of.Elem()
 	}
 	if of.IsValid() && of.Kind() == reflect.Map {
-		return v, r.m.step(int64(of.Len()))
+		return v, r.m.step(int64(of.Len()) * stepsPerKey)
 	}
 	return v, nil
 }

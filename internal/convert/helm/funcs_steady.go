@@ -26,7 +26,7 @@ func steadyFunctions() template.FuncMap {
 		"htmlDate":       func(when any) (string, error) { return date(time.DateOnly, when, "UTC") },
 		"htmlDateInZone": func(when any, zone string) (string, error) { return date(time.DateOnly, when, zone) },
 		"toDate": func(layout, text string) time.Time {
-			when, _ := time.Parse(layout, text) //nolint:errcheck // as sprig has it: the zero time
+			when, _ := time.Parse(layout, text) // as sprig has it: else the zero time
 			return when
 		},
 		"mustToDate": time.Parse,

@@ -183,5 +183,5 @@ func guardPassword(m *meter, args []reflect.Value) error {
 	if err := flat(m, args); err != nil {
 		return err
 	}
-	return m.step(mostSteps / 20)
+	return m.step(mostSteps / 10)
 }

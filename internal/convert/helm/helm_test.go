@@ -3,16 +3,21 @@
 package helm_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v4/pkg/chart/common"
@@ -225,5 +230,59 @@ func TestAsHelm(t *testing.T) {
 				t.Error("nothing was compared")
 			}
 		})
+	}
+}
+
+// shuffled lists folders in another order at every look.
+type shuffled struct{ fstest.MapFS }
+
+func (s shuffled) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := s.MapFS.ReadDir(name)
+	rand.Shuffle(len(entries), func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
+	return entries, err
+}
+
+// TestRenderIsPure: a thousand renders are byte-identical, whatever order files come in, and whatever the number of processors,
+// the time zone and the working directory are.
+func TestRenderIsPure(t *testing.T) {
+	files := chartOf(t, "shop")
+	files["templates/order.yaml"] = &fstest.MapFile{Data: []byte(aMap + `data:
+  keys: {{ keys .Values | join "," | quote }}
+  values: {{ values .Values.flags | toJson | quote }}
+  date: {{ date "2006-01-02 15:04 MST" 1700000000 | quote }}
+  parsed: {{ toDate "2006-01-02" "2024-05-06" | unixEpoch | quote }}
+  toml: {{ (fromToml "a = 1979-05-27T07:32:00").a | quote }}
+  same: {{ (.Files.Glob "**.conf").AsConfig | quote }}
+`)}
+	files["other/app.conf"] = &fstest.MapFile{Data: []byte("another file of this name\n")}
+	o := helm.Options{ReleaseName: "demo", Values: with("archive", map[string]any{"enabled": true})}
+	processors, local := runtime.GOMAXPROCS(0), time.Local
+	t.Cleanup(func() { runtime.GOMAXPROCS(processors); time.Local = local }) //nolint:reassign // put back
+	zones := []string{"UTC", "Asia/Tokyo", "America/St_Johns"}
+	var want []byte
+	for i := range 1000 {
+		runtime.GOMAXPROCS(1 + i%3)
+		zone, err := time.LoadLocation(zones[i%len(zones)])
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Local = zone //nolint:reassign // what TZ does at the start of a process
+		if i%100 == 0 {
+			t.Chdir(t.TempDir())
+		}
+		made, problems := helm.Convert(shuffled{files}, "", "ns", o, manifest.Limits{})
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		got, err := json.Marshal(made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = got
+		}
+		if !bytes.Equal(want, got) {
+			t.Fatalf("render %d differs (-first +now):\n%s", i, cmp.Diff(string(want), string(got)))
+		}
 	}
 }

@@ -19,8 +19,8 @@ const (
 	madeShare = 8
 	// bytesPerStep is how much data is looked at for one step.
 	bytesPerStep = 64
-	// What takes longer than to go to the next node: to call a function, to begin an iteration or a template.
-	stepsPerCall, stepsPerTurn = 4, 8
+	// What takes longer than to go to the next node: to call a function, to begin an iteration or a template, to sort a key.
+	stepsPerCall, stepsPerTurn, stepsPerKey = 4, 8, 16
 )
 
 // stopped ends a render that takes too much.

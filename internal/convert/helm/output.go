@@ -26,7 +26,6 @@ type output struct {
 	manifests []manifest.Manifest
 	hooks     []Hook
 	warnings  []string
-	problems  []manifest.Problem
 }
 
 func newOutput(files fs.FS, limits manifest.Limits) *output {
@@ -89,7 +88,7 @@ func documents(text string) []string {
 
 // numberOf is the number at the end of a key.
 func numberOf(key string) int {
-	n, _ := strconv.Atoi(key[strings.LastIndexByte(key, '-')+1:]) //nolint:errcheck // the library ends each with one
+	n, _ := strconv.Atoi(key[strings.LastIndexByte(key, '-')+1:]) // the library ends each with one
 	return n
 }
 

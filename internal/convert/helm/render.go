@@ -119,7 +119,7 @@ func (r *renderer) execute(s source) (text string, err error) {
 		}
 	}()
 	if s.scope == nil {
-		return "", &failure{file: s.name, err: fmt.Errorf("Helm's engine does not know it")}
+		return "", &failure{file: s.name, err: fmt.Errorf("the engine of Helm does not know it")}
 	}
 	s.scope["Template"], r.m.within = s.own, nil
 	out := &sink{m: r.m}

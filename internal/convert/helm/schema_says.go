@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -80,6 +81,7 @@ func number64(n *big.Rat) string {
 
 func list(names []string) string {
 	const shown = 10
+	names = slices.Sorted(slices.Values(names)) // the library leaves their order to chance
 	text := strings.Join(names[:min(shown, len(names))], ", ")
 	if len(names) > shown {
 		text += ", …"

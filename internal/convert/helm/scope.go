@@ -35,8 +35,8 @@ func sources(c *chart.Chart, values common.Values) ([]source, error) {
 		}
 	}()
 	e := engine.Engine{CustomTemplateFuncs: map[string]any{fnScope: func(scope map[string]any) string {
-		own, _ := scope["Template"].(common.Values) //nolint:errcheck // what is missing is reported by the render
-		name, _ := own["Name"].(string)             //nolint:errcheck // likewise
+		own, _ := scope["Template"].(common.Values)
+		name, _ := own["Name"].(string) // what is missing is reported by the render
 		if s := all[name]; s != nil {
 			s.scope, s.own = scope, own
 			scope["Files"] = asFiles(scope["Files"])
@@ -85,7 +85,7 @@ const library = "library"
 
 // asFiles makes files of those of Helm's engine.
 func asFiles(engines any) files {
-	made, _ := reflect.ValueOf(engines).Convert(reflect.TypeFor[files]()).Interface().(files) //nolint:errcheck // of that type
+	made, _ := reflect.ValueOf(engines).Convert(reflect.TypeFor[files]()).Interface().(files) // of that type
 	return made
 }
 

@@ -15,6 +15,7 @@
 //	<!-- test: parse REASON -->       the next block of YAML is only parsed; the reason is printed and counted
 //	<!-- test: output -->             the next block is what the block of commands before it prints
 //	<!-- test: page kind KIND -->     of which kind the parts of objects on this page are
+//	<!-- test: page needs PROGRAM --> this page is left out where there is no such program
 //	<!-- test: page last REASON -->   this page comes after the others
 //
 // Blocks of sh run with the folder and the exported variables that the one before them left. Blocks of

@@ -8,6 +8,7 @@ import (
 	"context"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -19,27 +20,45 @@ import (
 
 // TestDocs follows each page as a reader would. SATCHEL_DOCS is a pattern of the only pages to follow.
 func TestDocs(t *testing.T) {
-	r := newRig(t)
-	r.publish(t)
-	if _, err := r.visitor(t).shell(t.Context(), "samples; namespace trial", "0"); err != nil {
-		t.Fatal(err)
-	}
 	only := regexp.MustCompile(os.Getenv("SATCHEL_DOCS"))
 	var total tally
-	for _, page := range executed(pages(t)) {
-		if !only.MatchString(page.Name) {
+	r := newRig(t)
+	if _, err := r.visitor(t).shell(t.Context(), "namespace "+trial, "0"); err != nil {
+		t.Fatal(err)
+	}
+	all := pages(t)
+	if only.MatchString(walkPage) {
+		t.Run(walkPage, func(t *testing.T) {
+			needs(t, all[walkPage])
+			total.add(r.walk(t, all[walkPage]))
+		})
+	}
+	r.install(t)
+	r.publish(t)
+	if _, err := r.visitor(t).shell(t.Context(), "samples", "0"); err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range executed(all) {
+		if !only.MatchString(page.Name) || page.Name == walkPage {
 			continue
 		}
 		t.Run(page.Name, func(t *testing.T) {
-			got := r.read(t, page)
-			total.ran += got.ran
-			total.checked += got.checked
-			total.shown += got.shown
-			total.skipped = append(total.skipped, got.skipped...)
+			needs(t, page)
+			total.add(r.read(t, page))
 		})
 	}
 	t.Logf("blocks: %d of commands ran, %d of manifests and output were checked, %d of text are for people, %d were left out:\n%s",
 		total.ran, total.checked, total.shown, len(total.skipped), strings.Join(total.skipped, "\n"))
+}
+
+// needs skips a page that takes a program which is not on this machine.
+func needs(t *testing.T, page markdown.Page) {
+	t.Helper()
+	if program, needed := page.Mark("needs"); needed {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("there is no %s on this machine", program)
+		}
+	}
 }
 
 // visitor is a reader of no page.

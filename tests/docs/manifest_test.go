@@ -29,15 +29,15 @@ var whole = map[string]string{
 // manifest tries a block of YAML: as objects, as the spec of one, or as a part of it.
 func (p *reader) manifest(ctx context.Context, step markdown.Step) error {
 	for document := range strings.SplitSeq(p.names.Replace("\n"+step.Text), "\n---\n") {
-		object := map[string]any{}
-		if err := yaml.UnmarshalStrict([]byte(document), &object); err != nil {
+		var part any
+		if err := yaml.UnmarshalStrict([]byte(document), &part); err != nil {
 			return fmt.Errorf("%w in\n%s", err, document)
 		}
 		if reason, given := step.Mark("parse"); given {
 			p.tally.skipped = append(p.tally.skipped, fmt.Sprintf("%s: only parsed: %s", step, reason))
 			continue
 		}
-		object, err := p.complete(step, object)
+		object, err := p.complete(step, part)
 		if err == nil {
 			err = p.try(ctx, &unstructured.Unstructured{Object: object})
 		}
@@ -49,10 +49,11 @@ func (p *reader) manifest(ctx context.Context, step markdown.Step) error {
 }
 
 // complete makes an object of a part of one.
-func (p *reader) complete(step markdown.Step, part map[string]any) (map[string]any, error) {
+func (p *reader) complete(step markdown.Step, part any) (map[string]any, error) {
 	place, given := step.Mark("in")
-	if _, isObject := part["apiVersion"]; isObject && !given {
-		return part, nil
+	fields, _ := part.(map[string]any)
+	if _, isObject := fields["apiVersion"]; isObject && !given {
+		return fields, nil
 	}
 	kind, path, _ := strings.Cut(place, " ")
 	if !given {
@@ -66,11 +67,11 @@ func (p *reader) complete(step markdown.Step, part map[string]any) (map[string]a
 		"metadata": map[string]any{"name": "part", "namespace": trial},
 	}
 	if path != "" {
-		if err := unstructured.SetNestedMap(object, part, strings.Split(path, ".")...); err != nil {
+		if err := unstructured.SetNestedField(object, part, strings.Split(path, ".")...); err != nil {
 			return nil, err
 		}
 	} else {
-		object["spec"] = part["spec"]
+		object["spec"] = fields["spec"]
 	}
 	return object, withRequired(object, kind)
 }

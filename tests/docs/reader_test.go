@@ -39,6 +39,13 @@ type tally struct {
 	skipped             []string
 }
 
+func (t *tally) add(other tally) {
+	t.ran += other.ran
+	t.checked += other.checked
+	t.shown += other.shown
+	t.skipped = append(t.skipped, other.skipped...)
+}
+
 func (r *rig) read(t *testing.T, page markdown.Page) tally {
 	t.Helper()
 	p := &reader{rig: r, home: t.TempDir()}
@@ -73,7 +80,8 @@ func (p *reader) follow(ctx context.Context, step markdown.Step) error {
 		return p.commands(ctx, step)
 	case step.Language == "console":
 		p.tally.ran++
-		return p.console(ctx, step.Text)
+		_, err := p.console(ctx, step.Text)
+		return err
 	case step.Language == "yaml":
 		p.tally.checked++
 		return p.manifest(ctx, step)
@@ -131,8 +139,10 @@ func (p *reader) text(step markdown.Step) error {
 	return printed(p.printed, step.Text)
 }
 
-// console runs commands one by one, and compares what each prints.
-func (p *reader) console(ctx context.Context, text string) error {
+// console runs commands one by one, and compares what each prints. It returns what it ought to look like.
+func (p *reader) console(ctx context.Context, text string) (string, error) {
+	var transcript strings.Builder
+	var problems []error
 	for part := range strings.SplitSeq("\n"+text, "\n$ ") {
 		command, want, _ := strings.Cut(part, "\n")
 		if strings.TrimSpace(command) == "" {
@@ -143,14 +153,18 @@ func (p *reader) console(ctx context.Context, text string) error {
 			want, code = before, strings.TrimRight(after, "]\n")
 		}
 		output, err := p.shell(ctx, command, code)
-		if err == nil {
-			err = printed(output, want)
-		}
 		if err != nil {
-			return fmt.Errorf("$ %s: %w", command, err)
+			return "", fmt.Errorf("$ %s: %w", command, err)
+		}
+		if err := printed(output, want); err != nil {
+			problems = append(problems, fmt.Errorf("$ %s: %w", command, err))
+		}
+		fmt.Fprintf(&transcript, "$ %s\n%s", command, output)
+		if code != "0" {
+			fmt.Fprintf(&transcript, "[exit code %s]\n", code)
 		}
 	}
-	return nil
+	return transcript.String(), errors.Join(problems...)
 }
 
 // kept makes a shell begin where the last one ended: its folder and its exported variables.

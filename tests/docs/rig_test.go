@@ -7,6 +7,7 @@ package docs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -20,11 +21,30 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/satchel-dev/satchel/internal/fetch/upload"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
-func TestMain(m *testing.M) { os.Exit(controlplane.RunMain(m)) }
+// uploads is where the source controller takes in what satchel run brings.
+var uploads string
+
+// TestMain has port forwards to the Pods, which nobody runs, end at the controller that runs beside the cluster.
+func TestMain(m *testing.M) {
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err) //nolint:forbidigo // there is no test yet that could fail
+	}
+	uploads = listener.Addr().String()
+	_ = listener.Close()
+	_, port, _ := net.SplitHostPort(uploads)
+	os.Exit(controlplane.RunMain(m, controlplane.Options{KwokConfig: fmt.Sprintf(`
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: ClusterPortForward
+metadata: {name: uploads}
+spec: {forwards: [{ports: [%d], target: {address: 127.0.0.1, port: %s}}]}
+`, upload.Port, port)}))
+}
 
 // rig is a cluster with Satchel on it, the servers of the examples, and the built programs.
 type rig struct {
@@ -38,9 +58,6 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	cp := controlplane.Shared(t)
 	cp.RequireControl(t)
-	if err := installation.Install(t.Context(), cp.RESTConfig()); err != nil {
-		t.Fatal(err)
-	}
 	if err := installation.InstallFluxKinds(t.Context(), cp.RESTConfig()); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +67,7 @@ func newRig(t *testing.T) *rig {
 	}
 	dir := t.TempDir()
 	r := &rig{cp: cp, admin: admin, dir: dir, servers: startServers(t, dir)}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", r.dir+"/", "./cmd/...")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-X main.version=v0.1.0", "-o", r.dir+"/", "./cmd/...")
 	build.Dir = installation.Root()
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building: %v\n%s", err, output)
@@ -58,8 +75,16 @@ func newRig(t *testing.T) *rig {
 	if err := writeKubeconfig(r.file("kubeconfig"), cp.RESTConfig(), "samples"); err != nil {
 		t.Fatal(err)
 	}
-	r.startControllers(t)
 	return r
+}
+
+// install puts Satchel on the cluster as its administrator does, and starts the controllers beside it.
+func (r *rig) install(t *testing.T) {
+	t.Helper()
+	if _, err := r.visitor(t).shell(t.Context(), "satchel install --registry registry.example.org/satchel", "0"); err != nil {
+		t.Fatal(err)
+	}
+	r.startControllers(t)
 }
 
 // file is a path in the rig's folder.
@@ -67,12 +92,12 @@ func (r *rig) file(name string) string { return filepath.Join(r.dir, name) }
 
 func (r *rig) startControllers(t *testing.T) {
 	t.Helper()
-	storage := freeAddress(t)
+	storage, dir := freeAddress(t), t.TempDir()
 	common := []string{"--metrics-addr=0", "--health-addr=0", "--namespace=" + installation.Namespace}
-	r.start(t, "bundle-source-controller", append(slices.Clone(common), "--storage-path="+r.file("data"),
-		"--storage-addr="+storage, "--storage-adv-addr="+storage, "--egress-allow=127.0.0.0/8"))
+	r.start(t, "bundle-source-controller", append(slices.Clone(common), "--storage-path="+filepath.Join(dir, "data"),
+		"--storage-addr="+storage, "--storage-adv-addr="+storage, "--upload-addr="+uploads, "--egress-allow=127.0.0.0/8"))
 	r.start(t, "bundle-deployment-controller", append(slices.Clone(common),
-		"--artifact-servers=http://"+storage, "--cache-path="+r.file("cache"), "--egress-allow=127.0.0.0/8", "--allow-kubeconfig-to-own-cluster"))
+		"--artifact-servers=http://"+storage, "--cache-path="+filepath.Join(dir, "cache"), "--egress-allow=127.0.0.0/8", "--allow-kubeconfig-to-own-cluster"))
 }
 
 // freeAddress is one on loopback where nobody listens.

@@ -63,11 +63,12 @@ release: ## Build everything that a release consists of into dist/, reproducibly
 ##@ Develop
 
 .PHONY: generate
-generate: ## Regenerate deep copies, CRDs, the embedded manifests and the CLI's documentation.
+generate: ## Regenerate deep copies, CRDs, the embedded manifests and the reference pages.
 	$(TOOL) controller-gen object:headerFile=tools/boilerplate.go.txt paths=./api/...
 	$(TOOL) controller-gen crd paths=./api/... output:crd:dir=config/crd/bases
 	go test -count=1 -run TestManifestsAreCurrent ./internal/install -update >/dev/null
 	go test -count=1 -run TestDocsAreCurrent ./internal/cli -update >/dev/null
+	go test -count=1 -run TestReferenceIsCurrent ./tests/docs/reference -update >/dev/null
 
 .PHONY: verify
 verify: ## Fail when anything generated, formatted or tidied would change the tree.

@@ -20,10 +20,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/satchel-dev/satchel/internal/fetch/upload"
 )
@@ -145,13 +145,16 @@ func (r *run) forward(ctx context.Context, pod *unstructured.Unstructured) (way,
 	}
 	stop, ready := make(chan struct{}), make(chan struct{})
 	var said bytes.Buffer
-	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", uploadPort(pod))}, stop, ready, io.Discard, &said)
+	forwarder, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", uploadPort(pod))}, stop, ready, io.Discard, &said)
 	if err != nil {
 		return way{}, fmt.Errorf("forwarding a port to pod %s/%s: %w", pod.GetNamespace(), pod.GetName(), err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- forwarder.ForwardPorts() }()
-	closed := func() { close(stop); <-ended }
+	closed := func() {
+		close(stop)
+		<-ended //nolint:errcheck // that it was stopped is known
+	}
 	select {
 	case <-ready:
 	case err := <-ended:
@@ -192,12 +195,12 @@ func podDialer(config *rest.Config, pod *unstructured.Unstructured) (httpstream.
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to the cluster: %w", err)
 	}
-	older := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, to)
-	newer, err := portforward.NewSPDYOverWebsocketDialer(to, config)
+	older := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to)
+	newer, err := portforward.NewSPDYOverWebsocketDialerForStreaming(to, config)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to the cluster: %w", err)
 	}
-	return portforward.NewFallbackDialer(newer, older, func(err error) bool {
+	return portforward.NewFallbackDialerForStreaming(newer, older, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	}), nil
 }

@@ -35,11 +35,9 @@ problems at once.
       tolerations:
       - {key: dedicated, value: operators, effect: NoSchedule}
 
-Flags win over the file. A chart is rendered with the values of --values and --set, in that order, and is told of no
-cluster but what --kube-version and --api-versions say: for what the controller would render see satchel plan.
-
-Certificates of webhooks are self-signed unless told otherwise: the controller issues them, so
-that they, and what trusts them, are announced on standard error instead of printed.
+Flags win over the file. A chart gets the values of --values and --set, in that order, and is told of no cluster but what
+--kube-version and --api-versions say; the command plan asks the cluster. Certificates of webhooks are self-signed unless
+told otherwise: the controller issues them, so that they, and what trusts them, are announced on standard error.
 
 --overlays takes the manifest of a BundleDeployment, and adapts the bundle as its fields say: commonMetadata, patches,
 namePrefix, nameSuffix, images, postBuild and imageRewrites. One that finds nothing to do is said on standard error.
@@ -56,10 +54,10 @@ satchel render ./bundle --install-namespace demo 2>/dev/null | kubectl diff -f -
 satchel render quay.io/org/operator-bundle:v1.2.3 --install-namespace operators \
   --watch-namespace shop --watch-namespace billing
 
-# The same options as in the manifest that is committed
+# The options of the manifest that is committed
 yq .spec.registryV1 operator.yaml | satchel render ./bundle --install-namespace operators --config -
 
-# With the patches and images of the manifest that is committed
+# Its patches and images
 satchel render ./bundle --install-namespace operators --overlays deployment.yaml
 
 # A chart, with values

@@ -115,9 +115,36 @@ func (s *Scrubber) Text(text string) string {
 		return text
 	}
 	for _, secret := range s.sorted() {
-		text = strings.ReplaceAll(text, secret, Redacted)
+		text = withoutBeginning(strings.ReplaceAll(text, secret, Redacted), secret)
 	}
 	return text
+}
+
+// telling is how long the beginning of a secret is, in bytes, that is taken out of a text that was cut.
+const telling = 12
+
+// withoutBeginning takes out what a text that was cut has left of a secret: its beginning, where nothing or an ellipsis or a
+// quotation mark follows.
+func withoutBeginning(text, secret string) string {
+	if len(secret) <= telling {
+		return text
+	}
+	for from := 0; ; {
+		at := strings.Index(text[from:], secret[:telling])
+		if at < 0 {
+			return text
+		}
+		at += from
+		end := at + telling
+		for end < len(text) && end-at < len(secret) && text[end] == secret[end-at] {
+			end++
+		}
+		from = end
+		if rest := strings.TrimLeft(text[end:], " \n"); rest == "" || strings.HasPrefix(rest, "…") || strings.HasPrefix(rest, "...") || strings.IndexAny(rest, "\"'`") == 0 {
+			text = text[:at] + Redacted + text[end:]
+			from = at + len(Redacted)
+		}
+	}
 }
 
 // sorted begins with the longest, so that a secret that contains another one goes as a whole.

@@ -47,6 +47,24 @@ func TestI8Scrubbing(t *testing.T) {
 	}
 }
 
+// TestI8CutSecrets: what a message that was cut has left of a secret is not shown, and words that begin alike stay.
+func TestI8CutSecrets(t *testing.T) {
+	var s values.Scrubber
+	s.Add("https://db.internal/" + canary)
+	for text, want := range map[string]string{
+		"at https://db.internal/s3cr3t-c4n":                 "at (redacted)",
+		"at https://db.internal/s3cr3t-c4n… (12 more)":      "at (redacted)… (12 more)",
+		"at https://db.internal/s3cr3t-c...":                "at (redacted)...",
+		`at "https://db.internal/s3c" and https://db.inte…`: `at "(redacted)" and (redacted)…`,
+		"see https://db.internal.example.org for more":      "see https://db.internal.example.org for more",
+		"https://docs.example.org":                          "https://docs.example.org",
+	} {
+		if got := s.Text(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
+
 // TestScrubbedErrorsKeepTheirKind finds the cause of an error that was scrubbed, and leaves others alone.
 func TestScrubbedErrorsKeepTheirKind(t *testing.T) {
 	var s, nothing values.Scrubber

@@ -65,19 +65,21 @@ satchel render ./chart --install-namespace shop --release-name shop --values pro
 
 # From a registry on this machine, without TLS
 satchel render localhost:5000/bundle:dev --insecure --install-namespace demo`),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			what, err := oneBundle(cmd, args)
-			if err != nil {
-				return err
-			}
-			if o.installNamespace == "" {
-				return usageError(cmd, "render needs --install-namespace, the namespace of objects that name none")
-			}
-			return a.render(cmd.Context(), o, what)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runRender(cmd, o, args) },
 	}
 	a.conversionFlags(cmd, &o, "Namespace of the objects that name none, and of the operator. Required.")
 	return cmd
+}
+
+func (a *app) runRender(cmd *cobra.Command, o conversionOptions, args []string) error {
+	what, err := oneBundle(cmd, args)
+	if err != nil {
+		return err
+	}
+	if o.installNamespace == "" {
+		return usageError(cmd, "render needs --install-namespace, the namespace of objects that name none")
+	}
+	return a.render(cmd.Context(), o, what)
 }
 
 // render writes the manifests of a bundle.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -112,6 +113,9 @@ func isFree(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if parent := filepath.Dir(filepath.Clean(dir)); !isDir(parent) {
+			return fmt.Errorf("there is no folder %s to write into: create it, or name another one", parent)
+		}
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading the folder %s: %w", dir, withoutPath(err))
@@ -119,6 +123,11 @@ func isFree(dir string) error {
 		return fmt.Errorf("the folder %s is not empty: name another one", dir)
 	}
 	return nil
+}
+
+func isDir(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }
 
 // pullInto fetches into a folder beside the one that is wanted, and renames that in the end.
@@ -170,12 +179,23 @@ func writeOut(ctx context.Context, dir string, files fs.FS) (count int, err erro
 		case entry.IsDir():
 			return root.Mkdir(name, 0o755)
 		}
-		content, err := fs.ReadFile(files, name) // one file of a tree is bounded
-		if err != nil {
-			return err
-		}
 		count++
-		return root.WriteFile(name, content, 0o644)
+		return copyOut(root, files, name)
 	})
 	return count, fetch.Describe(err, "copying the files")
+}
+
+// copyOut writes one file.
+func copyOut(root *os.Root, files fs.FS, name string) (err error) {
+	from, err := files.Open(name)
+	if err != nil {
+		return err
+	}
+	defer from.Close() //nolint:errcheck // only read from
+	to, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	return errors.Join(err, to.Close())
 }

@@ -191,6 +191,7 @@ func TestPublishRefuses(t *testing.T) {
 		"a strange tag":    {[]string{"tag", host + "/org/a:v1", "a/b"}, `"a/b" is no tag`},
 		"no image":         {[]string{"tag", host + "/org/none:v1", "v2"}, "the registry answers 404 Not Found"},
 		"pull no image":    {[]string{"pull", host + "/org/none:v1", filepath.Join(t.TempDir(), "x")}, "not found (404"},
+		"no parent":        {[]string{"pull", host + "/org/a:v1", "./none/x"}, "there is no folder none to write into"},
 		"not empty":        {[]string{"pull", host + "/org/a:v1", full}, "is not empty: name another one"},
 		"verify what":      {[]string{"verify", host + "/org/a:v1"}, "verify needs --key"},
 		"verify no key":    {[]string{"verify", host + "/org/a:v1", "--key", "./none"}, "reading the key ./none"},

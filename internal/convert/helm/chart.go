@@ -61,15 +61,14 @@ func (b *budget) read(files fs.FS, packaged string) ([]*archive.BufferedFile, *m
 	case !info.Mode().IsRegular():
 		return nil, irregular(packaged)
 	}
-	own := budget{files: 1, bytes: b.limit, limit: b.limit}
-	f, err := fs.ReadFile(files, packaged)
+	if info.Size() > b.limit {
+		return nil, &manifest.Problem{File: packaged, Rule: manifest.RuleLimit, Message: fmt.Sprintf("the package is larger than %d bytes", b.limit), Remedy: remedyLimit}
+	}
+	data, err := fs.ReadFile(files, packaged)
 	if err != nil {
 		return nil, manifest.Unreadable(packaged, err)
 	}
-	if int64(len(f)) > own.limit {
-		return nil, &manifest.Problem{File: packaged, Rule: manifest.RuleLimit, Message: fmt.Sprintf("the package is larger than %d bytes", own.limit), Remedy: remedyLimit}
-	}
-	return b.unpack(packaged, f)
+	return b.unpack(packaged, data)
 }
 
 func missingChart(packaged string) *manifest.Problem {

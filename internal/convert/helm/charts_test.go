@@ -4,7 +4,9 @@ package helm_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log"
 	"maps"
 	"net/http"
@@ -14,6 +16,7 @@ import (
 	"testing/fstest"
 
 	"github.com/satchel-dev/satchel/internal/convert/helm"
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
 func chartYAML(more string) string { return "apiVersion: v2\nname: app\nversion: 1.0.0\n" + more }
@@ -175,7 +178,7 @@ func TestValuesAreNotChanged(t *testing.T) {
 // TestWarnings: what is left out, or answered by nothing, is said.
 func TestWarnings(t *testing.T) {
 	files := chartOf(t, "hooks")
-	maps.Copy(files, fstest.MapFS{"templates/ask.yaml": {Data: []byte(`{{ $s := lookup "v1" "Secret" .Release.Namespace "x" }}{{ $h := getHostByName "example.org" }}`)},
+	maps.Copy(files, fstest.MapFS{"templates/ask.yaml": {Data: []byte(`{{ $s := lookup "v1" "Secret" .Release.Namespace "x" }}{{ tpl "{{ $h := getHostByName .}}" "example.org" }}`)},
 		"Chart.yaml": {Data: []byte(chartYAML("deprecated: true\n"))}})
 	made, problems := helm.Convert(files, "", "ns", helm.Options{ReleaseName: "demo"}, noLimits)
 	if len(problems) > 0 {
@@ -210,4 +213,39 @@ func TestHooksInOrder(t *testing.T) {
 	if fmt.Sprint(order) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", order, want)
 	}
+}
+
+// TestUnreadable: a disk that fails is no fault of the chart, and is tried again.
+func TestUnreadable(t *testing.T) {
+	files := inlineChart("templates/a.yaml", aMap)
+	for name := range files {
+		_, problems := helm.Convert(failing{files, name}, "", "ns", helm.Options{}, noLimits)
+		if len(problems) != 1 || problems[0].Rule != manifest.RuleRead {
+			t.Errorf("%s fails: %v", name, problems)
+		}
+	}
+	large := fstest.MapFS{"app-1.0.0.tgz": {Data: make([]byte, 17<<20)}}
+	if said := says(t, large, helm.Options{}); !strings.Contains(said, "the package is larger than 16777216 bytes") {
+		t.Errorf("said %q", said)
+	}
+}
+
+// failing is a tree of which one file cannot be read.
+type failing struct {
+	fstest.MapFS
+	name string
+}
+
+func (f failing) Open(name string) (fs.File, error) {
+	if name == f.name {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("input/output error")}
+	}
+	return f.MapFS.Open(name)
+}
+
+func (f failing) Stat(name string) (fs.FileInfo, error) {
+	if name == f.name {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: errors.New("input/output error")}
+	}
+	return f.MapFS.Stat(name)
 }

@@ -4,6 +4,7 @@ package helm
 
 import (
 	"cmp"
+	"errors"
 	"io/fs"
 	"maps"
 	"slices"
@@ -19,10 +20,12 @@ import (
 func Convert(files fs.FS, packaged, namespace string, o Options, limits manifest.Limits) (Result, []manifest.Problem) {
 	limits = limits.OrDefault()
 	if packaged == "" {
-		if _, err := fs.Stat(files, chartFile); err != nil {
-			if packaged, err = Packaged(files); err != nil {
-				return Result{}, []manifest.Problem{*manifest.Unreadable(".", err)}
-			}
+		_, err := fs.Stat(files, chartFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			packaged, err = Packaged(files)
+		}
+		if err != nil {
+			return Result{}, []manifest.Problem{*manifest.Unreadable(chartFile, err)}
 		}
 	}
 	c, problem := load(files, packaged, limits)

@@ -4,6 +4,7 @@ package helm
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
@@ -94,12 +95,14 @@ func (m *meter) leave() string {
 // tick counts an iteration and the nodes it runs.
 func (m *meter) tick(nodes int) (string, error) { return "", m.step(int64(nodes)) }
 
-// inside is the template that is being run.
+// inside is the file whose template is being run; a text that is run has none of its own.
 func (m *meter) inside() string {
-	if len(m.within) == 0 {
-		return ""
+	for _, name := range slices.Backward(m.within) {
+		if name != tplName {
+			return name
+		}
 	}
-	return m.within[len(m.within)-1]
+	return ""
 }
 
 // sink gathers what a template writes.

@@ -4,12 +4,15 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 
 	"github.com/satchel-dev/satchel/tests/docs/markdown"
 )
@@ -86,7 +89,10 @@ func parseLine(line string) error {
 	if !named.HasParent() && !strings.HasPrefix(fields[0], "-") {
 		return fmt.Errorf("there is no such command")
 	}
-	return named.ParseFlags(rest)
+	if err := named.ParseFlags(rest); !errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	return nil
 }
 
 func TestPageLines(t *testing.T) {

@@ -163,6 +163,9 @@ func TestOptions(t *testing.T) {
 		"leases": {"a shard's lease ends in a hash", Options{Selector: "a=b"}, "Role", []string{"rules"}, []any{[]any{
 			map[string]any{"apiGroups": []any{"coordination.k8s.io"}, "resources": []any{"leases"}, "verbs": []any{"create"}},
 			map[string]any{"apiGroups": []any{"coordination.k8s.io"}, "resources": []any{"leases"}, "verbs": []any{"get", "update", "patch"}},
+		}, []any{ // the way to the source controller for uploads
+			map[string]any{"apiGroups": []any{""}, "resources": []any{"pods"}, "verbs": []any{"get", "list"}},
+			map[string]any{"apiGroups": []any{""}, "resources": []any{"pods/portforward"}, "verbs": []any{"create"}},
 		}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,30 +20,13 @@ func authenticatedArtifacts(o Options, objects []*unstructured.Unstructured) ([]
 	if !o.AuthenticatedArtifacts {
 		return objects, nil
 	}
-	if err := each(objects, "Deployment", func(d *unstructured.Unstructured) error {
+	return objects, each(objects, "Deployment", func(d *unstructured.Unstructured) error {
 		if d.GetName() == SourceController {
 			return addArgs(d, "--artifact-auth=token", "--artifact-audience="+artifactAudience,
 				"--artifact-readers=system:serviceaccount:"+DefaultNamespace+":"+DeploymentController)
 		}
 		return sendToken(d)
-	}); err != nil {
-		return nil, err
-	}
-	const name = "satchel-token-reviewer"
-	role := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": rbacVersion, "kind": "ClusterRole", "metadata": map[string]any{"name": name},
-		"rules": []any{map[string]any{"apiGroups": []any{"authentication.k8s.io"}, "resources": []any{"tokenreviews"}, "verbs": []any{"create"}}},
-	}}
-	binding := binding("ClusterRoleBinding", name, "", SourceController)
-	last := func(kind string) int {
-		at := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind })
-		for at >= 0 && at < len(objects) && objects[at].GetKind() == kind {
-			at++
-		}
-		return max(at, 0)
-	}
-	objects = slices.Insert(objects, last("ClusterRole"), role)
-	return slices.Insert(objects, last("ClusterRoleBinding"), binding), nil
+	})
 }
 
 // sendToken mounts a token for the artifact server into the deployment controller.

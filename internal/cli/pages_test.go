@@ -22,7 +22,7 @@ import (
 func TestPagesParse(t *testing.T) {
 	seen := 0
 	repository := os.DirFS("../..")
-	err := fs.WalkDir(repository, "docs", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(repository, "docs", func(name string, _ fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(name, ".md") && !strings.HasPrefix(name, "docs/cli/") {
 			seen += parsePage(t, repository, name)
 		}

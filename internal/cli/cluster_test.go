@@ -208,7 +208,7 @@ func TestCompletion(t *testing.T) {
 		"export":           {"words of the flag", []string{"export", "-o", ""}, []string{"yaml", "json"}},
 		"check":            {"nothing", []string{"check", ""}, nil},
 		"output":           {"words of the flag", []string{"get", "-o", ""}, []string{"table", "wide", "json", "yaml", "name"}},
-		"format":           {"words of the flag", []string{"render", "--format", ""}, []string{"plain+v0", "registry+v1", "kustomize"}},
+		"format":           {"words of the flag", []string{"render", "--format", ""}, []string{"plain+v0", "registry+v1", "helm", "kustomize"}},
 		"shell":            {"the shells", []string{"completion", ""}, []string{"bash", "zsh", "fish", "powershell"}},
 	} {
 		t.Run(name, func(t *testing.T) {

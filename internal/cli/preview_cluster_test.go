@@ -343,7 +343,7 @@ func TestPlanOfSomebodyWithFewRights(t *testing.T) {
 		{apiGroups: [satchel.dev], resources: [bundledeployments, bundlesources], verbs: [get]},
 		{apiGroups: ["", apps, rbac.authorization.k8s.io], resources: [configmaps, services, deployments, roles, rolebindings], verbs: [get, list]}]}`)
 	c.make(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: readers}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}, subjects: [{kind: User, name: reader}]}`)
-	got := c.satchel("plan", "podinfo", "--as", "reader", "--fields")
+	got := c.eventually("you may not look at Secret", "plan", "podinfo", "--as", "reader", "--fields") // rights come with a delay
 	c.want(got, ExitNo, "you may not look at Secret", "not tried: you may not try it", `.data.color: "red" -> "blue"`,
 		"the rights of service account "+c.namespace+"/installer were not checked: with --as nobody else can be asked for",
 		"whether this is the cluster that the objects are on was not checked")

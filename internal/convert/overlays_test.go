@@ -49,7 +49,7 @@ func TestOverlays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := withHooks(t, plain)
+		before := string(serialize(t, plain))
 		for name, overlay := range overlays {
 			t.Run(bundle+"-"+name, func(t *testing.T) {
 				o := o
@@ -58,7 +58,7 @@ func TestOverlays(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				diff, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: difflib.SplitLines(before), B: difflib.SplitLines(withHooks(t, result)), Context: 2})
+				diff, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: difflib.SplitLines(before), B: difflib.SplitLines(string(serialize(t, result))), Context: 2})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -66,15 +66,6 @@ func TestOverlays(t *testing.T) {
 			})
 		}
 	}
-}
-
-// withHooks writes a result, and its hooks after its objects.
-func withHooks(t *testing.T, result convert.Result) string {
-	t.Helper()
-	for _, hook := range result.Hooks {
-		result.Objects = append(result.Objects, hook.Object)
-	}
-	return string(serialize(t, result))
 }
 
 // TestOverlaysAreDeterministic: without overlays a bundle becomes the same, byte for byte, and so it does each time.
@@ -90,7 +81,7 @@ func TestOverlaysAreDeterministic(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := withHooks(t, result)
+				got := string(serialize(t, result))
 				if want == "" {
 					want = got
 				}
@@ -109,7 +100,7 @@ func TestOverlaysAreDeterministic(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(withHooks(t, plain), withHooks(t, empty)); diff != "" {
+		if diff := cmp.Diff(string(serialize(t, plain)), string(serialize(t, empty))); diff != "" {
 			t.Errorf("%s: overlays that say nothing change something: %s", bundle, diff)
 		}
 	}

@@ -88,6 +88,7 @@ func TestMeasures(t *testing.T) {
 		"satchel_source_duration_seconds store image ok 1",
 		"satchel_source_duration_seconds verify image ok 1",
 		"satchel_source_events_suppressed_total 0",
+		"satchel_source_uploaded_bytes_total 0",
 	}
 	if got := series(t, registry); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("measured:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -359,14 +359,35 @@ func TestUploadIsTooSlow(t *testing.T) {
 			time.Sleep(50 * time.Millisecond) // the pace of an attacker
 		}
 	}()
-	if err := put(t, r.client("right"), s); reasonOf(err) != upload.Busy {
-		t.Errorf("a second one at the same time: %v, want Busy", err)
-	}
 	if answer := answerOf(t, crawling); answer != http.StatusRequestTimeout {
 		t.Errorf("who crawls is answered with %d", answer)
 	}
 	if err := put(t, r.client("right"), s); err != nil {
 		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// One namespace has one upload at a time here, and another one is told to come back.
+func TestUploadsOfANamespaceTakeTurns(t *testing.T) {
+	began, goOn := make(chan struct{}), make(chan struct{})
+	r := newReceiver(t, fetch.DefaultLimits(), func(o *upload.Options) {
+		store, once := o.Store, sync.Once{}
+		o.Store = func(ctx context.Context, target upload.Target, archive io.Reader) error {
+			once.Do(func() { close(began) })
+			<-goOn
+			return store(ctx, target, archive)
+		}
+	})
+	s := take(t, fstest.MapFS{"a": {Data: []byte("a")}})
+	first := make(chan error, 1)
+	go func() { first <- put(t, r.client("right"), s) }()
+	<-began
+	if err := put(t, r.client("right"), s); reasonOf(err) != upload.Busy {
+		t.Errorf("a second one at the same time: %v, want Busy", err)
+	}
+	close(goOn)
+	if err := <-first; err != nil {
+		t.Errorf("the first one: %v", err)
 	}
 }
 

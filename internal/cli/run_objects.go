@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -162,11 +163,20 @@ func (r *run) apply(ctx context.Context, o *unstructured.Unstructured) error {
 	switch {
 	case before == nil || before.GetUID() != after.GetUID():
 		done = "created"
-	case before.GetResourceVersion() == after.GetResourceVersion():
+	case equality.Semantic.DeepEqual(written(before), written(after)):
 		done = "unchanged"
 	}
 	fmt.Fprintf(r.streams.Out, "%s %s: %s\n", o.GetKind(), objectPlace(o), done)
 	return nil
+}
+
+// written is what people write of an object: a controller may have written its status meanwhile.
+func written(o *unstructured.Unstructured) map[string]any {
+	bare := o.DeepCopy()
+	bare.SetManagedFields(nil)
+	bare.SetResourceVersion("")
+	delete(bare.Object, "status")
+	return bare.Object
 }
 
 func objectPlace(o *unstructured.Unstructured) string {

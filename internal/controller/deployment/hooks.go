@@ -70,9 +70,9 @@ func shortDigest(parts ...string) string {
 // newOperation is that of the plan, of which no hook has run yet. Where a status was lost and
 // the objects were found, what they are of had been installed before: no hook runs for it.
 func (r *Reconciler) newOperation(s *state, was *v1alpha1.HooksStatus) *v1alpha1.HooksStatus {
-	operation, former := plan.Upgrade, ""
+	operation, former, onDelete := plan.Upgrade, "", count32(plan.HookRuns(s.plan.Hooks, plan.Removing))
 	if was != nil {
-		former = was.Run
+		former, onDelete = was.Run, max(onDelete, was.OnDelete) // those of what is applied until the operation is over
 	}
 	if s.object.Status.LastAppliedRevision == "" {
 		operation = s.plan.First()
@@ -85,7 +85,7 @@ func (r *Reconciler) newOperation(s *state, was *v1alpha1.HooksStatus) *v1alpha1
 		Material: s.material, Key: r.keyID(),
 		Run:      shortDigest("satchel.dev/hook-run/v1", string(s.object.UID), string(operation), s.material, former),
 		Total:    count32(plan.HookRuns(s.plan.Hooks, operation)),
-		OnDelete: count32(plan.HookRuns(s.plan.Hooks, plan.Removing)),
+		OnDelete: onDelete,
 	}
 	if was == nil && s.before.Status.Inventory == nil && s.previous.Len() > 0 {
 		record.Completed, record.FinishedTime = record.Total, new(metaTime(s.now))
@@ -171,7 +171,7 @@ func (s *state) hookFailure(failed *v1alpha1.FailedHook) error {
 		return failure{reason: v1alpha1.ReasonHookFailed, err: fmt.Errorf(
 			"%s.\nNothing more is removed until it has run. Try it again with satchel reconcile %s -n %s; to remove without it, annotate the BundleDeployment with %s: Skip; to keep what is installed, set spec.deletionPolicy to Orphan",
 			text, s.object.Name, s.object.Namespace, v1alpha1.DeleteHooksAnnotation)}
-	case s.object.Spec.RollsBack() && failed.Attempts < s.object.Spec.Remediation.Retries:
+	case s.retries() && failed.Attempts < s.object.Spec.Remediation.Retries:
 		return failure{reason: v1alpha1.ReasonHookFailed, err: fmt.Errorf("%s", text)}
 	}
 	return failure{reason: v1alpha1.ReasonHookFailed, stalled: true, err: fmt.Errorf(

@@ -42,6 +42,9 @@ func (r *Reconciler) runHooks(ctx context.Context, s *state, hooks []plan.HookOb
 	}
 	record := s.object.Status.Hooks
 	if record.Failed != nil {
+		if !after && comesAfter(record.Failed.Event) {
+			return "", nil // the objects are cared for all the same
+		}
 		return "", s.hookFailure(record.Failed)
 	}
 	runs := plan.HookRuns(hooks, plan.Operation(record.Operation))
@@ -110,7 +113,9 @@ func (r *Reconciler) announceHook(ctx context.Context, s *state, run plan.HookRu
 // start creates the object of the next hook.
 func (r *Reconciler) start(ctx context.Context, s *state, runs []plan.HookRun) (waits string, err error) {
 	record := s.object.Status.Hooks
-	start, err := r.hookRunner(s).Start(ctx, runs[record.Completed].HookObject, record.Run)
+	run := runs[record.Completed]
+	// A hook of two events of one operation runs for each.
+	start, err := r.hookRunner(s).Start(ctx, run.HookObject, shortDigest("satchel.dev/hook-run/v1", record.Run, run.Event))
 	switch late := s.hookOverdue(); {
 	case err == nil && start.Refused != nil:
 		return "", r.failHook(ctx, s, runs, "it could not be created: "+start.Refused.Message)
@@ -121,9 +126,9 @@ func (r *Reconciler) start(ctx context.Context, s *state, runs []plan.HookRun) (
 	case err != nil:
 		return "", err
 	case start.Waiting != "":
-		return runs[record.Completed].String() + " is about to run: " + start.Waiting, nil
+		return run.String() + " is about to run: " + start.Waiting, nil
 	}
-	record.Running.UID = string(start.UID)
+	record.Running.UID, record.Running.StartedTime = string(start.UID), metaTime(s.now) // the time for it begins now
 	return "", r.write(ctx, s)
 }
 
@@ -272,6 +277,9 @@ func (r *Reconciler) afterHealth(ctx context.Context, s *state) (step.Outcome, e
 			return step.Stop, err
 		}
 		s.object.Status.Hooks.FinishedTime = new(metaTime(s.now))
+		if s.plan != nil {
+			s.object.Status.Hooks.OnDelete = count32(plan.HookRuns(s.plan.Hooks, plan.Removing))
+		}
 	}
 	s.object.Status.LastHealthyRevision, s.object.Status.Package = s.object.Status.LastAppliedRevision, s.note.contains
 	r.keepHealthy(s)

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -113,14 +113,7 @@ func (r *Reconciler) inputsKey(s *state) []byte {
 // fetchInputs reads Secrets and ConfigMaps of the deployment's namespace by their names, as its account, and notes how they
 // were. Those that do not exist are not among the contents.
 func (r *Reconciler) fetchInputs(ctx context.Context, s *state, refs []spec.InputRef) (spec.Contents, error) {
-	type answer struct {
-		object *unstructured.Unstructured
-		err    error
-	}
-	answers := parallel.Each(ctx, len(refs), refs, func(ctx context.Context, ref spec.InputRef) answer {
-		object, err := s.local.Get(ctx, s.inputRef(ref))
-		return answer{object, err}
-	})
+	answers := s.getInputs(ctx, refs)
 	contents, problems := spec.Contents{}, []error(nil)
 	s.inputs.readings = nil
 	for i, ref := range refs {
@@ -131,17 +124,56 @@ func (r *Reconciler) fetchInputs(ctx context.Context, s *state, refs []spec.Inpu
 			reading.State = watch.Hidden
 			problems = append(problems, failure{reason: v1alpha1.ReasonInputNotFound, woken: true, err: fmt.Errorf(
 				"serviceaccount %s may not get %s, which %s names: grant it", s.local.Identity(), ref.In(s.object.Namespace), s.inputs.field(ref))})
+		case errors.Is(err, errManyInputs):
+			reading.State = answers[i].version
+			problems = append(problems, failure{reason: v1alpha1.ReasonInputInvalid, woken: true, err: fmt.Errorf(
+				"%s, which %s names: %w", ref.In(s.object.Namespace), s.inputs.field(ref), err)})
+		case err != nil && answers[i].version != "":
+			reading.State = answers[i].version
+			problems = append(problems, err)
 		case err != nil:
 			problems = append(problems, fmt.Errorf("reading %s: %w", ref.In(s.object.Namespace), err))
 		default:
-			reading.State = answers[i].object.GetResourceVersion()
-			if contents[ref], err = spec.DataOf(answers[i].object); err != nil {
-				problems = append(problems, err)
-			}
+			reading.State, contents[ref] = answers[i].version, answers[i].data
 		}
 		s.inputs.readings = append(s.inputs.readings, reading)
 	}
 	return contents, allOf(problems)
+}
+
+// mostInputBytes are what all inputs of a deployment may hold together.
+const mostInputBytes = 4 << 20
+
+var errManyInputs = fmt.Errorf("the Secrets and ConfigMaps that the deployment names hold more than %d bytes together: name fewer, or smaller ones", mostInputBytes)
+
+// inputAnswer is what reading an input gave.
+type inputAnswer struct {
+	data    map[string]string
+	version string
+	err     error
+}
+
+// getInputs reads inputs, a few at a time, and keeps no more than they may hold together. How the rest is, is noted all the
+// same: a change of it has to be told.
+func (s *state) getInputs(ctx context.Context, refs []spec.InputRef) []inputAnswer {
+	var held atomic.Int64
+	return parallel.Each(ctx, 4, refs, func(ctx context.Context, ref spec.InputRef) inputAnswer {
+		object, err := s.local.Get(ctx, s.inputRef(ref))
+		if err != nil {
+			return inputAnswer{err: err}
+		}
+		answer := inputAnswer{version: object.GetResourceVersion()}
+		if answer.data, answer.err = spec.DataOf(object); answer.err != nil {
+			return answer
+		}
+		for key, text := range answer.data {
+			held.Add(int64(len(key) + len(text)))
+		}
+		if held.Load() > mostInputBytes {
+			answer.data, answer.err = nil, errManyInputs
+		}
+		return answer
+	})
 }
 
 // allOf are several failures as one, with the reason of the first.

@@ -79,15 +79,17 @@ func (s *state) worthKeeping() []artifact.Kept {
 	return kept
 }
 
+// retries tells whether failures of the revision are counted, and it is tried again.
+func (s *state) retries() bool {
+	return s.rejected == nil && s.object.Spec.RollsBack() && s.object.Status.LastHealthyRevision != s.revision()
+}
+
 // setRemediation counts the failures of a revision, and rejects it after so many that
 // the last healthy one comes back. What was healthy once under this spec has nothing
 // to go back to, and nor has the first revision.
 func setRemediation(s *state, err error) {
 	record := s.record0()
-	if record == nil || s.rejected != nil || !s.object.Spec.RollsBack() || record.Attempts > s.object.Spec.Remediation.Retries {
-		return
-	}
-	if s.object.Status.LastHealthyRevision == s.revision() || !s.failedAgain(record, err) {
+	if record == nil || !s.retries() || record.Attempts > s.object.Spec.Remediation.Retries || !s.failedAgain(record, err) {
 		return
 	}
 	record.Attempts++

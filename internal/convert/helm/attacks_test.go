@@ -42,6 +42,8 @@ const (
 
 // bombs are templates that would run for ever, or take all memory.
 var bombs = map[string]struct{ template, says string }{
+	"a width taken again":       {"{{ printf (repeat 2000 \"%[1]*[1]d\") 1000000 | len }}", "more text and data than a render may"},
+	"lists put together":        {"{{ $l := until 100000 }}{{ $x := concat" + strings.Repeat(" $l", 2000) + " }}", "more text and data than a render may"},
 	"range over a number":       {`{{ range 2000000000 }}x{{ end }}`, tooMuch},
 	"range without a body":      {`{{ range 2000000000 }}{{ end }}`, tooMuch},
 	"range that only continues": {`{{ range 2000000000 }}{{ continue }}{{ end }}`, tooMuch},

@@ -48,11 +48,11 @@ func words(list string) map[string]bool {
 var guards = table(map[string]guard{
 	`abbrev abbrevboth adler32sum atoi b32dec b32enc b64dec b64enc base camelcase clean contains date dateInZone date_in_zone dir
 	 duration durationRound ext float64 hasPrefix hasSuffix htmlDate htmlDateInZone initials int int64 isAbs
-	 kebabcase keys list lower mustToDate nospace omit osBase osClean osDir osExt osIsAbs pick plural
+	 kebabcase list lower mustToDate nospace omit osBase osClean osDir osExt osIsAbs pick plural
 	 regexQuoteMeta sha1sum sha256sum sha512sum snakecase substr swapcase title toDate toDecimal trim
 	 trimAll trimPrefix trimSuffix trimall trunc tuple untitle upper urlJoin urlParse values
 	 append push prepend mustAppend mustPush mustPrepend rest mustRest initial mustInitial reverse mustReverse slice mustSlice
-	 concat compact mustCompact buildCustomCert decryptAES`: flat,
+	 compact mustCompact buildCustomCert decryptAES`: flat,
 	`quote squote cat toString toStrings sortAlpha print println html js urlquery
 	 toYaml mustToYaml toYamlPretty toToml mustToToml toJson mustToJson toPrettyJson mustToPrettyJson toRawJson mustToRawJson
 	 deepCopy mustDeepCopy merge mustMerge mergeOverwrite mustMergeOverwrite`: whole,
@@ -61,6 +61,7 @@ var guards = table(map[string]guard{
 	"uniq mustUniq":                       guardPairs,
 	"without mustWithout":                 guardOmitted,
 	"dict":                                guardKeys,
+	"concat keys":                         guardParts,
 	"printf":                              guardFormat,
 	"repeat":                              guardRepeat,
 	"indent nindent":                      guardIndent,

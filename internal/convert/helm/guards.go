@@ -145,12 +145,8 @@ func guardFormat(m *meter, args []reflect.Value) error {
 			padding, number = padding+number, 0
 		}
 	}
-	if strings.Contains(format, "*") {
-		for i := range args[1].Len() {
-			if v := args[1].Index(i); v.Kind() == reflect.Interface && v.Elem().IsValid() && v.Elem().CanInt() {
-				padding += min(max(v.Elem().Int(), -v.Elem().Int()), mostParsed)
-			}
-		}
+	if stars := int64(strings.Count(format, "*")); stars > 0 {
+		padding += times(stars, widest(args[1])) // an index may have each of them take the same argument
 	}
 	w, err := m.weigh(args[1])
 	if err != nil {
@@ -160,6 +156,26 @@ func guardFormat(m *meter, args []reflect.Value) error {
 		w.bytes = times(w.bytes, int64(strings.Count(format, "%")))
 	}
 	return m.make(padding + w.bytes)
+}
+
+// widest is the largest width that an argument may be.
+func widest(args reflect.Value) int64 {
+	width := int64(0)
+	for i := range args.Len() {
+		if v := args.Index(i); v.Kind() == reflect.Interface && v.Elem().IsValid() && v.Elem().CanInt() {
+			width = max(width, min(max(v.Elem().Int(), -v.Elem().Int()), mostParsed))
+		}
+	}
+	return width
+}
+
+// guardParts weighs what is made of the parts of all arguments together, before it is made.
+func guardParts(m *meter, args []reflect.Value) error {
+	total := int64(0)
+	for _, arg := range spread(args) {
+		total += size(arg)
+	}
+	return m.make(total)
 }
 
 func guardShort(_ *meter, args []reflect.Value) error {

@@ -4,6 +4,7 @@ package overlay_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,7 @@ func TestM8Overlays(t *testing.T) {
 	for c := 'b'; c < 'k'; c++ {
 		aliases += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", c, c, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1)
 	}
+	bomb := "metadata: {annotations: {x: y}}\nspec:\n  a: &a [" + strings.Repeat("{},", 400) + "{}]\n  b: [" + strings.Repeat("*a,", 400) + "*a]\n"
 	patch := func(text string, selector *overlay.Selector) overlay.Options {
 		return overlay.Options{Patches: []overlay.Patch{{Text: text, Target: selector}}}
 	}
@@ -57,17 +59,20 @@ func TestM8Overlays(t *testing.T) {
 		o    overlay.Options
 		says string
 	}{
-		"copies that double":      {1, patch(copies, all), "bytes"},
-		"aliases that multiply":   {1, patch(aliases, all), "spec.patches[0]"},
-		"depth":                   {1, patch(strings.Repeat("{a: ", 150)+"b"+strings.Repeat("}", 150), all), "spec.patches[0]"},
-		"depth by operations":     {1, patch(depthByOperations(), all), "nest deeper than 100"},
-		"a large patch on many":   {10_000, patch("metadata: {annotations: {x: "+strings.Repeat("y", 60_000)+"}}", all), "overlays add more than 16777216 bytes"},
-		"many values":             {100, patch("spec: {x: ["+strings.Repeat("{},", 20_000)+"{}]}", all), "have more than 1000000 values"},
-		"expressions of the spec": {2_000, overlay.Options{Patches: hundred}, ""},
-		"variables that grow":     {6_000, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '${x}${x}${x}'}}", Target: all}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "overlays add more than"},
-		"one text that grows":     {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '" + strings.Repeat("${x}", 2000) + "'}}", Target: all}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "a text is longer than"},
-		"replacements that grow":  {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '${x//x/" + long[:500] + long[:500] + long[:500] + "}'}}", Target: all}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "a text is longer than"},
-		"open braces":             {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '" + strings.Repeat("${a:=", 10_000) + "'}}", Target: all}}, Substitution: &overlay.Substitution{}}, "a ${ has no end"},
+		"copies that double":                    {1, patch(copies, all), "bytes"},
+		"aliases that multiply":                 {1, patch(aliases, all), "spec.patches[0]"},
+		"depth":                                 {1, patch(strings.Repeat("{a: ", 150)+"b"+strings.Repeat("}", 150), all), "spec.patches[0]"},
+		"depth by operations":                   {1, patch(depthByOperations(), all), "nest deeper than 100"},
+		"a large patch on many":                 {10_000, patch("metadata: {annotations: {x: "+strings.Repeat("y", 60_000)+"}}", all), "overlays add more than 16777216 bytes"},
+		"many values":                           {100, patch("spec: {x: ["+strings.Repeat("{},", 20_000)+"{}]}", all), "have more than 1000000 values"},
+		"expressions of the spec":               {2_000, overlay.Options{Patches: hundred}, ""},
+		"variables that grow":                   {6_000, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '${x}${x}${x}'}}", Target: all}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "overlays add more than"},
+		"one text that grows":                   {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '" + strings.Repeat("${x}", 2000) + "'}}", Target: all}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "a text is longer than"},
+		"replacements that grow":                {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '${x//x/" + long[:500] + long[:500] + long[:500] + "}'}}", Target: all}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "a text is longer than"},
+		"values that are looked at for nothing": {2000, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '" + strings.Repeat("${x:0:0}", 100) + "'}}", Target: all}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": strings.Repeat("x", 1<<20)}}}, "too many, or too long"},
+		"aliases in many patches":               {1, overlay.Options{Patches: slices.Repeat([]overlay.Patch{{Text: bomb, Target: all}}, 10)}, "spec.patches["},
+		"aliases on many objects":               {1000, patch("spec: {x: ["+strings.Repeat("[], ", 5_000)+"[]]}", all), "have more than 1000000 values"},
+		"open braces":                           {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '" + strings.Repeat("${a:=", 10_000) + "'}}", Target: all}}, Substitution: &overlay.Substitution{}}, "a ${ has no end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()

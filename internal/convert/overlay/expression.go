@@ -21,6 +21,15 @@ const (
 type variables struct {
 	given, read map[string]string
 	used        map[string]bool
+	left        int64 // bytes that may still be looked at
+}
+
+// spend counts what is looked at, however little comes of it.
+func (v *variables) spend(expression, value string) error {
+	if v.left -= int64(len(expression) + len(value)); v.left < 0 {
+		return errTooMuch
+	}
+	return nil
 }
 
 func (v *variables) value(name string) (string, bool) {
@@ -36,6 +45,7 @@ var (
 	errOpen     = errors.New("a ${ has no end")
 	errNoForm   = errors.New("a ${ begins no variable such as ${name} or ${name:=default}")
 	errTooDeep  = errors.New("the defaults of variables nest too deep")
+	errTooMuch  = errors.New("the variables of the bundle are too many, or too long, to be looked at one after the other: shorten their values")
 	errTooLong  = fmt.Errorf("with the variables, a text is longer than %d bytes", longestOutcome)
 	errNotATxt  = "the value of the variable %s is no text in UTF-8"
 	errNoValue  = "the variable %s has no value, and no default stands with it"
@@ -135,6 +145,9 @@ func (v *variables) known(name string) (string, error) {
 	value, ok := v.value(name)
 	if !ok {
 		return "", fmt.Errorf(errNoValue, name)
+	}
+	if err := v.spend(name, value); err != nil {
+		return "", err
 	}
 	if !utf8.ValidString(value) {
 		return "", fmt.Errorf(errNotATxt, name)

@@ -57,6 +57,7 @@ type run struct {
 	entries  []*entry
 	renames  renames
 	grown    int64 // bytes that were added
+	values   int64 // values that were added
 	problems []manifest.Problem
 	warnings []string
 }
@@ -125,6 +126,18 @@ func (r *run) grow(by int, field string) bool {
 	r.problems = append(r.problems, manifest.Problem{
 		Rule: manifest.RuleLimit, Message: fmt.Sprintf("%s: overlays add more than %d bytes to the objects", field, r.bundle.Limits.TotalBytes),
 		Remedy: "let patches select fewer objects, or shorten what they and the variables add",
+	})
+	return false
+}
+
+// multiply counts values that are about to be added, and tells whether they are still within the limit.
+func (r *run) multiply(by int, field string) bool {
+	if r.values += int64(by); r.values <= int64(r.bundle.Limits.Values) {
+		return true
+	}
+	r.problems = append(r.problems, manifest.Problem{
+		Rule: manifest.RuleLimit, Message: fmt.Sprintf("%s: with what overlays add, the objects have more than %d values", field, r.bundle.Limits.Values),
+		Remedy: "let patches select fewer objects, or shorten them",
 	})
 	return false
 }

@@ -3,6 +3,7 @@
 package overlay
 
 import (
+	"encoding/json"
 	"fmt"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -19,17 +20,20 @@ type patching struct {
 	merges     []map[string]any
 	operations []operation
 	decoded    jsonpatch.Patch
-	bytes      int
+	bytes      int // it adds to an object at most, aliases counted as often as they stand there
+	values     int // likewise
 }
 
 // patch applies all patches in their order.
 func (r *run) patch() {
 	var all []*patching
+	reader := manifest.NewReader(nil, r.bundle.Limits) // one for all: what aliases make of them counts together
 	for i, p := range r.Patches {
-		if read := r.readPatch(fmt.Sprintf("spec.patches[%d]", i), p); read != nil {
+		if read := r.readPatch(reader, fmt.Sprintf("spec.patches[%d]", i), p); read != nil {
 			all = append(all, read)
 		}
 	}
+	r.problems = append(r.problems, reader.Problems()...)
 	for _, p := range all {
 		if len(r.problems) > 0 {
 			return
@@ -39,8 +43,8 @@ func (r *run) patch() {
 	r.refuseCollisions()
 }
 
-func (r *run) readPatch(field string, p Patch) *patching {
-	out := &patching{field: field, selector: p.Target, bytes: len(p.Text)}
+func (r *run) readPatch(reader *manifest.Reader, field string, p Patch) *patching {
+	out := &patching{field: field, selector: p.Target}
 	if p.Target != nil {
 		var err error
 		if out.target, err = newTarget(*p.Target); err != nil {
@@ -48,11 +52,13 @@ func (r *run) readPatch(field string, p Patch) *patching {
 			return nil
 		}
 	}
-	reader := manifest.NewReader(nil, r.bundle.Limits)
 	values, ok := reader.ValuesOf(field, []byte(p.Text))
 	if !ok {
-		r.problems = append(r.problems, reader.Problems()...)
 		return nil
+	}
+	out.values = size(values, r.bundle.Limits.Depth+1)
+	if expanded, err := json.Marshal(values); err == nil {
+		out.bytes = len(expanded)
 	}
 	return r.classify(out, values)
 }
@@ -138,7 +144,7 @@ func (r *run) each(p *patching, matches func(*entry) bool, change func(*entry) (
 		if e.gone || !matches(e) {
 			continue
 		}
-		if found++; !r.grow(p.bytes, p.field) {
+		if found++; !r.grow(p.bytes, p.field) || !r.multiply(p.values, p.field) {
 			return found
 		}
 		changed, failed := change(e)

@@ -34,7 +34,7 @@ func (r *run) substitute() {
 	if len(r.problems) > 0 {
 		return
 	}
-	v := &variables{given: r.Substitution.Given, read: r.Substitution.Read, used: map[string]bool{}}
+	v := &variables{given: r.Substitution.Given, read: r.Substitution.Read, used: map[string]bool{}, left: workPerByte * r.bundle.Limits.TotalBytes}
 	for _, e := range r.left() {
 		if r.substituted(e) {
 			s := substitution{run: r, variables: v, entry: e}
@@ -47,6 +47,9 @@ func (r *run) substitute() {
 		}
 	}
 }
+
+// workPerByte is how often each byte that a bundle may have may be looked at for variables.
+const workPerByte = 16
 
 func (r *run) substituted(e *entry) bool {
 	annotations, labels := e.Object.GetAnnotations(), e.Object.GetLabels()

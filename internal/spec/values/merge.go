@@ -5,6 +5,8 @@ package values
 import (
 	"fmt"
 	"maps"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"helm.sh/helm/v4/pkg/strvals"
@@ -66,12 +68,54 @@ func set(values map[string]any, path, content string) string {
 			break
 		}
 	}
+	if severalIn(content) {
+		return fmt.Sprintf("it cannot be put at the path %s: it is one value, and a comma in it has no backslash before it; put what may contain anything into a document of YAML", path)
+	}
+	if problem := indexesOf(path); problem != "" {
+		return problem
+	}
 	if strings.Count(path, ".") >= strvals.MaxNestedNameLevel {
 		return fmt.Sprintf("the path %s has more than %d levels", path, strvals.MaxNestedNameLevel)
 	}
 	if err := parse(path+"="+content, values); err != nil {
 		return fmt.Sprintf("it cannot be put at the path %s: either another source has something else than a mapping or a list on the way there, "+
 			`or a comma or a brace in it has no backslash before it; put what may contain anything into a document of YAML`, path)
+	}
+	return ""
+}
+
+// severalIn tells whether that parser would take a content for more than one value, of which the others say themselves where
+// they go: a comma that is neither escaped nor in a list in braces.
+func severalIn(content string) bool {
+	list := strings.HasPrefix(content, "{")
+	for i := 0; i < len(content); i++ {
+		switch {
+		case content[i] == '\\':
+			i++
+		case content[i] == '}':
+			list = false
+		case content[i] == ',' && !list:
+			return true
+		}
+	}
+	return false
+}
+
+// The parser makes a list as long as an index says.
+const mostIndex, mostIndexes = 1000, 3
+
+var indexIn = regexp.MustCompile(`\[(\d+)\]`)
+
+// indexesOf says what is wrong with the indexes of a path.
+func indexesOf(path string) string {
+	found := indexIn.FindAllStringSubmatch(path, -1)
+	if len(found) > mostIndexes {
+		return fmt.Sprintf("the path %s has more than %d indexes", path, mostIndexes)
+	}
+	for _, index := range found {
+		if n, err := strconv.Atoi(index[1]); err != nil || n > mostIndex {
+			return fmt.Sprintf("the path %s has an index above %d", path, mostIndex)
+		}
 	}
 	return ""
 }

@@ -54,8 +54,8 @@ func bounded(data []byte) string {
 	if err := decoder.Decode(new(yamlv3.Node)); !errors.Is(err, io.EOF) {
 		return "it has more than one document: values are one"
 	}
-	left := mostValues
-	if problem := count(&node, 0, &left); problem != "" {
+	left := budget{values: mostValues, bytes: mostBytes}
+	if problem := left.count(&node, 0); problem != "" {
 		return problem
 	}
 	top := node.Content[0]
@@ -68,19 +68,27 @@ func bounded(data []byte) string {
 	return ""
 }
 
+// budget is what a document may still become.
+type budget struct{ values, bytes int }
+
 // count goes through a node as often as aliases repeat it.
-func count(node *yamlv3.Node, depth int, left *int) string {
-	if *left--; *left < 0 {
+func (left *budget) count(node *yamlv3.Node, depth int) string {
+	if left.values--; left.values < 0 {
 		return fmt.Sprintf("line %d: it becomes more than %d values", node.Line, mostValues)
+	}
+	if node.Kind == yamlv3.ScalarNode {
+		if left.bytes -= len(node.Value); left.bytes < 0 {
+			return fmt.Sprintf("line %d: with its aliases it becomes more than %d bytes", node.Line, mostBytes)
+		}
 	}
 	if depth > mostDepth {
 		return fmt.Sprintf("line %d: mappings and lists are nested more than %d levels deep", node.Line, mostDepth)
 	}
 	if node.Kind == yamlv3.AliasNode {
-		return count(node.Alias, depth+1, left)
+		return left.count(node.Alias, depth+1)
 	}
 	for _, inner := range node.Content {
-		if problem := count(inner, depth+1, left); problem != "" {
+		if problem := left.count(inner, depth+1); problem != "" {
 			return problem
 		}
 	}

@@ -26,7 +26,15 @@ type Scrubber struct {
 	known  map[string]bool
 	order  []string        // of secret, the longest first; nil when it has to be made anew
 	former map[string]bool // was secret before
+	// There is too much to look for, so that nothing is told at all; or there was before.
+	whole, formerly bool
 }
+
+// mostSecrets are how many texts a Scrubber looks for.
+const mostSecrets = 20_000
+
+// withheld stands in the place of a text, where there is too much to look for in it.
+const withheld = "(withheld: the Secrets that this is made of hold too much to be looked for in a message)"
 
 // Public says that texts are no secrets, although Secrets contain them: names that everybody knows anyway.
 func (s *Scrubber) Public(texts ...string) {
@@ -41,6 +49,11 @@ func (s *Scrubber) Public(texts ...string) {
 // Add makes a text secret, in all of the forms in which messages quote it: as it is, each line of it, in base64, and with
 // what Go, JSON and YAML escape.
 func (s *Scrubber) Add(text string) {
+	if strings.Count(text, "\n") > mostSecrets {
+		s.add(text)
+		s.whole = s.whole || len(text) >= shortest
+		return
+	}
 	for _, part := range append([]string{text, strings.TrimSpace(text)}, strings.Split(text, "\n")...) {
 		part = strings.TrimRight(part, "\r")
 		s.add(part)
@@ -92,6 +105,10 @@ func (s *Scrubber) add(text string) {
 	if s.secret == nil {
 		s.secret = map[string]bool{}
 	}
+	if len(s.secret) >= mostSecrets {
+		s.whole = true
+		return
+	}
 	s.secret[text], s.order = true, nil
 }
 
@@ -101,6 +118,7 @@ func (s *Scrubber) After(former *Scrubber) {
 		return
 	}
 	s.former, s.order = former.secret, nil
+	s.formerly = former.whole
 	if maps.Equal(s.secret, former.secret) {
 		s.former = former.former
 	}
@@ -113,6 +131,9 @@ func (s *Scrubber) Empty() bool { return s == nil || len(s.secret) == 0 }
 func (s *Scrubber) Text(text string) string {
 	if s.Empty() || text == "" {
 		return text
+	}
+	if s.whole || s.formerly {
+		return withheld
 	}
 	for _, secret := range s.sorted() {
 		text = withoutBeginning(strings.ReplaceAll(text, secret, Redacted), secret)

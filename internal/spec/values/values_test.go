@@ -4,6 +4,7 @@ package values_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -150,5 +151,44 @@ func TestSet(t *testing.T) {
 	}
 	if err := values.Set(got, "a"); err == nil || !strings.Contains(err.Error(), "--set a: ") {
 		t.Errorf("%v", err)
+	}
+}
+
+// M8: a few bytes of a tenant's that would become gigabytes are refused before they are expanded.
+func TestM8Values(t *testing.T) {
+	long := "a: &a \"" + strings.Repeat("x", 900_000) + "\"\nb: [" + strings.Repeat("*a,", 45_000) + "*a]"
+	if _, problem := values.Read([]byte(long)); !strings.Contains(problem, "with its aliases it becomes more than") {
+		t.Errorf("got %q", problem)
+	}
+	for content, path := range map[string]string{
+		"x,a[65535]=1,b[65535]=1": "a", "'x,a[65535]=1'": "a", "{x},a[65535]=1": "a", "1": "a[65535]", "2": "a[1][1][1][1]",
+	} {
+		source := values.Source{Where: "configmap x/y", Content: content, TargetPath: path}
+		if _, err := values.Merge([]values.Source{source}, nil); err == nil {
+			t.Errorf("%q at %s passes", content, path)
+		}
+	}
+	for content, want := range map[string]any{"{x,y}": []any{"x", "y"}, `x\,y`: "x,y", "7": int64(7)} {
+		got, err := values.Merge([]values.Source{{Where: "configmap x/y", Content: content, TargetPath: "a[3]"}}, nil)
+		if diff := cmp.Diff([]any{nil, nil, nil, want}, got["a"]); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", content, err, diff)
+		}
+	}
+}
+
+// Where a Secret holds more than can be looked for, nothing is told.
+func TestI8TooManySecrets(t *testing.T) {
+	var many, former values.Scrubber
+	for i := range 30_000 {
+		many.Add(fmt.Sprintf("secret-%d", i))
+	}
+	former.Add(strings.Repeat("line\n", 30_000))
+	after := values.Scrubber{}
+	after.Add("another")
+	after.After(&former)
+	for name, s := range map[string]*values.Scrubber{"many": &many, "lines": &former, "after it": &after} {
+		if got := s.Text("it says secret-29999 and line"); !strings.HasPrefix(got, "(withheld") {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }

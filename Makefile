@@ -7,7 +7,8 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-# For builds, tests and linters alike: they share one build cache then, and gcc is not needed.
+# Builds, tests, linters and the control plane are compiled with the same flags (none), so that each package is
+# compiled once; gcc is not needed. Only `make release` differs: its binaries must be reproducible.
 export CGO_ENABLED := 0
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -23,7 +24,8 @@ PROGRESS := go run ./tests/progress
 PKG ?= $(shell go list ./... | grep -v /tests/arch)
 RUN ?= .
 # Packages that start a control plane take about 1 GB each, so at most two run at once.
-TEST := go test -json -p 2 -timeout 40m -run '$(RUN)'
+# Vet runs once, as part of `make lint`.
+TEST := go test -json -vet=off -p 2 -timeout 40m -run '$(RUN)'
 
 # Packages that the race detector runs: those without a control plane, and one controller.
 RACE_PKG ?= ./api/... ./internal/fetch/... ./internal/convert/... ./internal/apply/... \
@@ -38,7 +40,6 @@ help: ## List the targets.
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 		/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# Without -trimpath, so that this, `make test` and `make lint` compile each package once.
 .PHONY: demo
 demo: ## Show the main job on a control plane of its own; DEMO_ONCE=1 ends by itself.
 	@$(PROGRESS) -title 'building the controllers, the CLI and the demo' \
@@ -48,7 +49,7 @@ demo: ## Show the main job on a control plane of its own; DEMO_ONCE=1 ends by it
 .PHONY: build
 build: ## Build the controllers and the CLI as static binaries into bin/.
 	@$(PROGRESS) -title 'building the controllers and the CLI' \
-		go build -v -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+		go build -v -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
 .PHONY: images
 images: build ## Build container images from scratch as OCI archives into bin/images/.
@@ -75,8 +76,7 @@ verify: ## Fail when anything generated, formatted or tidied would change the tr
 	@$(PROGRESS) -title 'verifying' .ci/verify
 
 .PHONY: lint
-lint: ## Run go vet and golangci-lint.
-	@$(PROGRESS) -title 'go vet' go vet ./...
+lint: ## Run golangci-lint, which includes go vet.
 	@$(PROGRESS) -title 'golangci-lint' $(TOOL) golangci-lint run --timeout 20m ./...
 
 ##@ Test

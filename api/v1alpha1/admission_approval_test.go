@@ -23,7 +23,7 @@ func TestApprovalAdmission(t *testing.T) {
 	const fromThePlan = ": must be the digest of a plan, sha256: and 64 hexadecimal digits, as status.plan.digest of the BundleDeployment shows it"
 	loud := "sha256:" + strings.Repeat("0A", 32)
 	checkAdmission(t, "BundleApproval", map[string]admitted{
-		"all fields": {reason: "nothing contradicts", spec: "deployment: app\nplan: " + aPlan + "\ndecision: Deny\nreason: because\nexpiresAt: 2030-01-31T18:00:00Z"},
+		"all fields": {reason: "nothing contradicts", spec: "deployment: app\nplan: " + aPlan + "\ndecision: Deny\nreason: because\nexpirationTime: 2030-01-31T18:00:00Z"},
 		"short":      {reason: "a digest is not cut", spec: "deployment: app\nplan: sha256:0a0a\ndecision: Approve", want: `spec.plan: Invalid value: "sha256:0a0a"` + fromThePlan},
 		"upper case": {reason: "there is one way to write a digest", spec: "deployment: app\nplan: " + loud + "\ndecision: Approve", want: `spec.plan: Invalid value: "` + loud + `"` + fromThePlan},
 		"no plan":    {reason: "whatever comes is not approved", spec: "deployment: app\ndecision: Approve", want: "spec.plan: Required value"},
@@ -31,7 +31,7 @@ func TestApprovalAdmission(t *testing.T) {
 		"no word":    {reason: "what was decided is said", spec: "deployment: app\nplan: " + aPlan, want: "spec.decision: Required value"},
 		"maybe":      {reason: "only what is written", spec: "deployment: app\nplan: " + aPlan + "\ndecision: Maybe", want: `spec.decision: Unsupported value: "Maybe": supported values: "Approve", "Deny"`},
 		"an essay":   {reason: "it is shown in a condition", spec: "deployment: app\nplan: " + aPlan + "\ndecision: Approve\nreason: " + strings.Repeat("x", 1025), want: "spec.reason: Too long: may not be more than 1024 bytes"},
-		"some day":   {reason: "a time is a time", spec: "deployment: app\nplan: " + aPlan + "\ndecision: Approve\nexpiresAt: tomorrow", want: `spec.expiresAt: Invalid value: "tomorrow": spec.expiresAt in body must be of type date-time: "tomorrow"`},
+		"some day":   {reason: "a time is a time", spec: "deployment: app\nplan: " + aPlan + "\ndecision: Approve\nexpirationTime: tomorrow", want: `spec.expirationTime: Invalid value: "tomorrow": spec.expirationTime in body must be of type date-time: "tomorrow"`},
 	})
 }
 
@@ -42,7 +42,7 @@ func TestApprovalIsImmutable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for field, value := range map[string]string{"deployment": "other", "plan": "sha256:" + strings.Repeat("0b", 32), "decision": "Approve", "reason": "now", "expiresAt": "2030-01-31T18:00:00Z"} {
+	for field, value := range map[string]string{"deployment": "other", "plan": "sha256:" + strings.Repeat("0b", 32), "decision": "Approve", "reason": "now", "expirationTime": "2030-01-31T18:00:00Z"} {
 		changed := stored.DeepCopy()
 		if err := unstructured.SetNestedField(changed.Object, value, "spec", field); err != nil {
 			t.Fatal(err)

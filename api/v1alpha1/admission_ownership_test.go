@@ -11,7 +11,7 @@ func TestOwnershipAdmission(t *testing.T) {
 crds: {deletionPolicy: Delete}
 prune: {enabled: false, timing: BeforeApply, limit: 7}
 deletionPolicy: Orphan
-collisionProtection: IfNoController
+collisionProtection: IfUnmanaged
 recreate: OnImmutableChange`},
 		"recreate":              {reason: "only what is written", spec: aDeployment + "\nrecreate: Always", want: `spec.recreate: Unsupported value: "Always": supported values: "Never", "OnImmutableChange"`},
 		"prune limit":           {reason: "a percentage", spec: aDeployment + "\nprune: {limit: 0%}"},
@@ -21,6 +21,6 @@ recreate: OnImmutableChange`},
 		"prune timing":          {reason: "only what is written", spec: aDeployment + "\nprune: {timing: Never}", want: `spec.prune.timing: Unsupported value: "Never": supported values: "AfterHealthy", "BeforeApply"`},
 		"deletion policy":       {reason: "only what is written", spec: aDeployment + "\ndeletionPolicy: Keep", want: `spec.deletionPolicy: Unsupported value: "Keep": supported values: "Delete", "Orphan"`},
 		"deletion of CRDs":      {reason: "only what is written", spec: aDeployment + "\ncrds: {deletionPolicy: Keep}", want: `spec.crds.deletionPolicy: Unsupported value: "Keep": supported values: "Delete", "Orphan"`},
-		"collision protection":  {reason: "only what is written", spec: aDeployment + "\ncollisionProtection: Force", want: `spec.collisionProtection: Unsupported value: "Force": supported values: "Prevent", "IfNoController", "None"`},
+		"collision protection":  {reason: "only what is written", spec: aDeployment + "\ncollisionProtection: Force", want: `spec.collisionProtection: Unsupported value: "Force": supported values: "Prevent", "IfUnmanaged", "None"`},
 	})
 }

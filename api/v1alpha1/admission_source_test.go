@@ -15,6 +15,8 @@ const (
 	anUploadIsAll = "spec: Invalid value: an upload is the whole artifact: it must be the only source, without a destination, and without ignore (leave files out when uploading)"
 )
 
+const credentialInURL = "must not have a credential such as token= in its query, which everybody sees who may read this object: put it into a Secret and name that in secretRef"
+
 // TestBundleSourceAdmission writes what users write, rightly and wrongly.
 func TestBundleSourceAdmission(t *testing.T) {
 	checkAdmission(t, "BundleSource", map[string]admitted{
@@ -129,8 +131,15 @@ func TestM22References(t *testing.T) {
 		"scoped archive":    {reason: "a path may hold an at sign", spec: url("url: https://example.org/@team/b.tgz")},
 		"ftp":               {reason: "not supported", spec: url("url: ftp://example.org/b.tgz"), want: `spec.sources[0].http.url: Invalid value: "ftp://example.org/b.tgz": must be a URL that begins with https:// (or http://) and holds neither user name nor password`},
 		"url password":      {reason: "secrets do not belong into URLs", spec: url("url: https://u:p@example.org/b.tgz"), want: `spec.sources[0].http.url: Invalid value: "https://u:p@example.org/b.tgz": must be a URL that begins with https:// (or http://) and holds neither user name nor password`},
-		"md5":               {reason: "broken", spec: url("url: https://example.org/b.tgz, digest: md5:" + sum[:32]), want: `spec.sources[0].http.digest: Invalid value: "md5:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee": must be sha256:, sha384: or sha512: and the whole hash in hexadecimal`},
-		"short digest":      {reason: "half a pin is none", spec: url("url: https://example.org/b.tgz, digest: sha256:" + sum[:63]), want: `spec.sources[0].http.digest: Invalid value: "sha256:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee": must be sha256:, sha384: or sha512: and the whole hash in hexadecimal`},
+		"M29 token":         {reason: "whoever reads the source would have it", spec: url(`url: "https://example.org/b.tgz?a=b&token=x"`), want: `spec.sources[0].http.url: Invalid value: "https://example.org/b.tgz?a=b&token=x": ` + credentialInURL},
+		"M29 private token": {reason: "as GitLab has it, in any case", spec: url(`url: "https://example.org/b.tgz?Private_Token=x"`), want: `spec.sources[0].http.url: Invalid value: "https://example.org/b.tgz?Private_Token=x": ` + credentialInURL},
+		"M29 signature": {
+			reason: "the URL of the signature, too", spec: url(`url: "https://example.org/b.tgz", verify: {secretRef: {name: a}, signatureURL: "https://example.org/b.sig?api-key=x"}`),
+			want: `spec.sources[0].http.verify.signatureURL: Invalid value: "https://example.org/b.sig?api-key=x": ` + credentialInURL,
+		},
+		"M29 signed URL": {reason: "good for one object and for a while", spec: url(`url: "https://example.org/b.tgz?X-Amz-Security-Token=x&X-Amz-Signature=y&tokens=3"`)},
+		"md5":            {reason: "broken", spec: url("url: https://example.org/b.tgz, digest: md5:" + sum[:32]), want: `spec.sources[0].http.digest: Invalid value: "md5:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee": must be sha256:, sha384: or sha512: and the whole hash in hexadecimal`},
+		"short digest":   {reason: "half a pin is none", spec: url("url: https://example.org/b.tgz, digest: sha256:" + sum[:63]), want: `spec.sources[0].http.digest: Invalid value: "sha256:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee": must be sha256:, sha384: or sha512: and the whole hash in hexadecimal`},
 	})
 }
 

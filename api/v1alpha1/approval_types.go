@@ -11,6 +11,13 @@ const (
 	RequireApproval      = "required"
 )
 
+// RequireSignaturesLabel, with the value RequireSignatures, on a namespace demands a
+// signature of everything that is installed in it: see spec.sources[].*.verify.
+const (
+	RequireSignaturesLabel = "satchel.dev/signatures"
+	RequireSignatures      = "required"
+)
+
 // ApprovalMode says which plans wait for an approval.
 // +kubebuilder:validation:Enum=Automatic;Manual;OnEscalation
 type ApprovalMode string
@@ -31,10 +38,16 @@ type ApprovalOptions struct {
 	// Mode Automatic, the default, carries every plan out. Manual carries none out before
 	// a BundleApproval of exactly its digest exists: the first one, those of new
 	// revisions, and those of changes of this spec. OnEscalation wants that for plans
-	// that give somebody new permissions, change CustomResourceDefinitions, delete
-	// objects, or are carried out as another account or on another cluster than the
-	// last one. What is in force is kept from drifting meanwhile. Leaving Manual or
-	// OnEscalation takes the right to create bundleapprovals.
+	// that give new permissions, change CustomResourceDefinitions, delete or adopt
+	// objects, contain new or changed objects of satchel.dev, admission webhooks or policies,
+	// APIServices or certificate requests, change labels of Namespaces that begin with
+	// satchel.dev/ or pod-security.kubernetes.io/, run Pods with more privileges or
+	// as another ServiceAccount, change deletionPolicy, or are carried out as another
+	// ServiceAccount or on another cluster than the last one. The applied revision is kept
+	// from drifting meanwhile. Leaving Manual or OnEscalation takes the permission to create
+	// bundleapprovals. In a namespace with the label satchel.dev/approval=required the first
+	// plan always waits, and Automatic holds only for the spec, the source and the inputs
+	// that were approved last.
 	// +optional
 	// +kubebuilder:default=Automatic
 	Mode ApprovalMode `json:"mode,omitempty"`
@@ -60,6 +73,12 @@ type ExecutedPlan struct {
 	// Approval is the BundleApproval that allowed it; empty where none was needed.
 	// +optional
 	Approval string `json:"approval,omitempty"`
+
+	// Grounds is the digest of what the last plan was made of that a BundleApproval allowed: this
+	// spec, that of the source, and the Secrets and ConfigMaps that are named. Where the
+	// namespace demands approval, Automatic holds for these only.
+	// +optional
+	Grounds string `json:"grounds,omitempty"`
 
 	// Time at which it was begun.
 	Time metav1.Time `json:"time"`

@@ -43,17 +43,17 @@ type BundleApprovalSpec struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
 
-	// ExpiresAt ends the decision: a plan that was not begun by then is not carried out
+	// ExpirationTime ends the decision: a plan that was not begun by then is not carried out
 	// because of it. It holds for ever if left out.
 	// +optional
-	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
+	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
 }
 
 // BundleApprovalStatus says what became of a decision.
 type BundleApprovalStatus struct {
-	// ConsumedAt is when the plan was begun because of it. It allows nothing any more then.
+	// ConsumedTime is when the plan was begun because of it. It allows nothing any more then.
 	// +optional
-	ConsumedAt *metav1.Time `json:"consumedAt,omitempty"`
+	ConsumedTime *metav1.Time `json:"consumedTime,omitempty"`
 }
 
 // BundleApproval is somebody's decision about a plan of a BundleDeployment: its
@@ -65,9 +65,9 @@ type BundleApprovalStatus struct {
 // +kubebuilder:selectablefield:JSONPath=`.spec.deployment`
 // +kubebuilder:printcolumn:name="Deployment",type=string,JSONPath=`.spec.deployment`
 // +kubebuilder:printcolumn:name="Decision",type=string,JSONPath=`.spec.decision`
-// +kubebuilder:printcolumn:name="Consumed",type=date,JSONPath=`.status.consumedAt`
+// +kubebuilder:printcolumn:name="Consumed",type=date,JSONPath=`.status.consumedTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Expires",type=string,JSONPath=`.spec.expiresAt`,priority=1
+// +kubebuilder:printcolumn:name="Expires",type=string,JSONPath=`.spec.expirationTime`,priority=1
 // +kubebuilder:printcolumn:name="Plan",type=string,JSONPath=`.spec.plan`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.spec.reason`,priority=1
 type BundleApproval struct {

@@ -51,6 +51,13 @@ type BundleDeploymentSpec struct {
 	// +optional
 	CreateNamespace bool `json:"createNamespace,omitempty"`
 
+	// AllowPodSecurityLabels permits the Namespaces of the bundle to carry labels of
+	// pod-security.kubernetes.io, which decide what Pods may do there. Without it the plan of
+	// such a bundle is refused while spec.approval.mode is Automatic; in the other modes
+	// the labels are part of what is approved.
+	// +optional
+	AllowPodSecurityLabels bool `json:"allowPodSecurityLabels,omitempty"`
+
 	// ServiceAccountName is the ServiceAccount of this namespace whose rights are
 	// used for every read and write of the bundle's objects.
 	// +required
@@ -207,10 +214,10 @@ type BundleDeploymentSpec struct {
 	// CollisionProtection says what happens to objects of the bundle that exist
 	// already and that this deployment did not create. Prevent, the default, refuses
 	// the plan; only an object with the annotation satchel.dev/orphaned is adopted.
-	// IfNoController adopts objects that nobody owns: that bear no marks of Flux, Argo
-	// CD, Helm, the Operator Lifecycle Manager or a BundleDeployment, and have no
+	// IfUnmanaged adopts unmanaged objects: without labels or annotations of Flux, Argo
+	// CD, Helm, the Operator Lifecycle Manager or a BundleDeployment, and without a
 	// controlling owner reference. None adopts any object but that of another
-	// BundleDeployment. An object that is adopted loses the marks of its former owner,
+	// BundleDeployment. An adopted object loses the labels and annotations of its former owner,
 	// and what kubectl and those tools set and the bundle does not.
 	// +optional
 	// +kubebuilder:default=Prevent
@@ -219,7 +226,7 @@ type BundleDeploymentSpec struct {
 	// Recreate says what becomes of an object whose change is refused because a field
 	// of it cannot change, such as the template of a Job. Never, the default, reports
 	// it and leaves the revision that runs; OnImmutableChange deletes the object and
-	// creates it anew, once. PersistentVolumeClaims, PersistentVolumes, Namespaces,
+	// recreates it once. PersistentVolumeClaims, PersistentVolumes, Namespaces,
 	// CustomResourceDefinitions and objects with the annotation
 	// satchel.dev/deletion-policy are never deleted for that, nor StatefulSets whose
 	// claims would go with them.
@@ -306,6 +313,12 @@ type BundleDeploymentStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
+	// HashKey is the key of the hashes in this status, encrypted with a key of the installation.
+	// It stays the same when the keys of the installation are rotated.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	HashKey string `json:"hashKey,omitempty"`
+
 	// Conditions follow kstatus: Ready, Reconciling, Stalled, and beside them one
 	// a step: SourceReady, Converted, Planned, Applied, Healthy. ApprovalPending is
 	// there while something is not done without somebody's consent.
@@ -376,10 +389,10 @@ type BundleDeploymentStatus struct {
 	// +optional
 	Package *PackageStatus `json:"package,omitempty"`
 
-	// CertificatesExpire is when the first of the self-signed certificates that
+	// CertificateExpirationTime is when the first of the self-signed certificates that
 	// serve the bundle's webhooks ends. They are renewed long before.
 	// +optional
-	CertificatesExpire *metav1.Time `json:"certificatesExpire,omitempty"`
+	CertificateExpirationTime *metav1.Time `json:"certificateExpirationTime,omitempty"`
 
 	// Objects counts the objects of the last applied revision.
 	// +optional
@@ -480,11 +493,11 @@ type ObjectCounts struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=satchel,shortName=bdep
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.lastAppliedRevision`
-// +kubebuilder:printcolumn:name="Objects",type=integer,JSONPath=`.status.objects.applied`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.lastAppliedRevision`,priority=1
+// +kubebuilder:printcolumn:name="Objects",type=integer,JSONPath=`.status.objects.applied`,priority=1
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name must have at most 63 characters"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.dependsOn) || self.spec.dependsOn.all(d, d.name != self.metadata.name)",message="spec.dependsOn must not name this BundleDeployment itself"
 type BundleDeployment struct {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -192,6 +193,7 @@ type ImageSource struct {
 // +kubebuilder:validation:XValidation:rule="self.provider != 'cosign' || has(self.secretRef) != has(self.matchOIDCIdentity)",message="cosign needs either secretRef, a Secret with public keys, or matchOIDCIdentity"
 // +kubebuilder:validation:XValidation:rule="!has(self.matchOIDCIdentity) || has(self.trustedRootSecretRef)",message="matchOIDCIdentity needs trustedRootSecretRef, a Secret with trusted_root.json"
 // +kubebuilder:validation:XValidation:rule="self.provider != 'notation' || (has(self.secretRef) && !has(self.matchOIDCIdentity) && !has(self.trustedRootSecretRef))",message="notation needs secretRef, a Secret with trustpolicy.json and certificates, and nothing else"
+// +kubebuilder:validation:XValidation:rule="!has(self.transparencyLog) || (has(self.secretRef) && has(self.trustedRootSecretRef))",message="transparencyLog is for keys (secretRef) beside a trusted root (trustedRootSecretRef)"
 type ImageVerification struct {
 	// Provider is the tool that signs: cosign (Sigstore) or notation (Notary Project).
 	// +required
@@ -217,22 +219,47 @@ type ImageVerification struct {
 	// in a log is asked for.
 	// +optional
 	TrustedRootSecretRef *LocalReference `json:"trustedRootSecretRef,omitempty"`
+
+	// TransparencyLog says whether a signature by a key has to be in a log of the trusted root: Required, which is so without
+	// this field, or Ignore. It is for keys beside a trusted root: without one there is no log to look in, and identities
+	// always need one.
+	// +optional
+	// +kubebuilder:validation:Enum=Required;Ignore
+	TransparencyLog string `json:"transparencyLog,omitempty"`
 }
 
-// OIDCIdentity is whom a certificate was issued for. Both are regular expressions
-// (RE2), which have to match; they are not anchored, so write ^ and $.
+// OIDCIdentity is whom a certificate was issued for. Issuer and subject both have to match. Of each, give the exact value,
+// or a regular expression (RE2) that is anchored: it begins with ^ and ends with $, around all of it.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.issuer) != has(self.issuerRegExp)",message="give either issuer or issuerRegExp"
+// +kubebuilder:validation:XValidation:rule="has(self.subject) != has(self.subjectRegExp)",message="give either subject or subjectRegExp"
 type OIDCIdentity struct {
-	// Issuer of the identity, such as ^https://token[.]actions[.]githubusercontent[.]com$.
-	// +required
+	// Issuer of the identity, such as https://token.actions.githubusercontent.com, exactly.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	Issuer string `json:"issuer"`
+	Issuer string `json:"issuer,omitempty"`
 
-	// Subject that the issuer vouches for, such as a workflow or an e-mail address.
-	// +required
+	// IssuerRegExp matches the issuer, such as ^https://(eu|us)[.]login[.]example[.]org$.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	Subject string `json:"subject"`
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('^') && self.endsWith('$') && !self.endsWith('\\\\$')",message="must be anchored: begin with ^ and end with $, or names that only contain what is meant are accepted"
+	IssuerRegExp string `json:"issuerRegExp,omitempty"`
+
+	// Subject that the issuer vouches for, such as a workflow or an e-mail address, exactly.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Subject string `json:"subject,omitempty"`
+
+	// SubjectRegExp matches the subject, such as
+	// ^https://github[.]com/example/gadget/[.]github/workflows/release[.]yaml@refs/tags/v[0-9.]+$.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('^') && self.endsWith('$') && !self.endsWith('\\\\$')",message="must be anchored: begin with ^ and end with $, or names that only contain what is meant are accepted"
+	SubjectRegExp string `json:"subjectRegExp,omitempty"`
 }
 
 // GitSource is a commit in a Git repository that is reached over HTTPS or SSH.
@@ -354,6 +381,7 @@ type HTTPSource struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^[:space:]/?#@]+([/?#][^[:space:]]*)?$')",message="must be a URL that begins with https:// (or http://) and holds neither user name nor password"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('(?i)[?&;](((access|api|auth|bearer|deploy|id|job|oauth|private|refresh)[_-]?)?token|bearer|passwd|password|passphrase|(client[_-]?)?secret|api[_-]?key|authorization)=')",message="must not have a credential such as token= in its query, which everybody sees who may read this object: put it into a Secret and name that in secretRef"
 	URL string `json:"url"`
 
 	// Digest that the archive must have: sha256:, sha384: or sha512: and the hash
@@ -391,6 +419,7 @@ type HTTPSource struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.matchOIDCIdentity)",message="give either secretRef, a Secret with public keys, or matchOIDCIdentity"
 // +kubebuilder:validation:XValidation:rule="!has(self.matchOIDCIdentity) || has(self.trustedRootSecretRef)",message="matchOIDCIdentity needs trustedRootSecretRef, a Secret with trusted_root.json"
+// +kubebuilder:validation:XValidation:rule="!has(self.transparencyLog) || (has(self.secretRef) && has(self.trustedRootSecretRef))",message="transparencyLog is for keys (secretRef) beside a trusted root (trustedRootSecretRef)"
 type ArchiveVerification struct {
 	// Provider is the tool that signs: cosign.
 	// +optional
@@ -403,6 +432,7 @@ type ArchiveVerification struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^[:space:]/?#@]+([/?#][^[:space:]]*)?$')",message="must be a URL that begins with https:// (or http://) and holds neither user name nor password"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('(?i)[?&;](((access|api|auth|bearer|deploy|id|job|oauth|private|refresh)[_-]?)?token|bearer|passwd|password|passphrase|(client[_-]?)?secret|api[_-]?key|authorization)=')",message="must not have a credential such as token= in its query, which everybody sees who may read this object: put it into a Secret and name that in secretRef"
 	SignatureURL string `json:"signatureURL"`
 
 	// SecretRef names a Secret with public keys, each in an entry whose name ends in
@@ -422,6 +452,13 @@ type ArchiveVerification struct {
 	// logs of Sigstore that are trusted.
 	// +optional
 	TrustedRootSecretRef *LocalReference `json:"trustedRootSecretRef,omitempty"`
+
+	// TransparencyLog says whether a signature by a key has to be in a log of the trusted root: Required, which is so without
+	// this field, or Ignore. It is for keys beside a trusted root: without one there is no log to look in, and identities
+	// always need one.
+	// +optional
+	// +kubebuilder:validation:Enum=Required;Ignore
+	TransparencyLog string `json:"transparencyLog,omitempty"`
 }
 
 // BundleSourceStatus is what the source controller last saw and published.
@@ -502,10 +539,10 @@ type ResolvedSource struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=satchel,shortName=bsrc
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.artifact.revision`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.artifact.revision`,priority=1
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name must have at most 63 characters"
 type BundleSource struct {
 	metav1.TypeMeta `json:",inline"`
@@ -554,7 +591,96 @@ func (in *BundleSourceSpec) TimeoutOrDefault() time.Duration {
 // Problem says what of the spec cannot be read, although it was stored; nil when
 // nothing is wrong.
 func (in *BundleSourceSpec) Problem() error {
-	return errors.Join(in.Interval.problem("spec.interval"), in.Timeout.problem("spec.timeout"))
+	return errors.Join(in.Interval.problem("spec.interval"), in.Timeout.problem("spec.timeout"), in.secretsProblem())
+}
+
+// MaxSecrets is how many distinct Secrets the sources of one object may name. The ConfigMaps are fewer than that: each is
+// a source of its own.
+const MaxSecrets = 20
+
+func (in *BundleSourceSpec) secretsProblem() error {
+	if count := len(in.SecretNames()); count > MaxSecrets {
+		return fmt.Errorf("spec.sources name %d distinct Secrets, and may name %d: use one Secret for several sources, or divide the sources among several BundleSources", count, MaxSecrets)
+	}
+	return nil
+}
+
+// SecretNames are the Secrets that the sources name, sorted, each once.
+func (in *BundleSourceSpec) SecretNames() []string {
+	var names []string
+	add := func(refs ...*LocalReference) {
+		for _, ref := range refs {
+			if ref != nil {
+				names = append(names, ref.Name)
+			}
+		}
+	}
+	for i := range in.Sources {
+		if image := in.Sources[i].Image; image != nil {
+			add(image.SecretRef, image.CertSecretRef, image.ProxySecretRef)
+			if image.Verify != nil {
+				add(image.Verify.SecretRef, image.Verify.TrustedRootSecretRef)
+			}
+		}
+		if git := in.Sources[i].Git; git != nil {
+			add(git.SecretRef, git.ProxySecretRef)
+			if git.Verify != nil {
+				add(&git.Verify.SecretRef)
+			}
+		}
+		if http := in.Sources[i].HTTP; http != nil {
+			add(http.SecretRef, http.CertSecretRef, http.ProxySecretRef)
+			if http.Verify != nil {
+				add(http.Verify.SecretRef, http.Verify.TrustedRootSecretRef)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// DemandsSignature tells whether this source accepts only content with a valid signature.
+func (in *Source) DemandsSignature() bool {
+	return in.Image != nil && in.Image.Verify != nil || in.Git != nil && in.Git.Verify != nil || in.HTTP != nil && in.HTTP.Verify != nil
+}
+
+// DemandsSignature tells whether one of the sources does.
+func (in *BundleSourceSpec) DemandsSignature() bool {
+	return slices.ContainsFunc(in.Sources, func(s Source) bool { return s.DemandsSignature() })
+}
+
+// UnverifiedParts describes the sources of which no signature is demanded, such as
+// "the configMap of destination extras".
+func (in *BundleSourceSpec) UnverifiedParts() []string {
+	var parts []string
+	for i := range in.Sources {
+		part := &in.Sources[i]
+		if part.DemandsSignature() {
+			continue
+		}
+		text := "the " + part.Kind()
+		if part.Destination != "" {
+			text += " of destination " + part.Destination
+		}
+		parts = append(parts, text)
+	}
+	return parts
+}
+
+// Kind is the JSON name of the field that is set.
+func (in *Source) Kind() string {
+	switch {
+	case in.Image != nil:
+		return "image"
+	case in.Git != nil:
+		return "git"
+	case in.HTTP != nil:
+		return "http"
+	case in.ConfigMap != nil:
+		return "configMap"
+	default:
+		return "upload"
+	}
 }
 
 // SourcesDigest identifies what decides the content of the artifact, the sources

@@ -56,7 +56,8 @@ const (
 	// ReasonRefused says that the controller's address lists, or the rules for
 	// URLs and references, forbid what the source names.
 	ReasonRefused = "Refused"
-	// ReasonLimitExceeded says that the content is larger than the controller allows.
+	// ReasonLimitExceeded says that the content is larger than the controller allows, or that
+	// its conversion takes more CPU time, memory or output than one may.
 	ReasonLimitExceeded = "LimitExceeded"
 	// ReasonInvalidContent says that the content is broken or hostile: not an
 	// archive, an entry that escapes, a name that is not portable.
@@ -67,6 +68,12 @@ const (
 	// trust accepts: it is missing, of other content, by somebody else, or no longer
 	// valid.
 	ReasonVerificationFailed = "VerificationFailed"
+	// ReasonTrustChanged says that what the sources trust, keys or policies, is another than when the published content
+	// was accepted, and did not accept it yet. What runs stays; nothing new takes the content.
+	ReasonTrustChanged = "TrustChanged"
+	// ReasonSignatureRequired says that the namespace has the label satchel.dev/signatures=required, and that no signature
+	// is demanded of some content. What runs stays; nothing new takes the content.
+	ReasonSignatureRequired = "SignatureRequired"
 	// ReasonUploadPending says that the content which the source names was not uploaded yet,
 	// or is no longer in storage.
 	ReasonUploadPending = "UploadPending"
@@ -112,6 +119,9 @@ const (
 	ReasonSourceNotFound = "SourceNotFound"
 	// ReasonSourceNotReady says that the source has published nothing yet.
 	ReasonSourceNotReady = "SourceNotReady"
+	// ReasonSourceNotTrusted says that the source demands a signature, and that its present trust has not accepted what
+	// it publishes: only a deployment that runs it already keeps it.
+	ReasonSourceNotTrusted = "SourceNotTrusted"
 	// ReasonSourceNotOwned says that a BundleSource of the deployment's name exists
 	// and belongs to something else, so the inline source cannot be kept in it.
 	ReasonSourceNotOwned = "SourceNotOwned"
@@ -120,6 +130,17 @@ const (
 	ReasonArtifactFailed = "ArtifactFailed"
 	// ReasonConversionFailed says that the bundle is not valid in its format.
 	ReasonConversionFailed = "ConversionFailed"
+	// ReasonConverting says that the conversion of the bundle takes long, or waits for a worker
+	// process.
+	ReasonConverting = "Converting"
+	// ReasonCPUBudgetExceeded says that the conversions of the namespace have taken the CPU time
+	// that they may take in ten minutes. It is tried again when there is some.
+	ReasonCPUBudgetExceeded = "CPUBudgetExceeded"
+	// ReasonWorkerUnavailable says that no process could be started to convert the bundle.
+	ReasonWorkerUnavailable = "WorkerUnavailable"
+	// ReasonWaitingForMemory says that other large bundles take the memory for objects that is
+	// there.
+	ReasonWaitingForMemory = "WaitingForMemory"
 	// ReasonInputNotFound says that a Secret or ConfigMap with values could not be had: it or
 	// its key does not exist, or the account may not get it.
 	ReasonInputNotFound = "InputNotFound"
@@ -137,6 +158,9 @@ const (
 	// ReasonClusterUnreachable says that the API server of the remote cluster does not
 	// answer, or not as an API server does. It is tried again.
 	ReasonClusterUnreachable = "ClusterUnreachable"
+	// ReasonClusterTooSlow says that the API server of the remote cluster answers so slowly that it
+	// confirmed nothing in three turns of a reconcile. It is tried again.
+	ReasonClusterTooSlow = "ClusterTooSlow"
 	// ReasonClusterDenied says that the remote cluster does not let the user of the
 	// kubeconfig in, or does not tell it which cluster it is.
 	ReasonClusterDenied = "ClusterDenied"

@@ -15,6 +15,11 @@ type Inventory struct {
 	// +optional
 	Count int32 `json:"count"`
 
+	// Recovered is set where the status was lost, and the objects were found again: hooks of
+	// what is applied do not run again. It is removed when the next plan is applied.
+	// +optional
+	Recovered bool `json:"recovered,omitempty"`
+
 	// Entries are the objects, while they are few.
 	// +optional
 	// +listType=atomic
@@ -25,8 +30,10 @@ type Inventory struct {
 	Compressed []byte `json:"compressed,omitempty"`
 }
 
-// InventoryEntry is one object and what was last seen of it. The names are
-// short because there can be thousands.
+// InventoryEntry is one object and what was last seen of it. Entries are an
+// encoding for the controller, with short names because there can be
+// thousands: "satchel tree" shows the objects, and only the id is meant to be
+// read by other programs.
 type InventoryEntry struct {
 	// ID of the object: namespace_name_group_kind.
 	ID string `json:"id"`
@@ -35,7 +42,8 @@ type InventoryEntry struct {
 	// +optional
 	V string `json:"v,omitempty"`
 
-	// R is a hash of the object as rendered.
+	// R is a hash of the object as rendered: as it was written last or, where b is
+	// set, as it was about to be written.
 	// +optional
 	R string `json:"r,omitempty"`
 
@@ -44,7 +52,8 @@ type InventoryEntry struct {
 	// +optional
 	F string `json:"f,omitempty"`
 
-	// S is a hash of the object's UID and generation when last seen.
+	// S is a hash of the object's UID and generation when last seen. Its first half
+	// is of the UID alone.
 	// +optional
 	S string `json:"s,omitempty"`
 
@@ -52,4 +61,13 @@ type InventoryEntry struct {
 	// not healthy yet, l left the bundle and may be deleted. Neither counts.
 	// +optional
 	M string `json:"m,omitempty"`
+
+	// B tells that a write of the object was begun, and not confirmed since.
+	// +optional
+	B bool `json:"b,omitempty"`
+
+	// D tells that the object is a Job that was seen to complete. It is not created
+	// again after its deletion until its content changes.
+	// +optional
+	D bool `json:"d,omitempty"`
 }

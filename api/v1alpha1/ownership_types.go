@@ -4,15 +4,15 @@ package v1alpha1
 
 // CollisionProtection says which objects that exist already, and that this
 // deployment did not create, it takes over.
-// +kubebuilder:validation:Enum=Prevent;IfNoController;None
+// +kubebuilder:validation:Enum=Prevent;IfUnmanaged;None
 type CollisionProtection string
 
 // Kinds of protection.
 const (
 	// CollisionPrevent takes nothing over but what is marked as orphaned.
 	CollisionPrevent CollisionProtection = "Prevent"
-	// CollisionIfNoController takes over what no tool and no controller owns.
-	CollisionIfNoController CollisionProtection = "IfNoController"
+	// CollisionIfUnmanaged takes over what no tool and no controller owns.
+	CollisionIfUnmanaged CollisionProtection = "IfUnmanaged"
 	// CollisionNone takes over everything but what another BundleDeployment owns.
 	CollisionNone CollisionProtection = "None"
 )

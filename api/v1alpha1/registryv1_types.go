@@ -3,7 +3,7 @@
 package v1alpha1
 
 import (
-	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
 // RegistryV1Options are the options of the format registry+v1.
@@ -18,10 +18,15 @@ type RegistryV1Options struct {
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be the name of a namespace: lower-case letters, digits and '-'"
 	WatchNamespaces []string `json:"watchNamespaces,omitempty"`
 
-	// DeploymentConfig adjusts all Deployments of the bundle: the fields of a
-	// Subscription's config in OLM, apart from selector.
+	// DeploymentConfig adjusts all Deployments of the bundle and their containers,
+	// as the config of a Subscription does in OLM: env, envFrom, volumes,
+	// volumeMounts, tolerations, resources, nodeSelector, affinity and annotations,
+	// each as in a Pod. Init containers stay as they are. It is free-form here and
+	// checked when the bundle is converted: unknown fields and wrong types are
+	// refused with the path of the field.
 	// +optional
-	DeploymentConfig *DeploymentConfig `json:"deploymentConfig,omitempty"`
+	// +kubebuilder:validation:Type=object
+	DeploymentConfig *apiextensionsv1.JSON `json:"deploymentConfig,omitempty"`
 
 	// CertificateProvider issues the certificates of the bundle's webhooks:
 	// self-signed, the default, needs nothing else: an own authority and its
@@ -35,10 +40,10 @@ type RegistryV1Options struct {
 	// Requirements says what becomes of a bundle whose requirements the cluster
 	// does not meet: CRDs and APIs of others, packages, a version of Kubernetes.
 	// Enforce, the default, refuses the plan and names each; Warn installs with a
-	// warning for each; Off does not look.
+	// warning for each; None does not look.
 	// +optional
 	// +kubebuilder:default=Enforce
-	// +kubebuilder:validation:Enum=Enforce;Warn;Off
+	// +kubebuilder:validation:Enum=Enforce;Warn;None
 	Requirements Enforcement `json:"requirements,omitempty"`
 
 	// OperatorConditions sets the variable OPERATOR_CONDITION_NAME in all
@@ -78,64 +83,9 @@ const (
 	Enforce Enforcement = "Enforce"
 	// Warn lets it pass with a warning.
 	Warn Enforcement = "Warn"
-	// Off does not look.
-	Off Enforcement = "Off"
+	// EnforcementNone does not look.
+	EnforcementNone Enforcement = "None"
 )
-
-// DeploymentConfig adjusts the Deployments of a bundle and their containers;
-// init containers stay as they are.
-type DeploymentConfig struct {
-	// Env replaces variables of the same name in all containers and adds the
-	// others.
-	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=500
-	Env []corev1.EnvVar `json:"env,omitempty"`
-
-	// EnvFrom adds sources of variables to all containers where they are missing.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=100
-	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
-
-	// Volumes replace those of the same name and add the others.
-	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=100
-	Volumes []corev1.Volume `json:"volumes,omitempty"`
-
-	// VolumeMounts replace those of the same volume in all containers and add the
-	// others.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=100
-	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`
-
-	// Tolerations are added where they are missing.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=100
-	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-
-	// Resources replace the requests and limits of all containers.
-	// +optional
-	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
-
-	// NodeSelector replaces the bundle's.
-	// +optional
-	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-
-	// Affinity replaces the parts that are set. A part that is set but empty
-	// removes that of the bundle, and an empty affinity removes all.
-	// +optional
-	Affinity *corev1.Affinity `json:"affinity,omitempty"`
-
-	// Annotations are added to Deployments and Pods where the key is not there yet.
-	// +optional
-	Annotations map[string]string `json:"annotations,omitempty"`
-}
 
 // CRDOptions say how CustomResourceDefinitions of a bundle are treated.
 type CRDOptions struct {
@@ -143,15 +93,15 @@ type CRDOptions struct {
 	// CustomResourceDefinition that could break what uses the one on the cluster:
 	// that drops a stored version or a field, or narrows a type. Enforce, the
 	// default, refuses the plan with the offending paths; Warn applies it with a
-	// warning; Off does not look.
+	// warning; None does not look.
 	// +optional
 	// +kubebuilder:default=Enforce
-	// +kubebuilder:validation:Enum=Enforce;Warn;Off
+	// +kubebuilder:validation:Enum=Enforce;Warn;None
 	UpgradeSafety Enforcement `json:"upgradeSafety,omitempty"`
 
 	// UpgradeSafetyExemptions are CustomResourceDefinitions, by their names such
 	// as widgets.example.com, whose changes are not looked at. The bundle exempts
-	// one itself by the annotation satchel.dev/crd-upgrade-safety: Off.
+	// one itself by the annotation satchel.dev/crd-upgrade-safety: None.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=100

@@ -88,8 +88,8 @@ func TestAdopt(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, everything...)
 			w.formerly(tc.manager, tc.how)
-			if p := w.planWith(adoptedDeployment, plan.IfNoController); len(p.Violations) != 1 || !strings.Contains(p.Violations[0].String(), "Flux Kustomization y/x") {
-				t.Fatalf("IfNoController: %v", p.Violations)
+			if p := w.planWith(adoptedDeployment, plan.IfUnmanaged); len(p.Violations) != 1 || !strings.Contains(p.Violations[0].String(), "Flux Kustomization y/x") {
+				t.Fatalf("IfUnmanaged: %v", p.Violations)
 			}
 			result := w.adopting(adoptedDeployment, plan.None)
 			if result.Count(apply.Adopted) != 1 {
@@ -199,7 +199,7 @@ func TestT13NoneDoesNotTakeFromDeployments(t *testing.T) {
 	forged := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"two","labels":{"satchel.dev/deployment":"app","satchel.dev/namespace":"` + w.namespace + `"}},"data":{"colour":"green"}}`
 	w.patch(types.ApplyPatchType, "two", forged, "attacker")
 	two := strings.Replace(oneMap, "one", "two", 1)
-	if p := other.planWith(two, plan.IfNoController); len(p.Violations) != 1 {
+	if p := other.planWith(two, plan.IfUnmanaged); len(p.Violations) != 1 {
 		t.Errorf("labels of another deployment count as those of an owner: %v", p.Violations)
 	}
 	late := other.planWith(two, plan.None)

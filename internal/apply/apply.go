@@ -3,9 +3,11 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -17,7 +19,7 @@ import (
 
 // Apply carries the stages of a plan out, one after the other, the objects of a
 // stage in parallel. A failing object does not stop its stage, but no later stage
-// starts. Between the definitions and what needs them it waits, bounded, until
+// starts, unless the plan brings nothing new: see plan.Plan.Keeps. Between the definitions and what needs them it waits, bounded, until
 // the API server serves them. Unchanged objects cost nothing.
 //
 // The plan's inventory must have been stored before. What happened to each
@@ -30,8 +32,9 @@ func Apply(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (
 		client:  client,
 		owner:   p.Owner,
 		options: o,
+		kept:    &atomic.Int64{},
 		writer: writer{
-			client: client, owner: p.Owner, protection: p.Protection, previous: o.Previous, served: o.EstablishTimeout,
+			client: client, owner: p.Owner, protection: p.Protection, earlier: o.Earlier, served: o.EstablishTimeout,
 		},
 		result: Result{
 			Inventory: p.Inventory, Live: map[inventory.ID]*unstructured.Unstructured{}, Versions: map[inventory.ID]string{},
@@ -49,6 +52,7 @@ type application struct {
 	options Options
 	writer  writer
 	result  Result
+	kept    *atomic.Int64 // bytes of answers whose object is kept
 }
 
 func (a *application) stages(ctx context.Context, p plan.Plan) error {
@@ -68,12 +72,15 @@ func (a *application) stages(ctx context.Context, p plan.Plan) error {
 			a.result.Stage = stage.Name
 			return fmt.Errorf("applying stage %q: %w", stage.Name, err)
 		}
-		if a.result.Stage != "" {
+		if a.result.Stage != "" && (!p.Keeps() || stage.Trusted()) {
 			return nil
 		}
-		if pending := a.established(ctx, p.Stages[:i+1], p.Stages[i+1:]); pending != "" {
-			a.result.Stage, a.result.Pending = stage.Name, pending
-			return ctx.Err()
+		if pending := a.established(ctx, p.Stages[:i+1], p.Stages[i+1:]); len(pending) > 0 {
+			a.result.Stage, a.result.Pending = stage.Name, why(pending)
+			if !p.Keeps() || ctx.Err() != nil {
+				return ctx.Err()
+			}
+			p.LeaveOut(func(o plan.Object) bool { return pending[o.Definition] != "" })
 		}
 	}
 	if ground == len(p.Stages) {
@@ -115,7 +122,7 @@ func (a *application) record(stage plan.Stage, outcomes []Outcome) {
 			a.result.Live[outcome.ID] = outcome.live
 		}
 		if outcome.stops() {
-			a.result.Stage = stage.Name
+			a.result.Stage = cmp.Or(a.result.Stage, stage.Name)
 			failed = failed || outcome.Err != nil
 			if a.result.Pending == "" && outcome.Kind == Pending {
 				a.result.Pending = outcome.ID.String() + " " + outcome.Reason
@@ -150,9 +157,20 @@ func (a *application) object(ctx context.Context, action plan.Action) Outcome {
 	case len(fields) > 0 && a.options.Recreate && recreatable(action):
 		return a.recreate(ctx, action, outcome, fields)
 	case err != nil:
-		return failure(outcome, err)
+		outcome = failure(outcome, err)
+		if outcome.Kind == Conflict { // nothing of it was written, and its fields are not ours
+			outcome.entry, outcome.reset = unbegun(action), true
+		}
+		return outcome
 	}
 	return a.wrote(action, outcome, answer)
+}
+
+// unbegun is the entry of an object as it was before the plan began.
+func unbegun(action plan.Action) inventory.Entry {
+	entry := action.Previous
+	entry.ID, entry.Version, entry.Mark = action.ID, cmp.Or(entry.Version, action.Resource.Version), action.Mark
+	return entry
 }
 
 func failure(outcome Outcome, err error) Outcome {

@@ -90,7 +90,7 @@ func (w *world) account(name string) *tenant.Client {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return client
+	return client.For(w.owner.Name)
 }
 
 func (w *world) grant(account string, rules ...rbacv1.PolicyRule) {

@@ -114,7 +114,7 @@ func (a *authority) client(t *testing.T) *tenant.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client
+	return client.For("app")
 }
 
 // planOf is a plan that creates everything, in one namespace.

@@ -78,12 +78,14 @@ type verdict struct {
 //	the object is adopted         force    that was allowed
 //	applied before, same content  force    all of it was ours
 //	applied before, stripped      force    the API server forgot that it was ours
-//	in the previous content       force    it was ours
+//	in an earlier content         force    it was ours
 //	else                          refuse
-func judge(conflicts []conflict, action plan.Action, previous *unstructured.Unstructured) verdict {
+//
+// An object that did not exist when the plan was made was created by somebody else since:
+// nothing of it was ours. Earlier contents are what was written, and what was begun to be.
+func judge(conflicts []conflict, action plan.Action, earlier []*unstructured.Unstructured) verdict {
 	var v verdict
-	confirmed := action.Previous.Confirmed()
-	same := confirmed && action.Previous.Rendered == action.Rendered
+	confirmed := action.Exists() && action.Previous.Confirmed()
 	for _, c := range conflicts {
 		switch {
 		case isGiven(action, c.path):
@@ -92,13 +94,17 @@ func judge(conflicts []conflict, action plan.Action, previous *unstructured.Unst
 			v.giveUp = append(v.giveUp, c.path)
 		case inventory.IsManager(c.manager):
 			v.refused = append(v.refused, c)
-		case action.Verb == plan.Adopt, same, confirmed && c.manager == strippedManager, hasPath(previous, c.path):
+		case action.Verb == plan.Adopt, action.Known(), confirmed && c.manager == strippedManager, action.Exists() && anyHasPath(earlier, c.path):
 			v.force = true
 		default:
 			v.refused = append(v.refused, c)
 		}
 	}
 	return v
+}
+
+func anyHasPath(objects []*unstructured.Unstructured, path string) bool {
+	return slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return hasPath(o, path) })
 }
 
 // describe names the other managers and the fields they hold.

@@ -101,6 +101,8 @@ func (c controllers) lookUp(ctx context.Context, controller *metav1.OwnerReferen
 	live, err := c.client.Metadata(ctx, ref)
 	var nowhere *tenant.RefError
 	switch {
+	case tenant.IsUnserved(err):
+		return false, nil
 	case apierrors.IsNotFound(err):
 		return true, nil
 	case apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err), apierrors.IsBadRequest(err), errors.As(err, &nowhere):

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
@@ -15,12 +16,16 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
+// Judge compares a CRD on the cluster with the one that is to replace it, as crdsafety.Judge does, and within limits of CPU
+// time and memory.
+type Judge = func(ctx context.Context, live, desired *unstructured.Unstructured) (crdsafety.Judgement, error)
+
 // judgedAtOnce bounds how many live CRDs, each up to a few megabytes, are held.
 const judgedAtOnce = 2
 
 // judgeDefinitions reads the live body of each CRD that the plan would change, and
 // keeps what is to be said about the change.
-func judgeDefinitions(ctx context.Context, client *tenant.Client, in *plan.Input) error {
+func judgeDefinitions(ctx context.Context, client *tenant.Client, judge Judge, in *plan.Input) error {
 	objects := in.ToJudge()
 	if len(objects) == 0 {
 		return nil
@@ -31,7 +36,7 @@ func judgeDefinitions(ctx context.Context, client *tenant.Client, in *plan.Input
 		err       error
 	}
 	answers := parallel.Each(ctx, judgedAtOnce, objects, func(ctx context.Context, object plan.Object) answer {
-		judgement, found, err := judgeDefinition(ctx, client, object)
+		judgement, found, err := judgeDefinition(ctx, client, judge, object)
 		return answer{judgement, found, err}
 	})
 	if err := ctx.Err(); err != nil {
@@ -49,7 +54,7 @@ func judgeDefinitions(ctx context.Context, client *tenant.Client, in *plan.Input
 }
 
 // judgeDefinition judges one CRD; false when it went meanwhile.
-func judgeDefinition(ctx context.Context, client *tenant.Client, object plan.Object) (crdsafety.Judgement, bool, error) {
+func judgeDefinition(ctx context.Context, client *tenant.Client, judge Judge, object plan.Object) (crdsafety.Judgement, bool, error) {
 	live, err := client.Get(ctx, refOf(object.ID, object.Resource))
 	if apierrors.IsNotFound(err) {
 		return crdsafety.Judgement{}, false, nil
@@ -57,6 +62,12 @@ func judgeDefinition(ctx context.Context, client *tenant.Client, object plan.Obj
 	if err != nil {
 		return crdsafety.Judgement{}, false, fmt.Errorf("observing %s: %w", object.ID, err)
 	}
-	judgement, err := crdsafety.Judge(ctx, live, object.Desired)
-	return judgement, true, err
+	if judge == nil {
+		return crdsafety.Judgement{Unjudged: "nothing judges upgrades here"}, true, nil
+	}
+	judgement, err := judge(ctx, live, object.Desired)
+	if err != nil {
+		return crdsafety.Judgement{}, true, fmt.Errorf("judging the upgrade of %s: %w", object.ID, err)
+	}
+	return judgement, true, nil
 }

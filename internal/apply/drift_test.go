@@ -234,7 +234,9 @@ func TestF25UpgradeTakesOwnFieldsBack(t *testing.T) {
 		previous[inventory.IDOf(object)] = object
 	}
 	result := w.applyObjects(w.objects(next), apply.Options{
-		Previous: func(id inventory.ID) *unstructured.Unstructured { return previous[id] },
+		Earlier: func(entry inventory.Entry) []*unstructured.Unstructured {
+			return []*unstructured.Unstructured{previous[entry.ID]}
+		},
 	})
 	if !result.Complete() {
 		t.Fatal(result.Errors())

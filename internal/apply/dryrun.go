@@ -28,6 +28,8 @@ type Check struct {
 	// allow that. They are not among the others.
 	Recreate []inventory.ID
 	Warnings []string
+	// Accepted are the actions that the API server accepted. They are known beside an error as well.
+	Accepted []plan.Action
 }
 
 // DryRun asks the API server whether it would accept what the plan writes. Objects
@@ -40,7 +42,7 @@ func DryRun(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) 
 	warnings := &tenant.Warnings{}
 	dry := dryRun{
 		plan:   newIn(p),
-		writer: writer{client: client, owner: p.Owner, previous: o.Previous, dryRun: true},
+		writer: writer{client: client, owner: p.Owner, earlier: o.Earlier, dryRun: true},
 	}
 	check, asked := Check{}, []plan.Action(nil)
 	for _, action := range p.Actions() {
@@ -48,24 +50,39 @@ func DryRun(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) 
 		case !worthTrying(action, p.Upgrade):
 		case dry.plan.hides(action):
 			check.Unknown = append(check.Unknown, action.ID)
+		case o.Tried(action):
+			check.Passed++
 		default:
 			asked = append(asked, action)
 		}
 	}
 	answers := parallel.Each(tenant.WithWarnings(ctx, warnings), o.Parallelism, asked, dry.object)
+	accepted := acceptedOf(asked, answers)
 	if err := ctx.Err(); err != nil {
-		return Check{}, fmt.Errorf("trying the plan: %w", err)
+		return Check{Accepted: accepted}, fmt.Errorf("trying the plan: %w", err)
 	}
-	errs := check.take(asked, answers, o)
-	check.Warnings = warnings.List()
+	errs := check.take(asked, answers, o, p.Keeping)
+	check.Warnings, check.Accepted = warnings.List(), accepted
 	if err := firstErrors(errs); err != nil {
-		return Check{}, fmt.Errorf("trying the plan: %w", err)
+		return Check{Accepted: accepted}, fmt.Errorf("trying the plan: %w", err)
 	}
 	return check, nil
 }
 
-// take sorts the answers into the check; what could not be found out is an error.
-func (c *Check) take(asked []plan.Action, answers []dryAnswer, o Options) (errs []error) {
+// acceptedOf are the actions that were tried and accepted.
+func acceptedOf(asked []plan.Action, answers []dryAnswer) []plan.Action {
+	var accepted []plan.Action
+	for i, answer := range answers {
+		if answer.accepted {
+			accepted = append(accepted, asked[i])
+		}
+	}
+	return accepted
+}
+
+// take sorts the answers into the check; what could not be found out is an error, unless
+// all that is applied is only kept: it concerns that object alone then.
+func (c *Check) take(asked []plan.Action, answers []dryAnswer, o Options, keeping bool) (errs []error) {
 	for i, answer := range answers {
 		switch {
 		case answer.recreate && o.Recreate && recreatable(asked[i]):
@@ -74,7 +91,7 @@ func (c *Check) take(asked []plan.Action, answers []dryAnswer, o Options) (errs 
 			c.Passed++
 		case answer.unknown:
 			c.Unknown = append(c.Unknown, asked[i].ID)
-		case answer.failed.Transient():
+		case answer.failed.Transient() && !keeping:
 			errs = append(errs, answer.failed)
 		default:
 			c.Failed = append(c.Failed, answer.failed)
@@ -86,7 +103,7 @@ func (c *Check) take(asked []plan.Action, answers []dryAnswer, o Options) (errs 
 // worthTrying tells whether the API server might refuse what it has not accepted
 // before: content that was applied already, and is only repaired, it accepts.
 func worthTrying(action plan.Action, upgrade bool) bool {
-	known := action.Previous.Confirmed() && action.Previous.Rendered == action.Rendered
+	known := action.Previous.Confirmed() && !action.Previous.Begun && action.Previous.Rendered == action.Rendered
 	return action.Writes() && !known && (upgrade || plan.IsAccess(action.ID))
 }
 
@@ -126,12 +143,13 @@ type dryAnswer struct {
 	failed   *ObjectError
 	unknown  bool
 	recreate bool // fields of the object cannot change
+	accepted bool // false also where the context ended before it was tried
 }
 
 func (d dryRun) object(ctx context.Context, action plan.Action) dryAnswer {
 	_, err := d.writer.write(ctx, action)
 	if err == nil {
-		return dryAnswer{}
+		return dryAnswer{accepted: true}
 	}
 	return d.answer(action, err)
 }

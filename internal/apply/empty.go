@@ -34,6 +34,9 @@ const enough = 20
 // not look at, keeps the namespace.
 func (d deleter) deleteEmpty(ctx context.Context, deletion plan.Deletion) end {
 	kinds, err := d.client.Kinds().Namespaced(ctx)
+	if tenant.IsUnsettled(err) {
+		return end{waiting: "waits to be looked through: " + err.Error()}
+	}
 	if err != nil {
 		return end{denied: &ObjectError{ID: deletion.ID, Message: oneLine(err.Error())}}
 	}
@@ -65,7 +68,9 @@ func (d deleter) deleteEmpty(ctx context.Context, deletion plan.Deletion) end {
 type inhabitant struct {
 	stays   string
 	leaving []leaver
-	err     error
+	// unserved: the API server has no such resource.
+	unserved bool
+	err      error
 }
 
 // leaver is an object on its way out: it terminates, or its controller, if that

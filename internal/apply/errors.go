@@ -22,6 +22,8 @@ type ObjectError struct {
 	inventory.ID
 	Reason  metav1.StatusReason // of the API server; empty when it did not answer
 	Message string
+	// Uncalled is the admission webhook that refused by being unreachable; mostly empty.
+	Uncalled string
 }
 
 // Error implements error.
@@ -48,7 +50,7 @@ func objectError(id inventory.ID, err error) *ObjectError {
 	if fields := immutable(err); len(fields) > 0 {
 		message = unchangeable(id, fields)
 	}
-	return &ObjectError{ID: id, Reason: apierrors.ReasonForError(err), Message: oneLine(message)}
+	return &ObjectError{ID: id, Reason: apierrors.ReasonForError(err), Message: oneLine(message), Uncalled: uncalled(err)}
 }
 
 // withoutValues describes an error by its reason and the fields it is about.

@@ -24,12 +24,12 @@ var definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.i
 const establishPoll = 100 * time.Millisecond
 
 // established waits, bounded, until the CRDs that later stages need are served.
-// It tells what is still missing then; nothing when all are there, or when the
+// It tells which are still missing then, and why; nothing when all are there, or when the
 // stage was not the one with the definitions.
-func (a *application) established(ctx context.Context, applied, later []plan.Stage) string {
+func (a *application) established(ctx context.Context, applied, later []plan.Stage) map[string]string {
 	stage := applied[len(applied)-1]
 	if len(stage.Actions) == 0 || !plan.IsDefinition(stage.Actions[0].ID) {
-		return ""
+		return nil
 	}
 	if slices.ContainsFunc(stage.Actions, plan.Action.Writes) {
 		a.client.Kinds().Forget()
@@ -47,6 +47,11 @@ func (a *application) established(ctx context.Context, applied, later []plan.Sta
 		}
 		return len(waiting) == 0, nil
 	}) // its time-out is what the caller is told of, in words
+	return waiting
+}
+
+// why joins what is said of CRDs.
+func why(waiting map[string]string) string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(waiting)) {
 		words = append(words, waiting[name])
@@ -80,18 +85,30 @@ func definitionState(ctx context.Context, client *tenant.Client, name string) st
 	if err != nil {
 		return fmt.Sprintf("CustomResourceDefinition %s cannot be read: %s", name, oneLine(err.Error()))
 	}
+	if established(crd) {
+		return ""
+	}
 	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
 	reason := "the API server does not serve it yet"
 	for _, condition := range conditions {
 		fields, _ := condition.(map[string]any)
 		kind, _ := fields["type"].(string)
 		status, _ := fields["status"].(string)
-		if kind == "Established" && status == "True" {
-			return ""
-		}
 		if kind == "NamesAccepted" && status == "False" {
 			reason, _ = fields["message"].(string)
 		}
 	}
 	return fmt.Sprintf("CustomResourceDefinition %s is not established: %s", name, reason)
+}
+
+// established tells whether a CRD says that its resources are served.
+func established(crd *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	for _, condition := range conditions {
+		fields, _ := condition.(map[string]any)
+		if fields["type"] == "Established" && fields["status"] == "True" {
+			return true
+		}
+	}
+	return false
 }

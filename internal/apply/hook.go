@@ -70,6 +70,9 @@ func (h Hooks) Start(ctx context.Context, hook plan.HookObject, run string) (Hoo
 	if seen.ClaimOf(h.Owner, h.Protection) == plan.Foreign {
 		return HookStart{Refused: &ObjectError{ID: hook.ID, Reason: "Conflict", Message: oneLine(seen.Collides(hook.ID, h.Owner).String())}}, nil
 	}
+	if guard := seen.GuardedNamespace(hook.ID); guard != "" {
+		return HookStart{Refused: &ObjectError{ID: hook.ID, Reason: "Forbidden", Message: "has the label " + guard + ", so that no hook deletes it"}}, nil
+	}
 	gone, err := h.delete(ctx, ref, live)
 	switch {
 	case err != nil:
@@ -129,7 +132,13 @@ func (h Hooks) Look(ctx context.Context, hook plan.HookObject, uid string) (heal
 func (h Hooks) Clear(ctx context.Context, id inventory.ID) (gone bool, err error) {
 	served, err := h.Client.Kinds().Preferred(ctx, id.GroupKind())
 	if tenant.IsNoKind(err) {
-		return true, nil
+		err = h.Client.Gone(ctx, id.GroupKind(), tenant.Ref{Namespace: id.Namespace, Name: id.Name})
+		if err == nil {
+			return true, nil
+		}
+	}
+	if tenant.IsUnconfirmed(err) {
+		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("deleting what is left of the hook %s: %w", id, err)
@@ -137,10 +146,14 @@ func (h Hooks) Clear(ctx context.Context, id inventory.ID) (gone bool, err error
 	ref := refOf(id, served.Resource)
 	live, err := h.Client.Metadata(ctx, ref)
 	switch {
+	case tenant.IsUnserved(err):
+		return false, nil
 	case apierrors.IsNotFound(err):
 		return true, nil
 	case err == nil && !plan.LiveOf(live, h.Owner).Ours(h.Owner):
 		return true, nil
+	case err == nil && plan.LiveOf(live, h.Owner).GuardedNamespace(id) != "":
+		return true, nil // it is kept
 	case err == nil:
 		gone, err = h.delete(ctx, ref, live)
 	}

@@ -72,7 +72,7 @@ func (w *world) clientOver(config *rest.Config) *tenant.Client {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return client
+	return client.For(w.owner.Name)
 }
 
 // reconcile does what the controller does, storing the inventory where it does,

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
@@ -30,6 +31,8 @@ type sighting struct {
 	id    inventory.ID
 	live  *plan.Live // nil: it does not exist
 	error error
+	// unserved: the API server has no such resource.
+	unserved bool
 }
 
 // collection is the objects to look at in one kind and namespace.
@@ -56,10 +59,35 @@ func readLive(ctx context.Context, client *tenant.Client, in *plan.Input, limit 
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("observing the cluster: %w", err)
 	}
+	confirmGone(ctx, client, in, sightings)
 	return record(in, sightings)
 }
 
+// confirmGone makes sure that kinds are gone whose resources were not found, before objects of the
+// inventory count as gone with them. What is desired is written again in any case.
+func confirmGone(ctx context.Context, client *tenant.Client, in *plan.Input, sightings []sighting) {
+	desired := map[inventory.ID]bool{}
+	for _, object := range in.Desired {
+		desired[object.ID] = true
+	}
+	asked := map[schema.GroupKind]error{}
+	for _, s := range sightings {
+		if !s.unserved || desired[s.id] || !in.Previous.Has(s.id) {
+			continue
+		}
+		kind := s.id.GroupKind()
+		err, done := asked[kind]
+		if !done {
+			err = client.Gone(ctx, kind, refOf(s.id, in.Kinds[kind].Resource))
+			asked[kind] = err
+		}
+		noteUnknown(in, s.id, err)
+	}
+}
+
 // record sorts sightings into the input; only what could not be found out is an error.
+// Where all that is applied is only kept, that concerns no other object, unless there is
+// nothing that could be found out.
 func record(in *plan.Input, sightings []sighting) error {
 	var errs []error
 	for _, s := range sightings {
@@ -71,6 +99,14 @@ func record(in *plan.Input, sightings []sighting) error {
 		case s.error != nil:
 			errs = append(errs, fmt.Errorf("observing %s: %w", s.id, s.error))
 		}
+	}
+	if in.Keeping && len(errs) < len(sightings) {
+		for _, s := range sightings {
+			if s.error != nil {
+				in.Unreadable[s.id] = oneLine(s.error.Error())
+			}
+		}
+		return nil
 	}
 	return firstErrors(errs)
 }
@@ -142,7 +178,7 @@ func (l looking) collection(ctx context.Context, c collection) collectionResult 
 		case apierrors.IsForbidden(err), apierrors.IsResourceExpired(err), apierrors.IsMethodNotSupported(err):
 			return collectionResult{one: true}
 		case err != nil:
-			return collectionResult{sightings: []sighting{{id: c.ids[0], error: err}}}
+			return c.failed(err)
 		}
 		for i := range page.Items {
 			if id, ours := wanted[page.Items[i].Name]; ours {
@@ -159,13 +195,26 @@ func (l looking) collection(ctx context.Context, c collection) collectionResult 
 	}
 }
 
-// unserved: the kind is not served, or not yet, so nothing of it exists. Discovery
-// is out of date when it was the one that told of the kind.
+// failed is what is known of the objects of a collection that could not be listed.
+func (c collection) failed(err error) collectionResult {
+	result := collectionResult{}
+	for _, id := range c.ids {
+		result.sightings = append(result.sightings, sighting{id: id, error: err})
+	}
+	return result
+}
+
+// unserved: the kind is not served, or not at the moment. Discovery is out of date when it
+// was the one that told of the kind.
 func (l looking) unserved(c collection) collectionResult {
 	if c.discovered {
 		l.client.Kinds().Forget()
 	}
-	return collectionResult{}
+	result := collectionResult{}
+	for _, id := range c.ids {
+		result.sightings = append(result.sightings, sighting{id: id, unserved: true})
+	}
+	return result
 }
 
 func (l looking) seen(id inventory.ID, object metav1.Object) sighting {
@@ -190,7 +239,7 @@ func singles(c collection) []single {
 func (l looking) object(ctx context.Context, s single) sighting {
 	object, err := l.client.Metadata(ctx, s.ref)
 	if apierrors.IsNotFound(err) {
-		return sighting{id: s.id}
+		return sighting{id: s.id, unserved: tenant.IsUnserved(err)}
 	}
 	if err != nil {
 		return sighting{id: s.id, error: err}

@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
 // Observing is what Observe needs to know.
@@ -33,15 +34,18 @@ type Observing struct {
 	Parallelism      int                  // 16
 
 	Protection plan.Protection // of existing objects of others; empty is Prevent
-	Lineage    plan.Lineage    // deployments that must not be among Desired
+	// PodSecurity: see plan.Input.
+	PodSecurity bool
+	Lineage     plan.Lineage // deployments that must not be among Desired
 
 	Pruning plan.Pruning // how objects are let go
 	Keeping bool         // see plan.Input
 
-	UpgradeSafety plan.Enforcement // of CRDs; empty is Off
+	UpgradeSafety plan.Enforcement // of CRDs; empty is EnforcementNone
 	Exempt        []string         // CRDs that are not judged, by name
+	Judge         Judge            // of CRDs; without it their changes remain unjudged
 
-	RequirementsPolicy plan.Enforcement   // empty is Off
+	RequirementsPolicy plan.Enforcement   // empty is EnforcementNone
 	Requirements       []plan.Requirement // of the bundle
 	Packages           []plan.Package     // that are installed and may meet them
 }
@@ -58,10 +62,14 @@ func Observe(ctx context.Context, client *tenant.Client, o Observing) (plan.Inpu
 		Previous:   o.Previous,
 		Live:       map[inventory.ID]plan.Live{},
 		Unreadable: map[inventory.ID]string{},
+
+		Unconfirmed: map[inventory.ID]string{},
+
 		Kinds:      map[schema.GroupKind]plan.Kind{},
 		Namespaces: map[string]plan.Presence{},
 
 		Protection:    o.Protection,
+		PodSecurity:   o.PodSecurity,
 		Lineage:       o.Lineage,
 		Pruning:       o.Pruning,
 		Keeping:       o.Keeping,
@@ -90,7 +98,7 @@ func Observe(ctx context.Context, client *tenant.Client, o Observing) (plan.Inpu
 	if err := readNamespaces(ctx, client, &in, o.Parallelism); err != nil {
 		return plan.Input{}, err
 	}
-	if err := judgeDefinitions(ctx, client, &in); err != nil {
+	if err := judgeDefinitions(ctx, client, o.Judge, &in); err != nil {
 		return plan.Input{}, err
 	}
 	if err := o.askFacts(ctx, client, &in); err != nil {
@@ -148,15 +156,28 @@ func (c completing) object(ctx context.Context, object *unstructured.Unstructure
 	case errors.As(err, &none):
 		in.Missing = append(in.Missing, plan.MissingKind{ID: id, Version: gvk.Version, Served: none.Served})
 		return plan.Object{}, false, nil
+	case err != nil && c.observing.Keeping && ctx.Err() == nil:
+		in.Invalid = append(in.Invalid, unreachable(id, err))
+		return plan.Object{}, false, nil
 	case err != nil:
 		return plan.Object{}, false, fmt.Errorf("observing %s: %w", id, err)
 	}
-	if completed, err = c.completion.Complete(object, kind); err != nil {
+	completed, err = c.completion.Complete(object, kind)
+	var costly *pattern.Error
+	switch {
+	case errors.As(err, &costly):
+		return plan.Object{}, false, err // it is about all objects
+	case err != nil:
 		in.Invalid = append(in.Invalid, plan.Violation{Rule: plan.Invalid, Object: id, Message: err.Error()})
 		return plan.Object{}, false, nil
 	}
 	in.Kinds[gvk.GroupKind()] = kind
 	return completed, true, nil
+}
+
+// unreachable is why nothing is known of an object just now.
+func unreachable(id inventory.ID, err error) plan.Violation {
+	return plan.Violation{Rule: plan.Unreachable, Object: id, Message: fmt.Sprintf("%s cannot be looked at: %s", id, oneLine(err.Error()))}
 }
 
 func findKind(ctx context.Context, kinds *tenant.Kinds, definitions map[schema.GroupKind]plan.Definition, gvk schema.GroupVersionKind) (plan.Kind, error) {
@@ -175,8 +196,8 @@ func findKind(ctx context.Context, kinds *tenant.Kinds, definitions map[schema.G
 }
 
 // previousKinds finds how the kinds of the inventory are served that nothing
-// desired has told already. A kind that is certainly not served is left out: its
-// objects are gone.
+// desired has told already. A kind that is certainly not served, which discovery
+// alone does not prove, is left out: its objects are gone.
 func previousKinds(ctx context.Context, client *tenant.Client, in *plan.Input) error {
 	unknown := map[schema.GroupKind]error{}
 	for _, entry := range in.Previous.Entries {
@@ -191,16 +212,34 @@ func previousKinds(ctx context.Context, client *tenant.Client, in *plan.Input) e
 				in.Kinds[kind] = found
 				continue
 			}
+			if tenant.IsNoKind(err) {
+				err = client.Gone(ctx, kind, entryRef(entry))
+			}
 			unknown[kind] = err
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if !tenant.IsNoKind(err) {
-			in.Unreadable[entry.ID] = oneLine(err.Error())
-		}
+		noteUnknown(in, entry.ID, err)
 	}
 	return nil
+}
+
+// noteUnknown notes of an object of the inventory that its kind cannot be found out about;
+// nothing when the kind is gone.
+func noteUnknown(in *plan.Input, id inventory.ID, err error) {
+	switch {
+	case tenant.IsUnconfirmed(err):
+		in.Unconfirmed[id] = oneLine(err.Error())
+	case err != nil:
+		in.Unreadable[id] = oneLine(err.Error())
+	}
+}
+
+// entryRef refers to an object of the inventory of whose kind only the name is known.
+func entryRef(entry inventory.Entry) tenant.Ref {
+	resource := schema.GroupVersionResource{Group: entry.Group, Version: entry.Version}
+	return tenant.Ref{Resource: resource, Namespace: entry.Namespace, Name: entry.Name}
 }
 
 // previousKind asks discovery and, because that lags behind, the CRDs of the

@@ -27,11 +27,14 @@ type Options struct {
 	Recreate bool
 	// Pruning says how Remove lets objects go.
 	Pruning plan.Pruning
-	// Previous gives an object as it was rendered for the last apply, or nil. With
-	// it, a field that somebody took from us since is taken back by an upgrade.
-	Previous func(inventory.ID) *unstructured.Unstructured
+	// Earlier gives the contents of an object that may have been written before: of the
+	// last apply, and what the entry says was written or begun since. With them, a field
+	// that somebody took from us since is taken back by an upgrade.
+	Earlier func(inventory.Entry) []*unstructured.Unstructured
 	// EstablishTimeout is how long Apply waits for CRDs to be served: 10 s.
 	EstablishTimeout time.Duration
+	// Tried tells DryRun of an action that was accepted by an earlier one, and need not be tried again; may be nil.
+	Tried func(plan.Action) bool
 	// Before is asked before the first of the stages that hooks come before: it says what is waited
 	// for, nothing when the apply may go on. Its error ends the apply.
 	Before func(ctx context.Context) (waits string, err error)
@@ -66,8 +69,11 @@ func (o Options) defaulted() Options {
 	if o.Migrations == nil {
 		o.Migrations = &Migrations{}
 	}
-	if o.Previous == nil {
-		o.Previous = func(inventory.ID) *unstructured.Unstructured { return nil }
+	if o.Earlier == nil {
+		o.Earlier = func(inventory.Entry) []*unstructured.Unstructured { return nil }
+	}
+	if o.Tried == nil {
+		o.Tried = func(plan.Action) bool { return false }
 	}
 	return o
 }

@@ -50,7 +50,7 @@ type Outcome struct {
 	version   string          // resource version, when it was written
 	live      *unstructured.Unstructured
 	untracked bool
-	reset     bool // entry tells that it was deleted, to be created anew
+	reset     bool // entry holds although nothing was written: it was deleted, or not begun
 }
 
 // String is the outcome for people.
@@ -66,7 +66,7 @@ func (o Outcome) String() string {
 
 // Recreates tells that the object was deleted to be created anew, whether or not that
 // was possible already.
-func (o Outcome) Recreates() bool { return o.reset || o.Kind == Recreated }
+func (o Outcome) Recreates() bool { return o.reset && o.Kind != Conflict || o.Kind == Recreated }
 
 // stops tells whether later stages must not start.
 func (o Outcome) stops() bool {

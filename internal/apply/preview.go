@@ -41,7 +41,7 @@ type Forecast struct {
 // was applied before counts as ours.
 func Preview(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (map[inventory.ID]Forecast, error) {
 	o = o.defaulted()
-	s := scout{dry: dryRun{plan: newIn(p), writer: writer{client: client, owner: p.Owner, dryRun: true}}, recreate: o.Recreate}
+	s := scout{dry: dryRun{plan: newIn(p), writer: writer{client: client, owner: p.Owner, dryRun: true, whole: true}}, recreate: o.Recreate}
 	actions := p.Actions()
 	for _, stages := range [][]plan.DeletionStage{p.PruneFirst, p.Prune} {
 		for _, stage := range stages {
@@ -125,11 +125,11 @@ func (s scout) try(ctx context.Context, action plan.Action, found *scouted) {
 
 // insist decides about conflicts as an apply does.
 func (s scout) insist(ctx context.Context, action plan.Action, desired *unstructured.Unstructured, conflicts []conflict) (*tenant.Answer, error) {
-	var previous *unstructured.Unstructured
+	var earlier []*unstructured.Unstructured
 	if action.Previous.Confirmed() {
-		previous = action.Desired
+		earlier = append(earlier, action.Desired)
 	}
-	verdict := judge(conflicts, action, previous)
+	verdict := judge(conflicts, action, earlier)
 	if len(verdict.refused) > 0 {
 		return nil, &refusal{why: describe(verdict.refused)}
 	}

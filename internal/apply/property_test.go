@@ -8,17 +8,21 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
 // forms are objects of several kinds; N is a name, and VALUE one that varies. What
@@ -170,6 +174,79 @@ func TestPropertyAllWaysLeadToTheSame(t *testing.T) {
 	}
 }
 
+// F33: from a random subset of deleted and edited objects, of which another tool has replaced
+// a random one, one apply restores all others and names that one.
+func TestPropertyF33TheRestIsRestored(t *testing.T) {
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			source := rand.New(rand.NewPCG(seed, 33))
+			objects := randomBundle(t, source)
+			w := newWorld(t, everything...)
+			w.upgrade(objects)
+			want := w.contents()
+			victim := w.inventory.Entries[source.IntN(w.inventory.Len())]
+			w.damage(source)
+			w.replace(victim.ID)
+			input, err := apply.Observe(t.Context(), w.client, apply.Observing{
+				Owner: w.owner, Desired: objects, Previous: w.inventory, InstallNamespace: w.namespace, Keeping: true,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := plan.Make(input)
+			if len(p.Violations) > 0 || len(p.LeftOut) != 1 || p.LeftOut[0].Object != victim.ID || p.LeftOut[0].Rule != plan.Collision {
+				t.Fatalf("violations %v, left out %v, want %s", p.Violations, p.LeftOut, victim.ID)
+			}
+			if result, err := apply.Apply(t.Context(), w.client, p, w.options()); err != nil || !result.Complete() {
+				t.Fatal(err, result.Errors())
+			}
+			got := w.contents()
+			for key, text := range want {
+				theirs := strings.HasSuffix(key, "/"+victim.Name) && strings.Contains(text, `"kind":"`+victim.Kind+`"`)
+				if same := got[key] == text; same == theirs {
+					t.Errorf("%s: as it was: %v, of the other tool: %v", key, same, theirs)
+				}
+			}
+		})
+	}
+}
+
+// resourceOf finds where objects of a kind are.
+func (w *world) resourceOf(kind string) dynamic.ResourceInterface {
+	w.t.Helper()
+	for resource, form := range forms {
+		if strings.Contains(form, `"kind":"`+kind+`"`) {
+			return w.dynamic.Resource(resource).Namespace(w.namespace)
+		}
+	}
+	w.t.Fatalf("no objects of kind %s", kind)
+	return nil
+}
+
+// replace puts an object of another tool in place of one.
+func (w *world) replace(id inventory.ID) {
+	w.t.Helper()
+	objects := w.resourceOf(id.Kind)
+	if err := objects.Delete(w.t.Context(), id.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		w.t.Fatal(err)
+	}
+	for resource, form := range forms {
+		if !strings.Contains(form, `"kind":"`+id.Kind+`"`) {
+			continue
+		}
+		text := strings.NewReplacer(`"N"`, strconv.Quote(id.Name), "VALUE", "theirs", "<", "", ">", "").Replace(form)
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON([]byte(text)); err != nil {
+			w.t.Fatal(resource, err)
+		}
+		eventually(w.t, "the other tool creates "+id.String(), func() error {
+			_, err := objects.Create(w.t.Context(), object, metav1.CreateOptions{FieldManager: "helm"})
+			return err
+		})
+	}
+}
+
 // checkQuiet wants a second apply to write nothing.
 func (w *world) checkQuiet(objects []*unstructured.Unstructured) {
 	w.t.Helper()
@@ -182,13 +259,7 @@ func (w *world) checkQuiet(objects []*unstructured.Unstructured) {
 func (w *world) damage(source *rand.Rand) {
 	w.t.Helper()
 	for _, entry := range w.inventory.Entries {
-		var of schema.GroupVersionResource
-		for resource, form := range forms {
-			if strings.Contains(form, `"kind":"`+entry.Kind+`"`) {
-				of = resource
-			}
-		}
-		objects, err := w.dynamic.Resource(of).Namespace(w.namespace), error(nil)
+		objects, err := w.resourceOf(entry.Kind), error(nil)
 		switch source.IntN(3) {
 		case 0:
 			err = objects.Delete(w.t.Context(), entry.Name, metav1.DeleteOptions{})

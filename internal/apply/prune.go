@@ -129,7 +129,10 @@ func (d deleter) object(ctx context.Context, deletion plan.Deletion) end {
 	return d.delete(ctx, deletion)
 }
 
-const wasChanging = "was changing"
+const (
+	wasChanging  = "was changing"
+	notServedNow = "is of a kind that is not served at the moment"
+)
 
 const notOurs = "is left alone: it is not this deployment's any more"
 
@@ -143,6 +146,8 @@ func (d deleter) delete(ctx context.Context, deletion plan.Deletion) end {
 	for range attempts {
 		gone, err := d.client.Delete(ctx, ref, live.UID, live.ResourceVersion)
 		switch {
+		case tenant.IsUnserved(err):
+			return end{waiting: notServedNow}
 		case apierrors.IsNotFound(err):
 			return end{gone: true}
 		case err == nil && gone:
@@ -154,12 +159,16 @@ func (d deleter) delete(ctx context.Context, deletion plan.Deletion) end {
 		}
 		again := looking{client: d.client, owner: d.owner}.object(ctx, single{id: deletion.ID, ref: ref})
 		switch {
+		case again.unserved:
+			return end{waiting: notServedNow}
 		case again.error != nil:
 			return end{denied: objectError(deletion.ID, again.error)}
 		case again.live == nil:
 			return end{gone: true}
 		case !again.live.Ours(d.owner):
 			return end{gone: true, note: notOurs}
+		case again.live.GuardedNamespace(deletion.ID) != "":
+			return end{waiting: wasChanging} // it is released by the next attempt
 		case again.live.Deleting:
 			return end{waiting: plan.BeingDeleted(*again.live)}
 		}
@@ -191,6 +200,9 @@ func (d deleter) giveUp(ctx context.Context, deletion plan.Deletion, live *unstr
 func (d deleter) release(ctx context.Context, deletion plan.Deletion) end {
 	ref := refOf(deletion.ID, deletion.Resource)
 	live, err := d.client.Get(ctx, ref)
+	if tenant.IsUnserved(err) {
+		return end{waiting: notServedNow}
+	}
 	if apierrors.IsNotFound(err) {
 		return end{gone: true}
 	}

@@ -86,11 +86,22 @@ func (a *application) createAnew(ctx context.Context, action plan.Action, outcom
 // wrote takes the API server's answer into the outcome.
 func (a *application) wrote(action plan.Action, outcome Outcome, answer *tenant.Answer) Outcome {
 	outcome.entry, outcome.version = entryOf(action, answer, a.owner.Manager()), answer.Meta.ResourceVersion
+	if action.Verb == plan.Settle && answer.Meta.Generation != 0 && outcome.entry.Seen != action.Seen {
+		outcome.Kind, outcome.Reason = Repaired, "had its lists in another order"
+	}
 	var err error
-	if !health.AlwaysCurrent(action.GroupKind()) {
+	if a.retains(action, answer) {
 		if outcome.live, err = answer.Object(); err != nil {
 			return failure(outcome, err)
 		}
 	}
 	return outcome
+}
+
+// mostKept bounds what is kept of answers in one apply, in bytes: what is beyond is read again, with its health.
+const mostKept = 32 << 20
+
+// retains tells whether the answer spares reading the object when its health is looked at.
+func (a *application) retains(action plan.Action, answer *tenant.Answer) bool {
+	return !health.AlwaysCurrent(action.GroupKind()) && a.kept.Add(int64(answer.Size())) <= mostKept
 }

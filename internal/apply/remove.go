@@ -17,6 +17,8 @@ type Removed struct {
 	// Inventory lists what is left to remove.
 	Inventory inventory.Inventory
 	Pruned
+	// Cleared tells which webhooks of the bundle were deleted first, because they were in the way.
+	Cleared []string
 }
 
 // Done tells that nothing is left to remove.
@@ -36,7 +38,8 @@ func Remove(ctx context.Context, client *tenant.Client, owner Owner, listed inve
 	if err != nil {
 		return removed, removed.free(ctx, client, owner, o, err)
 	}
-	for _, stage := range plan.Removal(in) {
+	stages := plan.Removal(in)
+	for _, stage := range stages {
 		before := len(removed.Waiting) + len(removed.Denied)
 		removed.stage(ctx, client, owner, stage, o)
 		removed.Inventory = listed.Without(removed.Gone...)
@@ -44,6 +47,7 @@ func Remove(ctx context.Context, client *tenant.Client, owner Owner, listed inve
 			return removed, fmt.Errorf("removing stage %q: %w", stage.Name, err)
 		}
 		if len(removed.Waiting)+len(removed.Denied) > before {
+			removed.clearWay(ctx, client, owner, o, stages)
 			return removed, nil
 		}
 	}

@@ -48,7 +48,7 @@ func TestRequirementsOnTheCluster(t *testing.T) {
 	if len(refused.Violations) != 2 || refused.Violations[0].Rule != plan.RequirementMissing || !strings.Contains(refused.Violations[0].Message, name) {
 		t.Errorf("violations %v", refused.Violations)
 	}
-	if _, without := w.needy(plan.Off, packages, requirements...); asked > without+1 {
+	if _, without := w.needy(plan.EnforcementNone, packages, requirements...); asked > without+1 {
 		t.Errorf("%d requests more", asked-without)
 	}
 	w.applyObjects(w.objects(bundle)[1:2], apply.Options{})

@@ -86,7 +86,7 @@ func (a *asking) try(ctx context.Context, trials []*trial) error {
 	}
 	dry := dryRun{plan: newIn(a.plan), writer: writer{
 		client: a.client, owner: a.plan.Owner, dryRun: true,
-		previous: func(inventory.ID) *unstructured.Unstructured { return nil },
+		earlier: func(inventory.Entry) []*unstructured.Unstructured { return nil },
 	}}
 	parallel.Each(ctx, defaultParallelism, trials, func(ctx context.Context, t *trial) bool {
 		t.lacks, t.err = lacks(t.Demand, dry.object(ctx, actions[t.Object]))

@@ -32,6 +32,8 @@ func (d deleter) deleteUnused(ctx context.Context, deletion plan.Deletion) end {
 		return end{}
 	case err != nil:
 		return end{denied: objectError(deletion.ID, fmt.Errorf("looking for resources of its kind: %w", err))}
+	case used.unserved && established(crd):
+		return end{waiting: "waits until its resources are served, to see whether any is left"}
 	case used.stays != "":
 		kept := d.release(ctx, deletion)
 		if kept.note != "" {
@@ -61,6 +63,7 @@ func (d deleter) users(ctx context.Context, resources tenant.Ref) (inhabitant, e
 		case apierrors.IsForbidden(err):
 			return inhabitant{stays: fmt.Sprintf("the account may not list %s in the cluster to see whether any is left", resources.Resource.GroupResource())}, nil
 		case unserved(err):
+			found.unserved = true
 			return found, nil
 		case ofConversion(err):
 			return inhabitant{stays: "its resources cannot be listed (" + oneLine(err.Error()) + ")"}, nil

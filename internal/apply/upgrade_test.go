@@ -14,6 +14,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
 )
 
 // safePlan plans with the CRDs of the bundle judged, and counts the requests.
@@ -22,7 +23,7 @@ func (w *world) safePlan(objects []*unstructured.Unstructured, enforcement plan.
 	before := w.client.Requests()
 	in, err := apply.Observe(w.t.Context(), w.client, apply.Observing{
 		Owner: w.owner, Desired: objects, Previous: w.inventory, InstallNamespace: w.namespace,
-		UpgradeSafety: enforcement, Exempt: exempt,
+		UpgradeSafety: enforcement, Exempt: exempt, Judge: crdsafety.Judge,
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -45,7 +46,7 @@ func TestUpgradeSafetyOnTheCluster(t *testing.T) {
 	if len(unchanged.Violations)+len(unchanged.Warnings) != 0 {
 		t.Errorf("unchanged: %v %v", unchanged.Violations, unchanged.Warnings)
 	}
-	if _, requests := w.safePlan(w.objects(bundle), plan.Off); requests != off {
+	if _, requests := w.safePlan(w.objects(bundle), plan.EnforcementNone); requests != off {
 		t.Errorf("%d requests for judging what does not change", off-requests)
 	}
 	changes := map[string]struct {
@@ -89,7 +90,7 @@ func TestUpgradeSafetyExemptionIsTheBundles(t *testing.T) {
 	w.grantCluster("installer", definers)
 	bundle := w.widgets()
 	w.mustApply(bundle)
-	annotate := []byte(`{"metadata":{"annotations":{"` + plan.AnnotationUpgradeSafety + `":"Off"}}}`)
+	annotate := []byte(`{"metadata":{"annotations":{"` + plan.AnnotationUpgradeSafety + `":"None"}}}`)
 	if _, err := w.dynamic.Resource(definitions).Patch(t.Context(), "widgets."+w.namespace+".example.org", types.MergePatchType, annotate, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestUpgradeSafetyExemptionIsTheBundles(t *testing.T) {
 	if p, _ := w.safePlan(w.objects(narrowed), plan.Enforce); len(p.Violations) != 1 {
 		t.Errorf("annotated on the cluster: violations %v", p.Violations)
 	}
-	annotated := strings.Replace(narrowed, "{name: widgets.", "{annotations: {"+plan.AnnotationUpgradeSafety+`: "Off"}, name: widgets.`, 1)
+	annotated := strings.Replace(narrowed, "{name: widgets.", "{annotations: {"+plan.AnnotationUpgradeSafety+`: "None"}, name: widgets.`, 1)
 	if p, _ := w.safePlan(w.objects(annotated), plan.Enforce); len(p.Violations) != 0 || len(p.Warnings) != 1 {
 		t.Errorf("annotated in the bundle: violations %v, warnings %v", p.Violations, p.Warnings)
 	}

@@ -52,9 +52,11 @@ func (w *world) gated() *gate {
 	if w.pool, err = tenant.NewPool(config, tenant.Options{}); err != nil {
 		w.t.Fatal(err)
 	}
-	if w.client, err = w.pool.Client(tenant.Identity{Namespace: w.namespace, ServiceAccount: "installer"}); err != nil {
+	client, err := w.pool.Client(tenant.Identity{Namespace: w.namespace, ServiceAccount: "installer"})
+	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.client = client.For(w.owner.Name)
 	return g
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
@@ -20,8 +21,9 @@ type writer struct {
 	client     *tenant.Client
 	owner      Owner
 	protection plan.Protection
-	previous   func(inventory.ID) *unstructured.Unstructured
+	earlier    func(inventory.Entry) []*unstructured.Unstructured
 	dryRun     bool
+	whole      bool // answers are wanted with the object
 	// served is how long a custom resource waits for its kind to be served.
 	served time.Duration
 }
@@ -59,7 +61,7 @@ func (w writer) claim(ctx context.Context, action plan.Action) (*tenant.Answer, 
 	if len(conflicts) == 0 {
 		return answer, err
 	}
-	verdict := judge(conflicts, action, w.previous(action.ID))
+	verdict := judge(conflicts, action, w.earlier(action.Previous))
 	if len(verdict.refused) > 0 {
 		return nil, &refusal{why: describe(verdict.refused)}
 	}
@@ -83,8 +85,14 @@ const servedPoll = 100 * time.Millisecond
 
 func (w writer) send(ctx context.Context, action plan.Action, desired *unstructured.Unstructured, force bool) (*tenant.Answer, error) {
 	ref := refOf(action.ID, action.Resource)
-	options := tenant.ApplyOptions{Manager: w.owner.Manager(), Force: force, DryRun: w.dryRun}
+	options := tenant.ApplyOptions{
+		Manager: w.owner.Manager(), Force: force, DryRun: w.dryRun,
+		Whole: w.whole || !w.dryRun && !health.AlwaysCurrent(action.GroupKind()),
+	}
 	answer, err := w.client.Apply(ctx, ref, desired, options)
+	if action.Definition == "" && notServed(err) {
+		w.client.Kinds().Forget() // what told of the kind is out of date
+	}
 	if action.Definition == "" || w.served <= 0 || !notServed(err) {
 		return answer, err
 	}

@@ -34,7 +34,7 @@ func (a *app) published(ctx context.Context, c *cluster, d *v1alpha1.BundleDeplo
 	if err != nil {
 		return convert.Result{}, err
 	}
-	result, err = convert.Convert(files, spec.Conversion(d, read.given, convert.Limits{}))
+	result, err = a.converted(ctx, files, spec.Conversion(d, read.given, convert.Limits{}))
 	if err != nil {
 		return convert.Result{}, read.scrub.Error(refused(err, false))
 	}

@@ -161,7 +161,7 @@ func (o deciding) approval(d *v1alpha1.BundleDeployment, now time.Time) *v1alpha
 		Spec:       v1alpha1.BundleApprovalSpec{Deployment: d.Name, Plan: d.Status.Plan.Digest, Decision: o.decision, Reason: o.reason},
 	}
 	if o.expires > 0 {
-		approval.Spec.ExpiresAt = new(metav1.NewTime(now.Add(o.expires).UTC().Truncate(time.Second)))
+		approval.Spec.ExpirationTime = new(metav1.NewTime(now.Add(o.expires).UTC().Truncate(time.Second)))
 	}
 	return approval
 }
@@ -212,5 +212,5 @@ func (a *app) createDecision(ctx context.Context, c *cluster, o deciding, approv
 // holds tells whether a decision that exists says what is to be said, and still counts.
 func holds(there, wanted *v1alpha1.BundleApproval, now time.Time) bool {
 	return there.Spec.Deployment == wanted.Spec.Deployment && there.Spec.Plan == wanted.Spec.Plan && there.Spec.Decision == wanted.Spec.Decision &&
-		there.Status.ConsumedAt == nil && there.DeletionTimestamp.IsZero() && (there.Spec.ExpiresAt == nil || now.Before(there.Spec.ExpiresAt.Time))
+		there.Status.ConsumedTime == nil && there.DeletionTimestamp.IsZero() && (there.Spec.ExpirationTime == nil || now.Before(there.Spec.ExpirationTime.Time))
 }

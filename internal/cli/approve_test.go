@@ -57,13 +57,13 @@ func TestApprove(t *testing.T) {
 	if len(found) != 1 || found[0].Spec.Plan != planA || found[0].Spec.Deployment != "podinfo" || found[0].Spec.Decision != v1alpha1.DecisionApprove || found[0].Spec.Reason != "tested" {
 		t.Fatalf("created %+v", found)
 	}
-	if at := found[0].Spec.ExpiresAt; at == nil || !at.After(time.Now().Add(-time.Hour)) {
+	if at := found[0].Spec.ExpirationTime; at == nil || !at.After(time.Now().Add(-time.Hour)) {
 		t.Errorf("it expires at %v", at)
 	}
 	c.want(c.satchel("approve", "podinfo"), ExitOK, "BundleApproval podinfo-a1a1a1a1a1a1: says so already\n")
 
 	used := found[0].DeepCopy()
-	used.Status.ConsumedAt = new(metav1.Now())
+	used.Status.ConsumedTime = new(metav1.Now())
 	if err := c.client.Status().Update(t.Context(), used); err != nil {
 		t.Fatal(err)
 	}

@@ -151,7 +151,7 @@ func (e *examiner) examine(ctx context.Context, pre bool) error {
 	if err := e.kubernetes(); err != nil {
 		return err
 	}
-	checks := []func(context.Context){e.definitions, e.controllers, e.leaders, e.artifacts, e.impersonation, e.guards, e.troubles}
+	checks := []func(context.Context){e.definitions, e.controllers, e.leaders, e.artifacts, e.impersonation, e.guards, e.approvers, e.troubles}
 	if pre {
 		checks = []func(context.Context){e.admission, e.names, e.rights, e.volumes, e.present}
 	}

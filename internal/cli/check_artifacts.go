@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
@@ -56,15 +57,17 @@ func (e *examiner) artifactServer(ctx context.Context, check, service, port stri
 	path := e.published(ctx, service)
 	request := e.raw.Get().AbsPath("/api/v1/namespaces", e.namespace, "services", "http:"+service+":"+port, "proxy", path)
 	code, err := headOf(ctx, request)
+	// A 404 that is a Status is the API server's own: the Service has no Endpoints.
+	missing := code == http.StatusNotFound && apierrors.IsUnexpectedServerError(err)
 	const hint = "See whether the source controller runs. A NetworkPolicy that lets only the deployment controller in (config/network) keeps the proxy out as well; then look at SourceReady of the deployments instead."
 	switch {
 	case code == http.StatusForbidden || code == http.StatusUnauthorized:
 		e.add(check, checkUnknown, "", "%s cannot be asked: you may not use the proxy of Services in the namespace %s", service, e.namespace)
 	case code == http.StatusOK:
 		e.add(check, checkOK, "", "%s serves %s", service, path)
-	case code == http.StatusNotFound && path == "":
+	case missing && path == "":
 		e.add(check, checkOK, "", "%s answers; nothing is published yet", service)
-	case code == http.StatusNotFound:
+	case missing:
 		e.add(check, checkFailed, "See the log of the source controller; the source is fetched again within its interval.", "%s does not have %s, which a source advertises", service, path)
 	default:
 		e.add(check, checkWarning, hint, "%s does not answer through the API server's proxy: %s", service, oneLine(err.Error(), 0))

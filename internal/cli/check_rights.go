@@ -40,6 +40,7 @@ var installing = []struct {
 	{"admissionregistration.k8s.io", "validatingadmissionpolicies", false},
 	{"admissionregistration.k8s.io", "validatingadmissionpolicybindings", false},
 	{"", "serviceaccounts", true},
+	{"", "secrets", true},
 	{"", "services", true},
 	{"", "persistentvolumeclaims", true},
 	{"apps", "deployments", true},
@@ -64,7 +65,8 @@ func (e *examiner) rights(ctx context.Context) {
 	}
 	grants := action{verb: "escalate", group: "rbac.authorization.k8s.io", resource: "clusterroles"}
 	if escalates, err := e.mayI(ctx, grants); err == nil && !escalates {
-		wanted = append(wanted, action{verb: "impersonate", resource: "serviceaccounts"}, action{verb: "get", resource: "secrets"})
+		wanted = append(wanted, action{verb: "impersonate", resource: "serviceaccounts"}, action{verb: "get", resource: "secrets"},
+			action{verb: "update", resource: "secrets", namespace: e.namespace})
 	}
 	var missing []string
 	for _, a := range wanted {

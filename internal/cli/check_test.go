@@ -3,15 +3,21 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -54,7 +60,7 @@ func TestDefinitionsAsCommitted(t *testing.T) {
 	crd := parse(t, `
 status: {conditions: [{type: Established, status: "True"}]}
 spec: {versions: [{name: v1alpha1, served: true, schema: {openAPIV3Schema: {properties: {
-  spec: {properties: {deployment: {}, decision: {}, reason: {}, expiresAt: {}, colour: {}}}, status: {properties: {consumedAt: {}}}}}}}]}`)
+  spec: {properties: {deployment: {}, decision: {}, reason: {}, expirationTime: {}, colour: {}}}, status: {properties: {consumedTime: {}}}}}}}]}`)
 	approvals := definedTypes[2]
 	var got []string
 	for _, d := range definitionProblems(crd, approvals.spec, approvals.status) {
@@ -188,6 +194,32 @@ func TestCheck(t *testing.T) {
 		t.Error(got)
 	}
 
+	c.object("", `{apiVersion: v1, kind: Secret, metadata: {name: `+keysSecret+`}}`)
+	label := func(value string) {
+		t.Helper()
+		c.change(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}, `{"metadata":{"labels":{"satchel.dev/approval":`+value+`}}}`)
+	}
+	label(`"required"`)
+	c.object("", `{apiVersion: v1, kind: ServiceAccount, metadata: {name: approving}}`)
+	c.object("", `{apiVersion: v1, kind: ServiceAccount, metadata: {name: harmless}}`)
+	c.object("", `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: approving}
+rules: [{apiGroups: [satchel.dev], resources: [bundleapprovals], verbs: [create]}]`)
+	c.object("", `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: approving}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: approving}
+subjects: [{kind: ServiceAccount, name: approving, namespace: `+c.namespace+`}]`)
+	found, _ = c.checks(now)
+	states(found, map[string]checkState{"Keys": checkWarning, "Approvers": checkWarning})
+	if text := found["Approvers"].Detail; !strings.Contains(text, c.namespace+"/approving may create bundleapprovals.satchel.dev in "+c.namespace) || strings.Contains(text, "/harmless") {
+		t.Errorf("approvers: %s", text)
+	}
+	label("null")
+
 	c.system()
 	c.create(aDeployment(with(no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "Pod x: no image"))))
 	found, _ = c.checks(func(f map[string]finding) bool { return f["Controller "+deploymentAccount].State == checkOK })
@@ -210,6 +242,51 @@ func TestCheck(t *testing.T) {
 		t.Errorf("what is not known is not broken: %s", got)
 	}
 	c.want(c.satchel("check", "nonsense"), ExitError, "check takes no arguments")
+}
+
+// TestArtifactServerAnswers tells what the artifact server answers from what the API server's proxy answers without it.
+func TestArtifactServerAnswers(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	for name, tc := range map[string]struct {
+		kind, body string
+		code       int
+		want       checkState
+	}{
+		"its own 404":    {"text/plain; charset=utf-8", "404 page not found\n", http.StatusNotFound, checkOK},
+		"an empty 404":   {"text/plain; charset=utf-8", "", http.StatusNotFound, checkOK},
+		"no Endpoints":   {"application/json", aStatus("NotFound", http.StatusNotFound), http.StatusNotFound, checkWarning},
+		"no Pod":         {"application/json", aStatus("ServiceUnavailable", http.StatusServiceUnavailable), http.StatusServiceUnavailable, checkWarning},
+		"not permitted":  {"application/json", aStatus("Forbidden", http.StatusForbidden), http.StatusForbidden, checkUnknown},
+		"something else": {"text/html", "<html>", http.StatusBadGateway, checkWarning},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if !strings.Contains(r.URL.Path, "/services/http:artifacts:web/proxy") {
+					http.NotFound(w, r)
+					return
+				}
+				w.Header().Set("Content-Type", tc.kind)
+				w.WriteHeader(tc.code)
+				_, _ = w.Write([]byte(tc.body))
+			}))
+			defer server.Close()
+			a := testApp(&bytes.Buffer{})
+			a.config.APIServer = &server.URL
+			e, err := a.newExaminer("demo")
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.artifactServer(t.Context(), "Artifact server", "artifacts", "web")
+			if got := e.report.Checks; len(got) != 1 || got[0].State != tc.want {
+				t.Errorf("%+v, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// aStatus is an error of the API server.
+func aStatus(reason string, code int) string {
+	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"endpoints","reason":%q,"details":{"name":"artifacts","kind":"endpoints"},"code":%d}`, reason, code)
 }
 
 func TestCheckPre(t *testing.T) {

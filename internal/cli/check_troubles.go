@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -15,7 +16,8 @@ import (
 
 // guards looks at what protects the controllers and the approvals.
 func (e *examiner) guards(ctx context.Context) {
-	e.approvalPolicy(ctx)
+	e.policies(ctx)
+	e.keys(ctx)
 	const check = "Network policies"
 	policies, err := e.installed(ctx, policiesResource, "")
 	switch {
@@ -28,24 +30,64 @@ func (e *examiner) guards(ctx context.Context) {
 	}
 }
 
-// approvalPolicyName is the policy of config/admission, and its binding.
-const approvalPolicyName = "satchel-approval"
+// admissionPolicies are those of config/admission; their bindings have the same names.
+var admissionPolicies = []string{"satchel-approval", "satchel-bundles", "satchel-configmaps", "satchel-secrets", "satchel-signatures"}
 
-// approvalPolicy looks whether those whom approvals are for can switch them off.
-func (e *examiner) approvalPolicy(ctx context.Context) {
-	const check, hint = "Approval policy", "Apply config/admission: without it whoever edits a deployment can switch its approval off."
-	for _, resource := range []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"} {
-		_, err := e.one(ctx, schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource}, "", approvalPolicyName, false)
-		switch {
-		case apierrors.IsNotFound(err):
-			e.add(check, checkFailed, hint, "%s %s does not exist", resource, approvalPolicyName)
-			return
-		case err != nil:
-			e.add(check, checkUnknown, "", "%s %s cannot be read: %s", resource, approvalPolicyName, e.whyNot(err))
-			return
+// policies checks that the admission policies are installed and bound.
+func (e *examiner) policies(ctx context.Context) {
+	const check = "Admission policies"
+	const hint = "Apply config/admission: without it a user who edits a deployment or source can switch approval off, omit signatures, or use Secrets that the user may not read."
+	for _, name := range admissionPolicies {
+		for _, resource := range []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"} {
+			_, err := e.one(ctx, schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource}, "", name, false)
+			switch {
+			case apierrors.IsNotFound(err):
+				e.add(check, checkFailed, hint, "%s %s does not exist", resource, name)
+				return
+			case err != nil:
+				e.add(check, checkUnknown, "", "%s %s cannot be read: %s", resource, name, e.whyNot(err))
+				return
+			}
 		}
 	}
-	e.add(check, checkOK, "", "%s is there, and bound", approvalPolicyName)
+	e.add(check, checkOK, "", "%s are installed and bound", strings.Join(admissionPolicies, ", "))
+}
+
+// keysSecret holds the keys of approvals and hashes.
+const keysSecret = "bundle-deployment-controller-keys"
+
+// keys checks that the keys of the installation exist. Only metadata is read: the fields that managers set tell whether
+// there is a key.
+func (e *examiner) keys(ctx context.Context) {
+	const check = "Keys"
+	found, err := e.one(ctx, schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, e.namespace, keysSecret, false)
+	switch {
+	case apierrors.IsNotFound(err):
+		e.add(check, checkFailed, "Restore it from a backup, or install Satchel again: everything that needs an approval then has to be approved again.",
+			"the Secret %s/%s, which proves what was approved, does not exist, so that the deployment controller does not start", e.namespace, keysSecret)
+		return
+	case err != nil:
+		e.add(check, checkUnknown, "", "the Secret %s/%s cannot be read: %s", e.namespace, keysSecret, e.whyNot(err))
+		return
+	}
+	if !setsData(found.GetManagedFields()) {
+		e.add(check, checkWarning, "See whether the deployment controller runs: it adds the first key.", "the Secret %s/%s has no key yet", e.namespace, keysSecret)
+		return
+	}
+	readable, err := e.may(ctx, e.namespace, "default", action{verb: "get", resource: "secrets", namespace: e.namespace})
+	if err == nil && readable {
+		e.add(check, checkWarning, "Remove the permission: with the keys, a user who writes statuses can forge approvals.",
+			"the ServiceAccount default may read the Secrets of the namespace %s", e.namespace)
+		return
+	}
+	e.add(check, checkOK, "", "they are in the Secret %s/%s", e.namespace, keysSecret)
+}
+
+// setsData tells whether a field manager set data of an object.
+func setsData(entries []metav1.ManagedFieldsEntry) bool {
+	return slices.ContainsFunc(entries, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:data"`))
+	})
 }
 
 // mostTroubles is how many objects that are not in order are named.

@@ -18,10 +18,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/worker"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
-func TestMain(m *testing.M) { os.Exit(controlplane.RunMain(m)) }
+func TestMain(m *testing.M) {
+	worker.Main(Handlers())
+	os.Exit(controlplane.RunMain(m))
+}
 
 // testCluster is a namespace of the shared control plane, in which the test plays the controllers.
 type testCluster struct {

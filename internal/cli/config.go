@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 )
 
 // longestConfig bounds the file: an object of the API server cannot be larger either.
@@ -61,7 +62,10 @@ func parseConfig(data []byte) (v1alpha1.RegistryV1Options, error) {
 	// First as an API server reads it, which bounds what aliases may repeat; the walk then says where it is wrong.
 	strict := decodeStrictly(data, &options)
 	if document != nil {
-		faults := append(misfits[v1alpha1.RegistryV1Options](document), wrongWords(document)...)
+		faults := append(misfits[v1alpha1.RegistryV1Options](document, ""), wrongWords(document)...)
+		if config := field(document, "deploymentConfig"); config != nil { // free-form for the API server, not for the conversion
+			faults = append(faults, misfits[registryv1.DeploymentConfig](config, "deploymentConfig")...)
+		}
 		if len(faults) > 0 {
 			return options, faultsError(faults, document)
 		}
@@ -134,7 +138,7 @@ var words = []struct {
 	allowed []string
 }{
 	{"certificateProvider", []string{"self-signed", "cert-manager", "service-ca"}},
-	{"requirements", []string{"Enforce", "Warn", "Off"}},
+	{"requirements", []string{"Enforce", "Warn", "None"}},
 	{"podAnnotations", []string{"All", "Required"}},
 }
 

@@ -30,7 +30,7 @@ func TestParseConfig(t *testing.T) {
 		"JSON":     {reason: "JSON is YAML", text: `{"operatorConditions": true}`, want: v1alpha1.RegistryV1Options{OperatorConditions: true}},
 		"several": {reason: "fields of all sorts", text: "watchNamespaces: [a, b]\ncertificateProvider: service-ca\npodAnnotations: Required\ndeploymentConfig:\n  nodeSelector: &n {a: b}\n  annotations: *n\n",
 			want: v1alpha1.RegistryV1Options{WatchNamespaces: []string{"a", "b"}, CertificateProvider: "service-ca", PodAnnotations: "Required",
-				DeploymentConfig: &v1alpha1.DeploymentConfig{NodeSelector: map[string]string{"a": "b"}, Annotations: map[string]string{"a": "b"}}}},
+				DeploymentConfig: &apiextensions.JSON{Raw: []byte(`{"annotations":{"a":"b"},"nodeSelector":{"a":"b"}}`)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseConfig([]byte(tc.text))
@@ -53,7 +53,7 @@ func TestParseConfigRefuses(t *testing.T) {
 		"other case":    {"the API server minds it", "WatchNamespaces: [a]\n", "line 1: WatchNamespaces is not a known field; did you mean watchNamespaces?"},
 		"nothing near":  {"nothing is suggested", "zzzzzzzzzz: 1\n", "line 1: zzzzzzzzzz is not a known field"},
 		"all at once": {"all faults with their lines", "\noperatorConditions: 1\nwatchNamespaces: a\nrequirements: on\nrequirements: no\n",
-			"\n  - line 2: operatorConditions is a number, not true or false\n  - line 3: watchNamespaces is a text, not a list\n  - line 4: requirements is \"on\", not one of: Enforce, Warn, Off\n  - line 5: requirements is given twice"},
+			"\n  - line 2: operatorConditions is a number, not true or false\n  - line 3: watchNamespaces is a text, not a list\n  - line 4: requirements is \"on\", not one of: Enforce, Warn, None\n  - line 5: requirements is given twice"},
 		"unquoted":         {"YAML makes numbers of texts", "deploymentConfig:\n  env:\n  - {name: A, value: 8080}\n", "line 3: deploymentConfig.env[0].value is a number, not a text; put it into quotation marks"},
 		"a wrong quantity": {"types that read themselves", "deploymentConfig:\n  resources:\n    limits: {cpu: much}\n", "line 3: deploymentConfig.resources.limits.cpu is not a valid Quantity"},
 		"a fraction":       {"whole numbers only", "deploymentConfig:\n  tolerations:\n  - tolerationSeconds: 1.5\n", "line 3: deploymentConfig.tolerations[0].tolerationSeconds is a number, not a whole number"},
@@ -64,10 +64,10 @@ func TestParseConfigRefuses(t *testing.T) {
 		"with its key":     {"another", "registryV1:\n  podAnnotations: All\n", "\n  - line 1: registryV1 is not a known field\n  - give only what stands below spec.registryV1 of a BundleDeployment"},
 		"two documents":    {"which of the two?", "podAnnotations: All\n---\npodAnnotations: Required\n", "line 2: another YAML document begins; give one"},
 		"no YAML":          {"the parser's word", "a: [\n", "it is not YAML: line 1: did not find expected node content"},
-		"unknown words":    {"what there is", "requirements: enforce\npodAnnotations: None\n", "\n  - line 1: requirements is \"enforce\", not one of: Enforce, Warn, Off\n  - line 2: podAnnotations is \"None\", not one of: All, Required"},
+		"unknown words":    {"what there is", "requirements: enforce\npodAnnotations: None\n", "\n  - line 1: requirements is \"enforce\", not one of: Enforce, Warn, None\n  - line 2: podAnnotations is \"None\", not one of: All, Required"},
 		"words before types": {"in the order of the lines, whoever found them", "requirements: on\noperatorConditions: 1\npodAnnotations: x\n",
-			"it does not fit spec.registryV1 of a BundleDeployment, 3 problems:\n  - line 1: requirements is \"on\", not one of: Enforce, Warn, Off\n  - line 2: operatorConditions is a number, not true or false\n  - line 3: podAnnotations is"},
-		"a steering text": {"it reaches a terminal", "watchNamespace\U0000202e: [a]\n", "line 1: watchNamespace\uFFFD is not a known field"},
+			"it does not fit spec.registryV1 of a BundleDeployment, 3 problems:\n  - line 1: requirements is \"on\", not one of: Enforce, Warn, None\n  - line 2: operatorConditions is a number, not true or false\n  - line 3: podAnnotations is"},
+		"a steering text": {"it reaches a terminal", "watchNamespace\U0000202e: [a]\n", `line 1: watchNamespace\u202e is not a known field`},
 		"an old boolean":  {"what kubectl makes a boolean of is no text", "podAnnotations: yes\n", "line 1: podAnnotations is"},
 	} {
 		t.Run(name, func(t *testing.T) {

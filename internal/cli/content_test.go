@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/convert"
@@ -54,7 +56,7 @@ func TestContentOfTheCorpus(t *testing.T) {
 		if offline != inCluster {
 			t.Errorf("%s: this program has %s, and the controller %s", name, offline, inCluster)
 		}
-		d.Spec.RegistryV1.DeploymentConfig = &v1alpha1.DeploymentConfig{NodeSelector: map[string]string{"a": "b"}}
+		d.Spec.RegistryV1.DeploymentConfig = &apiextensionsv1.JSON{Raw: []byte(`{"nodeSelector":{"a":"b"}}`)}
 		if other := contentOfFolder(t, folder, spec.Conversion(d, spec.Given{}, convert.DefaultLimits())); other == offline {
 			t.Errorf("%s: with a node selector it is still %s", name, other)
 		}

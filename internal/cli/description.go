@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/helm"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 	"github.com/satchel-dev/satchel/internal/lint"
 )
@@ -63,8 +64,8 @@ type crdSummary struct {
 	Owned    bool     `json:"owned"` // of a ClusterServiceVersion; those of a plain bundle all are
 }
 
-// describe says what a converted bundle is.
-func describe(what string, files fs.FS, o convert.Options, result convert.Result) description {
+// describe says what a converted bundle is; chart is what a chart says of itself.
+func describe(what string, files fs.FS, o convert.Options, result convert.Result, chart helm.Description) description {
 	d := description{
 		Bundle: what, Format: string(result.Format), Package: result.Package.Name, Version: result.Package.Version,
 		InstallNamespace: o.InstallNamespace, WatchNamespaces: lint.Watched(result), Namespaces: result.RequiredNamespaces, Objects: countKinds(result.Objects),
@@ -90,7 +91,7 @@ func describe(what string, files fs.FS, o convert.Options, result convert.Result
 		d.Channels, d.DefaultChannel = said.Channels, said.DefaultChannel
 	}
 	if result.Format == convert.Helm {
-		d.addChart(files, o, result.Hooks)
+		d.addChart(chart, result.Hooks)
 		for _, hook := range result.Hooks {
 			used.addWorkloads([]*unstructured.Unstructured{hook.Object})
 		}

@@ -103,7 +103,7 @@ func (a *app) explain(err error) string {
 	switch {
 	case errors.As(err, &download):
 		return err.Error()
-	case clientcmd.IsEmptyConfig(err):
+	case errors.Is(err, clientcmd.ErrEmptyConfig): // clientcmd.IsEmptyConfig does not see errors inside of others
 		return "no cluster is chosen: set KUBECONFIG, or give --kubeconfig or --server"
 	case isAPIMissing(err):
 		return fmt.Sprintf("Satchel is not installed in this cluster: the API %s is missing; install it with "+

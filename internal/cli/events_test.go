@@ -82,7 +82,7 @@ func TestEventsOfCluster(t *testing.T) {
 	c.event(corev1.ObjectReference{APIVersion: "satchel.dev/v1alpha1", Kind: "BundleSource", Name: "another"}, "Warning", "Unreachable", "of no concern")
 
 	got := c.eventually("Created pod: web-", "events", "app")
-	c.want(got, ExitOK, "BundleDeployment "+c.namespace+"/app", "applied revision 1 (2 times)", "BundleSource "+c.namespace+"/app", "ScalingReplicaSet", "unknown host\uFFFD[2J")
+	c.want(got, ExitOK, "BundleDeployment "+c.namespace+"/app", "applied revision 1 (2 times)", "BundleSource "+c.namespace+"/app", "ScalingReplicaSet", `unknown host\u001b[2J`)
 	got = c.eventually("Successfully assigned", "events", "app", "-o", "wide")
 	c.want(got, ExitOK, "FIRST SEEN", "Pod "+c.namespace+"/web-")
 	if strings.Contains(got.out, "foreign") || strings.Contains(got.out, "of no concern") || hiddenIn(got.out) != "" {

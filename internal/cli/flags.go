@@ -17,6 +17,7 @@ var fieldsAsFlags = strings.NewReplacer(
 	"registryV1.includeCustomResources keeps it", "includeCustomResources in the file of --config keeps it",
 	"spec.helm.values", "--values or --set",
 	"spec.helm.releaseName", "--release-name",
+	"correct spec.registryV1.deploymentConfig", "correct deploymentConfig in the file of --config",
 	"leave watchNamespaces empty", "leave --watch-namespace out",
 	"correct watchNamespaces", "correct --watch-namespace",
 	"in watchNamespaces", "with --watch-namespace",

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/satchel-dev/satchel/internal/visible"
 )
 
 // steering are characters that steer a terminal, turn texts around, or show nothing of themselves.
@@ -20,7 +22,7 @@ const steering = "\x1b[2J\u009b31m\u0085\u2028\u202e\u2066\u200b\u3164\U000e0041
 // hiddenIn returns the first character of an output that has no business there.
 func hiddenIn(text string) string {
 	for i, r := range text {
-		if r != '\n' && isHidden(r) {
+		if r != '\n' && visible.Hidden(r) {
 			return fmt.Sprintf("%U in %q", r, text[max(0, i-40):min(len(text), i+20)])
 		}
 	}
@@ -50,7 +52,7 @@ func quoted(t *testing.T, text string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.ReplaceAll(string(escapeHidden(data, jsonEscape)), `\udb40\udc41`, `\U000e0041`)
+	return strings.ReplaceAll(string(escapeHidden(data, visible.JSON)), `\udb40\udc41`, `\U000e0041`)
 }
 
 // hostileOperator is an operator's bundle in which every text that may be anything tries to steer the reader's terminal.

@@ -29,7 +29,7 @@ const (
 
 // drawUp returns the files that init writes, by their names in the folder. A bundle that could not be installed is refused.
 func (a *app) drawUp(ctx context.Context, o *initOptions, taken scaffold.Bundle) (map[string][]byte, error) {
-	result, err := convertTaken(ctx, o, taken)
+	result, err := a.convertTaken(ctx, o, taken)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (a *app) drawUp(ctx context.Context, o *initOptions, taken scaffold.Bundle)
 }
 
 // convertTaken converts the bundle as it will be written.
-func convertTaken(ctx context.Context, o *initOptions, taken scaffold.Bundle) (result convert.Result, err error) {
+func (a *app) convertTaken(ctx context.Context, o *initOptions, taken scaffold.Bundle) (result convert.Result, err error) {
 	dir, err := os.MkdirTemp("", "satchel-")
 	if err != nil {
 		return result, fmt.Errorf("creating a temporary folder: %w", err)
@@ -72,11 +72,11 @@ func convertTaken(ctx context.Context, o *initOptions, taken scaffold.Bundle) (r
 		return result, err
 	}
 	defer files.Close() //nolint:errcheck // only read from
-	result, err = convert.Convert(files, spec.Conversion(o.deployment(taken), spec.Given{}, convert.Limits{}))
+	result, err = a.converted(ctx, files, spec.Conversion(o.deployment(taken), spec.Given{}, convert.Limits{}))
 	if err != nil && taken.Format == convert.RegistryV1 && len(o.watchNamespaces) == 0 {
 		o.watchNamespaces = []string{o.installNamespace} // an operator of the mode OwnNamespace has no other choice
 		var again error
-		if result, again = convert.Convert(files, spec.Conversion(o.deployment(taken), spec.Given{}, convert.Limits{})); again != nil {
+		if result, again = a.converted(ctx, files, spec.Conversion(o.deployment(taken), spec.Given{}, convert.Limits{})); again != nil {
 			o.watchNamespaces = nil
 		} else {
 			err = nil

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/helm"
 	"github.com/satchel-dev/satchel/internal/lint"
 )
 
@@ -80,11 +82,17 @@ func (a *app) describeBundle(ctx context.Context, o conversionOptions, what stri
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	options := lint.Suitable(r.files, o.convert())
-	result, err := a.convert(r, options)
+	result, err := a.convert(ctx, r, options)
 	if err != nil {
 		return description{}, err
 	}
-	d = describe(what, r.files, options, result)
+	var chart helm.Description
+	if result.Format == convert.Helm {
+		if chart, err = a.chartOf(ctx, r.files, options); err != nil {
+			return description{}, err
+		}
+	}
+	d = describe(what, r.files, options, result, chart)
 	d.assumed = o.installNamespace == ""
 	return d, nil
 }

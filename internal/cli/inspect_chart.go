@@ -5,10 +5,10 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/helm"
 )
 
 // chartSummary is what inspect shows of a chart.
@@ -37,12 +37,8 @@ func (h hookSummary) String() string {
 	return fmt.Sprintf("%s %s: %s, weight %d, %s", h.Kind, strings.TrimPrefix(h.Namespace+"/"+h.Name, "/"), strings.Join(h.Events, ", "), h.Weight, strings.Join(h.DeletePolicies, ", "))
 }
 
-// addChart adds what a chart says of itself. It has been rendered before, so that it can be read.
-func (d *description) addChart(files fs.FS, o convert.Options, hooks []convert.Hook) {
-	said, err := convert.DescribeChart(files, o)
-	if err != nil {
-		return
-	}
+// addChart adds what a chart says of itself.
+func (d *description) addChart(said helm.Description, hooks []convert.Hook) {
 	d.Chart = &chartSummary{
 		Name: said.Name, Version: said.Version, AppVersion: said.AppVersion, KubeVersion: said.KubeVersion,
 		ValuesSchema: said.Schema, Dependencies: said.Dependencies,

@@ -135,11 +135,11 @@ spec:
 func (c testCluster) logsRead() {
 	c.t.Helper()
 	got := c.eventually("of the side", "logs", "app")
-	c.want(got, ExitOK, "/main] first\n", "/main] second\n", "/main] third \uFFFD[31mred\n", "/side] of the side\n")
+	c.want(got, ExitOK, "/main] first\n", "/main] second\n", "/main] third \\u001b[31mred\n", "/side] of the side\n")
 	if strings.Contains(got.out, "foreign") || got.err != "" {
 		c.t.Errorf("got %s", got)
 	}
-	if got := c.satchel("logs", "app", "-c", "main", "--tail", "1", "--prefix=false"); got.out != "third \uFFFD[31mred\n" {
+	if got := c.satchel("logs", "app", "-c", "main", "--tail", "1", "--prefix=false"); got.out != "third \\u001b[31mred\n" {
 		c.t.Errorf("got %s", got)
 	}
 	c.want(c.satchel("logs", "app", "-c", "none"), ExitError, `no Pod of app has a container "none"`)

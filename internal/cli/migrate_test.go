@@ -70,7 +70,7 @@ func TestMigrateJSON(t *testing.T) {
 		t.Fatalf("%v: %s", err, got)
 	}
 	first := list.Items[0]
-	if first.Namespace != "gadget-system" || first.Spec.ServiceAccountName != "gadget-installer" || first.Spec.CRDs.UpgradeSafety != v1alpha1.Off {
+	if first.Namespace != "gadget-system" || first.Spec.ServiceAccountName != "gadget-installer" || first.Spec.CRDs.UpgradeSafety != v1alpha1.EnforcementNone {
 		t.Errorf("got %+v", first)
 	}
 	if !strings.Contains(got.err, "Warning: ClusterExtension gadget (testdata/migrate/olm-v1.yaml, document 2): upgrades of the package") {

@@ -39,9 +39,10 @@ const (
 )
 
 // misfits returns where a YAML text does not fit the type, as JSON decodes it: unknown and repeated fields, wrong types.
-func misfits[T any](node *goyaml.Node) []fault {
+// The path is where the node stands.
+func misfits[T any](node *goyaml.Node, path string) []fault {
 	w := &walker{left: mostNodes}
-	w.value(node, reflect.TypeFor[T](), "")
+	w.value(node, reflect.TypeFor[T](), path)
 	return w.faults
 }
 

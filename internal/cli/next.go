@@ -84,7 +84,7 @@ func underWay(d *v1alpha1.BundleDeployment, reason string) string {
 
 // nextCertificates says when self-signed certificates end. They are renewed for suspended deployments, too.
 func nextCertificates(d *v1alpha1.BundleDeployment, s summary, now time.Time) []string {
-	end := d.Status.CertificatesExpire
+	end := d.Status.CertificateExpirationTime
 	switch {
 	case end == nil || s.deleting:
 		return nil

@@ -157,9 +157,9 @@ func (a *app) open(ctx context.Context, o *conversionOptions, what string) (read
 }
 
 // convert converts what was opened, and says on standard error what was read and what is worth knowing about that.
-func (a *app) convert(r reading, options convert.Options) (convert.Result, error) {
+func (a *app) convert(ctx context.Context, r reading, options convert.Options) (convert.Result, error) {
 	fmt.Fprintf(a.streams.ErrOut, "Reading %s.\n", inline(r.from))
-	result, err := convert.Convert(r.files, options)
+	result, err := a.converted(ctx, r.files, options)
 	a.note(r.notes())
 	meant := ""
 	if err != nil || result.Format != convert.RegistryV1 {
@@ -184,7 +184,7 @@ func (a *app) convertBundle(ctx context.Context, o conversionOptions, what strin
 		return convert.Result{}, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	result, err = a.convert(r, o.convert())
+	result, err = a.convert(ctx, r, o.convert())
 	if err != nil {
 		return convert.Result{}, err
 	}

@@ -10,12 +10,12 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 
 	"github.com/spf13/cobra"
 	goyaml "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
+
+	"github.com/satchel-dev/satchel/internal/visible"
 )
 
 // output is the value of -o.
@@ -80,7 +80,7 @@ func printValue(out io.Writer, o output, value any) error {
 	if o == outputYAML {
 		text, err = yamlText(value)
 	} else if text, err = json.MarshalIndent(value, "", "    "); err == nil {
-		text = append(escapeHidden(text, jsonEscape), '\n')
+		text = append(escapeHidden(text, visible.JSON), '\n')
 	}
 	if err != nil {
 		return fmt.Errorf("writing the output as %s: %w", o, err)
@@ -130,7 +130,7 @@ func inBlocks(node *goyaml.Node) {
 }
 
 // needsEscape tells which characters do not stand for themselves in an output; line ends and tabs are harmless there.
-func needsEscape(r rune) bool { return r != '\n' && r != '\t' && isHidden(r) }
+func needsEscape(r rune) bool { return r != '\n' && r != '\t' && visible.Hidden(r) }
 
 // escapeHidden replaces hidden characters, which only stand inside of quoted texts.
 func escapeHidden(text []byte, escape func(rune) string) []byte {
@@ -146,13 +146,6 @@ func escapeHidden(text []byte, escape func(rune) string) []byte {
 		}
 	}
 	return out.Bytes()
-}
-
-func jsonEscape(r rune) string {
-	if high, low := utf16.EncodeRune(r); high != unicode.ReplacementChar {
-		return fmt.Sprintf(`\u%04x\u%04x`, high, low)
-	}
-	return fmt.Sprintf(`\u%04x`, r)
 }
 
 func yamlEscape(r rune) string {

@@ -22,9 +22,9 @@ type pipeline struct {
 	Reason    string                 `json:"reason,omitempty"`
 	State     string                 `json:"state"`
 	Revision  string                 `json:"revision,omitempty"`
-	// Package is the OLM package of the revision; CertificatesExpire is when the first certificate of its webhooks ends.
-	Package            *v1alpha1.PackageStatus `json:"package,omitempty"`
-	CertificatesExpire *metav1.Time            `json:"certificatesExpire,omitempty"`
+	// Package is the OLM package of the revision; CertificateExpirationTime is when the first certificate of its webhooks ends.
+	Package                   *v1alpha1.PackageStatus `json:"package,omitempty"`
+	CertificateExpirationTime *metav1.Time            `json:"certificateExpirationTime,omitempty"`
 
 	Source   sourceNode `json:"source"`
 	Steps    []stepNode `json:"steps"`
@@ -102,7 +102,7 @@ func newPipeline(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, pr
 	p := pipeline{
 		Namespace: d.Namespace, Name: d.Name, Ready: metav1.ConditionStatus(s.readiness()), Reason: s.reason,
 		State: stateOf(s), Revision: d.Status.LastAppliedRevision, Source: newSourceNode(d, source), Warnings: d.Status.Warnings,
-		Package: d.Status.Package, CertificatesExpire: d.Status.CertificatesExpire, inForce: s.isReady(),
+		Package: d.Status.Package, CertificateExpirationTime: d.Status.CertificateExpirationTime, inForce: s.isReady(),
 	}
 	if s.ready == "" {
 		p.Ready = metav1.ConditionUnknown

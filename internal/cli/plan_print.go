@@ -12,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
+	"github.com/satchel-dev/satchel/internal/visible"
 )
 
 // verbMarks are the signs, words and colours of what becomes of objects.
@@ -166,7 +167,7 @@ func valueText(value any) string {
 	if err != nil {
 		return "?"
 	}
-	return oneLine(string(escapeHidden(encoded, jsonEscape)), longestValue)
+	return oneLine(string(escapeHidden(encoded, visible.JSON)), longestValue)
 }
 
 func (t *planText) impact(v impactPreview) {

@@ -111,7 +111,7 @@ func (p *previewer) convert(ctx context.Context) (result convert.Result, err err
 	if p.scrub = read.scrub; err != nil {
 		return convert.Result{}, err
 	}
-	result, err = convert.Convert(b.files, spec.Conversion(p.deployment, read.given, convert.Limits{}))
+	result, err = p.app.converted(ctx, b.files, spec.Conversion(p.deployment, read.given, convert.Limits{}))
 	p.app.note(b.notes())
 	if err != nil {
 		return convert.Result{}, p.scrub.Error(refused(err, false))
@@ -168,10 +168,11 @@ func (p *previewer) remote(ctx context.Context, ref *v1alpha1.KubeConfigReferenc
 	}
 	client, err := tenant.NewRemotes((&net.Dialer{}).DialContext, tenant.Options{}).
 		Client(parsed, p.deployment.Namespace, p.deployment.Spec.RemoteServiceAccountName)
-	if err == nil {
-		p.note("on the other cluster it was looked and tried as %s, not as you", client.Identity())
+	if err != nil {
+		return nil, err
 	}
-	return client, err
+	p.note("on the other cluster it was looked and tried as %s, not as you", client.Identity())
+	return client.For(p.deployment.Name), nil
 }
 
 // kubeconfigIn finds the kubeconfig in a Secret.

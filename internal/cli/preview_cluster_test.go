@@ -153,6 +153,7 @@ func (c playedCluster) install() {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	account = account.For(d.Name)
 	asked, err := spec.Observing(&d, false)
 	if err != nil {
 		c.t.Fatal(err)
@@ -167,7 +168,7 @@ func (c playedCluster) install() {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	done, err := apply.Apply(c.t.Context(), account, plan.Make(in), apply.Options{Previous: appliedBefore(in)})
+	done, err := apply.Apply(c.t.Context(), account, plan.Make(in), apply.Options{Earlier: appliedBefore(in)})
 	if err != nil || len(done.Errors()) > 0 {
 		c.t.Fatal(err, done.Errors())
 	}
@@ -192,12 +193,14 @@ func (c playedCluster) install() {
 }
 
 // appliedBefore stands for what the controller remembers: fields that are desired were desired before.
-func appliedBefore(in plan.Input) func(inventory.ID) *unstructured.Unstructured {
+func appliedBefore(in plan.Input) func(inventory.Entry) []*unstructured.Unstructured {
 	desired := map[inventory.ID]*unstructured.Unstructured{}
 	for _, object := range in.Desired {
 		desired[object.ID] = object.Desired
 	}
-	return func(id inventory.ID) *unstructured.Unstructured { return desired[id] }
+	return func(entry inventory.Entry) []*unstructured.Unstructured {
+		return []*unstructured.Unstructured{desired[entry.ID]}
+	}
 }
 
 // planned is what plan -o json prints.

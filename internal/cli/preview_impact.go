@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/escalation"
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
 	"github.com/satchel-dev/satchel/internal/apply/plan/impact"
 )
@@ -16,6 +17,8 @@ type impactPreview struct {
 	Definitions []definitionPreview `json:"definitions,omitempty"`
 	Images      []imagePreview      `json:"images,omitempty"`
 	Restarts    []restartPreview    `json:"restarts,omitempty"`
+	// Further says which objects reach further than before: what guards the cluster, labels of Namespaces, privileges of Pods.
+	Further []string `json:"further,omitempty"`
 }
 
 // permissionPreview is what a subject may do and could not before.
@@ -64,7 +67,11 @@ func (p *previewer) impact() impactPreview {
 			}
 		}
 	}
-	return impactOf(impact.Of(before, after, p.deployment.InstallNamespaceOrDefault()))
+	made := impactOf(impact.Of(before, after, p.deployment.InstallNamespaceOrDefault()))
+	for _, finding := range escalation.Of(before, after, p.deployment.InstallNamespaceOrDefault()) {
+		made.Further = append(made.Further, finding.String())
+	}
+	return made
 }
 
 // sides are an object before and after. Where nobody says what it becomes, it stays what it is unless the bundle differs.

@@ -33,6 +33,7 @@ func (p *previewer) plan(ctx context.Context, result convert.Result) error {
 	if err != nil {
 		return err
 	}
+	asked.Judge = p.app.judge
 	asked.Owner, asked.Previous, asked.Ranks, asked.Hooks = p.owner, p.withoutCertificates(result.Certificates), spec.Ranks(result), spec.Hooks(result)
 	if asked.Desired, err = p.trusting(ctx, result); err != nil {
 		return err
@@ -171,7 +172,7 @@ func (p *previewer) asAccount(ctx context.Context, account string) (*tenant.Clie
 	if !may {
 		return nil, "you may not impersonate it", nil
 	}
-	pool, err := tenant.NewPool(p.config, tenant.Options{})
+	pool, err := tenant.NewPool(p.config, tenant.Options{User: p.user})
 	if err != nil {
 		return nil, "", err
 	}
@@ -186,5 +187,8 @@ func (p *previewer) asAccount(ctx context.Context, account string) (*tenant.Clie
 		return nil, "it does not exist", nil
 	}
 	client, err := pool.Client(id)
-	return client, "", err
+	if err != nil {
+		return nil, "", err
+	}
+	return client.For(p.deployment.Name), "", nil
 }

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -278,6 +279,10 @@ func (v *preview) escalations() []string {
 	}
 	if len(v.Impact.Definitions) > 0 {
 		because = append(because, "CustomResourceDefinitions")
+	}
+	because = append(because, v.Impact.Further...)
+	if slices.ContainsFunc(v.Objects, func(o objectPreview) bool { return o.Verb == string(plan.Adopt) }) {
+		because = append(because, "adoption of objects of others")
 	}
 	for _, o := range v.Objects {
 		if o.Verb == verbDelete || o.Verb == string(plan.Recreate) {

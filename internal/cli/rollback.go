@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/visible"
 )
 
 // rollbackOptions are the flags of rollback.
@@ -232,7 +233,7 @@ func (a *app) reportPinned(c *cluster, b goingBack) {
 	}
 	former, _ := json.Marshal(map[string]any{"spec": b.spec(b.before)}) // plain structs always encode
 	fmt.Fprintf(a.streams.ErrOut, "To follow the former source again:\n  kubectl patch %s.%s %s -n %s --type merge -p %s\n",
-		b.holder.kind.resource, v1alpha1.GroupVersion.Group, shellWord(b.holder.name), shellWord(c.namespace), shellWord(string(escapeHidden(former, jsonEscape))))
+		b.holder.kind.resource, v1alpha1.GroupVersion.Group, shellWord(b.holder.name), shellWord(c.namespace), shellWord(string(escapeHidden(former, visible.JSON))))
 	if b.deployment.Generation != b.record.Generation && b.holder.kind.name == sources.name {
 		fmt.Fprintf(a.streams.ErrOut, "The spec of %s has changed since that revision, and stays as it is.\n", b.target)
 	}

@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/satchel-dev/satchel/internal/worker"
 )
 
 // Exit codes of every command.
@@ -48,6 +51,9 @@ type app struct {
 	name    string // as the user calls the program: satchel, or kubectl satchel
 	now     func() time.Time
 	version VersionInfo
+	pool    *worker.Pool // see workers
+
+	starting sync.Mutex // of the pool
 }
 
 // Program is how the command line was started.
@@ -64,11 +70,13 @@ type Program struct {
 
 // Run runs the command that the arguments (without the program's name) say, and returns the exit code. Errors go to
 // the error stream as one sentence each. When ctx ends, the command cleans up and returns ExitInterrupted.
-func Run(ctx context.Context, p Program, args []string) int {
-	a := newApp(p)
+func Run(ctx context.Context, p Program, args []string) int { return newApp(p).run(ctx, args) }
+
+func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()
 	root.SetArgs(args)
-	return a.exitCode(ctx, root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	return a.exitCode(ctx, errors.Join(err, a.close()))
 }
 
 func newApp(p Program) *app {

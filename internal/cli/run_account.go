@@ -75,7 +75,7 @@ func (r *run) convertFor(ctx context.Context, d *v1alpha1.BundleDeployment) (res
 	if err != nil {
 		return result, err
 	}
-	result, err = convert.Convert(files, spec.Conversion(d, spec.Given{Values: values}, convert.Limits{}))
+	result, err = r.converted(ctx, files, spec.Conversion(d, spec.Given{Values: values}, convert.Limits{}))
 	if err != nil {
 		return result, refused(err, false)
 	}

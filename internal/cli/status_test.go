@@ -31,7 +31,7 @@ type situation struct {
 // operator makes a deployment one of an operator with webhooks.
 func operator(d *v1alpha1.BundleDeployment) {
 	end := ago(-600 * 24 * time.Hour)
-	d.Status.Format, d.Status.Package, d.Status.CertificatesExpire = "registry+v1", &v1alpha1.PackageStatus{Name: "gadget", Version: "1.4.0"}, &end
+	d.Status.Format, d.Status.Package, d.Status.CertificateExpirationTime = "registry+v1", &v1alpha1.PackageStatus{Name: "gadget", Version: "1.4.0"}, &end
 }
 
 // situations are what users meet.
@@ -58,7 +58,7 @@ func situations() map[string]situation {
 			reason: "renewing fails, and what to do", source: aSource(), inForce: true,
 			deployment: aDeployment(operator, func(d *v1alpha1.BundleDeployment) {
 				end := ago(2 * time.Hour)
-				d.Status.CertificatesExpire = &end
+				d.Status.CertificateExpirationTime = &end
 				d.Status.Warnings = []string{"certificates: the one in Secret demo/gadget-cert ends on 2026-05-04 10:00:00 and could not be renewed so far", "another one"}
 			}),
 		},

@@ -6,35 +6,16 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode"
+
+	"github.com/satchel-dev/satchel/internal/visible"
 )
 
-// isHidden tells whether a character shows nothing of itself or changes how others are shown: control characters, marks of
-// direction, blanks that pass for letters. Line ends are among them.
-func isHidden(r rune) bool {
-	return !unicode.IsGraphic(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
-}
-
-// printable replaces what could steer the reader's terminal or deceive him: bundles, servers and statuses choose the words
+// printable escapes what could steer the reader's terminal or deceive him: bundles, servers and statuses choose the words
 // that are shown. Line ends stay. Every text that is not the program's own passes through here.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n':
-			return r
-		case r == '\t':
-			return ' '
-		case isHidden(r):
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
-}
+func printable(text string) string { return strings.ReplaceAll(visible.Escape(text), "\t", " ") }
 
-// inline is printable in one line, with nothing left out: a line end becomes a sign like what else is hidden.
-func inline(text string) string {
-	return strings.ReplaceAll(printable(strings.TrimSpace(text)), "\n", string(unicode.ReplacementChar))
-}
+// inline is printable in one line, with nothing left out: a line end is escaped like what else is hidden.
+func inline(text string) string { return visible.Line(strings.TrimSpace(text)) }
 
 // longestItem is what people are shown of one text, in characters.
 const longestItem = 2000

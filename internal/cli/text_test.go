@@ -16,11 +16,11 @@ func TestPrintable(t *testing.T) {
 		"plain":           "plain",
 		"two\nlines":      "two\nlines",
 		"a\tb":            "a b",
-		"\x1b[31mred":     "\uFFFD[31mred",
-		"\x9b2J":          "\uFFFD2J",
-		"a\u202eb\u200bc": "a\uFFFDb\uFFFDc",
-		"bell\x07\r":      "bell\uFFFD\uFFFD",
-		"blank\u3164":     "blank\uFFFD",
+		"\x1b[31mred":     `\u001b[31mred`,
+		"\x9b2J":          `\x9b2J`,
+		"a\u202eb\u200bc": `a\u202eb\u200bc`,
+		"bell\x07\r":      `bell\u0007\u000d`,
+		"blank\u3164":     `blank\u3164`,
 		"ünïcode ✓":       "ünïcode ✓",
 	} {
 		if got := printable(in); got != want {
@@ -30,7 +30,7 @@ func TestPrintable(t *testing.T) {
 }
 
 func TestInlineAndWord(t *testing.T) {
-	if got := inline(" a\nb\x1b \n"); got != "a\uFFFDb\uFFFD" {
+	if got := inline(" a\nb\x1b \n"); got != `a\nb\u001b` {
 		t.Errorf("got %q", got)
 	}
 	if got := bounded(strings.Repeat("a", longestItem+2)); got != strings.Repeat("a", longestItem)+"… (2 more characters)" {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,29 +127,22 @@ func (a *app) validate(ctx context.Context, o validateOptions, what string) erro
 	return nil
 }
 
-// examine reads a bundle and looks at it. Whatever a bundle makes of it, Ctrl-C ends it.
+// examine reads a bundle and looks at it.
 func (a *app) examine(ctx context.Context, o validateOptions, what string) (v verdict, err error) {
 	r, err := a.open(ctx, &o.conversionOptions, what)
 	if err != nil {
 		return verdict{}, err
 	}
-	done := make(chan verdict, 1)
-	look := lint.Bundle
-	if o.rukpak {
-		look = lint.PlainV0
+	defer func() { err = errors.Join(err, r.close()) }()
+	report, err := a.examined(ctx, r.files, r.options.convert(), o.rukpak)
+	if err != nil {
+		return verdict{}, err
 	}
-	go func() { done <- r.judge(what, look) }()
-	select {
-	case v = <-done:
-		return v, r.close()
-	case <-ctx.Done():
-		return verdict{}, errors.Join(ctx.Err(), r.close())
-	}
+	return r.judge(what, report), nil
 }
 
-// judge looks at what was opened.
-func (r reading) judge(what string, look func(fs.FS, convert.Options) lint.Report) verdict {
-	report := look(r.files, r.options.convert())
+// judge says what was found in what was opened.
+func (r reading) judge(what string, report lint.Report) verdict {
 	v := verdict{Bundle: what, read: r.from, Format: string(report.Format), Problems: append([]lint.Problem{}, report.Problems...), Choices: report.Choices}
 	if report.InstallNamespace != "" {
 		v.installed = installedIn(report.InstallNamespace, report.Watched)

@@ -13,6 +13,28 @@ import (
 	"github.com/satchel-dev/satchel/internal/lint"
 )
 
+// TestM8HostileBundlesAreExaminedInWorkers: a value that contains itself overflows the stack, which ends the worker process and not
+// this one, whichever command reads the chart.
+func TestM8HostileBundlesAreExaminedInWorkers(t *testing.T) {
+	chart := t.TempDir()
+	for name, content := range map[string]string{
+		"Chart.yaml": "apiVersion: v2\nname: app\nversion: 1.0.0\n", "templates/a.yaml": `{{ $d := dict }}{{ $_ := set $d "a" $d }}{{ $d }}`,
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(chart, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(chart, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, command := range []string{"validate", "inspect", "render"} {
+		got := satchel(t, command, chart, "--install-namespace", "demo")
+		if got.code != ExitError || !strings.Contains(got.err, "exceeded the limit of 2048 MiB memory") {
+			t.Errorf("%s: %s", command, got)
+		}
+	}
+}
+
 func TestValidate(t *testing.T) {
 	t.Chdir(bundles)
 	for name, tc := range map[string]struct {

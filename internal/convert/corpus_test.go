@@ -49,8 +49,8 @@ type caseOptions struct {
 	WatchNamespaces     []string `json:"watchNamespaces"`
 	CertificateProvider string   `json:"certificateProvider"`
 	Config              struct {
-		WatchNamespace   string                       `json:"watchNamespace"`
-		DeploymentConfig *registryv1.DeploymentConfig `json:"deploymentConfig"`
+		WatchNamespace   string          `json:"watchNamespace"`
+		DeploymentConfig json.RawMessage `json:"deploymentConfig"`
 	} `json:"config"`
 }
 

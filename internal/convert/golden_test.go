@@ -4,6 +4,7 @@ package convert_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -12,8 +13,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/internal/convert"
@@ -66,12 +65,9 @@ var renderings = map[string]rendering{
 		reason: "every option shows",
 		bundle: "gadget", o: withV1(registryv1.Options{
 			OperatorConditions: true, APIClusterRoles: true, IncludeCustomResources: true, PodAnnotations: registryv1.RequiredAnnotations,
-			DeploymentConfig: &registryv1.DeploymentConfig{
-				Env:          []corev1.EnvVar{{Name: "LOG_LEVEL", Value: "debug"}, {Name: "EXTRA", Value: "1"}},
-				Resources:    &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")}},
-				NodeSelector: map[string]string{"pool": "infra"},
-				Annotations:  map[string]string{"team": "tools", "capabilities": "kept as it is"},
-			},
+			DeploymentConfig: json.RawMessage(`{"env": [{"name": "LOG_LEVEL", "value": "debug"}, {"name": "EXTRA", "value": "1"}],
+				"resources": {"limits": {"memory": "256Mi"}}, "nodeSelector": {"pool": "infra"},
+				"annotations": {"team": "tools", "capabilities": "kept as it is"}}`),
 		}),
 	},
 	"converter-all": {

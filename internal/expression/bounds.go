@@ -11,6 +11,8 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+
+	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
 const (
@@ -21,9 +23,11 @@ const (
 	// longestEvaluation bounds what the units do not measure. It is looked at in each round of a loop: a round may take
 	// long, with large texts.
 	longestEvaluation, checkEvery = time.Second, 1
-	// longestPattern and longestMatched bound a regular expression and its text, of which the product is the work of one
-	// call that nothing can interrupt.
+	// longestPattern and longestMatched bound a regular expression and the string that it is matched with.
 	longestPattern, longestMatched = 512, 64 << 10
+	// mostSteps bounds the product of the instructions of the regular expression and the bytes of the string: the work of one
+	// call, which cannot be interrupted. It takes about 0.1 s.
+	mostSteps = 10_000_000
 )
 
 // unbounded are functions whose result can be the product of their operands, all of it made before its cost is known: a
@@ -35,22 +39,37 @@ func standard() cel.EnvOption {
 	return cel.StdLib(cel.StdLibSubset(env.NewLibrarySubset().AddExcludedFunctions(env.NewFunction(overloads.Matches))))
 }
 
-// boundedMatches is the standard function matches within longestPattern and longestMatched.
+// boundedMatches is the standard function matches. Package pattern judges the expression before it is compiled.
 func boundedMatches() cel.EnvOption {
 	texts := []*cel.Type{cel.StringType, cel.StringType}
 	return cel.Function(overloads.Matches,
 		cel.Overload(overloads.Matches, texts, cel.BoolType),
 		cel.MemberOverload(overloads.MatchesString, texts, cel.BoolType),
-		cel.SingletonBinaryBinding(func(text, pattern ref.Val) ref.Val {
-			if size(pattern) > longestPattern || size(text) > longestMatched {
-				return types.NewErr("matches takes patterns of at most %d characters and texts of at most %d", longestPattern, longestMatched)
-			}
-			matcher, ok := text.(traits.Matcher)
-			if !ok {
-				return types.MaybeNoSuchOverloadErr(text)
-			}
-			return matcher.Match(pattern)
-		}, traits.MatcherType))
+		cel.SingletonBinaryBinding(matches, traits.MatcherType))
+}
+
+func matches(value, expr ref.Val) ref.Val {
+	text, isText := value.(types.String)
+	regular, isPattern := expr.(types.String)
+	switch {
+	case !isText || !isPattern:
+		return types.MaybeNoSuchOverloadErr(value)
+	case len(regular) > longestPattern || len(text) > longestMatched:
+		return types.NewErr("matches takes patterns of at most %d bytes and strings of at most %d", longestPattern, longestMatched)
+	}
+	instructions, err := pattern.Size(string(regular))
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	if instructions*int64(len(text)) > mostSteps {
+		return types.NewErr("matches takes a pattern of %d instructions, as this one has, only for strings of at most %d bytes: repeat less",
+			instructions, mostSteps/instructions)
+	}
+	compiled, err := pattern.Compile(string(regular), pattern.NewBudget())
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	return types.Bool(compiled.MatchString(string(text)))
 }
 
 // costs charges each call for the texts and lists that it goes through or makes. CEL itself does so only where the types
@@ -58,8 +77,8 @@ func boundedMatches() cel.EnvOption {
 type costs struct{}
 
 const (
-	bytesPerUnit   = 10
-	charsPerFactor = 4
+	bytesPerUnit          = 10
+	instructionsPerFactor = 4
 )
 
 // CallCost implements interpreter.ActualCostEstimator.
@@ -70,9 +89,22 @@ func (costs) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint6
 	}
 	cost := 1 + all/bytesPerUnit
 	if function == overloads.Matches && len(args) == 2 {
-		cost += size(args[0]) / bytesPerUnit * (1 + size(args[1])/charsPerFactor)
+		cost += size(args[0]) / bytesPerUnit * (1 + instructions(args[1])/instructionsPerFactor)
 	}
 	return &cost
+}
+
+// instructions of a regular expression; 0 for one that matches refuses.
+func instructions(expr ref.Val) uint64 {
+	regular, ok := expr.(types.String)
+	if !ok || len(regular) > longestPattern {
+		return 0
+	}
+	n, err := pattern.Size(string(regular))
+	if err != nil {
+		return 0
+	}
+	return uint64(n) //nolint:gosec // it is positive
 }
 
 // size of a text or a collection; 0 for everything else.

@@ -126,6 +126,40 @@ func TestM22CostBombs(t *testing.T) {
 	}
 }
 
+// TestM27CountedRepetitions: what a counted repetition would compile to is refused before it is compiled, as is one that is
+// matched with a string too long for its size; ordinary patterns match.
+func TestM27CountedRepetitions(t *testing.T) {
+	bomb := "(" + strings.Repeat("[a-z0-9]?", 8) + "){1000}Z"
+	data := map[string]any{"name": "web-1", "bomb": bomb, "long": strings.Repeat("a", 60_000)}
+	for name, c := range map[string]struct{ text, says string }{
+		"in the expression":    {"name.matches('" + bomb + "')", "instructions"},
+		"as a function":        {"matches(name, '" + bomb + "')", "instructions"},
+		"in the data":          {"name.matches(bomb)", "instructions"},
+		"beside another":       {"name.matches(bomb) && name.matches('web-.*')", "instructions"},
+		"with a long string":   {"long.matches('(a?){900}b')", "repeat less"},
+		"malformed":            {"name.matches('(')", "is no regular expression"},
+		"ordinary":             {"name.matches('^web-[0-9]{1,4}$')", ""},
+		"ordinary on a longer": {"long.matches('^a+$')", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, err := expression.Parse(c.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			holds, err := e.Holds(t.Context(), data)
+			runtime.ReadMemStats(&after)
+			if c.says == "" && (err != nil || !holds) || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("it holds: %t, %v", holds, err)
+			}
+			if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 20 {
+				t.Errorf("it took %d MiB", took)
+			}
+		})
+	}
+}
+
 // TestHoldsEndsWithItsContext tells the end of a process from an expression that costs too much.
 func TestHoldsEndsWithItsContext(t *testing.T) {
 	e, err := expression.Parse("true")

@@ -37,8 +37,10 @@ var denied = []struct {
 	{"metadata service", netip.MustParsePrefix("100.100.100.200/32")},
 	{"metadata service", netip.MustParsePrefix("168.63.129.16/32")},
 	{"metadata service", netip.MustParsePrefix("192.0.0.192/32")},
-	{"metadata service", netip.MustParsePrefix("fd00:ec2::254/128")},
-	{"metadata service", netip.MustParsePrefix("fd20:ce::254/128")},
+	{"metadata service", netip.MustParsePrefix("fd00:ec2::/32")},          // AWS: instances, EKS Pod Identity (::23), DNS, time
+	{"metadata service", netip.MustParsePrefix("fd20:ce::254/128")},       // Google Cloud
+	{"metadata service", netip.MustParsePrefix("fd00:c1::a9fe:a9fe/128")}, // Oracle Cloud
+	{"metadata service", netip.MustParsePrefix("fd00:42::42/128")},        // Scaleway
 	{"loopback", netip.MustParsePrefix("127.0.0.0/8")},
 	{"loopback", netip.MustParsePrefix("::1/128")},
 	{"unspecified", netip.MustParsePrefix("0.0.0.0/8")},

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/satchel-dev/satchel/internal/visible"
 )
 
 // Reason says in one word why something could not be fetched, for the caller that decides what to do about it.
@@ -109,9 +111,9 @@ func (h Hints) Explain(err error, format string, args ...any) error {
 const maxQuoted = 256
 
 // Quote returns a name from outside in double quotes and safe to show: at most 256 characters, everything that is
-// not graphic (control, bidirectional and zero-width characters, broken UTF-8) escaped.
+// not visible (control, bidirectional and zero-width characters, broken UTF-8) escaped.
 func Quote(s string) string {
-	quoted := strconv.QuoteToGraphic(s[:min(len(s), 4*maxQuoted)])
+	quoted := visible.Escape(strconv.QuoteToGraphic(s[:min(len(s), 4*maxQuoted)]))
 	runes := []rune(quoted)
 	if len(runes) <= maxQuoted && len(s) <= 4*maxQuoted {
 		return quoted

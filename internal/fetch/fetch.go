@@ -28,6 +28,9 @@ type Resolved struct {
 	Pinned bool
 	// VerifiedBy says who signed it, for people; "" when no verification is configured.
 	VerifiedBy string
+	// Signature is the signature by which it was accepted, in a form of the adapter's own, so that it can be judged by
+	// another trust without the upstream; "" when none was demanded, or it is too large to be kept.
+	Signature string
 }
 
 // Same tells that nothing moved since previous, so that no download is needed. Without a digest or validator to

@@ -51,8 +51,10 @@ func (t *Tree) UntarLayer(ctx context.Context, r io.Reader, packed Compression) 
 	return raw.explain(errors.Join(err, unpacked.Close()))
 }
 
-// maxWindow bounds the memory of a zstd decoder; the format's own default is 8 MiB.
-const maxWindow = 32 << 20
+// maxWindow bounds the memory of a zstd decoder: it holds the window, and as many sources are unpacked at once as the
+// controller has workers. 8 MiB is what decoders should support (RFC 8878, section 3.1.1.1.2) and what zstd uses up to
+// level 19; --ultra, --long and the higher levels of other encoders need more.
+const maxWindow = 8 << 20
 
 func decompress(r io.Reader, packed Compression) (io.ReadCloser, error) {
 	switch packed {
@@ -75,7 +77,11 @@ type zstdReader struct{ io.ReadCloser }
 
 func (z zstdReader) Read(p []byte) (int, error) {
 	n, err := z.ReadCloser.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // a reader returns io.EOF itself
+	switch {
+	case err == nil, err == io.EOF: //nolint:errorlint // a reader returns io.EOF itself
+	case errors.Is(err, zstd.ErrWindowSizeExceeded):
+		err = Errorf(LimitExceeded, "the zstd archive needs a window of more than %d MiB: compress it at a lower level, without --ultra and --long", maxWindow>>20)
+	default:
 		err = Errorf(InvalidContent, "the zstd archive is damaged: %w", err)
 	}
 	return n, err

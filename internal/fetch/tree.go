@@ -30,7 +30,7 @@ type Tree struct {
 
 // folder is what a tree and its sub-trees share.
 type folder struct {
-	root   *os.Root
+	disk   disk
 	limits Limits
 	left   budget
 	kinds  map[string]kind // of all paths that exist
@@ -58,13 +58,23 @@ func NewTree(dir string, l Limits) (*Tree, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the folder of a tree: %w", err), root.Close())
 	}
+	return treeOn(rootDisk{root}, l), nil
+}
+
+// NewPackedTree returns an empty tree that keeps its files in one file, which is open for reading and writing apart: see
+// package packed. Closing the tree closes the former.
+func NewPackedTree(write, read *os.File, l Limits) *Tree {
+	return treeOn(newPackedDisk(write, read), l)
+}
+
+func treeOn(on disk, l Limits) *Tree {
 	return &Tree{prefix: ".", folder: &folder{
-		root:   root,
+		disk:   on,
 		limits: l,
 		left:   newBudget(l),
 		kinds:  map[string]kind{".": directory},
 		buffer: make([]byte, 64<<10),
-	}}, nil
+	}}
 }
 
 // Sub returns the part of the tree below destination, a relative path; "" and "." are the tree itself. The folder is
@@ -113,7 +123,11 @@ func (t *Tree) SkipLink(name string) error {
 // Scratch creates a folder for intermediate files inside the folder of the tree, so that whoever cleans up after a
 // crash finds everything in one place. The files of the tree do not include it once remove was called.
 func (t *Tree) Scratch() (dir string, remove func() error, err error) {
-	dir, err = os.MkdirTemp(t.root.Name(), ".scratch-")
+	root, ok := t.disk.(rootDisk)
+	if !ok {
+		return "", nil, errors.New("a packed tree has no folder for intermediate files")
+	}
+	dir, err = os.MkdirTemp(root.Name(), ".scratch-")
 	if err != nil {
 		return "", nil, fmt.Errorf("creating a folder for intermediate files: %w", err)
 	}
@@ -123,9 +137,9 @@ func (t *Tree) Scratch() (dir string, remove func() error, err error) {
 // FS returns the files of the tree, read only.
 func (t *Tree) FS() fs.FS {
 	if t.prefix == "." {
-		return t.root.FS()
+		return t.disk.FS()
 	}
-	sub, err := fs.Sub(t.root.FS(), t.prefix)
+	sub, err := fs.Sub(t.disk.FS(), t.prefix)
 	if err != nil {
 		return brokenFS{err}
 	}
@@ -142,7 +156,7 @@ func (t *Tree) Metered(r io.Reader) io.Reader {
 func (t *Tree) Limits() Limits { return t.limits }
 
 // Close releases the folder; its files stay.
-func (t *Tree) Close() error { return t.root.Close() }
+func (t *Tree) Close() error { return t.disk.Close() }
 
 // locate checks a name from outside and returns its path in the folder.
 func (t *Tree) locate(name string) (string, error) {
@@ -174,7 +188,7 @@ func (t *Tree) makeDir(where string) error {
 	if err := t.left.entry(t.limits); err != nil {
 		return err
 	}
-	if err := t.root.Mkdir(where, 0o700); err != nil {
+	if err := t.disk.mkdir(where); err != nil {
 		return fmt.Errorf("creating a folder: %w", err)
 	}
 	t.kinds[where] = directory
@@ -192,7 +206,7 @@ func (t *Tree) put(where string, content io.Reader) (err error) {
 	if err := t.left.entry(t.limits); err != nil {
 		return err
 	}
-	file, err := t.root.OpenFile(where, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	file, err := t.disk.create(where)
 	if err != nil {
 		return fmt.Errorf("creating a file: %w", err)
 	}
@@ -202,7 +216,7 @@ func (t *Tree) put(where string, content io.Reader) (err error) {
 }
 
 // copy moves content into an open file within the budget.
-func (t *Tree) copy(file *os.File, content io.Reader) error {
+func (t *Tree) copy(file io.Writer, content io.Reader) error {
 	most := min(t.limits.FileBytes, t.left.extracted)
 	// The struct hides File.ReadFrom, which would allocate a buffer of its own for each file.
 	n, err := io.CopyBuffer(struct{ io.Writer }{file}, io.LimitReader(content, most+1), t.buffer)
@@ -240,7 +254,7 @@ func (t *Tree) remove(where string) error {
 			}
 		}
 	}
-	if err := t.root.Remove(where); err != nil {
+	if err := t.disk.remove(where); err != nil {
 		return fmt.Errorf("removing %s: %w", Quote(where), err)
 	}
 	delete(t.kinds, where)
@@ -249,13 +263,13 @@ func (t *Tree) remove(where string) error {
 
 // children returns the paths right below a folder.
 func (t *Tree) children(where string) ([]string, error) {
-	entries, err := fs.ReadDir(t.root.FS(), where)
+	names, err := t.disk.list(where)
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", Quote(where), err)
 	}
-	paths := make([]string, 0, len(entries))
-	for _, entry := range entries {
-		paths = append(paths, path.Join(where, entry.Name()))
+	paths := make([]string, 0, len(names))
+	for _, name := range names {
+		paths = append(paths, path.Join(where, name))
 	}
 	return paths, nil
 }

@@ -186,6 +186,38 @@ func TestM6ZipComment(t *testing.T) {
 	}
 }
 
+// TestM29TenWindows: ten archives that are unpacked at once take what ten windows take, whatever they expand to.
+func TestM29TenWindows(t *testing.T) {
+	var packed bytes.Buffer
+	w, err := zstd.NewWriter(&packed, zstd.WithWindowSize(maxWindow))
+	if err == nil {
+		_, err = io.CopyN(w, zeros{}, 256<<20)
+	}
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var before, during runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range 10 {
+		r, err := decompress(bytes.NewReader(packed.Bytes()), Zstd)
+		if err == nil {
+			defer func() { _ = r.Close() }()
+			_, err = io.CopyN(io.Discard, r, 64<<20)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&during)
+	if held := (int64(during.HeapAlloc) - int64(before.HeapAlloc)) >> 20; held > 200 { //nolint:gosec // a heap
+		t.Errorf("ten open archives hold %d MiB", held)
+	} else {
+		t.Logf("ten open archives hold %d MiB", held)
+	}
+}
+
 // TestM6Zstd: the same rules as for gzip, but that there may be several frames.
 func TestM6Zstd(t *testing.T) {
 	plain := archive(t, file("a", strings.Repeat("x", 5000)))
@@ -214,8 +246,10 @@ func TestM6Zstd(t *testing.T) {
 		"BadSum":    {"the checksum is wrong", badSum, InvalidContent},
 		"Garbage":   {"something follows", append(bytes.Clone(whole), "garbage"...), InvalidContent},
 		"Twice":     {"two archives", slices.Concat(whole, whole), InvalidContent},
-		"Window":    {"64 MiB of memory to unpack it", append([]byte("\x28\xb5\x2f\xfd\x00\x80"), "\x01\x00\x00"...), InvalidContent},
-		"WindowMax": {"terabytes of memory to unpack it", append([]byte("\x28\xb5\x2f\xfd\x00\xff"), "\x01\x00\x00"...), InvalidContent},
+		"Window":    {"64 MiB of memory to unpack it", append([]byte("\x28\xb5\x2f\xfd\x00\x80"), "\x01\x00\x00"...), LimitExceeded},
+		"WindowM29": {"9 MiB of memory to unpack it", append([]byte("\x28\xb5\x2f\xfd\x00\x69"), "\x01\x00\x00"...), LimitExceeded},
+		"Window8":   {"8 MiB is what decoders support", encode(plain, zstd.WithWindowSize(8<<20), zstd.WithSingleSegment(false)), ""},
+		"WindowMax": {"terabytes of memory to unpack it", append([]byte("\x28\xb5\x2f\xfd\x00\xff"), "\x01\x00\x00"...), LimitExceeded},
 		"Single":    {"terabytes of content are declared", append([]byte("\x28\xb5\x2f\xfd\xe0"), "\xff\xff\xff\xff\xff\xff\xff\x0f\x01\x00\x00"...), InvalidContent},
 		"Dict":      {"a dictionary that nobody has", append([]byte("\x28\xb5\x2f\xfd\x01\x58\x07"), "\x01\x00\x00"...), InvalidContent},
 		"Zstd":      {"only one layer is unpacked", encode(whole), InvalidContent},

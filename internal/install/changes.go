@@ -149,7 +149,9 @@ func selector(o Options, objects []*unstructured.Unstructured) ([]*unstructured.
 	}
 	return objects, each(objects, "Role", func(role *unstructured.Unstructured) error {
 		return editList(role, func(rule map[string]any) error {
-			delete(rule, "resourceNames")
+			if groups, _ := rule["apiGroups"].([]any); slices.Contains(groups, any("coordination.k8s.io")) {
+				delete(rule, "resourceNames")
+			}
 			return nil
 		}, "rules")
 	})

@@ -160,7 +160,9 @@ func TestOptions(t *testing.T) {
 		"size":        {"of one of them", Options{StorageSizes: map[string]string{SourceController: "50Gi"}}, "PersistentVolumeClaim", []string{"spec", "resources", "requests", "storage"}, []any{"2Gi", "50Gi"}},
 		"no policies": {"networks that have none", Options{WithoutNetworkPolicies: true}, "NetworkPolicy", []string{"metadata", "name"}, nil},
 		"pull secret": {"private registries", Options{PullSecrets: []string{"pull"}}, "Deployment", inPod("imagePullSecrets"), all(2, []any{map[string]any{"name": "pull"}})},
-		"leases": {"a shard's lease ends in a hash", Options{Selector: "a=b"}, "Role", []string{"rules"}, []any{[]any{
+		"leases": {"a shard's lease ends in a hash", Options{Selector: "a=b"}, "Role", []string{"rules"}, []any{[]any{ // one Secret, whatever the shard
+			map[string]any{"apiGroups": []any{""}, "resources": []any{"secrets"}, "resourceNames": []any{"bundle-deployment-controller-keys"}, "verbs": []any{"get", "update"}},
+		}, []any{
 			map[string]any{"apiGroups": []any{"coordination.k8s.io"}, "resources": []any{"leases"}, "verbs": []any{"create"}},
 			map[string]any{"apiGroups": []any{"coordination.k8s.io"}, "resources": []any{"leases"}, "verbs": []any{"get", "update", "patch"}},
 		}, []any{ // the way to the source controller for uploads

@@ -22,6 +22,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -37,6 +38,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/notify"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
+	"github.com/satchel-dev/satchel/internal/controller/timeline"
 )
 
 // Options are the flags that both controllers share.
@@ -117,7 +119,7 @@ func Main(name string, o *Options, fs *pflag.FlagSet, args []string, setup func(
 		fmt.Fprintln(os.Stdout, name, version(o.Version))
 		return 0
 	}
-	logger.SetLogger(newErrorLog(logger.NewLogger(o.log)))
+	logger.SetLogger(newErrorLog(newLogger(o.log, os.Stderr)))
 	stdlog.SetFlags(0)
 	stdlog.SetOutput(libraryLog{})
 	ctx := ctrl.SetupSignalHandler()
@@ -186,8 +188,10 @@ func (o *Options) restConfig(ctx context.Context) (*rest.Config, error) {
 // New builds a manager with probes, and with a cache that holds only Satchel's
 // own kinds: whatever else is read by name goes to the API server.
 func New(config *rest.Config, name string, o Options) (ctrl.Manager, error) {
+	config = rest.CopyConfig(config)
+	guard := timeline.New(time.Now)
+	guard.Wrap(config)
 	if o.election.Enable {
-		config = rest.CopyConfig(config)
 		config.Wrap(newLeading(o.Namespace, o.election.LeaseDuration).wrap)
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
@@ -204,7 +208,10 @@ func New(config *rest.Config, name string, o Options) (ctrl.Manager, error) {
 		RetryPeriod:                   &o.election.RetryPeriod,
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
-			ByObject:         map[client.Object]cache.ByObject{&v1alpha1.BundleDeployment{}: {Transform: o.trim}},
+			ByObject: map[client.Object]cache.ByObject{
+				&v1alpha1.BundleDeployment{}: {Transform: o.trim},
+				&corev1.Namespace{}:          {Label: labels.SelectorFromSet(labels.Set{v1alpha1.RequireSignaturesLabel: v1alpha1.RequireSignatures})}, // few namespaces, watched by the source controller
+			},
 		},
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{
 			&corev1.Secret{}, &corev1.ConfigMap{}, &corev1.Namespace{}, &corev1.ServiceAccount{},
@@ -213,10 +220,15 @@ func New(config *rest.Config, name string, o Options) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the %s: %w", name, err)
 	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil || o.EventsAddr == "" {
-		return mgr, err
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+		return nil, err
 	}
-	return notifying(mgr, name, o.EventsAddr)
+	if o.EventsAddr != "" {
+		if mgr, err = notifying(mgr, name, o.EventsAddr); err != nil {
+			return nil, err
+		}
+	}
+	return timeline.With(mgr, guard)
 }
 
 // trim drops of a deployment what nobody reads here, before it is cached. Deployments

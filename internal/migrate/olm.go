@@ -3,12 +3,16 @@
 package migrate
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 )
 
 // migrateSubscription makes a BundleDeployment of a Subscription and what OLM made of it.
@@ -164,16 +168,17 @@ func (r *reading) keepPods(options *v1alpha1.RegistryV1Options, g group, version
 	if len(annotations) == 0 {
 		return
 	}
-	if options.DeploymentConfig == nil {
-		options.DeploymentConfig = &v1alpha1.DeploymentConfig{}
+	var config registryv1.DeploymentConfig
+	if options.DeploymentConfig != nil {
+		_ = json.Unmarshal(options.DeploymentConfig.Raw, &config) // deploymentConfig wrote it
 	}
-	config := options.DeploymentConfig
 	if config.Annotations == nil {
 		config.Annotations = map[string]string{}
 	}
 	for key, value := range annotations {
 		config.Annotations[key] = value
 	}
+	options.DeploymentConfig = encoded(config)
 	r.note("operatorConditions and the annotations of deploymentConfig are as OLM set them, so that no Pod restarts; with the next upgrade they can go")
 }
 
@@ -194,8 +199,8 @@ func (r *reading) checkVersion(version manifest.Manifest) {
 }
 
 // deploymentConfig reads what adjusts the Deployments of an operator: the config of a Subscription, or of a ClusterExtension.
-func (r *reading) deploymentConfig(config fields) *v1alpha1.DeploymentConfig {
-	made := &v1alpha1.DeploymentConfig{}
+func (r *reading) deploymentConfig(config fields) *apiextensionsv1.JSON {
+	var made registryv1.DeploymentConfig
 	if config.has("selector") {
 		r.note("%s has no counterpart, and OLM does not use it either", config.at("selector"))
 	}
@@ -207,7 +212,13 @@ func (r *reading) deploymentConfig(config fields) *v1alpha1.DeploymentConfig {
 	} {
 		config.decode(key, into)
 	}
-	return made
+	return encoded(made)
+}
+
+// encoded is a config in JSON; it consists of types that can always be encoded.
+func encoded(config registryv1.DeploymentConfig) *apiextensionsv1.JSON {
+	data, _ := json.Marshal(config)
+	return &apiextensionsv1.JSON{Raw: data}
 }
 
 // imageIn finds the reference of an image that has a digest in a text.

@@ -124,7 +124,7 @@ func (r *reading) preflight(d *v1alpha1.BundleDeployment) {
 		}
 	}
 	if off {
-		d.Spec.CRDs = &v1alpha1.CRDOptions{UpgradeSafety: v1alpha1.Off}
+		d.Spec.CRDs = &v1alpha1.CRDOptions{UpgradeSafety: v1alpha1.EnforcementNone}
 	}
 }
 

@@ -29,6 +29,7 @@ func Observing(d *v1alpha1.BundleDeployment, keeping bool) (apply.Observing, err
 		return o, err
 	}
 	o.Pruning = Pruning(&d.Spec)
+	o.PodSecurity = d.Spec.AllowPodSecurityLabels || d.Spec.ApprovalModeOrDefault() != v1alpha1.ApprovalAutomatic
 	o.Protection = plan.Protection(d.Spec.CollisionProtectionOrDefault())
 	o.UpgradeSafety = plan.Enforcement(d.Spec.UpgradeSafetyOrDefault())
 	o.RequirementsPolicy = plan.Enforcement(d.Spec.RequirementsOrDefault())

@@ -20,7 +20,7 @@ func deployment() *v1alpha1.BundleDeployment {
 	return &v1alpha1.BundleDeployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "x"},
 		Spec: v1alpha1.BundleDeploymentSpec{
-			InstallNamespace: "install", CreateNamespace: true, CollisionProtection: "None",
+			InstallNamespace: "install", CreateNamespace: true, AllowPodSecurityLabels: true, CollisionProtection: "None",
 			OptionalKinds:  []v1alpha1.OptionalKind{{Group: "g", Kind: "K"}},
 			DriftDetection: &v1alpha1.DriftDetection{Ignore: []v1alpha1.IgnoreRule{{Paths: []string{"/data/a"}}}},
 			CRDs:           &v1alpha1.CRDOptions{UpgradeSafety: "Warn", UpgradeSafetyExemptions: []string{"a.b"}, DeletionPolicy: "Delete"},
@@ -38,7 +38,7 @@ func TestEveryOptionOfAPlanIsMapped(t *testing.T) {
 	}
 	byOthers := map[string]bool{ // by what is installed, and by the bundle
 		"Owner": true, "Desired": true, "Previous": true, "Ranks": true, "HashKey": true, "Parallelism": true, "Keeping": true,
-		"Requirements": true, "Packages": true, "Lineage": true, "Hooks": true,
+		"Requirements": true, "Packages": true, "Lineage": true, "Hooks": true, "Judge": true,
 	}
 	value := reflect.ValueOf(got)
 	for i := range value.NumField() {

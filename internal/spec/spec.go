@@ -7,7 +7,9 @@ package spec
 
 import (
 	"cmp"
+	"encoding/json"
 	"io/fs"
+	"slices"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/convert"
@@ -34,8 +36,15 @@ func Conversion(d *v1alpha1.BundleDeployment, given Given, limits convert.Limits
 	return convert.Options{
 		Format: convert.Format(d.Spec.Format), Path: d.Spec.Path, InstallNamespace: d.InstallNamespaceOrDefault(),
 		RegistryV1: RegistryV1(d.Spec.RegistryV1), Overlay: adapted, Limits: limits,
-		Helm: helm.Options{ReleaseName: d.ReleaseNameOrDefault(), Values: given.Values, Capabilities: given.Capabilities},
+		Helm: helm.Options{
+			ReleaseName: d.ReleaseNameOrDefault(), Values: given.Values, Secret: secretValues(d), Capabilities: given.Capabilities,
+		},
 	}
+}
+
+// secretValues tells whether the values for a chart may come from Secrets.
+func secretValues(d *v1alpha1.BundleDeployment) bool {
+	return d.Spec.Helm != nil && slices.ContainsFunc(d.Spec.Helm.ValuesFrom, func(from v1alpha1.ValuesReference) bool { return from.Kind == SecretKind })
 }
 
 // AsksCapabilities tells whether the conversion of a bundle may depend on the cluster: whether it is a chart.
@@ -52,10 +61,14 @@ func RegistryV1(given *v1alpha1.RegistryV1Options) registryv1.Options {
 	if given == nil {
 		given = &v1alpha1.RegistryV1Options{}
 	}
+	var config json.RawMessage
+	if given.DeploymentConfig != nil {
+		config = given.DeploymentConfig.Raw
+	}
 	return registryv1.Options{
 		WatchNamespaces:        given.WatchNamespaces,
 		CertificateProvider:    cmp.Or(registryv1.CertificateProvider(given.CertificateProvider), registryv1.SelfSigned),
-		DeploymentConfig:       (*registryv1.DeploymentConfig)(given.DeploymentConfig),
+		DeploymentConfig:       config,
 		OperatorConditions:     given.OperatorConditions,
 		APIClusterRoles:        given.APIClusterRoles,
 		PodAnnotations:         cmp.Or(registryv1.PodAnnotations(given.PodAnnotations), registryv1.AllAnnotations),

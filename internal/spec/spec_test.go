@@ -3,11 +3,12 @@
 package spec_test
 
 import (
+	"encoding/json"
 	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -39,7 +40,7 @@ func TestConversion(t *testing.T) {
 				RegistryV1: &v1alpha1.RegistryV1Options{
 					WatchNamespaces: []string{"c"}, CertificateProvider: "service-ca", PodAnnotations: "Required",
 					OperatorConditions: true, APIClusterRoles: true, IncludeCustomResources: true,
-					DeploymentConfig: &v1alpha1.DeploymentConfig{Env: []corev1.EnvVar{{Name: "D"}}},
+					DeploymentConfig: &apiextensionsv1.JSON{Raw: []byte(`{"env":[{"name":"D"}]}`)},
 				},
 			},
 			given: spec.Given{Values: map[string]any{"f": "g"}, Capabilities: helm.Capabilities{KubeVersion: "v1.2.3"}},
@@ -49,7 +50,7 @@ func TestConversion(t *testing.T) {
 				RegistryV1: registryv1.Options{
 					WatchNamespaces: []string{"c"}, CertificateProvider: registryv1.ServiceCA, PodAnnotations: registryv1.RequiredAnnotations,
 					OperatorConditions: true, APIClusterRoles: true, IncludeCustomResources: true,
-					DeploymentConfig: &registryv1.DeploymentConfig{Env: []corev1.EnvVar{{Name: "D"}}},
+					DeploymentConfig: json.RawMessage(`{"env":[{"name":"D"}]}`),
 				},
 			},
 		},
@@ -64,7 +65,7 @@ func TestConversion(t *testing.T) {
 // TestEveryOptionIsMapped fails when an option of the converter gets no value from a spec that sets everything.
 func TestEveryOptionIsMapped(t *testing.T) {
 	given := v1alpha1.RegistryV1Options{
-		WatchNamespaces: []string{"a"}, CertificateProvider: "cert-manager", DeploymentConfig: &v1alpha1.DeploymentConfig{},
+		WatchNamespaces: []string{"a"}, CertificateProvider: "cert-manager", DeploymentConfig: &apiextensionsv1.JSON{Raw: []byte(`{}`)},
 		OperatorConditions: true, APIClusterRoles: true, PodAnnotations: "Required", IncludeCustomResources: true,
 	}
 	options := reflect.ValueOf(spec.RegistryV1(&given))

@@ -35,7 +35,7 @@ var (
 	}
 )
 
-// importRules are DESIGN.md, section 4, and the decisions 2, 6 and 13 of section 1.
+// importRules are docs/architecture.md, and the decisions 2, 6 and 13 of docs/dev/design.md.
 var importRules = []importRule{{
 	name:   "fetch, convert and apply are strangers",
 	why:    "they meet in fs.FS, unstructured objects and meta.Artifact, so that each can be tested and replaced alone",
@@ -110,7 +110,7 @@ var importRules = []importRule{{
 		"net", "net/http/...", "os/...", "syscall", "math/rand/...", "crypto/rand", "path/filepath",
 		"./internal/...", "./tests/...",
 	}, kubernetesClients...),
-	but: append([]string{"./internal/convert/..."}, "./internal/apply/inventory/...", "./internal/apply/plan/...", "./internal/apply/rights/..."),
+	but: append([]string{"./internal/convert/...", "./internal/pattern/..."}, "./internal/apply/inventory/...", "./internal/apply/plan/...", "./internal/apply/rights/..."),
 }, {
 	name:   "adapters get credentials, not clients",
 	why:    "a fetcher that can read the cluster could read another tenant's Secret",
@@ -126,7 +126,7 @@ var importRules = []importRule{{
 }, {
 	name:   "no subprocess",
 	why:    "argument injection; a static image has no other program anyway",
-	remedy: "use a library",
+	remedy: "use a library; what may cost much is a job of internal/worker, which starts this binary and nothing else",
 	from:   []string{"./internal/...", "./cmd/bundle-source-controller/...", "./cmd/bundle-deployment-controller/..."},
 	not:    []string{"os/exec"},
 }, {
@@ -154,7 +154,7 @@ type linkRule struct {
 	behind []string // importers that may bring it along, if nobody else does
 }
 
-// linkRules are DESIGN.md, section 7.
+// linkRules are the libraries of docs/dev/design.md.
 var linkRules = []linkRule{{
 	name:   "the deployment controller has no upstream code",
 	why:    "it acts with tenants' rights; parsers of registries, Git and signatures do not belong next to those",
@@ -194,7 +194,7 @@ var linkRules = []linkRule{{
 }}
 
 // dependencyFloors are the oldest versions without a known vulnerability, of modules that are in go.mod:
-// DESIGN.md, section 7.
+// docs/dev/design.md.
 var dependencyFloors = map[string]string{
 	"github.com/go-git/go-git/v5":             "v5.19.2",
 	"github.com/go-git/go-billy/v5":           "v5.9.0",

@@ -114,6 +114,10 @@ func sourceViolations(t *testing.T, f sourceFile) []string {
 	if !strings.HasPrefix(f.name, "internal/cli/") && f.name != "internal/apply/tenant/user.go" && bytes.Contains(f.content, []byte("ForUser(")) {
 		found = append(found, f.name+": tenant.ForUser acts as whoever runs the program: a controller takes a client of an account")
 	}
+	if path.Dir(f.name) != "internal/worker" {
+		found = append(found, startsProcess(files, parsed)...)
+	}
+	found = append(found, convertsInProcess(files, f, parsed)...)
 	if matches(module+"/"+path.Dir(f.name), pure) {
 		found = append(found, clockReads(files, parsed)...)
 	}
@@ -150,6 +154,64 @@ func badPackageName(f sourceFile, parsed *ast.File) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s: the package name %s says nothing: name it after what it holds", f.name, parsed.Name.Name)}
+}
+
+// startsProcess finds calls that run a program. Packages that do nothing else are refused by their import.
+func startsProcess(files *token.FileSet, parsed *ast.File) []string {
+	var found []string
+	ast.Inspect(parsed, func(node ast.Node) bool {
+		selector, ok := node.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		pkg, ok := selector.X.(*ast.Ident)
+		if ok && slices.Contains([]string{"os", "syscall", "unix"}, pkg.Name) &&
+			slices.Contains([]string{"StartProcess", "ForkExec", "Exec"}, selector.Sel.Name) {
+			found = append(found, fmt.Sprintf("%s: %s.%s starts a program, which only internal/worker may: give the work to a Pool as a job",
+				files.Position(selector.Pos()), pkg.Name, selector.Sel.Name))
+		}
+		return true
+	})
+	return found
+}
+
+// unboundedCalls are functions whose cost is not linear in the size of untrusted content, and the folders that may use them: they
+// implement one another, or run in worker processes only.
+var unboundedCalls = map[string][]string{
+	"convert.Convert":       {"internal/worker/jobs", "internal/lint"},
+	"convert.DescribeChart": {"internal/worker/jobs"},
+	"helm.Convert":          {"internal/convert"},
+	"helm.Describe":         {"internal/convert"},
+	"kustomize.Convert":     {"internal/convert"},
+	"kustomize.Merge":       {"internal/convert/overlay"},
+	"overlay.Apply":         {"internal/convert"},
+	"registryv1.Convert":    {"internal/convert"},
+	"crdsafety.Judge":       {"internal/worker/jobs"},
+	"lint.Bundle":           {"internal/cli/examine.go"},
+	"lint.PlainV0":          {"internal/cli/examine.go"},
+}
+
+// convertsInProcess finds uses of them elsewhere. Only uses as pkg.Function are found.
+func convertsInProcess(files *token.FileSet, f sourceFile, parsed *ast.File) []string {
+	var found []string
+	ast.Inspect(parsed, func(node ast.Node) bool {
+		selector, ok := node.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		pkg, ok := selector.X.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		name := pkg.Name + "." + selector.Sel.Name
+		allowed, unbounded := unboundedCalls[name]
+		if unbounded && !slices.Contains(allowed, path.Dir(f.name)) && !slices.Contains(allowed, f.name) {
+			found = append(found, fmt.Sprintf("%s: %s can take all time and memory of a process, whatever the size of the bundle: use package internal/worker/jobs, which does it in a worker process (ADR 19)",
+				files.Position(selector.Pos()), name))
+		}
+		return true
+	})
+	return found
 }
 
 // clockReads finds uses of the clock in packages that must not have one.
@@ -194,6 +256,24 @@ func TestSourceRulesBite(t *testing.T) {
 		"a user's client in a controller": {
 			"one code path without impersonation is enough to lose the tenant boundary", "internal/controller/x.go",
 			"package controller\n\nvar x = tenant.ForUser(nil)\n", "acts as whoever runs the program",
+		},
+		"a process": {
+			"what a worker process may do is decided in one place", "internal/convert/x.go",
+			"package convert\n\nimport \"os\"\n\nvar x = os.StartProcess\n", "only internal/worker may",
+		},
+		"a process of a worker": {
+			"the pool starts them", "internal/worker/x.go",
+			"package worker\n\nimport \"os\"\n\nvar x = os.StartProcess\n", "",
+		},
+		"a conversion in a controller": {
+			"a bundle of a few bytes can take all memory", "internal/controller/x.go",
+			"package controller\n\nvar x = convert.Convert\n", "does it in a worker process",
+		},
+		"an examination in a command": {
+			"it converts", "internal/cli/validate.go", "package cli\n\nvar x = lint.Bundle\n", "does it in a worker process",
+		},
+		"a conversion in a job": {
+			"it runs in a worker process", "internal/worker/jobs/x.go", "package jobs\n\nvar x = convert.Convert\n", "",
 		},
 		"clock elsewhere": {
 			"controllers may look at the clock", "internal/controller/x.go",

@@ -29,12 +29,14 @@ type AuditEvent struct {
 	// User is who authenticated, ImpersonatedUser on whose behalf, if that is another.
 	User             string
 	ImpersonatedUser string
-	UserAgent        string
-	APIGroup         string
-	Resource         string
-	Subresource      string
-	Namespace        string
-	Name             string
+	// Extra of the impersonated user.
+	Extra       map[string][]string
+	UserAgent   string
+	APIGroup    string
+	Resource    string
+	Subresource string
+	Namespace   string
+	Name        string
 	// Code is the HTTP status of the answer.
 	Code       int
 	RequestURI string
@@ -185,11 +187,14 @@ type auditEntry struct {
 	RequestURI       string
 	Verb             string
 	User             struct{ Username string }
-	ImpersonatedUser *struct{ Username string }
-	UserAgent        string
-	ObjectRef        *struct{ Resource, Subresource, Namespace, Name, APIGroup string }
-	ResponseStatus   *struct{ Code int }
-	Received         time.Time `json:"requestReceivedTimestamp"`
+	ImpersonatedUser *struct {
+		Username string
+		Extra    map[string][]string
+	}
+	UserAgent      string
+	ObjectRef      *struct{ Resource, Subresource, Namespace, Name, APIGroup string }
+	ResponseStatus *struct{ Code int }
+	Received       time.Time `json:"requestReceivedTimestamp"`
 }
 
 func parseAudit(line []byte) (AuditEvent, error) {
@@ -202,7 +207,7 @@ func parseAudit(line []byte) (AuditEvent, error) {
 		UserAgent: entry.UserAgent, RequestURI: entry.RequestURI, Time: entry.Received,
 	}
 	if entry.ImpersonatedUser != nil {
-		event.ImpersonatedUser = entry.ImpersonatedUser.Username
+		event.ImpersonatedUser, event.Extra = entry.ImpersonatedUser.Username, entry.ImpersonatedUser.Extra
 	}
 	if ref := entry.ObjectRef; ref != nil {
 		event.APIGroup, event.Resource, event.Subresource = ref.APIGroup, ref.Resource, ref.Subresource

@@ -114,7 +114,8 @@ func compile(ctx context.Context, progress io.Writer, source, out string) error 
 	return nil
 }
 
-// buildArgs are the arguments of `go`. The version goes where the release builds of Kubernetes put it.
+// buildArgs are the arguments of `go`. They change nothing about how packages are compiled, so that those which the product
+// uses as well are compiled once. The version goes where the release builds of Kubernetes put it.
 func buildArgs(out string) []string {
 	major, minor, _ := strings.Cut(strings.TrimPrefix(KubernetesVersion, "v"), ".")
 	minor, _, _ = strings.Cut(minor, ".")
@@ -126,7 +127,7 @@ func buildArgs(out string) []string {
 			"-X", pkg+".gitMinor="+minor,
 			"-X", pkg+".gitTreeState=clean")
 	}
-	return []string{"build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(flags, " "), "-o", out, "."}
+	return []string{"build", "-v", "-buildvcs=false", "-ldflags", strings.Join(flags, " "), "-o", out, "."}
 }
 
 func markUsed(dir string) {

@@ -28,12 +28,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/jobs"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
 	"github.com/satchel-dev/satchel/tests/upstream"
 )
 
 func TestMain(m *testing.M) {
+	worker.Main(jobs.Handlers())
 	if point := os.Getenv(killVariable); point != "" {
 		os.Exit(runKilled(point))
 	}

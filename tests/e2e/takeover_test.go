@@ -8,6 +8,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"maps"
@@ -272,8 +273,7 @@ func (o *operator) refused(key client.ObjectKey, of string) {
 // TestTakeOverFromOLM migrates a Subscription from the cluster, applies what comes out, and adopts what OLM runs: no Pod
 // restarts, and nothing goes with the ClusterServiceVersion but what only OLM needed.
 func TestTakeOverFromOLM(t *testing.T) {
-	o := newOperator(t, registryv1.Options{OperatorConditions: true, DeploymentConfig: &registryv1.DeploymentConfig{
-		Annotations: map[string]string{"olm.operatorGroup": "watched", "operatorframework.io/properties": properties}}})
+	o := newOperator(t, registryv1.Options{OperatorConditions: true, DeploymentConfig: annotating(t, map[string]string{"olm.operatorGroup": "watched", "operatorframework.io/properties": properties})})
 	for _, kind := range []string{"Subscription", "InstallPlan", "ClusterServiceVersion"} {
 		o.define("operators.coreos.com", "v1alpha1", kind, apiextensionsv1.NamespaceScoped)
 	}
@@ -451,4 +451,14 @@ func (o *operator) installAsExtension(extension *unstructured.Unstructured) {
 		object.SetOwnerReferences([]metav1.OwnerReference{owner})
 		o.create("helm", object)
 	}
+}
+
+// annotating is a deploymentConfig that adds annotations.
+func annotating(t *testing.T, annotations map[string]string) json.RawMessage {
+	t.Helper()
+	config, err := json.Marshal(registryv1.DeploymentConfig{Annotations: annotations})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
 }

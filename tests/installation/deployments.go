@@ -24,6 +24,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/manager"
+	"github.com/satchel-dev/satchel/internal/worker"
 )
 
 // Deployments publishes artifacts for deployments, as the source controller would.
@@ -48,7 +49,7 @@ func StartDeployments(ctx context.Context, admin *rest.Config, dir string, concu
 	if err != nil {
 		return nil, fmt.Errorf("preparing the deployment controller: %w", err)
 	}
-	options := deployment.Options{ArtifactServers: []string{url}, CachePath: filepath.Join(dir, "cache"), CacheMiB: 64, WatchLimit: 2000, Limits: fetch.DefaultLimits()}
+	options := deployment.Options{Namespace: Namespace, ArtifactServers: []string{url}, CachePath: filepath.Join(dir, "cache"), CacheMiB: 64, WatchLimit: 2000, Limits: fetch.DefaultLimits(), Workers: worker.DefaultOptions()}
 	for _, change := range change {
 		change(&options)
 	}

@@ -73,6 +73,11 @@ func assessJob(job *unstructured.Unstructured) (State, string, bool) {
 	return InProgress, "the Job has not completed yet", false
 }
 
+// completed tells whether a Job ran to its end, also when it is being deleted for that.
+func completed(object *unstructured.Unstructured) bool {
+	return inventory.IDOf(object).GroupKind().String() == "Job.batch" && hasCondition(object, "Complete", "True")
+}
+
 func hasCondition(object *unstructured.Unstructured, kind, value string) bool {
 	_, found := condition(object, kind, value)
 	return found

@@ -49,6 +49,7 @@ type Sight struct {
 	Version    string // resource version
 	Generation int64
 	Healthy    bool
+	Completed  bool // it is a Job that ran to its end
 }
 
 // Healthy tells that nothing is wrong or on its way.

@@ -30,28 +30,46 @@ const (
 	maxEncoded = 768 << 10
 )
 
+// Limit is how many bytes the entries may take in a status; 768 KiB when 0.
+type Limit int
+
+func (l Limit) bytes() int {
+	if l <= 0 {
+		return maxEncoded
+	}
+	return int(l)
+}
+
+// planned is what of the limit a plan may use up: flags and marks come and go while
+// it is carried out.
+func (l Limit) planned() Limit { return Limit(l.bytes() - l.bytes()/32) }
+
 // TooLargeError says that an inventory does not fit into the status. The bundle is
 // to be split: nothing of it may be applied that could not be remembered.
 type TooLargeError struct {
 	Count int // of objects
 	Size  int // in bytes as they would be stored
+	Limit int // of such bytes
 }
 
 // Error implements error.
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("%d objects take %d KiB in the inventory, more than the status can hold (%d objects, %d KiB): split the bundle and deploy its parts by several BundleDeployments",
-		e.Count, e.Size>>10, MaxEntries, maxEncoded>>10)
+	return fmt.Sprintf("%d objects take %d KiB in the inventory, more than the status can hold (%d objects, %d KiB): split the bundle and deploy its parts by several BundleDeployments (while a revision replaces objects of the last one, both count)",
+		e.Count, e.Size>>10, MaxEntries, e.Limit>>10)
 }
 
 // Encode writes the inventory as it is kept in status. Equal inventories give
 // equal bytes. An empty one without a target is nil. What Decode would refuse is
 // not written: nobody could ever delete the objects. The error is a *TooLargeError
 // when there is too much of it.
-func (i Inventory) Encode() (*v1alpha1.Inventory, error) {
+func (i Inventory) Encode() (*v1alpha1.Inventory, error) { return Limit(0).Encode(i) }
+
+// Encode is Inventory.Encode with this limit.
+func (l Limit) Encode(i Inventory) (*v1alpha1.Inventory, error) {
 	if i.Len() == 0 && i.Target == "" {
 		return nil, nil
 	}
-	entries, err := i.encodeEntries()
+	entries, err := i.encodeEntries(l)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the inventory: %w", err)
 	}
@@ -60,23 +78,23 @@ func (i Inventory) Encode() (*v1alpha1.Inventory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the inventory: %w", err)
 	}
-	if len(entries) <= plainEntries && len(raw) <= maxEncoded {
+	if len(entries) <= plainEntries && len(raw) <= l.bytes() {
 		encoded.Entries = entries
 		return encoded, nil
 	}
 	if encoded.Compressed, err = deflate(raw); err != nil {
 		return nil, fmt.Errorf("encoding the inventory: %w", err)
 	}
-	if len(encoded.Compressed) > maxEncoded || len(raw) > maxBytes {
-		return nil, fmt.Errorf("encoding the inventory: %w", &TooLargeError{Count: i.Len(), Size: len(encoded.Compressed)})
+	if len(encoded.Compressed) > l.bytes() || len(raw) > maxBytes {
+		return nil, fmt.Errorf("encoding the inventory: %w", &TooLargeError{Count: i.Len(), Size: len(encoded.Compressed), Limit: l.bytes()})
 	}
 	return encoded, nil
 }
 
 // encodeEntries encodes each entry, and makes sure that it can be read back.
-func (i Inventory) encodeEntries() ([]v1alpha1.InventoryEntry, error) {
+func (i Inventory) encodeEntries(l Limit) ([]v1alpha1.InventoryEntry, error) {
 	if i.Len() > MaxEntries {
-		return nil, &TooLargeError{Count: i.Len()}
+		return nil, &TooLargeError{Count: i.Len(), Limit: l.bytes()}
 	}
 	if New(i.Target, i.Entries...).Len() != i.Len() {
 		return nil, errors.New("an object is listed twice")
@@ -177,7 +195,7 @@ func inflate(compressed []byte) ([]v1alpha1.InventoryEntry, error) {
 func encodeEntry(e Entry) v1alpha1.InventoryEntry {
 	return v1alpha1.InventoryEntry{
 		ID: e.encode(), V: e.Version,
-		R: e.Rendered.String(), F: e.Fields.String(), S: e.Seen.String(), M: string(e.Mark),
+		R: e.Rendered.String(), F: e.Fields.String(), S: e.Seen.String(), M: string(e.Mark), B: e.Begun, D: e.Done,
 	}
 }
 
@@ -189,7 +207,7 @@ func decodeEntry(encoded v1alpha1.InventoryEntry) (Entry, error) {
 	if encoded.V != "" && len(validation.IsDNS1035Label(encoded.V)) > 0 {
 		return Entry{}, fmt.Errorf("%s: %.100q is not an API version", id, encoded.V)
 	}
-	entry := Entry{ID: id, Version: encoded.V}
+	entry := Entry{ID: id, Version: encoded.V, Begun: encoded.B, Done: encoded.D}
 	var errs [4]error
 	entry.Rendered, errs[0] = decodeHash(encoded.R)
 	entry.Fields, errs[1] = decodeHash(encoded.F)

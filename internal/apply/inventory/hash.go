@@ -87,16 +87,27 @@ func hashFieldsV1(raw []byte) Hash {
 	return cut(sum[:])
 }
 
+// seenUID is how many bytes of a HashSeen tell the UID; the others tell what moved.
+const seenUID = 4
+
 // HashSeen digests what moves when an object is recreated or its content is
 // written: the UID and the generation, or the resource version for kinds that
-// count no generations.
+// count no generations. Its first half is of the UID alone: see SameObject.
 func HashSeen(meta metav1.Object) Hash {
 	version := "g" + strconv.FormatInt(meta.GetGeneration(), 10)
 	if meta.GetGeneration() == 0 {
 		version = "r" + meta.GetResourceVersion()
 	}
-	sum := sha256.Sum256([]byte(string(meta.GetUID()) + "/" + version))
-	return cut(sum[:])
+	uid, moved := sha256.Sum256([]byte(meta.GetUID())), sha256.Sum256([]byte(string(meta.GetUID())+"/"+version))
+	hash := cut(uid[:])
+	copy(hash[seenUID:], moved[:])
+	return hash
+}
+
+// SameObject tells whether two results of HashSeen are of one object: an object that
+// was deleted and created again has another UID.
+func (h Hash) SameObject(other Hash) bool {
+	return !h.IsZero() && [seenUID]byte(h[:seenUID]) == [seenUID]byte(other[:seenUID])
 }
 
 func cut(sum []byte) Hash { return Hash(sum[:len(Hash{})]) }

@@ -6,15 +6,21 @@ import (
 	"slices"
 )
 
-// Entry is one object and what was last seen of it. All hashes are zero while
+// Entry is one object and what was last seen of it. Fields and Seen are zero while
 // the object is only planned.
 type Entry struct {
 	ID
 	Version  string // of the API group, as last applied
-	Rendered Hash   // of the desired object
+	Rendered Hash   // of the desired object, as written last or, while Begun, as planned
 	Fields   Hash   // of our managed fields
-	Seen     Hash   // of UID and generation
+	Seen     Hash   // of UID and generation: see HashSeen
 	Mark     Mark   // how its deletion counts
+	// Begun: a write of what Rendered stands for was planned, and whether it was
+	// carried out is not known.
+	Begun bool
+	// Done: it is a Job that was seen to complete with this content, and does not run
+	// again when it is deleted.
+	Done bool
 }
 
 // Confirmed tells that the object was written at least once on our behalf.
@@ -73,6 +79,36 @@ func (i Inventory) Minus(other Inventory) Inventory {
 // With replaces or adds entries.
 func (i Inventory) With(entries ...Entry) Inventory {
 	return New(i.Target, append(slices.Clone(i.Entries), entries...)...)
+}
+
+// Begin notes, before the first write, what is about to be written: the entries of
+// these objects get the content of the given ones. What was seen of the objects stays.
+func (i Inventory) Begin(planned []Entry) Inventory {
+	begun := make([]Entry, 0, len(planned))
+	for _, entry := range planned {
+		if known, found := i.Get(entry.ID); found {
+			known.Rendered = entry.Rendered
+			entry = known
+		}
+		entry.Begun, entry.Done = true, false
+		begun = append(begun, entry)
+	}
+	return i.With(begun...)
+}
+
+// Complete notes that Jobs were seen to complete. It tells whether that is new of any.
+func (i Inventory) Complete(jobs map[ID]bool) (completed Inventory, changed bool) {
+	var done []Entry
+	for _, entry := range i.Entries {
+		if jobs[entry.ID] && !entry.Done && entry.Confirmed() && !entry.Begun {
+			entry.Done = true
+			done = append(done, entry)
+		}
+	}
+	if len(done) == 0 {
+		return i, false
+	}
+	return i.With(done...), true
 }
 
 // Without drops the entries of the given objects.

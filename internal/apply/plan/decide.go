@@ -14,11 +14,16 @@ func (in Input) decide(object Object) (Action, *Violation) {
 	entry, listed := in.Previous.Get(object.ID)
 	action := Action{Object: object, Previous: entry}
 	live, exists := in.Live[object.ID]
-	if forbidden := in.Lineage.forbids(object.ID, live); forbidden != nil {
+	if forbidden := in.forbids(object, entry, live); forbidden != nil {
 		return Action{}, forbidden
 	}
 	if entry.Mark == inventory.Unproven || !listed && !exists {
 		action.Mark = inventory.Unproven
+	}
+	action.Seen = live.Seen
+	if (!exists || live.Deleting) && completed(object, entry) {
+		action.Verb, action.Reason = Unchanged, "completed and was deleted"
+		return action, nil
 	}
 	if !exists {
 		action.Verb, action.Reason = Create, "does not exist"
@@ -42,6 +47,14 @@ func (in Input) decide(object Object) (Action, *Violation) {
 	return action, nil
 }
 
+// forbids says why nothing at all may happen to an object; nil for most.
+func (in Input) forbids(object Object, entry inventory.Entry, live Live) *Violation {
+	if forbidden := in.Lineage.forbids(object.ID, live); forbidden != nil {
+		return forbidden
+	}
+	return in.guards(object, in.claim(entry, live))
+}
+
 // adopting says why an object is taken over.
 func (in Input) adopting(live Live) string {
 	if live.Orphaned {
@@ -50,10 +63,17 @@ func (in Input) adopting(live Live) string {
 	return fmt.Sprintf("%s, and spec.collisionProtection is %s", live.Holder(in.Owner), in.Protection)
 }
 
+// completed tells whether the object is a Job that ran to its end with this content: it
+// does not run again because it was deleted, as by its ttlSecondsAfterFinished.
+func completed(object Object, entry inventory.Entry) bool {
+	return entry.Done && !entry.Begun && entry.Rendered == object.Rendered
+}
+
 // compare tells what became of an object that is ours. The first line that holds decides.
 //
 //	being deleted           Wait
-//	never confirmed         Update   planned, or killed between write and record
+//	never confirmed, or the Update   killed between plan and record
+//	last write is not
 //	rendered differently    Update
 //	our fields differ       Repair
 //	UID or generation moved Settle
@@ -62,7 +82,7 @@ func compare(object Object, entry inventory.Entry, live Live) (Verb, string) {
 	switch {
 	case live.Deleting:
 		return Wait, BeingDeleted(live)
-	case !entry.Confirmed():
+	case !entry.Confirmed(), entry.Begun:
 		return Update, "was not applied completely"
 	case entry.Rendered != object.Rendered:
 		return Update, "its content changed"

@@ -26,7 +26,7 @@ const (
 	Release How = "Release"
 	// Forget: it is gone, or not ours; only the inventory lists it.
 	Forget How = "Forget"
-	// Await: it is being deleted already.
+	// Await: it is being deleted already, or its kind is not known to be gone.
 	Await How = "Await"
 	// Keep: nothing can be said about it now; it stays in the inventory.
 	Keep How = "Keep"
@@ -64,7 +64,7 @@ type DeletionStage struct {
 }
 
 // Removal plans the removal of everything that the inventory lists. Of the
-// Input it reads Owner, Previous, Live, Unreadable, Kinds and Pruning. It is made anew
+// Input it reads Owner, Previous, Live, Unreadable, Unconfirmed, Kinds and Pruning. It is made anew
 // at every attempt; when no stage is left, the removal is done.
 func Removal(in Input) []DeletionStage {
 	return deletions(in, in.Previous, true)
@@ -81,7 +81,11 @@ func deletions(in Input, entries inventory.Inventory, removal bool) []DeletionSt
 		}
 		deletion := in.decideDeletion(entry, removal)
 		deletion.ID, deletion.Kind, deletion.RunOnce = entry.ID, kind, entry.Mark == inventory.RunOnce
-		at := deletionPlaceOf(stageOf(entry.ID, kind), deletion.Live.Phase)
+		stage := stageOf(entry.ID, kind)
+		if _, unconfirmed := in.Unconfirmed[entry.ID]; unconfirmed {
+			stage = stageCustom // what serves it stays until it is known to be gone
+		}
+		at := deletionPlaceOf(stage, deletion.Live.Phase)
 		byPlace[at] = append(byPlace[at], deletion)
 		lowest = min(lowest, deletion.Live.Phase)
 	}
@@ -129,10 +133,14 @@ func (p deletionPlace) band() int {
 // decideDeletion: the first line that holds decides.
 //
 //	cannot be read              Keep    a failed read deletes nothing
+//	its kind may be gone        Await   until that is confirmed
 //	does not exist              Forget
 //	belongs to somebody else    Forget
 //	never confirmed, not ours   Forget  a planned object that somebody else created
+//	is being deleted, and all   Forget  nobody can keep it any more
+//	is to be kept
 //	is being deleted            Await
+//	Namespace that demands approval Release
 //	kept, by spec or annotation Release
 //	CRD, asked to go            DeleteUnused
 //	CRD                         Release decision 11: its resources are not ours to destroy
@@ -141,6 +149,9 @@ func (p deletionPlace) band() int {
 func (in Input) decideDeletion(entry inventory.Entry, removal bool) Deletion {
 	if why, found := in.Unreadable[entry.ID]; found {
 		return Deletion{How: Keep, Reason: why}
+	}
+	if why, found := in.Unconfirmed[entry.ID]; found {
+		return Deletion{How: Await, Reason: why}
 	}
 	live, exists := in.Live[entry.ID]
 	switch {
@@ -151,6 +162,9 @@ func (in Input) decideDeletion(entry inventory.Entry, removal bool) Deletion {
 		return Deletion{How: Forget, Reason: note, Note: note}
 	case !entry.Confirmed() && live.Fields.IsZero():
 		note := "is left alone: this deployment never applied it"
+		return Deletion{How: Forget, Reason: note, Note: note}
+	case live.Deleting && removal && in.Pruning.Orphan:
+		note := "is not kept: it is being deleted already"
 		return Deletion{How: Forget, Reason: note, Note: note}
 	case live.Deleting:
 		return Deletion{How: Await, Reason: BeingDeleted(live), Live: live}
@@ -164,6 +178,8 @@ func (in Input) decideDeletion(entry inventory.Entry, removal bool) Deletion {
 func (in Input) ending(id inventory.ID, live Live, removal bool) Deletion {
 	kept := in.Pruning.kept(removal, live.Ending)
 	switch {
+	case live.GuardedNamespace(id) != "":
+		return Deletion{How: Release, Reason: "is kept for its label " + live.GuardedNamespace(id) + ", which no bundle removes", Whole: removal && in.Pruning.Orphan}
 	case kept != "":
 		return Deletion{How: Release, Reason: kept, Whole: removal && in.Pruning.Orphan}
 	case IsDefinition(id) && in.Pruning.Definitions:

@@ -160,7 +160,8 @@ func (in Input) hooks(desired []Object) (listed []inventory.Entry, violations []
 				continue
 			}
 			entry, _ := in.Previous.Get(hook.ID)
-			if in.claim(entry, live) == Foreign {
+			// of what no bundle may have nothing else is said: see guarded
+			if in.guards(hook.Object, Owned) == nil && in.claim(entry, live) == Foreign {
 				violations = append(violations, live.Collides(hook.ID, in.Owner))
 				continue
 			}

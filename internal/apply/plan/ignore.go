@@ -4,7 +4,6 @@ package plan
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
 // IgnoreRule gives fields of some objects to others.
@@ -28,22 +28,31 @@ type Selector struct {
 }
 
 // Ignore are compiled rules. The zero value ignores nothing.
-type Ignore struct{ rules []ignoreRule }
+type Ignore struct {
+	rules  []ignoreRule
+	budget *pattern.Budget
+}
 
 type ignoreRule struct {
-	pointers                              []Pointer
-	group, version, kind, namespace, name *regexp.Regexp
-	labels, annotations                   labels.Selector
+	pointers            []Pointer
+	identity            []identityPattern
+	labels, annotations labels.Selector
+}
+
+// identityPattern matches one part of what identifies an object.
+type identityPattern struct {
+	part    string // as target calls it
+	pattern *pattern.Pattern
 }
 
 // Pointer is a JSON pointer in its parts.
 type Pointer []string
 
-// NewIgnore compiles rules; its error names the one that is wrong.
+// NewIgnore compiles rules within one budget; its error names the one that is wrong.
 func NewIgnore(rules []IgnoreRule) (Ignore, error) {
-	var ignore Ignore
+	ignore := Ignore{budget: pattern.NewBudget()}
 	for i, rule := range rules {
-		compiled, err := rule.compile()
+		compiled, err := rule.compile(ignore.budget)
 		if err != nil {
 			return Ignore{}, fmt.Errorf("spec.driftDetection.ignore[%d].%w", i, err)
 		}
@@ -52,7 +61,7 @@ func NewIgnore(rules []IgnoreRule) (Ignore, error) {
 	return ignore, nil
 }
 
-func (r IgnoreRule) compile() (ignoreRule, error) {
+func (r IgnoreRule) compile(budget *pattern.Budget) (ignoreRule, error) {
 	var compiled ignoreRule
 	for _, path := range r.Paths {
 		if !strings.HasPrefix(path, "/") {
@@ -67,23 +76,17 @@ func (r IgnoreRule) compile() (ignoreRule, error) {
 		}
 		compiled.pointers = append(compiled.pointers, parts)
 	}
-	for _, part := range []struct {
-		name, text string
-		into       **regexp.Regexp
-	}{
-		{"group", r.Target.Group, &compiled.group},
-		{"version", r.Target.Version, &compiled.version},
-		{"kind", r.Target.Kind, &compiled.kind},
-		{"namespace", r.Target.Namespace, &compiled.namespace},
-		{"name", r.Target.Name, &compiled.name},
+	for _, part := range [][2]string{
+		{"group", r.Target.Group}, {"version", r.Target.Version}, {"kind", r.Target.Kind}, {"namespace", r.Target.Namespace}, {"name", r.Target.Name},
 	} {
-		expression, err := regexp.Compile("^(?:" + part.text + ")$")
+		if part[1] == "" {
+			continue
+		}
+		expression, err := pattern.CompileWhole(part[1], budget)
 		if err != nil {
-			return ignoreRule{}, fmt.Errorf("target.%s: %q is no regular expression: %w", part.name, part.text, err)
+			return ignoreRule{}, fmt.Errorf("target.%s: %w", part[0], err)
 		}
-		if part.text != "" {
-			*part.into = expression
-		}
+		compiled.identity = append(compiled.identity, identityPattern{part[0], expression})
 	}
 	var err error
 	if compiled.labels, err = labels.Parse(r.Target.LabelSelector); err != nil {
@@ -107,34 +110,48 @@ func identifies(p Pointer) bool {
 	return false
 }
 
-// Of gives the pointers of all rules for an object.
-func (g Ignore) Of(object *unstructured.Unstructured) []Pointer {
+// Of gives the pointers of all rules for an object. It fails, with a *pattern.Error, when the rules match more than their
+// budget pays for.
+func (g Ignore) Of(object *unstructured.Unstructured) ([]Pointer, error) {
 	var pointers []Pointer
-	for _, rule := range g.rules {
-		if rule.selects(object) {
+	for i, rule := range g.rules {
+		selects, err := rule.selects(object, g.budget)
+		if err != nil {
+			return nil, fmt.Errorf("spec.driftDetection.ignore[%d].%w", i, err)
+		}
+		if selects {
 			pointers = append(pointers, rule.pointers...)
 		}
 	}
-	return pointers
+	return pointers, nil
 }
 
-func (r ignoreRule) selects(object *unstructured.Unstructured) bool {
-	gvk := object.GroupVersionKind()
-	for _, part := range []struct {
-		expression *regexp.Regexp
-		text       string
-	}{
-		{r.group, gvk.Group},
-		{r.version, gvk.Version},
-		{r.kind, gvk.Kind},
-		{r.namespace, object.GetNamespace()},
-		{r.name, object.GetName()},
-	} {
-		if part.expression != nil && !part.expression.MatchString(part.text) {
-			return false
+func (r ignoreRule) selects(object *unstructured.Unstructured, budget *pattern.Budget) (bool, error) {
+	for _, part := range r.identity {
+		matches, err := budget.Match(part.pattern, identityPart(object, part.part))
+		if err != nil {
+			return false, fmt.Errorf("target.%s: %w", part.part, err)
+		}
+		if !matches {
+			return false, nil
 		}
 	}
-	return r.labels.Matches(labels.Set(object.GetLabels())) && r.annotations.Matches(labels.Set(object.GetAnnotations()))
+	return r.labels.Matches(labels.Set(object.GetLabels())) && r.annotations.Matches(labels.Set(object.GetAnnotations())), nil
+}
+
+func identityPart(object *unstructured.Unstructured, part string) string {
+	switch part {
+	case "group":
+		return object.GroupVersionKind().Group
+	case "version":
+		return object.GroupVersionKind().Version
+	case "kind":
+		return object.GetKind()
+	case "namespace":
+		return object.GetNamespace()
+	default:
+		return object.GetName()
+	}
 }
 
 // Without copies an object and takes the fields out that pointers lead to, and

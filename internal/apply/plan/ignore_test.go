@@ -3,6 +3,8 @@
 package plan_test
 
 import (
+	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
 const ignorable = `
@@ -64,7 +67,11 @@ func TestWithout(t *testing.T) {
 				t.Fatal(err)
 			}
 			object := read(t, ignorable)
-			left, taken := plan.Without(object, ignore.Of(object))
+			pointers, err := ignore.Of(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left, taken := plan.Without(object, pointers)
 			if diff := cmp.Diff(read(t, tc.edit(ignorable)).Object, left.Object); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -94,5 +101,30 @@ func TestIgnoreNamesWhatIsWrong(t *testing.T) {
 		if _, err := plan.NewIgnore([]plan.IgnoreRule{rule}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want it to name %s", err, want)
 		}
+	}
+}
+
+// TestM28IgnoreCosts: patterns are refused before they are compiled, and rules that match too much while they match.
+func TestM28IgnoreCosts(t *testing.T) {
+	counted := func(times int) string {
+		return "(" + strings.Repeat("[a-z0-9]?", 8) + "){" + strconv.Itoa(times) + "}Z"
+	}
+	_, err := plan.NewIgnore([]plan.IgnoreRule{{Paths: []string{"/data/a"}}, {Paths: []string{"/data/a"}, Target: plan.Selector{Name: counted(1000)}}})
+	var costly *pattern.Error
+	if !errors.As(err, &costly) || !strings.Contains(err.Error(), "ignore[1].target.name") {
+		t.Errorf("got %v, want it to name the second rule", err)
+	}
+	ignore, err := plan.NewIgnore([]plan.IgnoreRule{{Paths: []string{"/data/a"}, Target: plan.Selector{Kind: "Config.*", Name: counted(100)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := read(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+strings.Repeat("a", 253)+"}}")
+	for range 25_000 {
+		if _, err = ignore.Of(object); err != nil {
+			break
+		}
+	}
+	if !errors.As(err, &costly) || !strings.Contains(err.Error(), "ignore[0].target.name") {
+		t.Errorf("got %v, want 25,000 objects to be too much for the rule", err)
 	}
 }

@@ -25,12 +25,15 @@ type Input struct {
 	Invalid []Violation
 
 	// Live holds what exists, of desired objects and of the inventory. An object
-	// in neither Live nor Unreadable does not exist.
+	// in none of Live, Unreadable and Unconfirmed does not exist.
 	Live       map[inventory.ID]Live
 	Unreadable map[inventory.ID]string // why, in words
+	// Unconfirmed are objects of the inventory whose kind is not served at the moment, with the
+	// reason in words: whether it is gone is not known yet.
+	Unconfirmed map[inventory.ID]string
 
 	// Kinds maps what the inventory lists. A kind that is missing here and whose
-	// objects are not Unreadable is not served any more.
+	// objects are neither Unreadable nor Unconfirmed is not served any more.
 	Kinds map[schema.GroupKind]Kind
 
 	// Namespaces tells about the namespaces that desired objects go to.
@@ -45,6 +48,9 @@ type Input struct {
 
 	// Protection says which existing objects of others are adopted.
 	Protection Protection
+
+	// PodSecurity: Namespaces may carry labels of pod-security.kubernetes.io.
+	PodSecurity bool
 
 	// Lineage are deployments that must not be among the objects.
 	Lineage Lineage
@@ -66,7 +72,7 @@ type Input struct {
 	Facts              Facts
 }
 
-// Enforcement says what becomes of what offends a rule. Empty is Off.
+// Enforcement says what becomes of what offends a rule. Empty is EnforcementNone.
 type Enforcement string
 
 const (
@@ -74,8 +80,8 @@ const (
 	Enforce Enforcement = "Enforce"
 	// Warn lets it pass with a warning.
 	Warn Enforcement = "Warn"
-	// Off does not look.
-	Off Enforcement = "Off"
+	// EnforcementNone does not look.
+	EnforcementNone Enforcement = "None"
 )
 
 // MissingKind is an object whose kind the cluster does not know.

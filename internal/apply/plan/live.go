@@ -30,6 +30,7 @@ type Live struct {
 	Tool       string   // "Helm release shop/web": the tool whose marks it bears
 	Ending     Ending   // what its annotations say of its deletion
 	Phase      int      // in which it was applied
+	Guards     []Guard  // labels of a Namespace that no bundle removes
 }
 
 // LiveOf reads an object's metadata as the given owner sees it.
@@ -48,6 +49,7 @@ func LiveOf(object metav1.Object, owner inventory.Owner) Live {
 		Tool:            toolOf(object),
 		Ending:          endingOf(object.GetAnnotations()),
 		Phase:           phaseIn(object.GetAnnotations()),
+		Guards:          guardsOf(object, manager),
 	}
 	for _, entry := range object.GetManagedFields() {
 		live.Shared = live.Shared || entry.Subresource == "scale" || entry.Manager != manager && inventory.IsManager(entry.Manager)

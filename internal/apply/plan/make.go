@@ -26,7 +26,11 @@ func Make(in Input) Plan {
 	desired, duplicates := unique(in.Desired)
 	plan.Unreadable = in.unreadable(desired)
 	plan.Absent = in.absent(desired)
-	plan.Violations = slices.Concat(in.Invalid, duplicates, in.missing(desired), unseen(plan.Unreadable))
+	unreadable := unseen(plan.Unreadable)
+	if in.Keeping {
+		unreadable = in.unseenEach(plan.Unreadable)
+	}
+	plan.Violations = slices.Concat(in.Invalid, duplicates, in.missing(desired), unreadable)
 	var actions []Action
 	var planned []inventory.Entry
 	for _, object := range desired {
@@ -52,9 +56,13 @@ func Make(in Input) Plan {
 	if in.createsNamespace(desired) {
 		actions = append(actions, in.namespaceAction())
 	}
+	wrong = append(wrong, in.guarded()...)
 	unsafe, warnings := in.upgradeSafety(actions)
 	lacking, lacked := in.requirements()
 	plan.Violations = SortViolations(slices.Concat(plan.Violations, unsafe, lacking, wrong))
+	if in.Keeping {
+		actions = plan.leaveOut(actions)
+	}
 	plan.Warnings = slices.Sorted(slices.Values(append(warnings, lacked...)))
 	plan.Stages = staged(actions)
 	wanted := inventory.New(in.Previous.Target, planned...)

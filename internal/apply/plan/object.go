@@ -72,7 +72,10 @@ func (c Completion) Complete(object *unstructured.Unstructured, kind Kind) (Obje
 	if err != nil {
 		return Object{}, fmt.Errorf("completing %s: %w", id, err)
 	}
-	given := c.Ignore.Of(desired)
+	given, err := c.Ignore.Of(desired)
+	if err != nil {
+		return Object{}, err
+	}
 	bare, some := Without(desired, given)
 	if !some {
 		given = nil

@@ -16,8 +16,8 @@ type Protection string
 const (
 	// Prevent adopts nothing but what is marked as orphaned.
 	Prevent Protection = "Prevent"
-	// IfNoController adopts what no tool and no controller owns.
-	IfNoController Protection = "IfNoController"
+	// IfUnmanaged adopts what no tool and no controller owns.
+	IfUnmanaged Protection = "IfUnmanaged"
 	// None adopts everything but what another deployment really owns.
 	None Protection = "None"
 )
@@ -42,7 +42,7 @@ const (
 //	else's labels are on it                         it was recorded
 //	really another deployment's          Foreign    two deployments never fight
 //	None                                 Adoptable
-//	IfNoController, no marks of anybody  Adoptable
+//	IfUnmanaged, no marks of anybody  Adoptable
 //	else                                 Foreign
 func (l Live) ClaimOf(owner inventory.Owner, protection Protection) Claim {
 	held := l.heldByAnother(owner)
@@ -53,7 +53,7 @@ func (l Live) ClaimOf(owner inventory.Owner, protection Protection) Claim {
 		return Owned
 	case held:
 		return Foreign
-	case protection == None, protection == IfNoController && !l.controlled(owner):
+	case protection == None, protection == IfUnmanaged && !l.controlled(owner):
 		return Adoptable
 	}
 	return Foreign
@@ -80,15 +80,19 @@ func (l Live) controlled(owner inventory.Owner) bool {
 }
 
 // claim is ClaimOf for an object that the inventory may list: what we applied is ours
-// whatever is left on it, unless another deployment really took it over.
+// whatever is left on it, unless another deployment really took it over, or it is another
+// object: one of another UID that somebody else created in place of ours.
 func (in Input) claim(entry inventory.Entry, live Live) Claim {
 	claim := live.ClaimOf(in.Owner, in.Protection)
 	marked := live.Orphaned && claim == Adoptable
-	if entry.Confirmed() && !marked && live.takenBy(in.Owner).IsZero() {
+	if entry.Confirmed() && !marked && live.takenBy(in.Owner).IsZero() && (entry.Seen.SameObject(live.Seen) || live.traced(in.Owner)) {
 		return Owned
 	}
 	return claim
 }
+
+// traced tells whether the owner's labels, or an entry of its manager, are on the object.
+func (l Live) traced(owner inventory.Owner) bool { return l.Owner == owner || !l.Fields.IsZero() }
 
 // Collides is why an object of somebody else is not written, and the way out.
 func (l Live) Collides(id inventory.ID, owner inventory.Owner) Violation {
@@ -110,7 +114,7 @@ func (l Live) Collides(id inventory.ID, owner inventory.Owner) Violation {
 			inventory.AnnotationOrphaned, None)
 	default:
 		violation.Remedy = fmt.Sprintf("remove it; or, to have it taken over, annotate it with %s: \"true\" or set spec.collisionProtection to %s",
-			inventory.AnnotationOrphaned, IfNoController)
+			inventory.AnnotationOrphaned, IfUnmanaged)
 	}
 	return violation
 }

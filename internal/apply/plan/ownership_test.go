@@ -13,7 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// What may be taken from whom: a letter for each of Prevent, IfNoController and None;
+// What may be taken from whom: a letter for each of Prevent, IfUnmanaged and None;
 // a adopts, o is ours already, and - is refused.
 func TestClaims(t *testing.T) {
 	theirs := []string{other.Manager()}
@@ -40,7 +40,7 @@ func TestClaims(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			for _, protection := range []plan.Protection{"", plan.IfNoController, plan.None} {
+			for _, protection := range []plan.Protection{"", plan.IfUnmanaged, plan.None} {
 				got += map[plan.Claim]string{plan.Foreign: "-", plan.Owned: "o", plan.Adoptable: "a"}[tc.live.ClaimOf(owner, protection)]
 			}
 			if got != tc.want {
@@ -57,8 +57,8 @@ func TestCollisionSaysTheWayOut(t *testing.T) {
 		live      plan.Live
 		want, not string
 	}{
-		"nobody's":             {plan.Live{}, "spec.collisionProtection to IfNoController", "None"},
-		"a tool's":             {plan.Live{Tool: "Helm release x"}, "spec.collisionProtection to None", "IfNoController"},
+		"nobody's":             {plan.Live{}, "spec.collisionProtection to IfUnmanaged", "None"},
+		"a tool's":             {plan.Live{Tool: "Helm release x"}, "spec.collisionProtection to None", "IfUnmanaged"},
 		"another deployment's": {plan.Live{Owner: other, Managers: []string{other.Manager()}}, "take the labels", "spec.collisionProtection"},
 	}
 	for name, tc := range tests {

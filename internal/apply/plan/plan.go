@@ -44,12 +44,23 @@ type Action struct {
 	// At is the resource version at which all fields of ours may be taken back, whoever
 	// holds them: the content is what was applied before. Empty: it is not known.
 	At string
+	// Seen is of the object when the plan was made; zero when it did not exist.
+	Seen inventory.Hash
 	// Untracked: it does not enter the inventory and is never deleted.
 	Untracked bool
 }
 
 // Writes tells whether the action sends a request.
 func (a Action) Writes() bool { return a.Verb != Unchanged && a.Verb != Wait }
+
+// Exists tells that the object was there when the plan was made.
+func (a Action) Exists() bool { return !a.Seen.IsZero() }
+
+// Known tells that the object exists and its content is what was written before, or was
+// begun to be written: fields of it that others hold now were ours.
+func (a Action) Known() bool {
+	return a.Exists() && !a.Previous.Rendered.IsZero() && a.Previous.Rendered == a.Rendered && (a.Previous.Confirmed() || a.Previous.Begun)
+}
 
 // Alters tells whether the object exists and gets content that it did not have from us.
 func (a Action) Alters() bool { return a.Verb == Update || a.Verb == Adopt || a.Verb == Recreate }
@@ -91,6 +102,9 @@ type Plan struct {
 	// Absent are the namespaces that do not exist, of those that desired objects go
 	// into or are, whether or not the plan brings them. Sorted.
 	Absent []string
+	// LeftOut are, of a plan that only keeps what is applied, the objects that cannot be
+	// kept as they were applied, and why: nothing of them is planned. Sorted.
+	LeftOut []Violation
 	// Violations forbid to carry out the plan. Sorted.
 	Violations []Violation
 	// Warnings are what people should know and nothing is refused for. Sorted.

@@ -102,7 +102,7 @@ func TestRequirements(t *testing.T) {
 			if len(warned.Violations) != 0 || len(warned.Warnings) != 1 || warned.Warnings[0] != p.Violations[0].Message {
 				t.Errorf("under Warn: %v %v", warned.Violations, warned.Warnings)
 			}
-			if off := requiring(plan.Off, tt.facts, tt.requires); len(off.Violations)+len(off.Warnings) != 0 {
+			if off := requiring(plan.EnforcementNone, tt.facts, tt.requires); len(off.Violations)+len(off.Warnings) != 0 {
 				t.Errorf("switched off: %v %v", off.Violations, off.Warnings)
 			}
 		})
@@ -141,7 +141,7 @@ func TestToAsk(t *testing.T) {
 	if kinds, version := in.ToAsk(); len(kinds) != 1 || kinds[0] != etcd || !version {
 		t.Errorf("kinds %v, version %t", kinds, version)
 	}
-	in.RequirementsPolicy = plan.Off
+	in.RequirementsPolicy = plan.EnforcementNone
 	if kinds, version := in.ToAsk(); len(kinds) != 0 || version {
 		t.Errorf("switched off: kinds %v, version %t", kinds, version)
 	}

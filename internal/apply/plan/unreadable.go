@@ -15,6 +15,18 @@ func (in Input) unreadable(desired []Object) []Object {
 	})
 }
 
+// unseenEach says of each object that it could not be looked at.
+func (in Input) unseenEach(objects []Object) []Violation {
+	violations := make([]Violation, 0, len(objects))
+	for _, object := range objects {
+		violations = append(violations, Violation{
+			Rule: PermissionMissing, Object: object.ID,
+			Message: fmt.Sprintf("%s cannot be looked at: %s", object.ID, in.Unreadable[object.ID]),
+		})
+	}
+	return violations
+}
+
 // unseen forbids a plan that knows nothing of some objects. One violation says it of
 // all: which rights are lacking, and on what, is told together with all others.
 func unseen(objects []Object) []Violation {

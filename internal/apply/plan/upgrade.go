@@ -12,7 +12,7 @@ import (
 )
 
 // AnnotationUpgradeSafety on a CRD of the bundle exempts it from being judged when
-// its value is Off. On the live object it means nothing: who may annotate a CRD is
+// its value is None. On the live object it means nothing: who may annotate a CRD is
 // not who answers for the bundle.
 const AnnotationUpgradeSafety = "satchel.dev/crd-upgrade-safety"
 
@@ -44,7 +44,7 @@ func (in Input) exempted(object Object) bool { return slices.Contains(in.Exempt,
 
 // exemptsItself tells whether the bundle lets its own CRD pass.
 func exemptsItself(object Object) bool {
-	return IsDefinition(object.ID) && object.Desired.GetAnnotations()[AnnotationUpgradeSafety] == string(Off)
+	return IsDefinition(object.ID) && object.Desired.GetAnnotations()[AnnotationUpgradeSafety] == string(EnforcementNone)
 }
 
 // upgradeSafety turns the judgements into violations, or into warnings. What only
@@ -64,7 +64,7 @@ func (in Input) upgradeSafety(actions []Action) ([]Violation, []string) {
 			warnings = append(warnings, violation.Message)
 		}
 		if action.Alters() && exemptsItself(action.Object) && !in.exempted(action.Object) {
-			warnings = append(warnings, fmt.Sprintf("%s changes and was not compared with the one on the cluster: the bundle itself exempts it, by the annotation %s: Off",
+			warnings = append(warnings, fmt.Sprintf("%s changes and was not compared with the one on the cluster: the bundle itself exempts it, by the annotation %s: None",
 				action.ID, AnnotationUpgradeSafety))
 		}
 		if len(judgement.Notable) > 0 {
@@ -77,7 +77,7 @@ func (in Input) upgradeSafety(actions []Action) ([]Violation, []string) {
 // unsafe is why a change may not pass; nil when it may.
 func unsafe(id inventory.ID, judgement crdsafety.Judgement) *Violation {
 	violation := Violation{Rule: CRDUnsafe, Object: id}
-	way := fmt.Sprintf("list %s in spec.crds.upgradeSafetyExemptions or annotate it in the bundle with %s: Off; or set spec.crds.upgradeSafety to Warn",
+	way := fmt.Sprintf("list %s in spec.crds.upgradeSafetyExemptions or annotate it in the bundle with %s: None; or set spec.crds.upgradeSafety to Warn",
 		id.Name, AnnotationUpgradeSafety)
 	switch {
 	case judgement.Unjudged != "":

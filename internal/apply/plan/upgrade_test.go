@@ -30,7 +30,7 @@ func upgrading(enforcement plan.Enforcement, annotations map[string]any, exempt 
 
 // Which CRDs are looked at: a GET each.
 func TestToJudge(t *testing.T) {
-	off := map[string]any{plan.AnnotationUpgradeSafety: "Off"}
+	off := map[string]any{plan.AnnotationUpgradeSafety: "None"}
 	unchanged := upgrading(plan.Enforce, nil)
 	unchanged.Previous = inventory.New("target", confirmed(gadgets))
 	created := upgrading(plan.Enforce, nil)
@@ -46,7 +46,7 @@ func TestToJudge(t *testing.T) {
 	}{
 		"enforced":              {"it changes", upgrading(plan.Enforce, nil), 1},
 		"warned of":             {"it changes", upgrading(plan.Warn, nil), 1},
-		"off":                   {"nobody wants to know", upgrading(plan.Off, nil), 0},
+		"off":                   {"nobody wants to know", upgrading(plan.EnforcementNone, nil), 0},
 		"unset":                 {"a removal does not ask", upgrading("", nil), 0},
 		"unchanged":             {"nothing happens to it", unchanged, 0},
 		"created":               {"nothing uses it", created, 0},
@@ -55,7 +55,7 @@ func TestToJudge(t *testing.T) {
 		"exempt by the bundle":  {"its author answers for it", upgrading(plan.Enforce, off), 0},
 		"exempt by the spec":    {"the user answers for it", upgrading(plan.Enforce, nil, gadgets.Name), 0},
 		"another one is exempt": {"names are compared whole", upgrading(plan.Enforce, nil, "gadgets"), 1},
-		"annotated differently": {"only Off is off", upgrading(plan.Enforce, map[string]any{plan.AnnotationUpgradeSafety: "off"}), 1},
+		"annotated differently": {"only None is off", upgrading(plan.Enforce, map[string]any{plan.AnnotationUpgradeSafety: "off"}), 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestUpgradeSafety(t *testing.T) {
 		t.Fatalf("violations %v, warnings %v", refused.Violations, refused.Warnings)
 	}
 	text := refused.Violations[0].String()
-	for _, word := range []string{"gadgets.example.org", "v1 .spec.size: field removed", "spec.crds.upgradeSafetyExemptions", plan.AnnotationUpgradeSafety + ": Off", "spec.crds.upgradeSafety to Warn"} {
+	for _, word := range []string{"gadgets.example.org", "v1 .spec.size: field removed", "spec.crds.upgradeSafetyExemptions", plan.AnnotationUpgradeSafety + ": None", "spec.crds.upgradeSafety to Warn"} {
 		if !strings.Contains(text, word) {
 			t.Errorf("%q does not say %q", text, word)
 		}
@@ -87,7 +87,7 @@ func TestUpgradeSafety(t *testing.T) {
 	if warned := judged(plan.Warn, breaking); len(warned.Violations) != 0 || len(warned.Warnings) != 1 || !strings.Contains(warned.Warnings[0], "v1 .spec.size: field removed") {
 		t.Errorf("under Warn: violations %v, warnings %v", warned.Violations, warned.Warnings)
 	}
-	if off := judged(plan.Off, breaking); len(off.Violations)+len(off.Warnings) != 0 {
+	if off := judged(plan.EnforcementNone, breaking); len(off.Violations)+len(off.Warnings) != 0 {
 		t.Errorf("switched off: violations %v, warnings %v", off.Violations, off.Warnings)
 	}
 	notable := crdsafety.Judgement{Notable: []crdsafety.Change{{Version: "v1", Path: ".spec.mode", What: "default value changed"}}}
@@ -99,7 +99,7 @@ func TestUpgradeSafety(t *testing.T) {
 // What cannot be judged is not taken for safe, and there is a way out.
 func TestUpgradeSafetyOfWhatIsTooLarge(t *testing.T) {
 	why := "the desired definition has 51 versions, and at most 50 can be judged"
-	for enforcement, want := range map[plan.Enforcement][2]int{plan.Enforce: {1, 0}, plan.Warn: {0, 1}, plan.Off: {0, 0}} {
+	for enforcement, want := range map[plan.Enforcement][2]int{plan.Enforce: {1, 0}, plan.Warn: {0, 1}, plan.EnforcementNone: {0, 0}} {
 		in := upgrading(enforcement, nil)
 		in.Judgements = map[inventory.ID]crdsafety.Judgement{gadgets: {Unjudged: why}}
 		made := plan.Make(in)
@@ -107,7 +107,7 @@ func TestUpgradeSafetyOfWhatIsTooLarge(t *testing.T) {
 			t.Errorf("%s: violations %v, warnings %v", enforcement, made.Violations, made.Warnings)
 		}
 		for _, violation := range made.Violations {
-			for _, word := range []string{"gadgets.example.org", why, "make it smaller", "upgradeSafetyExemptions", plan.AnnotationUpgradeSafety + ": Off", "upgradeSafety to Warn"} {
+			for _, word := range []string{"gadgets.example.org", why, "make it smaller", "upgradeSafetyExemptions", plan.AnnotationUpgradeSafety + ": None", "upgradeSafety to Warn"} {
 				if !strings.Contains(violation.String(), word) {
 					t.Errorf("%q does not say %q", violation, word)
 				}
@@ -123,7 +123,7 @@ func TestUpgradeSafetyOfWhatIsTooLarge(t *testing.T) {
 
 // A bundle that exempts its own CRD is told of: whoever installs it did not say so.
 func TestUpgradeSafetyTellsOfBundlesExemptions(t *testing.T) {
-	off := map[string]any{plan.AnnotationUpgradeSafety: "Off"}
+	off := map[string]any{plan.AnnotationUpgradeSafety: "None"}
 	unchanged := upgrading(plan.Enforce, off)
 	unchanged.Previous = inventory.New("target", confirmed(gadgets))
 	created := upgrading(plan.Enforce, off)
@@ -137,14 +137,14 @@ func TestUpgradeSafetyTellsOfBundlesExemptions(t *testing.T) {
 		"by the bundle, warned of":   {"it is not compared either", upgrading(plan.Warn, off), true},
 		"by the bundle and the spec": {"the user knows", upgrading(plan.Enforce, off, gadgets.Name), false},
 		"by the spec":                {"the user knows", upgrading(plan.Enforce, nil, gadgets.Name), false},
-		"with everything off":        {"nothing is compared anyway", upgrading(plan.Off, off), false},
+		"with everything off":        {"nothing is compared anyway", upgrading(plan.EnforcementNone, off), false},
 		"unchanged":                  {"there is nothing to compare", unchanged, false},
 		"created":                    {"there is nothing to compare with", created, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			made := plan.Make(tt.in)
-			told := len(made.Warnings) == 1 && strings.Contains(made.Warnings[0], gadgets.Name) && strings.Contains(made.Warnings[0], plan.AnnotationUpgradeSafety+": Off")
+			told := len(made.Warnings) == 1 && strings.Contains(made.Warnings[0], gadgets.Name) && strings.Contains(made.Warnings[0], plan.AnnotationUpgradeSafety+": None")
 			if told != tt.want || len(made.Violations) > 0 || !tt.want && len(made.Warnings) > 0 {
 				t.Errorf("%s: violations %v, warnings %q", tt.reason, made.Violations, made.Warnings)
 			}

@@ -20,8 +20,12 @@ const (
 	CRDUnsafe Rule = "CRDUnsafe"
 	// Collision: the object exists and belongs to somebody else.
 	Collision Rule = "Collision"
+	// Unreachable: the API server could not say anything about the object.
+	Unreachable Rule = "Unreachable"
 	// Duplicate: the bundle contains the object more than once.
 	Duplicate Rule = "Duplicate"
+	// Guarded: the object approves plans, or demands that they are approved.
+	Guarded Rule = "Guarded"
 	// Invalid: the object is not what its kind says.
 	Invalid Rule = "Invalid"
 	// KindMissing: the cluster does not serve the kind.

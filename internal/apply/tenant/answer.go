@@ -10,11 +10,24 @@ import (
 
 // AnswerTooLargeError says that an API server, perhaps an aggregated one that
 // somebody of the cluster runs, answered with more than is read.
-type AnswerTooLargeError struct{ Limit int64 }
+type AnswerTooLargeError struct {
+	// Limit in bytes.
+	Limit int64
+	// Values: there are too many of them, rather than too many bytes.
+	Values bool
+	// Host and port of a remote cluster's server, and the method and path of the request; empty for the own cluster.
+	Host, Request string
+}
 
 // Error implements error.
 func (e *AnswerTooLargeError) Error() string {
-	return fmt.Sprintf("the API server's answer is larger than %d bytes", e.Limit)
+	if e.Host == "" {
+		return fmt.Sprintf("the API server's answer is larger than %d bytes", e.Limit)
+	}
+	if e.Values {
+		return fmt.Sprintf("the API server %s: its answer to %s has more values than are read", e.Host, e.Request)
+	}
+	return fmt.Sprintf("the API server %s: its answer to %s is larger than %d MiB", e.Host, e.Request, e.Limit>>20)
 }
 
 // limitedTransport ends the reading of answers at a limit. It stands outside of

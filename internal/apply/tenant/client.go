@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,14 @@ import (
 
 // Client sends requests as one ServiceAccount. It is safe for concurrent use.
 type Client struct {
+	*account
+
+	// deployment for which it writes, namespace/name; empty: none, see For.
+	deployment string
+}
+
+// account is what the clients of all deployments with one identity share.
+type account struct {
 	identity Identity
 	raw      rest.Interface
 	metadata metadata.Interface
@@ -28,6 +37,14 @@ type Client struct {
 	now      func() time.Time
 	version  atomic.Pointer[serverVersion]
 	target   atomic.Pointer[target]
+	decoding *sync.Mutex // see remote; nil for the own cluster
+	marking  marking
+}
+
+// For is the client for what is done for one deployment, of the namespace of the identity: each
+// of its writes carries the name. It shares everything else, so that it costs nothing to make.
+func (c *Client) For(deployment string) *Client {
+	return &Client{account: c.account, deployment: c.identity.Namespace + "/" + deployment}
 }
 
 func newClient(id Identity, config *rest.Config, transport *http.Client, kinds *Kinds, o Options) (*Client, error) {
@@ -44,10 +61,10 @@ func newClient(id Identity, config *rest.Config, transport *http.Client, kinds *
 	if err != nil {
 		return nil, err
 	}
-	return &Client{
+	return &Client{account: &account{
 		identity: id, raw: raw, metadata: meta, kinds: kinds,
 		timeout: o.RequestTimeout, requests: requests, now: o.Now,
-	}, nil
+	}}, nil
 }
 
 // Identity is whom the client acts as.

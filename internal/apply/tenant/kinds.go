@@ -56,6 +56,8 @@ type Kinds struct {
 	asking sync.Mutex // held while discovery is asked
 	known  atomic.Pointer[catalog]
 	stale  atomic.Bool
+
+	absences absences
 }
 
 // maxAge is how long an answer of discovery is believed when nothing seems amiss.
@@ -121,8 +123,9 @@ func (k *Kinds) Preferred(ctx context.Context, kind schema.GroupKind) (Kind, err
 }
 
 // Namespaced gives all kinds whose objects live in namespaces and can be listed,
-// each in its preferred version, sorted. It fails when some group's server does
-// not answer, for then the list would be incomplete.
+// each in its preferred version, sorted, those that were served lately included. It fails
+// when some group's server does not answer, or when the first answer of discovery is too young
+// to be relied on, for then the list may be incomplete.
 func (k *Kinds) Namespaced(ctx context.Context) ([]Listed, error) {
 	known, err := k.young(ctx)
 	if err != nil {
@@ -131,7 +134,27 @@ func (k *Kinds) Namespaced(ctx context.Context) ([]Listed, error) {
 	for group, err := range known.failed {
 		return nil, fmt.Errorf("listing the kinds of group %q: %w", group, err)
 	}
-	return known.listable(func(kind Kind) bool { return kind.Namespaced }), nil
+	if !k.absences.settled(known) {
+		return nil, errUnsettled
+	}
+	kinds := known.listable(func(kind Kind) bool { return kind.Namespaced })
+	for kind, was := range k.absences.lately(known) {
+		if was.kind.Namespaced && slices.Contains(was.kind.Verbs, "list") {
+			kinds = append(kinds, Listed{GroupVersionKind: kind.WithVersion(was.version), Served: was.kind})
+		}
+	}
+	sortListed(kinds)
+	return kinds, nil
+}
+
+// errUnsettled says that discovery has not answered for long enough.
+var errUnsettled = errors.New("the API server was asked for its kinds only a moment ago, and may not have told all: it is asked again")
+
+// IsUnsettled tells whether discovery has not answered for long enough to be relied on.
+func IsUnsettled(err error) bool { return errors.Is(err, errUnsettled) }
+
+func sortListed(kinds []Listed) {
+	slices.SortFunc(kinds, func(a, b Listed) int { return strings.Compare(a.String(), b.String()) })
 }
 
 // Listable gives all kinds whose objects can be listed, each in its preferred version,
@@ -159,7 +182,7 @@ func (c *catalog) listable(wanted func(Kind) bool) []Listed {
 			kinds = append(kinds, Listed{GroupVersionKind: preferred, Served: found})
 		}
 	}
-	slices.SortFunc(kinds, func(a, b Listed) int { return strings.Compare(a.String(), b.String()) })
+	sortListed(kinds)
 	return kinds
 }
 
@@ -194,6 +217,7 @@ func (k *Kinds) catalog(ctx context.Context, satisfies func(*catalog) bool) (*ca
 		return nil, fmt.Errorf("asking the API server for its kinds: %w", err)
 	}
 	fresh.asked = asked
+	k.absences.take(&fresh)
 	k.known.Store(&fresh)
 	return &fresh, nil
 }

@@ -30,6 +30,10 @@ type Options struct {
 	Now            func() time.Time
 	// Wrap puts something in front of the connections to remote clusters; may be nil.
 	Wrap func(http.RoundTripper) http.RoundTripper
+	// User is who a Pool impersonates as, where that one may lack the permission to
+	// impersonate DeploymentExtra: it is asked for, and without it writes go out without the
+	// extra. Nil: a controller, which has it.
+	User *Client
 }
 
 func (o Options) defaulted() Options {
@@ -127,7 +131,7 @@ type clock func() time.Time
 func (c clock) Now() time.Time { return c() }
 
 // Client gives the client of an account. It asks nothing of the cluster; whether
-// the account exists is for AccountExists to say.
+// the account exists is for AccountExists to say. It reads; what writes is its For.
 func (p *Pool) Client(id Identity) (*Client, error) {
 	if err := id.Validate(); err != nil {
 		return nil, err
@@ -157,7 +161,15 @@ func (p *Pool) newClient(id Identity) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newClient(id, config, transport, p.kinds, p.options)
+	client, err := newClient(id, config, transport, p.kinds, p.options)
+	if err != nil {
+		return nil, err
+	}
+	client.marking = always{}
+	if p.options.User != nil {
+		client.marking = &permitted{user: p.options.User, now: p.options.Now}
+	}
+	return client, nil
 }
 
 // Kinds is what the cluster serves.

@@ -45,7 +45,7 @@ var (
 // Every kind of request goes out as the account; discovery as the pool itself.
 func TestT7EveryRequestIsImpersonated(t *testing.T) {
 	s := newServer(t)
-	client := clientOf(t, newPool(t, s, tenant.Options{}), "installer")
+	client := clientOf(t, newPool(t, s, tenant.Options{}), "installer").For("app")
 	ctx := t.Context()
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 	calls := map[string]func() error{

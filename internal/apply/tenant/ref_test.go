@@ -59,7 +59,7 @@ func TestT7AddressesStayInTheirPlace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
-			client := clientOf(t, newPool(t, s, tenant.Options{}), "installer")
+			client := clientOf(t, newPool(t, s, tenant.Options{}), "installer").For("app")
 			for call, send := range calls(t, client, tc.ref) {
 				var refused *tenant.RefError
 				if err := send(); !errors.As(err, &refused) || refused.Part != tc.part {
@@ -96,7 +96,7 @@ func TestT7NoNameIsNoObject(t *testing.T) {
 func TestS5AnswersAreBounded(t *testing.T) {
 	s := newServer(t)
 	s.padding = 1 << 20
-	client := clientOf(t, newPool(t, s, tenant.Options{AnswerBytes: 1 << 16}), "installer")
+	client := clientOf(t, newPool(t, s, tenant.Options{AnswerBytes: 1 << 16}), "installer").For("app")
 	all := calls(t, client, one)
 	all["rules"] = func() error { _, err := client.Rules(t.Context(), "shop"); return err }
 	all["discovery"] = func() error { _, err := client.Kinds().Find(t.Context(), configMap); return err }
@@ -106,7 +106,7 @@ func TestS5AnswersAreBounded(t *testing.T) {
 			t.Errorf("%s: got %v", call, err)
 		}
 	}
-	larger := clientOf(t, newPool(t, s, tenant.Options{}), "installer")
+	larger := clientOf(t, newPool(t, s, tenant.Options{}), "installer").For("app")
 	if _, err := larger.Get(t.Context(), one); err != nil {
 		t.Errorf("an answer within the limit: %v", err)
 	}
@@ -117,7 +117,7 @@ func TestS5AnswerAtTheLimit(t *testing.T) {
 	s := newServer(t)
 	size := int64(len(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"}}` + "\n"))
 	for limit, good := range map[int64]bool{size: true, size - 1: false} {
-		client := clientOf(t, newPool(t, s, tenant.Options{AnswerBytes: limit}), "installer")
+		client := clientOf(t, newPool(t, s, tenant.Options{AnswerBytes: limit}), "installer").For("app")
 		if _, err := client.Get(t.Context(), one); good != (err == nil) {
 			t.Errorf("limit %d of %d: got %v", limit, size, err)
 		}
@@ -128,7 +128,7 @@ func TestS5AnswerAtTheLimit(t *testing.T) {
 // many there are, and they are asked for in many namespaces.
 func TestRulesAreBounded(t *testing.T) {
 	s := newServer(t)
-	client := clientOf(t, newPool(t, s, tenant.Options{}), "installer")
+	client := clientOf(t, newPool(t, s, tenant.Options{}), "installer").For("app")
 	for padding, read := range map[int]bool{1 << 20: true, 2 << 20: false} {
 		s.padding = padding
 		_, err := client.Rules(t.Context(), "shop")

@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/util/cache"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
@@ -37,12 +39,35 @@ type Remotes struct {
 
 	mu       sync.Mutex
 	clusters *cache.LRUExpireCache
+	rooms    *cache.LRUExpireCache // by namespace: see namespaceRoom
+	refused  atomic.Uint64
+}
+
+// Figures of remote clusters.
+type Figures struct {
+	Unreachable int    // clusters to which nothing is sent for now
+	Refused     uint64 // answers that were larger than is read
+}
+
+// Figures are how it stands with the remote clusters.
+func (r *Remotes) Figures() Figures {
+	figures := Figures{Refused: r.refused.Load()}
+	for _, key := range r.clusters.Keys() {
+		kept, found := r.clusters.Get(key)
+		if cluster, ok := kept.(*remote); found && ok && cluster.breaker.open() {
+			figures.Unreachable++
+		}
+	}
+	return figures
 }
 
 // NewRemotes makes an empty collection. All connections are made by dial.
 func NewRemotes(dial Dial, o Options) *Remotes {
 	o = o.defaulted()
-	return &Remotes{dial: dial, options: o, clusters: cache.NewLRUExpireCacheWithClock(mostClusters, clock(o.Now))}
+	return &Remotes{
+		dial: dial, options: o,
+		clusters: cache.NewLRUExpireCacheWithClock(mostClusters, clock(o.Now)), rooms: cache.NewLRUExpireCacheWithClock(mostClusters, clock(o.Now)),
+	}
 }
 
 // Client gives the client for a cluster that a kubeconfig of a namespace names. Without
@@ -77,7 +102,10 @@ func (r *Remotes) Client(of *Kubeconfig, namespace, account string) (*Client, er
 type remote struct {
 	config  *rest.Config
 	server  http.RoundTripper
+	breaker *breaker
 	clients *cache.LRUExpireCache // by account
+	// decoding is held while a large answer is decoded, which takes many times its size.
+	decoding *sync.Mutex
 }
 
 func (r *Remotes) cluster(of *Kubeconfig, namespace string) (*remote, error) {
@@ -93,13 +121,28 @@ func (r *Remotes) cluster(of *Kubeconfig, namespace string) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
+	breaker := &breaker{host: of.Host(), next: connections, now: r.options.Now}
 	made := &remote{
-		config:  config,
-		server:  &breaker{host: of.Host(), next: connections, now: r.options.Now},
-		clients: cache.NewLRUExpireCacheWithClock(mostAccountsACluster, clock(r.options.Now)),
+		config:   config,
+		breaker:  breaker,
+		server:   remoteTransport{next: breaker, host: of.Host(), room: r.room(namespace), refused: &r.refused},
+		decoding: &sync.Mutex{},
+		clients:  cache.NewLRUExpireCacheWithClock(mostAccountsACluster, clock(r.options.Now)),
 	}
 	r.clusters.Add(key, made, r.options.ClientTTL)
 	return made, nil
+}
+
+// room is what large answers to a namespace share.
+func (r *Remotes) room(namespace string) *semaphore.Weighted {
+	if kept, found := r.rooms.Get(namespace); found {
+		if room, ok := kept.(*semaphore.Weighted); ok {
+			return room
+		}
+	}
+	room := semaphore.NewWeighted(namespaceRoom)
+	r.rooms.Add(namespace, room, r.options.ClientTTL)
+	return room
 }
 
 // connections never go through a proxy, whatever the environment says: it would
@@ -138,5 +181,23 @@ func (r *remote) client(id Identity, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newClient(id, config, transport, kinds, o)
+	client, err := newClient(id, config, transport, kinds, o)
+	if err != nil {
+		return nil, err
+	}
+	client.decoding = r.decoding
+	if id.ServiceAccount == "" {
+		return client, nil
+	}
+	config.Impersonate = rest.ImpersonationConfig{}
+	own, err := rest.HTTPWrappersForConfig(config, r.server)
+	if err != nil {
+		return nil, err
+	}
+	user, err := newClient(Identity{Namespace: id.Namespace, Cluster: id.Cluster, Host: id.Host}, config, &http.Client{Transport: own, CheckRedirect: transport.CheckRedirect}, kinds, o)
+	if err != nil {
+		return nil, err
+	}
+	client.marking = &permitted{user: user, now: o.Now}
+	return client, nil
 }

@@ -27,7 +27,10 @@ type Answer struct {
 	raw     []byte
 }
 
-// Object decodes the whole answer; most callers need only Meta.
+// Size of the answer in bytes.
+func (a *Answer) Size() int { return len(a.raw) }
+
+// Object decodes the whole answer, which has to have been asked for; most callers need only Meta.
 func (a *Answer) Object() (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(a.raw); err != nil {
@@ -41,6 +44,7 @@ type ApplyOptions struct {
 	Manager string // field manager, required
 	Force   bool   // take fields from other managers
 	DryRun  bool
+	Whole   bool // Object of the answer is wanted; otherwise only metadata is asked for
 }
 
 // Apply sends one server-side apply.
@@ -60,8 +64,18 @@ func (c *Client) Apply(ctx context.Context, ref Ref, object *unstructured.Unstru
 	if o.DryRun {
 		request.Param("dryRun", metav1.DryRunAll)
 	}
-	return c.send(ctx, request)
+	accept := onlyMetadata
+	if o.Whole {
+		accept = wholeObject
+	}
+	return c.write(ctx, request, accept)
 }
+
+// What is asked for. A server that cannot answer with metadata alone answers with the whole object.
+const (
+	wholeObject  = "application/json"
+	onlyMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+)
 
 // Merge sends one JSON merge patch as the given field manager.
 func (c *Client) Merge(ctx context.Context, ref Ref, patch any, manager string) (*Answer, error) {
@@ -72,8 +86,8 @@ func (c *Client) Merge(ctx context.Context, ref Ref, patch any, manager string) 
 	if err != nil {
 		return nil, fmt.Errorf("encoding the patch: %w", err)
 	}
-	return c.send(ctx, c.raw.Patch(types.MergePatchType).AbsPath(ref.path()...).Body(body).
-		Param("fieldManager", manager))
+	return c.write(ctx, c.raw.Patch(types.MergePatchType).AbsPath(ref.path()...).Body(body).
+		Param("fieldManager", manager), wholeObject)
 }
 
 // MergeStatus is Merge on the status subresource.
@@ -85,8 +99,8 @@ func (c *Client) MergeStatus(ctx context.Context, ref Ref, patch any, manager st
 	if err != nil {
 		return nil, fmt.Errorf("encoding the patch: %w", err)
 	}
-	return c.send(ctx, c.raw.Patch(types.MergePatchType).AbsPath(append(ref.path(), "status")...).Body(body).
-		Param("fieldManager", manager))
+	return c.write(ctx, c.raw.Patch(types.MergePatchType).AbsPath(append(ref.path(), "status")...).Body(body).
+		Param("fieldManager", manager), wholeObject)
 }
 
 // Get reads one object.
@@ -165,7 +179,7 @@ func (c *Client) DeleteFor(ctx context.Context, ref Ref, uid types.UID, resource
 	if err != nil {
 		return false, fmt.Errorf("encoding the options: %w", err)
 	}
-	answer, err := c.send(ctx, c.raw.Delete().AbsPath(ref.path()...).Body(body).SetHeader("Content-Type", "application/json"))
+	answer, err := c.write(ctx, c.raw.Delete().AbsPath(ref.path()...).Body(body).SetHeader("Content-Type", "application/json"), wholeObject)
 	if err != nil {
 		return false, err
 	}
@@ -240,16 +254,24 @@ func (c *Client) asking(resource string, review any) (*rest.Request, error) {
 
 // send bounds a request in time and reads the metadata of its answer.
 func (c *Client) send(ctx context.Context, request *rest.Request) (*Answer, error) {
+	return c.sendAccepting(ctx, request, wholeObject)
+}
+
+func (c *Client) sendAccepting(ctx context.Context, request *rest.Request, accept string) (*Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	code := 0
-	result := request.SetHeader("Accept", "application/json").Do(ctx).StatusCode(&code)
+	result := request.SetHeader("Accept", accept).Do(ctx).StatusCode(&code)
 	if err := result.Error(); err != nil {
 		return nil, err
 	}
 	raw, err := result.Raw()
 	if err != nil {
 		return nil, err
+	}
+	if c.decoding != nil && len(raw) > largeAnswer {
+		c.decoding.Lock()
+		defer c.decoding.Unlock()
 	}
 	answer := &Answer{Created: code == http.StatusCreated, raw: raw}
 	var head struct {

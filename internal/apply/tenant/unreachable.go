@@ -77,6 +77,7 @@ type breaker struct {
 	now  func() time.Time
 
 	mu       sync.Mutex
+	slow     int // answers in a row that took longer than slowAnswer
 	failures int
 	last     error
 	until    time.Time // nothing is sent before
@@ -89,17 +90,70 @@ const (
 	longestPause = time.Minute
 )
 
+// An answer that takes longer is slow, and so many in a row count as a failure: a server that answers each request after 25
+// seconds holds a worker as one that does not answer. One alone may be a webhook that waits.
+const (
+	slowAnswer = 10 * time.Second
+	slowInARow = 2
+)
+
+var errSlow = errors.New("its answers take longer than " + slowAnswer.String())
+
 // RoundTrip implements http.RoundTripper.
 func (b *breaker) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err := b.admit(); err != nil {
 		return nil, err
 	}
+	began := b.now()
 	response, err := b.next.RoundTrip(request)
-	if err != nil && errors.Is(request.Context().Err(), context.Canceled) {
+	if err != nil && endedByCaller(request.Context()) {
 		b.abandoned()
-		return nil, err // whoever asked gave up; nothing is known
+		return nil, err // nothing is known
 	}
-	return response, b.judge(err)
+	if err != nil || request.URL.Query().Get("watch") != "" {
+		return response, b.judge(err)
+	}
+	response.Body = &timedBody{ReadCloser: response.Body, ended: sync.OnceFunc(func() {
+		if b.tooSlow(b.now().Sub(began)) {
+			_ = b.judge(errSlow) // for the next requests; this answer is good
+			return
+		}
+		_ = b.judge(nil)
+	})}
+	return response, nil
+}
+
+// ErrTurnOver is the cause with which the context of a reconcile ends that has used up its budget of time. A request that is
+// ended so tells nothing about the server.
+var ErrTurnOver = errors.New("the time of this turn is used up")
+
+// endedByCaller tells that a request was ended before its own time was over.
+func endedByCaller(ctx context.Context) bool {
+	return errors.Is(ctx.Err(), context.Canceled) || errors.Is(context.Cause(ctx), ErrTurnOver)
+}
+
+// timedBody tells when an answer was read.
+type timedBody struct {
+	io.ReadCloser
+	ended func()
+}
+
+// Close implements io.Closer.
+func (b *timedBody) Close() error {
+	b.ended()
+	return b.ReadCloser.Close()
+}
+
+// tooSlow counts slow answers in a row.
+func (b *breaker) tooSlow(took time.Duration) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if took <= slowAnswer {
+		b.slow = 0
+		return false
+	}
+	b.slow++
+	return b.slow >= slowInARow
 }
 
 // admit tells what is known of a server that does not answer; nil lets a request through.
@@ -116,6 +170,13 @@ func (b *breaker) admit() error {
 	return nil
 }
 
+// open tells that the server did not answer when it was last asked.
+func (b *breaker) open() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.failures > 0
+}
+
 func (b *breaker) abandoned() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,6 +190,9 @@ func (b *breaker) judge(err error) error {
 	if err == nil {
 		b.failures, b.last = 0, nil
 		return nil
+	}
+	if b.failures > 0 && b.now().Before(b.until) {
+		return &UnreachableError{Host: b.host, Err: err} // it was sent before the first of these failures was known
 	}
 	b.until = b.now().Add(min(firstPause<<min(b.failures, 10), longestPause))
 	b.failures++

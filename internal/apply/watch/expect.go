@@ -49,10 +49,9 @@ func (h *Hub) add(sub *subscriber, s *stream, o *Object) *item {
 	return added
 }
 
-// meet notes how an object that was expected was left.
+// meet notes who wrote an object that is as it is wanted.
 func (i *item) meet() {
-	i.expected = false
-	if i.want.compare(i.got) == none {
+	if i.got.presence == present && i.got.version >= i.want.since && i.want.compare(i.got) == none {
 		i.good = i.got.writers
 	}
 }

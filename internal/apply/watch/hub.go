@@ -241,17 +241,16 @@ func (h *Hub) want(sub *subscriber, s Subscription, o *Object) {
 	}
 	found.stale = false
 	found.update(o)
-	if found.expected {
-		found.meet()
-	}
+	found.expected = false
 	h.judge(found)
 }
 
 // update notes how the object of an item was left.
 func (i *item) update(o *Object) {
 	version := max(i.want.since, number(o.Version))
-	i.want, i.adopted = want{fields: o.Fields, seen: o.Seen, since: version}, false
+	i.want, i.adopted = want{fields: o.Fields, seen: o.Seen, since: version, done: o.Done}, false
 	i.health = o.Health
+	i.meet()
 	i.looked = max(i.looked, number(o.Looked))
 }
 
@@ -278,6 +277,22 @@ func (h *Hub) Update(key Key, objects []Object) {
 			}
 		}
 	}
+}
+
+// Completed notes that Jobs ran to their end: that they are deleted then is no drift, and
+// their health is known.
+func (h *Hub) Completed(key Key, jobs map[inventory.ID]bool) {
+	if h == nil || len(jobs) == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.items(key, func(i *item) {
+		if jobs[i.id()] {
+			i.want.done, i.health = true, false
+			h.judge(i)
+		}
+	})
 }
 
 // Looked notes how objects were when their health was looked at.

@@ -8,8 +8,10 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// sighted takes what a watch or a list shows of an object.
-func (h *Hub) sighted(i *item, s sight) {
+// sighted takes what a watch or a list shows of an object. What moved is passed over only
+// where each write since the object was as wanted was seen to be of a subresource: a list
+// may hide some of them, where there is no generation to count them by.
+func (h *Hub) sighted(i *item, s sight, listed bool) {
 	if s.version != 0 && s.version <= i.got.version && s.presence != absent {
 		return // told already, by a list or by an earlier watch
 	}
@@ -21,9 +23,13 @@ func (h *Hub) sighted(i *item, s sight) {
 	case none:
 		i.good = s.writers
 	case moved:
-		if i.good.partsOnly(s.writers) {
+		if (!listed || s.writers.generation != 0) && i.good.partsOnly(s.writers) {
 			i.want.seen, i.adopted, i.good = s.seen, true, s.writers
+		} else {
+			i.good = writers{}
 		}
+	case changed, deleted:
+		i.good = writers{}
 	}
 	h.judge(i)
 }

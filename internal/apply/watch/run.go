@@ -113,7 +113,7 @@ func (h *Hub) list(ctx context.Context, s *stream, client *tenant.Client) (strin
 			return "", err
 		}
 		for i := range page.Items {
-			h.show(s, &page.Items[i], false)
+			h.show(s, &page.Items[i], inList)
 			seen[page.Items[i].Name] = struct{}{}
 		}
 		if page.Continue == "" {
@@ -145,11 +145,18 @@ func (h *Hub) follow(s *stream, watching watch.Interface, version string, earlie
 			if object, ok := event.Object.(metav1.Object); ok {
 				version = object.GetResourceVersion()
 				if event.Type != watch.Bookmark {
-					h.show(s, object, event.Type == watch.Deleted)
+					h.show(s, object, shownBy(event.Type))
 				}
 			}
 		}
 	}
+}
+
+func shownBy(event watch.EventType) how {
+	if event == watch.Deleted {
+		return asDeleted
+	}
+	return asWritten
 }
 
 // restart forgets a version that the API server does not know any more.

@@ -30,16 +30,20 @@ type sight struct {
 	writers      writers
 }
 
-// writers digests who wrote what and when: the object itself, and its subresources.
+// writers digests who wrote what and when: the object itself, and those of its
+// subresources that move what a sight has seen of it. That is the scale where there are
+// generations, which a status does not move, and any of them where there are none.
 type writers struct {
 	itself, parts inventory.Hash
+	generation    int64 // 0 for kinds without
 }
 
-// partsOnly tells that meanwhile somebody wrote a subresource, such as the status or
-// the scale, and nobody the object itself. Times are in seconds: of two writes in the
-// same one it may not tell.
+// partsOnly tells that one write happened meanwhile and that it was of such a subresource,
+// not of the object itself. Both have to be seen one right after the other: a write that
+// only changes the order of a list leaves no trace in the managed fields. Times are in
+// seconds: of two writes in the same one it may not tell.
 func (w writers) partsOnly(later writers) bool {
-	return !w.itself.IsZero() && w.itself == later.itself && w.parts != later.parts
+	return !w.itself.IsZero() && w.itself == later.itself && w.parts != later.parts && (w.generation == 0 || later.generation == w.generation+1)
 }
 
 // state is what of a sight makes a difference for drift.
@@ -52,14 +56,18 @@ func (s sight) state() state { return state{s.presence, s.fields, s.seen} }
 
 func sightOf(object metav1.Object, manager string) sight {
 	entries := object.GetManagedFields()
+	counted := object.GetGeneration() != 0
 	s := sight{
 		presence: present,
 		version:  number(object.GetResourceVersion()),
 		fields:   inventory.HashFields(entries, manager),
 		seen:     inventory.HashSeen(object),
 		writers: writers{
-			itself: hashEntries(entries, func(e *metav1.ManagedFieldsEntry) bool { return e.Subresource == "" }),
-			parts:  hashEntries(entries, func(e *metav1.ManagedFieldsEntry) bool { return e.Subresource != "" }),
+			generation: object.GetGeneration(),
+			itself:     hashEntries(entries, func(e *metav1.ManagedFieldsEntry) bool { return e.Subresource == "" }),
+			parts: hashEntries(entries, func(e *metav1.ManagedFieldsEntry) bool {
+				return e.Subresource == "scale" || e.Subresource != "" && !counted
+			}),
 		},
 	}
 	if object.GetDeletionTimestamp() != nil {
@@ -116,11 +124,14 @@ type want struct {
 	// since is the resource version that the hashes are of: what was seen earlier
 	// says nothing.
 	since uint64
+	// done: it is a Job that ran to its end, and may be deleted.
+	done bool
 }
 
 // compare tells what became of an object. The first line that holds decides.
 //
 //	nothing seen since                   none
+//	it does not exist, and need not      none     see inventory.Entry.Done
 //	it does not exist                    deleted
 //	it is being deleted                  none     it is deleted in a moment
 //	our entry is gone, or another one    changed
@@ -129,6 +140,8 @@ type want struct {
 func (w want) compare(s sight) drift {
 	switch {
 	case s.presence == unknown, s.version != 0 && s.version < w.since:
+		return none
+	case s.presence == absent && w.done:
 		return none
 	case s.presence == absent:
 		return deleted

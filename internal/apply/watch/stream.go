@@ -179,23 +179,32 @@ func (h *Hub) listed(s *stream, seen map[string]struct{}, version string) {
 		}
 		for i := first; i != nil; i = i.next {
 			if at >= i.want.since && at >= i.got.version && i.got.presence != absent {
-				h.sighted(i, sight{presence: absent, version: at})
+				h.sighted(i, sight{presence: absent, version: at}, true)
 			}
 		}
 	}
 }
 
+// how a list or a watch shows an object.
+type how uint8
+
+const (
+	inList how = iota
+	asWritten
+	asDeleted
+)
+
 // show takes what a list or a watch shows of one object.
-func (h *Hub) show(s *stream, object metav1.Object, gone bool) {
+func (h *Hub) show(s *stream, object metav1.Object, shown how) {
 	for _, watcher := range h.watchers(s, object.GetName()) {
 		seen := sight{presence: absent, version: number(object.GetResourceVersion())}
-		if !gone {
+		if shown != asDeleted {
 			seen = sightOf(object, watcher.sub.manager)
 		}
 		h.mu.Lock()
 		if s.find(watcher.name, watcher.sub) == watcher {
 			h.events++
-			h.sighted(watcher, seen)
+			h.sighted(watcher, seen, shown == inList)
 		}
 		h.mu.Unlock()
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -14,31 +15,33 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
-// consent is what is known about who wants a plan to be carried out.
+// consent is what is known about the approval of a plan.
 type consent struct {
 	substance
 
 	// digest of the plan, and base, that of the one before.
 	digest, base string
-	// record is the plan that was carried out last; nil when there is none that is proven.
+	// record is the plan that was executed last; nil when there is none that is proven.
 	record *v1alpha1.ExecutedPlan
 	// underWay: the plan is that one, or what is left of it.
 	underWay bool
 	// returning: remediation goes back to what was approved and healthy.
 	returning bool
-	// destroys are the objects whose deletion nobody allowed yet.
+	// destroys are the objects whose deletion is not approved yet.
 	destroys []inventory.ID
-	// approved allows the plan, and denied forbids it; nil when nobody decided so.
+	// approved allows the plan, and denied forbids it; nil without such a decision.
 	approved, denied *v1alpha1.BundleApproval
+	// demand is what the namespace demands.
+	demand demand
 	// asks says what it takes an approval for; empty while it takes none.
 	asks []string
-	// begun: this reconcile recorded that the plan is carried out.
+	// begun: this reconcile recorded that the plan is executed.
 	begun bool
 }
 
 // consider finds out what a plan is in the terms of approvals, and who decided what about
 // it. A prune that is held is released where the plan is approved: then the plan is made
-// anew.
+// again.
 func (r *Reconciler) consider(ctx context.Context, s *state, observed plan.Input, made *plan.Plan) error {
 	if s.keeping {
 		return nil
@@ -50,21 +53,18 @@ func (r *Reconciler) consider(ctx context.Context, s *state, observed plan.Input
 	}
 	c.key = plan.Key(c.material, c.terms)
 	c.record = r.proven(s.object)
-	c.underWay = c.record != nil && c.record.Key == c.key
-	switch {
-	case c.underWay:
-		c.base = c.record.Base
-	case c.record != nil:
-		c.base = c.record.Plan
-	}
+	c.follow()
 	c.digest = plan.Digest(string(s.object.UID), c.key, c.base, made.LetsGo())
 	if c.settled() {
 		c.digest = c.record.Plan
 	}
 	c.returning = s.rejected != nil && r.returns(s, c)
 	s.consent = c
-	if s.object.Spec.ApprovalModeOrDefault() == v1alpha1.ApprovalAutomatic && made.Held == nil || c.settled() {
+	if c.settled() {
 		return nil
+	}
+	if c.demand, err = r.demandOn(ctx, s, c.record); err != nil || c.demand.mode == v1alpha1.ApprovalAutomatic && made.Held == nil {
+		return err
 	}
 	if err := r.decisions(ctx, s, c); err != nil {
 		return err
@@ -76,18 +76,30 @@ func (r *Reconciler) consider(ctx context.Context, s *state, observed plan.Input
 	return nil
 }
 
+// follow finds what the plan follows in the record of the last plan that was begun.
+func (c *consent) follow() {
+	if c.record == nil {
+		return
+	}
+	if c.underWay = c.record.Key == c.key; c.underWay {
+		c.base = c.record.Base
+		return
+	}
+	c.base = c.record.Plan
+}
+
 // settled tells that nothing is to be decided: the plan was begun before, and what it
 // deletes was allowed then.
 func (c *consent) settled() bool { return c.underWay && len(c.destroys) == 0 }
 
-// approve stops a plan that waits for somebody's approval. The first line that holds
+// approve stops a plan that waits for an approval. The first line that holds
 // decides.
 //
 //	it is what was begun before           goes on
 //	remediation goes back                 goes on
-//	the mode is Automatic                 goes on
-//	somebody approves, and nobody denies  goes on
-//	somebody denies it                    ApprovalDenied
+//	the mode is Automatic, and holds      goes on
+//	it is approved, and not denied        goes on
+//	it is denied                          ApprovalDenied
 //	the mode asks for nothing             goes on
 //	else                                  ApprovalRequired
 func (r *Reconciler) approve(_ context.Context, s *state) (step.Outcome, error) {
@@ -95,7 +107,7 @@ func (r *Reconciler) approve(_ context.Context, s *state) (step.Outcome, error) 
 	if !s.due || s.keeping || c == nil || c.settled() || c.returning {
 		return step.Continue, nil
 	}
-	if c.approved != nil && c.denied == nil || s.object.Spec.ApprovalModeOrDefault() == v1alpha1.ApprovalAutomatic {
+	if c.approved != nil && c.denied == nil || c.demand.mode == v1alpha1.ApprovalAutomatic {
 		return step.Continue, nil
 	}
 	var err error
@@ -115,7 +127,7 @@ func (s *state) pending() error {
 	return failure{reason: v1alpha1.ReasonApprovalRequired, waiting: true, woken: true, err: errors.New(s.requiredText())}
 }
 
-// awaitsApproval tells that a step found that the plan is not to be carried out yet.
+// awaitsApproval tells that a step found that the plan must not be executed yet.
 func awaitsApproval(err error) bool {
 	reason := judge(err).reason
 	return err != nil && (reason == v1alpha1.ReasonApprovalRequired || reason == v1alpha1.ReasonApprovalDenied)
@@ -145,17 +157,17 @@ func (r *Reconciler) asks(s *state) ([]string, error) {
 	switch {
 	case s.consent.underWay:
 		return deletions, nil
-	case s.object.Spec.ApprovalModeOrDefault() == v1alpha1.ApprovalManual:
+	case s.consent.demand.mode == v1alpha1.ApprovalManual:
 		return append([]string{s.plan.Summary()}, deletions...), nil
 	}
 	more, err := r.escalations(s)
-	return append(more, deletions...), err
+	return slices.Concat(s.consent.demand.because, more, deletions), err
 }
 
 // mostAsked is how many objects are named of a kind of thing that is asked for.
 const mostAsked = 10
 
-// destroysText names what would be deleted, or deleted and created anew.
+// destroysText names what would be deleted, or recreated.
 func destroysText(what string, ids []inventory.ID) []string {
 	if len(ids) == 0 {
 		return nil

@@ -5,18 +5,37 @@ package deployment
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
-// approvedClient is the client that acts as the account for which the plan in force was
+// caringClient is the client that keeps the applied revision while a newer plan fails. Where
+// plans take an approval, that is the one of the approved plan until the newer one is approved:
+// also where the reconcile ends before it is known what that one is, as while it is converted.
+func (r *Reconciler) caringClient(ctx context.Context, s *state, err error) (*tenant.Client, error) {
+	if awaitsApproval(err) {
+		return r.approvedClient(ctx, s)
+	}
+	if slices.Index(beforeWriting, step.Failed(err)) > slices.Index(beforeWriting, "approve") {
+		return s.client, nil
+	}
+	required, err := r.labels.Required(ctx, r.APIReader, s.object.Namespace)
+	if err != nil || !required.Approval && s.object.Spec.ApprovalModeOrDefault() == v1alpha1.ApprovalAutomatic {
+		return s.client, err
+	}
+	return r.approvedClient(ctx, s)
+}
+
+// approvedClient is the client that impersonates the ServiceAccount for which the executed plan was
 // approved. While another one is proposed, nothing is done as that.
 func (r *Reconciler) approvedClient(ctx context.Context, s *state) (*tenant.Client, error) {
-	record := s.consent.record
-	if record == nil || len(s.reachesElsewhere()) == 0 {
+	record := r.proven(s.object)
+	if record == nil || len(elsewhere(record, &s.object.Spec)) == 0 {
 		return s.client, nil
 	}
 	as := &state{object: s.object.DeepCopy(), now: s.now}
@@ -27,20 +46,20 @@ func (r *Reconciler) approvedClient(ctx context.Context, s *state) (*tenant.Clie
 	}
 	target, err := r.identify(ctx, as)
 	if err == nil && target != s.previous.Target {
-		err = fmt.Errorf("the kubeconfig for which the plan in force was approved leads to another cluster now")
+		err = fmt.Errorf("the kubeconfig for which the executed plan was approved leads to another cluster now")
 	}
 	return as.client, err
 }
 
 // allowedPruning is how a removal lets objects go: where plans take an approval, as was
 // approved, unless the spec is more careful.
-func (r *Reconciler) allowedPruning(s *state) plan.Pruning {
-	allowed := spec.Pruning(&s.object.Spec)
-	if s.object.Spec.ApprovalModeOrDefault() == v1alpha1.ApprovalAutomatic {
-		return allowed
+func (r *Reconciler) allowedPruning(ctx context.Context, s *state) (plan.Pruning, error) {
+	allowed, record := spec.Pruning(&s.object.Spec), r.proven(s.object)
+	required, err := r.labels.Required(ctx, r.APIReader, s.object.Namespace)
+	if err != nil || !required.Approval && s.object.Spec.ApprovalModeOrDefault() == v1alpha1.ApprovalAutomatic {
+		return allowed, err
 	}
-	record := r.proven(s.object)
 	allowed.Definitions = allowed.Definitions && record != nil && record.DeletesDefinitions
 	allowed.Orphan = allowed.Orphan || record != nil && record.DeletionPolicy == v1alpha1.DeletionOrphan
-	return allowed
+	return allowed, nil
 }

@@ -10,21 +10,25 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/escalation"
 	"github.com/satchel-dev/satchel/internal/apply/plan/impact"
 )
 
-// escalations says what of the plan goes beyond what was carried out last, but for what it
-// deletes: other accounts and clusters, policies that destroy more, new permissions, changes
-// of definitions, and objects that are created anew.
+// escalations says what of the plan goes beyond what was executed last, but for what it
+// deletes: other ServiceAccounts and clusters, another deletionPolicy, new permissions, changes
+// of CRDs, objects that are adopted or recreated, and what package escalation finds.
 func (r *Reconciler) escalations(s *state) ([]string, error) {
 	found := s.reaches()
-	var anew []inventory.ID
+	var recreated, adopted []inventory.ID
 	for _, action := range s.plan.Actions() {
-		if action.Verb == plan.Recreate {
-			anew = append(anew, action.ID)
+		switch action.Verb {
+		case plan.Recreate:
+			recreated = append(recreated, action.ID)
+		case plan.Adopt:
+			adopted = append(adopted, action.ID)
 		}
 	}
-	found = append(found, destroysText("deleted and created anew", anew)...)
+	found = slices.Concat(found, destroysText("deleted and created again", recreated), destroysText("adopted, which others created", adopted))
 	contents, err := r.contentEscalations(s)
 	return append(found, contents...), err
 }
@@ -36,8 +40,11 @@ func (s *state) reaches() []string {
 		return nil
 	}
 	found := s.reachesElsewhere()
-	if was.DeletionPolicy == v1alpha1.DeletionOrphan && spec.DeletionPolicy != v1alpha1.DeletionOrphan {
+	switch kept, keeps := was.DeletionPolicy == v1alpha1.DeletionOrphan, spec.DeletionPolicy == v1alpha1.DeletionOrphan; {
+	case kept && !keeps:
 		found = append(found, "the objects would be deleted with the BundleDeployment, as spec.deletionPolicy says now")
+	case !kept && keeps:
+		found = append(found, "the objects would stay when the BundleDeployment is deleted, as spec.deletionPolicy says now")
 	}
 	if spec.DeletesDefinitions() && !was.DeletesDefinitions {
 		found = append(found, "CustomResourceDefinitions would be deleted with the bundle, as spec.crds.deletionPolicy says now")
@@ -45,10 +52,12 @@ func (s *state) reaches() []string {
 	return found
 }
 
-// reachesElsewhere says whether the last plan was carried out as somebody else, or on
+// reachesElsewhere says whether the last plan was executed as another ServiceAccount, or on
 // another cluster.
-func (s *state) reachesElsewhere() []string {
-	was, spec := s.consent.record, &s.object.Spec
+func (s *state) reachesElsewhere() []string { return elsewhere(s.consent.record, &s.object.Spec) }
+
+// elsewhere says in what a spec differs from a plan that was executed: in the ServiceAccount or in the cluster.
+func elsewhere(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentSpec) []string {
 	var found []string
 	changed := func(what, before, now string) {
 		if before != now {
@@ -61,8 +70,8 @@ func (s *state) reachesElsewhere() []string {
 	return found
 }
 
-// contentEscalations says which permissions and definitions are new. What was applied last
-// is read from the controller's own files. Where it is not there any more, nobody can tell.
+// contentEscalations says which permissions and CRDs are new. What was applied last
+// is read from the controller's own files. Where it is missing, that is not known.
 func (r *Reconciler) contentEscalations(s *state) ([]string, error) {
 	last, found, err := readSnapshot(r.Snapshots, string(s.object.UID))
 	if err != nil {
@@ -77,7 +86,8 @@ func (r *Reconciler) contentEscalations(s *state) ([]string, error) {
 	}
 	before, after := slices.Concat(last.Objects, plan.Rendered(last.Hooks)), slices.Concat(desired, plan.Rendered(s.hooks))
 	change := impact.Of(before, after, s.object.InstallNamespaceOrDefault())
-	return append(listed("new permissions", change.Permissions), listed("changes of definitions", change.Definitions)...), nil
+	further := escalation.Of(before, after, s.object.InstallNamespaceOrDefault())
+	return slices.Concat(listed("new permissions", change.Permissions), listed("changes of definitions", change.Definitions), listed("reaching further", further)), nil
 }
 
 // listed names so many things of a kind; nothing for none.

@@ -106,7 +106,7 @@ func TestApprovalWithdrawnAtTheLastMoment(t *testing.T) {
 		"withdrawn": {"what was recorded is taken back", "/bundleapprovals/", func(_ client.ObjectKey, a *v1alpha1.BundleApproval) { r.delete(t, a) }},
 		"used": {"an approval is good for one plan", "/bundleapprovals/", func(_ client.ObjectKey, a *v1alpha1.BundleApproval) {
 			before := a.DeepCopy()
-			a.Status.ConsumedAt = new(metav1.Now())
+			a.Status.ConsumedTime = new(metav1.Now())
 			if err := r.admin.Status().Patch(t.Context(), a, client.MergeFrom(before)); err != nil {
 				t.Error(err)
 			}

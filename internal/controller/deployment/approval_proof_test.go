@@ -3,24 +3,36 @@
 package deployment_test
 
 import (
+	"bytes"
 	"reflect"
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/runtime/conditions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
+	"github.com/satchel-dev/satchel/internal/controller/keyring"
+	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
 // What a status says was carried out is believed as the controller wrote it: not with any
 // field changed, not of another deployment, not with another key.
 func TestProofOfWhatWasCarriedOut(t *testing.T) {
-	r := deployment.NewReconciler(deployment.Deps{HashKey: []byte("a key")})
+	former, latest := bytes.Repeat([]byte("a"), 32), bytes.Repeat([]byte("b"), 32)
+	with := func(data map[string][]byte) *deployment.Reconciler {
+		ring, err := keyring.New(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return deployment.NewReconciler(deployment.Deps{Keys: ring})
+	}
+	r := with(map[string][]byte{"1": former})
 	d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{UID: "one"}}
 	d.Status.Executed = &v1alpha1.ExecutedPlan{
-		Plan: "plan", Key: "key", Terms: "terms", Base: "base", Approval: "approval", Time: metav1.NewTime(time.Now().Truncate(time.Second)),
+		Plan: "plan", Key: "key", Terms: "terms", Base: "base", Grounds: "grounds", Approval: "approval", Time: metav1.NewTime(time.Now().Truncate(time.Second)),
 		ServiceAccountName: "account", RemoteServiceAccountName: "remote", DeletionPolicy: v1alpha1.DeletionDelete, DeletesDefinitions: true,
 		KubeConfig: &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "a"}},
 	}
@@ -41,8 +53,11 @@ func TestProofOfWhatWasCarriedOut(t *testing.T) {
 	if r.Proven(other) {
 		t.Error("believed of another deployment")
 	}
-	if deployment.NewReconciler(deployment.Deps{HashKey: []byte("another")}).Proven(d) {
+	if with(map[string][]byte{"2": latest}).Proven(d) {
 		t.Error("believed with another key")
+	}
+	if !with(map[string][]byte{"1": former, "2": latest}).Proven(d) {
+		t.Error("not believed after a rotation")
 	}
 	other.Status.Executed = nil
 	if r.Proven(other) {
@@ -64,17 +79,26 @@ func TestApprovalAndAnotherAccount(t *testing.T) {
 	if err := r.admin.Get(t.Context(), g.key, &before); err != nil {
 		t.Fatal(err)
 	}
+	caredAsInstaller := func(mark controlplane.AuditMark) {
+		t.Helper()
+		r.patch(t, aConfigMap(namespace, "a"), `{"data":{"value":"drifted"}}`)
+		r.holds(t, namespace, "a", "one")
+		if written := r.writesAs(t, namespace, "stronger", mark); len(written) > 0 {
+			t.Errorf("written as an account for which nobody approved anything: %v", written)
+		}
+		if written := r.writesAs(t, namespace, "installer", mark); len(written) == 0 {
+			t.Error("the audit log does not show who repaired it")
+		}
+	}
 	mark := r.mark(t)
 	r.edit(t, g.key, func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "stronger" })
 	r.until(t, g.key, "another plan", func(d *v1alpha1.BundleDeployment) bool {
 		return d.Status.Plan.Digest != before.Status.Plan.Digest
 	})
-	r.patch(t, aConfigMap(namespace, "a"), `{"data":{"value":"drifted"}}`)
-	r.holds(t, namespace, "a", "one")
-	if written := r.writesAs(t, namespace, "stronger", mark); len(written) > 0 {
-		t.Errorf("written as an account for which nobody approved anything: %v", written)
-	}
-	if written := r.writesAs(t, namespace, "installer", mark); len(written) == 0 {
-		t.Error("the audit log does not show who repaired it")
-	}
+	caredAsInstaller(mark)
+	r.delete(t, object("satchel.dev/v1alpha1", "BundleSource", namespace, before.SourceName()))
+	r.until(t, g.key, "nobody can tell what the plan is", func(d *v1alpha1.BundleDeployment) bool {
+		return conditions.IsFalse(d, v1alpha1.SourceReadyCondition)
+	})
+	caredAsInstaller(r.mark(t))
 }

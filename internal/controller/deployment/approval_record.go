@@ -44,7 +44,7 @@ func (r *Reconciler) decisions(ctx context.Context, s *state, c *consent) error 
 	for i := range all {
 		switch one := &all[i]; {
 		case one.Spec.Plan != c.digest || !one.DeletionTimestamp.IsZero():
-		case one.Spec.ExpiresAt != nil && !s.now.Before(one.Spec.ExpiresAt.Time):
+		case one.Spec.ExpirationTime != nil && !s.now.Before(one.Spec.ExpirationTime.Time):
 		case one.Spec.Decision == v1alpha1.DecisionDeny && c.denied == nil:
 			c.denied = one
 		case allows(one, c.digest) && c.approved == nil:
@@ -62,7 +62,7 @@ type before struct {
 	hooks     *v1alpha1.HooksStatus
 }
 
-// begin records that the plan is carried out, and by which right, unless that is
+// begin records that the plan is executed, and by which approval, unless that is
 // recorded.
 func (r *Reconciler) begin(s *state) {
 	c := s.consent
@@ -75,15 +75,18 @@ func (r *Reconciler) begin(s *state) {
 		ServiceAccountName: spec.ServiceAccountName, RemoteServiceAccountName: spec.RemoteServiceAccountName, KubeConfig: spec.KubeConfig.DeepCopy(),
 		DeletionPolicy: spec.DeletionPolicy, DeletesDefinitions: spec.DeletesDefinitions(),
 	}
+	if c.record != nil {
+		record.Grounds = c.record.Grounds
+	}
 	if c.approved != nil && c.denied == nil {
-		record.Approval = c.approved.Name
+		record.Approval, record.Grounds = c.approved.Name, c.demand.grounds
 	}
 	r.prove(s.object, record)
 	c.begun, s.object.Status.Executed = true, record
 }
 
 // consume marks what allowed the plan, so that it allows nothing else, before anything is
-// written. Where that fails because somebody withdrew it, what was recorded is taken back.
+// written. Where that fails because it was withdrawn, what was recorded is taken back.
 // A process that died before it came here finds the approval by the record.
 func (r *Reconciler) consume(ctx context.Context, s *state) (step.Outcome, error) {
 	record := s.object.Status.Executed
@@ -111,13 +114,13 @@ func (r *Reconciler) consume(ctx context.Context, s *state) (step.Outcome, error
 
 // allows tells whether a decision approves a plan and was not used yet.
 func allows(one *v1alpha1.BundleApproval, digest string) bool {
-	return one.Spec.Plan == digest && one.Spec.Decision == v1alpha1.DecisionApprove && one.Status.ConsumedAt == nil
+	return one.Spec.Plan == digest && one.Spec.Decision == v1alpha1.DecisionApprove && one.Status.ConsumedTime == nil
 }
 
 // markConsumed writes into the approval that its plan was begun.
 func (r *Reconciler) markConsumed(ctx context.Context, one *v1alpha1.BundleApproval, s *state) error {
 	before := one.DeepCopy()
-	one.Status.ConsumedAt = new(metaTime(s.now))
+	one.Status.ConsumedTime = new(metaTime(s.now))
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Status().Patch(ctx, one, patch, client.FieldOwner(FieldManager)); err != nil {
 		return fmt.Errorf("marking bundleapproval %s/%s as consumed: %w", one.Namespace, one.Name, err)

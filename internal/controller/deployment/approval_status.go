@@ -12,12 +12,12 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/report"
 )
 
-// setApproval tells what is not done without somebody's consent. The first line that
+// setApproval tells what waits for an approval. The first line that
 // holds decides.
 //
 //	nothing was planned                      as it was
-//	the plan waits, or somebody denies it    ApprovalRequired, ApprovalDenied
-//	a prune is held, and somebody denies it  ApprovalDenied
+//	the plan waits, or is denied             ApprovalRequired, ApprovalDenied
+//	a prune is held, and is denied           ApprovalDenied
 //	a prune is held                          PruneHeld
 //	else                                     nothing
 func setApproval(s *state, err error) {
@@ -40,10 +40,10 @@ func setApproval(s *state, err error) {
 	}
 }
 
-// setAwaiting sums up while a plan waits for somebody's approval; the first line that
+// setAwaiting sums up while a plan waits for an approval; the first line that
 // holds decides.
 //
-//	nothing is in force                      not Ready: ApprovalPending
+//	nothing is applied                       not Ready: ApprovalPending
 //	it cannot be cared for                   Retrying
 //	it is healthy                            Ready
 //	else                                     Progressing, Retrying when overdue or failed

@@ -3,9 +3,6 @@
 package deployment
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -19,13 +16,11 @@ import (
 // of Secrets; the material does, to who has the key.
 type substance struct{ content, material, terms, key string }
 
-// digestContent digests what the conversion yielded.
-func (r *Reconciler) digestContent(s *state) error {
-	var err error
+// digestMaterial digests what the conversion yielded together with its Secrets. The content was digested by the worker
+// process, which does not know the key.
+func (r *Reconciler) digestMaterial(s *state) (err error) {
 	all := slices.Concat(s.desired, plan.Rendered(s.hooks))
-	if s.substance.content, err = plan.Content(all, s.object.InstallNamespaceOrDefault()); err == nil {
-		s.substance.material, err = plan.Material(s.substance.content, s.inputs.digest, all, r.HashKey)
-	}
+	s.substance.material, err = plan.Material(s.substance.content, s.inputs.digest, all, s.hashKey)
 	return err
 }
 
@@ -53,43 +48,69 @@ func kubeConfigText(ref *v1alpha1.KubeConfigReference) string {
 	return strings.TrimSuffix(ref.SecretRef.Name+"/"+ref.SecretRef.Key, "/")
 }
 
-// proof is what nobody without the controller's key can make of a text about a deployment.
-func (r *Reconciler) proof(d *v1alpha1.BundleDeployment, about string, text []byte) string {
-	mac := hmac.New(sha256.New, r.HashKey)
-	for _, part := range []string{"satchel.dev/proof/v1", string(d.UID), about, string(text)} {
-		mac.Write([]byte(part))
-		mac.Write([]byte{0})
-	}
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+// about are the parts of a proof: only this installation can make it, and it is valid for one deployment and purpose.
+func about(d *v1alpha1.BundleDeployment, purpose string, text []byte) []string {
+	return []string{"satchel.dev/proof/v1", string(d.UID), purpose, string(text)}
 }
 
 // prove gives a record of a plan its proof.
 func (r *Reconciler) prove(d *v1alpha1.BundleDeployment, record *v1alpha1.ExecutedPlan) {
-	record.Proof = r.proofOf(d, *record)
+	record.Proof = r.Keys.Sign(about(d, "executed", textOf(*record))...)
 }
 
-func (r *Reconciler) proofOf(d *v1alpha1.BundleDeployment, record v1alpha1.ExecutedPlan) string {
+// textOf is a record as it is proven.
+func textOf(record v1alpha1.ExecutedPlan) []byte {
 	record.Proof = ""
 	text, err := json.Marshal(record) // strings, a time and a flag: it cannot fail
 	if err != nil {
-		return ""
+		return nil
 	}
-	return r.proof(d, "executed", text)
+	return text
 }
 
-// proven is the plan that the status says was carried out, unless somebody else wrote that.
+// proven is the plan that the status says was executed, unless another client wrote that.
 func (r *Reconciler) proven(d *v1alpha1.BundleDeployment) *v1alpha1.ExecutedPlan {
 	record := d.Status.Executed
-	if record == nil || !hmac.Equal([]byte(record.Proof), []byte(r.proofOf(d, *record))) {
+	if record == nil || !r.Keys.Verify(record.Proof, about(d, "executed", textOf(*record))...) {
 		return nil
 	}
 	return record
 }
 
-// returns tells whether the revision that remediation goes back to was carried out before
+// proveHealthy is the proof that a revision was healthy, for remediation.
+func (r *Reconciler) proveHealthy(d *v1alpha1.BundleDeployment, material string) string {
+	return r.Keys.Sign(about(d, "healthy", []byte(material))...)
+}
+
+func (r *Reconciler) wasHealthy(d *v1alpha1.BundleDeployment, kept *v1alpha1.KeptArtifact) bool {
+	return r.Keys.Verify(kept.Proof, about(d, "healthy", []byte(kept.Material))...)
+}
+
+// unlock decrypts the key of the hashes in the status. Where the keys of the installation were rotated, it encrypts that key
+// with the newest one, and renews the proofs that are valid, so that the former key can be removed. Hashes and digests
+// stay as they are: nothing is applied again, no hook runs again, and no approval is lost.
+func (r *Reconciler) unlock(s *state) {
+	was := s.object.Status.HashKey
+	var err error
+	if s.hashKey, s.wrappedKey, err = r.Keys.HashKey(string(s.object.UID), was); err != nil {
+		s.hashKey, s.wrappedKey = nil, was // a process without keys does not start
+		return
+	}
+	if s.wrappedKey == was {
+		return
+	}
+	s.object.Status.HashKey = s.wrappedKey
+	if record := r.proven(s.object); record != nil {
+		r.prove(s.object, record)
+	}
+	if kept := s.object.Status.LastHealthyArtifact; kept != nil && r.wasHealthy(s.object, kept) {
+		kept.Proof = r.proveHealthy(s.object, kept.Material)
+	}
+}
+
+// returns tells whether the revision that remediation goes back to was executed before
 // with the terms of now.
 func (r *Reconciler) returns(s *state, c *consent) bool {
 	kept := s.object.Status.LastHealthyArtifact
-	return kept != nil && c.record != nil && c.record.Terms == c.terms && kept.Material == c.material &&
-		hmac.Equal([]byte(kept.Proof), []byte(r.proof(s.object, "healthy", []byte(kept.Material))))
+	return kept != nil && c.record != nil && c.record.Terms == c.terms && kept.Material == c.material && r.wasHealthy(s.object, kept)
 }

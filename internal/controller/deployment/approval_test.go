@@ -58,7 +58,7 @@ func (r *rig) awaits(t *testing.T, key client.ObjectKey, revision, reason string
 func (r *rig) consumed(t *testing.T, approval *v1alpha1.BundleApproval) {
 	t.Helper()
 	var found v1alpha1.BundleApproval
-	if err := r.admin.Get(t.Context(), client.ObjectKeyFromObject(approval), &found); err != nil || found.Status.ConsumedAt == nil {
+	if err := r.admin.Get(t.Context(), client.ObjectKeyFromObject(approval), &found); err != nil || found.Status.ConsumedTime == nil {
 		t.Errorf("the approval of what was carried out is not consumed: %+v (%v)", found.Status, err)
 	}
 }
@@ -162,7 +162,7 @@ func TestApprovalOfWhatWasEditedSince(t *testing.T) {
 		t.Fatalf("carried out although nobody approved it: %s", value)
 	}
 	var found v1alpha1.BundleApproval
-	if err := r.admin.Get(t.Context(), client.ObjectKeyFromObject(stale), &found); err != nil || found.Status.ConsumedAt != nil {
+	if err := r.admin.Get(t.Context(), client.ObjectKeyFromObject(stale), &found); err != nil || found.Status.ConsumedTime != nil {
 		t.Errorf("the approval of another plan: %+v (%v)", found.Status, err)
 	}
 }
@@ -176,13 +176,13 @@ func TestApprovalExpired(t *testing.T) {
 	key := r.deploy(t, namespace, "app", both(rarely, asking(v1alpha1.ApprovalManual)))
 	_, digest := r.awaits(t, key, first.Revision, v1alpha1.ReasonApprovalRequired)
 	past := metav1.NewTime(time.Now().Add(-time.Minute))
-	r.decide(t, key, digest, func(a *v1alpha1.BundleApproval) { a.Spec.ExpiresAt = &past })
+	r.decide(t, key, digest, func(a *v1alpha1.BundleApproval) { a.Spec.ExpirationTime = &past })
 	r.handled(t, key)
 	if value := r.value(t, t.Context(), namespace, "a"); value != "" {
 		t.Fatalf("an expired approval allowed %s", value)
 	}
 	future := metav1.NewTime(time.Now().Add(time.Hour))
-	r.decide(t, key, digest, func(a *v1alpha1.BundleApproval) { a.Spec.ExpiresAt = &future })
+	r.decide(t, key, digest, func(a *v1alpha1.BundleApproval) { a.Spec.ExpirationTime = &future })
 	r.ready(t, key, first.Revision)
 }
 

@@ -34,7 +34,7 @@ func decided(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: decision.Namespace, Name: decision.Spec.Deployment}}}
 }
 
-// newlyDecided tells that somebody decided about a prune that is held, or took that back,
+// newlyDecided tells that a decision about a prune that is held was made or withdrawn,
 // since the status was written. What waits as a whole is looked at in full anyway.
 func (r *Reconciler) newlyDecided(ctx context.Context, s *state) (bool, error) {
 	pending := conditions.Get(s.before, v1alpha1.ApprovalPendingCondition)

@@ -115,7 +115,7 @@ func (s *state) owns(object *unstructured.Unstructured) bool {
 func (r *Reconciler) issue(ctx context.Context, s *state, made *issuance) error {
 	in := certificate.Input{Now: s.now, Entropy: r.Entropy, Owner: s.owner, Home: s.home, Serving: made.found, Wanted: requests(s.wanted)}
 	var err error
-	if in.Authority, err = s.genuine(ctx, made.found[s.authorityID()], r.HashKey); err != nil {
+	if in.Authority, err = s.genuine(ctx, made.found[s.authorityID()]); err != nil {
 		return err
 	}
 	set, err := certificate.Make(in)
@@ -145,8 +145,8 @@ func requests(wanted []convert.Certificate) []certificate.Request {
 // genuine leaves of the authority's Secret what certainly is of this deployment: what
 // was applied last, or else what the cluster trusts already. Neither labels nor the
 // name of a field manager prove anything: whoever writes a Secret chooses them.
-func (s *state) genuine(ctx context.Context, live *unstructured.Unstructured, hashKey []byte) (*unstructured.Unstructured, error) {
-	if live == nil || s.asRecorded(live, hashKey) {
+func (s *state) genuine(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if live == nil || s.asRecorded(live) {
 		return live, nil
 	}
 	trusting, _, err := s.liveTrusting(ctx)
@@ -157,7 +157,7 @@ func (s *state) genuine(ctx context.Context, live *unstructured.Unstructured, ha
 }
 
 // asRecorded tells whether a Secret of a certificate holds what was applied last.
-func (s *state) asRecorded(live *unstructured.Unstructured, hashKey []byte) bool {
+func (s *state) asRecorded(live *unstructured.Unstructured) bool {
 	bare := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": live.Object["type"], "data": live.Object["data"],
 	}}
@@ -165,7 +165,7 @@ func (s *state) asRecorded(live *unstructured.Unstructured, hashKey []byte) bool
 	bare.SetName(live.GetName())
 	bare.SetLabels(map[string]string{plan.LabelCertificate: live.GetLabels()[plan.LabelCertificate]})
 	entry, _ := s.previous.Get(inventory.IDOf(live))
-	applied, err := plan.Completion{Owner: s.owner, HashKey: hashKey}.Complete(bare, plan.Kind{Namespaced: true})
+	applied, err := plan.Completion{Owner: s.owner, HashKey: s.hashKey}.Complete(bare, plan.Kind{Namespaced: true})
 	return err == nil && entry.Confirmed() && applied.Rendered == entry.Rendered
 }
 

@@ -46,8 +46,8 @@ func TestT13ForeignSecretsOfTheNames(t *testing.T) {
 			t.Errorf("the collision of %s is not named: %s", name, message)
 		}
 	}
-	if d.Status.CertificatesExpire != nil {
-		t.Errorf("the status tells of somebody else's certificate, which ends on %s", d.Status.CertificatesExpire)
+	if d.Status.CertificateExpirationTime != nil {
+		t.Errorf("the status tells of somebody else's certificate, which ends on %s", d.Status.CertificateExpirationTime)
 	}
 	r.untouched(t, mark, namespace, group)
 	r.delete(t, authority)
@@ -124,7 +124,7 @@ func TestSwitchOfTheProvider(t *testing.T) {
 	}
 	provider("cert-manager")
 	r.until(t, key, "without own certificates", func(d *v1alpha1.BundleDeployment) bool {
-		return conditions.IsTrue(d, "Ready") && d.Status.CertificatesExpire == nil
+		return conditions.IsTrue(d, "Ready") && d.Status.CertificateExpirationTime == nil
 	})
 	for _, name := range []string{servingSecret, authoritySecret} {
 		r.gone(t, object("v1", "Secret", namespace, name))
@@ -245,8 +245,8 @@ func TestCertificatesOfTheKeptRevision(t *testing.T) {
 	r.verified(t, namespace, group)
 	d := r.unready(t, key, v1alpha1.ReasonConversionFailed)
 	until := leaf(t, r.secret(t, namespace, servingSecret)).NotAfter
-	if expire := d.Status.CertificatesExpire; expire == nil || expire.Time.Before(until.Add(-time.Hour)) {
-		t.Errorf("status.certificatesExpire is %v, want %s", expire, until)
+	if expire := d.Status.CertificateExpirationTime; expire == nil || expire.Time.Before(until.Add(-time.Hour)) {
+		t.Errorf("status.certificateExpirationTime is %v, want %s", expire, until)
 	}
 	if string(r.secret(t, namespace, authoritySecret).Data["tls.crt"]) != authority {
 		t.Error("another authority was made")

@@ -70,11 +70,11 @@ func setCertificates(s *state) {
 		setUnseen(s, warnings)
 		return
 	}
-	s.object.Status.CertificatesExpire = nil
+	s.object.Status.CertificateExpirationTime = nil
 	for _, end := range ends {
 		until := metav1.NewTime(end.NotAfter)
-		if first := s.object.Status.CertificatesExpire; end.ID != s.authorityID() && (first == nil || until.Before(first)) {
-			s.object.Status.CertificatesExpire = &until
+		if first := s.object.Status.CertificateExpirationTime; end.ID != s.authorityID() && (first == nil || until.Before(first)) {
+			s.object.Status.CertificateExpirationTime = &until
 		}
 		if end.Late(s.now) {
 			warnings = append(warnings, fmt.Sprintf("the one in %s ends on %s and could not be renewed so far", end.ID, until.UTC().Format(time.DateTime)))
@@ -86,7 +86,7 @@ func setCertificates(s *state) {
 // setUnseen warns of certificates that were found out about earlier and were not
 // looked at now, by the time that the status has kept.
 func setUnseen(s *state, warnings []string) {
-	first := s.object.Status.CertificatesExpire
+	first := s.object.Status.CertificateExpirationTime
 	if first != nil && first.Sub(s.now) < lastPart {
 		warnings = append(warnings, fmt.Sprintf("the first ends on %s and could not be renewed so far", first.UTC().Format(time.DateTime)))
 	}
@@ -154,7 +154,7 @@ func (r *Reconciler) emitCertificates(s *state) {
 //	there are none                      never
 //	else                                when the first that is known of is due
 func (s *state) renewal() time.Time {
-	looked, first := s.inForce(), s.object.Status.CertificatesExpire
+	looked, first := s.inForce(), s.object.Status.CertificateExpirationTime
 	switch {
 	case looked.issued != nil && looked.issued.set.Waiting:
 		return s.now.Add(trustPause)

@@ -131,8 +131,8 @@ func TestSelfSignedInstallAndRemoval(t *testing.T) {
 		t.Fatalf("the webhooks could not be called: %s", why)
 	}
 	serving := leaf(t, r.secret(t, namespace, servingSecret))
-	if expire := d.Status.CertificatesExpire; expire == nil || !expire.Time.Equal(serving.NotAfter) {
-		t.Errorf("status.certificatesExpire is %v, want %s", expire, serving.NotAfter)
+	if expire := d.Status.CertificateExpirationTime; expire == nil || !expire.Time.Equal(serving.NotAfter) {
+		t.Errorf("status.certificateExpirationTime is %v, want %s", expire, serving.NotAfter)
 	}
 	if d.Status.Objects.Applied != d.Status.Inventory.Count {
 		t.Errorf("%d objects applied, %d in the inventory", d.Status.Objects.Applied, d.Status.Inventory.Count)

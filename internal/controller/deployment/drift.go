@@ -10,7 +10,6 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
-	"github.com/satchel-dev/satchel/internal/controller/report"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
@@ -109,6 +108,6 @@ func (r *Reconciler) emitDriftFound(s *state) {
 		before = was.Found
 	}
 	if is := s.object.Status.Drift; s.warns() && is != nil && len(is.Found) > 0 && !slices.Equal(before, is.Found) {
-		r.warning(s, "DriftFound", "Compare", "differs from the bundle, and is left so: "+report.Shorten(strings.Join(is.Found, "; "), longestNote-100))
+		r.warning(s, "DriftFound", "Compare", "differs from the bundle, and is left so: "+strings.Join(is.Found, "; "))
 	}
 }

@@ -3,6 +3,7 @@
 package deployment_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -21,9 +22,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/apply/watch"
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
+	"github.com/satchel-dev/satchel/internal/controller/keyring"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/tests/installation"
@@ -48,6 +51,10 @@ type driver struct {
 	cache    string
 	// watches are those of the next process; none by default.
 	watches watch.Options
+	// cached is what the next process reads from its cache; what the API server has by default.
+	cached func(client.Client) client.Client
+	// room is what the next process lets an inventory take.
+	room inventory.Limit
 }
 
 // told records events in words.
@@ -77,8 +84,8 @@ func (r *rig) drive(t *testing.T, key client.ObjectKey, wrap transport.WrapperFu
 func (d *driver) again(t *testing.T, wrap transport.WrapperFunc) *driver {
 	t.Helper()
 	r := d.r
-	d = &driver{r: r, key: d.key, now: d.now, told: &told{}, registry: prometheus.NewRegistry(), cache: d.cache, watches: d.watches}
-	hashKey, err := os.ReadFile(filepath.Join(shared.dir, "cache", "hash-key"))
+	d = &driver{r: r, key: d.key, now: d.now, told: &told{}, registry: prometheus.NewRegistry(), cache: d.cache, watches: d.watches, cached: d.cached, room: d.room}
+	keys, err := keyring.Load(t.Context(), r.admin, r.admin, installation.Namespace, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,10 +106,15 @@ func (d *driver) again(t *testing.T, wrap transport.WrapperFunc) *driver {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cached := d.cached
+	if cached == nil {
+		cached = func(own client.Client) client.Client { return own }
+	}
 	d.Reconciler = deployment.NewReconciler(deployment.Deps{
-		Client: own, APIReader: own, Events: d.told, Tenants: tenants, Expiry: expiry, HashKey: hashKey,
-		Artifacts: d.loader(t), Snapshots: d.snapshots(t), Watches: d.watches, Now: func() time.Time { return d.now },
+		Client: cached(own), APIReader: own, Events: d.told, Tenants: tenants, Expiry: expiry, Keys: keys,
+		Artifacts: d.loader(t), Snapshots: d.snapshots(t), Watches: d.watches, InventoryLimit: d.room, Workers: shared.running.Workers, Now: func() time.Time { return d.now },
 	})
+	d.WaitForConversions() // nobody wakes a driver
 	t.Cleanup(d.CloseWatches)
 	return d
 }
@@ -145,13 +157,21 @@ func (d *driver) snapshots(t *testing.T) *artifact.Snapshots {
 	return snapshots
 }
 
-// reconcile runs the driver once.
+// reconcile runs the driver once; where that ends because the bundle takes long to convert, again when it is converted,
+// as the queue of the running controller would.
 func (d *driver) reconcile(t *testing.T) ctrl.Result {
 	t.Helper()
-	result, err := d.Reconcile(t.Context(), ctrl.Request{NamespacedName: d.key})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var result ctrl.Result
+	d.r.eventually(t, t.Context(), "the bundle is converted", func(ctx context.Context) (bool, string) {
+		var err error
+		if result, err = d.Reconcile(ctx, ctrl.Request{NamespacedName: d.key}); err != nil {
+			t.Fatal(err)
+		}
+		if !d.Converting() {
+			return true, ""
+		}
+		return false, describe(d.deployment(t))
+	})
 	return result
 }
 

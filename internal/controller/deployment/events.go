@@ -15,11 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/controller/report"
 )
-
-// longestNote bounds the text of an event: the API server accepts 1,024 bytes.
-const longestNote = 1000
 
 // emit records what this reconcile changed; nothing where nothing happened.
 func (r *Reconciler) emit(s *state) {
@@ -60,7 +56,7 @@ func (s *state) fresh(warnings, without []string) string {
 	left := slices.DeleteFunc(slices.Clone(warnings), func(warning string) bool {
 		return slices.Contains(s.before.Status.Warnings, warning) || slices.Contains(without, warning)
 	})
-	return report.Shorten(strings.Join(left, "\n"), longestNote)
+	return strings.Join(left, "\n")
 }
 
 func (r *Reconciler) emitApplied(s *state) {
@@ -133,7 +129,7 @@ func (r *Reconciler) emitRepaired(s *state, result *apply.Result) {
 func (r *Reconciler) emitRejected(s *state) {
 	if s.givenUp {
 		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, "RollingBack", "Remediate", "%s",
-			report.Shorten("going back to revision "+s.object.Status.LastHealthyArtifact.Revision+": "+s.rejection(), longestNote))
+			"going back to revision "+s.object.Status.LastHealthyArtifact.Revision+": "+s.rejection())
 	}
 }
 
@@ -153,6 +149,9 @@ func (r *Reconciler) emitKept(s *state) {
 		return
 	}
 	r.notes(s, "Remove", s.removed.Notes)
+	for _, note := range s.removed.Cleared {
+		r.normal(s, "WebhookDeleted", "Remove", note)
+	}
 }
 
 // mostNotes is how many objects have an event each.
@@ -176,25 +175,25 @@ func (r *Reconciler) emitReady(before, after *v1alpha1.BundleDeployment) {
 	}
 	switch is.Status {
 	case metav1.ConditionTrue:
-		r.Events.Eventf(after, nil, corev1.EventTypeNormal, "Ready", "Check", "%s", report.Shorten(is.Message, longestNote))
+		r.Events.Eventf(after, nil, corev1.EventTypeNormal, "Ready", "Check", "%s", is.Message)
 	case metav1.ConditionFalse:
-		r.Events.Eventf(after, nil, corev1.EventTypeWarning, is.Reason, "Reconcile", "%s", report.Shorten(is.Message, longestNote))
+		r.Events.Eventf(after, nil, corev1.EventTypeWarning, is.Reason, "Reconcile", "%s", is.Message)
 	}
 }
 
 func (r *Reconciler) normal(s *state, reason, action, note string) {
-	r.Events.Eventf(s.object, nil, corev1.EventTypeNormal, reason, action, "%s", report.Shorten(note, longestNote))
+	r.Events.Eventf(s.object, nil, corev1.EventTypeNormal, reason, action, "%s", note)
 }
 
 func (r *Reconciler) warning(s *state, reason, action, note string) {
-	r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, reason, action, "%s", report.Shorten(note, longestNote))
+	r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, reason, action, "%s", note)
 }
 
 // emitRemoval records a removal that fails, once a message.
 func (r *Reconciler) emitRemoval(s *state) {
 	was, is := conditions.Get(s.before, meta.ReadyCondition), conditions.Get(s.object, meta.ReadyCondition)
 	if is.Status == metav1.ConditionFalse && (was == nil || was.Message != is.Message) {
-		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, is.Reason, "Remove", "%s", report.Shorten(is.Message, longestNote))
+		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, is.Reason, "Remove", "%s", is.Message)
 	}
 }
 

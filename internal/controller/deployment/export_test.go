@@ -3,6 +3,9 @@
 package deployment
 
 import (
+	"context"
+	"time"
+
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -13,7 +16,7 @@ import (
 
 // SetupReconciler is Setup that hands out the reconciler.
 func (o Options) SetupReconciler(mgr ctrl.Manager, concurrent int, part shard.Shard) (*Reconciler, error) {
-	return o.setup(mgr, concurrent, part)
+	return o.setup(context.Background(), mgr, concurrent, part)
 }
 
 // Unwatch ends the watches of a deployment until it is compared with the cluster again,
@@ -28,6 +31,12 @@ func (r *Reconciler) CloseWatches() {
 	}
 }
 
+// WaitForConversions has each reconcile wait until the conversion that it starts has ended.
+func (r *Reconciler) WaitForConversions() { r.conversions.Patience = time.Minute }
+
+// DoNotWaitForConversions has each reconcile end while the conversion that it starts is under way.
+func (r *Reconciler) DoNotWaitForConversions() { r.conversions.Patience = 0 }
+
 // Watching tells what is watched.
 func (r *Reconciler) Watching() watch.Figures { return r.watches.Figures() }
 
@@ -36,3 +45,6 @@ func (r *Reconciler) Prove(d *v1alpha1.BundleDeployment) { r.prove(d, d.Status.E
 
 // Proven tells whether what the status says was carried out is believed.
 func (r *Reconciler) Proven(d *v1alpha1.BundleDeployment) bool { return r.proven(d) != nil }
+
+// Converting tells whether the conversion of some bundle is under way, or its result waits to be taken.
+func (r *Reconciler) Converting() bool { return r.conversions.Pending() > 0 }

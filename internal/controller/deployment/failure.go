@@ -4,9 +4,11 @@ package deployment
 
 import (
 	"errors"
+	"time"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
 // failure is why a step did not do its work, with what that means for the
@@ -22,6 +24,8 @@ type failure struct {
 	waiting bool
 	// woken: an event tells when it is over, so that nobody has to look before the interval.
 	woken bool
+	// after is when to try again, where that is known; 0: as failures are.
+	after time.Duration
 }
 
 func (f failure) Error() string { return f.err.Error() }
@@ -32,8 +36,12 @@ func (f failure) Unwrap() error { return f.err }
 // such as those of an unreachable API server, are retried.
 func judge(err error) failure {
 	var known failure
-	if errors.As(err, &known) {
+	var costly *pattern.Error
+	switch {
+	case errors.As(err, &known):
 		return known
+	case errors.As(err, &costly):
+		return failure{reason: v1alpha1.ReasonPlanRefused, stalled: true, err: err}
 	}
 	var failed *step.Error
 	if errors.As(err, &failed) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/apply/watch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
@@ -24,6 +25,18 @@ func registerCacheFigures(registry prometheus.Registerer, loader *artifact.Loade
 		registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "satchel_artifact_cache_bytes", Help: "How many bytes the cached artifacts take.",
 		}, func() float64 { return float64(loader.Stats().Bytes) })),
+	)
+}
+
+// registerRemoteFigures registers the figures of remote clusters, which are read when they are collected.
+func registerRemoteFigures(registry prometheus.Registerer, remotes *tenant.Remotes) error {
+	return errors.Join(
+		registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "satchel_remote_clusters_unreachable", Help: "How many clusters of kubeconfigs nothing is sent to for now, because they do not answer or too slowly.",
+		}, func() float64 { return float64(remotes.Figures().Unreachable) })),
+		registry.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "satchel_remote_answers_refused_total", Help: "Answers of clusters of kubeconfigs that were larger than is read.",
+		}, func() float64 { return float64(remotes.Figures().Refused) })),
 	)
 }
 

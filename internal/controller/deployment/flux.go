@@ -64,7 +64,8 @@ func (r *Reconciler) fluxSource(ctx context.Context, d *v1alpha1.BundleDeploymen
 	}
 	found := &origin{
 		owner:    artifact.Owner{Kind: name, Namespace: key.Namespace, Name: key.Name},
-		artifact: object.GetArtifact(), ready: conditions.Get(object, meta.ReadyCondition),
+		artifact: object.GetArtifact(), ready: conditions.Get(object, meta.ReadyCondition), grounds: fluxGrounds(object),
+		unverified: []string{"the artifact"}, // what Flux verified is not known here
 	}
 	if found.artifact != nil {
 		return found, nil

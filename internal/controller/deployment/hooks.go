@@ -22,7 +22,7 @@ func (r *Reconciler) operate(ctx context.Context, s *state) (step.Outcome, error
 	if !s.due || s.keeping {
 		return step.Continue, nil
 	}
-	was := s.object.Status.Hooks
+	was, recovered := s.object.Status.Hooks, s.endRecovery()
 	switch {
 	case was == nil && len(s.plan.Hooks) == 0:
 		return step.Continue, nil
@@ -37,6 +37,9 @@ func (r *Reconciler) operate(ctx context.Context, s *state) (step.Outcome, error
 			return step.Stop, err
 		}
 		s.object.Status.Hooks = r.newOperation(s, was)
+		if recovered && was == nil {
+			s.object.Status.Hooks.Completed, s.object.Status.Hooks.FinishedTime = s.object.Status.Hooks.Total, new(metaTime(s.now))
+		}
 	}
 	if failed := s.object.Status.Hooks.Failed; failed != nil && !comesAfter(failed.Event) {
 		return step.Stop, s.hookFailure(failed)
@@ -45,10 +48,10 @@ func (r *Reconciler) operate(ctx context.Context, s *state) (step.Outcome, error
 }
 
 // continues tells whether the plan is of the operation that the status tells of, or of what
-// that brought. Where the controller's key was lost, nobody can tell whether a Secret has
+// that brought. Where the key was lost, nobody can tell whether a Secret has
 // another value: then it is so for the same artifact and spec.
 func (r *Reconciler) continues(s *state, was *v1alpha1.HooksStatus) bool {
-	key := r.keyID()
+	key := s.keyID()
 	if was.Key == key {
 		return was.Material == s.material
 	}
@@ -59,16 +62,26 @@ func (r *Reconciler) continues(s *state, was *v1alpha1.HooksStatus) bool {
 	return true
 }
 
-// keyID tells one key of the controller from another, and nothing else about it.
-func (r *Reconciler) keyID() string { return shortDigest("satchel.dev/key-id/v1", string(r.HashKey)) }
+// keyID tells one hash key from another, and nothing else about it.
+func (s *state) keyID() string { return shortDigest("satchel.dev/key-id/v1", string(s.hashKey)) }
 
 func shortDigest(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
 	return hex.EncodeToString(sum[:8])
 }
 
-// newOperation is that of the plan, of which no hook has run yet. Where a status was lost and
-// the objects were found, what they are of had been installed before: no hook runs for it.
+// endRecovery tells whether the plan is of what had been applied before the status was lost, as far as that is known: no hook
+// runs for it. Another revision is an upgrade. What comes after this plan has a status again.
+func (s *state) endRecovery() bool {
+	listed, last := s.object.Status.Inventory, s.object.Status.LastAppliedRevision
+	if listed == nil || !listed.Recovered {
+		return false
+	}
+	listed.Recovered = false
+	return last == "" || last == s.revision()
+}
+
+// newOperation is that of the plan, of which no hook has run yet.
 func (r *Reconciler) newOperation(s *state, was *v1alpha1.HooksStatus) *v1alpha1.HooksStatus {
 	operation, former, onDelete := plan.Upgrade, "", count32(plan.HookRuns(s.plan.Hooks, plan.Removing))
 	if was != nil {
@@ -82,13 +95,10 @@ func (r *Reconciler) newOperation(s *state, was *v1alpha1.HooksStatus) *v1alpha1
 	}
 	record := &v1alpha1.HooksStatus{
 		Operation: v1alpha1.HookOperation(operation), Revision: s.revision(), Digest: s.artifact.Digest, Generation: s.object.Generation,
-		Material: s.material, Key: r.keyID(),
+		Material: s.material, Key: s.keyID(),
 		Run:      shortDigest("satchel.dev/hook-run/v1", string(s.object.UID), string(operation), s.material, former),
 		Total:    count32(plan.HookRuns(s.plan.Hooks, operation)),
 		OnDelete: onDelete,
-	}
-	if was == nil && s.before.Status.Inventory == nil && s.previous.Len() > 0 {
-		record.Completed, record.FinishedTime = record.Total, new(metaTime(s.now))
 	}
 	return record
 }

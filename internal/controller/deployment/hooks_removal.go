@@ -108,11 +108,11 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *state, hooks []plan.H
 
 // skipsHooks says why no hook of the removal runs; nothing when they do.
 func (r *Reconciler) skipsHooks(ctx context.Context, s *state) (why string, err error) {
-	switch {
-	case strings.EqualFold(s.object.Annotations[v1alpha1.DeleteHooksAnnotation], "Skip"):
+	if strings.EqualFold(s.object.Annotations[v1alpha1.DeleteHooksAnnotation], "Skip") {
 		return "the annotation " + v1alpha1.DeleteHooksAnnotation + " says so", nil
-	case r.allowedPruning(s).Orphan:
-		return "everything is kept", nil
+	}
+	if pruning, err := r.allowedPruning(ctx, s); err != nil || pruning.Orphan {
+		return "everything is kept", err
 	}
 	var namespace corev1.Namespace
 	if err := r.APIReader.Get(ctx, types.NamespacedName{Name: s.object.Namespace}, &namespace); err != nil {

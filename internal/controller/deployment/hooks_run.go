@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/health"
@@ -153,14 +151,12 @@ func (s *state) hookOverdue() bool {
 func (r *Reconciler) failHook(ctx context.Context, s *state, runs []plan.HookRun, message string) error {
 	record := s.object.Status.Hooks
 	run := runs[record.Completed]
-	if scrubber := r.scrubs.find(client.ObjectKeyFromObject(s.object)); !scrubber.Empty() {
-		message = scrubber.Text(message)
-	}
+	message = r.cleaner(ctx, s).text(message)
 	failed := &v1alpha1.FailedHook{
 		HookReference: referenceTo(run), Message: report.Shorten(message, longestHookMessage),
 		Generation: s.object.Generation, Requested: requested(s.object),
 	}
-	if of := s.record0(); of != nil {
+	if of := s.record0(); of != nil && !s.edits(of) { // an edited revision is counted from the first
 		failed.Attempts = of.Attempts
 	}
 	record.Failed, record.Running = failed, nil

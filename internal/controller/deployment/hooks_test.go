@@ -225,6 +225,40 @@ func TestHookThatFailsAfterAnUpgrade(t *testing.T) {
 	}
 }
 
+// A hook that the API server refuses is tried as often as remediation has it. An edit in between begins the count again, and the
+// attempts go on.
+func TestRefusedHookIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	const retries = 3
+	r := newRig(t)
+	namespace := r.namespace(t)
+	chart := func(value, port string) fstest.MapFS {
+		return charted(fstest.MapFS{
+			"a.yaml": configMap("object", value),
+			"h.yaml": file("apiVersion: v1\nkind: Service\nmetadata: {name: hook, annotations: {" + hookTerms("post-upgrade", 0, "") + "}}\nspec: {ports: [{port: " + port + "}]}\n"),
+		})
+	}
+	first := r.publish(t, namespace, "app", "v1", chart("one", "80"))
+	key := r.deploy(t, namespace, "app", both(quick, helmed, rollsBack(retries, time.Minute)))
+	r.ready(t, key, first.Revision)
+	second := r.publish(t, namespace, "app", "v2", chart("two", "99999"))
+	attempts := func(d *v1alpha1.BundleDeployment) int32 {
+		if len(d.Status.History) == 0 || d.Status.History[0].Revision != second.Revision {
+			return 0
+		}
+		return d.Status.History[0].Attempts
+	}
+	r.until(t, key, "it was tried twice", func(d *v1alpha1.BundleDeployment) bool { return attempts(d) >= 2 })
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Timeout.Duration += time.Second })
+	rejected := r.until(t, key, "it is rejected", func(d *v1alpha1.BundleDeployment) bool { return d.Status.RejectedRevision == second.Revision })
+	for _, record := range rejected.Status.History {
+		if record.Revision == second.Revision && record.Generation == rejected.Generation && record.Attempts != retries+1 {
+			t.Errorf("%d attempts of the edited revision, want %d: %+v", record.Attempts, retries+1, rejected.Status.History)
+		}
+	}
+	r.holds(t, namespace, "object", "one")
+}
+
 // A hook before a removal that fails holds it, until somebody says that it is not needed.
 func TestHookThatHoldsARemoval(t *testing.T) {
 	t.Parallel()

@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/apply/watch"
+	"github.com/satchel-dev/satchel/internal/controller/keyring"
 	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
@@ -80,7 +81,7 @@ func (r *Reconciler) readInputs(ctx context.Context, s *state) error {
 	if in.values, err = spec.HelmValues(s.object, contents); err != nil {
 		return failure{reason: v1alpha1.ReasonInputInvalid, stalled: true, err: err}
 	}
-	in.digest, err = spec.DigestInputs(in.needed, contents, r.inputsKey(s))
+	in.digest, err = spec.DigestInputs(in.needed, contents, s.inputsKey())
 	in.contents, in.read = contents, err == nil
 	return err
 }
@@ -106,8 +107,8 @@ func lacking(s *state, contents spec.Contents, hidden error) error {
 }
 
 // inputsKey is the key for digests of the inputs of a deployment: the same values in another one have another digest.
-func (r *Reconciler) inputsKey(s *state) []byte {
-	return []byte(r.proof(s.object, "inputs", nil))
+func (s *state) inputsKey() []byte {
+	return keyring.Derive(s.hashKey, "satchel.dev/inputs/v1", string(s.object.UID))
 }
 
 // fetchInputs reads Secrets and ConfigMaps of the deployment's namespace by their names, as its account, and notes how they

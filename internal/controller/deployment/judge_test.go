@@ -105,9 +105,9 @@ func TestJudgeTrusting(t *testing.T) {
 		"newer, trusts them both": {"nothing to do", webhook(both, "Fail"), true, applied(webhook(first, "Fail")), done},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &state{owner: owner, issued: &issuance{set: certificate.Set{Bundle: both}}}
+			s := &state{owner: owner, hashKey: hashKey, issued: &issuance{set: certificate.Set{Bundle: both}}}
 			desired := webhook(both, "Ignore")
-			got, err := s.judgeTrusting(plan.Action{Object: plan.Object{ID: inventory.IDOf(desired), Desired: desired}, Previous: c.entry}, c.live, c.same, hashKey)
+			got, err := s.judgeTrusting(plan.Action{Object: plan.Object{ID: inventory.IDOf(desired), Desired: desired}, Previous: c.entry}, c.live, c.same)
 			if err != nil || got != c.want {
 				t.Errorf("verdict %d, want %d: %s (%v)", got, c.want, c.reason, err)
 			}

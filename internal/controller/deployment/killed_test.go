@@ -199,8 +199,8 @@ func TestChangedAfterAKilledRenewalWhileSuspended(t *testing.T) {
 	}
 }
 
-// Somebody changes the deployment while its certificates are renewed, so that the
-// status cannot be stored: before the first write, or after it. What was written is
+// Somebody changes the status while certificates are renewed, so that it
+// cannot be stored: before the first write, or after it. What was written is
 // known as our own at the next look, which comes soon.
 func TestSuspendedDeploymentChangedDuringARenewal(t *testing.T) {
 	t.Parallel()
@@ -212,7 +212,7 @@ func TestSuspendedDeploymentChangedDuringARenewal(t *testing.T) {
 			s.suspend(t)
 			s.beforeSuccession(t, func() { s.settleSuspended(t) })
 			first := s.authority(t).Data["tls.crt"]
-			s.restart(t, s.annotating(t, path))
+			s.restart(t, s.editing(t, path))
 			mark := r.mark(t)
 			if result := s.reconcile(t); result.RequeueAfter <= 0 || result.RequeueAfter > time.Minute {
 				t.Errorf("the status could not be stored, and the deployment comes back after %s", result.RequeueAfter)
@@ -232,17 +232,18 @@ func TestSuspendedDeploymentChangedDuringARenewal(t *testing.T) {
 	}
 }
 
-// annotating are connections that annotate the deployment just before the first
-// write to a path.
-func (s *selfSigned) annotating(t *testing.T, path string) transport.WrapperFunc {
+// editing are connections that change the status of the deployment just before the first
+// write to a path. A change of metadata alone would not keep the status from being stored,
+// and one of the spec would wake the running controller, whose clock shows another year.
+func (s *selfSigned) editing(t *testing.T, path string) transport.WrapperFunc {
 	t.Helper()
 	var once sync.Once
 	return func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(request *http.Request) (*http.Response, error) {
 			if changes(request) && strings.Contains(request.URL.Path, path) {
 				once.Do(func() {
-					patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"example.org/a":"b"}}}`))
-					if err := s.r.admin.Patch(t.Context(), s.deployment(t), patch); err != nil {
+					patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"lastAttemptedRevision":"of somebody"}}`))
+					if err := s.r.admin.Status().Patch(t.Context(), s.deployment(t), patch); err != nil {
 						t.Error(err)
 					}
 				})

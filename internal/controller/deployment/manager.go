@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
+	"strconv"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/predicates"
@@ -32,13 +32,20 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/apply/watch"
+	"github.com/satchel-dev/satchel/internal/controller/budget"
+	"github.com/satchel-dev/satchel/internal/controller/conversion"
 	"github.com/satchel-dev/satchel/internal/controller/fair"
+	"github.com/satchel-dev/satchel/internal/controller/keyring"
+	"github.com/satchel-dev/satchel/internal/controller/nslabel"
 	"github.com/satchel-dev/satchel/internal/controller/report"
 	"github.com/satchel-dev/satchel/internal/controller/retry"
+	"github.com/satchel-dev/satchel/internal/controller/running"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
 
 // FieldManager owns the statuses, finalizers and inline sources that this
@@ -60,6 +67,8 @@ type Deps struct {
 	Events events.EventRecorder
 	// Metrics observes the steps; may be nil.
 	Metrics *step.Metrics
+	// Running knows which reconciles run; may be nil.
+	Running *running.Reconciles
 	// Work counts what is done to objects; may be nil.
 	Work *Work
 	// Expiry shows when certificates end; may be nil.
@@ -77,8 +86,12 @@ type Deps struct {
 	// Remotely is how many deployments to other clusters are worked on at once, and
 	// RemotelyPerNamespace how many of one namespace; any number if 0.
 	Remotely, RemotelyPerNamespace int
+	// RemoteTurn is how long one turn of a deployment to another cluster may take; 2 min if 0.
+	RemoteTurn time.Duration
 	// Artifacts loads what sources publish.
 	Artifacts *artifact.Loader
+	// Workers convert bundles and judge the upgrades of CRDs.
+	Workers jobs.Runner
 	// Snapshots keeps the objects that each deployment applied last.
 	Snapshots *artifact.Snapshots
 	// Manifests bound what a bundle may contain; zero fields have their defaults.
@@ -86,10 +99,14 @@ type Deps struct {
 	// Watches say how tenants' objects are watched; not at all when the Limit is 0. Whom they
 	// wake, and who exists, is for the controller to say.
 	Watches watch.Options
-	// HashKey makes the hashes in inventories; see hashKey.
-	HashKey []byte
+	// InventoryLimit bounds what the inventory of a deployment takes in its status.
+	InventoryLimit inventory.Limit
+	// Keys of the installation prove what was approved, and protect the keys of hashes.
+	Keys keyring.Ring
 	// Entropy is what keys are made of; the operating system's by default.
 	Entropy io.Reader
+	// Timeline notices that the API server's storage went back in time; may be nil.
+	Timeline *timeline.Guard
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 }
@@ -99,18 +116,25 @@ type Reconciler struct {
 	Deps
 	writer  report.Writer
 	backoff retry.Backoff
-	memory  memory
-	awaited awaited
+	// requests spaces what clients ask for.
+	requests *retry.Demands
+	edits    *retry.Demands
+	memory   memory
+	awaited  awaited
 	// dependencies are those that deployments wait for just now.
 	dependencies awaited
-	rendering    *rendering
+	conversions  *conversion.Queue
+	excesses     conversion.Excesses
+	room         *conversion.Room // of decoded objects
+	remoteRoom   *conversion.Room // of those for other clusters
 	migrations   *apply.Migrations
-	searched     sync.Map // UIDs of deployments of which nothing was found
 	kinds        *kindWaits
 	shares       *fair.Turns         // of all deployments, by namespace
 	turns        *fair.Turns         // of deployments to remote clusters, by namespace
 	remotely     *semaphore.Weighted // all of them that are worked on; nil for any number
+	remoteTurns  budget.Turns        // what the last turns of deployments to other clusters achieved
 	watches      *watch.Hub
+	labels       nslabel.Reader
 	names        *watch.Names // watches what conversions need beside bundles
 	scrubs       scrubs
 	waker        *waker
@@ -124,12 +148,17 @@ func NewReconciler(deps Deps) *Reconciler {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
+	deps.Events = report.Events(deps.Events)
 	r := &Reconciler{
-		Deps: deps, rendering: newRendering(), migrations: &apply.Migrations{Now: deps.Now}, waker: &waker{},
-		writer: report.Writer{Client: deps.Client, Manager: FieldManager}, turns: fair.NewTurns(deps.RemotelyPerNamespace),
-		shares: fair.NewTurns(deps.PerNamespace),
-		kinds:  newKindWaits(),
+		Deps: deps, migrations: &apply.Migrations{Now: deps.Now}, waker: &waker{},
+		writer: report.Writer{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager}, turns: fair.NewTurns(deps.RemotelyPerNamespace),
+		shares:   fair.NewTurns(deps.PerNamespace),
+		requests: retry.NewRequests(), edits: retry.NewEdits(),
+		kinds: newKindWaits(),
 	}
+	again := func(key types.NamespacedName) { r.waker.wake(key, 0) }
+	r.conversions, r.room = conversion.NewQueue(again), conversion.NewRoom(mostValues, freeValues, again)
+	r.remoteRoom = conversion.NewRoom(mostRemoteValues, freeValues, again)
 	watches := deps.Watches
 	watches.Wake, watches.Exists = r.waker.wake, r.accountExists
 	if r.names = watch.NewNames(watches); watches.Limit > 0 {
@@ -149,21 +178,24 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 		return fmt.Errorf("indexing bundleapprovals: %w", err)
 	}
 	running, err := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.BundleDeployment{}, builder.WithPredicates(r.Shard.Predicate(changed))).
+		For(&v1alpha1.BundleDeployment{}, builder.WithPredicates(r.abandon(), r.Shard.Predicate(changed))).
 		Watches(&v1alpha1.BundleSource{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(sourceMoved())).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(packageMoved())).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.dependents)).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.downstream), builder.WithPredicates(rewired())).
 		Watches(&v1alpha1.BundleApproval{}, handler.EnqueueRequestsFromMapFunc(decided), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(r.shares.Source()).
+		WatchesRawSource(r.conversions.Turns.Source()).
 		WatchesRawSource(r.turns.Source()).
 		WatchesRawSource(r.kinds.Source()).
 		WatchesRawSource(r.waker.source()).
+		WatchesRawSource(r.Timeline.Source(r.APIReader, func() client.ObjectList { return &v1alpha1.BundleDeploymentList{} })).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Build(r)
 	if err != nil {
 		return err
 	}
+	r.Timeline.OnRewind(r.rewound)
 	if err := mgr.Add(r.kinds); err != nil {
 		return err
 	}
@@ -200,6 +232,7 @@ func sourceMoved() predicate.Predicate {
 		}
 		return before.Status.SourcesDigest != after.Status.SourcesDigest ||
 			!equality.Semantic.DeepEqual(before.Status.Artifact, after.Status.Artifact) ||
+			untrusted(before) != untrusted(after) ||
 			!equality.Semantic.DeepEqual(readiness(before), readiness(after))
 	}}
 }
@@ -230,7 +263,7 @@ func (r *Reconciler) users(ctx context.Context, source client.Object) ([]reconci
 
 // Reconcile brings one deployment up to date, or removes what it installed.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	object, err := retry.Read[v1alpha1.BundleDeployment](ctx, &r.backoff, r.Client, r.APIReader, request.NamespacedName)
+	object, err := retry.Read[v1alpha1.BundleDeployment](ctx, &r.backoff, r.cached(), r.APIReader, request.NamespacedName)
 	if err != nil {
 		if !apierrors.IsNotFound(err) {
 			return ctrl.Result{}, fmt.Errorf("reading bundledeployment %s: %w", request, err)
@@ -240,16 +273,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if !r.Shard.Owns(object) {
 		return ctrl.Result{}, r.forget(request.NamespacedName) // another instance looks after it
 	}
+	if pause := r.demandPause(object); pause > 0 {
+		return ctrl.Result{RequeueAfter: pause}, nil
+	}
 	done, pause, ok := r.turn(object)
 	if !ok {
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	defer done()
+	defer r.Running.Begin(request.NamespacedName, longestReconcile)()
 	defer r.Metrics.Reconciled(v1alpha1.BundleDeploymentKind, request.NamespacedName, time.Now())
 	s := r.newState(object)
 	defer s.close()
+	if !object.DeletionTimestamp.IsZero() || object.Spec.Suspend {
+		r.conversions.End(request.NamespacedName)
+		r.conversions.Leave(request.NamespacedName)
+	}
 	if s.old() {
-		return ctrl.Result{RequeueAfter: cachePause}, nil
+		return r.behind(ctx, s)
 	}
 	s.found = r.watches.Begin(request.NamespacedName)
 	defer r.watches.End(request.NamespacedName)
@@ -261,23 +302,36 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case object.Spec.Suspend:
 		return r.suspended(bounded, s)
 	}
-	err = s.ofCluster(step.Run(bounded, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Reconciling)))
+	err = r.deliver(bounded, s)
 	r.care(bounded, s, err)
-	err = r.scrub(s, err)
+	err = r.scrub(bounded, s, err)
 	if ctx.Err() != nil {
 		return ctrl.Result{}, nil // the process ends, or leads no longer: this is no failure of the deployment
 	}
 	return r.finish(context.WithoutCancel(ctx), s, err)
 }
 
-// cachePause is mostly enough for the cache to see what was written.
-const cachePause = 50 * time.Millisecond
+// demandPause is how long an edit, or a request to reconcile, has to wait; see retry.Demands. A deletion never waits.
+func (r *Reconciler) demandPause(d *v1alpha1.BundleDeployment) time.Duration {
+	key := client.ObjectKeyFromObject(d)
+	switch {
+	case !d.DeletionTimestamp.IsZero():
+		return 0
+	case d.Status.ObservedGeneration != d.Generation:
+		return r.edits.Pause(key, strconv.FormatInt(d.Generation, 10), r.Now())
+	case requested(d) != d.Status.LastHandledReconcileAt:
+		return r.requests.Pause(key, requested(d), r.Now())
+	}
+	return 0
+}
 
 // forget drops what is kept of a deployment that is gone, also where somebody
 // took its finalizer off.
 func (r *Reconciler) forget(key types.NamespacedName) error {
 	r.shares.Drop(key)
 	r.turns.Drop(key)
+	r.requests.Drop(key)
+	r.edits.Drop(key)
 	r.backoff.Succeeded(key)
 	r.Expiry.show(key, nil)
 	r.Metrics.Forget(v1alpha1.BundleDeploymentKind, key)
@@ -287,12 +341,17 @@ func (r *Reconciler) forget(key types.NamespacedName) error {
 	r.kinds.set(key, nil, nil)
 	r.unwatch(key)
 	r.scrubs.forget(key)
+	r.conversions.End(key)
+	r.conversions.Leave(key)
+	r.excesses.Forget(key)
+	r.room.Forget(key)
+	r.remoteRoom.Forget(key)
+	r.remoteTurns.Forget(key)
 	r.Work.forget(key)
 	uid := r.memory.forget(key)
 	if uid == "" {
 		return nil // the next start sweeps what is left of it
 	}
-	r.searched.Delete(uid)
 	return errors.Join(r.Snapshots.Delete(string(uid)), r.Artifacts.Forget(string(uid)))
 }
 
@@ -302,6 +361,7 @@ const longestReconcile = 10 * time.Minute
 
 // write stores the status as it is now, if it differs from what is stored.
 func (r *Reconciler) write(ctx context.Context, s *state) error {
+	s.object.Status.HashKey = s.wrappedKey
 	if err := r.writer.Write(ctx, s.stored, s.object); err != nil {
 		return err
 	}
@@ -318,7 +378,11 @@ func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Resu
 	defer cancel()
 	r.Work.count(s)
 	r.subscribe(s, err)
-	updateStatus(s, err)
+	r.giveUpPlaces(s, err)
+	pending := errors.Is(err, conversion.ErrPending) && s.sameAsBefore() // what is converted again stays as it is told
+	if !pending && !s.keepsTold() {
+		updateStatus(s, err)
+	}
 	if failed := r.write(ctx, s); failed != nil {
 		r.memory.forget(client.ObjectKeyFromObject(s.object)) // or an inventory that was not stored would be believed
 		return r.backoff.Conflict(client.ObjectKeyFromObject(s.object), failed)
@@ -336,13 +400,14 @@ const writeTimeout = 15 * time.Second
 
 func (r *Reconciler) newState(object *v1alpha1.BundleDeployment) *state {
 	s := &state{
-		object: object, before: object.DeepCopy(), stored: object.DeepCopy(), now: r.Now(),
+		object: object, before: object.DeepCopy(), stored: object.DeepCopy(), now: r.Now(), room: r.InventoryLimit,
 		owner: inventory.Owner{Namespace: object.Namespace, Name: object.Name},
 	}
 	if object.Spec.KubeConfig != nil { // the deployment's namespace need not exist there
 		s.home = object.InstallNamespaceOrDefault()
 	}
 	s.rules, s.rulesErr = rulesOf(&object.Spec)
+	r.unlock(s)
 	s.note, s.noted = r.memory.recall(client.ObjectKeyFromObject(object), object.UID)
 	return s
 }
@@ -359,5 +424,5 @@ func (r *Reconciler) protect(ctx context.Context, s *state) (step.Outcome, error
 		return step.Stop, fmt.Errorf("adding the finalizer: %w", report.Stale(err))
 	}
 	s.stored = s.object.DeepCopy()
-	return step.Continue, nil
+	return step.Continue, r.beginInventory(ctx, s)
 }

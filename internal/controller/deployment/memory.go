@@ -3,6 +3,8 @@
 package deployment
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,6 +41,7 @@ type note struct {
 	missing    bool                 // of the unhealthy, some do not exist any more
 	removing   bool                 // the deployment is being removed
 	version    string               // of the BundleDeployment as it was written last
+	behind     time.Time            // since when the cache has not shown that; zero when it has
 	sick       time.Time            // since when objects are not healthy that had been, and nobody changed; zero when none are
 
 	fights map[inventory.ID]fight        // over objects that were repaired lately
@@ -79,6 +82,15 @@ func (m *memory) recall(key types.NamespacedName, uid types.UID) (note, bool) {
 		return note{uid: uid}, false
 	}
 	return n, true
+}
+
+// clear drops all notes, and says of which deployments they were.
+func (m *memory) clear() []types.NamespacedName {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	keys := slices.Collect(maps.Keys(m.notes))
+	m.notes = nil
+	return keys
 }
 
 func (m *memory) keep(key types.NamespacedName, n note) {

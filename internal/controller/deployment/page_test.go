@@ -37,7 +37,7 @@ func code(t *testing.T) string {
 		t.Fatal("no code", err)
 	}
 	var all strings.Builder
-	for _, file := range append(files, "../step/metrics.go", "../notify/notify.go", "../census/census.go") {
+	for _, file := range append(files, "../step/metrics.go", "../notify/notify.go", "../census/census.go", "../../worker/metrics.go", "../running/running.go") {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}

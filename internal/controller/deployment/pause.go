@@ -32,6 +32,9 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 		if f := judge(err); f.stalled || f.woken {
 			return retry.Interval(spec.IntervalOrDefault())
 		}
+		if f := judge(err); f.after > 0 {
+			return f.after
+		}
 		return r.backoff.Failed(key, min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault()))
 	}
 	r.backoff.Succeeded(key)
@@ -39,6 +42,10 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 		s.note.pauses = 0
 		r.memory.keep(key, s.note)
 		return retry.Interval(max(time.Second/10, spec.IntervalOrDefault()-s.now.Sub(s.note.checked)))
+	}
+	if s.cut != uncut {
+		r.memory.keep(key, s.note)
+		return turnPause
 	}
 	looks := s.note.pauses
 	s.note.pauses++

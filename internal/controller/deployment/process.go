@@ -4,11 +4,12 @@ package deployment
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -16,13 +17,19 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/apply/watch"
+	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/census"
 	"github.com/satchel-dev/satchel/internal/controller/egress"
+	"github.com/satchel-dev/satchel/internal/controller/fair"
+	"github.com/satchel-dev/satchel/internal/controller/keyring"
+	"github.com/satchel-dev/satchel/internal/controller/running"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/worker"
 )
 
 // Options are the flags of the deployment controller's process.
@@ -35,6 +42,8 @@ type Options struct {
 	ArtifactTokenFile string
 	// ArtifactCAFile holds the authorities by which https artifact servers are trusted.
 	ArtifactCAFile string
+	// Namespace of the controllers, which holds the Secret with the keys.
+	Namespace string
 	// CachePath is the folder of loaded artifacts and of what was applied last.
 	CachePath string
 	// CacheMiB bounds the loaded artifacts in it.
@@ -45,17 +54,21 @@ type Options struct {
 	OwnCluster bool
 	// PerNamespace is how many deployments of one namespace are worked on at once.
 	PerNamespace int
+	// RemoteTurn is how long one turn of a deployment to another cluster may take.
+	RemoteTurn time.Duration
 	// WatchLimit is how many watches of tenants' objects are open at once.
 	WatchLimit int
 	// Limits bound the artifacts.
 	Limits fetch.Limits
 	// Manifests bound what a bundle in them may contain.
 	Manifests convert.Limits
+	// Workers bound the processes that convert bundles.
+	Workers worker.Options
 }
 
 // BindFlags adds the flags to a set.
 func (o *Options) BindFlags(fs *pflag.FlagSet) {
-	o.Limits, o.Manifests = fetch.DefaultLimits(), convert.DefaultLimits()
+	o.Limits, o.Manifests, o.Workers = fetch.DefaultLimits(), convert.DefaultLimits(), worker.DefaultOptions()
 	fs.StringSliceVar(&o.ArtifactServers, "artifact-servers", []string{"http://bundle-source-controller.satchel-system.svc"},
 		"The base URLs from which artifacts may be loaded; nothing else is ever contacted for them.")
 	fs.StringSliceVar(&o.FluxServers, "flux-artifact-servers", []string{
@@ -70,37 +83,69 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	o.Egress.BindAddressFlags(fs, "that kubeconfigs may lead to", "that kubeconfigs may not lead to")
 	fs.BoolVar(&o.OwnCluster, "allow-kubeconfig-to-own-cluster", false,
 		"Permit kubeconfigs that lead to the cluster in which the controller runs; its API server's address, too.")
-	fs.IntVar(&o.PerNamespace, "concurrent-per-namespace", 6,
-		"How many deployments of one namespace are worked on at once, so that those of one tenant do not keep others waiting; 0 for any number.")
+	fs.IntVar(&o.PerNamespace, "concurrent-per-namespace", 4,
+		"How many deployments of one namespace are worked on at once, and never more than half of --concurrent, so that those of one tenant do not keep others waiting; 0 for any number.")
+	fs.DurationVar(&o.RemoteTurn, "remote-turn", budget.Default,
+		"How long a deployment with spec.kubeConfig is worked on at once. Then its worker is released, and the next turn goes on; three turns in a row in which the other cluster confirms nothing are a failure.")
 	fs.IntVar(&o.WatchLimit, "watch-limit", 2000,
 		"How many watches of the objects of deployments are open at once, no account having more than a quarter of them; what is beyond is compared at the interval. 0 for none.")
 	o.Limits.BindContentFlags(fs)
 	o.Manifests.BindFlags(fs)
+	o.Workers.BindFlags(fs)
 }
 
 // Setup adds the deployment controller to a manager. It looks after the deployments of
 // a shard, running so many reconciles at once.
-func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part shard.Shard) error {
-	_, err := o.setup(mgr, concurrent, part)
+func (o Options) Setup(ctx context.Context, mgr ctrl.Manager, concurrent int, part shard.Shard) error {
+	_, err := o.setup(ctx, mgr, concurrent, part)
 	return err
 }
 
-func (o Options) setup(mgr ctrl.Manager, concurrent int, part shard.Shard) (*Reconciler, error) {
-	deps, err := o.collaborators(mgr)
+func (o Options) setup(ctx context.Context, mgr ctrl.Manager, concurrent int, part shard.Shard) (*Reconciler, error) {
+	if o.RemoteTurn < 0 || o.RemoteTurn > longestReconcile {
+		return nil, fmt.Errorf("--remote-turn is %s: it has to be between 0 and %s", o.RemoteTurn, longestReconcile)
+	}
+	deps, err := o.collaborators(ctx, mgr)
 	if err != nil {
 		return nil, err
 	}
-	deps.Shard = part
-	deps.PerNamespace = o.PerNamespace
+	if o.Workers.Metrics, err = worker.NewMetrics(metrics.Registry); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
+	workers, err := worker.New(o.Workers)
+	if err != nil {
+		return nil, err
+	}
+	if err := mgr.Add(closing{workers}); err != nil {
+		return nil, errors.Join(err, workers.Close())
+	}
+	deps.Shard, deps.Workers, deps.Running = part, workers, running.New()
+	if err := errors.Join(deps.Running.Register(metrics.Registry), mgr.AddHealthzCheck("reconciles", deps.Running.Check)); err != nil {
+		return nil, fmt.Errorf("preparing the health check: %w", err)
+	}
+	deps.PerNamespace = fair.Share(o.PerNamespace, concurrent)
+	deps.RemoteTurn = o.RemoteTurn
 	deps.Remotely, deps.RemotelyPerNamespace = max(1, concurrent*3/4), max(1, concurrent/2)
 	if err := metrics.Registry.Register(census.Census{Reader: mgr.GetCache(), Shard: part.Listed(), Leads: mgr.Elected()}); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	reconciler := NewReconciler(deps)
-	return reconciler, errors.Join(registerWatchFigures(metrics.Registry, reconciler.watches.Figures), mgr.Add(sweepOnce(reconciler)), reconciler.SetupWithManager(mgr, concurrent))
+	return reconciler, errors.Join(registerRemoteFigures(metrics.Registry, deps.Remotes), registerWatchFigures(metrics.Registry, reconciler.watches.Figures), mgr.Add(sweepOnce(reconciler)), reconciler.SetupWithManager(mgr, concurrent))
 }
 
-func (o Options) collaborators(mgr ctrl.Manager) (Deps, error) {
+// closing ends the worker processes with the manager; also those of a replica that waits to lead.
+type closing struct{ workers io.Closer }
+
+// Start implements manager.Runnable.
+func (c closing) Start(ctx context.Context) error {
+	<-ctx.Done()
+	return c.workers.Close()
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (closing) NeedLeaderElection() bool { return false }
+
+func (o Options) collaborators(ctx context.Context, mgr ctrl.Manager) (Deps, error) {
 	artifacts, err := artifact.NewClient(artifact.ClientOptions{
 		ServerURLs: o.ArtifactServers, TokenFile: o.ArtifactTokenFile, CAFile: o.ArtifactCAFile,
 	})
@@ -118,7 +163,7 @@ func (o Options) collaborators(mgr ctrl.Manager) (Deps, error) {
 	if err != nil {
 		return Deps{}, err
 	}
-	key, err := hashKey(filepath.Join(o.CachePath, "hash-key"))
+	keys, err := keyring.Load(ctx, mgr.GetAPIReader(), mgr.GetClient(), o.Namespace, time.Now())
 	if err != nil {
 		return Deps{}, err
 	}
@@ -139,8 +184,8 @@ func (o Options) collaborators(mgr ctrl.Manager) (Deps, error) {
 	return Deps{
 		Remotes: tenant.NewRemotes(o.dialer(mgr.GetConfig().Host), tenant.Options{Wrap: mgr.GetConfig().WrapTransport}), OwnCluster: o.OwnCluster,
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager),
-		Metrics: measures, Work: work, Expiry: expiry, Holds: holds, Tenants: tenants, Artifacts: loader, Snapshots: snapshots, HashKey: key, Manifests: o.Manifests,
-		Watches: watch.Options{Limit: o.WatchLimit},
+		Metrics: measures, Work: work, Expiry: expiry, Holds: holds, Tenants: tenants, Artifacts: loader, Snapshots: snapshots, Keys: keys, Manifests: o.Manifests,
+		Watches: watch.Options{Limit: o.WatchLimit}, Timeline: timeline.Of(mgr),
 	}, nil
 }
 
@@ -151,28 +196,4 @@ func (o Options) dialer(apiServer string) tenant.Dial {
 		policy.Protected = fetch.NewProtected(egress.APIServers(apiServer, os.Getenv("KUBERNETES_SERVICE_HOST"))...)
 	}
 	return policy.Dialer(fetch.Access{})
-}
-
-// keyBytes is the length of the key that hashes in inventories are made with.
-const keyBytes = 32
-
-// hashKey reads the installation's key, or makes one. With a key, the hash of a
-// Secret in a status is no help in guessing it. When the key is lost, each
-// object is applied once more, which changes nothing.
-func hashKey(path string) ([]byte, error) {
-	key, err := os.ReadFile(path)
-	if err == nil && len(key) == keyBytes {
-		return key, nil
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("reading the hash key: %w: check --cache-path", err)
-	}
-	key = make([]byte, keyBytes)
-	if _, err := rand.Read(key); err != nil {
-		return nil, fmt.Errorf("making a hash key: %w", err)
-	}
-	if err := os.WriteFile(path, key, 0o600); err != nil {
-		return nil, fmt.Errorf("storing the hash key: %w: check --cache-path", err)
-	}
-	return key, nil
 }

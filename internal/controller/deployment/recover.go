@@ -29,26 +29,43 @@ func (s *state) listed() bool { return s.before.Status.Inventory != nil && !s.un
 // recover looks for the objects of a deployment whose inventory was lost, by their
 // labels, before anything is pruned or removed. What it finds is listed beside what
 // was applied last, if that is known, and stored with the status, whatever comes of
-// this reconcile. Where nothing is found, this process does not look again until there
-// is an inventory.
+// this reconcile. Where nothing is found, an empty inventory is stored, so that it is
+// not looked for again.
 func (r *Reconciler) recover(ctx context.Context, s *state) (step.Outcome, error) {
-	if s.listed() {
-		r.searched.Delete(s.object.UID)
-		return step.Continue, nil
-	}
-	if _, done := r.searched.Load(s.object.UID); done || !s.lost() {
+	if s.listed() || !s.lost() {
 		return step.Continue, nil
 	}
 	found, err := apply.Recover(ctx, s.client, s.owner, s.knownNamespaces()...)
 	if err != nil {
 		return step.Stop, err
 	}
-	if len(found.Entries) == 0 {
-		r.searched.Store(s.object.UID, true)
-		return step.Continue, nil
+	if len(found.Entries) > 0 {
+		s.noted, s.recovered = false, &found
 	}
-	s.noted, s.recovered = false, &found
-	return step.Continue, s.record(s.previous.Union(inventory.New(s.previous.Target, found.Entries...)))
+	if err := s.record(s.previous.Union(inventory.New(s.previous.Target, found.Entries...))); err != nil {
+		return step.Continue, err
+	}
+	s.object.Status.Inventory.Recovered = s.previous.Len() > 0
+	return step.Continue, nil
+}
+
+// beginInventory has an empty inventory stored with the first status, whatever comes of
+// the reconcile: without it, a deployment that has no objects yet could not be told from
+// one whose status was lost. It names this cluster; for another one see target.
+func (r *Reconciler) beginInventory(ctx context.Context, s *state) error {
+	if s.object.Status.Inventory != nil {
+		return nil
+	}
+	if _, applied, err := readSnapshot(r.Snapshots, string(s.object.UID)); err != nil || applied {
+		return err // the status was lost, and the finalizer too
+	}
+	s.object.Status.Inventory = &v1alpha1.Inventory{}
+	if s.object.Spec.KubeConfig != nil {
+		return nil
+	}
+	target, err := r.Tenants.Target(ctx)
+	s.object.Status.Inventory.Target = target
+	return err
 }
 
 // knownNamespaces are those in which the deployment is known to have, or to want, objects.

@@ -63,7 +63,7 @@ func (r *Reconciler) keepHealthy(s *state) {
 	s.object.Status.LastHealthyArtifact = &v1alpha1.KeptArtifact{
 		Source: s.source.owner.Kind + "/" + s.source.owner.Name,
 		URL:    s.artifact.URL, Revision: s.artifact.Revision, Digest: s.artifact.Digest,
-		Material: s.note.material, Proof: r.proof(s.object, "healthy", []byte(s.note.material)),
+		Material: s.note.material, Proof: r.proveHealthy(s.object, s.note.material),
 	}
 }
 
@@ -115,16 +115,22 @@ func (s *state) failedAgain(record *v1alpha1.RevisionRecord, err error) bool {
 	case judge(err).reason == v1alpha1.ReasonHookFailed:
 		failed := s.failedHook()
 		return failed != nil && record.Attempts <= failed.Attempts
-	case step.Failed(err) == "apply" && judge(err).reason == v1alpha1.ReasonApplyFailed:
-		return !s.mayPass() || lasted > s.object.Spec.TimeoutOrDefault()
 	case err != nil:
-		return false
+		return s.failedFor(err, lasted)
 	case s.waitsFor != "":
 		return s.waitedLong() && lasted > s.object.Spec.TimeoutOrDefault()
 	case s.health == nil || s.health.Healthy():
 		return false
 	}
 	return s.overdue() || s.health.Failed() && (record.Attempts == 0 || lasted >= s.object.Spec.RetryIntervalOrDefault())
+}
+
+// failedFor tells whether an error is a failure of the revision after it lasted so long.
+func (s *state) failedFor(err error, lasted time.Duration) bool {
+	reason := judge(err).reason
+	refused := step.Failed(err) == "apply" && reason == v1alpha1.ReasonApplyFailed
+	return reason == v1alpha1.ReasonClusterTooSlow || // after several turns
+		refused && (!s.mayPass() || lasted > s.object.Spec.TimeoutOrDefault())
 }
 
 // mayPass tells that every object that could not be applied was refused for a reason
@@ -182,7 +188,7 @@ func setRolledBack(s *state, err error) {
 	case err != nil && judge(err).waiting:
 		report.Progressing(d, judge(err).reason, text+"\n"+judge(err).Error())
 	case err != nil:
-		report.Retrying(d, v1alpha1.ReasonRollbackFailed, text+"\ngoing back to "+back+" failed: "+judge(err).Error()+inForce(s, step.Failed(err)))
+		report.Retrying(d, v1alpha1.ReasonRollbackFailed, text+"\ngoing back to "+back+" failed: "+judge(err).Error()+inForce(s, err))
 	case s.waitsFor != "":
 		report.Progressing(d, v1alpha1.ReasonRollingBack, text+"\ngoing back to "+back+": "+s.waitsFor)
 	case s.health == nil || healthy == nil || healthy.Status == metav1.ConditionUnknown:

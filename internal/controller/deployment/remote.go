@@ -35,12 +35,14 @@ func (r *Reconciler) remoteClient(ctx context.Context, s *state) error {
 	if errors.As(err, &refused) {
 		return failure{reason: v1alpha1.ReasonKubeConfigRefused, stalled: true, err: fmt.Errorf("%s: %w", named, err)}
 	}
-	if err == nil {
-		s.client, err = r.Remotes.Client(parsed, s.object.Namespace, s.object.Spec.RemoteServiceAccountName)
-	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", named, err)
 	}
+	client, err := r.Remotes.Client(parsed, s.object.Namespace, s.object.Spec.RemoteServiceAccountName)
+	if err != nil {
+		return fmt.Errorf("%s: %w", named, err)
+	}
+	s.client = client.For(s.object.Name)
 	s.remote = named
 	return nil
 }

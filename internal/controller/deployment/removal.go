@@ -45,15 +45,19 @@ func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) 
 		return ctrl.Result{}, nil
 	}
 	r.beginRemoval(s)
-	err := r.scrub(s, s.ofCluster(step.Run(ctx, r.removal(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Removing))))
+	turn, cancel := r.beginTurn(ctx, s)
+	defer cancel()
+	err := r.scrub(ctx, s, r.endTurn(turn, s, s.ofCluster(step.Run(turn, r.removal(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Removing)))))
 	r.emitRecovered(s)
 	r.emitKept(s)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctrl.Result{}, nil // the process ends, or leads no longer
+	case s.cut != uncut:
+		return r.finishRemoval(ctx, s, nil)
 	case err == nil && s.removed.Done() && s.hookWaits == "":
 		return r.release(ctx, s, nil)
-	case err != nil && r.abandoned(ctx, s):
+	case err != nil && (r.abandoned(ctx, s) || r.endsAnyway(ctx, s, err)):
 		return r.release(ctx, s, err)
 	}
 	return r.finishRemoval(ctx, s, err)
@@ -95,7 +99,11 @@ func (r *Reconciler) removeObjects(ctx context.Context, s *state) (step.Outcome,
 		s.removed = &apply.Removed{} // what is listed are hooks that run
 		return step.Continue, nil
 	}
-	removed, err := apply.Remove(ctx, s.client, s.owner, s.previous, apply.Options{Migrations: r.migrations, Pruning: r.allowedPruning(s)})
+	pruning, err := r.allowedPruning(ctx, s)
+	if err != nil {
+		return step.Stop, err
+	}
+	removed, err := apply.Remove(ctx, s.client, s.owner, s.previous, apply.Options{Migrations: r.migrations, Pruning: pruning})
 	s.removed = &removed
 	if recorded := s.record(removed.Inventory); recorded != nil {
 		return step.Stop, recorded
@@ -125,6 +133,9 @@ func (r *Reconciler) finishRemoval(ctx context.Context, s *state, err error) (ct
 	looks := s.note.pauses
 	s.note.pauses++
 	r.memory.keep(key, s.note)
+	if s.cut != uncut {
+		return ctrl.Result{RequeueAfter: turnPause}, nil
+	}
 	return ctrl.Result{RequeueAfter: pace(looks)}, nil
 }
 
@@ -137,7 +148,11 @@ func (r *Reconciler) release(ctx context.Context, s *state, givenUp error) (ctrl
 	if err := r.Client.Patch(ctx, s.object, patch, client.FieldOwner(FieldManager)); err != nil {
 		return r.backoff.Conflict(client.ObjectKeyFromObject(s.object), fmt.Errorf("releasing bundledeployment %s/%s: %w", s.object.Namespace, s.object.Name, err))
 	}
-	if givenUp != nil {
+	switch {
+	case givenUp == nil:
+	case r.orphans(ctx, s):
+		r.listUnreleased(s, givenUp)
+	default:
 		r.listLeftovers(s, givenUp)
 	}
 	return ctrl.Result{}, r.forget(client.ObjectKeyFromObject(s.object))
@@ -153,6 +168,39 @@ func (r *Reconciler) abandoned(ctx context.Context, s *state) bool {
 	var namespace corev1.Namespace
 	err := r.APIReader.Get(ctx, types.NamespacedName{Name: s.object.Namespace}, &namespace)
 	return err == nil && !namespace.DeletionTimestamp.IsZero()
+}
+
+// endsAnyway tells that everything is to be kept, and cannot be marked as orphaned: at once
+// where the ServiceAccount is gone or the cluster is another one, else after so many tries.
+// What keeps objects needs no permission, and so must never be stuck for want of one.
+func (r *Reconciler) endsAnyway(ctx context.Context, s *state, err error) bool {
+	if !r.orphans(ctx, s) {
+		return false
+	}
+	switch judge(err).reason {
+	case v1alpha1.ReasonAccountNotFound, v1alpha1.ReasonTargetChanged:
+		return true
+	}
+	return r.backoff.Count(client.ObjectKeyFromObject(s.object)) >= lastTries
+}
+
+// orphans tells that everything is to be kept; not while that cannot be found out.
+func (r *Reconciler) orphans(ctx context.Context, s *state) bool {
+	pruning, err := r.allowedPruning(ctx, s)
+	return err == nil && pruning.Orphan
+}
+
+// listUnreleased names in an event what is kept as it is, with its labels.
+func (r *Reconciler) listUnreleased(s *state, err error) {
+	if s.previous.Len() == 0 {
+		return
+	}
+	left := make([]inventory.ID, 0, s.previous.Len())
+	for _, entry := range s.previous.Entries {
+		left = append(left, entry.ID)
+	}
+	r.warning(s, "LeftBehind", "Remove", fmt.Sprintf("%d objects are kept, and could not be marked as orphaned (%s): %s",
+		len(left), judge(err).Error(), names(left)))
 }
 
 // listLeftovers names in an event what stays behind; what lives in the namespace
@@ -171,8 +219,8 @@ func (r *Reconciler) listLeftovers(s *state, err error) {
 	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
 	namespace.Name = s.object.Namespace
 	r.Events.Eventf(namespace, s.object, corev1.EventTypeWarning, "LeftBehind", "Remove", "%s",
-		report.Shorten(fmt.Sprintf("bundledeployment %s/%s went with its namespace and could not remove its objects (%s); delete these yourself: %s",
-			s.object.Namespace, s.object.Name, judge(err).Error(), names(left)), longestNote))
+		fmt.Sprintf("bundledeployment %s/%s went with its namespace and could not remove its objects (%s); delete these yourself: %s",
+			s.object.Namespace, s.object.Name, judge(err).Error(), names(left)))
 }
 
 // pace is the pause before looking again at something that is under way: short

@@ -51,8 +51,8 @@ func TestWarningWhenRenewalFails(t *testing.T) {
 	if n := strings.Count(strings.Join(s.told.notes, "\n"), "Warning CertificateNotRenewed: "+want); n != 1 {
 		t.Errorf("%d events warn, want one: %v", n, s.told.notes)
 	}
-	if !found.Status.CertificatesExpire.Time.Equal(until) || !s.ends(t)[s.namespace+"/"+servingSecret].Equal(until) {
-		t.Errorf("status says %s, the metric %v, want what is on the cluster: %s", found.Status.CertificatesExpire, s.ends(t), until)
+	if !found.Status.CertificateExpirationTime.Time.Equal(until) || !s.ends(t)[s.namespace+"/"+servingSecret].Equal(until) {
+		t.Errorf("status says %s, the metric %v, want what is on the cluster: %s", found.Status.CertificateExpirationTime, s.ends(t), until)
 	}
 	if result.RequeueAfter > time.Minute || isReady(found) {
 		t.Errorf("comes back after %s:\n%s", result.RequeueAfter, describe(found))
@@ -83,8 +83,8 @@ func TestWarningWhenSecretsCannotBeRead(t *testing.T) {
 		return !isReady(found), describe(found)
 	})
 	found := s.deployment(t)
-	if !found.Status.CertificatesExpire.Equal(before.Status.CertificatesExpire) {
-		t.Errorf("status says %s, want %s as before", found.Status.CertificatesExpire, before.Status.CertificatesExpire)
+	if !found.Status.CertificateExpirationTime.Equal(before.Status.CertificateExpirationTime) {
+		t.Errorf("status says %s, want %s as before", found.Status.CertificateExpirationTime, before.Status.CertificateExpirationTime)
 	}
 	if warned := strings.Join(found.Status.Warnings, "\n"); !strings.Contains(warned, "certificates: the first ends on") {
 		t.Errorf("warnings %q", found.Status.Warnings)

@@ -113,8 +113,8 @@ func TestRenewalOfTheServingCertificate(t *testing.T) {
 	found, _ := s.ready(t)
 	s.works(t)
 	second := leaf(t, s.serving(t))
-	if !second.NotAfter.After(lived.NotAfter.Add(certificate.ServingLife/2)) || !found.Status.CertificatesExpire.Time.Equal(second.NotAfter) {
-		t.Errorf("valid until %s, status says %s; before it was %s", second.NotAfter, found.Status.CertificatesExpire, lived.NotAfter)
+	if !second.NotAfter.After(lived.NotAfter.Add(certificate.ServingLife/2)) || !found.Status.CertificateExpirationTime.Time.Equal(second.NotAfter) {
+		t.Errorf("valid until %s, status says %s; before it was %s", second.NotAfter, found.Status.CertificateExpirationTime, lived.NotAfter)
 	}
 	if written := s.written(t, mark); !equal(written, []string{"secrets " + servingSecret}) {
 		t.Errorf("written: %v, want the serving Secret only", written)

@@ -34,11 +34,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/manager"
+	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/jobs"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
 func TestMain(m *testing.M) {
+	worker.Main(jobs.Handlers())
 	ctrl.SetLogger(logr.Discard())      // what the controller says is in events and statuses
 	_ = flag.Set("test.parallel", "12") // the tests mostly wait
 	code := controlplane.RunMain(m)
@@ -98,6 +101,9 @@ func startRig(cp *controlplane.ControlPlane) error {
 	if err != nil {
 		return err
 	}
+	if err := exceptUnguarded(ctx, admin); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "satchel-deployment-*")
 	if err != nil {
 		return err
@@ -131,8 +137,12 @@ func runController(ctx context.Context, cp *controlplane.ControlPlane, artifacts
 	if err != nil {
 		return err
 	}
-	options := deployment.Options{ArtifactServers: []string{artifacts}, FluxServers: []string{flux}, CachePath: cache, CacheMiB: 64, WatchLimit: 2000, Limits: fetch.DefaultLimits(),
+	options := deployment.Options{Namespace: installation.Namespace, ArtifactServers: []string{artifacts}, FluxServers: []string{flux}, CachePath: cache, CacheMiB: 64, WatchLimit: 2000, Limits: fetch.DefaultLimits(),
 		Egress: fetch.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, OwnCluster: true}
+	options.Workers = worker.DefaultOptions()
+	if os.Getenv("SATCHEL_FULL") == "" {
+		options.Workers.CPU, options.Workers.NamespaceCPU = 3*time.Second, 30*time.Second // so that limits are reached soon
+	}
 	part, err := shard.Parse("!" + driven)
 	if err != nil {
 		return err
@@ -168,7 +178,11 @@ func (r *rig) publish(t *testing.T, namespace, name, reference string, files fs.
 	}
 	source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	source.Spec.Sources = []v1alpha1.Source{{ConfigMap: &v1alpha1.LocalReference{Name: "content"}}}
-	if err := r.admin.Create(t.Context(), source); err != nil && !apierrors.IsAlreadyExists(err) {
+	err = r.admin.Get(t.Context(), client.ObjectKeyFromObject(source), source)
+	if apierrors.IsNotFound(err) {
+		err = r.admin.Create(t.Context(), source)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	r.setSource(t, namespace, name, func(source *v1alpha1.BundleSource) {

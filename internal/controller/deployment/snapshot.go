@@ -31,6 +31,8 @@ type snapshot struct {
 	Certificates []convert.Certificate `json:"certificates,omitempty"`
 	// Hooks of the revision.
 	Hooks []plan.Hook `json:"hooks,omitempty"`
+	// Begun are objects of newer plans, of which some may have been written.
+	Begun []begunObject `json:"begun,omitempty"`
 }
 
 // lastFields gives an object with all the fields that were this deployment's when
@@ -59,11 +61,12 @@ func (s *state) trustsNow(id inventory.ID) bool {
 // lastApplied finds an object of the snapshot; nil when there is none.
 func (s *state) lastApplied(snapshots *artifact.Snapshots, id inventory.ID) *unstructured.Unstructured {
 	s.loadOnce.Do(func() {
-		last, found, err := readSnapshot(snapshots, string(s.object.UID))
-		if err != nil || !found {
+		last, _, err := readSnapshot(snapshots, string(s.object.UID))
+		if err != nil {
 			return // without it, a field that somebody took is reported instead of taken back
 		}
 		s.lastWanted = last.Certificates
+		s.readBegun(last.Begun)
 		s.last = make(map[inventory.ID]*unstructured.Unstructured, len(last.Objects))
 		for _, object := range last.Objects {
 			s.last[inventory.IDOf(object)] = object
@@ -72,16 +75,17 @@ func (s *state) lastApplied(snapshots *artifact.Snapshots, id inventory.ID) *uns
 	return s.last[id]
 }
 
-func readSnapshot(snapshots *artifact.Snapshots, uid string) (snapshot, bool, error) {
+// readSnapshot reads what is kept of a deployment; applied tells that a revision was
+// applied as a whole.
+func readSnapshot(snapshots *artifact.Snapshots, uid string) (last snapshot, applied bool, err error) {
 	data, found, err := snapshots.Load(uid)
 	if err != nil || !found {
 		return snapshot{}, false, err
 	}
-	var last snapshot
 	if err := json.Unmarshal(data, &last); err != nil {
 		return snapshot{}, false, fmt.Errorf("reading the objects that were applied last: %w", err)
 	}
-	return last, true, nil
+	return last, last.Revision != "", nil
 }
 
 // inventory lists the objects as planned: whether they are still there, and
@@ -93,6 +97,9 @@ func (s snapshot) inventory(authority inventory.ID) inventory.Inventory {
 	}
 	for _, object := range s.Objects {
 		entries = append(entries, inventory.Entry{ID: inventory.IDOf(object), Version: object.GroupVersionKind().Version})
+	}
+	for _, begun := range s.Begun {
+		entries = append(entries, inventory.Entry{ID: inventory.IDOf(begun.Object), Version: begun.Object.GroupVersionKind().Version})
 	}
 	return inventory.New(s.Target, entries...)
 }

@@ -5,6 +5,7 @@ package deployment
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -26,13 +27,69 @@ type origin struct {
 	artifact *meta.Artifact
 	ready    *metav1.Condition // nil when the source says nothing
 	parts    []v1alpha1.RevisionOrigin
+	grounds  string // digest of its spec: see groundsOf
+	// unverified are the parts of which no signature is demanded, in words.
+	unverified []string
+	// untrusted says why the source's present trust has not accepted the artifact; "" when it has, or nothing is demanded.
+	untrusted string
 }
 
 func originOf(source *v1alpha1.BundleSource) *origin {
 	return &origin{
 		owner: artifact.SourceOwner(source.Namespace, source.Name), artifact: source.Status.Artifact, ready: readiness(source),
-		parts: originsOf(source),
+		parts: originsOf(source), grounds: groundsOf(source), untrusted: untrusted(source),
+		unverified: source.Spec.UnverifiedParts(),
 	}
+}
+
+// untrusted says why the present trust of a source has not accepted what it publishes; "" when it has, or no signature is
+// demanded. False with an artifact is about newer content, which was refused: what is published was accepted.
+func untrusted(source *v1alpha1.BundleSource) string {
+	verified := conditions.Get(source, v1alpha1.SourceVerifiedCondition)
+	switch {
+	case !source.Spec.DemandsSignature():
+		return ""
+	case verified == nil:
+		return "it does not say who signed it"
+	case verified.Status == metav1.ConditionTrue, verified.Status == metav1.ConditionFalse && verified.Reason == v1alpha1.ReasonVerificationFailed:
+		return ""
+	}
+	return verified.Message
+}
+
+// trusted stops a deployment whose source demands a signature and has not accepted what it publishes by its present trust,
+// or does not demand one although the namespace requires it. A deployment that runs that very revision, unedited, goes on with it.
+func (r *Reconciler) trusted(ctx context.Context, s *state) (step.Outcome, error) {
+	if s.appliedAsIs() {
+		return step.Continue, nil
+	}
+	if err := r.signatureRequired(ctx, s); err != nil {
+		return step.Stop, err
+	}
+	if s.source.untrusted == "" {
+		return step.Continue, nil
+	}
+	return step.Stop, failure{reason: v1alpha1.ReasonSourceNotTrusted, err: fmt.Errorf(
+		"the trust of bundlesource %s/%s does not accept revision %s, so that only deployments that run it already keep it, as they are: "+
+			"restore the key in its Secret, or have it signed by who is trusted now: %s",
+		s.source.owner.Namespace, s.source.owner.Name, s.revision(), s.source.untrusted)}
+}
+
+// signatureRequired fails where the namespace requires signatures by its label and the source does not demand one of all its
+// parts. The source controller publishes nothing in that case; this does not depend on it.
+func (r *Reconciler) signatureRequired(ctx context.Context, s *state) error {
+	if len(s.source.unverified) == 0 {
+		return nil
+	}
+	required, err := r.labels.Required(ctx, r.APIReader, s.object.Namespace)
+	if err != nil || !required.Signatures {
+		return err
+	}
+	return failure{reason: v1alpha1.ReasonSignatureRequired, err: fmt.Errorf(
+		"namespace %s has the label %s=%s, and no signature is demanded of %s of %s %s/%s, so that only deployments that run revision %s already keep it, as they are: "+
+			"set verify on each part of a BundleSource, or install from another namespace",
+		s.object.Namespace, v1alpha1.RequireSignaturesLabel, v1alpha1.RequireSignatures, strings.Join(s.source.unverified, ", "),
+		s.source.owner.Kind, s.source.owner.Namespace, s.source.owner.Name, s.revision())}
 }
 
 // findSource keeps the inline source in a BundleSource of the deployment's name,
@@ -42,7 +99,7 @@ func (r *Reconciler) findSource(ctx context.Context, s *state) (step.Outcome, er
 	if ref := s.object.Spec.SourceRef; ref != nil && ref.IsFlux() {
 		s.source, err = r.fluxSource(ctx, s.object)
 	} else {
-		s.source, err = r.ownSource(ctx, s.object)
+		s.source, err = r.currentSource(ctx, s)
 	}
 	if err != nil {
 		return step.Stop, err
@@ -54,13 +111,25 @@ func (r *Reconciler) findSource(ctx context.Context, s *state) (step.Outcome, er
 	return step.Continue, s.chooseRevision()
 }
 
+// currentSource is the BundleSource of a deployment. The first list after a start may come from an API server that is
+// behind: a revision other than the last one that was tried is believed only as the API server has it.
+func (r *Reconciler) currentSource(ctx context.Context, s *state) (*origin, error) {
+	found, err := r.ownSource(ctx, r.cached(), s.object)
+	was := &s.before.Status
+	known := err == nil && (found.artifact.Revision == was.LastAttemptedRevision || found.artifact.Revision == was.RejectedRevision)
+	if known || was.LastAttemptedRevision == "" {
+		return found, err
+	}
+	return r.ownSource(ctx, r.APIReader, s.object)
+}
+
 // ownSource is the BundleSource of a deployment, with an artifact.
-func (r *Reconciler) ownSource(ctx context.Context, d *v1alpha1.BundleDeployment) (*origin, error) {
+func (r *Reconciler) ownSource(ctx context.Context, reader client.Reader, d *v1alpha1.BundleDeployment) (*origin, error) {
 	find := r.referencedSource
 	if d.Spec.Source != nil {
 		find = r.keepInlineSource
 	}
-	source, err := find(ctx, d)
+	source, err := find(ctx, reader, d)
 	if err == nil {
 		err = sourceProblem(source)
 	}
@@ -87,10 +156,10 @@ func sourceProblem(source *v1alpha1.BundleSource) error {
 		err: fmt.Errorf("bundlesource %s/%s: %s", source.Namespace, source.Name, ready.Message)}
 }
 
-func (r *Reconciler) referencedSource(ctx context.Context, d *v1alpha1.BundleDeployment) (*v1alpha1.BundleSource, error) {
+func (r *Reconciler) referencedSource(ctx context.Context, reader client.Reader, d *v1alpha1.BundleDeployment) (*v1alpha1.BundleSource, error) {
 	var source v1alpha1.BundleSource
 	key := client.ObjectKey{Namespace: d.Namespace, Name: d.SourceName()}
-	err := r.Client.Get(ctx, key, &source)
+	err := reader.Get(ctx, key, &source)
 	if apierrors.IsNotFound(err) {
 		return nil, failure{reason: v1alpha1.ReasonSourceNotFound,
 			err: fmt.Errorf("bundlesource %s does not exist: create it, or correct spec.sourceRef.name", key)}
@@ -102,10 +171,10 @@ func (r *Reconciler) referencedSource(ctx context.Context, d *v1alpha1.BundleDep
 }
 
 // keepInlineSource creates or updates the BundleSource that holds spec.source.
-func (r *Reconciler) keepInlineSource(ctx context.Context, d *v1alpha1.BundleDeployment) (*v1alpha1.BundleSource, error) {
+func (r *Reconciler) keepInlineSource(ctx context.Context, reader client.Reader, d *v1alpha1.BundleDeployment) (*v1alpha1.BundleSource, error) {
 	key := client.ObjectKeyFromObject(d)
 	var source v1alpha1.BundleSource
-	err := r.Client.Get(ctx, key, &source)
+	err := reader.Get(ctx, key, &source)
 	if apierrors.IsNotFound(err) {
 		return r.createInlineSource(ctx, d)
 	}
@@ -158,6 +227,9 @@ func (r *Reconciler) createInlineSource(ctx context.Context, d *v1alpha1.BundleD
 	if apierrors.IsAlreadyExists(err) { // created a moment ago; the cache will show by whom
 		return nil, failure{reason: v1alpha1.ReasonSourceNotReady, waiting: true,
 			err: fmt.Errorf("waiting for bundlesource %s/%s to be fetched", d.Namespace, d.Name)}
+	}
+	if apierrors.IsForbidden(err) { // by an admission policy, which says what to do
+		return nil, failure{reason: v1alpha1.ReasonSourceNotReady, err: fmt.Errorf("creating bundlesource %s/%s: %w", d.Namespace, d.Name, err)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("creating bundlesource %s/%s: %w", d.Namespace, d.Name, err)

@@ -6,7 +6,6 @@
 package deployment
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"time"
@@ -37,6 +36,9 @@ type state struct {
 	previous inventory.Inventory // what the status lists, and later what the cluster holds
 	// unreadable: what the status lists cannot be read, and the deployment goes.
 	unreadable bool
+	// hashKey makes the hashes in the status, which holds it as wrappedKey.
+	hashKey    []byte
+	wrappedKey string
 	note       note
 	noted      bool // note is of this process
 
@@ -121,20 +123,23 @@ type state struct {
 	// careErr why it could not be cared for.
 	kept    *state
 	careErr error
+	// leftOut says, while the last applied revision is kept, which objects of it cannot be
+	// compared with the cluster or corrected, and why.
+	leftOut []string
 
 	// last are the objects of the snapshot, and lastWanted the certificates that they
 	// mounted and trusted; see lastApplied.
 	loadOnce   sync.Once
 	last       map[inventory.ID]*unstructured.Unstructured
 	lastWanted []convert.Certificate
+	begun      map[inventory.ID][]begunObject // of the same file, as it was before this reconcile
+	// room is how much the inventory may take in the status.
+	room inventory.Limit
+	// cut: the turn ended with its budget. tried: dry runs of it need not be repeated.
+	cut   cut
+	tried bool
 
 	now time.Time
-}
-
-// hold reserves room for rendered objects until the state is closed.
-func (s *state) hold(ctx context.Context, in *rendering, objects []*unstructured.Unstructured) (err error) {
-	s.release, err = in.hold(ctx, objects)
-	return err
 }
 
 // close gives back what the state held: room in memory, and the unpacked artifact.
@@ -172,11 +177,23 @@ func (s *state) closeContent() {
 
 // record puts an inventory into the status.
 func (s *state) record(current inventory.Inventory) error {
-	encoded, err := current.Encode()
+	encoded, err := s.room.Encode(current)
 	if err != nil { // too many objects, or one that could not be read back: the same bundle ends in the same way
 		return failure{reason: v1alpha1.ReasonPlanRefused, stalled: true, err: err}
 	}
+	encoded.Recovered = s.object.Status.Inventory != nil && s.object.Status.Inventory.Recovered
 	s.previous, s.object.Status.Inventory = current, encoded
+	return nil
+}
+
+// fits tells whether the inventory of a plan can be stored once all of it is applied.
+func (s *state) fits(planned inventory.Inventory) error {
+	if s.keeping {
+		return nil // it was stored before
+	}
+	if err := s.room.CheckPlanned(planned); err != nil {
+		return failure{reason: v1alpha1.ReasonPlanRefused, stalled: true, err: err}
+	}
 	return nil
 }
 

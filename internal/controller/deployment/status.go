@@ -18,7 +18,7 @@ import (
 
 // conditionOf says which condition tells of a step's failure.
 var conditionOf = map[string]string{
-	"source": v1alpha1.SourceReadyCondition, "load": v1alpha1.SourceReadyCondition,
+	"source": v1alpha1.SourceReadyCondition, "trust": v1alpha1.SourceReadyCondition, "load": v1alpha1.SourceReadyCondition,
 	"inputs": v1alpha1.ConvertedCondition, "convert": v1alpha1.ConvertedCondition,
 	"certify": v1alpha1.PlannedCondition,
 	"plan":    v1alpha1.PlannedCondition, "preflight": v1alpha1.PlannedCondition, "dry-run": v1alpha1.PlannedCondition,
@@ -132,9 +132,10 @@ func setPending(s *state) {
 	report.Set(s.object, v1alpha1.AppliedCondition, status, reason, s.waitsFor)
 }
 
-// waitedLong tells that what an apply waits for should have come by now.
+// waitedLong tells that what an apply waits for should have come by now. What turns with a budget achieve is judged by their
+// number; see endTurn.
 func (s *state) waitedLong() bool {
-	return s.now.Sub(s.note.waits) > s.object.Spec.TimeoutOrDefault()
+	return s.cut == uncut && s.now.Sub(s.note.waits) > s.object.Spec.TimeoutOrDefault()
 }
 
 // setHealthy tells of the health of what is applied: this revision, or the last
@@ -154,6 +155,11 @@ func setHealthy(s *state) {
 	}
 	if looked.hookFailed {
 		return // setFailed told
+	}
+	if left := len(looked.leftOut); left > 0 && looked.health.Healthy() {
+		report.Set(s.object, kind, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing,
+			fmt.Sprintf("%d objects of revision %s cannot be looked at: %s", left, s.object.Status.LastAppliedRevision, looked.leftOut[0]))
+		return
 	}
 	if looked.health.Healthy() {
 		report.Set(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
@@ -240,7 +246,7 @@ func stillGoing(s *state) string {
 
 func setUnready(s *state, err error) {
 	f := judge(err)
-	message := f.Error() + inForce(s, step.Failed(err))
+	message := f.Error() + inForce(s, err)
 	switch {
 	case f.stalled:
 		report.Stalled(s.object, f.reason, message)
@@ -252,7 +258,8 @@ func setUnready(s *state, err error) {
 }
 
 // inForce says which revision goes on running while this one fails in a step.
-func inForce(s *state, failed string) string {
+func inForce(s *state, err error) string {
+	failed := step.Failed(err)
 	last := s.object.Status.LastAppliedRevision
 	switch {
 	case last == "":
@@ -266,10 +273,8 @@ func inForce(s *state, failed string) string {
 	switch {
 	case s.careErr != nil:
 		return text + ", but could not be compared with the cluster: " + judge(s.careErr).Error()
-	case s.kept != nil && s.kept.health != nil && !s.kept.health.Healthy():
-		return text + ", and is not healthy: " + s.kept.health.Message()
 	case s.kept != nil:
-		return text + " and is kept from drifting"
+		return text + s.careWords(judge(err).Error())
 	}
 	return text
 }
@@ -306,9 +311,11 @@ func reportRemoval(s *state, err error) {
 		say(s.object, f.reason, fmt.Sprintf("removing %d objects: %s", s.previous.Len(), f.Error()))
 		return
 	}
-	if s.hookWaits != "" {
-		report.Progressing(s.object, v1alpha1.ReasonRemoving, s.hookWaits)
-		return
+	for _, waits := range []string{s.hookWaits, s.waitsFor} {
+		if waits != "" {
+			report.Progressing(s.object, v1alpha1.ReasonRemoving, waits)
+			return
+		}
 	}
 	report.Progressing(s.object, v1alpha1.ReasonRemoving, "waiting until these are gone: "+names(s.removed.Waiting))
 }

@@ -30,6 +30,7 @@ func (r *Reconciler) steps() []step.Step[*state] {
 		{Name: "accept", Run: r.accept},
 		{Name: "source", Run: r.findSource},
 		{Name: "inputs", Run: r.findInputs},
+		{Name: "trust", Run: r.trusted},
 		{Name: "depend", Run: r.depend},
 		{Name: "decide", Run: r.decide},
 		{Name: "repair", Run: r.repair},
@@ -72,9 +73,13 @@ func (r *Reconciler) account(ctx context.Context, s *state) (step.Outcome, error
 		return step.Stop, failure{reason: v1alpha1.ReasonAccountNotFound, err: fmt.Errorf(
 			"serviceaccount %s/%s does not exist: create it, or correct spec.serviceAccountName", identity.Namespace, identity.ServiceAccount)}
 	}
-	s.client, err = r.Tenants.Client(identity)
+	client, err := r.Tenants.Client(identity)
+	if err != nil {
+		return step.Continue, err
+	}
+	s.client = client.For(s.object.Name)
 	s.local = s.client
-	if err == nil && s.object.Spec.KubeConfig != nil {
+	if s.object.Spec.KubeConfig != nil {
 		err = r.remoteClient(ctx, s)
 	}
 	return step.Continue, err
@@ -96,6 +101,9 @@ func (r *Reconciler) target(ctx context.Context, s *state) (step.Outcome, error)
 			s.previous.Target, current, s.wayOut())}
 	}
 	s.previous.Target = current
+	if listed := s.object.Status.Inventory; listed != nil && listed.Target == "" && !s.unreadable {
+		return step.Continue, s.record(s.previous)
+	}
 	return step.Continue, nil
 }
 
@@ -130,7 +138,7 @@ func (r *Reconciler) inventory(s *state) (inventory.Inventory, error) {
 		s.unreadable = true
 	}
 	last, found, err := readSnapshot(r.Snapshots, string(s.object.UID))
-	if err != nil || !found {
+	if err != nil || !found && len(last.Begun) == 0 {
 		return s.unlisted(), err
 	}
 	s.noted = false // compare with the cluster in any case
@@ -154,7 +162,7 @@ const establishTimeout = 2 * time.Second
 
 func (r *Reconciler) options(s *state) apply.Options {
 	return apply.Options{
-		Previous:         func(id inventory.ID) *unstructured.Unstructured { return s.lastFields(r.Snapshots, id) },
+		Earlier:          func(entry inventory.Entry) []*unstructured.Unstructured { return s.earlier(r.Snapshots, entry) },
 		EstablishTimeout: establishTimeout,
 		Migrations:       r.migrations,
 		Rules:            s.rules,
@@ -171,11 +179,19 @@ func objectErrors(failed []*apply.ObjectError) error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
+// objectErrors lists what went wrong, and the way out where a webhook of the bundle is in the way.
+func (s *state) objectErrors(ctx context.Context, failed []*apply.ObjectError) error {
+	return errors.New(objectErrors(failed).Error() + apply.WayOut(ctx, s.client, s.owner, s.previous, failed))
+}
+
 // remember stores the inventory, previous and planned together, before the
 // first write: whatever dies after this leaves nothing that is not listed.
 func (r *Reconciler) remember(ctx context.Context, s *state) (step.Outcome, error) {
 	if !s.due {
 		return step.Continue, nil
+	}
+	if err := r.beginPlan(s); err != nil {
+		return step.Stop, err
 	}
 	s.unbegun = before{executed: s.object.Status.Executed, encoded: s.object.Status.Inventory, inventory: s.previous, hooks: s.stored.Status.Hooks}
 	if err := s.record(s.withHooks(s.plan.Inventory)); err != nil {
@@ -209,8 +225,15 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (step.Outcome, error) 
 		return step.Stop, err
 	}
 	s.warnings = append(s.warnings, result.Warnings...)
+	if s.keeping {
+		s.leaveOutFailed(result.Errors())
+		if result.Pending != "" {
+			s.leftOut = append(s.leftOut, result.Pending)
+		}
+		return step.Continue, nil
+	}
 	if failed := result.Errors(); len(failed) > 0 {
-		return step.Stop, failure{reason: v1alpha1.ReasonApplyFailed, err: objectErrors(failed)}
+		return step.Stop, failure{reason: v1alpha1.ReasonApplyFailed, err: s.objectErrors(ctx, failed)}
 	}
 	if !result.Complete() {
 		s.holdPhase(result.Waits)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
@@ -52,8 +53,12 @@ func without(objects, seen []plan.Object) []plan.Object {
 }
 
 func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, fresh map[inventory.ID]*unstructured.Unstructured) error {
+	objects = s.withoutDone(objects)
 	report, err := s.rules.Check(ctx, s.client, objects, fresh)
 	if err != nil {
+		return err
+	}
+	if err := r.complete(s, report); err != nil {
 		return err
 	}
 	report.Total = s.lookedAt()
@@ -71,6 +76,31 @@ func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, 
 		}
 	}
 	return nil
+}
+
+// complete records the Jobs that ran to their end, so that they do not run again when
+// they are deleted.
+func (r *Reconciler) complete(s *state, report health.Report) error {
+	jobs := map[inventory.ID]bool{}
+	for id, sight := range report.Seen {
+		if sight.Completed {
+			jobs[id] = true
+		}
+	}
+	completed, changed := s.previous.Complete(jobs)
+	if !changed {
+		return nil
+	}
+	r.watches.Completed(client.ObjectKeyFromObject(s.object), jobs)
+	return s.record(completed)
+}
+
+// withoutDone leaves out the Jobs that ran to their end: they may be gone since.
+func (s *state) withoutDone(objects []plan.Object) []plan.Object {
+	return slices.DeleteFunc(slices.Clone(objects), func(o plan.Object) bool {
+		entry, _ := s.previous.Get(o.ID)
+		return entry.Done
+	})
 }
 
 // saw notes how the objects were that were looked at, and whether one died: it had been

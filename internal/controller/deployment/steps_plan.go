@@ -40,11 +40,12 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 		}
 	}
 	s.plan = &made
+	s.leaveOut(made.LeftOut)
 	if !s.keeping {
 		r.awaitKinds(s, made)
 	}
 	if len(made.Violations) == 0 {
-		return step.Continue, nil
+		return step.Continue, s.fits(made.Inventory)
 	}
 	lacking, err := apply.Preflight(ctx, s.client, made) // so that all is said at once
 	if err != nil {
@@ -61,7 +62,8 @@ func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, 
 	if err != nil {
 		return o, failure{reason: v1alpha1.ReasonPlanRefused, stalled: true, err: err}
 	}
-	o.Owner, o.Desired, o.Ranks, o.Hooks, o.HashKey = s.owner, s.planned(), s.ranks, s.hooks, r.HashKey
+	o.Judge = r.judgeUpgrade(s.object.Namespace)
+	o.Owner, o.Desired, o.Ranks, o.Hooks, o.HashKey = s.owner, s.planned(), s.ranks, s.hooks, s.hashKey
 	o.Previous = r.watches.Adopt(client.ObjectKeyFromObject(s.object), s.previous)
 	o.CreateNamespace = o.CreateNamespace && !s.unapproved
 	if s.keeping {
@@ -73,16 +75,17 @@ func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, 
 	o.Requirements = spec.Requirements(s.requires)
 	names := namesOf(s.requires)
 	r.awaited.set(client.ObjectKeyFromObject(s.object), names)
-	if len(names) == 0 || o.RequirementsPolicy == plan.Off {
+	if len(names) == 0 || o.RequirementsPolicy == plan.EnforcementNone {
 		return o, nil
 	}
 	o.Packages, err = r.packages(ctx, s.object, s.previous.Target)
 	return o, err
 }
 
-// preflight asks for every right that the plan needs.
+// preflight asks for every right that the plan needs. Where what is applied is only kept,
+// the API server says of each object what is lacking to write it.
 func (r *Reconciler) preflight(ctx context.Context, s *state) (step.Outcome, error) {
-	if !s.due {
+	if !s.due || s.keeping {
 		return step.Continue, nil
 	}
 	permissions, err := apply.Preflight(ctx, s.client, *s.plan)
@@ -113,13 +116,17 @@ func (r *Reconciler) dryRun(ctx context.Context, s *state) (step.Outcome, error)
 	if !s.due {
 		return step.Continue, nil
 	}
-	check, err := apply.DryRun(ctx, s.client, *s.plan, r.options(s))
+	check, err := r.tryPlan(ctx, s)
 	if err != nil {
 		return step.Stop, err
 	}
 	s.plan.Recreates(check.Recreate)
+	if len(check.Failed) > 0 && s.keeping {
+		s.leaveOutFailed(check.Failed)
+		return step.Continue, nil
+	}
 	if len(check.Failed) > 0 {
-		return step.Stop, failure{reason: v1alpha1.ReasonDryRunFailed, err: objectErrors(check.Failed)}
+		return step.Stop, failure{reason: v1alpha1.ReasonDryRunFailed, err: s.objectErrors(ctx, check.Failed)}
 	}
 	return step.Continue, nil
 }

@@ -57,7 +57,7 @@ func (r *Reconciler) letGo(ctx context.Context, s *state, stages []plan.Deletion
 		return pruned, recorded
 	}
 	if err == nil && len(pruned.Denied) > 0 {
-		err = failure{reason: v1alpha1.ReasonPruneFailed, err: objectErrors(pruned.Denied)}
+		err = failure{reason: v1alpha1.ReasonPruneFailed, err: s.objectErrors(ctx, pruned.Denied)}
 	}
 	return pruned, err
 }

@@ -4,7 +4,6 @@ package deployment
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/step"
-	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
@@ -52,7 +50,7 @@ func (r *Reconciler) load(ctx context.Context, s *state) (step.Outcome, error) {
 // server that stalls holds no worker for long.
 const longestLoad = 2 * time.Minute
 
-// convert turns the files into objects.
+// convert turns the files into objects, in a worker process.
 func (r *Reconciler) convert(ctx context.Context, s *state) (step.Outcome, error) {
 	if !s.due {
 		return step.Continue, nil
@@ -61,28 +59,28 @@ func (r *Reconciler) convert(ctx context.Context, s *state) (step.Outcome, error
 	if err != nil {
 		return step.Stop, err
 	}
-	end, err := r.rendering.begin(ctx)
+	converted, err := r.converted(ctx, s, given)
 	if err != nil {
 		return step.Stop, err
 	}
-	defer end()
-	result, err := convert.Convert(s.content.FS(), spec.Conversion(s.object, given, r.Manifests))
+	if err := r.hold(s, converted.Values); err != nil {
+		return step.Stop, err
+	}
+	result, err := converted.Result()
 	if err != nil {
-		var refused *convert.Error // the same content is refused again, but a volume may fail to be read only once
-		stalled := errors.As(err, &refused) && refused.Permanent()
-		return step.Stop, failure{reason: v1alpha1.ReasonConversionFailed, stalled: stalled, err: err}
-	}
-	s.closeContent()
-	if s.desired, err = result.Objects, s.hold(ctx, r.rendering, result.Objects); err != nil {
 		return step.Stop, err
 	}
-	s.hooks = spec.Hooks(result)
-	if err := r.digestContent(s); err != nil {
+	s.desired, s.hooks = result.Objects, spec.Hooks(result)
+	s.substance.content = converted.Content
+	if err := r.digestMaterial(s); err != nil {
 		return step.Stop, err
+	}
+	if asked := converted.Capabilities; asked != nil {
+		s.capabilities = spec.Capabilities(*asked)
 	}
 	s.ranks = spec.Ranks(result)
 	s.wanted, s.requires, s.contains = result.Certificates, result.Requirements, result.Package
-	s.warnings = slices.Clone(result.Warnings)
+	s.warnings = slices.Concat(s.warnings, converted.Warnings, result.Warnings)
 	s.object.Status.Format = v1alpha1.Format(result.Format)
 	s.did(v1alpha1.ConvertedCondition)
 	return step.Continue, nil

@@ -131,7 +131,7 @@ func (r *Reconciler) repair(ctx context.Context, s *state) (step.Outcome, error)
 		return step.Stop, err
 	}
 	observed, err := apply.Observe(ctx, s.client, apply.Observing{
-		Owner: s.owner, Desired: desired, Previous: s.about(desired), HashKey: r.HashKey, Ignore: ignore,
+		Owner: s.owner, Desired: desired, Previous: s.about(desired), HashKey: s.hashKey, Ignore: ignore,
 		InstallNamespace: s.object.InstallNamespaceOrDefault(),
 	})
 	if err != nil {
@@ -162,7 +162,7 @@ func (r *Reconciler) mend(ctx context.Context, s *state, made plan.Plan, observe
 		return err
 	}
 	s.due = !result.Complete()
-	r.calm(s, made)
+	r.calm(s, made, result)
 	return nil
 }
 
@@ -185,10 +185,14 @@ func left(made plan.Plan, result apply.Result, observed plan.Input) []watch.Obje
 
 // calm leaves alone, until all is compared again, what was written by somebody and
 // turned out to be as it should: who writes it now and then costs no request each time.
-func (r *Reconciler) calm(s *state, made plan.Plan) {
+func (r *Reconciler) calm(s *state, made plan.Plan, result apply.Result) {
+	restored := map[inventory.ID]bool{}
+	for _, outcome := range result.Outcomes {
+		restored[outcome.ID] = outcome.Kind == apply.Repaired
+	}
 	key, until := client.ObjectKeyFromObject(s.object), s.note.checked.Add(s.object.Spec.IntervalOrDefault())
 	for _, action := range made.Actions() {
-		if action.Verb == plan.Settle || action.Verb == plan.Unchanged {
+		if !restored[action.ID] && (action.Verb == plan.Settle || action.Verb == plan.Unchanged) {
 			r.watches.Calm(key, action.ID, until.Add(time.Second), true)
 		}
 	}

@@ -31,7 +31,10 @@ func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, erro
 	key := client.ObjectKeyFromObject(s.object)
 	r.memory.forget(key)
 	r.unwatch(key)
-	err := r.scrub(s, s.ofCluster(step.Run(ctx, r.renewing(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Renewing))))
+	turn, cancelTurn := r.beginTurn(ctx, s)
+	defer cancelTurn()
+	err := r.scrub(ctx, s, s.ofCluster(step.Run(turn, r.renewing(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Renewing))))
+	r.giveUpPlaces(s, err)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctrl.Result{}, nil // the process ends, or leads no longer
 	}
@@ -89,15 +92,15 @@ func (r *Reconciler) renewing() []step.Step[*state] {
 
 // recall takes from what was applied last what has to do with certificates. Where
 // the status knows of none, there are none, unless it was lost.
-func (r *Reconciler) recall(ctx context.Context, s *state) (step.Outcome, error) {
-	if s.object.Status.CertificatesExpire == nil && s.object.Status.Inventory != nil {
+func (r *Reconciler) recall(_ context.Context, s *state) (step.Outcome, error) {
+	if s.object.Status.CertificateExpirationTime == nil && s.object.Status.Inventory != nil {
 		return step.Stop, nil
 	}
 	last, found, err := readSnapshot(r.Snapshots, string(s.object.UID))
 	switch {
 	case err != nil:
 		return step.Stop, err
-	case !found && s.object.Status.CertificatesExpire != nil:
+	case !found && s.object.Status.CertificateExpirationTime != nil:
 		return step.Stop, errors.New("what was applied last is not in the cache any more: resume the deployment to have it loaded")
 	case len(last.Certificates) == 0:
 		return step.Stop, nil
@@ -108,7 +111,7 @@ func (r *Reconciler) recall(ctx context.Context, s *state) (step.Outcome, error)
 			s.desired = append(s.desired, object)
 		}
 	}
-	return step.Continue, s.hold(ctx, r.rendering, s.desired)
+	return step.Continue, r.hold(s, valuesOf(s.desired))
 }
 
 // planRenewal plans the Secrets that are due and, where the authority has a
@@ -120,7 +123,7 @@ func (r *Reconciler) planRenewal(ctx context.Context, s *state) (step.Outcome, e
 		return step.Stop, nil
 	}
 	observed, err := apply.Observe(ctx, s.client, apply.Observing{
-		Owner: s.owner, Desired: objects, Previous: s.about(objects), HashKey: r.HashKey,
+		Owner: s.owner, Desired: objects, Previous: s.about(objects), HashKey: s.hashKey,
 		InstallNamespace: s.object.InstallNamespaceOrDefault(),
 	})
 	if err != nil {
@@ -222,12 +225,12 @@ func (r *Reconciler) judgeRenewal(ctx context.Context, s *state, action plan.Act
 	if err != nil {
 		return changed, fmt.Errorf("reading %s: %w", action.ID, err)
 	}
-	return s.judgeTrusting(action, object, same, r.HashKey)
+	return s.judgeTrusting(action, object, same)
 }
 
 // judgeTrusting is the part of judgeRenewal about what trusts certificates.
-func (s *state) judgeTrusting(action plan.Action, live *unstructured.Unstructured, same bool, hashKey []byte) (verdict, error) {
-	hash, err := inventory.HashRendered(certificate.Inject(action.Desired, certificate.Bundle(live)), hashKey)
+func (s *state) judgeTrusting(action plan.Action, live *unstructured.Unstructured, same bool) (verdict, error) {
+	hash, err := inventory.HashRendered(certificate.Inject(action.Desired, certificate.Bundle(live)), s.hashKey)
 	switch {
 	case err != nil:
 		return changed, fmt.Errorf("comparing %s: %w", action.ID, err)

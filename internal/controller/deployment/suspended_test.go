@@ -66,8 +66,8 @@ func TestRenewalWhileSuspended(t *testing.T) {
 		t.Errorf("written: %v, want the serving Secret only", written)
 	}
 	found := s.deployment(t)
-	if until := leaf(t, s.serving(t)).NotAfter; !found.Status.CertificatesExpire.Time.Equal(until) || len(found.Status.Warnings) > 0 {
-		t.Errorf("status says %s, want %s; warnings %q", found.Status.CertificatesExpire, until, found.Status.Warnings)
+	if until := leaf(t, s.serving(t)).NotAfter; !found.Status.CertificateExpirationTime.Time.Equal(until) || len(found.Status.Warnings) > 0 {
+		t.Errorf("status says %s, want %s; warnings %q", found.Status.CertificateExpirationTime, until, found.Status.Warnings)
 	}
 
 	// A successor of the authority: what somebody changed is left alone, and so the old one goes on signing.

@@ -45,7 +45,7 @@ func TestUpgradeSafety(t *testing.T) {
 	}{
 		"exempted": {reason: "one CRD is not looked at", crds: &v1alpha1.CRDOptions{UpgradeSafetyExemptions: []string{"boxes.exempted.example.com"}}},
 		"warned":   {reason: "all are applied, with a warning", crds: &v1alpha1.CRDOptions{UpgradeSafety: v1alpha1.Warn}},
-		"off":      {reason: "nobody looks", crds: &v1alpha1.CRDOptions{UpgradeSafety: v1alpha1.Off}},
+		"off":      {reason: "nobody looks", crds: &v1alpha1.CRDOptions{UpgradeSafety: v1alpha1.EnforcementNone}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)

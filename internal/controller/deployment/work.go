@@ -4,6 +4,7 @@ package deployment
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +19,7 @@ type Work struct {
 	corrected       *prometheus.CounterVec
 	pruned          prometheus.Counter
 	planned, writes prometheus.Histogram
+	turns           *prometheus.CounterVec
 }
 
 // NewWork registers the figures at the registry.
@@ -40,7 +42,13 @@ func NewWork(registry prometheus.Registerer) (*Work, error) {
 			Name: "satchel_plan_writes", Help: "How many objects plans write.", Buckets: sizes,
 		}),
 	}
-	return w, errors.Join(registry.Register(w.outcomes), registry.Register(w.corrected), registry.Register(w.pruned), registry.Register(w.planned), registry.Register(w.writes))
+	w.turns = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "satchel_remote_turns_ended_total", Help: "Turns of deployments to other clusters that ended with their budget of time, by whether the cluster had confirmed anything.",
+	}, []string{"progress"})
+	for _, progress := range []string{"true", "false"} { // so that a rate is known from the first
+		w.turns.WithLabelValues(progress)
+	}
+	return w, errors.Join(registry.Register(w.turns), registry.Register(w.outcomes), registry.Register(w.corrected), registry.Register(w.pruned), registry.Register(w.planned), registry.Register(w.writes))
 }
 
 // count adds what one reconcile did.
@@ -66,6 +74,13 @@ func (w *Work) countOutcomes(s *state, result *apply.Result) {
 		if outcome.Kind == apply.Repaired {
 			w.corrected.WithLabelValues(s.owner.Namespace, s.owner.Name).Inc()
 		}
+	}
+}
+
+// turn counts a turn that ended with its budget.
+func (w *Work) turn(progress bool) {
+	if w != nil {
+		w.turns.WithLabelValues(strconv.FormatBool(progress)).Inc()
 	}
 }
 

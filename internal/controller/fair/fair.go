@@ -34,6 +34,15 @@ func NewTurns(most int) *Turns {
 	return &Turns{most: most, busy: map[string]int{}, waiting: map[string][]types.NamespacedName{}, known: map[types.NamespacedName]bool{}}
 }
 
+// Share is how many objects of a namespace are worked on at once by so many workers, where at most wanted is asked for: no more
+// than half of the workers, so that another namespace never waits for all of them. 0 wanted stands for any number.
+func Share(wanted, workers int) int {
+	if wanted <= 0 {
+		return 0
+	}
+	return min(wanted, max(1, workers/2))
+}
+
 // Source connects the turns with the queue of a controller, which has to watch it:
 // an object that waited is queued again when it is its turn.
 func (t *Turns) Source() source.Source {

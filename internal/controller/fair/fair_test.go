@@ -161,3 +161,11 @@ func TestLeaving(t *testing.T) {
 		t.Errorf("a turn is lost: %d wait", turns.Waiting())
 	}
 }
+
+func TestShareLeavesHalfOfTheWorkers(t *testing.T) {
+	for _, tc := range []struct{ wanted, workers, want int }{{0, 8, 0}, {6, 8, 4}, {4, 8, 4}, {2, 8, 2}, {5, 1, 1}, {5, 3, 1}, {100, 20, 10}} {
+		if got := fair.Share(tc.wanted, tc.workers); got != tc.want {
+			t.Errorf("%d of %d workers: %d, want %d", tc.wanted, tc.workers, got, tc.want)
+		}
+	}
+}

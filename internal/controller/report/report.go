@@ -7,22 +7,28 @@ package report
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/internal/visible"
 )
 
 // maxMessage bounds the message of a condition: the API server accepts 32,768 bytes.
 const maxMessage = 8192
 
-// Set sets one condition, with its message shortened where it is very long.
+// Set sets one condition, with its message shortened where it is very long, and with what readers could not see in it
+// escaped. Every condition of the controllers is set here.
 func Set(object conditions.Setter, kind string, status metav1.ConditionStatus, reason, message string) {
 	conditions.Set(object, &metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: Shorten(message, maxMessage),
+		Type: kind, Status: status, Reason: reason, Message: Shorten(visible.Escape(message), maxMessage),
 		ObservedGeneration: object.GetGeneration(),
 	})
 }
@@ -78,21 +84,64 @@ type Object interface {
 type Writer struct {
 	// Client writes to the API server.
 	Client client.Client
+	// Reader reads past every cache.
+	Reader client.Reader
 	// Manager is the field manager.
 	Manager string
 }
 
+// mostRepeats bounds how often a status is sent again because only metadata moved.
+const mostRepeats = 5
+
 // Write patches the status when it differs from before. It fails with a
-// conflict when somebody changed the object since it was read, so that no
-// decision taken from a stale copy is recorded. Afterwards object carries the
-// new resource version.
+// conflict when the spec or the status changed since the object was read, so that no
+// decision taken from a stale copy is recorded. Where only metadata moved, such as
+// an annotation that another client writes, the status is sent again. Afterwards
+// object carries the new resource version.
 func (w Writer) Write(ctx context.Context, before, object Object) error {
 	if equality.Semantic.DeepEqual(before, object) {
 		return nil
 	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := w.Client.Status().Patch(ctx, object, patch, client.FieldOwner(w.Manager)); err != nil {
-		return fmt.Errorf("writing the status: %w", Stale(err))
+	base, ok := before.DeepCopyObject().(Object)
+	if !ok {
+		return fmt.Errorf("copying %T", before)
 	}
-	return nil
+	for repeats := 0; ; repeats++ {
+		patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+		err := w.Client.Status().Patch(ctx, object, patch, client.FieldOwner(w.Manager))
+		if err == nil {
+			return nil
+		}
+		version := ""
+		if apierrors.IsConflict(err) && repeats < mostRepeats {
+			version = w.movedTo(ctx, base)
+		}
+		if version == "" {
+			return fmt.Errorf("writing the status: %w", Stale(err))
+		}
+		base.SetResourceVersion(version)
+		object.SetResourceVersion(version)
+	}
+}
+
+// movedTo is the resource version of an object of which only metadata moved since it was read: it is the same object, with the
+// same spec and status, and as much or as little being deleted. It is empty otherwise, and where that cannot be found out.
+func (w Writer) movedTo(ctx context.Context, before Object) string {
+	if w.Reader == nil {
+		return ""
+	}
+	live, ok := reflect.New(reflect.TypeOf(before).Elem()).Interface().(Object)
+	if !ok || w.Reader.Get(ctx, client.ObjectKeyFromObject(before), live) != nil {
+		return ""
+	}
+	if live.GetUID() != before.GetUID() || live.GetGeneration() != before.GetGeneration() ||
+		live.GetDeletionTimestamp().IsZero() != before.GetDeletionTimestamp().IsZero() {
+		return ""
+	}
+	was, err := runtime.DefaultUnstructuredConverter.ToUnstructured(before)
+	is, alsoErr := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	if err != nil || alsoErr != nil || !equality.Semantic.DeepEqual(was["status"], is["status"]) {
+		return ""
+	}
+	return live.GetResourceVersion()
 }

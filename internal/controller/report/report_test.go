@@ -8,6 +8,7 @@ import (
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/report"
@@ -55,5 +56,30 @@ func TestShorten(t *testing.T) {
 	}
 	if got := report.Shorten("short", 200); got != "short" {
 		t.Errorf("a short text became %q", got)
+	}
+}
+
+// TestM30MessagesHideNothing: conditions and events are escaped where they are set and recorded, and fit the API server.
+func TestM30MessagesHideNothing(t *testing.T) {
+	const hostile, escaped = "name \u202egnp.exe\u200b \x1b[2J", `name \u202egnp.exe\u200b \u001b[2J`
+	object := &v1alpha1.BundleSource{}
+	report.Retrying(object, "R", hostile)
+	for _, c := range object.Status.Conditions {
+		if c.Message != escaped {
+			t.Errorf("%s says %q", c.Type, c.Message)
+		}
+	}
+	recorded := events.NewFakeRecorder(2)
+	recorder := report.Events(recorded)
+	recorder.Eventf(object, nil, "Warning", "R", "A", "%s: %d%%", hostile, 5)
+	if got := <-recorded.Events; !strings.HasSuffix(got, escaped+": 5%") {
+		t.Errorf("recorded %q", got)
+	}
+	recorder.Eventf(object, nil, "Warning", "R", "A", "%s", strings.Repeat("\u200b", 1000))
+	if got := <-recorded.Events; len(got) > report.LongestNote+len("Warning R ") {
+		t.Errorf("an event has %d bytes", len(got))
+	}
+	if report.Events(nil) != nil {
+		t.Error("no recorder became one")
 	}
 }

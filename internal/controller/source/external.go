@@ -87,10 +87,16 @@ func (r *Reconciler) showExternal(ctx context.Context, s *state, external *sourc
 		}
 		before = external.DeepCopy()
 	}
-	external.Status.Artifact = s.published
-	if s.published != nil {
+	external.Status.Artifact = s.offered()
+	switch {
+	case external.Status.Artifact != nil:
 		report.Ready(external, v1alpha1.ReasonSucceeded, "stored artifact for revision "+s.published.Revision)
-	} else {
+	case s.unsigned != nil:
+		report.Set(external, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonSignatureRequired, s.unsigned.Error())
+	case s.untrusted != nil:
+		report.Set(external, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonTrustChanged,
+			fmt.Sprintf("bundlesource %s/%s publishes what its present trust has not accepted yet", s.object.Namespace, s.object.Name))
+	default:
 		report.Set(external, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonArtifactLost,
 			fmt.Sprintf("bundlesource %s/%s publishes no artifact at present", s.object.Namespace, s.object.Name))
 	}

@@ -133,7 +133,10 @@ func TestF14FailuresEndInTime(t *testing.T) {
 	calmly, meanwhile := p95(before), p95(during)
 	t.Logf("p95 of another namespace: %s before, %s during %d faults, %.2f times",
 		calmly.Round(time.Millisecond), meanwhile.Round(time.Millisecond), len(cases), float64(meanwhile)/float64(calmly))
-	if meanwhile > 12*calmly {
+	// With 20 samples the p95 is the second slowest, a few times 20 ms when quiet: one pause of a shared
+	// machine would decide. Below half a second the ratio says nothing about fairness; a fetch that waits
+	// for a faulty one waits for the timeout, which is seconds.
+	if meanwhile > max(12*calmly, faultTimeout/2) {
 		t.Errorf("it rose from %s to %s, the target is 2 times", calmly, meanwhile)
 	}
 }

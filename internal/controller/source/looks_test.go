@@ -41,7 +41,7 @@ func TestT16FewLookAtSecretsAtOnce(t *testing.T) {
 	pauses := make(chan time.Duration, 100)
 	look := func(namespace string, i int) {
 		o := object(namespace, i)
-		w.keep(o, seen{{"Secret", "x"}: ""}, now, time.Hour)
+		w.keep(o, seen{{"Secret", "x"}: ""}, now, time.Hour, lookEvery)
 		pauses <- w.pause(t.Context(), reader, o, now)
 	}
 	for i := range mostLooks {

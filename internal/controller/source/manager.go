@@ -3,9 +3,11 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/predicates"
@@ -23,10 +25,13 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/fair"
 	"github.com/satchel-dev/satchel/internal/controller/notify"
+	"github.com/satchel-dev/satchel/internal/controller/nslabel"
 	"github.com/satchel-dev/satchel/internal/controller/report"
 	"github.com/satchel-dev/satchel/internal/controller/retry"
+	"github.com/satchel-dev/satchel/internal/controller/running"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/fetch/git"
@@ -49,6 +54,8 @@ type Deps struct {
 	Events events.EventRecorder
 	// Metrics observes the steps; may be nil.
 	Metrics *step.Metrics
+	// Running knows which reconciles run; may be nil.
+	Running *running.Reconciles
 	// Measures observes upstreams and storage; may be nil.
 	Measures *Measures
 	// Store holds the artifacts.
@@ -70,6 +77,10 @@ type Deps struct {
 	// PerNamespace is how many sources of a namespace are fetched at once; 0 for any
 	// number.
 	PerNamespace int
+	// Timeline notices that the API server's storage went back in time; may be nil.
+	Timeline *timeline.Guard
+	// TrustEvery is how often the Secrets with the trust of sources are looked at; 0 for each minute.
+	TrustEvery time.Duration
 }
 
 // Reconciler reconciles BundleSources.
@@ -78,22 +89,28 @@ type Reconciler struct {
 	http    *http.Client
 	writer  report.Writer
 	backoff retry.Backoff
-	waiting waiting
-	turns   *fair.Turns
-	pace    notify.Pace
-	tokens  *git.Tokens // of GitHub Apps
+	// requests spaces what clients ask for.
+	requests *retry.Demands
+	edits    *retry.Demands
+	waiting  waiting
+	turns    *fair.Turns
+	pace     notify.Pace
+	tokens   *git.Tokens // of GitHub Apps
 	// uploads are sources for which something was uploaded.
 	uploads chan event.GenericEvent
+	labels  nslabel.Reader // of namespaces
 }
 
 // NewReconciler returns a reconciler on the given collaborators.
 func NewReconciler(deps Deps) *Reconciler {
+	deps.Events = report.Events(deps.Events)
 	return &Reconciler{
-		Deps:    deps,
-		http:    deps.Policy.HTTPClient(deps.Limits),
-		writer:  report.Writer{Client: deps.Client, Manager: FieldManager},
-		turns:   fair.NewTurns(deps.PerNamespace),
-		tokens:  git.NewTokens(),
+		Deps:     deps,
+		http:     deps.Policy.HTTPClient(deps.Limits),
+		writer:   report.Writer{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager},
+		turns:    fair.NewTurns(deps.PerNamespace),
+		tokens:   git.NewTokens(),
+		requests: retry.NewRequests(), edits: retry.NewEdits(),
 		uploads: make(chan event.GenericEvent),
 	}
 }
@@ -102,10 +119,13 @@ func NewReconciler(deps Deps) *Reconciler {
 // reconciles at once.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, statusLost())
+	r.Timeline.OnRewind(r.waiting.clear)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BundleSource{}, builder.WithPredicates(r.Shard.Predicate(changed))).
+		WatchesMetadata(namespaces(), handler.EnqueueRequestsFromMapFunc(r.sourcesIn), builder.WithPredicates(cameOrWent())).
 		WatchesRawSource(r.turns.Source()).
 		WatchesRawSource(source.Channel(r.uploads, &handler.EnqueueRequestForObject{})).
+		WatchesRawSource(r.Timeline.Source(r.APIReader, func() client.ObjectList { return &v1alpha1.BundleSourceList{} })).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Complete(r)
 }
@@ -124,7 +144,7 @@ func statusLost() predicate.Predicate {
 
 // Reconcile brings one source up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	object, err := retry.Read[v1alpha1.BundleSource](ctx, &r.backoff, r.Client, r.APIReader, request.NamespacedName)
+	object, err := retry.Read[v1alpha1.BundleSource](ctx, &r.backoff, r.cached(), r.APIReader, request.NamespacedName)
 	if err != nil {
 		r.turns.Drop(request.NamespacedName)
 		return ctrl.Result{}, r.forget(ctx, request, err)
@@ -138,8 +158,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil // called again when others of the namespace have ended
 	}
 	defer done()
+	defer r.Running.Begin(request.NamespacedName, object.Spec.TimeoutOrDefault()+writeTimeout)()
 	defer r.Metrics.Reconciled(v1alpha1.BundleSourceKind, request.NamespacedName, time.Now())
 	return r.attempt(ctx, object)
+}
+
+// cached reads sources from the cache, unless that may still be of a time that was taken back.
+func (r *Reconciler) cached() client.Reader {
+	if r.Timeline.Unsettled() {
+		return r.APIReader
+	}
+	return r.Client
 }
 
 // withoutTurn handles a source that asks no upstream now.
@@ -151,11 +180,29 @@ func (r *Reconciler) withoutTurn(ctx context.Context, object *v1alpha1.BundleSou
 		result, err := r.leave(ctx, object)
 		return true, result, err
 	case object.Spec.Suspend:
+		if pause := r.waiting.pause(ctx, r.APIReader, object, time.Now()); pause > 0 {
+			return true, ctrl.Result{RequeueAfter: pause}, nil
+		}
 		result, err := r.suspended(ctx, newState(object.DeepCopy(), r.APIReader))
 		return true, result, err
 	}
 	pause := r.waiting.pause(ctx, r.APIReader, object, time.Now())
+	if pause == 0 {
+		pause = r.demandPause(object)
+	}
 	return pause > 0, ctrl.Result{RequeueAfter: pause}, nil
+}
+
+// demandPause is how long an edit, or a request to reconcile, has to wait; see retry.Demands.
+func (r *Reconciler) demandPause(object *v1alpha1.BundleSource) time.Duration {
+	key := client.ObjectKeyFromObject(object)
+	switch {
+	case object.Status.ObservedGeneration != object.Generation:
+		return r.edits.Pause(key, strconv.FormatInt(object.Generation, 10), time.Now())
+	case requested(object) != object.Status.LastHandledReconcileAt:
+		return r.requests.Pause(key, requested(object), time.Now())
+	}
+	return 0
 }
 
 // attempt does all that a source asks for.
@@ -199,26 +246,43 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 	interval, key := s.object.Spec.IntervalOrDefault(), client.ObjectKeyFromObject(s.object)
 	if err == nil {
 		r.backoff.Succeeded(key)
-		r.waiting.forget(key)
-		return retry.Interval(interval)
+		return r.lookingAtTrust(s, retry.Interval(interval))
 	}
 	v, pause := judge(err), retry.Interval(interval)
 	if !v.stalled {
 		pause = max(r.backoff.Failed(key, interval), retry.Asked(v.wait))
 	}
 	if len(s.secrets.seen) > 0 && mendable(err) {
-		return r.waiting.keep(s.object, s.secrets.seen, time.Now(), pause)
+		return r.waiting.keep(s.object, s.secrets.seen, time.Now(), pause, lookEvery)
 	}
-	r.waiting.forget(key)
+	return r.lookingAtTrust(s, pause)
+}
+
+// lookingAtTrust is the pause until the Secrets with the trust of a source are looked at, of which nothing else tells that
+// they have changed; the given one where it demands no signature.
+func (r *Reconciler) lookingAtTrust(s *state, pause time.Duration) time.Duration {
+	if trust := s.trustSeen(); len(trust) > 0 {
+		return r.waiting.keep(s.object, trust, time.Now(), pause, r.lookAtTrust())
+	}
+	r.waiting.forget(client.ObjectKeyFromObject(s.object))
 	return pause
 }
 
+// lookAtTrust is how often Secrets with trust are looked at.
+func (r *Reconciler) lookAtTrust() time.Duration { return cmp.Or(r.TrustEvery, lookAtTrustEvery) }
+
 // suspended keeps what is published while it is in storage, and does nothing else.
 func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, error) {
-	before := s.object.DeepCopy()
 	if _, err := r.check(ctx, s); err != nil {
 		ctrl.LoggerFrom(ctx).Info("cannot check the artifact of a suspended source", "error", err.Error())
 	}
+	if _, err := r.requireSignatures(ctx, s); err != nil && s.unsigned == nil {
+		return ctrl.Result{}, err
+	}
+	if _, err := r.retrust(ctx, s); err != nil {
+		return r.backoff.Conflict(client.ObjectKeyFromObject(s.object), err)
+	}
+	before := s.object.DeepCopy()
 	if err := r.keepExternal(ctx, s); err != nil {
 		ctrl.LoggerFrom(ctx).Info("cannot keep the externalartifact of a suspended source", "error", err.Error())
 	}
@@ -227,7 +291,11 @@ func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, erro
 		return r.backoff.Conflict(client.ObjectKeyFromObject(s.object), err)
 	}
 	r.tellLost(s)
-	return ctrl.Result{}, nil
+	if !s.object.Spec.DemandsSignature() {
+		r.waiting.forget(client.ObjectKeyFromObject(s.object))
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{RequeueAfter: r.lookingAtTrust(s, retry.Interval(s.object.Spec.IntervalOrDefault()))}, nil
 }
 
 // leave gives a source up that went to another shard. Its artifacts are served until
@@ -261,6 +329,8 @@ func (r *Reconciler) forget(ctx context.Context, request ctrl.Request, err error
 func (r *Reconciler) drop(ctx context.Context, key client.ObjectKey) error {
 	r.backoff.Succeeded(key)
 	r.waiting.forget(key)
+	r.requests.Drop(key)
+	r.edits.Drop(key)
 	r.Metrics.Forget(v1alpha1.BundleSourceKind, key)
 	return r.Store.Remove(ctx, artifact.SourceOwner(key.Namespace, key.Name))
 }

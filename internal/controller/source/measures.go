@@ -108,26 +108,11 @@ func (m *Measures) resolved(kind string, moved bool) {
 	}
 }
 
-// kindOf names the kind of a source as its field.
-func kindOf(source v1alpha1.Source) string {
-	switch {
-	case source.Image != nil:
-		return "image"
-	case source.Git != nil:
-		return "git"
-	case source.HTTP != nil:
-		return "http"
-	case source.Upload != nil:
-		return "upload"
-	}
-	return "configMap"
-}
-
 // kindOfAll is the kind of all sources of a spec, "several" where they differ.
 func kindOfAll(sources []v1alpha1.Source) string {
-	kind := kindOf(sources[0])
+	kind := sources[0].Kind()
 	for _, source := range sources[1:] {
-		if kindOf(source) != kind {
+		if source.Kind() != kind {
 			return "several"
 		}
 	}

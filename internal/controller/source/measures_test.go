@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -77,6 +79,10 @@ func TestMeasures(t *testing.T) {
 	} {
 		object := r.suspended(t, namespace, name, sources)
 		reconcile(t, reconciler, object)
+		// Without a request a source whose trust did not change is left alone until its interval is over.
+		r.edit(t, object, func(s *v1alpha1.BundleSource) {
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, meta.ReconcileRequestAnnotation, "now")
+		})
 		reconcile(t, reconciler, object)
 	}
 	want := []string{

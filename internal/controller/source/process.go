@@ -19,8 +19,11 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/controller/census"
 	"github.com/satchel-dev/satchel/internal/controller/egress"
+	"github.com/satchel-dev/satchel/internal/controller/fair"
+	"github.com/satchel-dev/satchel/internal/controller/running"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/fetch/image/cloud"
@@ -50,6 +53,8 @@ type Options struct {
 	RetainFor time.Duration
 	// PerNamespace is how many sources of a namespace are fetched at once.
 	PerNamespace int
+	// TrustEvery is how often the Secrets with the trust of sources are looked at; 0 for each minute.
+	TrustEvery time.Duration
 	// Auth says whether consumers of artifacts need a token: AuthOff or AuthToken.
 	Auth string
 	// AuthAudience is the audience of those tokens.
@@ -95,8 +100,8 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 		"How many bytes the artifacts of one namespace may take in storage, so that one tenant does not fill the volume of all; 0 for any number.")
 	fs.IntVar(&o.Retain, "artifact-retention-records", 2, "How many artifacts of a source are kept at least, the advertised one included.")
 	fs.DurationVar(&o.RetainFor, "artifact-retention-ttl", time.Minute, "How long a superseded artifact is kept at least.")
-	fs.IntVar(&o.PerNamespace, "concurrent-per-namespace", 5,
-		"How many sources of one namespace are fetched at once, so that slow upstreams of one tenant do not keep others waiting; 0 for any number.")
+	fs.IntVar(&o.PerNamespace, "concurrent-per-namespace", 4,
+		"How many sources of one namespace are fetched at once, and never more than half of --concurrent, so that slow upstreams of one tenant do not keep others waiting; 0 for any number.")
 	fs.StringVar(&o.Auth, "artifact-auth", AuthOff,
 		"Whether consumers of artifacts need a token of a ServiceAccount: off or token. Flux's controllers send none.")
 	fs.StringVar(&o.AuthAudience, "artifact-audience", "satchel-artifacts", "The audience that tokens of consumers must have.")
@@ -142,7 +147,11 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part
 	deps := Deps{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager), Shard: part,
 		Metrics: steps, Measures: measures, Store: store, Scratch: scratch, Limits: o.Limits, Policy: policy,
-		Retain: o.Retain, RetainFor: o.RetainFor, PerNamespace: o.PerNamespace,
+		Retain: o.Retain, RetainFor: o.RetainFor, PerNamespace: fair.Share(o.PerNamespace, concurrent), Timeline: timeline.Of(mgr),
+		TrustEvery: o.TrustEvery, Running: running.New(),
+	}
+	if err := errors.Join(deps.Running.Register(metrics.Registry), mgr.AddHealthzCheck("reconciles", deps.Running.Check)); err != nil {
+		return fmt.Errorf("preparing the health check: %w", err)
 	}
 	if o.CloudLogins {
 		deps.CloudLogins = cloud.New().Keychain

@@ -48,6 +48,7 @@ var reasons = map[fetch.Reason]string{
 //	the namespace has no room left       StorageOperationFailed, QuotaExceeded, retried
 //	the ExternalArtifact is not kept     no condition but Ready, retried
 //	the spec cannot be read              FetchFailed, InvalidSpec, stalled
+//	the namespace requires signatures    FetchFailed, SignatureRequired, stalled
 //	an upload is waited for              FetchFailed, UploadPending, retried
 //	the content is what is wrong         FetchFailed, stalled until it moves
 //	the time is over                     FetchFailed, Timeout, retried
@@ -69,6 +70,10 @@ func judge(err error) verdict {
 	var unread *specError
 	if errors.As(err, &unread) {
 		return verdict{condition: v1alpha1.FetchFailedCondition, reason: v1alpha1.ReasonInvalidSpec, stalled: true}
+	}
+	var unsigned *signatureError
+	if errors.As(err, &unsigned) {
+		return verdict{condition: v1alpha1.FetchFailedCondition, reason: v1alpha1.ReasonSignatureRequired, stalled: true}
 	}
 	var pending *pendingError
 	if errors.As(err, &pending) {

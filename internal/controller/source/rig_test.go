@@ -127,8 +127,8 @@ const quota = 4 << 20
 func options(dir, addr string) source.Options {
 	return source.Options{
 		StoragePath: dir, StorageAddr: addr, StorageAdvAddr: addr, Retain: 1, RetainFor: time.Millisecond, PerNamespace: 5,
-		StorageQuota: quota,
-		Limits:       fetch.DefaultLimits(),
+		StorageQuota: quota, TrustEvery: 500 * time.Millisecond,
+		Limits: fetch.DefaultLimits(),
 		Policy: fetch.AddressPolicy{
 			Allow:         []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 			InsecureHosts: []string{"127.0.0.1"},

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
 // seen says which version of an object was read, by its kind and name; "" stands
@@ -31,6 +32,8 @@ type secrets struct {
 	seen      seen
 	read      map[string]*corev1.Secret
 	bytes     int // of what was read
+	// patterns bounds the regular expressions of the source, of all its parts together.
+	patterns *pattern.Budget
 }
 
 // mostSecretBytes bounds what the Secrets of one source hold in all. They stay in memory
@@ -38,7 +41,7 @@ type secrets struct {
 const mostSecretBytes = 4 << 20
 
 func newSecrets(reader client.Reader, namespace string) *secrets {
-	return &secrets{reader: reader, namespace: namespace, seen: seen{}, read: map[string]*corev1.Secret{}}
+	return &secrets{reader: reader, namespace: namespace, seen: seen{}, read: map[string]*corev1.Secret{}, patterns: pattern.NewBudget()}
 }
 
 // get returns a Secret. One that does not exist is an error that says so.

@@ -31,6 +31,12 @@ type state struct {
 	parts []fetch.Part
 	// trusts identify, in the same order, the trust that each has to be accepted by.
 	trusts []string
+	// accepted are the destinations whose published content was accepted again, by a trust that has changed since.
+	accepted map[string]acceptance
+	// untrusted says why what is published is not accepted by the present trust until the upstream was asked.
+	untrusted error
+	// unsigned says why the namespace does not permit what is published; nil where it does.
+	unsigned *signatureError
 	// distrusted says why the published artifact is no longer accepted.
 	distrusted error
 	// moved tells that there is something to fetch.
@@ -46,6 +52,8 @@ func newState(object *v1alpha1.BundleSource, reader client.Reader) *state {
 		object:  object,
 		owner:   artifact.SourceOwner(object.Namespace, object.Name),
 		secrets: newSecrets(reader, object.Namespace),
+
+		accepted: map[string]acceptance{},
 	}
 }
 
@@ -86,6 +94,9 @@ func (s *state) recorded(destination string) *v1alpha1.ResolvedSource {
 
 // sameTrust tells whether a destination was accepted by the trust that it has now.
 func (s *state) sameTrust(destination, trust string) bool {
+	if again, ok := s.accepted[destination]; ok {
+		return again.trust == trust
+	}
 	r := s.recorded(destination)
 	return r != nil && r.Trust == trust
 }

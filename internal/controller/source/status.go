@@ -40,6 +40,11 @@ func updateStatus(s *state, err error) {
 func setArtifact(s *state) {
 	status := &s.object.Status
 	status.Artifact = s.published
+	for i := range status.Resolved {
+		if again, ok := s.accepted[status.Resolved[i].Destination]; ok {
+			status.Resolved[i].Trust, status.Resolved[i].VerifiedBy = again.trust, again.by
+		}
+	}
 	if s.resolved == nil || s.published == nil {
 		return
 	}
@@ -69,17 +74,33 @@ func setArtifactInStorage(s *state) {
 	}
 }
 
-// setVerified says who signed what is published. While nothing new was fetched that
-// is as it was.
+// setVerified says who signed what is published.
+//
+//	the namespace requires signatures that it has not     False, SignatureRequired
+//	no signature is demanded                              none
+//	the present trust did not accept it yet               Unknown, TrustChanged, whatever else fails
+//	what should be published is not accepted              False; what is published was accepted
+//	the present trust trusts nobody, and withdraws it     False
+//	it is accepted                                        True
+//	another failure                                       as it was
 func setVerified(s *state, err error) {
 	kind := v1alpha1.SourceVerifiedCondition
 	switch {
-	case !demandsSignature(&s.object.Spec):
+	case s.unsigned != nil:
+		report.Set(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonSignatureRequired, s.unsigned.Error())
+	case !s.object.Spec.DemandsSignature():
 		conditions.Delete(s.object, kind)
+	case s.untrusted != nil && s.published != nil:
+		report.Set(s.object, kind, metav1.ConditionUnknown, v1alpha1.ReasonTrustChanged, fmt.Sprintf(
+			"what the sources trust has changed since revision %s was accepted, and it is not accepted again yet: deployments that run it keep it, and nothing else takes it: %s",
+			s.published.Revision, s.untrusted))
 	case fetch.ReasonOf(err) == fetch.Unverified:
 		report.Set(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed, explain(s, err))
-	case err == nil && s.published != nil:
-		report.Set(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, signers(s.object.Status.Resolved))
+	case s.distrusted != nil:
+		report.Set(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed, "what was published is withdrawn: "+s.distrusted.Error())
+	case s.published != nil && (err == nil || conditions.IsUnknown(s.object, kind)):
+		report.Set(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
+			signers(s.object.Status.Resolved)+unverified(&s.object.Spec))
 	case s.published == nil:
 		conditions.Delete(s.object, kind) // nobody knows yet
 	}
@@ -98,6 +119,15 @@ func signers(resolved []v1alpha1.ResolvedSource) string {
 		}
 	}
 	return strings.Join(all, "; ")
+}
+
+// unverified names the parts of a composition of which no signature is demanded; "" for none.
+func unverified(spec *v1alpha1.BundleSourceSpec) string {
+	parts := spec.UnverifiedParts()
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; no signature is demanded of " + strings.Join(parts, ", ")
 }
 
 func setFailures(s *state, err error) {
@@ -136,6 +166,9 @@ func explain(s *state, err error) string {
 	}
 	if judge(err).reason == v1alpha1.ReasonTimeout {
 		message = fmt.Sprintf("not finished within spec.timeout (%s): %s", s.object.Spec.TimeoutOrDefault(), message)
+	}
+	if s.published != nil && s.unsigned != nil {
+		return message + "; deployments that run revision " + s.published.Revision + " keep it, and nothing else takes it"
 	}
 	if s.published != nil {
 		message = strings.TrimSuffix(message, ".") + "; revision " + s.published.Revision + " stays published"
@@ -195,7 +228,7 @@ func (r *Reconciler) tell(ctx context.Context, before, after *v1alpha1.BundleSou
 // when it is fetched again at once, nothing else shows that.
 func (r *Reconciler) tellLost(s *state) {
 	if s.lost != nil && r.pace.Allow(client.ObjectKeyFromObject(s.object), time.Now()) {
-		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, v1alpha1.ReasonArtifactLost, "Check", "the stored artifact is no longer usable: %s", report.Shorten(s.lost.Error(), 900))
+		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, v1alpha1.ReasonArtifactLost, "Check", "the stored artifact is no longer usable: %s", s.lost.Error())
 	}
 }
 
@@ -209,14 +242,14 @@ func (r *Reconciler) emit(before, after *v1alpha1.BundleSource) {
 	case is.Status == metav1.ConditionTrue && was != nil && was.Status == metav1.ConditionFalse:
 		r.Events.Eventf(after, nil, corev1.EventTypeNormal, "Recovered", "Fetch", "recovered at revision %s", after.Status.Artifact.Revision)
 	case is.Status == metav1.ConditionFalse && (was == nil || was.Message != is.Message):
-		r.Events.Eventf(after, nil, corev1.EventTypeWarning, is.Reason, "Fetch", "%s", report.Shorten(is.Message, 1000))
+		r.Events.Eventf(after, nil, corev1.EventTypeWarning, is.Reason, "Fetch", "%s", is.Message)
 	}
 }
 
 // signedBy says for an event whose signatures were accepted.
 func signedBy(s *v1alpha1.BundleSource) string {
 	if text := signers(s.Status.Resolved); text != "" {
-		return ": " + report.Shorten(text, 900)
+		return ": " + text
 	}
 	return ""
 }
@@ -236,8 +269,17 @@ func markSuspended(s *state) {
 	}
 	setArtifact(s)
 	setArtifactInStorage(s)
+	setVerified(s, errTrustJudged)
 	conditions.Delete(object, meta.ReconcilingCondition)
 	switch {
+	case s.unsigned != nil:
+		report.Set(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonSignatureRequired, explain(s, s.unsigned))
+	case conditions.GetReason(object, meta.ReadyCondition) == v1alpha1.ReasonSignatureRequired && s.published != nil:
+		setFailures(s, nil)
+		setReady(s, nil)
+	case s.distrusted != nil:
+		report.Set(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed,
+			"what was published is withdrawn: "+s.distrusted.Error())
 	case s.lost != nil:
 		report.Set(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonArtifactLost,
 			"the stored artifact is lost and is not fetched again while suspended: set spec.suspend to false")

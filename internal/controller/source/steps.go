@@ -23,6 +23,8 @@ func (r *Reconciler) steps() []step.Step[*state] {
 	return []step.Step[*state]{
 		{Name: "check", Run: r.check},
 		{Name: "accept", Run: r.accept},
+		{Name: "signatures", Run: r.requireSignatures},
+		{Name: "trust", Run: r.retrust},
 		{Name: "resolve", Run: r.resolve},
 		{Name: "fetch", Run: r.fetch},
 		{Name: "collect", Run: r.collect},
@@ -68,7 +70,7 @@ func (r *Reconciler) resolve(ctx context.Context, s *state) (step.Outcome, error
 		if err != nil {
 			return step.Stop, err
 		}
-		r.Measures.resolved(kindOf(source), moved || s.published == nil)
+		r.Measures.resolved(source.Kind(), moved || s.published == nil)
 		s.parts = append(s.parts, part)
 		s.moved = s.moved || moved
 	}
@@ -80,7 +82,7 @@ func (r *Reconciler) resolveOne(ctx context.Context, s *state, source v1alpha1.S
 	if err != nil {
 		return fetch.Part{}, false, err
 	}
-	fetcher = measured{fetcher, kindOf(source), r.Measures}
+	fetcher = measured{fetcher, source.Kind(), r.Measures}
 	part, trust := fetch.Part{Destination: source.Destination, Fetcher: fetcher}, s.trust(source)
 	s.trusts = append(s.trusts, trust)
 	previous, known := s.previous(source.Destination)
@@ -170,7 +172,8 @@ func (r *Reconciler) store(ctx context.Context, s *state, tree *fetch.Tree) (ste
 	if err != nil {
 		return step.Stop, err
 	}
-	s.published = &published
+	s.published, s.untrusted = &published, nil
+	r.keepSignatures(ctx, s, published)
 	return step.Continue, nil
 }
 

@@ -22,7 +22,7 @@ import (
 // references are all fields of a source that name another object, each naming x.
 func references() map[string]v1alpha1.BundleSourceSpec {
 	x := &v1alpha1.LocalReference{Name: "x"}
-	anybody := []v1alpha1.OIDCIdentity{{Issuer: "^a$", Subject: "^b$"}}
+	anybody := []v1alpha1.OIDCIdentity{{Issuer: "a", Subject: "b"}}
 	image := func(change func(*v1alpha1.ImageSource)) v1alpha1.BundleSourceSpec {
 		s := &v1alpha1.ImageSource{Ref: "127.0.0.1:1/a:v1"}
 		change(s)

@@ -8,9 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -18,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/git"
 	archive "github.com/satchel-dev/satchel/internal/fetch/http"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
+	"github.com/satchel-dev/satchel/internal/fetch/verify"
 	"github.com/satchel-dev/satchel/internal/fetch/verify/cosign"
 	"github.com/satchel-dev/satchel/internal/fetch/verify/gitsig"
 	"github.com/satchel-dev/satchel/internal/fetch/verify/notation"
@@ -46,14 +45,6 @@ func demands(source v1alpha1.Source) (demand any, from []*v1alpha1.LocalReferenc
 	return nil, nil
 }
 
-// demandsSignature tells whether one of the sources does.
-func demandsSignature(spec *v1alpha1.BundleSourceSpec) bool {
-	return slices.ContainsFunc(spec.Sources, func(source v1alpha1.Source) bool {
-		demand, _ := demands(source)
-		return demand != nil
-	})
-}
-
 // trust identifies by what a source accepts signatures: another demand, or another
 // content of the Secrets, is another trust. Of the contents it tells nothing. It is
 // "" where no signature is demanded.
@@ -79,14 +70,11 @@ func imageVerifier(ctx context.Context, s *secrets, v *v1alpha1.ImageVerificatio
 	case v == nil:
 		return nil, nil
 	case v.Provider == "cosign":
-		return cosignVerifier(ctx, s, v.SecretRef, v.MatchOIDCIdentity, v.TrustedRootSecretRef)
+		return cosignVerifier(ctx, s, cosignTrust{v.SecretRef, v.MatchOIDCIdentity, v.TrustedRootSecretRef, v.TransparencyLog})
 	case v.Provider == "notation" && v.SecretRef != nil:
 		secret, err := s.get(ctx, v.SecretRef.Name)
 		if err != nil {
 			return nil, err
-		}
-		if len(secret.Data[keyTrustPolicy]) == 0 {
-			return nil, malformed(secret, "it has no %s, the trust policy of notation", keyTrustPolicy)
 		}
 		verifier, err := notation.New(notation.Options{Policy: secret.Data[keyTrustPolicy], Certificates: secret.Data, Client: client})
 		if err != nil {
@@ -97,32 +85,43 @@ func imageVerifier(ctx context.Context, s *secrets, v *v1alpha1.ImageVerificatio
 	return nil, fetch.Errorf(fetch.Refused, "verify: the provider %s is not known, or has no secretRef", fetch.Quote(v.Provider))
 }
 
+// cosignTrust is whose signatures are accepted of what cosign signs.
+type cosignTrust struct {
+	keys       *v1alpha1.LocalReference
+	identities []v1alpha1.OIDCIdentity
+	root       *v1alpha1.LocalReference
+	log        string // Required, which "" stands for, or Ignore
+}
+
+// ignoreLog is the value of transparencyLog that asks for no entry.
+const ignoreLog = "Ignore"
+
 // cosignVerifier accepts signatures by keys or by identities.
-func cosignVerifier(ctx context.Context, s *secrets, keys *v1alpha1.LocalReference, identities []v1alpha1.OIDCIdentity, root *v1alpha1.LocalReference) (*cosign.Verifier, error) {
-	var o cosign.Options
+func cosignVerifier(ctx context.Context, s *secrets, trust cosignTrust) (*cosign.Verifier, error) {
+	o := cosign.Options{IgnoreLog: trust.log == ignoreLog, Patterns: s.patterns}
 	var from []string
-	if keys != nil {
-		secret, err := s.get(ctx, keys.Name)
+	if trust.keys != nil {
+		secret, err := s.get(ctx, trust.keys.Name)
 		if err != nil {
 			return nil, err
 		}
-		if o.Keys = secret.Data; !slices.ContainsFunc(slices.Collect(maps.Keys(secret.Data)), func(name string) bool { return strings.HasSuffix(name, cosign.KeySuffix) }) {
-			return nil, malformed(secret, "it has no public key: add one in an entry whose name ends in %s, such as cosign.pub", cosign.KeySuffix)
-		}
-		from = append(from, keys.Name)
+		o.Keys = secret.Data
+		from = append(from, trust.keys.Name)
 	}
-	for _, identity := range identities {
-		o.Identities = append(o.Identities, cosign.Identity{Issuer: identity.Issuer, Subject: identity.Subject})
+	for _, i := range trust.identities {
+		o.Identities = append(o.Identities, cosign.Identity{
+			Issuer: i.Issuer, IssuerRegExp: i.IssuerRegExp, Subject: i.Subject, SubjectRegExp: i.SubjectRegExp,
+		})
 	}
-	if root != nil {
-		secret, err := s.get(ctx, root.Name)
+	if trust.root != nil {
+		secret, err := s.get(ctx, trust.root.Name)
 		if err != nil {
 			return nil, err
 		}
 		if o.TrustedRoot = secret.Data[keyTrustedRoot]; len(o.TrustedRoot) == 0 {
-			return nil, malformed(secret, "it has no %s: see cosign trusted-root create", keyTrustedRoot)
+			return nil, malformed(secret, "%w, as it has no %s: see cosign trusted-root create", verify.ErrNoTrust, keyTrustedRoot)
 		}
-		from = append(from, root.Name)
+		from = append(from, trust.root.Name)
 	}
 	verifier, err := cosign.New(o)
 	if err != nil && len(from) > 0 {
@@ -137,7 +136,7 @@ func archiveVerifier(ctx context.Context, s *secrets, v *v1alpha1.ArchiveVerific
 	if v == nil {
 		return nil, nil
 	}
-	return cosignVerifier(ctx, s, v.SecretRef, v.MatchOIDCIdentity, v.TrustedRootSecretRef)
+	return cosignVerifier(ctx, s, cosignTrust{v.SecretRef, v.MatchOIDCIdentity, v.TrustedRootSecretRef, v.TransparencyLog})
 }
 
 // gitVerification is what has to be signed of a repository; nil for nothing.

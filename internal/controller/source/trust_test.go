@@ -155,13 +155,19 @@ func TestM14Images(t *testing.T) {
 		if message := conditions.GetMessage(failed, meta.ReadyCondition); !strings.Contains(message, "secret "+namespace+"/keys") || strings.Contains(message, "CANARY") {
 			t.Errorf("%s: %q", name, message)
 		}
+		if name == "nothing" && failed.Status.Artifact != nil {
+			t.Errorf("no key is left, and what it signed is published:\n%s", describe(failed))
+		}
 	}
+	r.secret(t, namespace, "keys", map[string]string{"alice.pub": alice.public(t)})
+	r.ready(t, key)
 	if err := r.admin.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "keys"}}); err != nil {
 		t.Fatal(err)
 	}
-	// What was accepted stays: docs/bundlesource.md says why.
-	if kept := r.unready(t, key, v1alpha1.ReasonNotFound); kept.Status.Artifact == nil {
-		t.Errorf("without the Secret nothing is published any more:\n%s", describe(kept))
+	// What was accepted stays for those who run it: docs/bundlesource.md says why.
+	kept := r.unready(t, key, v1alpha1.ReasonNotFound)
+	if kept.Status.Artifact == nil || conditions.GetReason(kept, v1alpha1.SourceVerifiedCondition) != v1alpha1.ReasonTrustChanged {
+		t.Errorf("without the Secret:\n%s", describe(kept))
 	}
 }
 
@@ -252,7 +258,10 @@ func TestM14Rules(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
 	secret := &v1alpha1.LocalReference{Name: "x"}
-	anybody := []v1alpha1.OIDCIdentity{{Issuer: ".*", Subject: ".*"}}
+	anybody := []v1alpha1.OIDCIdentity{{IssuerRegExp: "^.*$", SubjectRegExp: "^.*$"}}
+	identity := func(i v1alpha1.OIDCIdentity) v1alpha1.ImageVerification {
+		return v1alpha1.ImageVerification{Provider: "cosign", TrustedRootSecretRef: secret, MatchOIDCIdentity: []v1alpha1.OIDCIdentity{i}}
+	}
 	tests := map[string]struct {
 		verify v1alpha1.ImageVerification
 		says   string
@@ -261,6 +270,15 @@ func TestM14Rules(t *testing.T) {
 		"both":            {v1alpha1.ImageVerification{Provider: "cosign", SecretRef: secret, MatchOIDCIdentity: anybody, TrustedRootSecretRef: secret}, "cosign needs either"},
 		"no-root":         {v1alpha1.ImageVerification{Provider: "cosign", MatchOIDCIdentity: anybody}, "needs trustedRootSecretRef"},
 		"empty-subject":   {v1alpha1.ImageVerification{Provider: "cosign", TrustedRootSecretRef: secret, MatchOIDCIdentity: []v1alpha1.OIDCIdentity{{Issuer: "x"}}}, "subject"},
+		"exact":           {identity(v1alpha1.OIDCIdentity{Issuer: "https://a", Subject: "b@c"}), ""},
+		"both-forms":      {identity(v1alpha1.OIDCIdentity{Issuer: "a", IssuerRegExp: "^a$", Subject: "b"}), "give either issuer or issuerRegExp"},
+		"no-begin":        {identity(v1alpha1.OIDCIdentity{Issuer: "a", SubjectRegExp: "b$"}), "must be anchored"},
+		"no-end":          {identity(v1alpha1.OIDCIdentity{IssuerRegExp: "^a", Subject: "b"}), "must be anchored"},
+		"escaped-end":     {identity(v1alpha1.OIDCIdentity{IssuerRegExp: `^a\$`, Subject: "b"}), "must be anchored"},
+		"log":             {v1alpha1.ImageVerification{Provider: "cosign", SecretRef: secret, TrustedRootSecretRef: secret, TransparencyLog: "Ignore"}, ""},
+		"log-alone":       {v1alpha1.ImageVerification{Provider: "cosign", SecretRef: secret, TransparencyLog: "Ignore"}, "transparencyLog is for keys"},
+		"log-identities":  {v1alpha1.ImageVerification{Provider: "cosign", TrustedRootSecretRef: secret, MatchOIDCIdentity: anybody, TransparencyLog: "Required"}, "transparencyLog is for keys"},
+		"log-unknown":     {v1alpha1.ImageVerification{Provider: "cosign", SecretRef: secret, TrustedRootSecretRef: secret, TransparencyLog: "Maybe"}, "Unsupported value"},
 		"notation-alone":  {v1alpha1.ImageVerification{Provider: "notation"}, "notation needs secretRef"},
 		"notation-others": {v1alpha1.ImageVerification{Provider: "notation", SecretRef: secret, TrustedRootSecretRef: secret}, "notation needs secretRef"},
 		"unknown":         {v1alpha1.ImageVerification{Provider: "gpg", SecretRef: secret}, "Unsupported value"},

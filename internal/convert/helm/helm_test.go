@@ -286,3 +286,36 @@ func TestRenderIsPure(t *testing.T) {
 		}
 	}
 }
+
+// TestL1WhatTemplatesSayOfSecrets: a template can write a value in a form that nothing recognises. Where values come from
+// Secrets, a problem tells where the template failed, and nothing that it says.
+func TestL1WhatTemplatesSayOfSecrets(t *testing.T) {
+	const encode = `.Values.password | b64enc | lower | trunc 12`
+	values := map[string]any{"password": "s3cr3t-c4n4ry"}
+	for name, tc := range map[string]struct{ template, says string }{
+		"fail":           {`{{ fail (%s) }}`, "templates/a.yaml: line 1: the chart refuses the values; what it says is not shown"},
+		"required":       {`{{ required (%s) .Values.none }}`, "templates/a.yaml: line 1: the chart refuses the values; what it says is not shown"},
+		"in tpl":         {`{{ tpl (printf "{{ fail %%q }}" (%s)) . }}`, "templates/a.yaml: line 1: the chart refuses the values; what it says is not shown"},
+		"a name":         {`{{ include (%s) . }}`, "templates/a.yaml: line 1: "},
+		"a template":     {`{{ tpl (printf "{{ template %%q }}" (%s)) . }}`, "templates/a.yaml: line 1: "},
+		"a field of tpl": {`{{ tpl (printf "{{ .none.%%s.x }}" (%s)) . }}`, "templates/a.yaml: line 1: "},
+		"a conversion":   {`{{ mustFromJson (%s) }}`, "templates/a.yaml: line 1: the function mustFromJson fails"},
+	} {
+		files := inlineChart("templates/a.yaml", fmt.Sprintf(tc.template, encode))
+		said := func(secret bool) string {
+			_, problems := helm.Convert(files, "", "ns", helm.Options{Values: values, Secret: secret}, manifest.Limits{})
+			return fmt.Sprint(problems)
+		}
+		if got := said(true); !strings.Contains(got, tc.says) || strings.Contains(got, "cznjcj") || !strings.Contains(got, "not shown, because values come from Secrets") {
+			t.Errorf("%s: %s", name, got)
+		}
+		if got := said(false); strings.Contains(got, "not shown") || name == "fail" && !strings.Contains(got, "the chart says: cznjcj") {
+			t.Errorf("%s: without Secrets: %s", name, got)
+		}
+	}
+	files := inlineChart("templates/a.yaml", "{{ .Values.none.deeper.x }}")
+	_, problems := helm.Convert(files, "", "ns", helm.Options{Values: values, Secret: true}, manifest.Limits{})
+	if got := fmt.Sprint(problems); !strings.Contains(got, "nil pointer evaluating interface {}.deeper at .Values.none.deeper.x") {
+		t.Errorf("what the files themselves say is not shown: %s", got)
+	}
+}

@@ -10,6 +10,9 @@ type Options struct {
 	ReleaseName string
 	// Values are merged over those of the chart. They are not changed.
 	Values map[string]any
+	// Secret says that values came from Secrets: problems then tell where a template failed, and nothing of what it says, for
+	// a template can write a value in a form that nothing would recognise.
+	Secret bool
 	// Capabilities are what templates get as .Capabilities.
 	Capabilities Capabilities
 }

@@ -136,6 +136,15 @@ func (o *output) weight(m manifest.Manifest, text string) int {
 	return n
 }
 
+// words makes a set of the words of a list.
+func words(list string) map[string]bool {
+	all := map[string]bool{}
+	for _, name := range strings.Fields(list) {
+		all[name] = true
+	}
+	return all
+}
+
 // listed splits an annotation at commas.
 func listed(text string) []string {
 	var all []string

@@ -3,218 +3,208 @@
 package helm
 
 import (
-	"errors"
-	"fmt"
 	"maps"
+	"math"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
-	"text/template/parse"
 
 	"helm.sh/helm/v4/pkg/chart/common"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/engine"
 )
 
-// renderer runs the templates of one chart.
+// renderer renders one chart by Helm's engine.
 type renderer struct {
-	m       *meter
-	chart   string         // its name, which Helm puts before the names of templates
-	known   map[string]any // the names of functions, for the parser
-	set     *template.Template
-	scanned actions
-	marks   []*refusal // the random values that were made
+	chart  *chart.Chart
+	values common.Values
+	secret bool // values came from Secrets
+	asked  map[string]bool
 }
 
-// noValue is what text/template prints for nothing; Helm takes it away.
-const noValue = "<no value>"
-
-// tplName is the name of texts that are run as templates.
-const tplName = "gotpl"
-
-func newRenderer(m *meter, chart string) *renderer {
-	r := &renderer{m: m, chart: chart}
-	functions := r.functions()
-	r.set = template.New(tplName).Option("missingkey=zero").Funcs(functions)
-	r.set.Funcs(r.calls(r.set))
-	r.known = map[string]any{}
-	for name, function := range functions { // all but those that count
-		if !strings.HasPrefix(name, "_") {
-			r.known[name] = function
-		}
-	}
-	for _, name := range strings.Fields("and or not len index slice call eq ne lt le gt ge include tpl") {
-		r.known[name] = true
-	}
-	return r
+func newRenderer(c *chart.Chart, values common.Values) *renderer {
+	return &renderer{chart: c, values: values, asked: map[string]bool{}}
 }
 
-// run parses all templates, runs those that are not partials, and returns what they write.
-func (r *renderer) run(all []source) (map[string]string, error) {
-	for _, s := range all {
-		if err := r.parse(s); err != nil {
-			return nil, err
+// complaint is what a chart says by fail or required; it is meant for whoever installs it.
+type complaint struct{ text string }
+
+func (c *complaint) Error() string { return c.text }
+
+// run returns what the templates write, by the name of their file. It refuses what depends on chance or the time of day.
+func (r *renderer) run() (map[string]string, error) {
+	restore := r.steadyFiles()
+	defer restore()
+	first := &chance{refused: -1}
+	rendered, err := r.render(first)
+	if err != nil || len(first.calls) == 0 {
+		return rendered, err
+	}
+	same := func(changed int) bool {
+		again, err := r.render(&chance{changed: changed, refused: -1})
+		return err == nil && maps.Equal(withoutNotes(rendered), withoutNotes(again))
+	}
+	if same(math.MaxInt) {
+		return rendered, nil
+	}
+	alike, differ := 0, len(first.calls)
+	for differ-alike > 1 {
+		if middle := (alike + differ) / 2; same(middle) {
+			alike = middle
+		} else {
+			differ = middle
 		}
 	}
-	rendered := make(map[string]string, len(all))
-	for _, s := range all {
-		if partial(s.name) {
-			continue
-		}
-		text, err := r.execute(s)
-		var refused *refusal
-		switch {
-		case err != nil && path.Base(s.name) == notes && errors.As(err, &refused):
-			continue // it is shown to nobody
-		case err != nil:
-			return nil, err
-		}
-		rendered[s.name] = text
+	if _, err := r.render(&chance{refused: alike}); err != nil { // which tells where it is called
+		return nil, err
+	}
+	return nil, &first.calls[alike]
+}
+
+// withoutNotes leaves out what is not installed.
+func withoutNotes(rendered map[string]string) map[string]string {
+	left := maps.Clone(rendered)
+	maps.DeleteFunc(left, func(name, _ string) bool { return path.Base(name) == notes })
+	return left
+}
+
+// render renders once. Templates may change the values that they get, so that each render has its own.
+func (r *renderer) render(c *chance) (map[string]string, error) {
+	functions := template.FuncMap{
+		"fail": func(text string) (string, error) { return "", &complaint{text} },
+		"required": func(complain string, v any) (any, error) {
+			if v == nil || v == "" {
+				return v, &complaint{complain}
+			}
+			return v, nil
+		},
+		"lookup": func(_, _, _, _ string) map[string]any {
+			r.asked["lookup"] = true
+			return map[string]any{}
+		},
+		"getHostByName": func(string) string {
+			r.asked["getHostByName"] = true
+			return ""
+		},
+		fnFiles: replaceFiles,
+	}
+	maps.Copy(functions, c.functions())
+	maps.Copy(functions, c.steady())
+	values, _ := copied(r.values).(common.Values) // of the type that it was given
+	rendered, err := engine.Engine{CustomTemplateFuncs: functions}.Render(r.chart, values)
+	if err != nil {
+		return nil, err
 	}
 	return rendered, nil
 }
 
-// parse adds the templates of a file to the set, ready to count.
-func (r *renderer) parse(s source) error {
-	found := scan(s.text)
-	r.scanned.count += found.count
-	r.scanned.bytes += found.bytes
-	if err := found.check(1); err != nil {
-		return &failure{file: s.name, err: err}
-	}
-	if err := r.scanned.check(allActionsFactor); err != nil {
-		return &failure{file: s.name, err: err}
-	}
-	trees, err := parse.Parse(s.name, s.text, "", "", r.known)
-	if err != nil {
-		return &failure{file: s.name, err: err, parsing: true}
-	}
-	if err := add(r.set, trees); err != nil {
-		return &failure{file: s.name, err: err}
-	}
-	return nil
-}
-
-// add puts parsed templates into a set; as everywhere in text/template, an empty one does not replace another.
-func add(set *template.Template, trees map[string]*parse.Tree) error {
-	for _, name := range slices.Sorted(maps.Keys(trees)) {
-		tree := trees[name]
-		if set.Lookup(name) != nil && parse.IsEmptyTree(tree.Root) {
-			continue
+// copied copies maps and lists, and what they hold.
+func copied(v any) any {
+	switch v := v.(type) {
+	case common.Values:
+		return common.Values(copied(map[string]any(v)).(map[string]any)) //nolint:errcheck,forcetypeassert // of the type that it was given
+	case map[string]any:
+		if v == nil {
+			return v
 		}
-		if err := instrument(tree); err != nil {
-			return err
+		made := make(map[string]any, len(v))
+		for key, inner := range v {
+			made[key] = copied(inner)
 		}
-		if _, err := set.AddParseTree(name, tree); err != nil {
-			return fmt.Errorf("template %q: %w", name, err)
+		return made
+	case []any:
+		made := slices.Clone(v)
+		for i := range made {
+			made[i] = copied(made[i])
 		}
+		return made
 	}
-	return nil
+	return v
 }
 
-// execute runs the template of a file.
-func (r *renderer) execute(s source) (text string, err error) {
-	defer func() {
-		if p := recover(); p != nil { // the library's own mistakes must not end the process
-			err = &failure{file: s.name, err: fmt.Errorf("it broke off")}
-		}
-	}()
-	if s.scope == nil {
-		return "", &failure{file: s.name, err: fmt.Errorf("the engine of Helm does not know it")}
+// askers are the templates that name functions which ask the cluster or the network, where one was called.
+func (r *renderer) askers() []string {
+	var all []string
+	for function := range r.asked {
+		calls := regexp.MustCompile(`\{\{[^}]*\b` + function + `\b`)
+		eachChart(r.chart, func(c *chart.Chart) {
+			for _, file := range c.Templates {
+				if calls.Match(file.Data) {
+					all = append(all, r.file(path.Join(c.ChartFullPath(), file.Name))+" calls "+function)
+				}
+			}
+		})
 	}
-	s.scope["Template"], r.m.within = s.own, nil
-	out := &sink{m: r.m}
-	if err := r.set.ExecuteTemplate(out, s.name, common.Values(s.scope)); err != nil {
-		return "", &failure{file: s.name, err: err}
-	}
-	text = strings.ReplaceAll(out.text.String(), noValue, "")
-	if err := r.used(text); err != nil && path.Base(s.name) != notes {
-		return "", &failure{file: s.name, err: err}
-	}
-	return text, nil
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
-// calls are the functions that run templates of a set.
-func (r *renderer) calls(set *template.Template) template.FuncMap {
-	return template.FuncMap{
-		"include": func(name string, data any) (string, error) { return r.include(set, name, data) },
-		"tpl":     func(text string, data any) (string, error) { return r.tpl(set, text, data) },
+func eachChart(c *chart.Chart, do func(*chart.Chart)) {
+	do(c)
+	for _, child := range c.Dependencies() {
+		eachChart(child, do)
 	}
-}
-
-func (r *renderer) include(set *template.Template, name string, data any) (string, error) {
-	found := set.Lookup(name)
-	if found == nil {
-		return "", fmt.Errorf("no template %q is defined", shorten(name))
-	}
-	out := &sink{m: r.m}
-	err := found.Execute(out, data)
-	return out.text.String(), err
-}
-
-// costs of running a text, beside what it does.
-const (
-	stepsToParse = 200
-	stepsToClone = 1000
-)
-
-// tpl runs a text as a template. What it defines is known within it only.
-func (r *renderer) tpl(set *template.Template, text string, data any) (string, error) {
-	if err := r.m.step(stepsToParse + int64(len(text))/4); err != nil {
-		return "", err
-	}
-	if !strings.Contains(text, "{{") {
-		return strings.ReplaceAll(text, noValue, ""), nil
-	}
-	if err := scan(text).check(1); err != nil {
-		return "", err
-	}
-	trees, err := parse.Parse(tplName, text, "", "", r.known)
-	if err != nil {
-		return "", &misparsed{err}
-	}
-	if len(trees) > 1 {
-		if set, err = r.within(set, trees); err != nil {
-			return "", err
-		}
-	} else if err := instrument(trees[tplName]); err != nil {
-		return "", err
-	}
-	main := set.New(tplName)
-	main.Tree = trees[tplName]
-	out := &sink{m: r.m}
-	if err := main.Execute(out, data); err != nil {
-		return "", err
-	}
-	return strings.ReplaceAll(out.text.String(), noValue, ""), nil
-}
-
-// within returns a copy of a set with more templates.
-func (r *renderer) within(set *template.Template, trees map[string]*parse.Tree) (*template.Template, error) {
-	if err := r.m.step(stepsToClone + 10*int64(len(set.Templates()))); err != nil {
-		return nil, err
-	}
-	if err := r.m.make(stepsToClone * 10); err != nil {
-		return nil, err
-	}
-	copied, err := set.Clone()
-	if err != nil {
-		return nil, err
-	}
-	copied.Option("missingkey=zero").Funcs(r.calls(copied))
-	if err := instrument(trees[tplName]); err != nil {
-		return nil, err
-	}
-	named := maps.Clone(trees)
-	delete(named, tplName)
-	return copied, add(copied, named)
 }
 
 // file is the name of a template in the bundle's own terms: the chart's folder is where the bundle is.
 func (r *renderer) file(name string) string {
-	return strings.TrimPrefix(path.Clean(name), r.chart+"/")
+	return strings.TrimPrefix(path.Clean(name), r.chart.Name()+"/")
 }
 
-// misparsed is the error of a text that is no template; its words may be those of a value.
-type misparsed struct{ err error }
+// fnFiles is a function that puts files in a fixed order in place of those of the engine.
+const fnFiles = "satchelFiles"
 
-func (e *misparsed) Error() string { return e.err.Error() }
+// steadyFiles has the templates of a chart see files of which those of one name, in different folders, come in a fixed order:
+// the engine leaves to chance which of them AsConfig and AsSecrets take. Charts without such files are left alone. The
+// function that is returned makes the chart what it was.
+func (r *renderer) steadyFiles() (restore func()) {
+	originals := map[*common.File][]byte{}
+	ambiguous := false
+	eachChart(r.chart, func(c *chart.Chart) {
+		seen := map[string]bool{}
+		for _, file := range c.Files {
+			ambiguous = ambiguous || seen[path.Base(file.Name)]
+			seen[path.Base(file.Name)] = true
+		}
+		for _, file := range c.Templates {
+			originals[file] = file.Data // two aliases of a chart share its files
+		}
+	})
+	if !ambiguous {
+		return func() {}
+	}
+	for file, data := range originals {
+		file.Data = append([]byte("{{ "+fnFiles+" . }}"), data...)
+	}
+	return func() {
+		for file, data := range originals {
+			file.Data = data
+		}
+	}
+}
+
+// replaceFiles replaces the files of what a template sees, and of the charts below.
+func replaceFiles(scope map[string]any) (string, error) {
+	if _, done := scope["Files"].(files); done {
+		return "", nil
+	}
+	made, err := asFiles(scope["Files"])
+	if err != nil {
+		return "", err
+	}
+	scope["Files"] = made
+	below, _ := scope["Subcharts"].(map[string]any) // a chart may have none
+	for _, inner := range below {
+		if inner, ok := inner.(map[string]any); ok {
+			if _, err := replaceFiles(inner); err != nil {
+				return "", err
+			}
+		}
+	}
+	return "", nil
+}
+
+// library is the type of charts that only define templates for others.
+const library = "library"

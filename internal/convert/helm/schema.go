@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -21,22 +20,22 @@ const schemaFile = "values.schema.json"
 
 // checkSchemas holds the values of a chart, and of those it contains, against their schemas. Nothing is loaded: a schema that
 // refers to a URL or a file is refused.
-func checkSchemas(c *chart.Chart, values map[string]any, m *meter) []manifest.Problem {
+func checkSchemas(c *chart.Chart, values map[string]any) []manifest.Problem {
 	var problems []manifest.Problem
 	if len(c.Schema) > 0 {
-		problems = append(problems, checkSchema(c, values, m)...)
+		problems = append(problems, checkSchema(c, values)...)
 	}
 	for _, child := range c.Dependencies() {
 		own, ok := values[child.Name()].(map[string]any)
 		if !ok {
 			continue // joining the values has looked at it
 		}
-		problems = append(problems, checkSchemas(child, own, m)...)
+		problems = append(problems, checkSchemas(child, own)...)
 	}
 	return problems
 }
 
-func checkSchema(c *chart.Chart, values map[string]any, m *meter) (problems []manifest.Problem) {
+func checkSchema(c *chart.Chart, values map[string]any) (problems []manifest.Problem) {
 	_, below, _ := strings.Cut(c.ChartFullPath(), "/")
 	file := path.Join(below, schemaFile)
 	wrong := func(message, remedy string) []manifest.Problem {
@@ -44,10 +43,10 @@ func checkSchema(c *chart.Chart, values map[string]any, m *meter) (problems []ma
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			problems = wrong("the schema takes too much to check, or cannot be checked", "simplify it")
+			problems = wrong("the schema cannot be checked", "correct it")
 		}
 	}()
-	schema, err := compile(c.Schema, m)
+	schema, err := compile(c.Schema)
 	var remote *jsonschema.LoadURLError
 	switch {
 	case errors.As(err, &remote):
@@ -72,24 +71,13 @@ func schemaSays(err error) string {
 // schemaURL is what a schema is called while it is compiled.
 const schemaURL = "file:///" + schemaFile
 
-func compile(data []byte, m *meter) (*jsonschema.Schema, error) {
-	if err := m.step(int64(len(data))); err != nil {
-		return nil, err
-	}
+func compile(data []byte) (*jsonschema.Schema, error) {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {
 		return nil, errors.New("it is not valid JSON")
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(nothing{})
-	compiler.UseRegexpEngine(func(expression string) (jsonschema.Regexp, error) {
-		if err := m.pattern(expression, 0); err != nil {
-			return nil, err
-		}
-		return regexp.Compile(expression)
-	})
-	compiler.AssertVocabs()
-	compiler.RegisterVocabulary(counting(m))
 	if err := compiler.AddResource(schemaURL, document); err != nil {
 		return nil, err
 	}
@@ -104,28 +92,6 @@ func (nothing) Load(url string) (any, error) {
 		return true, nil
 	}
 	return nil, errors.New("nothing is loaded")
-}
-
-// counting counts each schema that is held against a value: schemas that name one another twice double at each level.
-func counting(m *meter) *jsonschema.Vocabulary {
-	return &jsonschema.Vocabulary{
-		URL: "satchel:counting",
-		Compile: func(*jsonschema.CompilerContext, map[string]any) (jsonschema.SchemaExt, error) {
-			return visits{m}, nil
-		},
-	}
-}
-
-// stepsPerSchema is what holding one schema against a value counts as: it may leave an error behind.
-const stepsPerSchema = 25
-
-type visits struct{ m *meter }
-
-// Validate ends the whole validation where it takes too much; there is no other way out of the library.
-func (v visits) Validate(*jsonschema.ValidatorContext, any) {
-	if err := v.m.step(stepsPerSchema); err != nil {
-		panic(err) //nolint:forbidigo // recovered in checkSchema
-	}
 }
 
 // violations are the values that a schema does not allow, by their path and without themselves.

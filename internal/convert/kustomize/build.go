@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"sync"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
@@ -20,21 +19,6 @@ var FileNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomizati
 
 // RuleKustomize is the rule of problems that are of kustomize, as Problem.Rule.
 const RuleKustomize = "kustomize"
-
-// Limits beside those of the manifests.
-const (
-	// mostFolders is how many kustomizations one may consist of. One that is named twice is built twice, and so counts twice:
-	// bases that name two bases each would otherwise double with each level.
-	mostFolders = 500
-	// mostObjects is how many objects may be read: the time to find which object names which grows with their square, and
-	// one is built at a time.
-	mostObjects = 2000
-	// share of the limits on the manifests' size that counts here: the library keeps several copies, each some times as large.
-	share = 4
-)
-
-// build holds the library's turn: it keeps schemas and limits in variables of the process.
-var build sync.Mutex
 
 // Result is what a kustomization becomes.
 type Result struct {
@@ -47,49 +31,38 @@ type Result struct {
 // Convert builds the kustomization in a folder of files; what it is based on may be anywhere in files. It fails with the
 // problems that were found.
 func Convert(files fs.FS, folder string, limits manifest.Limits) (Result, []manifest.Problem) {
-	limits = within(limits.OrDefault())
+	limits = limits.OrDefault()
+	folder = path.Clean(folder)
 	t := newTree(files, limits)
-	root := t.folder(path.Clean(folder), nil)
+	t.folder(folder)
 	if problems := t.reader.Problems(); len(problems) > 0 || len(t.problems) > 0 {
 		return Result{}, append(problems, t.problems...)
 	}
-	output, err := t.run(root)
+	output, err := t.run(folder)
 	if err != nil {
-		return Result{}, []manifest.Problem{t.failure(folder, err)}
+		return Result{}, []manifest.Problem{t.failure(err)}
 	}
 	made := manifest.NewReader(files, limits)
-	name := path.Join(folder, t.rootFile)
-	manifests := made.Objects(name, output)
+	manifests := made.Objects(t.rootFile, output)
 	problems := append(made.Problems(), manifest.Identities(manifests)...)
 	if len(problems) == 0 && len(manifests) == 0 {
-		problems = append(problems, manifest.Problem{File: name, Rule: RuleKustomize, Message: "nothing comes out of the kustomization",
+		problems = append(problems, manifest.Problem{File: t.rootFile, Rule: RuleKustomize, Message: "nothing comes out of the kustomization",
 			Remedy: "name manifests under resources"})
 	}
 	return Result{Manifests: manifests}, problems
 }
 
-func within(limits manifest.Limits) manifest.Limits {
-	limits.Values /= share
-	limits.TotalBytes /= share
-	limits.Objects = min(limits.Objects, mostObjects)
-	return limits
-}
-
-// run has the library build what was written into memory, and returns the objects as YAML.
-func (t *tree) run(root string) (output []byte, err error) {
-	build.Lock()
-	defer build.Unlock()
-	// Without it, a patch of thirty copies of what it made before has thousands of millions of values.
-	jsonpatch.AccumulatedCopySizeLimit = t.limits.TotalBytes
+// run has the library build the files that were checked, and returns the objects as YAML.
+func (t *tree) run(folder string) (output []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil { // the library's own mistakes must not end the process
 			err = fmt.Errorf("kustomize broke off: %v", r)
 		}
 	}()
 	options := krusty.MakeDefaultOptions()
-	options.LoadRestrictions = types.LoadRestrictionsNone // there is nothing but what was written for it
+	options.LoadRestrictions = types.LoadRestrictionsNone // there is nothing but what was checked
 	options.PluginConfig = types.DisabledPluginConfig()
-	made, err := krusty.MakeKustomizer(options).Run(t.memory, root)
+	made, err := krusty.MakeKustomizer(options).Run(&bundle{FileSystem: filesys.MakeFsInMemory(), files: t.files, checked: t.checked}, path.Join(root, folder))
 	if err != nil {
 		return nil, err
 	}

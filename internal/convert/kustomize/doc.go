@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kustomize builds kustomizations that nobody vouches for, with kustomize's own library.
+// Package kustomize builds kustomizations of untrusted bundles with kustomize's own library.
 //
 // That library reads what a kustomization names: files, folders, but also URLs, which it fetches, and Git repositories, which
-// it clones by running git. So it is not given the kustomization as it is. All that can be reached is read here first, within
-// limits, and written anew into a file system in memory in which every file and folder has a name made here; what is handed
-// over names nothing else. There is nothing to fetch, to run or to climb out of: by construction, not by a check of names.
+// it clones by running git. So everything that a kustomization can reach is checked first, and the library sees the files that
+// were checked and no others. A build has no bounds of time and memory: callers run it in a worker process. See ADR 14.
 package kustomize

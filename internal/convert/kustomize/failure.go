@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,23 +53,22 @@ func (t *tree) keep(value any) {
 // dumped begins what the library quotes of an object when it fails.
 var dumped = regexp.MustCompile(`(?s)(: )?(node contents|with value|value:).*`)
 
-// failure says why a build failed, in the names of the bundle, and without values of Secrets or whole objects.
-func (t *tree) failure(folder string, err error) manifest.Problem {
-	message := dumped.ReplaceAllString(err.Error(), "")
+// configured is how the library quotes the configuration of a transformer before it says what is wrong with it.
+var configured = regexp.MustCompile("(?s) with config: `.*?`: ")
+
+// failure says why a build failed, without values of Secrets or whole objects.
+func (t *tree) failure(err error) manifest.Problem {
+	message := dumped.ReplaceAllString(configured.ReplaceAllString(err.Error(), ": "), "")
 	slices.SortFunc(t.secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	for _, secret := range t.secrets {
 		message = strings.ReplaceAll(message, secret, "***")
 	}
-	for copied, name := range t.names {
-		for _, form := range []string{"/" + copied + "/" + FileNames[0], "'/" + copied + "'", "../" + copied, "/" + copied, copied} {
-			message = strings.ReplaceAll(message, form, name)
-		}
-	}
+	message = strings.ReplaceAll(strings.ReplaceAll(message, root+"/", ""), root, ".")
 	message = strings.Join(strings.Fields(message), " ")
 	if len(message) > longestMessage {
 		message = strings.ToValidUTF8(message[:longestMessage], "") + "…"
 	}
-	return manifest.Problem{File: path.Join(folder, t.rootFile), Rule: RuleKustomize, Message: message, Remedy: "correct what it names"}
+	return manifest.Problem{File: t.rootFile, Rule: RuleKustomize, Message: message, Remedy: "correct what it names"}
 }
 
 // jsonFault says what is wrong with a kustomization, without its values.

@@ -105,8 +105,6 @@ func beyond(within, patch map[string]any) bool {
 
 // mergeWhole has the library merge.
 func mergeWhole(object, patch map[string]any) (merged map[string]any, err error) {
-	build.Lock()
-	defer build.Unlock()
 	defer func() {
 		if r := recover(); r != nil { // the library's own mistakes must not end the process
 			merged, err = nil, errUnfit

@@ -8,69 +8,63 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
-// tree copies a kustomization, and all that it names, into memory under names of its own.
+// tree checks a kustomization and all that it names, each file once.
 type tree struct {
 	files    fs.FS
-	limits   manifest.Limits
 	reader   *manifest.Reader
-	memory   filesys.FileSystem
 	problems []manifest.Problem
 
-	names    map[string]string // of the bundle, by those in memory
+	checked  map[string][]byte // see bundle
+	folders  map[string]bool   // that were entered
 	secrets  []string          // values that no message may quote
-	folders  int
-	parts    int
-	objects  int
-	rootFile string // name of the first kustomization's file
-	stopped  bool
+	rootFile string            // the file of the first kustomization
 }
 
 func newTree(files fs.FS, limits manifest.Limits) *tree {
-	return &tree{files: files, limits: limits, reader: manifest.NewReader(files, limits), memory: filesys.MakeFsInMemory(), names: map[string]string{}}
+	return &tree{files: files, reader: manifest.NewReader(files, limits), checked: map[string][]byte{}, folders: map[string]bool{}}
 }
 
-// folder copies a folder with a kustomization, and returns its path in memory; "" when something is wrong. within are
-// the folders that lead here.
-func (t *tree) folder(name string, within []string) string {
-	if t.stopped {
-		return ""
+// first tells whether a file is named for the first time. The library may read it from then on.
+func (t *tree) first(name string) bool {
+	if _, known := t.checked[name]; known {
+		return false
 	}
-	if t.folders++; t.folders > mostFolders {
-		t.stop(manifest.Problem{File: name, Rule: manifest.RuleLimit, Remedy: "name each base once, or flatten them",
-			Message: fmt.Sprintf("the kustomization consists of more than %d, counting each as often as it is named", mostFolders)})
-		return ""
+	t.checked[name] = nil
+	return true
+}
+
+// folder checks a folder with a kustomization.
+func (t *tree) folder(name string) {
+	if t.folders[name] {
+		return
 	}
+	t.folders[name] = true
 	file, found := t.kustomizationIn(name)
 	if !found {
-		return ""
+		return
 	}
-	if len(within) == 0 {
-		t.rootFile = path.Base(file)
+	if t.rootFile == "" {
+		t.rootFile = file
 	}
-	copied := fmt.Sprintf("/satchel-folder-%06d", t.folders)
-	t.names[strings.TrimPrefix(copied, "/")] = name
 	k := t.parse(file)
 	if k == nil {
-		return ""
+		return
 	}
-	c := &copier{tree: t, dir: name, file: file, within: append(slices.Clone(within), name)}
-	c.copy(k)
-	data, err := json.Marshal(k)
+	c := &check{tree: t, dir: name, file: file}
+	c.names(k)
+	content, err := json.Marshal(k)
 	if err != nil {
-		t.report(manifest.Problem{File: file, Rule: RuleKustomize, Message: "the kustomization cannot be written anew"})
-		return ""
+		t.report(manifest.Problem{File: file, Rule: RuleKustomize, Message: "the kustomization cannot be written as JSON"})
+		return
 	}
-	t.write(path.Join(copied, FileNames[0]), data)
-	return copied
+	t.checked[file] = content
 }
 
 // kustomizationIn finds the one file of a kustomization in a folder.
@@ -130,29 +124,4 @@ func (t *tree) parse(file string) *types.Kustomization {
 	return &k
 }
 
-// part writes a file of the bundle, or a piece of one, into memory, and returns how a kustomization names it there.
-func (t *tree) part(of string, data []byte) string {
-	t.parts++
-	name := fmt.Sprintf("satchel-file-%06d.yaml", t.parts)
-	t.names[name] = of
-	t.write("/"+name, data)
-	return "../" + name
-}
-
-func (t *tree) write(name string, data []byte) {
-	if err := t.memory.WriteFile(name, data); err != nil {
-		t.report(manifest.Problem{Rule: RuleKustomize, Message: "writing into memory fails: " + err.Error()})
-	}
-}
-
-func (t *tree) report(p manifest.Problem) {
-	if !t.stopped {
-		t.problems = append(t.problems, p)
-	}
-}
-
-// stop ends the reading of a kustomization that has no end.
-func (t *tree) stop(p manifest.Problem) {
-	t.report(p)
-	t.stopped = true
-}
+func (t *tree) report(p manifest.Problem) { t.problems = append(t.problems, p) }

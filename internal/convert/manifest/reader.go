@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifest reads Kubernetes objects from YAML and JSON that nobody vouches for.
+// Package manifest reads Kubernetes objects from YAML and JSON of untrusted bundles.
 //
 // It reads what kubectl reads, YAML 1.1 scalars included, and is stricter where kubectl guesses: duplicate keys, aliases
 // that multiply, values JSON cannot hold and whatever exceeds a limit are refused, each problem naming file and document.

@@ -34,13 +34,10 @@ func many(n int) []manifest.Manifest {
 	return all
 }
 
-// TestM8Overlays: what a few bytes of a spec could become is refused, and in time.
+// TestM8Overlays: objects that overlays make too large are refused. What cannot be made within the limits of a process ends
+// with the process: TestM8BombsEndInWorkers.
 func TestM8Overlays(t *testing.T) {
 	all := &overlay.Selector{}
-	copies := "- {op: add, path: /data, value: {a: {b: x}}}\n"
-	for range 40 {
-		copies += "- {op: copy, from: /data, path: /data/a/c}\n- {op: copy, from: /data/a, path: /data/d}\n"
-	}
 	aliases := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c < 'k'; c++ {
 		aliases += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", c, c, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1)
@@ -59,20 +56,16 @@ func TestM8Overlays(t *testing.T) {
 		o    overlay.Options
 		says string
 	}{
-		"copies that double":                    {1, patch(copies, all), "bytes"},
-		"aliases that multiply":                 {1, patch(aliases, all), "spec.patches[0]"},
-		"depth":                                 {1, patch(strings.Repeat("{a: ", 150)+"b"+strings.Repeat("}", 150), all), "spec.patches[0]"},
-		"depth by operations":                   {1, patch(depthByOperations(), all), "nest deeper than 100"},
-		"a large patch on many":                 {10_000, patch("metadata: {annotations: {x: "+strings.Repeat("y", 60_000)+"}}", all), "overlays add more than 16777216 bytes"},
-		"many values":                           {100, patch("spec: {x: ["+strings.Repeat("{},", 20_000)+"{}]}", all), "have more than 1000000 values"},
-		"expressions of the spec":               {2_000, overlay.Options{Patches: hundred}, ""},
-		"variables that grow":                   {6_000, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '${x}${x}${x}'}}", Target: all}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "overlays add more than"},
-		"one text that grows":                   {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '" + strings.Repeat("${x}", 2000) + "'}}", Target: all}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "a text is longer than"},
-		"replacements that grow":                {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '${x//x/" + long[:500] + long[:500] + long[:500] + "}'}}", Target: all}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "a text is longer than"},
-		"values that are looked at for nothing": {2000, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '" + strings.Repeat("${x:0:0}", 100) + "'}}", Target: all}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": strings.Repeat("x", 1<<20)}}}, "too many, or too long"},
-		"aliases in many patches":               {1, overlay.Options{Patches: slices.Repeat([]overlay.Patch{{Text: bomb, Target: all}}, 10)}, "spec.patches["},
-		"aliases on many objects":               {1000, patch("spec: {x: ["+strings.Repeat("[], ", 5_000)+"[]]}", all), "have more than 1000000 values"},
-		"open braces":                           {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '" + strings.Repeat("${a:=", 10_000) + "'}}", Target: all}}, Substitution: &overlay.Substitution{}}, "a ${ has no end"},
+		"aliases that multiply":   {1, patch(aliases, all), "spec.patches[0]"},
+		"depth":                   {1, patch(strings.Repeat("{a: ", 150)+"b"+strings.Repeat("}", 150), all), "spec.patches[0]"},
+		"depth by operations":     {1, patch(depthByOperations(), all), "nests deeper than 100"},
+		"a large patch on many":   {300, patch("metadata: {annotations: {x: "+strings.Repeat("y", 60_000)+"}}", all), "up to here have more than 16777216 bytes"},
+		"many values":             {100, patch("spec: {x: ["+strings.Repeat("{},", 20_000)+"{}]}", all), "up to here have more than 1000000 values"},
+		"expressions of the spec": {2_000, overlay.Options{Patches: hundred}, ""},
+		"variables that grow":     {6_000, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '${x}${x}${x}'}}", Target: all}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "up to here have more than 16777216 bytes"},
+		"aliases in many patches": {1, overlay.Options{Patches: slices.Repeat([]overlay.Patch{{Text: bomb, Target: all}}, 10)}, "spec.patches["},
+		"aliases on many objects": {250, patch("spec: {x: ["+strings.Repeat("[], ", 5_000)+"[]]}", all), "up to here have more than 1000000 values"},
+		"open braces":             {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '" + strings.Repeat("${a:=", 10_000) + "'}}", Target: all}}, Substitution: &overlay.Substitution{}}, "a ${ has no end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
@@ -134,4 +127,37 @@ func FuzzApply(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestM27PatternsOfTargets: what a counted repetition would compile to is refused before it is compiled, for each pattern and
+// for all of an object together; ordinary targets are not.
+func TestM27PatternsOfTargets(t *testing.T) {
+	large := "(" + strings.Repeat("[a-z0-9]?", 8) + "){1000}Z"
+	objects := many(2000)
+	ran := func(names ...string) (overlay.Result, []manifest.Problem, time.Duration) {
+		var o overlay.Options
+		for _, name := range names {
+			o.Patches = append(o.Patches, overlay.Patch{Text: "metadata: {labels: {x: y}}", Target: &overlay.Selector{Name: name}})
+		}
+		began := time.Now()
+		result, problems := overlay.Apply(objects, bundle(), o)
+		return result, problems, time.Since(began)
+	}
+	_, problems, took := ran(slices.Repeat([]string{large}, 100)...)
+	if len(problems) == 0 || !strings.Contains(problems[0].String(), "spec.patches[0].target: name: ") || !strings.Contains(problems[0].String(), "instructions") {
+		t.Errorf("one pattern: %v", problems)
+	}
+	if took > 30*time.Second {
+		t.Errorf("refusing takes %s", took)
+	}
+	several := make([]string, 100)
+	for i := range several {
+		several[i] = fmt.Sprintf("(a%d?){300}Z", i)
+	}
+	if _, problems, _ := ran(several...); len(problems) == 0 || !strings.Contains(problems[0].String(), "all patterns of this object together") {
+		t.Errorf("many patterns: %v", problems)
+	}
+	if _, problems, _ := ran("web-.*", "web-[0-9]{1,4}", "(api|web)-1"); len(problems) > 0 {
+		t.Errorf("ordinary patterns: %v", problems)
+	}
 }

@@ -14,22 +14,12 @@ import (
 const (
 	deepestDefault = 5   // variables within the defaults of others
 	longestName    = 253 // of a variable
-	longestOutcome = 1 << 20
 )
 
 // variables are the values by name.
 type variables struct {
 	given, read map[string]string
 	used        map[string]bool
-	left        int64 // bytes that may still be looked at
-}
-
-// spend counts what is looked at, however little comes of it.
-func (v *variables) spend(expression, value string) error {
-	if v.left -= int64(len(expression) + len(value)); v.left < 0 {
-		return errTooMuch
-	}
-	return nil
 }
 
 func (v *variables) value(name string) (string, bool) {
@@ -45,8 +35,6 @@ var (
 	errOpen     = errors.New("a ${ has no end")
 	errNoForm   = errors.New("a ${ begins no variable such as ${name} or ${name:=default}")
 	errTooDeep  = errors.New("the defaults of variables nest too deep")
-	errTooMuch  = errors.New("the variables of the bundle are too many, or too long, to be looked at one after the other: shorten their values")
-	errTooLong  = fmt.Errorf("with the variables, a text is longer than %d bytes", longestOutcome)
 	errNotATxt  = "the value of the variable %s is no text in UTF-8"
 	errNoValue  = "the variable %s has no value, and no default stands with it"
 	errPosition = "the variable %s is cut at a position that is no number"
@@ -77,9 +65,6 @@ func (v *variables) expand(text string, depth int) (out string, whole bool, err 
 			return "", false, err
 		}
 		b.WriteString(value)
-		if b.Len() > longestOutcome {
-			return "", false, errTooLong
-		}
 		whole = i == 0 && len(rest) == len(text) && i+2+end+1 == len(rest)
 		rest = rest[i+2+end+1:]
 	}
@@ -146,9 +131,6 @@ func (v *variables) known(name string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf(errNoValue, name)
 	}
-	if err := v.spend(name, value); err != nil {
-		return "", err
-	}
 	if !utf8.ValidString(value) {
 		return "", fmt.Errorf(errNotATxt, name)
 	}
@@ -209,7 +191,7 @@ func first(value string, change func(string) string) string {
 	return change(value[:size]) + value[size:]
 }
 
-// trimmed takes a text off, without patterns: what a pattern costs cannot be bounded.
+// trimmed takes a text off, as it is written: patterns of a shell are not supported.
 func trimmed(value string, trim func(string, string) string) func(string) (string, error) {
 	return func(argument string) (string, error) {
 		if argument == "" || strings.ContainsAny(argument, "*?[$\\") {
@@ -224,9 +206,6 @@ func replaced(value, argument string, times int) (string, error) {
 	from, to, _ := strings.Cut(argument, "/")
 	if from == "" || strings.ContainsAny(argument, "*?[$\\") {
 		return "", errNoForm
-	}
-	if grown := len(value) + strings.Count(value, from)*len(to); grown > longestOutcome {
-		return "", errTooLong
 	}
 	return strings.Replace(value, from, to, times), nil
 }

@@ -56,8 +56,6 @@ type run struct {
 	bundle   Bundle
 	entries  []*entry
 	renames  renames
-	grown    int64 // bytes that were added
-	values   int64 // values that were added
 	problems []manifest.Problem
 	warnings []string
 }
@@ -118,62 +116,51 @@ func (r *run) warn(format string, args ...any) {
 	r.warnings = append(r.warnings, fmt.Sprintf(format, args...))
 }
 
-// grow counts bytes that are about to be added, and tells whether they are still within the limit.
-func (r *run) grow(by int, field string) bool {
-	if r.grown += int64(by); r.grown <= r.bundle.Limits.TotalBytes {
-		return true
-	}
-	r.problems = append(r.problems, manifest.Problem{
-		Rule: manifest.RuleLimit, Message: fmt.Sprintf("%s: overlays add more than %d bytes to the objects", field, r.bundle.Limits.TotalBytes),
-		Remedy: "let patches select fewer objects, or shorten what they and the variables add",
-	})
-	return false
-}
-
-// multiply counts values that are about to be added, and tells whether they are still within the limit.
-func (r *run) multiply(by int, field string) bool {
-	if r.values += int64(by); r.values <= int64(r.bundle.Limits.Values) {
-		return true
-	}
-	r.problems = append(r.problems, manifest.Problem{
-		Rule: manifest.RuleLimit, Message: fmt.Sprintf("%s: with what overlays add, the objects have more than %d values", field, r.bundle.Limits.Values),
-		Remedy: "let patches select fewer objects, or shorten them",
-	})
-	return false
-}
-
-// measure refuses objects that patches have made too large or too deep.
+// measure refuses objects that overlays have made too large or too deep. What it takes to make them is bounded by the
+// worker process only.
 func (r *run) measure() {
-	if len(r.Patches) == 0 {
-		return // nothing else adds structure
-	}
-	left := r.bundle.Limits.Values
+	limits := r.bundle.Limits
+	total := extent{}
 	for _, e := range r.left() {
-		if left -= size(e.Object.Object, r.bundle.Limits.Depth); left < 0 {
-			r.problems = append(r.problems, e.Problem(manifest.RuleLimit,
-				fmt.Sprintf("with spec.patches, the objects up to here have more than %d values, or nest deeper than %d", r.bundle.Limits.Values, r.bundle.Limits.Depth),
-				"let the patches add less"))
-			return
+		deep := total.add(e.Object.Object, limits.Depth)
+		var message string
+		switch {
+		case deep:
+			message = fmt.Sprintf("with its overlays, the object nests deeper than %d", limits.Depth)
+		case total.values > int64(limits.Values):
+			message = fmt.Sprintf("with their overlays, the objects up to here have more than %d values", limits.Values)
+		case total.bytes > limits.TotalBytes:
+			message = fmt.Sprintf("with their overlays, the objects up to here have more than %d bytes", limits.TotalBytes)
+		default:
+			continue
 		}
+		r.problems = append(r.problems, e.Problem(manifest.RuleLimit, message,
+			"let patches select fewer objects, or shorten what they and the variables add"))
+		return
 	}
 }
 
-// size counts a value and all that it contains; one that nests deeper than depth is larger than any limit.
-func size(value any, depth int) int {
-	const tooLarge = 1 << 40
-	count := 1
+// extent is how large values are: how many, and how many bytes their strings and keys have.
+type extent struct{ values, bytes int64 }
+
+// add counts a value and all that it contains, and tells whether it nests deeper than depth.
+func (x *extent) add(value any, depth int) (deep bool) {
 	if depth < 0 {
-		return tooLarge
+		return true
 	}
+	x.values++
 	switch v := value.(type) {
 	case map[string]any:
-		for _, field := range v {
-			count += size(field, depth-1)
+		for key, field := range v {
+			x.bytes += int64(len(key))
+			deep = x.add(field, depth-1) || deep
 		}
 	case []any:
 		for _, item := range v {
-			count += size(item, depth-1)
+			deep = x.add(item, depth-1) || deep
 		}
+	case string:
+		x.bytes += int64(len(v))
 	}
-	return count
+	return deep
 }

@@ -3,13 +3,13 @@
 package overlay
 
 import (
-	"encoding/json"
 	"fmt"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
 // patching is one patch that was read: either merges or operations.
@@ -20,16 +20,15 @@ type patching struct {
 	merges     []map[string]any
 	operations []operation
 	decoded    jsonpatch.Patch
-	bytes      int // it adds to an object at most, aliases counted as often as they stand there
-	values     int // likewise
 }
 
 // patch applies all patches in their order.
 func (r *run) patch() {
 	var all []*patching
 	reader := manifest.NewReader(nil, r.bundle.Limits) // one for all: what aliases make of them counts together
+	budget := pattern.NewBudget()
 	for i, p := range r.Patches {
-		if read := r.readPatch(reader, fmt.Sprintf("spec.patches[%d]", i), p); read != nil {
+		if read := r.readPatch(reader, budget, fmt.Sprintf("spec.patches[%d]", i), p); read != nil {
 			all = append(all, read)
 		}
 	}
@@ -43,11 +42,11 @@ func (r *run) patch() {
 	r.refuseCollisions()
 }
 
-func (r *run) readPatch(reader *manifest.Reader, field string, p Patch) *patching {
+func (r *run) readPatch(reader *manifest.Reader, budget *pattern.Budget, field string, p Patch) *patching {
 	out := &patching{field: field, selector: p.Target}
 	if p.Target != nil {
 		var err error
-		if out.target, err = newTarget(*p.Target); err != nil {
+		if out.target, err = newTarget(*p.Target, budget); err != nil {
 			r.refuse(field+".target", err.Error(), "correct it")
 			return nil
 		}
@@ -55,10 +54,6 @@ func (r *run) readPatch(reader *manifest.Reader, field string, p Patch) *patchin
 	values, ok := reader.ValuesOf(field, []byte(p.Text))
 	if !ok {
 		return nil
-	}
-	out.values = size(values, r.bundle.Limits.Depth+1)
-	if expanded, err := json.Marshal(values); err == nil {
-		out.bytes = len(expanded)
 	}
 	return r.classify(out, values)
 }
@@ -116,7 +111,7 @@ func named(merges []map[string]any) bool {
 // applyPatch applies one patch to all objects that it is of.
 func (r *run) applyPatch(p *patching) {
 	if p.target != nil {
-		if r.each(p, p.target.selects, p.apply) == 0 && len(r.problems) == 0 {
+		if r.each(p.field, p.target.selects, p.apply) == 0 && len(r.problems) == 0 {
 			r.warn("%s selects no object (%s)", p.field, describe(p.selector))
 		}
 		return
@@ -130,7 +125,7 @@ func (r *run) applyPatch(p *patching) {
 			}
 			return same(e.original) || same(e.now)
 		}
-		found := r.each(p, matches, func(e *entry) (map[string]any, *fault) { return mergeInto(e, p.merges[i]) })
+		found := r.each(p.field, matches, func(e *entry) (map[string]any, *fault) { return mergeInto(e, p.merges[i]) })
 		if found == 0 && len(r.problems) == 0 {
 			r.warn("%s is of %s, which the bundle does not contain", p.field, manifest.Describe(&of))
 		}
@@ -138,19 +133,17 @@ func (r *run) applyPatch(p *patching) {
 }
 
 // each applies a change to the objects that it is of, and returns how many these are.
-func (r *run) each(p *patching, matches func(*entry) bool, change func(*entry) (map[string]any, *fault)) int {
+func (r *run) each(field string, matches func(*entry) bool, change func(*entry) (map[string]any, *fault)) int {
 	found := 0
 	for _, e := range r.entries {
 		if e.gone || !matches(e) {
 			continue
 		}
-		if found++; !r.grow(p.bytes, p.field) || !r.multiply(p.values, p.field) {
-			return found
-		}
+		found++
 		changed, failed := change(e)
 		switch {
 		case failed != nil:
-			r.refuseAt(e, p.field+": "+failed.message, failed.remedy)
+			r.refuseAt(e, field+": "+failed.message, failed.remedy)
 		case changed == nil:
 			e.gone = true
 		default:

@@ -4,31 +4,28 @@ package overlay
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
 // matcher matches one part of an identity.
 type matcher func(string) bool
 
-// matcherOf reads a regular expression for the whole of a text. Most are plain texts, which compare faster.
-func matcherOf(pattern string) (matcher, error) {
-	if pattern == "" {
+// matcherOf reads a regular expression for the whole of a text, within the budget of all targets.
+func matcherOf(expression string, budget *pattern.Budget) (matcher, error) {
+	if expression == "" {
 		return func(string) bool { return true }, nil
 	}
-	if regexp.QuoteMeta(pattern) == pattern {
-		return func(text string) bool { return text == pattern }, nil
-	}
-	expression, err := regexp.Compile("^(?:" + pattern + ")$")
+	compiled, err := pattern.CompileWhole(expression, budget)
 	if err != nil {
 		return nil, err
 	}
-	return expression.MatchString, nil
+	return compiled.MatchString, nil
 }
 
 // target is a Selector that was read.
@@ -37,18 +34,18 @@ type target struct {
 	labels, annotations                   labels.Selector
 }
 
-func newTarget(s Selector) (*target, error) {
+func newTarget(s Selector, budget *pattern.Budget) (*target, error) {
 	t := &target{}
 	for _, part := range []struct {
-		field, pattern string
-		into           *matcher
+		field, expression string
+		into              *matcher
 	}{
 		{"kind", s.Kind, &t.kind}, {"name", s.Name, &t.name}, {"namespace", s.Namespace, &t.namespace},
 		{"group", s.Group, &t.group}, {"version", s.Version, &t.version},
 	} {
-		made, err := matcherOf(part.pattern)
+		made, err := matcherOf(part.expression, budget)
 		if err != nil {
-			return nil, fmt.Errorf("%s is no regular expression: %s", part.field, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+			return nil, fmt.Errorf("%s: %w", part.field, err)
 		}
 		*part.into = made
 	}

@@ -34,7 +34,7 @@ func (r *run) substitute() {
 	if len(r.problems) > 0 {
 		return
 	}
-	v := &variables{given: r.Substitution.Given, read: r.Substitution.Read, used: map[string]bool{}, left: workPerByte * r.bundle.Limits.TotalBytes}
+	v := &variables{given: r.Substitution.Given, read: r.Substitution.Read, used: map[string]bool{}}
 	for _, e := range r.left() {
 		if r.substituted(e) {
 			s := substitution{run: r, variables: v, entry: e}
@@ -47,9 +47,6 @@ func (r *run) substitute() {
 		}
 	}
 }
-
-// workPerByte is how often each byte that a bundle may have may be looked at for variables.
-const workPerByte = 16
 
 func (r *run) substituted(e *entry) bool {
 	annotations, labels := e.Object.GetAnnotations(), e.Object.GetLabels()
@@ -73,16 +70,16 @@ func (s *substitution) object() {
 	shape := shapeOf(gvk)
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if gvk.Kind == "CustomResourceDefinition" && key == "spec" {
-			s.definition(fields)
+			s.crd(fields)
 			continue
 		}
 		fields[key] = s.value(fields[key], "."+key, shape.fieldOf(key))
 	}
 }
 
-// definition leaves the schemas of a CustomResourceDefinition as they are: they document, and describe what looks like
+// crd leaves the schemas of a CRD as they are: they document, and describe what looks like
 // variables of others.
-func (s *substitution) definition(fields map[string]any) {
+func (s *substitution) crd(fields map[string]any) {
 	spec, _ := fields["spec"].(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(spec)) {
 		if key != "versions" && key != "validation" {
@@ -152,9 +149,6 @@ func (s *substitution) text(text, at string, shape *shape) any {
 	out, whole, err := s.variables.expand(text, 0)
 	if err != nil {
 		s.fail(at, err.Error())
-		return text
-	}
-	if more := len(out) - len(text); more > 0 && !s.grow(more, "spec.postBuild") {
 		return text
 	}
 	value, wanted := shape.read(out, whole)

@@ -76,11 +76,13 @@ func Convert(files fs.FS, o Options, limits manifest.Limits) (Rendered, error) {
 func Render(bundle *Bundle, o Options) (Rendered, error) {
 	problems := Validate(bundle)
 	targets, more := targetNamespaces(bundle, o)
-	problems = append(append(problems, more...), checkOptions(bundle, o)...)
+	config, wrong := ReadDeploymentConfig(o.DeploymentConfig)
+	problems = slices.Concat(problems, more, checkOptions(bundle, o), wrong)
 	if err := manifest.AsError(problems); err != nil {
 		return Rendered{}, err
 	}
 	in := newInput(bundle, o, targets)
+	in.config = config
 	var products []product
 	for _, g := range generators {
 		objects, more := g.generate(in)

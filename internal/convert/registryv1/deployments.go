@@ -54,7 +54,7 @@ func (in *input) deployment(spec v1alpha1.StrategyDeploymentSpec) *appsv1.Deploy
 			c.Env = replaceNamed(c.Env, []corev1.EnvVar{{Name: operatorConditionName, Value: in.CSV.Name}}, envName)
 		}
 	}
-	in.DeploymentConfig.apply(d)
+	in.config.apply(d)
 	return d
 }
 

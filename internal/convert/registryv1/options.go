@@ -3,6 +3,8 @@
 package registryv1
 
 import (
+	"encoding/json"
+
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -36,8 +38,8 @@ type Options struct {
 	WatchNamespaces []string
 	// CertificateProvider is required for bundles with webhooks.
 	CertificateProvider CertificateProvider
-	// DeploymentConfig adjusts all of the bundle's Deployments.
-	DeploymentConfig *DeploymentConfig
+	// DeploymentConfig adjusts all of the bundle's Deployments: a DeploymentConfig in JSON, as users wrote it. Empty for none.
+	DeploymentConfig json.RawMessage
 	// OperatorConditions sets OPERATOR_CONDITION_NAME in all containers, as OLM v0 does.
 	OperatorConditions bool
 	// APIClusterRoles adds ClusterRoles to administer, edit and view the custom resources of the bundle, as OLM v0 does.

@@ -15,7 +15,8 @@ import (
 type input struct {
 	*Bundle
 	Options
-	targets []string // watched namespaces, sorted; one empty name means all
+	config  *DeploymentConfig // nil for none
+	targets []string          // watched namespaces, sorted; one empty name means all
 	// ports at which each deployment serves its webhooks; deployments without webhooks are missing
 	ports map[string]map[servicePort]int32
 	// namespaced custom resources of the bundle

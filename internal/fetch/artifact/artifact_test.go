@@ -29,7 +29,7 @@ var owner = artifact.Owner{Kind: "bundlesource", Namespace: "platform", Name: "a
 // noisy is by how much a figure may miss its target on a machine that does other things too.
 const noisy = 6
 
-// full tells whether tests run at the sizes of RELIABILITY.md or scaled down.
+// full tells whether tests run at the sizes of docs/dev/reliability.md or scaled down.
 func full() bool { return os.Getenv("SATCHEL_FULL") != "" }
 
 // files makes a tree of names and contents.

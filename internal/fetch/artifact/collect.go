@@ -42,7 +42,7 @@ func (s *Store) Collect(ctx context.Context, o Owner, keep func(digest string) b
 			}
 			removed = append(removed, a.digest)
 		}
-		return removeOrphanedChecksums(root, o.folder())
+		return removeCompanions(root, o.folder())
 	})
 	slices.Sort(removed)
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *Store) unlink(root *os.Root, file string) error {
 	if err == nil {
 		s.usage.set(file, 0)
 	}
-	return storageError("removing a file", errors.Join(err, root.RemoveAll(file+checksumSuffix)))
+	return storageError("removing a file", errors.Join(err, root.RemoveAll(file+checksumSuffix), root.RemoveAll(file+signatureSuffix)))
 }
 
 // forgetAll drops what is known about the files of an owner.
@@ -167,8 +167,8 @@ func (s *Store) forgetAll(o Owner) {
 	}
 }
 
-// removeOrphanedChecksums removes .sha256 files whose archive never came to be, or is gone.
-func removeOrphanedChecksums(root *os.Root, folder string) error {
+// removeCompanions removes recorded digests and signatures whose archive never came to be, or is gone.
+func removeCompanions(root *os.Root, folder string) error {
 	entries, err := listFolder(root, folder)
 	if err != nil {
 		return storageError("listing a folder", err)
@@ -177,11 +177,14 @@ func removeOrphanedChecksums(root *os.Root, folder string) error {
 	for _, entry := range entries {
 		archive, ok := strings.CutSuffix(entry.Name(), checksumSuffix)
 		if !ok {
+			archive, ok = strings.CutSuffix(entry.Name(), signatureSuffix)
+		}
+		if !ok {
 			continue
 		}
 		if _, err := root.Lstat(path.Join(folder, archive)); errors.Is(err, fs.ErrNotExist) {
 			failed = append(failed, root.RemoveAll(path.Join(folder, entry.Name())))
 		}
 	}
-	return storageError("removing recorded digests", errors.Join(failed...))
+	return storageError("removing what belongs to no artifact", errors.Join(failed...))
 }

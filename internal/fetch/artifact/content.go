@@ -10,46 +10,48 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"sync"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/packed"
 )
 
-// Content is an artifact, unpacked into a folder of its own.
+// Content is an artifact, unpacked into one file that has no name any more: nothing of it stays, however the process ends.
 type Content struct {
-	dir    string
-	tree   *fetch.Tree
-	closed func() error
+	file  *os.File
+	index []packed.Entry
+	files fs.FS
 }
 
 // FS returns the files, read only. It must not be used after Close.
-func (c *Content) FS() fs.FS { return c.tree.FS() }
+func (c *Content) FS() fs.FS { return c.files }
+
+// File holds the files one after the other, open for reading only, as Index lists them.
+func (c *Content) File() *os.File { return c.file }
+
+// Index lists the files.
+func (c *Content) Index() []packed.Entry { return c.index }
 
 // Close removes the files. Closing again does nothing.
-func (c *Content) Close() error { return c.closed() }
-
-func newContent(cacheDir string, limits fetch.Limits) (*Content, error) {
-	dir, err := os.MkdirTemp(cacheDir, temporaryPrefix)
-	if err != nil {
-		return nil, storageError("creating a temporary folder", err)
+func (c *Content) Close() error {
+	if err := c.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return storageError("closing an unpacked artifact", err)
 	}
-	tree, err := fetch.NewTree(dir, limits)
-	if err != nil {
-		return nil, storageError("opening a temporary folder", errors.Join(err, os.RemoveAll(dir)))
-	}
-	return &Content{dir: dir, tree: tree, closed: sync.OnceValue(func() error {
-		return storageError("removing a temporary folder", errors.Join(tree.Close(), os.RemoveAll(dir)))
-	})}, nil
+	return nil
 }
 
 // unpack unpacks an archive whose digest is right, and makes sure that its content has the identity of the revision.
 func (l *Loader) unpack(ctx context.Context, archive io.Reader, identity string) (*Content, error) {
-	content, err := newContent(l.cache.dir, l.limits)
+	write, read, err := packed.Temporary(l.cache.dir, temporaryPrefix)
 	if err != nil {
-		return nil, err
+		return nil, storageError("unpacking", err)
 	}
-	if err := unpackInto(ctx, content.tree, archive, identity); err != nil {
-		return nil, errors.Join(err, content.Close())
+	tree := fetch.NewPackedTree(write, read, l.limits)
+	if err := unpackInto(ctx, tree, archive, identity); err != nil {
+		return nil, errors.Join(err, write.Close(), tree.Close())
+	}
+	content := &Content{files: tree.FS()}
+	if content.file, content.index, err = tree.Packed(); err != nil {
+		return nil, storageError("unpacking", errors.Join(err, tree.Close()))
 	}
 	return content, nil
 }

@@ -81,7 +81,7 @@ func TestM15OnlyNeededReferencesAreHeld(t *testing.T) {
 	}
 }
 
-// TestM15References has the number of references that RELIABILITY names, with names as people give them.
+// TestM15References has the number of references that docs/dev/reliability.md names, with names as people give them.
 func TestM15References(t *testing.T) {
 	refs := []string{number(0), "HEAD"}
 	for i := range 100_000 {

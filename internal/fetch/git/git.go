@@ -201,7 +201,7 @@ func (f *Fetcher) Fetch(ctx context.Context, r fetch.Resolved, tree *fetch.Tree)
 	if err := work.run(ctx, f, wanted, tree, 0); err != nil {
 		return fetch.Resolved{}, f.explain(err)
 	}
-	r.VerifiedBy = work.verifiedBy
+	r.VerifiedBy, r.Signature = work.verifiedBy, work.signature
 	return r, nil
 }
 

@@ -20,6 +20,7 @@ type job struct {
 	modules int
 
 	verifiedBy string
+	signature  string
 }
 
 // run writes the files of a commit, or of one folder of it, and then those of its submodules. Of each repository the pack
@@ -76,7 +77,7 @@ func (j *job) one(ctx context.Context, f *Fetcher, t target, tree *fetch.Tree) (
 	}
 	defer func() { err = errors.Join(err, objects.Close()) }()
 	if f.verify != nil {
-		if j.verifiedBy, err = f.verify.signers(objects, t, tag); err != nil {
+		if j.verifiedBy, j.signature, err = f.verify.signers(objects, t, tag); err != nil {
 			return nil, err
 		}
 	}

@@ -3,6 +3,7 @@
 package git
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -80,34 +81,78 @@ func (t target) of(refs *references) (plumbing.Hash, error) {
 	return object, nil
 }
 
-// signers verifies what must be signed, over the bytes that the server sent, and returns by whom it is.
-func (v *Verification) signers(p *pack, t target, tag plumbing.Hash) (who string, err error) {
+// signature is what is kept of an accepted signature: the objects that were signed, with their signatures in them.
+type signature struct {
+	Commit []byte `json:"commit,omitempty"`
+	// Tag is the object of the tag TagName.
+	Tag     []byte `json:"tag,omitempty"`
+	TagName string `json:"tagName,omitempty"`
+}
+
+// maxKept bounds what is kept of a signature. One that takes more is accepted and not kept.
+const maxKept = 384 << 10
+
+// signers verifies what must be signed, over the bytes that the server sent, and returns by whom it is, and the signature.
+func (v *Verification) signers(p *pack, t target, tag plumbing.Hash) (who, kept string, err error) {
 	if v.Observe != nil {
 		began := time.Now()
 		defer func() { v.Observe(time.Since(began), err) }()
 	}
+	s := signature{}
+	if v.Mode != VerifyHEAD {
+		s.TagName = strings.TrimPrefix(t.tag, tagPrefix)
+		if s.Tag, err = p.get(tag, plumbing.TagObject); err != nil {
+			return "", "", err
+		}
+	}
+	if v.Mode != VerifyTag {
+		if s.Commit, err = p.get(t.commit, plumbing.CommitObject); err != nil {
+			return "", "", err
+		}
+	}
+	if who, err = v.judge(s, t.commit); err != nil {
+		return "", "", err
+	}
+	encoded, err := json.Marshal(s)
+	if len(encoded) > maxKept {
+		encoded = nil
+	}
+	return who, string(encoded), err
+}
+
+// judge verifies the objects that must be signed.
+func (v *Verification) judge(s signature, commit plumbing.Hash) (string, error) {
 	var by []string
 	if v.Mode != VerifyHEAD {
-		raw, err := p.get(tag, plumbing.TagObject)
-		if err != nil {
-			return "", err
-		}
-		who, err := v.Keys.Tag(raw, strings.TrimPrefix(t.tag, tagPrefix), t.commit.String(), time.Now())
+		who, err := v.Keys.Tag(s.Tag, s.TagName, commit.String(), time.Now())
 		if err != nil {
 			return "", err
 		}
 		by = append(by, "tag: "+who)
 	}
 	if v.Mode != VerifyTag {
-		raw, err := p.get(t.commit, plumbing.CommitObject)
-		if err != nil {
-			return "", err
-		}
-		who, err := v.Keys.Commit(raw, time.Now())
+		who, err := v.Keys.Commit(s.Commit, time.Now())
 		if err != nil {
 			return "", err
 		}
 		by = append(by, "commit: "+who)
 	}
 	return strings.Join(by, "; "), nil
+}
+
+// Judge tells who signed the commit with a digest, by what was kept when it was fetched (fetch.Resolved.Signature),
+// without asking the server.
+func (v *Verification) Judge(digest, kept string) (by string, err error) {
+	var s signature
+	if err := json.Unmarshal([]byte(kept), &s); err != nil {
+		return "", fetch.Errorf(fetch.Unverified, "the signature that was kept cannot be read")
+	}
+	commit, err := commitOf(digest)
+	if err != nil {
+		return "", err
+	}
+	if v.Mode != VerifyTag && plumbing.ComputeHash(plumbing.CommitObject, s.Commit) != commit {
+		return "", fetch.Errorf(fetch.Unverified, "the signature that was kept is of another commit")
+	}
+	return v.judge(s, commit)
 }

@@ -156,7 +156,7 @@ func TestM17Version2Tags(t *testing.T) {
 	}
 }
 
-// TestM15LongLists has as many references as RELIABILITY names, of pull requests mostly, and says what each way costs.
+// TestM15LongLists has as many references as docs/dev/reliability.md names, of pull requests mostly, and says what each way costs.
 func TestM15LongLists(t *testing.T) {
 	m := newModern(t)
 	commit := m.files("main", "a", "1")

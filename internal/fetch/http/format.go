@@ -3,15 +3,12 @@
 package http
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -30,17 +27,24 @@ type format struct {
 	magic    string // its bytes at the offset at
 	at       int
 	suffixes []string // names that promise it
-	unpack   func(context.Context, *bufio.Reader, *fetch.Tree) error
+	unpack   func(context.Context, *spooled, *fetch.Tree) error
 }
 
 var formats = []format{
 	{name: "a tar.gz archive", magic: "\x1f\x8b", suffixes: []string{".tgz", ".tar.gz"},
-		unpack: func(ctx context.Context, r *bufio.Reader, tree *fetch.Tree) error { return tree.UntarGzip(ctx, r) }},
+		unpack: func(ctx context.Context, archive *spooled, tree *fetch.Tree) error {
+			return tree.UntarGzip(ctx, archive)
+		}},
 	{name: "a tar archive", magic: "ustar", at: tarMagic, suffixes: []string{".tar"},
-		unpack: func(ctx context.Context, r *bufio.Reader, tree *fetch.Tree) error { return tree.Untar(ctx, r) }},
+		unpack: func(ctx context.Context, archive *spooled, tree *fetch.Tree) error { return tree.Untar(ctx, archive) }},
 	{name: "a tar.zst archive", magic: "\x28\xb5\x2f\xfd", suffixes: []string{".tzst", ".tar.zst"},
-		unpack: func(ctx context.Context, r *bufio.Reader, tree *fetch.Tree) error { return tree.UntarZstd(ctx, r) }},
-	{name: "a zip archive", magic: "PK\x03\x04", suffixes: []string{".zip"}, unpack: unzip},
+		unpack: func(ctx context.Context, archive *spooled, tree *fetch.Tree) error {
+			return tree.UntarZstd(ctx, archive)
+		}},
+	{name: "a zip archive", magic: "PK\x03\x04", suffixes: []string{".zip"},
+		unpack: func(ctx context.Context, archive *spooled, tree *fetch.Tree) error {
+			return tree.Unzip(ctx, archive, archive.size)
+		}},
 	{name: "an empty zip archive", magic: "PK\x05\x06"},
 	{name: "an xz archive", magic: "\xfd7zXZ\x00"},
 	{name: "a bzip2 archive", magic: "BZh"},
@@ -50,21 +54,22 @@ var formats = []format{
 // supported is the list of formats for people.
 const supported = "publish a tar, tar.gz, tar.zst or zip archive"
 
-// unpackAs unpacks what body turns out to be. Its first bytes decide; where the name in the URL promises another
+// unpackAs unpacks what an archive turns out to be. Its first bytes decide; where the name in the URL promises another
 // format, nothing is unpacked, for then the server sent something else than was asked for.
-func unpackAs(ctx context.Context, body io.Reader, tree *fetch.Tree, header http.Header, name string) error {
-	buffered := bufio.NewReaderSize(body, 64<<10)
-	head, err := buffered.Peek(tarBlock)
+func unpackAs(ctx context.Context, archive *spooled, tree *fetch.Tree, name string) error {
+	head := make([]byte, tarBlock)
+	n, err := archive.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
+	head = head[:n]
 	found := slices.IndexFunc(formats, func(f format) bool {
 		return len(head) >= f.at && bytes.HasPrefix(head[f.at:], []byte(f.magic))
 	})
 	switch {
 	case len(head) == 0:
 		return fetch.Errorf(fetch.InvalidContent, "the server sent nothing")
-	case found < 0 && isPage(head, header):
+	case found < 0 && isPage(head, archive.header):
 		return fetch.Errorf(fetch.InvalidContent, "the server sent a web page, not an archive: "+
 			"check the URL, which may need a login")
 	case found < 0:
@@ -76,7 +81,7 @@ func unpackAs(ctx context.Context, body io.Reader, tree *fetch.Tree, header http
 		return fetch.Errorf(fetch.InvalidContent, "the URL names %s and the server sent %s: name it as what it is",
 			promised, formats[found].name)
 	}
-	return formats[found].unpack(ctx, buffered, tree)
+	return formats[found].unpack(ctx, archive, tree)
 }
 
 // otherThan returns the format that a name promises, when that is not f.
@@ -90,25 +95,6 @@ func otherThan(f format, name string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// unzip saves the archive first: its directory stands at its end.
-func unzip(ctx context.Context, r *bufio.Reader, tree *fetch.Tree) (err error) {
-	dir, remove, err := tree.Scratch()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, remove()) }()
-	file, err := os.OpenFile(filepath.Join(dir, "archive"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	size, err := io.Copy(file, r)
-	if err != nil {
-		return err
-	}
-	return tree.Unzip(ctx, file, size)
 }
 
 // isPage tells HTML by its label or its beginning.

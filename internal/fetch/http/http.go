@@ -6,11 +6,16 @@ package http
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
@@ -98,57 +103,180 @@ func (f *Fetcher) Resolve(ctx context.Context) (fetch.Resolved, error) {
 	}
 	switch response.StatusCode {
 	case http.StatusOK:
-		return fetch.Resolved{Validator: validator(response.Header)}, nil
+		return fetch.Resolved{Validator: validatorOf(response.Header).text}, nil
 	case http.StatusMethodNotAllowed, http.StatusNotImplemented, http.StatusForbidden: // URLs that are signed for GET only
 		return fetch.Resolved{}, nil
 	}
 	return fetch.Resolved{}, f.explain(fetch.StatusError(response.StatusCode, response.Header, ""))
 }
 
-// Fetch downloads and unpacks the archive at once. Without a pin the result has the SHA-256 of the bytes that came
-// and the validator that came with them; where r has a digest already, the bytes must have that.
-func (f *Fetcher) Fetch(ctx context.Context, r fetch.Resolved, tree *fetch.Tree) (fetch.Resolved, error) {
-	response, err := f.request(ctx, http.MethodGet, f.url)
+// Fetch downloads the archive into a file beside the tree, has its signature verified where one is demanded, and only then
+// unpacks it: nothing reads what nobody trusted signed. Without a pin the result has the SHA-256 of the bytes that came
+// and the validator that came with them, where that is strong; where r has a digest already, the bytes must have that.
+func (f *Fetcher) Fetch(ctx context.Context, r fetch.Resolved, tree *fetch.Tree) (done fetch.Resolved, err error) {
+	dir, remove, err := tree.Scratch()
 	if err != nil {
-		return fetch.Resolved{}, f.explain(err)
+		return fetch.Resolved{}, err
 	}
-	sum, err := f.unpack(ctx, response, tree, r.Digest)
-	if err = errors.Join(err, response.Body.Close()); err != nil {
-		return fetch.Resolved{}, f.explain(err)
+	defer func() {
+		if err = errors.Join(err, remove()); err != nil {
+			err = f.explain(err)
+		}
+	}()
+	archive, err := f.download(ctx, filepath.Join(dir, "archive"), tree, r.Digest)
+	if err != nil {
+		return fetch.Resolved{}, err
 	}
+	defer func() { err = errors.Join(err, archive.Close()) }()
 	if f.pin == nil {
-		r.Digest, r.Validator = sum.String(), validator(response.Header)
-	}
-	if f.verify != nil {
-		if r.VerifiedBy, err = f.verified(ctx, sum); err != nil {
-			return fetch.Resolved{}, f.explain(err)
+		r.Digest, r.Validator = archive.sum.String(), ""
+		if came := validatorOf(archive.header); came.strong {
+			r.Validator = came.text
 		}
 	}
+	r.VerifiedBy, r.Signature = "", ""
+	if f.verify != nil {
+		if r.VerifiedBy, r.Signature, err = f.verified(ctx, archive.sum); err != nil {
+			return fetch.Resolved{}, err
+		}
+	}
+	if err := unpackAs(ctx, archive, tree, f.url.Path); err != nil {
+		return fetch.Resolved{}, err
+	}
 	return r, nil
+}
+
+// spooled is an archive that was downloaded whole.
+type spooled struct {
+	*os.File
+	size   int64
+	sum    fetch.Digest // SHA-256
+	header http.Header  // of the answer that it came with
+}
+
+// download saves the archive, and returns the SHA-256 of its bytes as they came over the wire.
+func (f *Fetcher) download(ctx context.Context, name string, tree *fetch.Tree, known string) (archive *spooled, err error) {
+	response, err := f.request(ctx, http.MethodGet, f.url)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	if err := f.check(response); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, file.Close())
+		}
+	}()
+	hash := sha256.New()
+	body, err := f.expected(io.TeeReader(tree.Metered(network{response.Body}), hash), known)
+	if err != nil {
+		return nil, err
+	}
+	size, err := io.Copy(file, body)
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, err
+	}
+	sum, err := fetch.ParseDigest(fmt.Sprintf("sha256:%x", hash.Sum(nil)))
+	return &spooled{File: file, size: size, sum: sum, header: response.Header}, err
+}
+
+// network gives the failures of a transfer their reason, and leaves those of the disk alone.
+type network struct{ io.Reader }
+
+// Read implements io.Reader.
+func (n network) Read(p []byte) (int, error) {
+	read, err := n.Reader.Read(p)
+	if err == io.EOF { // a reader returns it as it is
+		return read, err
+	}
+	return read, fetch.NetworkError(err)
+}
+
+// expected makes sure that the body has the digest that it is expected to have.
+func (f *Fetcher) expected(body io.Reader, known string) (io.Reader, error) {
+	switch {
+	case f.pin != nil:
+		return f.pin.Verify(body, unknownSize), nil
+	case known == "":
+		return body, nil
+	}
+	resolved, err := fetch.ParseDigest(known)
+	return resolved.Verify(body, unknownSize), err
 }
 
 // mostSignature bounds a signature file: a bundle with its certificates and log entries has some kilobytes.
 const mostSignature = 1 << 20
 
-// verified returns who signed the archive with a digest.
-func (f *Fetcher) verified(ctx context.Context, digest fetch.Digest) (string, error) {
+// signature is what is kept of an accepted signature.
+type signature struct {
+	// Archive is the SHA-256 of the archive; the digest of the source may be another one.
+	Archive string `json:"archive"`
+	File    []byte `json:"file"`
+}
+
+// Judge tells who signed the archive with a digest, by the signature that was kept when it was fetched
+// (fetch.Resolved.Signature), without asking the server.
+func Judge(ctx context.Context, v Verifier, digest, kept string) (by string, err error) {
+	var s signature
+	if err := json.Unmarshal([]byte(kept), &s); err != nil {
+		return "", fetch.Errorf(fetch.Unverified, "the signature that was kept cannot be read")
+	}
+	if strings.HasPrefix(digest, "sha256:") && digest != s.Archive {
+		return "", fetch.Errorf(fetch.Unverified, "the signature that was kept is of another archive")
+	}
+	sum, err := fetch.ParseDigest(s.Archive)
+	if err != nil {
+		return "", err
+	}
+	return v.VerifyBlob(ctx, sum, s.File)
+}
+
+// verified returns who signed the archive with a digest, and the signature.
+func (f *Fetcher) verified(ctx context.Context, digest fetch.Digest) (by, kept string, err error) {
+	data, err := f.readSignature(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	if by, err = f.verify.VerifyBlob(ctx, digest, data); err != nil {
+		return "", "", err
+	}
+	encoded, err := json.Marshal(signature{Archive: digest.String(), File: data})
+	if len(encoded) > maxKept {
+		encoded = nil
+	}
+	return by, string(encoded), err
+}
+
+// maxKept bounds what is kept of a signature. One that takes more is accepted and not kept.
+const maxKept = 384 << 10
+
+func (f *Fetcher) readSignature(ctx context.Context) ([]byte, error) {
 	response, err := f.request(ctx, http.MethodGet, f.signature)
 	if err != nil {
-		return "", fetch.Describe(err, "its signature")
+		return nil, fetch.Describe(err, "its signature")
 	}
 	data, err := io.ReadAll(io.LimitReader(response.Body, mostSignature+1))
 	err = errors.Join(fetch.NetworkError(err), response.Body.Close())
 	switch {
 	case response.StatusCode == http.StatusNotFound:
-		return "", fetch.Errorf(fetch.Unverified, "it is not signed: there is nothing at %s", fetch.DisplayURL(f.signature))
+		return nil, fetch.Errorf(fetch.Unverified, "it is not signed: there is nothing at %s", fetch.DisplayURL(f.signature))
 	case response.StatusCode != http.StatusOK:
-		return "", fetch.Describe(fetch.StatusError(response.StatusCode, response.Header, ""), "its signature")
+		return nil, fetch.Describe(fetch.StatusError(response.StatusCode, response.Header, ""), "its signature")
 	case err != nil:
-		return "", fetch.Describe(err, "its signature")
+		return nil, fetch.Describe(err, "its signature")
 	case len(data) > mostSignature:
-		return "", fetch.Errorf(fetch.LimitExceeded, "its signature has more than %d bytes", mostSignature)
+		return nil, fetch.Errorf(fetch.LimitExceeded, "its signature has more than %d bytes", mostSignature)
 	}
-	return f.verify.VerifyBlob(ctx, digest, data)
+	return data, nil
 }
 
 func (f *Fetcher) request(ctx context.Context, method string, target *url.URL) (*http.Response, error) {
@@ -163,28 +291,6 @@ func (f *Fetcher) request(ctx context.Context, method string, target *url.URL) (
 	}
 	response, err := f.client.Do(request)
 	return response, fetch.NetworkError(err)
-}
-
-// unpack reads the answer to its end and returns the SHA-256 of its bytes as they came over the wire.
-func (f *Fetcher) unpack(ctx context.Context, response *http.Response, tree *fetch.Tree, known string) (fetch.Digest, error) {
-	if err := f.check(response); err != nil {
-		return fetch.Digest{}, err
-	}
-	hash := sha256.New()
-	body := io.TeeReader(tree.Metered(response.Body), hash)
-	if f.pin != nil {
-		body = f.pin.Verify(body, unknownSize)
-	} else if known != "" {
-		resolved, err := fetch.ParseDigest(known)
-		if err != nil {
-			return fetch.Digest{}, err
-		}
-		body = resolved.Verify(body, unknownSize)
-	}
-	if err := unpackAs(ctx, body, tree, response.Header, f.url.Path); err != nil {
-		return fetch.Digest{}, err
-	}
-	return fetch.ParseDigest(fmt.Sprintf("sha256:%x", hash.Sum(nil)))
 }
 
 // unknownSize stands for a size that nobody declared.
@@ -213,18 +319,40 @@ func (f *Fetcher) check(response *http.Response) error {
 // maxValidator bounds what is kept of a server's word.
 const maxValidator = 256
 
-// validator returns what an answer says about its content's version, "" when that is nothing.
-func validator(header http.Header) string {
-	for _, name := range []string{"ETag", "Last-Modified"} {
-		value := header.Get(name)
-		if len(value) > maxValidator {
-			value = fetch.SHA256([]byte(value)).String()
-		}
-		if value != "" {
-			return value
-		}
+// settled is the age from which a modification date identifies the content. Dates have a resolution of one second, and
+// the clock that stamps the file may not be the server's.
+const settled = time.Minute
+
+// validator is what an answer says about the version of its content.
+type validator struct {
+	text   string // "" for nothing
+	strong bool   // other content has another one
+}
+
+// validatorOf reads a validator as RFC 9110, section 8.8, defines it: an entity tag without W/ is strong, and the date of
+// the last modification once it is older than the answer by more than settled. A weak tag is taken together with
+// the date, for web servers make it of date and size.
+func validatorOf(header http.Header) validator {
+	tag, modified := header.Get("ETag"), header.Get("Last-Modified")
+	v := validator{text: tag, strong: tag != ""}
+	if tag == "" || strings.HasPrefix(tag, "W/") {
+		v.text, v.strong = strings.TrimSpace(tag+" "+modified), isSettled(modified, header.Get("Date"))
 	}
-	return ""
+	if len(v.text) > maxValidator {
+		v.text = fetch.SHA256([]byte(v.text)).String()
+	}
+	return v
+}
+
+// isSettled tells whether a modification date is so much older than the date of the answer that no later modification
+// can have the same one.
+func isSettled(modified, answered string) bool {
+	from, err := http.ParseTime(modified)
+	if err != nil {
+		return false
+	}
+	to, err := http.ParseTime(answered)
+	return err == nil && to.Sub(from) >= settled
 }
 
 func (f *Fetcher) explain(err error) error {

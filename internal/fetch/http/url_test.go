@@ -73,8 +73,8 @@ func TestResolve(t *testing.T) {
 
 func TestFailuresAreDistinct(t *testing.T) {
 	for url, text := range map[string]string{
-		"http://satchel.invalid/x?token=CANARY-query": "archive http://satchel.invalid/x: ",
-		"http://127.0.0.1:1/x":                        "connection refused",
+		"http://satchel.invalid/x?sig=CANARY-query": "archive http://satchel.invalid/x: ",
+		"http://127.0.0.1:1/x":                      "connection refused",
 	} {
 		_, _, err := pull(t, Options{URL: url}, fetch.Resolved{})
 		if fetch.ReasonOf(err) != fetch.Unreachable || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "CANARY") {

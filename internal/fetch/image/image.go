@@ -130,7 +130,7 @@ func (f *Fetcher) Verify(ctx context.Context, r fetch.Resolved) (fetch.Resolved,
 
 // open reads the manifest or index that r names and has it verified. Everything else follows from its digests.
 func (f *Fetcher) open(ctx context.Context, r fetch.Resolved) (document, fetch.Resolved, error) {
-	r.VerifiedBy = ""
+	r.VerifiedBy, r.Signature = "", ""
 	digest, err := fetch.ParseDigest(r.Digest)
 	if err != nil {
 		return document{}, r, err
@@ -139,15 +139,19 @@ func (f *Fetcher) open(ctx context.Context, r fetch.Resolved) (document, fetch.R
 	if err != nil || f.verify == nil {
 		return top, r, err
 	}
+	read := &recorder{Registry: f.registry, kept: kept{Repository: f.registry.repository.Name(), MediaType: string(top.MediaType), Size: size}}
 	r.VerifiedBy, err = f.verify.Verify(ctx, Subject{
-		Repository: f.registry.repository.Name(),
+		Repository: read.Repository,
 		Digest:     digest,
-		MediaType:  string(top.MediaType),
+		MediaType:  read.MediaType,
 		Size:       size,
-		Registry:   f.registry,
+		Registry:   read,
 	})
 	if err == nil && r.VerifiedBy == "" {
 		err = fetch.Errorf(fetch.Unverified, "nobody is named who signed it")
+	}
+	if err == nil {
+		r.Signature = read.signature()
 	}
 	return top, r, fetch.Describe(err, "verifying %s", digest)
 }

@@ -3,6 +3,8 @@
 package image
 
 import (
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -23,7 +25,22 @@ func TestParseDocument(t *testing.T) {
 		"Stated":      {"the document's word", `{"mediaType":"` + oci + `"}`, "text/plain", false, true},
 		"Header":      {"the server's word where there is none", `{"layers":[]}`, oci + "; charset=utf-8", false, true},
 		"Index":       {"an index", `{"mediaType":"` + index + `"}`, "", true, true},
-		"Disagree":    {"the digest covers the document only", `{"mediaType":"` + index + `"}`, oci, true, true},
+		"Disagree":    {"readers that believe the server see an image", `{"mediaType":"` + index + `"}`, oci, false, false},
+		"M29Index":    {"an answer of the type of an index with an image in it", `{"mediaType":"` + oci + `","layers":[]}`, index, false, false},
+		"M29Body":     {"the same without a type in the document", `{"config":{"digest":"sha256:` + strings.Repeat("a", 64) + `"}}`, index, false, false},
+		"M29Empty":    {"a list that is there and empty decides as well", `{"mediaType":"` + oci + `","manifests":[],"layers":[]}`, oci, false, false},
+		"M29Null":     {"null is nothing", `{"mediaType":"` + oci + `","manifests":null,"layers":[]}`, oci, false, true},
+		"M29Twice":    {"one reader takes the first, another the last", `{"mediaType":"` + oci + `","layers":[],"layers":[]}`, oci, false, false},
+		"M29Case":     {"Go's decoder takes both for the same field", `{"mediaType":"` + oci + `","layers":[],"Layers":[]}`, oci, false, false},
+		"M29LongS":    {"and so it does with the long s", `{"mediaType":"` + oci + `","layers":[],"layer\u017f":[]}`, oci, false, false},
+		"M29Inner":    {"in a descriptor", `{"mediaType":"` + oci + `","layers":[{"size":1,"size":2}]}`, oci, false, false},
+		"M29Notes":    {"keys of annotations are told apart by case", `{"mediaType":"` + oci + `","annotations":{"a":"1","A":"2"}}`, oci, false, true},
+		"M29Notes2":   {"but no key is there twice", `{"mediaType":"` + oci + `","annotations":{"a":"1","a":"2"}}`, oci, false, false},
+		"M29Follows":  {"something follows", `{"mediaType":"` + oci + `"}{}`, oci, false, false},
+		"M29Most":     {"a thousand images are many enough", `{"mediaType":"` + index + `","manifests":[{}` + strings.Repeat(",{}", 999) + `]}`, index, true, true},
+		"M29More":     {"and one more is refused", `{"mediaType":"` + index + `","manifests":[{}` + strings.Repeat(",{}", 1000) + `]}`, index, false, false},
+		"M29Fields":   {"nor is an object of any size read", `{"mediaType":"` + oci + `","annotations":{` + fields(1001) + `}}`, oci, false, false},
+		"M29Deep":     {"or of any depth", `{"mediaType":"` + oci + `","x":` + strings.Repeat("[", 20) + strings.Repeat("]", 20) + `}`, oci, false, false},
 		"Both":        {"read differently by different tools", `{"mediaType":"` + oci + `","layers":[{}],"manifests":[{}]}`, oci, false, false},
 		"Confused":    {"an index that a server calls an image", `{"manifests":[{"digest":"sha256:` + strings.Repeat("a", 64) + `"}]}`, oci, false, false},
 		"Schema1":     {"too old to be verified", `{"schemaVersion":1}`, string(types.DockerManifestSchema1Signed), false, false},
@@ -39,6 +56,35 @@ func TestParseDocument(t *testing.T) {
 				t.Errorf("%s: %+v, %v", tc.reason, d, err)
 			}
 		})
+	}
+}
+
+// fields are n fields of an object.
+func fields(n int) string {
+	var all strings.Builder
+	for i := range n {
+		fmt.Fprintf(&all, `"k%d":"",`, i)
+	}
+	return strings.TrimSuffix(all.String(), ",")
+}
+
+// TestM29WideIndex: an index of the largest size that is read, with as many entries as fit, is refused before they take
+// memory: decoded, they would be 1.4 million descriptors of some 200 bytes.
+func TestM29WideIndex(t *testing.T) {
+	index := []byte(`{"mediaType":"` + string(types.OCIImageIndex) + `","manifests":[{}` + strings.Repeat(",{}", maxManifest/3-50) + `]}`)
+	readers := map[string]func() error{
+		"index":     func() error { _, err := parseDocument(index, string(types.OCIImageIndex)); return err },
+		"referrers": func() error { return (&referrers{}).add(index) },
+		"signature": func() error { _, err := typeOf(index, ""); return err },
+	}
+	for name, read := range readers {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := read()
+		runtime.ReadMemStats(&after)
+		if taken := after.TotalAlloc - before.TotalAlloc; fetch.ReasonOf(err) != fetch.LimitExceeded || taken > 16<<20 {
+			t.Errorf("%s: %d bytes were allocated, %v", name, taken, err)
+		}
 	}
 }
 

@@ -15,9 +15,10 @@ import (
 
 // document is a manifest or an index.
 type document struct {
-	MediaType types.MediaType `json:"mediaType"`
-	Manifests []v1.Descriptor `json:"manifests"`
-	Layers    []v1.Descriptor `json:"layers"`
+	MediaType types.MediaType  `json:"mediaType"`
+	Manifests []v1.Descriptor  `json:"manifests"`
+	Layers    []v1.Descriptor  `json:"layers"`
+	Config    *json.RawMessage `json:"config"`
 }
 
 func (d document) isIndex() bool { return d.MediaType.IsIndex() }
@@ -38,21 +39,29 @@ func essence(contentType string) string {
 
 // parseDocument reads a manifest or index. The type that the document states is the one that counts, since only that
 // is covered by the digest; the server's word is taken where there is none. A document that could be read as both
-// kinds is refused (CVE-2021-41190).
+// kinds is refused (CVE-2021-41190), and so is one of which the server says that it is of the other kind: readers that
+// believe the server would see something else than we do.
 func parseDocument(data []byte, contentType string) (document, error) {
 	var d document
-	if err := json.Unmarshal(data, &d); err != nil {
-		return d, fetch.Errorf(fetch.InvalidContent, "the manifest is not valid JSON: %w", err)
+	if err := checkDocument(data); err != nil {
+		return d, fetch.Describe(err, "the manifest")
 	}
+	if err := json.Unmarshal(data, &d); err != nil {
+		return d, fetch.Errorf(fetch.InvalidContent, "the manifest is malformed: %w", err)
+	}
+	served := types.MediaType(essence(contentType))
 	if d.MediaType == "" {
-		d.MediaType = types.MediaType(essence(contentType))
+		d.MediaType = served
 	}
 	switch {
 	case !d.MediaType.IsIndex() && !d.MediaType.IsImage():
 		return d, fetch.Errorf(fetch.InvalidContent, "the manifest's media type %s is not supported: "+
 			"push an OCI or Docker (schema 2) image", fetch.Quote(string(d.MediaType)))
-	case len(d.Manifests) > 0 && !d.isIndex(), len(d.Layers) > 0 && d.isIndex():
+	case d.Manifests != nil && !d.isIndex(), (d.Layers != nil || d.Config != nil) && d.isIndex():
 		return d, fetch.Errorf(fetch.InvalidContent, "the manifest can be read as an image and as an index")
+	case served.IsIndex() && !d.isIndex(), served.IsImage() && d.isIndex():
+		return d, fetch.Errorf(fetch.InvalidContent, "the registry says that the manifest is of the type %s, and the manifest says %s: push it again",
+			fetch.Quote(string(served)), fetch.Quote(string(d.MediaType)))
 	}
 	return d, nil
 }

@@ -49,8 +49,11 @@ func typeOf(data []byte, contentType string) (string, error) {
 	var stated struct {
 		MediaType string `json:"mediaType"`
 	}
+	if err := checkDocument(data); err != nil {
+		return "", fetch.Describe(err, "the manifest")
+	}
 	if err := json.Unmarshal(data, &stated); err != nil {
-		return "", fetch.Errorf(fetch.InvalidContent, "the manifest is not valid JSON: %w", err)
+		return "", fetch.Errorf(fetch.InvalidContent, "the manifest is malformed: %w", err)
 	}
 	if stated.MediaType == "" {
 		stated.MediaType = essence(contentType)
@@ -141,6 +144,9 @@ type referrers struct {
 // add takes what an index lists. The registry may have filtered or not.
 func (l *referrers) add(index []byte) error {
 	var d document
+	if err := checkDocument(index); err != nil {
+		return fetch.Describe(err, "the list")
+	}
 	if err := json.Unmarshal(index, &d); err != nil {
 		return fetch.Errorf(fetch.InvalidContent, "the list is not a valid index: %w", err)
 	}

@@ -89,7 +89,8 @@ func (p *paced) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// slots bounds how many uploads are taken in at once.
+// slots bounds how many uploads are taken in at once. One namespace never holds more than half of them, whatever it is
+// allowed: an upload may take half an hour, and others have to get in meanwhile.
 type slots struct {
 	perNamespace, most int
 
@@ -99,7 +100,7 @@ type slots struct {
 }
 
 func newSlots(perNamespace, most int) *slots {
-	return &slots{perNamespace: perNamespace, most: most, taken: map[string]int{}}
+	return &slots{perNamespace: min(perNamespace, max(1, most/2)), most: most, taken: map[string]int{}}
 }
 
 // take takes a slot, which done gives back.

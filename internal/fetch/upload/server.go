@@ -43,7 +43,8 @@ type Options struct {
 	Observe func(ended Reason, came int64)
 	// Tell is told of errors that nobody is shown.
 	Tell func(t Target, err error)
-	// PerNamespace is how many uploads of one namespace are taken in at once, Most how many of all.
+	// PerNamespace is how many uploads of one namespace are taken in at once, and never more than half of Most, how many of
+	// all are.
 	PerNamespace, Most int
 	// Pace bounds how slowly content may come; the zero value stands for what users are told.
 	Pace Pace

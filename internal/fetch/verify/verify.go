@@ -9,11 +9,13 @@
 package verify
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/visible"
 )
 
 // Limits on what signatures may be.
@@ -31,19 +33,19 @@ const (
 // maxText bounds, in characters, what Text returns.
 const maxText = 256
 
+// ErrNoTrust is in the errors about trust that can be read and trusts nobody: the last key was taken away.
+var ErrNoTrust = errors.New("there is nothing to verify with")
+
 // Text makes words from outside fit to be shown: one line of at most 256 characters, in which everything that is not
-// graphic (control, bidirectional and zero-width characters, broken UTF-8) is replaced.
+// visible (control, bidirectional and zero-width characters, broken UTF-8) is escaped.
 func Text(s string) string {
-	s = s[:min(len(s), 4*maxText)]
-	cleaned := []rune(strings.Map(func(r rune) rune {
+	line := strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return ' '
 		}
-		if !unicode.IsGraphic(r) {
-			return unicode.ReplacementChar
-		}
 		return r
-	}, strings.TrimSpace(s)))
+	}, strings.TrimSpace(s[:min(len(s), 4*maxText)]))
+	cleaned := []rune(visible.Escape(line))
 	if len(cleaned) > maxText {
 		return string(cleaned[:maxText-1]) + "…"
 	}

@@ -21,8 +21,8 @@ import (
 func TestText(t *testing.T) {
 	for in, want := range map[string]string{
 		" a\nb\tc ":              "a b c",
-		"a\x00\x1b[31mb":         "a\ufffd\ufffd[31mb",
-		"jane\u202eeenaj\u200bx": "jane\ufffdeenaj\ufffdx",
+		"a\x00\x1b[31mb":         `a\u0000\u001b[31mb`,
+		"jane\u202eeenaj\u200bx": `jane\u202eeenaj\u200bx`,
 		"\xff":                   "\ufffd",
 		"Jürgen ☃":               "Jürgen ☃",
 		"":                       "",
@@ -46,6 +46,7 @@ func TestCheckKey(t *testing.T) {
 		ok  bool
 	}{
 		"RSA2047": {bits(2047), false}, "RSA2048": {bits(2048), true}, "RSA8192": {bits(8192), true}, "RSA8193": {bits(8193), false},
+		"M33Exponent": {&rsa.PublicKey{N: bits(4096).N, E: 1<<24 - 1}, false}, "M33Small": {&rsa.PublicKey{N: bits(4096).N, E: 1}, false}, "E3": {&rsa.PublicKey{N: bits(4096).N, E: 3}, true},
 		"P224": {curve(elliptic.P224()), false}, "P256": {curve(elliptic.P256()), true}, "P384": {curve(elliptic.P384()), true},
 		"P521": {curve(elliptic.P521()), true}, "Ed25519": {ed25519.PublicKey{}, true}, "DSA": {&dsa.PublicKey{}, false}, "None": {nil, false},
 	} {

@@ -30,7 +30,7 @@ func (v *Verifier) VerifyBlob(ctx context.Context, digest fetch.Digest, document
 	var attempts verify.Attempts
 	signature, err := v.parseBlob(sum, document)
 	if err == nil {
-		by, failure := v.accept(signature, digest)
+		by, failure := v.accept(ctx, signature, digest)
 		if failure == nil {
 			return by, nil
 		}

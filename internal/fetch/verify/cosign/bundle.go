@@ -4,6 +4,7 @@ package cosign
 
 import (
 	"crypto/x509"
+	"errors"
 
 	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
 	"github.com/sigstore/sigstore-go/pkg/bundle"
@@ -69,7 +70,7 @@ func checkMaterial(material *protobundle.VerificationMaterial) error {
 	}
 	for _, der := range raw {
 		if certificate, err := x509.ParseCertificate(der); err == nil {
-			if err := verify.CheckCertificates([]*x509.Certificate{certificate}); err != nil {
+			if err := errors.Join(verify.CheckCertificates([]*x509.Certificate{certificate}), checkNames(certificate)); err != nil {
 				return err
 			}
 		}

@@ -10,14 +10,15 @@
 // The name of the repository in a signature is not compared, as cosign does not either and mirrors would be shut out:
 // who signs for several repositories and has to tell them apart uses a key or an identity for each.
 //
-// With keys, no entry in a transparency log is asked for, as in Flux: clusters without a way out could not have
-// one. If a trusted root is given beside the keys and a signature has entries, one of them has to be in a log of that
-// root. With identities, the certificate must come from an authority of the trusted root, be in one of its certificate
+// With keys alone, no entry in a transparency log is asked for, as in Flux: clusters without a way out could not have
+// one. If a trusted root is given beside the keys, a signature needs an entry in a log of that root, unless the log is to
+// be ignored: whoever stole a key would strip the entry that tells on him. With identities, the certificate must come from an authority of the trusted root, be in one of its certificate
 // logs, have been valid when the signature was made according to a log or a timestamp authority of the root, and the
 // signature has to be in one of its logs. The trusted root always comes from the caller: nothing is downloaded.
 package cosign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
 	"github.com/satchel-dev/satchel/internal/fetch/verify"
+	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
 // KeySuffix ends the names of the entries of a Secret that are keys.
@@ -42,8 +44,12 @@ type Options struct {
 	Keys map[string][]byte
 	// Identities are who else is trusted instead of keys; one of them suffices.
 	Identities []Identity
-	// TrustedRoot is Sigstore's trusted_root.json. Identities need it.
+	// TrustedRoot is Sigstore's trusted_root.json. Identities need it. With keys, signatures have to be in one of its logs.
 	TrustedRoot []byte
+	// IgnoreLog accepts signatures by keys that are in no log although there is a trusted root, and looks at no entry.
+	IgnoreLog bool
+	// Patterns bounds the regular expressions of identities, of all that belongs to one object; nil for a budget of its own.
+	Patterns *pattern.Budget
 }
 
 // Verifier accepts what one of the trusted signed. It can be used by several goroutines at once.
@@ -64,11 +70,16 @@ func New(o Options) (*Verifier, error) {
 		return nil, err
 	}
 	switch {
+	case len(o.Identities) > 0 && o.IgnoreLog:
+		return nil, fetch.Errorf(fetch.Refused, "with identities the transparency log cannot be ignored: it tells when a certificate was used")
 	case len(o.Identities) > 0 && len(o.Keys) > 0:
 		return nil, fetch.Errorf(fetch.Refused, "cosign is given keys and identities: it has to be one of the two")
 	case len(o.Identities) > 0:
-		return forIdentities(o.Identities, root)
+		return forIdentities(o.Identities, root, cmp.Or(o.Patterns, pattern.NewBudget()))
 	default:
+		if o.IgnoreLog {
+			root = nil
+		}
 		return forKeys(o.Keys, root)
 	}
 }
@@ -106,7 +117,7 @@ func (v *Verifier) first(ctx context.Context, s image.Subject, candidates []cand
 		}
 		by := ""
 		if err == nil {
-			by, err = v.accept(signed, s.Digest)
+			by, err = v.accept(ctx, signed, s.Digest)
 		}
 		if err == nil {
 			return by, nil
@@ -117,9 +128,12 @@ func (v *Verifier) first(ctx context.Context, s image.Subject, candidates []cand
 }
 
 // accept tries all who are trusted, and returns the first who made the signature.
-func (v *Verifier) accept(s signed, digest fetch.Digest) (string, error) {
+func (v *Verifier) accept(ctx context.Context, s signed, digest fetch.Digest) (string, error) {
 	var failure error
 	for _, signer := range v.signers {
+		if err := ctx.Err(); err != nil {
+			return "", fetch.NetworkError(err)
+		}
 		var result *sigstore.VerificationResult
 		err := verify.Guard(func() (err error) {
 			result, err = signer.verify(s, digest)

@@ -286,7 +286,7 @@ func TestKeysWithLog(t *testing.T) {
 		change func(t *testing.T, made *protobundle.Bundle)
 		rooted bool // accepted with a trusted root; without one it always is
 	}{
-		"NoEntry": {"none is asked for", func(*testing.T, *protobundle.Bundle) {}, true},
+		"NoEntry": {"M36: whoever stole a key strips the entry", func(*testing.T, *protobundle.Bundle) {}, false},
 		"Entry":   {"in a log that is trusted", func(t *testing.T, made *protobundle.Bundle) { s.log(t, made, pair.pem(t), time.Now()) }, true},
 		"OtherLog": {"in a log that is not trusted", func(t *testing.T, made *protobundle.Bundle) {
 			newStandIn(t).log(t, made, pair.pem(t), time.Now())
@@ -314,6 +314,9 @@ func TestKeysWithLog(t *testing.T) {
 			by, err := images.Verified(t, ref.String(), verifier(t, Options{Keys: keys(t, pair), TrustedRoot: s.trust(t)}))
 			if (err == nil) != tc.rooted || (by != "") != tc.rooted {
 				t.Errorf("%s, with a root: %q, %v", tc.reason, by, err)
+			}
+			if by, err := images.Verified(t, ref.String(), verifier(t, Options{Keys: keys(t, pair), TrustedRoot: s.trust(t), IgnoreLog: true})); by == "" {
+				t.Errorf("%s, with a root whose logs are ignored: %v", tc.reason, err)
 			}
 		})
 	}

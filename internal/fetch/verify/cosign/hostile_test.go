@@ -363,7 +363,7 @@ func FuzzSignature(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if by, err := v.accept(read, digest); err == nil {
+			if by, err := v.accept(context.Background(), read, digest); err == nil {
 				t.Errorf("accepted as by %s", by)
 			}
 		}

@@ -3,28 +3,35 @@
 package cosign
 
 import (
-	"regexp"
+	"crypto/x509"
+	"encoding/asn1"
+	"regexp/syntax"
+	"slices"
 
 	"github.com/sigstore/sigstore-go/pkg/fulcio/certificate"
 	"github.com/sigstore/sigstore-go/pkg/root"
 	sigstore "github.com/sigstore/sigstore-go/pkg/verify"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
-// Identity matches certificates: both the issuer of the identity and its subject have to match, each a regular
-// expression in RE2 syntax. As in Flux they are not anchored: write ^ and $.
+// Identity matches certificates: both the issuer of the identity and its subject have to match. Of each, one form is given:
+// the exact value, or a regular expression in RE2 syntax that is anchored at both ends.
 type Identity struct {
-	Issuer, Subject string
+	Issuer, IssuerRegExp   string
+	Subject, SubjectRegExp string
 }
 
 // Limits on identities.
 const (
 	maxIdentities = 64
-	maxPattern    = 1024
+	maxExact      = 1024
+	// maxNames bounds the names in a certificate, in bytes: patterns are matched against them.
+	maxNames = 2048
 )
 
-func forIdentities(identities []Identity, trusted *root.TrustedRoot) (*Verifier, error) {
+func forIdentities(identities []Identity, trusted *root.TrustedRoot, budget *pattern.Budget) (*Verifier, error) {
 	if err := checkRoot(trusted); err != nil {
 		return nil, err
 	}
@@ -42,7 +49,7 @@ func forIdentities(identities []Identity, trusted *root.TrustedRoot) (*Verifier,
 	}
 	// One at a time, so that the subject of one is never taken with the issuer of another.
 	for number, identity := range identities {
-		policy, err := identity.policy()
+		policy, err := identity.policy(budget)
 		if err != nil {
 			return nil, fetch.Describe(err, "identity %d", number+1)
 		}
@@ -69,17 +76,17 @@ func checkRoot(trusted *root.TrustedRoot) error {
 	return fetch.Errorf(fetch.Refused, "the trusted root has no %s, so that identities cannot be verified: %s", missing, rootHint)
 }
 
-func (i Identity) policy() (sigstore.PolicyOption, error) {
-	for _, part := range []struct{ name, pattern string }{{"issuer", i.Issuer}, {"subject", i.Subject}} {
-		if err := checkPattern(part.pattern); err != nil {
-			return nil, fetch.Describe(err, "the %s", part.name)
+func (i Identity) policy(budget *pattern.Budget) (sigstore.PolicyOption, error) {
+	for _, part := range []struct{ name, exact, expression string }{{"issuer", i.Issuer, i.IssuerRegExp}, {"subject", i.Subject, i.SubjectRegExp}} {
+		if err := checkPart(part.name, part.exact, part.expression, budget); err != nil {
+			return nil, err
 		}
 	}
-	subject, err := sigstore.NewSANMatcher("", i.Subject)
+	subject, err := sigstore.NewSANMatcher(i.Subject, i.SubjectRegExp)
 	if err != nil {
 		return nil, err
 	}
-	issuer, err := sigstore.NewIssuerMatcher("", i.Issuer)
+	issuer, err := sigstore.NewIssuerMatcher(i.Issuer, i.IssuerRegExp)
 	if err != nil {
 		return nil, err
 	}
@@ -87,17 +94,65 @@ func (i Identity) policy() (sigstore.PolicyOption, error) {
 	return sigstore.WithCertificateIdentity(identity), err
 }
 
-// checkPattern refuses what is no regular expression, and what everybody matches.
-func checkPattern(pattern string) error {
-	if len(pattern) > maxPattern {
-		return fetch.Errorf(fetch.Refused, "has %d bytes: %d are the limit", len(pattern), maxPattern)
-	}
-	compiled, err := regexp.Compile(pattern)
+// checkPart wants one of both forms, and judges an expression before anything compiles it.
+func checkPart(name, exact, expression string, budget *pattern.Budget) error {
 	switch {
-	case err != nil:
-		return fetch.Errorf(fetch.Refused, "%s is no regular expression: %w", fetch.Quote(pattern), err)
-	case compiled.MatchString(""):
-		return fetch.Errorf(fetch.Refused, "%s matches everybody: write what has to be there", fetch.Quote(pattern))
+	case (exact == "") == (expression == ""):
+		return fetch.Errorf(fetch.Refused, "give either %s or %sRegExp", name, name)
+	case len(exact) > maxExact:
+		return fetch.Errorf(fetch.Refused, "%s has %d bytes: %d are the limit", name, len(exact), maxExact)
+	case exact != "":
+		return nil
+	}
+	compiled, err := pattern.Compile(expression, budget)
+	if err != nil {
+		return fetch.Errorf(fetch.Refused, "%sRegExp: %w", name, err)
+	}
+	if !anchored(expression) {
+		return fetch.Errorf(fetch.Refused, "%sRegExp: %s is not anchored, so that it matches names that only contain what it "+
+			"describes: begin it with ^ and end it with $, around all of it, or give %s", name, fetch.Quote(expression), name)
+	}
+	if compiled.MatchString("") {
+		return fetch.Errorf(fetch.Refused, "%sRegExp: %s matches everybody: write what has to be there", name, fetch.Quote(expression))
+	}
+	return nil
+}
+
+// anchored tells whether an expression can match nothing but a whole text.
+func anchored(expression string) bool {
+	parsed, err := syntax.Parse(expression, syntax.Perl)
+	return err == nil && bound(parsed, syntax.OpBeginText) && bound(parsed, syntax.OpEndText)
+}
+
+// bound tells whether every way through an expression begins, or ends, with the anchor.
+func bound(e *syntax.Regexp, anchor syntax.Op) bool {
+	switch e.Op {
+	case anchor:
+		return true
+	case syntax.OpCapture:
+		return bound(e.Sub[0], anchor)
+	case syntax.OpConcat:
+		outer := e.Sub[0]
+		if anchor == syntax.OpEndText {
+			outer = e.Sub[len(e.Sub)-1]
+		}
+		return bound(outer, anchor)
+	case syntax.OpAlternate:
+		return !slices.ContainsFunc(e.Sub, func(way *syntax.Regexp) bool { return !bound(way, anchor) })
+	default:
+		return false
+	}
+}
+
+// oidNames is the extension of a certificate with its names (RFC 5280, section 4.2.1.6).
+var oidNames = asn1.ObjectIdentifier{2, 5, 29, 17}
+
+// checkNames refuses certificates with names of a length that no identity has.
+func checkNames(c *x509.Certificate) error {
+	for _, extension := range c.Extensions {
+		if extension.Id.Equal(oidNames) && len(extension.Value) > maxNames {
+			return fetch.Errorf(fetch.LimitExceeded, "its certificate has %d bytes of names: %d are the limit", len(extension.Value), maxNames)
+		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@
 package cosign
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,8 +28,8 @@ var (
 	jane   = holder{subject: janeSubject, issuer: janeIssuer}
 	action = holder{subject: workflow, issuer: workflows}
 
-	isJane   = Identity{Issuer: "^https://login\\.acme\\.org$", Subject: "^jane@acme\\.org$"}
-	isAction = Identity{Issuer: "^https://token\\.actions\\.githubusercontent\\.com$", Subject: "^https://github\\.com/acme/app/"}
+	isJane   = Identity{IssuerRegExp: "^https://login\\.acme\\.org$", SubjectRegExp: "^jane@acme\\.org$"}
+	isAction = Identity{IssuerRegExp: "^https://token\\.actions\\.githubusercontent\\.com$", SubjectRegExp: "^https://github\\.com/acme/app/.*$"}
 )
 
 // keylessSignature is what cosign has to store for an identity.
@@ -105,10 +106,15 @@ func TestM14Identities(t *testing.T) {
 		"Person":        {"an address", keylessSignature{holder: jane}, []Identity{isJane}, "cosign jane@acme.org (https://login.acme.org)", ""},
 		"Workflow":      {"a URI", keylessSignature{holder: action}, []Identity{isAction}, "cosign " + workflow + " (" + workflows + ")", ""},
 		"Second":        {"one of several", keylessSignature{holder: jane}, []Identity{isAction, isJane}, "cosign jane@acme.org (https://login.acme.org)", ""},
-		"Unanchored":    {"as in Flux", keylessSignature{holder: jane}, []Identity{{Issuer: "acme", Subject: "ane@"}}, "cosign jane@acme.org (https://login.acme.org)", ""},
+		"M35Exact":      {"without a regular expression", keylessSignature{holder: jane}, []Identity{{Issuer: janeIssuer, Subject: janeSubject}}, "cosign jane@acme.org (https://login.acme.org)", ""},
+		"M35Dots":       {"an exact value is no expression", keylessSignature{holder: jane}, []Identity{{Issuer: "https://login.acme.or.", Subject: janeSubject}}, "", ""},
+		"M35Mixed":      {"one exact, one not", keylessSignature{holder: jane}, []Identity{{Issuer: janeIssuer, SubjectRegExp: "^[a-z]+@acme[.]org$"}}, "cosign jane@acme.org (https://login.acme.org)", ""},
+		"M35Longer":     {"the domain of somebody else", keylessSignature{holder: holder{subject: "jane@acme.org.evil.example", issuer: janeIssuer}}, []Identity{isJane, {Issuer: janeIssuer, Subject: janeSubject}}, "", ""},
+		"M35Path":       {"the name in a path of somebody else", keylessSignature{holder: holder{subject: "https://evil.example/https://github.com/acme/app/x", issuer: workflows}}, []Identity{isAction}, "", ""},
+		"M32LongName":   {"no identity has a name of 14 kB", keylessSignature{holder: holder{subject: "https://github.com/acme/app/" + strings.Repeat("a", 14_000), issuer: workflows}}, []Identity{isAction}, "", ""},
 		"Nobody":        {"somebody else", keylessSignature{holder: jane}, []Identity{isAction}, "", ""},
-		"OtherSubject":  {"only the issuer matches", keylessSignature{holder: jane}, []Identity{{Issuer: isJane.Issuer, Subject: "^joe@acme\\.org$"}}, "", ""},
-		"OtherIssuer":   {"only the subject matches", keylessSignature{holder: jane}, []Identity{{Issuer: "^https://evil\\.org$", Subject: isJane.Subject}}, "", ""},
+		"OtherSubject":  {"only the issuer matches", keylessSignature{holder: jane}, []Identity{{Issuer: janeIssuer, SubjectRegExp: "^joe@acme\\.org$"}}, "", ""},
+		"OtherIssuer":   {"only the subject matches", keylessSignature{holder: jane}, []Identity{{IssuerRegExp: "^https://evil\\.org$", Subject: janeSubject}}, "", ""},
 		"Crossed":       {"the subject of one with the issuer of another", keylessSignature{holder: holder{subject: janeSubject, issuer: workflows}}, []Identity{isJane, isAction}, "", ""},
 		"Several":       {"two subjects, of which the first one counts", keylessSignature{holder: both}, []Identity{isJane}, "cosign jane@acme.org (https://login.acme.org)", ""},
 		"SecondSubject": {"two subjects, of which the second one would do", keylessSignature{holder: second}, []Identity{isJane}, "", ""},
@@ -212,12 +218,25 @@ func TestM14IdentityTrust(t *testing.T) {
 		"NoAuthorities": {"nobody could be verified", Options{Identities: []Identity{isJane}, TrustedRoot: s.trust(t, "authorities")}, "no certificate authority"},
 		"NoCertLogs":    {"certificates would go unchecked", Options{Identities: []Identity{isJane}, TrustedRoot: s.trust(t, "certificate logs")}, "no certificate transparency log"},
 		"NoLogs":        {"signatures would go unchecked", Options{Identities: []Identity{isJane}, TrustedRoot: s.trust(t, "logs")}, "no transparency log"},
-		"NoIssuer":      {"anybody may claim to be jane", Options{Identities: []Identity{{Subject: "jane"}}, TrustedRoot: whole}, "identity 1: the issuer"},
-		"NoSubject":     {"everybody of the issuer", Options{Identities: []Identity{isJane, {Issuer: "acme"}}, TrustedRoot: whole}, "identity 2: the subject"},
-		"Everybody":     {"as good as none", Options{Identities: []Identity{{Issuer: ".*", Subject: "jane"}}, TrustedRoot: whole}, "matches everybody"},
-		"Malformed":     {"no regular expression", Options{Identities: []Identity{{Issuer: "(", Subject: "jane"}}, TrustedRoot: whole}, "no regular expression"},
-		"LongPattern":   {"too long", Options{Identities: []Identity{{Issuer: strings.Repeat("a", 2000), Subject: "jane"}}, TrustedRoot: whole}, "2000 bytes"},
-		"Bomb":          {"grows when it is compiled", Options{Identities: []Identity{{Issuer: "((a{100}){100}){100}", Subject: "jane"}}, TrustedRoot: whole}, "no regular expression"},
+		"NoIssuer":      {"anybody may claim to be jane", Options{Identities: []Identity{{Subject: "jane"}}, TrustedRoot: whole}, "identity 1: give either issuer or issuerRegExp"},
+		"NoSubject":     {"everybody of the issuer", Options{Identities: []Identity{isJane, {Issuer: "acme"}}, TrustedRoot: whole}, "identity 2: give either subject or subjectRegExp"},
+		"Everybody":     {"as good as none", Options{Identities: []Identity{{IssuerRegExp: "^.*$", Subject: "jane"}}, TrustedRoot: whole}, "matches everybody"},
+		"M35Both":       {"which of the two?", Options{Identities: []Identity{{Issuer: "a", IssuerRegExp: "^a$", Subject: "jane"}}, TrustedRoot: whole}, "give either issuer or issuerRegExp"},
+		"M35Anchors":    {"acme-evil", Options{Identities: []Identity{{IssuerRegExp: "acme", Subject: "jane"}}, TrustedRoot: whole}, "is not anchored"},
+		"M35Begin":      {"jane@acme.org.evil.example", Options{Identities: []Identity{{Issuer: "a", SubjectRegExp: "^jane@acme[.]org"}}, TrustedRoot: whole}, "is not anchored"},
+		"M35End":        {"https://evil.example/https://github.com/acme", Options{Identities: []Identity{{Issuer: "a", SubjectRegExp: "https://github[.]com/acme$"}}, TrustedRoot: whole}, "is not anchored"},
+		"M35Ways":       {"each way needs both", Options{Identities: []Identity{{Issuer: "a", SubjectRegExp: "^jane|joe$"}}, TrustedRoot: whole}, "is not anchored"},
+		"M35Lines":      {"a name can have several lines", Options{Identities: []Identity{{Issuer: "a", SubjectRegExp: "(?m)^jane$"}}, TrustedRoot: whole}, "is not anchored"},
+		"M35Escaped":    {"a dollar sign is no end", Options{Identities: []Identity{{Issuer: "a", SubjectRegExp: `^jane\$`}}, TrustedRoot: whole}, "is not anchored"},
+		"M35Optional":   {"an end that may be left out", Options{Identities: []Identity{{Issuer: "a", SubjectRegExp: `^jane($)?`}}, TrustedRoot: whole}, "is not anchored"},
+		"Malformed":     {"no regular expression", Options{Identities: []Identity{{IssuerRegExp: "(", Subject: "jane"}}, TrustedRoot: whole}, "no regular expression"},
+		"LongPattern":   {"too long", Options{Identities: []Identity{{IssuerRegExp: strings.Repeat("a", 2000), Subject: "jane"}}, TrustedRoot: whole}, "2000 bytes"},
+		"LongValue":     {"too long", Options{Identities: []Identity{{Issuer: strings.Repeat("a", 2000), Subject: "jane"}}, TrustedRoot: whole}, "2000 bytes"},
+		"M32Size":       {"a million instructions", Options{Identities: []Identity{{Issuer: "a", SubjectRegExp: "^(?:" + strings.Repeat("a", 990) + "){1000}$"}}, TrustedRoot: whole}, "instructions"},
+		"M32Budget":     {"each may be compiled, all of them not", Options{Identities: slices.Repeat([]Identity{{Issuer: "a", SubjectRegExp: "^" + strings.Repeat("a", 1000) + "{2}$"}}, 40), TrustedRoot: whole}, "together"},
+		"M36Ignore":     {"the log tells when a certificate was used", Options{Identities: []Identity{isJane}, TrustedRoot: whole, IgnoreLog: true}, "cannot be ignored"},
+		"M36NoLog":      {"nothing could be in a log", Options{Keys: keys(t, ecdsaKey(t)), TrustedRoot: s.trust(t, "logs")}, "no transparency log"},
+		"Bomb":          {"grows when it is compiled", Options{Identities: []Identity{{IssuerRegExp: "((a{100}){100}){100}", Subject: "jane"}}, TrustedRoot: whole}, "no regular expression"},
 		"Many":          {"too many", Options{Identities: make([]Identity, 65), TrustedRoot: whole}, "65 identities"},
 		"KeysToo":       {"which of the two?", Options{Identities: []Identity{isJane}, TrustedRoot: whole, Keys: keys(t, ecdsaKey(t))}, "one of the two"},
 	}
@@ -228,6 +247,11 @@ func TestM14IdentityTrust(t *testing.T) {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 		})
+	}
+	for _, whole := range []string{"^a|^b", "^a$", "^(a|b)$", "^a$|^b$", `\Aa\z`, "^(^a$)$", "^[^b]+$"} {
+		if anchored(whole) != (whole != "^a|^b") {
+			t.Errorf("%s: anchored is %t", whole, anchored(whole))
+		}
 	}
 	if _, err := New(Options{Identities: []Identity{isJane}, TrustedRoot: s.trust(t, "timestamps")}); err != nil {
 		t.Errorf("logs tell the time as well: %v", err)

@@ -29,6 +29,9 @@ import (
 const maxKeys = 64
 
 func forKeys(entries map[string][]byte, trusted *root.TrustedRoot) (*Verifier, error) {
+	if trusted != nil && len(trusted.RekorLogs()) == 0 {
+		return nil, fetch.Errorf(fetch.Refused, "the trusted root has no transparency log, so that no signature could be in one: %s", rootHint)
+	}
 	v := &Verifier{unlogged: trusted == nil}
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
@@ -48,7 +51,7 @@ func forKeys(entries map[string][]byte, trusted *root.TrustedRoot) (*Verifier, e
 	switch {
 	case len(names) == 0:
 		return nil, fetch.Errorf(fetch.Refused,
-			"there is nothing to verify with: give public keys as entries *%s of the Secret, or identities", KeySuffix)
+			"%w: give public keys as entries *%s of the Secret, or identities", verify.ErrNoTrust, KeySuffix)
 	case len(names) > maxKeys:
 		return nil, fetch.Errorf(fetch.Refused, "the Secret has %d keys: %d are the limit", len(names), maxKeys)
 	}
@@ -90,21 +93,18 @@ func keySigner(name string, public crypto.PublicKey, trusted *root.TrustedRoot) 
 		return signer{}, err
 	}
 	var base root.TrustedMaterial = &root.BaseTrustedMaterial{}
+	options := []sigstore.VerifierOption{sigstore.WithNoObserverTimestamps()}
 	if trusted != nil {
-		base = trusted
+		base, options = trusted, append(options, sigstore.WithTransparencyLog(1))
 	}
 	material := keyMaterial{TrustedMaterial: base, key: root.NewExpiringKey(key, time.Time{}, time.Time{})}
-	bare, err := sigstore.NewVerifier(material, sigstore.WithNoObserverTimestamps())
-	if err != nil {
-		return signer{}, err
-	}
-	logged, err := sigstore.NewVerifier(material, sigstore.WithNoObserverTimestamps(), sigstore.WithTransparencyLog(1))
+	verifier, err := sigstore.NewVerifier(material, options...)
 	if err != nil {
 		return signer{}, err
 	}
 	return signer{
-		verifier: logged,
-		bare:     bare,
+		verifier: verifier,
+		logged:   trusted != nil,
 		policy:   []sigstore.PolicyOption{sigstore.WithKey()},
 		name:     func(*sigstore.VerificationResult) string { return "key " + name },
 	}, nil

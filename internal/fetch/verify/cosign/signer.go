@@ -5,6 +5,7 @@ package cosign
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -20,10 +21,10 @@ const signPredicate = "https://sigstore.dev/cosign/sign/v1"
 
 // signer is who is trusted.
 type signer struct {
-	// verifier checks a signature with its log entries and timestamps.
+	// verifier checks a signature with its log entries and timestamps, where they are asked for.
 	verifier *sigstore.Verifier
-	// bare checks a signature that has none; nil refuses it.
-	bare   *sigstore.Verifier
+	// logged asks for an entry in a log.
+	logged bool
 	policy []sigstore.PolicyOption
 	// name says for people who made a signature.
 	name func(*sigstore.VerificationResult) string
@@ -35,11 +36,10 @@ func (s signer) verify(what signed, digest fetch.Digest) (*sigstore.Verification
 	if err != nil {
 		return nil, err
 	}
-	verifier := s.verifier
-	if s.bare != nil && len(what.bundle.GetVerificationMaterial().GetTlogEntries()) == 0 {
-		verifier = s.bare
+	if s.logged && len(what.bundle.GetVerificationMaterial().GetTlogEntries()) == 0 {
+		return nil, errors.New("it has no entry in a transparency log, which is required beside a trusted root (transparencyLog: Ignore does without)")
 	}
-	result, err := verifier.Verify(what.bundle, sigstore.NewPolicy(artifact, s.policy...))
+	result, err := s.verifier.Verify(what.bundle, sigstore.NewPolicy(artifact, s.policy...))
 	if err != nil {
 		return nil, err
 	}

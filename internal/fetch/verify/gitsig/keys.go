@@ -46,7 +46,7 @@ func ParseKeys(entries map[string][]byte) (Keys, error) {
 		all.pgp, all.ssh = append(all.pgp, found.pgp...), append(all.ssh, found.ssh...)
 	}
 	if len(all.pgp)+len(all.ssh) == 0 {
-		return Keys{}, fetch.Errorf(fetch.Refused, "there are no keys: nothing could be verified")
+		return Keys{}, fetch.Errorf(fetch.Refused, "%w: there are no keys", verify.ErrNoTrust)
 	}
 	return all, all.checkTwice()
 }

@@ -90,7 +90,7 @@ func readSignature(armored []byte) (*packet.Signature, error) {
 	}
 	packets := packet.NewOpaqueReader(io.LimitReader(decoded.Body, verify.DocumentBytes))
 	opaque, err := packets.Next()
-	if err != nil {
+	if err != nil || len(opaque.Contents) > maxSignatureBytes {
 		return nil, malformed
 	}
 	if _, err := packets.Next(); !errors.Is(err, io.EOF) {
@@ -141,35 +141,3 @@ func readArmoredKeys(text string) (openpgp.EntityList, error) {
 }
 
 var errNoKey = errors.New("it has no PGP public key, or a malformed one")
-
-// Tags of packets (RFC 9580, section 5).
-const (
-	secretKeyTag    = 5
-	publicKeyTag    = 6
-	secretSubkeyTag = 7
-)
-
-// readKeys reads a key ring as gpg exports it without armor. The library passes over keys that it cannot read; here each
-// of them counts.
-func readKeys(raw []byte) (openpgp.EntityList, error) {
-	keys := 0
-	for packets := packet.NewOpaqueReader(bytes.NewReader(raw)); ; {
-		one, err := packets.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		switch {
-		case err != nil:
-			return nil, errNoKey
-		case one.Tag == secretKeyTag, one.Tag == secretSubkeyTag:
-			return nil, errPrivate
-		case one.Tag == publicKeyTag:
-			keys++
-		}
-	}
-	found, err := openpgp.ReadKeyRing(bytes.NewReader(raw))
-	if err != nil || len(found) == 0 || len(found) != keys {
-		return nil, errNoKey
-	}
-	return found, nil
-}

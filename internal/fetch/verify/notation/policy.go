@@ -19,7 +19,7 @@ const maxPolicyBytes = 64 << 10
 func parsePolicy(data []byte) (*trustpolicy.Document, error) {
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:
-		return nil, fetch.Errorf(fetch.Refused, "there is no trust policy: store it as the entry %s of the Secret", PolicyName)
+		return nil, fetch.Errorf(fetch.Refused, "%w, as there is no trust policy: store it as the entry %s of the Secret", verify.ErrNoTrust, PolicyName)
 	case len(data) > maxPolicyBytes:
 		return nil, fetch.Errorf(fetch.Refused, "the trust policy has %d bytes: %d are the limit", len(data), maxPolicyBytes)
 	}

@@ -56,7 +56,7 @@ func parseStore(entries map[string][]byte) (store, error) {
 	}
 	switch {
 	case total == 0:
-		return nil, fetch.Errorf(fetch.Refused, "there is nothing to verify with: give certificates as entries *.crt or *.pem of the Secret")
+		return nil, fetch.Errorf(fetch.Refused, "%w: give certificates as entries *.crt or *.pem of the Secret", verify.ErrNoTrust)
 	case total > maxCertificates:
 		return nil, fetch.Errorf(fetch.Refused, "the Secret has %d certificates: %d are the limit", total, maxCertificates)
 	}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// Begin notes in the inventory of the plan what is about to be written: the content of
+// everything that gets one which is not known to have been written. The inventory is
+// stored before the first write, so that the next process recognizes the writes of one
+// that died, and takes fields back that others changed in between.
+func (p *Plan) Begin() {
+	p.Inventory = p.Inventory.Begin(entriesOf(p.Beginning()))
+}
+
+// Beginning are the objects that get content which is not known to have been written.
+func (p *Plan) Beginning() []Object {
+	var objects []Object
+	for _, action := range p.Actions() {
+		if !action.Untracked && (action.Verb == Create || action.Alters()) {
+			objects = append(objects, action.Object)
+		}
+	}
+	return objects
+}
+
+func entriesOf(objects []Object) []inventory.Entry {
+	entries := make([]inventory.Entry, 0, len(objects))
+	for _, object := range objects {
+		entries = append(entries, inventory.Entry{ID: object.ID, Version: object.Resource.Version, Rendered: object.Rendered})
+	}
+	return entries
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"slices"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// Keeps tells that a plan brings nothing new: all that it writes was applied before, with
+// the same content. What becomes of one object then says nothing of the others, and an
+// object that cannot be written stops none of them.
+func (p *Plan) Keeps() bool {
+	return p.Keeping || len(p.PruneFirst) == 0 && !slices.ContainsFunc(p.Actions(), func(a Action) bool {
+		return a.Writes() && a.Verb != Repair && a.Verb != Settle
+	})
+}
+
+// leaveOut makes the violations of a plan that only keeps what is applied those of single
+// objects: each leaves out its object, and the rest is kept. It gives the actions left.
+func (p *Plan) leaveOut(actions []Action) []Action {
+	objects, namespaces := map[inventory.ID]bool{}, map[string]bool{}
+	for _, violation := range p.Violations {
+		objects[violation.Object] = true
+		if violation.Rule == NamespaceMissing {
+			namespaces[violation.Object.Name] = true
+		}
+	}
+	p.LeftOut, p.Violations = p.Violations, nil
+	return slices.DeleteFunc(actions, func(a Action) bool {
+		return a.Writes() && !IsNamespace(a.ID) && (objects[a.ID] || namespaces[a.Namespace])
+	})
+}
+
+// LeaveOut takes objects out of a plan that only keeps what is applied.
+func (p *Plan) LeaveOut(out func(Object) bool) {
+	for i := range p.Stages {
+		p.Stages[i].Actions = slices.DeleteFunc(slices.Clone(p.Stages[i].Actions), func(a Action) bool { return out(a.Object) })
+	}
+}
+
+// Trusted tells whether later stages rely on what this one writes: they must not trust
+// certificates that could not be stored.
+func (s Stage) Trusted() bool { return s.Name == stageCertificates }

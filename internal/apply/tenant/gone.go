@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tenant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	// confirmation is how long a kind must have been missing before it counts as gone. After a
+	// start of the API server discovery lacks the groups of CRDs for up to a second.
+	confirmation = 5 * time.Second
+	// continuity is the longest pause between two looks at a missing kind of which the later one
+	// confirms the earlier one.
+	continuity = time.Minute
+)
+
+// UnconfirmedError says that a kind is missing, and not yet known to be gone.
+type UnconfirmedError struct{ Kind schema.GroupKind }
+
+// Error implements error.
+func (e *UnconfirmedError) Error() string {
+	return fmt.Sprintf("kind %s is not served at the moment, which is confirmed before its objects count as gone", e.Kind)
+}
+
+// IsUnconfirmed tells whether the error is an *UnconfirmedError.
+func IsUnconfirmed(err error) bool {
+	var unconfirmed *UnconfirmedError
+	return errors.As(err, &unconfirmed)
+}
+
+// IsUnserved tells whether the API server answered that it has no such resource, rather than no
+// such object.
+func IsUnserved(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || strings.HasPrefix(err.Error(), "conversion webhook for ") {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || details.Name == ""
+}
+
+// absences remember kinds that were missing, and how all kinds were served while they were.
+type absences struct {
+	mu    sync.Mutex
+	of    map[schema.GroupKind]absence
+	seen  map[schema.GroupKind]sight
+	first time.Time // when discovery answered first
+}
+
+type absence struct{ since, last time.Time }
+
+// sight is how a kind was served when it was seen last, and when that was.
+type sight struct {
+	version string
+	kind    Kind
+	at      time.Time
+}
+
+// take keeps what discovery answered. A kind that is there is no longer missing.
+func (a *absences) take(c *catalog) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.seen == nil {
+		a.seen, a.of, a.first = map[schema.GroupKind]sight{}, map[schema.GroupKind]absence{}, c.asked
+	}
+	for kind, versions := range c.served {
+		a.seen[kind] = sight{version: versions[0], kind: c.kinds[kind.WithVersion(versions[0])], at: c.asked}
+		delete(a.of, kind)
+	}
+	for kind, was := range a.seen {
+		if c.asked.Sub(was.at) > maxAge {
+			delete(a.seen, kind)
+		}
+	}
+}
+
+// lately are the kinds that an earlier answer had and the present one lacks.
+func (a *absences) lately(c *catalog) map[schema.GroupKind]sight {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	missing := map[schema.GroupKind]sight{}
+	for kind, was := range a.seen {
+		if len(c.served[kind]) == 0 {
+			missing[kind] = was
+		}
+	}
+	return missing
+}
+
+// settled tells whether an answer came so long after the first one that what that one lacked
+// would be in it.
+func (a *absences) settled(c *catalog) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return c.asked.Sub(a.first) >= confirmation
+}
+
+// look counts one more look at a missing kind, and tells whether that confirms the first one.
+func (a *absences) look(kind schema.GroupKind, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.of == nil {
+		a.of = map[schema.GroupKind]absence{}
+	}
+	found := a.of[kind]
+	if now.Sub(found.last) > continuity {
+		found.since = now
+	}
+	found.last = now
+	a.of[kind] = found
+	return now.Sub(found.since) >= confirmation
+}
+
+// served is how a kind was served before it was missing. One that was never seen is guessed.
+func (a *absences) served(kind schema.GroupKind, version string) schema.GroupVersionResource {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if was, found := a.seen[kind]; found {
+		return was.kind.Resource
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(kind.WithVersion(version))
+	return plural
+}
+
+func (a *absences) end(kind schema.GroupKind) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.of, kind)
+}
+
+// Gone makes sure that a kind is gone which discovery does not list, before its objects are
+// forgotten: neither the documents of its group nor its resource may be served, now and when it
+// was looked at a few seconds before. It is nil when the kind is gone, an *UnconfirmedError until
+// that is known, and another error when the API server cannot tell. The reference names an object
+// of the kind; its resource is looked up where it has only a version.
+func (c *Client) Gone(ctx context.Context, kind schema.GroupKind, of Ref) error {
+	k := c.Kinds()
+	served, err := c.shows(ctx, kind, of)
+	switch {
+	case err != nil:
+		return err
+	case served:
+		k.absences.end(kind)
+		k.Forget()
+		return &UnconfirmedError{Kind: kind}
+	case !k.absences.look(kind, k.now()):
+		return &UnconfirmedError{Kind: kind}
+	}
+	return nil
+}
+
+// shows tells whether the API server shows anything of a kind: in the documents of its group, or of
+// its resource. Kinds without a group are part of every API server.
+func (c *Client) shows(ctx context.Context, kind schema.GroupKind, of Ref) (bool, error) {
+	if kind.Group == "" {
+		return false, nil
+	}
+	if served, err := c.Kinds().Served(ctx, kind); err != nil || served {
+		return served, err
+	}
+	if of.Resource.Resource == "" {
+		of.Resource = c.Kinds().absences.served(kind, of.Resource.Version)
+	}
+	if of.Resource.Version == "" {
+		return false, nil
+	}
+	return c.answers(ctx, of)
+}
+
+// answers tells whether the API server has an object, or says that there is none of that name.
+// What the tenant may not read, nobody can say: then discovery decides.
+func (c *Client) answers(ctx context.Context, of Ref) (bool, error) {
+	_, err := c.Metadata(ctx, of)
+	switch {
+	case IsUnserved(err), apierrors.IsForbidden(err):
+		return false, nil
+	case err == nil, apierrors.IsNotFound(err):
+		return true, nil
+	}
+	return false, err
+}

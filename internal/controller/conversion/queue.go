@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package conversion lets reconciles convert bundles in worker processes without holding a worker of the controller for as
+// long as that takes, and shares the memory that converted objects need between namespaces.
+package conversion
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/internal/controller/fair"
+	"github.com/satchel-dev/satchel/internal/worker/jobs"
+)
+
+// ErrPending means that the conversion waits or is under way. The object is queued again when it is done, or when its turn
+// has come.
+var ErrPending = errors.New("the conversion is under way")
+
+// errFlooded means that the answers of other conversions, which wait to be read, take all the memory there is for them.
+var errFlooded = errors.New("too many conversions ended at once: it is tried again")
+
+const (
+	patience = time.Second // by default
+	// perNamespace is how many conversions of one namespace are under way or wait for a worker process.
+	perNamespace = 2
+	// mostUnread bounds the encoded objects that wait to be read by a reconcile.
+	mostUnread = 96 << 20
+)
+
+// Queue holds the conversions that are under way, at most one of each object.
+type Queue struct {
+	// Turns are those of objects that wait to begin.
+	Turns *fair.Turns
+	// Patience is how long a reconcile waits for the conversion that it starts; most take a fraction of it.
+	Patience time.Duration
+	wake     func(types.NamespacedName)
+
+	mu      sync.Mutex
+	pending map[types.NamespacedName]*pending
+	unread  int64
+}
+
+// pending is a conversion that was begun.
+type pending struct {
+	about  string
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed at the end; what follows is constant then
+	result *jobs.Converted
+	err    error
+	size   int64
+	// awaited while the reconcile that began it waits for it, which needs not be woken then.
+	awaited bool
+}
+
+// NewQueue returns a queue that calls wake when a conversion ended for which no reconcile waits any more.
+func NewQueue(wake func(types.NamespacedName)) *Queue {
+	return &Queue{Turns: fair.NewTurns(perNamespace), Patience: patience, wake: wake, pending: map[types.NamespacedName]*pending{}}
+}
+
+// Convert converts what about names. Only the reconcile that begins a conversion waits for it, and not for long; ErrPending
+// tells that it goes on. A later call with the same about takes the result. One with another about ends ErrPending until
+// the earlier conversion has ended, unless that exceeded a limit, which is returned: a user who changes the input all the time
+// shall learn of it. end is called once the conversion has ended, or at once where none is begun.
+func (q *Queue) Convert(ctx context.Context, key types.NamespacedName, about string, convert func(context.Context) (*jobs.Converted, error), end func()) (*jobs.Converted, error) {
+	q.mu.Lock()
+	if earlier := q.pending[key]; earlier != nil {
+		q.mu.Unlock()
+		end()
+		return q.take(key, earlier, about)
+	}
+	q.mu.Unlock()
+	done, ok := q.Turns.Take(key)
+	if !ok {
+		end()
+		return nil, ErrPending
+	}
+	begun := q.begin(ctx, key, about, convert, func() { end(); done() })
+	timer := time.NewTimer(q.Patience)
+	defer timer.Stop()
+	select {
+	case <-begun.done:
+		return q.take(key, begun, about)
+	case <-timer.C:
+	case <-ctx.Done(): // the next reconcile takes the result
+	}
+	if q.leave(begun) {
+		return q.take(key, begun, about)
+	}
+	return nil, ErrPending
+}
+
+// leave tells that no reconcile waits for a conversion any more, and whether it ended meanwhile.
+func (q *Queue) leave(p *pending) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p.awaited = false
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (q *Queue) begin(ctx context.Context, key types.NamespacedName, about string, convert func(context.Context) (*jobs.Converted, error), end func()) *pending {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // it outlives the reconcile; the pool bounds it
+	p := &pending{about: about, cancel: cancel, done: make(chan struct{}), awaited: true}
+	q.mu.Lock()
+	q.pending[key] = p
+	q.mu.Unlock()
+	go func() {
+		defer cancel(nil)
+		result, err := convert(ctx)
+		end()
+		q.ended(key, p, result, err)
+	}()
+	return p
+}
+
+// ended keeps the result until a reconcile takes it, and has the object reconciled unless one waits for it: each
+// reconcile that converts would be followed by another one, without end where it fails.
+func (q *Queue) ended(key types.NamespacedName, p *pending, result *jobs.Converted, err error) {
+	q.mu.Lock()
+	p.result, p.err = result, err
+	if result != nil {
+		p.size = result.Size()
+	}
+	if q.unread+p.size > mostUnread && q.unread > 0 {
+		p.result, p.err, p.size = nil, errFlooded, 0
+	}
+	q.unread += p.size
+	awaited := p.awaited
+	close(p.done)
+	q.mu.Unlock()
+	if !awaited {
+		q.wake(key)
+	}
+}
+
+// take hands out what an ended conversion yielded, once.
+func (q *Queue) take(key types.NamespacedName, p *pending, about string) (*jobs.Converted, error) {
+	select {
+	case <-p.done:
+	default:
+		return nil, ErrPending
+	}
+	q.remove(key, p)
+	if p.about == about || isLimit(p.err) {
+		return p.result, p.err
+	}
+	q.wake(key) // to begin with what there is now
+	return nil, ErrPending
+}
+
+func (q *Queue) remove(key types.NamespacedName, p *pending) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.pending[key] == p {
+		delete(q.pending, key)
+		q.unread -= p.size
+	}
+}
+
+// Leave gives up the turn that an object waits for, or was promised, and does not need now.
+func (q *Queue) Leave(key types.NamespacedName) { q.Turns.Drop(key) }
+
+// End ends the conversion of an object, if one is under way, and drops its result, which is not needed any more.
+func (q *Queue) End(key types.NamespacedName) {
+	q.mu.Lock()
+	p := q.pending[key]
+	q.mu.Unlock()
+	if p == nil {
+		return
+	}
+	p.cancel(errNotWanted)
+	go func() {
+		<-p.done
+		q.remove(key, p)
+	}()
+}
+
+var errNotWanted = errors.New("the deployment is deleted or suspended")
+
+// Pending is how many conversions are under way, or ended and not yet taken.
+func (q *Queue) Pending() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.pending)
+}

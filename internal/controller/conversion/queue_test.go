@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conversion_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/internal/controller/conversion"
+	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/jobs"
+)
+
+// task is a conversion of a test.
+type task struct {
+	takes        time.Duration
+	err          error
+	begun, ended atomic.Int32
+}
+
+func (c *task) run(ctx context.Context) (*jobs.Converted, error) {
+	c.begun.Add(1)
+	select {
+	case <-time.After(c.takes):
+		if c.err != nil {
+			return nil, c.err
+		}
+		return &jobs.Converted{Values: 1}, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (c *task) end() { c.ended.Add(1) }
+
+func convertWith(t *testing.T, q *conversion.Queue, k types.NamespacedName, about string, c *task) error {
+	t.Helper()
+	converted, err := q.Convert(t.Context(), k, about, c.run, c.end)
+	if (converted == nil) == (err == nil) {
+		t.Errorf("%v with %v", converted, err)
+	}
+	return err
+}
+
+// TestLongConversionsHoldNoWorker: the reconcile that begins one ends soon, the object is woken, and its next reconcile
+// takes the result.
+func TestLongConversionsHoldNoWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var called atomic.Int32
+		q := conversion.NewQueue(func(types.NamespacedName) { called.Add(1) })
+		c := &task{takes: time.Minute}
+		began := time.Now()
+		if err := convertWith(t, q, key("a", "1"), "x", c); !errors.Is(err, conversion.ErrPending) {
+			t.Fatal(err)
+		}
+		if err := convertWith(t, q, key("a", "1"), "x", c); !errors.Is(err, conversion.ErrPending) {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("a worker of the controller was held for %s", took)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if called.Load() != 1 {
+			t.Errorf("woken %d times", called.Load())
+		}
+		if err := convertWith(t, q, key("a", "1"), "x", c); err != nil {
+			t.Error(err)
+		}
+		if c.begun.Load() != 1 || q.Pending() != 0 || c.ended.Load() != 3 {
+			t.Errorf("begun %d times, ended %d times, %d pending", c.begun.Load(), c.ended.Load(), q.Pending())
+		}
+	})
+}
+
+// TestConversionsOutliveTheirReconcile: one whose turn or time ends leaves the conversion to the next one, and no error of its
+// own context.
+func TestConversionsOutliveTheirReconcile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := conversion.NewQueue(func(types.NamespacedName) {})
+		c := &task{takes: 500 * time.Millisecond}
+		turn, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("the turn is over"))
+		defer cancel()
+		if _, err := q.Convert(turn, key("a", "1"), "x", c.run, c.end); !errors.Is(err, conversion.ErrPending) {
+			t.Errorf("got %v, want that it is under way", err)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if err := convertWith(t, q, key("a", "1"), "x", c); err != nil || c.begun.Load() != 1 {
+			t.Errorf("the next reconcile got %v; begun %d times", err, c.begun.Load())
+		}
+	})
+}
+
+// TestShortConversionsAreWaitedFor, and leave nothing behind: no object is woken for what its reconcile has taken, or
+// one whose plan is refused would be converted again and again without a pause.
+func TestShortConversionsAreWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var called atomic.Int32
+		q := conversion.NewQueue(func(types.NamespacedName) { called.Add(1) })
+		for range 3 {
+			if err := convertWith(t, q, key("a", "1"), "x", &task{takes: 100 * time.Millisecond}); err != nil || q.Pending() != 0 {
+				t.Errorf("%v, %d pending", err, q.Pending())
+			}
+		}
+		failed := errors.New("refused")
+		if err := convertWith(t, q, key("a", "1"), "x", &task{err: failed}); !errors.Is(err, failed) {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if called.Load() != 0 {
+			t.Errorf("woken %d times by what was waited for", called.Load())
+		}
+	})
+}
+
+// TestNoConversionIsLost that ends at the very moment in which its reconcile stops waiting: the result is taken, or
+// the object is woken.
+func TestNoConversionIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var called atomic.Int32
+		q := conversion.NewQueue(func(types.NamespacedName) { called.Add(1) })
+		for range 200 {
+			before := called.Load()
+			err := convertWith(t, q, key("a", "1"), "x", &task{takes: time.Second}) // as long as it is waited for
+			synctest.Wait()
+			pending := errors.Is(err, conversion.ErrPending)
+			if woken := called.Load() - before; pending && woken != 1 || !pending && woken != 0 {
+				t.Fatalf("%v, and woken %d times", err, woken)
+			}
+			if pending {
+				err = convertWith(t, q, key("a", "1"), "x", &task{})
+			}
+			if err != nil || q.Pending() != 0 {
+				t.Fatalf("%v, %d pending", err, q.Pending())
+			}
+		}
+	})
+}
+
+// TestNamespacesWaitForTheirOwn: two of a namespace at a time, others are not concerned.
+func TestNamespacesWaitForTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := conversion.NewQueue(func(types.NamespacedName) {})
+		long := &task{takes: time.Hour}
+		for _, name := range []string{"1", "2", "3"} {
+			if err := convertWith(t, q, key("a", name), "x", long); !errors.Is(err, conversion.ErrPending) {
+				t.Fatal(err)
+			}
+		}
+		if long.begun.Load() != 2 {
+			t.Errorf("%d were begun", long.begun.Load())
+		}
+		if err := convertWith(t, q, key("b", "1"), "x", &task{}); err != nil {
+			t.Error(err)
+		}
+		q.Leave(key("a", "3"))
+		for _, name := range []string{"1", "2"} {
+			q.End(key("a", name))
+		}
+		synctest.Wait()
+		if q.Pending() != 0 {
+			t.Errorf("%d pending", q.Pending())
+		}
+	})
+}
+
+// TestChangedInput: the result of what was begun before is dropped, but for a limit that it exceeded.
+func TestChangedInput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var called atomic.Int32
+		q := conversion.NewQueue(func(types.NamespacedName) { called.Add(1) })
+		limit := &worker.LimitError{Limit: worker.LimitCPU, Budget: "20s"}
+		for about, want := range map[error]error{nil: conversion.ErrPending, limit: limit, errors.New("refused"): conversion.ErrPending} {
+			old, changed := &task{takes: time.Minute, err: about}, &task{}
+			if about != nil {
+				old.err = about
+			}
+			if err := convertWith(t, q, key("a", "1"), "old", old); !errors.Is(err, conversion.ErrPending) {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			before := called.Load()
+			if err := convertWith(t, q, key("a", "1"), "new", changed); !errors.Is(err, want) {
+				t.Errorf("after %v: %v", about, err)
+			}
+			if errors.Is(want, conversion.ErrPending) && called.Load() != before+1 {
+				t.Error("nothing begins with the new input")
+			}
+			if err := convertWith(t, q, key("a", "1"), "new", changed); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestEndOfAConversion: deleting the deployment ends what runs.
+func TestEndOfAConversion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := conversion.NewQueue(func(types.NamespacedName) {})
+		c := &task{takes: 24 * time.Hour}
+		_ = convertWith(t, q, key("a", "1"), "x", c)
+		q.End(key("a", "1"))
+		q.End(key("a", "2")) // nothing runs
+		synctest.Wait()
+		if q.Pending() != 0 || c.ended.Load() != 1 {
+			t.Errorf("%d pending, ended %d times", q.Pending(), c.ended.Load())
+		}
+	})
+}
+
+// TestLimitsAreFinal at once, but for CPU time, which depends on the machine's load; other input is tried again.
+func TestLimitsAreFinal(t *testing.T) {
+	var known conversion.Excesses
+	cpu, memory := &worker.LimitError{Limit: worker.LimitCPU}, &worker.LimitError{Limit: worker.LimitMemory}
+	if known.Note(key("a", "1"), "x", cpu) || known.Final(key("a", "1"), "x") != nil {
+		t.Error("CPU time is not tried again")
+	}
+	if !known.Note(key("a", "1"), "x", cpu) || known.Final(key("a", "1"), "x") != cpu {
+		t.Error("CPU time is tried for ever")
+	}
+	if known.Final(key("a", "1"), "y") != nil || known.Final(key("a", "2"), "x") != nil {
+		t.Error("other input is not tried")
+	}
+	if known.Note(key("a", "1"), "y", cpu) {
+		t.Error("other input is not tried again")
+	}
+	if !known.Note(key("b", "1"), "x", memory) || known.Final(key("b", "1"), "x") != memory {
+		t.Error("memory is tried again")
+	}
+	known.Forget(key("b", "1"))
+	if known.Final(key("b", "1"), "x") != nil {
+		t.Error("a deleted deployment is remembered")
+	}
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// objectOf has the given number of values.
+func objectOf(values int) *unstructured.Unstructured {
+	list := make([]any, values-2)
+	return &unstructured.Unstructured{Object: map[string]any{"list": list}}
+}
+
+func TestDropKeepsWhatWasDecided(t *testing.T) {
+	s := &state{}
+	s.desired = []*unstructured.Unstructured{objectOf(10)}
+	released := 0
+	s.release = func() { released++ }
+	s.drop()
+	s.drop()
+	if released != 1 || len(s.desired) != 1 || s.desired[0] != nil {
+		t.Errorf("released %d times, desired %v; want once, and only the count kept", released, s.desired)
+	}
+}
+
+func TestAnInventoryThatDoesNotFitStalls(t *testing.T) {
+	s := &state{object: &v1alpha1.BundleDeployment{}}
+	var entries []inventory.Entry
+	for i := range 25_000 {
+		sum := sha256.Sum256([]byte(strconv.Itoa(i)))
+		name := fmt.Sprintf("%x%x%x", sum, sha256.Sum256(sum[:]), sha256.Sum256(sum[1:]))
+		entries = append(entries, inventory.Entry{ID: inventory.ID{Kind: "ConfigMap", Namespace: "a", Name: name}, Version: "v1"})
+	}
+	err := s.record(inventory.New("target", entries...))
+	var tooLarge *inventory.TooLargeError
+	if f := judge(err); !errors.As(err, &tooLarge) || !f.stalled || f.reason != v1alpha1.ReasonPlanRefused {
+		t.Errorf("got %v (%+v), want a stalled refusal of the plan", err, f)
+	}
+	if s.object.Status.Inventory != nil {
+		t.Error("what does not fit was put into the status")
+	}
+}

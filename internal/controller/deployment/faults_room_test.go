@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// F43: whether the inventory of a plan can be stored once it is applied is judged before the
+// first write: at the limit nothing is created, a little below it everything is applied and
+// stays applied, and a revision that renames everything leaves the last one in place.
+func TestF43InventoryThatWillNotFit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	const room = inventory.Limit(16 << 10)
+	limit := 300
+	for ; room.CheckPlanned(planOf(namespace, "old", limit)) == nil; limit++ { //nolint:revive // the condition does the work
+	}
+	key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) {
+		rarely(d)
+		d.Labels = map[string]string{driven: ""}
+	})
+	t.Cleanup(func() { r.undrive(t, key) })
+	d := r.drive(t, key, nil)
+	d.room = room
+	d = d.again(t, nil)
+
+	refused := func(what string) {
+		t.Helper()
+		var found *v1alpha1.BundleDeployment
+		r.eventually(t, t.Context(), what+" is judged", func(context.Context) (bool, string) {
+			d.reconcile(t) // which ends while the bundle is converted
+			found = d.deployment(t)
+			return conditions.IsTrue(found, "Stalled"), describe(found)
+		})
+		if message := conditions.GetMessage(found, "Stalled"); conditions.GetReason(found, "Stalled") != v1alpha1.ReasonPlanRefused || !strings.Contains(message, "split the bundle") {
+			t.Fatalf("%s is not refused:\n%s", what, describe(found))
+		}
+	}
+	r.publish(t, namespace, "app", "v1", manyMaps("old", limit))
+	refused("what just does not fit")
+	if n := r.maps(t, namespace); n != 0 {
+		t.Fatalf("%d objects were created of a plan that is refused", n)
+	}
+
+	fitting := limit * 99 / 100
+	second := r.publish(t, namespace, "app", "v2", manyMaps("old", fitting))
+	d.ready(t)
+	if n := r.maps(t, namespace); n != fitting {
+		t.Fatalf("%d objects of %d", n, fitting)
+	}
+	mark := r.mark(t)
+	d = d.again(t, nil)
+	d.ready(t)
+	if written := r.writes(t, namespace, mark); len(written) > 0 {
+		t.Errorf("written again: %v", written)
+	}
+
+	r.publish(t, namespace, "app", "v3", manyMaps("new", fitting))
+	refused("a rename of everything")
+	r.patch(t, aConfigMap(namespace, "old-0007"), `{"data":{"value":"theirs"}}`)
+	r.eventually(t, t.Context(), "drift of the last revision is corrected", func(ctx context.Context) (bool, string) {
+		d.reconcile(t)
+		got := r.value(t, ctx, namespace, "old-0007")
+		return got == "one", got
+	})
+	if got, n := r.value(t, t.Context(), namespace, "old-0007"), r.maps(t, namespace); got != "one" || n != fitting || d.deployment(t).Status.LastAppliedRevision != second.Revision {
+		t.Errorf("the last revision is not kept: %q, %d objects of %d", got, n, fitting)
+	}
+}
+
+// maps are so many ConfigMaps.
+func manyMaps(prefix string, count int) fstest.MapFS {
+	var text strings.Builder
+	for i := range count {
+		text.WriteString("---\n")
+		text.Write(configMap(fmt.Sprintf("%s-%04d", prefix, i), "one").Data)
+	}
+	return fstest.MapFS{"maps.yaml": file(text.String())}
+}
+
+// planOf is the inventory of a plan for them.
+func planOf(namespace, prefix string, count int) inventory.Inventory {
+	entries := make([]inventory.Entry, 0, count)
+	for i := range count {
+		entries = append(entries, inventory.Entry{
+			ID: inventory.ID{Kind: "ConfigMap", Namespace: namespace, Name: fmt.Sprintf("%s-%04d", prefix, i)}, Version: "v1", Mark: inventory.Unproven,
+		})
+	}
+	return inventory.New("00000000-0000-0000-0000-000000000000", entries...)
+}
+
+// maps counts the ConfigMaps of tests in a namespace.
+func (r *rig) maps(t *testing.T, namespace string) int {
+	t.Helper()
+	var found corev1.ConfigMapList
+	if err := r.admin.List(t.Context(), &found, client.InNamespace(namespace), client.HasLabels{inventory.LabelDeployment}); err != nil {
+		t.Fatal(err)
+	}
+	return len(found.Items)
+}

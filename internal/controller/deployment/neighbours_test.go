@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// costlyKustomization is small, and takes minutes to build: each of its patches is tried on each of its objects.
+func costlyKustomization(size int) fstest.MapFS {
+	var objects, patches strings.Builder
+	patches.WriteString("resources: [all.yaml]\npatches:\n")
+	for i := range size {
+		fmt.Fprintf(&objects, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d}\n", i)
+		patches.WriteString("- {target: {kind: C.*}, patch: '[{\"op\": \"add\", \"path\": \"/data\", \"value\": {\"a\": \"b\"}}]'}\n")
+	}
+	return fstest.MapFS{"kustomization.yaml": file(patches.String()), "all.yaml": file(objects.String())}
+}
+
+// costlySchema is a chart whose schema for values has many ways to the same pattern, over a value of a megabyte.
+func costlySchema() fstest.MapFS {
+	const levels, width = 4, 12
+	var definitions []string
+	for level := range levels {
+		next := fmt.Sprintf(`{"$ref":"#/definitions/l%d"}`, level+1)
+		definitions = append(definitions, fmt.Sprintf(`"l%d":{"allOf":[%s]}`, level, strings.TrimSuffix(strings.Repeat(next+",", width), ",")))
+	}
+	definitions = append(definitions, fmt.Sprintf(`"l%d":{"pattern":"^(a|b|c|d)*x$"}`, levels))
+	schema := fmt.Sprintf(`{"definitions":{%s},"properties":{"text":{"$ref":"#/definitions/l0"}}}`, strings.Join(definitions, ","))
+	return fstest.MapFS{
+		"Chart.yaml":         file("apiVersion: v2\nname: costly\nversion: 1.0.0\n"),
+		"values.schema.json": file(schema),
+		"values.yaml":        file("text: " + strings.Repeat("a", 1_000_000) + "\n"),
+		"templates/cm.yaml":  file("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: costly}\n"),
+	}
+}
+
+// attack is what one tenant with several namespaces does to slow down the others.
+type attack struct {
+	files fstest.MapFS
+	// deployments in each namespace.
+	deployments int
+	// spec of each deployment, if it is more than its source.
+	spec func(*v1alpha1.BundleDeployment)
+	// every is how often each deployment is changed.
+	every  time.Duration
+	change func(i int) string
+	// reason that each deployment has to give, and a word of its message; "" where the attack is nothing but load.
+	reason, says string
+	// full is for the release suite only.
+	full bool
+}
+
+func editAnnotation(i int) string {
+	return fmt.Sprintf(`{"spec":{"commonMetadata":{"annotations":{"edit":"%d"}}}}`, i)
+}
+
+func requestReconcile(i int) string {
+	return fmt.Sprintf(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":"%d"}}}`, i)
+}
+
+func attacks() map[string]attack {
+	counted := &v1alpha1.ObjectSelector{Name: "(" + strings.Repeat("[a-z0-9]?", 8) + "){1000}Z"}
+	some := fstest.MapFS{"a.yaml": configMap("a", "one")}
+	many := fstest.MapFS{}
+	for i := range 500 {
+		many[fmt.Sprintf("%d.yaml", i)] = configMap(fmt.Sprintf("c%d", i), "one")
+	}
+	const often = 100 * time.Millisecond
+	return map[string]attack{
+		"M25 kustomization": {files: costlyKustomization(2000), deployments: 1, every: often, change: editAnnotation, reason: v1alpha1.ReasonLimitExceeded, says: "CPU time"},
+		"M26 schema":        {files: costlySchema(), deployments: 1, every: often, change: editAnnotation, reason: v1alpha1.ReasonLimitExceeded, says: "CPU time"},
+		"M27 patch targets": {files: some, deployments: 1, every: often, change: editAnnotation, full: true, reason: v1alpha1.ReasonConversionFailed, says: "repeat less", spec: func(d *v1alpha1.BundleDeployment) {
+			d.Spec.Patches = slices.Repeat([]v1alpha1.Patch{{Target: counted, Patch: `[{"op":"add","path":"/data","value":{}}]`}}, 20)
+		}},
+		"M28 ignore rules": {files: some, deployments: 5, every: often, change: editAnnotation, full: true, reason: v1alpha1.ReasonPlanRefused, says: "repeat less", spec: func(d *v1alpha1.BundleDeployment) {
+			d.Spec.DriftDetection = &v1alpha1.DriftDetection{Ignore: []v1alpha1.IgnoreRule{{Paths: []string{"/data/value"}, Target: counted}}}
+		}},
+		"T16 edits":    {files: some, deployments: 1, every: often, change: editAnnotation, full: true},
+		"T16 requests": {files: many, deployments: 3, every: often, change: requestReconcile, full: true},
+	}
+}
+
+// begin creates the deployments of an attack, and changes them until it is ended.
+func (a attack) begin(t *testing.T, r *rig, namespaces int) (keys []client.ObjectKey, end func()) {
+	t.Helper()
+	for range namespaces {
+		namespace := r.namespace(t)
+		for i := range a.deployments {
+			name := fmt.Sprint("costly-", i)
+			r.publish(t, namespace, name, "v1", a.files)
+			keys = append(keys, r.deploy(t, namespace, name, a.spec))
+		}
+	}
+	for _, key := range keys { // edits that come faster than statuses are written keep the first one from being seen
+		r.eventually(t, t.Context(), "the costly bundle is under way", func(ctx context.Context) (bool, string) {
+			var d v1alpha1.BundleDeployment
+			err := r.admin.Get(ctx, key, &d)
+			return err == nil && conditions.GetReason(&d, meta.ReadyCondition) != "", describe(&d)
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var editing sync.WaitGroup
+	for _, key := range keys {
+		editing.Go(func() {
+			ticker := time.NewTicker(a.every)
+			defer ticker.Stop()
+			for i := 0; ; i++ {
+				select {
+				case <-ctx.Done():
+					return
+				case <-ticker.C:
+				}
+				d := &v1alpha1.BundleDeployment{}
+				d.Namespace, d.Name = key.Namespace, key.Name
+				_ = r.admin.Patch(ctx, d, client.RawPatch("application/merge-patch+json", []byte(a.change(i))))
+			}
+		})
+	}
+	return keys, func() { cancel(); editing.Wait() }
+}
+
+// victim edits a deployment of one object, at most once a second, and returns how long each edit took until it was applied,
+// sorted.
+func (r *rig) victim(t *testing.T, key client.ObjectKey, times int) []time.Duration {
+	t.Helper()
+	var took []time.Duration
+	pace := time.NewTicker(time.Second)
+	defer pace.Stop()
+	for i := range times {
+		want := strconv.Itoa(i) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
+		began := time.Now()
+		r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
+			d.Spec.CommonMetadata = &v1alpha1.CommonMetadata{Annotations: map[string]string{"edit": want}}
+		})
+		r.eventually(t, t.Context(), "the edit of the victim is applied", func(ctx context.Context) (bool, string) {
+			object := aConfigMap(key.Namespace, "victim")
+			err := r.admin.Get(ctx, client.ObjectKeyFromObject(object), object)
+			return err == nil && object.GetAnnotations()["edit"] == want, fmt.Sprint(object.GetAnnotations(), err)
+		})
+		took = append(took, time.Since(began))
+		<-pace.C
+	}
+	slices.Sort(took)
+	return took
+}
+
+func p95(sorted []time.Duration) time.Duration { return sorted[(len(sorted)*95-1)/100] }
+
+// saysWhy waits until a deployment gives the reason; conversions of three namespaces come one after the other, and the machine
+// may be loaded. A namespace without CPU time left waits for it, and says so.
+func (a attack) saysWhy(t *testing.T, r *rig, key client.ObjectKey) {
+	t.Helper()
+	var d v1alpha1.BundleDeployment
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 5*patience, true, func(ctx context.Context) (bool, error) {
+		if err := r.admin.Get(ctx, key, &d); err != nil {
+			return false, err
+		}
+		reason := conditions.GetReason(&d, meta.ReadyCondition)
+		return (reason == a.reason || a.reason == v1alpha1.ReasonLimitExceeded && reason == v1alpha1.ReasonCPUBudgetExceeded) &&
+			strings.Contains(conditions.GetMessage(&d, meta.ReadyCondition), a.says), nil
+	})
+	if err != nil {
+		t.Fatalf("the attacker's deployment does not say %s: %v\n%s", a.reason, err, describe(&d))
+	}
+	t.Logf("%s says: %s", key, conditions.GetMessage(&d, meta.ReadyCondition))
+}
+
+// M25 to M28, T16: what a tenant with three namespaces deploys and changes all the time ends at a limit, which the status
+// names; the deployment of another tenant is applied as if it were not there, its deleted object comes back, and deleting the
+// attacker's deployments ends them. The common suite has one namespace and does not compare times.
+func TestM25CostlyBundlesStopNobodyElse(t *testing.T) {
+	full := os.Getenv("SATCHEL_FULL") != ""
+	edits, namespaces := 5, 1
+	if full {
+		edits, namespaces = 60, 3
+	}
+	for name, a := range attacks() {
+		if a.full && !full {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			namespace := r.namespace(t)
+			published := r.publish(t, namespace, "victim", "v1", fstest.MapFS{"a.yaml": configMap("victim", "1")})
+			key := r.deploy(t, namespace, "victim", nil)
+			r.ready(t, key, published.Revision)
+			quiet := r.victim(t, key, edits)
+			keys, end := a.begin(t, r, namespaces)
+			t.Cleanup(end)
+			busy := r.victim(t, key, edits)
+			t.Logf("the victim, quiet and under attack: p50 %s %s, p95 %s %s (ratio %.2f), longest %s %s", quiet[edits/2], busy[edits/2],
+				p95(quiet), p95(busy), p95(busy).Seconds()/p95(quiet).Seconds(), quiet[edits-1], busy[edits-1])
+			if full && p95(busy) > 12*p95(quiet) {
+				t.Errorf("the edits of another tenant take %s, and %s without the attack", p95(busy), p95(quiet))
+			}
+			if err := r.admin.Delete(t.Context(), aConfigMap(namespace, "victim")); err != nil {
+				t.Fatal(err)
+			}
+			r.eventually(t, t.Context(), "the deleted object of the victim comes back", func(ctx context.Context) (bool, string) {
+				value := r.value(t, ctx, namespace, "victim")
+				return value == "1", value
+			})
+			end()
+			for _, attacker := range keys {
+				if a.reason != "" {
+					a.saysWhy(t, r, attacker)
+				}
+				r.remove(t, attacker)
+			}
+			for _, attacker := range keys {
+				if r.get(t, aConfigMap(attacker.Namespace, "c0")) {
+					t.Error("something of the attacker is left")
+				}
+			}
+		})
+	}
+}

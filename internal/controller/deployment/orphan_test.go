@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// F41: a removal that fails for want of its ServiceAccount or of permissions, or waits for a finalizer, ends
+// once spec.deletionPolicy is Orphan, whenever that is set. What is kept is named in an event.
+func TestF41OrphanAlwaysEnds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	account := func(t *testing.T, namespace string) {
+		t.Helper()
+		r.delete(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "installer"}})
+	}
+	cases := map[string]struct {
+		hinder func(t *testing.T, namespace string)
+		// stuck is what the removal says before it is set, goes whether that takes objects along.
+		stuck string
+		goes  bool
+		told  string
+	}{
+		"ServiceAccount gone": {account, "does not exist: create it", false, "LeftBehind: 2 objects are kept, and could not be marked as orphaned (serviceaccount"},
+		"permissions gone": {
+			func(t *testing.T, namespace string) {
+				t.Helper()
+				r.delete(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-installer"}})
+			},
+			"is forbidden", false, "LeftBehind: 2 objects are kept, and could not be marked as orphaned (",
+		},
+		"finalizer of another controller": {
+			func(t *testing.T, namespace string) {
+				t.Helper()
+				r.patch(t, aConfigMap(namespace, "a"), `{"metadata":{"finalizers":["example.org/hold"]}}`)
+				t.Cleanup(func() {
+					patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+					_ = r.admin.Patch(context.WithoutCancel(t.Context()), aConfigMap(namespace, "a"), patch)
+				})
+			},
+			"example.org/hold", true, "Kept: ConfigMap NAMESPACE/a is not kept: it is being deleted already",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			namespace := r.namespace(t)
+			published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one"), "b.yaml": configMap("b", "one")})
+			key := r.deploy(t, namespace, "app", quick)
+			r.ready(t, key, published.Revision)
+			tc.hinder(t, namespace)
+			r.startRemoval(t, key)
+			r.until(t, key, "the removal is stuck", func(d *v1alpha1.BundleDeployment) bool {
+				return strings.Contains(conditions.GetMessage(d, "Ready"), tc.stuck)
+			})
+			r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })
+			r.remove(t, key)
+			r.told(t, namespace, strings.ReplaceAll(tc.told, "NAMESPACE", namespace))
+			if !tc.goes {
+				r.must(t, aConfigMap(namespace, "a"))
+				r.must(t, aConfigMap(namespace, "b"))
+			}
+		})
+	}
+}

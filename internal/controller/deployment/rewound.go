@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/retry"
+)
+
+const (
+	// cachePause is mostly enough for the cache to see what was written.
+	cachePause = 50 * time.Millisecond
+	// longestLag is how long a cache may be behind what was written before the API server is asked.
+	longestLag = 2 * time.Second
+)
+
+// rewound drops what is remembered of all deployments: the storage of the API server went back in
+// time, and nothing of it need be so any more. Each is compared with the cluster again.
+func (r *Reconciler) rewound() {
+	for _, key := range r.memory.clear() {
+		r.unwatch(key)
+		r.backoff.Succeeded(key)
+	}
+	r.Tenants.Kinds().Forget()
+}
+
+// cached reads deployments and sources from the cache, unless that may still be of a time that was
+// taken back.
+func (r *Reconciler) cached() client.Reader {
+	if r.Timeline.Unsettled() {
+		return r.APIReader
+	}
+	return r.Client
+}
+
+// behind waits until the cache shows what was written last. Where even the API server has an older
+// object, that was taken back, and is forgotten.
+func (r *Reconciler) behind(ctx context.Context, s *state) (ctrl.Result, error) {
+	key := client.ObjectKeyFromObject(s.object)
+	switch {
+	case s.note.behind.IsZero():
+		s.note.behind = s.now
+		r.memory.keep(key, s.note)
+		return ctrl.Result{RequeueAfter: cachePause}, nil
+	case s.now.Sub(s.note.behind) < longestLag:
+		return ctrl.Result{RequeueAfter: cachePause}, nil
+	}
+	var live v1alpha1.BundleDeployment
+	if err := r.APIReader.Get(ctx, key, &live); err != nil {
+		return ctrl.Result{RequeueAfter: longestLag}, client.IgnoreNotFound(wrapRead(key, err))
+	}
+	if retry.Older(live.ResourceVersion, s.note.version) {
+		ctrl.LoggerFrom(ctx).Info("the API server has an older object than was written: what is remembered of it is dropped",
+			"resourceVersion", live.ResourceVersion, "written", s.note.version)
+		r.memory.forget(key)
+		r.unwatch(key)
+		return ctrl.Result{RequeueAfter: cachePause}, nil
+	}
+	s.note.behind = s.now
+	r.memory.keep(key, s.note)
+	return ctrl.Result{RequeueAfter: cachePause}, nil
+}
+
+func wrapRead(key client.ObjectKey, err error) error {
+	if apierrors.IsNotFound(err) {
+		return err
+	}
+	return fmt.Errorf("reading bundledeployment %s: %w", key, err)
+}

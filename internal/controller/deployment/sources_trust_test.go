@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment_test
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// demandSignature has a source demand a signature, and say how that stands.
+func (r *rig) demandSignature(t *testing.T, namespace, name string, verified metav1.ConditionStatus, reason string) {
+	t.Helper()
+	var source v1alpha1.BundleSource
+	if err := r.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &source); err != nil {
+		t.Fatal(err)
+	}
+	before := source.DeepCopy()
+	source.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "registry.example.org/a:v1", Verify: &v1alpha1.ImageVerification{
+		Provider: "cosign", SecretRef: &v1alpha1.LocalReference{Name: "keys"},
+	}}}}
+	if err := r.admin.Patch(t.Context(), &source, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	r.setSource(t, namespace, name, func(s *v1alpha1.BundleSource) {
+		s.Status.SourcesDigest, s.Status.ObservedGeneration = s.Spec.SourcesDigest(), s.Generation
+		conditions.Set(s, &metav1.Condition{Type: v1alpha1.SourceVerifiedCondition, Status: verified, Reason: reason, Message: "so it stands"})
+	})
+}
+
+// TestM34Deployments: what the present trust of a source has not accepted stays with who runs it, and goes to nobody else.
+func TestM34Deployments(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
+	r.demandSignature(t, namespace, "app", metav1.ConditionTrue, v1alpha1.ReasonSucceeded)
+	key := r.deploy(t, namespace, "app", quick)
+	r.ready(t, key, first.Revision)
+
+	r.demandSignature(t, namespace, "app", metav1.ConditionUnknown, v1alpha1.ReasonTrustChanged)
+	r.delete(t, aConfigMap(namespace, "a"))
+	r.holds(t, namespace, "a", "one") // what runs is corrected
+	r.ready(t, key, first.Revision)
+
+	from := func(d *v1alpha1.BundleDeployment) {
+		d.Spec.SourceRef = &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: "app"}
+	}
+	other := r.deploy(t, namespace, "new", both(quick, from))
+	refused := r.unready(t, other, v1alpha1.ReasonSourceNotTrusted)
+	if message := conditions.GetMessage(refused, meta.ReadyCondition); refused.Status.LastAppliedRevision != "" || !strings.Contains(message, "so it stands") || !strings.Contains(message, first.Revision) {
+		t.Errorf("a new deployment: %s", describe(refused))
+	}
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
+		d.Spec.CommonMetadata = &v1alpha1.CommonMetadata{Labels: map[string]string{"edited": "yes"}}
+	})
+	edited := r.unready(t, key, v1alpha1.ReasonSourceNotTrusted)
+	if !strings.Contains(conditions.GetMessage(edited, meta.ReadyCondition), "stays in force") {
+		t.Errorf("an edit: %s", describe(edited))
+	}
+	r.delete(t, aConfigMap(namespace, "a"))
+	r.holds(t, namespace, "a", "one") // also while an edit waits
+
+	// Newer content that was refused is no reason not to take what was accepted.
+	r.demandSignature(t, namespace, "app", metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed)
+	r.ready(t, key, first.Revision)
+}

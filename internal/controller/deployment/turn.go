@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/budget"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+)
+
+// turnPause is how soon a deployment goes on whose turn ended with its budget; others of its namespace that wait come first.
+const turnPause = 200 * time.Millisecond
+
+// cut is how a turn ended whose budget was used up.
+type cut int
+
+const (
+	uncut       cut = iota // it was not
+	progressing            // the remote server confirmed something in it
+	idle                   // it confirmed nothing
+)
+
+// beginTurn gives a reconcile of a deployment to another cluster its budget of time. Others have none: their API server is the
+// controller's own.
+func (r *Reconciler) beginTurn(ctx context.Context, s *state) (context.Context, context.CancelFunc) {
+	if s.object.Spec.KubeConfig == nil {
+		return context.WithCancel(ctx)
+	}
+	return budget.Begin(ctx, r.RemoteTurn)
+}
+
+// deliver runs the steps of a reconcile, for as long as its turn lasts.
+func (r *Reconciler) deliver(ctx context.Context, s *state) error {
+	turn, cancel := r.beginTurn(ctx, s)
+	defer cancel()
+	return r.endTurn(turn, s, s.ofCluster(step.Run(turn, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Reconciling))))
+}
+
+// endTurn tells a turn that ended with its budget from a failure. The first line that holds decides.
+//
+//	the reconcile ended by itself               as it ended
+//	something was confirmed, or it is not yet   no failure: the next turn goes on
+//	the third turn in a row without progress
+//	else                                        ClusterTooSlow
+func (r *Reconciler) endTurn(turn context.Context, s *state, err error) error {
+	key := client.ObjectKeyFromObject(s.object)
+	if err == nil {
+		r.remoteTurns.Forget(key)
+		return nil
+	}
+	if s.remote == "" || !budget.Over(turn) || decidedOtherwise(err) {
+		return err
+	}
+	progress := s.progressed()
+	r.Work.turn(progress)
+	failed := r.remoteTurns.End(key, fmt.Sprint(s.object.UID, s.object.Generation), progress)
+	if failed {
+		return &step.Error{Step: step.Failed(err), Err: failure{reason: v1alpha1.ReasonClusterTooSlow, err: fmt.Errorf(
+			"%s: the API server %s answers so slowly that nothing was confirmed in %d turns of %s (in the step %s): see why it is slow; if it cannot be faster, make the bundle smaller, or have --remote-turn of the controller raised",
+			s.remote, s.client.Identity().Host, budget.MostIdle, r.turnBudget(), step.Failed(err))}}
+	}
+	if s.cut, s.waitsFor = idle, s.remote+": the API server "+s.client.Identity().Host+" answers slowly: nothing was confirmed within a turn of "+r.turnBudget().String()+", and the next one goes on"; progress {
+		s.cut, s.waitsFor = progressing, s.turnText()
+	}
+	if s.due { // what was compared is to be compared again
+		s.note = note{uid: s.object.UID, wrote: s.note.wrote, fights: s.note.fights, looked: s.note.looked}
+	}
+	return nil
+}
+
+// decidedOtherwise tells of an error that would stand without the end of the turn: a step decided so. That a cluster does not
+// answer may be for the end of the turn.
+func decidedOtherwise(err error) bool {
+	var known failure
+	if errors.Is(err, tenant.ErrTurnOver) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	return errors.As(err, &known) && known.reason != v1alpha1.ReasonClusterUnreachable
+}
+
+// turnText tells how far the turns have come.
+func (s *state) turnText() string {
+	server := s.remote + ": the API server " + s.client.Identity().Host + " answers slowly: "
+	const next = ", and the next turn goes on"
+	switch {
+	case s.removed != nil:
+		return fmt.Sprintf("%s%d objects are left to remove%s", server, s.previous.Len(), next)
+	case s.applied == nil:
+		return server + "revision " + s.revision() + " is not applied yet" + next
+	}
+	done := 0
+	for _, entry := range s.previous.Entries {
+		if entry.Confirmed() && !entry.Begun {
+			done++
+		}
+	}
+	return fmt.Sprintf("%s%d of %d objects are applied%s", server, done, s.previous.Len(), next)
+}
+
+// progressed tells whether the remote server confirmed anything new in this reconcile: a write, a deletion, a step of a hook,
+// or a dry run that need not be repeated.
+func (s *state) progressed() bool {
+	return s.tried || wroteAny(s.applied) || wroteAny(s.mended.result()) || s.pruned != nil && len(s.pruned.Gone)+s.pruned.Deleted > 0 ||
+		s.removed != nil && len(s.removed.Gone)+s.removed.Deleted > 0 || s.hooksMoved()
+}
+
+func wroteAny(result *apply.Result) bool {
+	return result != nil && slices.ContainsFunc(result.Outcomes, func(o apply.Outcome) bool {
+		switch o.Kind {
+		case apply.Created, apply.Updated, apply.Adopted, apply.Repaired, apply.Recreated, apply.Settled:
+			return true
+		}
+		return false
+	})
+}
+
+// hooksMoved tells whether a hook was created or completed in this reconcile.
+func (s *state) hooksMoved() bool {
+	was, is := s.before.Status.Hooks, s.object.Status.Hooks
+	if was == nil || is == nil {
+		return is != nil && (is.Completed > 0 || hookUID(is) != "")
+	}
+	return is.Completed != was.Completed || hookUID(is) != hookUID(was)
+}
+
+func hookUID(of *v1alpha1.HooksStatus) string {
+	if of.Running == nil {
+		return ""
+	}
+	return of.Running.UID
+}
+
+// keepsTold tells that the status stays as it is told: the turn was idle, and nothing is known that it does not say.
+func (s *state) keepsTold() bool {
+	if s.cut != idle {
+		return false
+	}
+	return s.artifact == nil && s.before.Status.ObservedGeneration == s.object.Generation || s.sameAsBefore()
+}
+
+// turnBudget is the budget of a turn.
+func (r *Reconciler) turnBudget() time.Duration {
+	if r.RemoteTurn <= 0 {
+		return budget.Default
+	}
+	return r.RemoteTurn
+}
+
+// tryPlan is the dry run of a plan. For other clusters what passed it in an earlier turn is not asked about again, as long as
+// the object is as it was.
+func (r *Reconciler) tryPlan(ctx context.Context, s *state) (apply.Check, error) {
+	options, key := r.options(s), client.ObjectKeyFromObject(s.object)
+	if s.remote == "" {
+		return apply.DryRun(ctx, s.client, *s.plan, options)
+	}
+	stateOf := func(action plan.Action) string {
+		return action.Rendered.String() + "@" + s.observed[action.ID].ResourceVersion
+	}
+	options.Tried = func(action plan.Action) bool { return r.remoteTurns.Passed(key, action.ID, stateOf(action)) }
+	check, err := apply.DryRun(ctx, s.client, *s.plan, options)
+	if !s.keeping {
+		passed := make(map[inventory.ID]string, len(check.Accepted))
+		for _, action := range check.Accepted {
+			passed[action.ID] = stateOf(action)
+		}
+		r.remoteTurns.Pass(key, passed)
+		s.tried = len(passed) > 0
+	}
+	return check, err
+}

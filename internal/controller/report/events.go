@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/satchel-dev/satchel/internal/visible"
+)
+
+// LongestNote bounds the text of an event: the API server accepts 1,024 bytes.
+const LongestNote = 1000
+
+// Events returns a recorder that escapes what readers could not see in the text of an event, and shortens it to what the API
+// server accepts. Every event of the controllers goes through it.
+func Events(next events.EventRecorder) events.EventRecorder {
+	if next == nil {
+		return nil
+	}
+	return recorder{next}
+}
+
+type recorder struct{ next events.EventRecorder }
+
+// Eventf implements events.EventRecorder.
+func (r recorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	text := visible.Escape(fmt.Sprintf(note, args...))
+	r.next.Eventf(regarding, related, kind, reason, action, "%s", Shorten(text, LongestNote))
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package timeline
+
+import (
+	"testing"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// Look has the guard look once, as it does in its interval.
+func (g *Guard) Look(t *testing.T, config *rest.Config) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	mapper := apimeta.NewDefaultRESTMapper(nil)
+	mapper.Add(v1alpha1.GroupVersion.WithKind(v1alpha1.BundleSourceKind), apimeta.RESTScopeNamespace)
+	reader, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.reader = reader
+	if err := g.look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}

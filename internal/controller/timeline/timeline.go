@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package timeline notices that the API server's storage went back in time, as when etcd is
+// restored from a backup, and has everything read again: a watch would be silent until the
+// resource versions of the storage have caught up with those that are known.
+package timeline
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+const (
+	// lookEvery is how often the present revision of the storage is asked for, by one LIST of at
+	// most one object, of which only the metadata is read.
+	lookEvery = 2 * time.Second
+	// longestLook bounds one of these requests.
+	longestLook = 10 * time.Second
+	// unsettled is how long caches are not relied on after time went back: their lists are read
+	// again by then.
+	unsettled = 30 * time.Second
+)
+
+// Guard watches the revision of the storage. A nil one never notices anything.
+type Guard struct {
+	reader client.Reader
+	now    func() time.Time
+
+	mu      sync.Mutex
+	highest uint64
+	rewinds int       // how often time went back
+	rewound time.Time // when it did last
+	// again are the collections that were listed since then; nil while it never did.
+	again   map[string]bool
+	open    map[*stream]struct{} // watches
+	handler []func()
+}
+
+// New returns a guard whose clock is now.
+func New(now func() time.Time) *Guard {
+	return &Guard{now: now, open: map[*stream]struct{}{}}
+}
+
+// OnRewind adds a function that is called after time went back: what is remembered of objects is
+// to be dropped, and all of them are to be looked at again.
+func (g *Guard) OnRewind(handle func()) {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.handler = append(g.handler, handle)
+}
+
+// Unsettled tells that time went back a moment ago, so that caches may still be of what was: objects
+// are to be read from the API server.
+func (g *Guard) Unsettled() bool {
+	if g == nil {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.rewinds > 0 && g.now().Sub(g.rewound) < unsettled
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: caches run without leading.
+func (g *Guard) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (g *Guard) Start(ctx context.Context) error {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		if err := g.look(ctx); err != nil {
+			ctrl.Log.V(1).Info("cannot read the revision of the storage", "error", err.Error())
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// look asks for the present revision: that of a LIST is the storage's, whatever is listed, and a
+// LIST without a resourceVersion is never older than an answer before it.
+func (g *Guard) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, longestLook)
+	defer cancel()
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.BundleSourceKind + "List"))
+	if err := g.reader.List(ctx, list, client.Limit(1)); err != nil {
+		return fmt.Errorf("listing bundlesources: %w", err)
+	}
+	revision, err := strconv.ParseUint(list.ResourceVersion, 10, 64)
+	if err != nil {
+		return nil // not a revision of etcd: nothing can be told from it
+	}
+	g.saw(revision)
+	return nil
+}
+
+// saw takes in the present revision.
+func (g *Guard) saw(revision uint64) {
+	g.mu.Lock()
+	was := g.highest
+	g.highest = revision
+	if revision >= was {
+		g.mu.Unlock()
+		return
+	}
+	g.rewinds++
+	g.rewound, g.again = g.now(), map[string]bool{}
+	ended := make([]*stream, 0, len(g.open))
+	for s := range g.open {
+		ended = append(ended, s)
+	}
+	handlers := g.handler
+	g.mu.Unlock()
+	ctrl.Log.Info("the storage of the API server went back in time, as after a restore from a backup: everything is read again",
+		"revision", revision, "before", was, "watches", len(ended))
+	for _, s := range ended {
+		s.end()
+	}
+	for _, handle := range handlers {
+		handle()
+	}
+}
+
+// Source puts all objects of a kind into the queue of a controller after time went back, as the
+// API server lists them.
+func (g *Guard) Source(reader client.Reader, list func() client.ObjectList) source.Source {
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		if g == nil {
+			return nil
+		}
+		g.OnRewind(func() {
+			objects := list()
+			if err := reader.List(ctx, objects); err != nil {
+				ctrl.Log.Error(err, "cannot look at all objects again after time went back: each one is at its interval")
+				return
+			}
+			_ = apimeta.EachListItem(objects, func(o runtime.Object) error {
+				if object, ok := o.(client.Object); ok {
+					queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
+				}
+				return nil
+			}) // the function does not fail
+		})
+		return nil
+	})
+}
+
+// guarded is a manager that has a guard.
+type guarded struct {
+	ctrl.Manager
+	guard *Guard
+}
+
+// With gives a manager a guard, which runs with it.
+func With(mgr ctrl.Manager, guard *Guard) (ctrl.Manager, error) {
+	guard.reader = mgr.GetAPIReader()
+	return guarded{mgr, guard}, mgr.Add(guard)
+}
+
+// Of is the guard of a manager; nil where it has none.
+func Of(mgr ctrl.Manager) *Guard {
+	if found, ok := mgr.(guarded); ok {
+		return found.guard
+	}
+	return nil
+}
+
+// Wrap has the requests of a client go through the guard.
+func (g *Guard) Wrap(config *rest.Config) {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return transport{next: next, guard: g} })
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package timeline
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// transport ends the watches of before time went back, and answers whoever goes on from a
+// resource version of before as the API server answers for one that it no longer has: with 410
+// Expired, upon which clients list everything again.
+type transport struct {
+	next  http.RoundTripper
+	guard *Guard
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodGet {
+		return t.next.RoundTrip(request)
+	}
+	query := request.URL.Query()
+	watches := query.Get("watch") == "true" || query.Get("watch") == "1"
+	collection, from := nameOf(request, query), query.Get("resourceVersion")
+	continues := from != "" && from != "0"
+	if continues && t.guard.expired(collection) {
+		if request.Body != nil {
+			_ = request.Body.Close()
+		}
+		return expired(request), nil
+	}
+	epoch := t.guard.epoch()
+	limited := query.Get("limit") == "1" // a look, which tells nobody what there is
+	response, err := t.next.RoundTrip(request)
+	if err != nil || response.StatusCode != http.StatusOK {
+		return response, err
+	}
+	if !continues && !limited {
+		t.guard.listed(collection, epoch)
+	}
+	if watches {
+		response.Body = t.guard.follow(response.Body, epoch)
+	}
+	return response, nil
+}
+
+// nameOf names what a client follows: a collection, what is selected of it, and as whom.
+func nameOf(request *http.Request, query url.Values) string {
+	return strings.Join([]string{request.URL.Host, request.URL.Path, query.Get("labelSelector"), query.Get("fieldSelector"), request.Header.Get("Impersonate-User")}, "\n")
+}
+
+// expired tells that a collection was not listed since time went back.
+func (g *Guard) expired(collection string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.again != nil && !g.again[collection]
+}
+
+// epoch counts how often time went back.
+func (g *Guard) epoch() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.rewinds
+}
+
+// listed takes in that a collection was listed, by a request that began in an epoch.
+func (g *Guard) listed(collection string, epoch int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.again != nil && g.rewinds == epoch {
+		g.again[collection] = true
+	}
+}
+
+// follow has a watch end when time goes back. One that began before it did ends at once.
+func (g *Guard) follow(body io.ReadCloser, epoch int) io.ReadCloser {
+	s := &stream{ReadCloser: body, guard: g}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.rewinds != epoch {
+		s.end()
+		return s
+	}
+	g.open[s] = struct{}{}
+	return s
+}
+
+// stream is the answer to a watch.
+type stream struct {
+	io.ReadCloser
+	guard *Guard
+	once  sync.Once
+	err   error
+}
+
+// Close implements io.Closer.
+func (s *stream) Close() error {
+	s.guard.mu.Lock()
+	delete(s.guard.open, s)
+	s.guard.mu.Unlock()
+	s.end()
+	return s.err
+}
+
+// end has whoever reads the stream see its end.
+func (s *stream) end() { s.once.Do(func() { s.err = s.ReadCloser.Close() }) }
+
+// expired is the API server's answer about a resource version that it does not have any more.
+func expired(request *http.Request) *http.Response {
+	status := metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
+		Reason: metav1.StatusReasonExpired, Code: http.StatusGone,
+		Message: "the storage went back in time: the resource version is of before",
+	}
+	body, err := json.Marshal(status)
+	if err != nil {
+		body = nil // a Status of strings and numbers can be encoded
+	}
+	return &http.Response{
+		StatusCode: http.StatusGone, Status: strconv.Itoa(http.StatusGone) + " " + http.StatusText(http.StatusGone),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: request, ContentLength: int64(len(body)),
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(body))),
+	}
+}

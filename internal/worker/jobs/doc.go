@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package jobs is what worker processes do: they convert bundles, find the format of one, describe charts and judge the
+// upgrades of CRDs. The files of a bundle come by descriptor, options and results as CBOR, which keeps integers and
+// floating-point numbers apart. Options can hold values of Secrets: they go through memory only.
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"reflect"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/fetch/packed"
+	"github.com/satchel-dev/satchel/internal/worker"
+)
+
+// Kinds of jobs.
+const (
+	convertKind  = "convert"
+	describeKind = "describe"
+	judgeKind    = "judge"
+)
+
+// Handlers are the jobs, for worker.Main.
+func Handlers() map[string]worker.Handler {
+	return map[string]worker.Handler{convertKind: convertBundle, describeKind: describeChart, judgeKind: judgeUpgrade}
+}
+
+// Runner runs jobs in worker processes: a worker.Pool.
+type Runner interface {
+	Run(ctx context.Context, request worker.Request) ([]byte, error)
+}
+
+// Files are those of a bundle: see package packed. The file is open for reading only.
+type Files struct {
+	File  *os.File
+	Index []packed.Entry
+}
+
+// deepest is how deep objects may be nested on their way: manifests are limited to less.
+const deepest = 1000
+
+// encoding and decoding keep Go values as they are: nil and empty containers, integers and floating-point numbers.
+var (
+	encoding = must(cbor.EncOptions{
+		OmitEmpty: cbor.OmitEmptyGoValue, ByteArray: cbor.ByteArrayToArray, BinaryMarshaler: cbor.BinaryMarshalerNone,
+	}.EncMode())
+	decoding = must(cbor.DecOptions{
+		IntDec: cbor.IntDecConvertSignedOrFail, DefaultMapType: reflect.TypeFor[map[string]any](), DefaultByteStringType: reflect.TypeFor[string](),
+		ByteStringToString: cbor.ByteStringToStringAllowed, FieldNameByteString: cbor.FieldNameByteStringAllowed,
+		UTF8: cbor.UTF8DecodeInvalid, MaxNestedLevels: deepest, MaxArrayElements: 16 << 20, MaxMapPairs: 16 << 20,
+		TagsMd: cbor.TagsAllowed, BinaryUnmarshaler: cbor.BinaryUnmarshalerNone,
+	}.DecMode())
+)
+
+func must[T any](mode T, err error) T {
+	if err != nil {
+		panic(err) //nolint:forbidigo // the options above contradict each other
+	}
+	return mode
+}
+
+// refusal is a *convert.Error on its way; nil stands for none.
+type refusal []convert.Problem
+
+// refused takes the problems out of an error of package convert.
+func refused(err error) (refusal, error) {
+	if err == nil {
+		return nil, nil
+	}
+	if problems, ok := err.(*convert.Error); ok { //nolint:errorlint // it is the type of every error of that package, never wrapped
+		return problems.Problems, nil
+	}
+	return nil, err
+}
+
+func (r refusal) err() error {
+	if len(r) == 0 {
+		return nil
+	}
+	return &convert.Error{Problems: r}
+}
+
+// Run sends a request and reads the answer.
+func Run(ctx context.Context, runner Runner, namespace, kind string, files *os.File, request, answer any) error {
+	data, err := encoding.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("encoding a job for a worker process: %w", err)
+	}
+	result, err := runner.Run(ctx, worker.Request{Namespace: namespace, Kind: kind, Data: data, File: files})
+	if err != nil {
+		return err
+	}
+	return decode(result, answer)
+}
+
+func decode(data []byte, into any) error {
+	if err := decoding.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("decoding what a worker process answered: %w", err)
+	}
+	return nil
+}
+
+// Handle reads a request and encodes the answer to it.
+func Handle[Request, Answer any](in worker.Input, do func(Request) (Answer, error)) ([]byte, error) {
+	var request Request
+	if err := decoding.Unmarshal(in.Data, &request); err != nil {
+		return nil, fmt.Errorf("decoding a job: %w", err)
+	}
+	answer, err := do(request)
+	if err != nil {
+		return nil, err
+	}
+	return encoding.Marshal(answer)
+}

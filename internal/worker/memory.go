@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime/debug"
+
+	"golang.org/x/sys/unix"
+)
+
+// idleMemory is what the spare process takes.
+const idleMemory = 48 * mebibyte
+
+// checkMemory refuses more memory for this process and its workers than the container has.
+// A process without GOMEMLIMIT, as the CLI, is not checked.
+func checkMemory(o *Options, container int64) error {
+	own := debug.SetMemoryLimit(-1)
+	if own == math.MaxInt64 {
+		return nil
+	}
+	needed := own + int64(o.Workers)*o.Memory
+	if o.Spare {
+		needed += idleMemory
+	}
+	if needed <= container {
+		return nil
+	}
+	return fmt.Errorf("the container's memory limit is %s; this process (GOMEMLIMIT %s) and %d workers of %s may need %s: raise the limit, or lower --workers or --worker-memory-mib",
+		inMebibytes(container), inMebibytes(own), o.Workers, inMebibytes(o.Memory), inMebibytes(needed))
+}
+
+// checkFile refuses a file that a worker could write to.
+func checkFile(file *os.File) error {
+	if file == nil {
+		return nil
+	}
+	connection, err := file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var flags int
+	var failed error
+	err = connection.Control(func(fd uintptr) { flags, failed = unix.FcntlInt(fd, unix.F_GETFL, 0) })
+	if err := errors.Join(err, failed); err != nil {
+		return fmt.Errorf("judging the file of a job: %w", err)
+	}
+	if flags&unix.O_ACCMODE != unix.O_RDONLY {
+		return fmt.Errorf("the file %s of a job is not opened for reading only", file.Name())
+	}
+	return nil
+}

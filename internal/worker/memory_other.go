@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package worker
+
+import "math"
+
+// containerMemory is not known.
+func containerMemory() int64 { return math.MaxInt64 }

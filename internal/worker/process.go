@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package worker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// process is the parent's side of a worker process.
+type process struct {
+	handle *os.Process
+	ends   ends
+	stderr tail
+
+	// ended is closed when the process was waited for; then the following are set and
+	// stderr is complete.
+	ended    chan struct{}
+	status   syscall.WaitStatus
+	finalCPU time.Duration
+	finally  string // for people
+
+	namespace string
+	jobs      uint32
+	idleSince time.Time
+
+	mu     sync.Mutex
+	killed end // why this process ended it; none if it did not
+}
+
+// end is how an attempt to do a job ended.
+type end string
+
+// Ends of an attempt. They are values of the label "end" of metrics.
+const (
+	endNone     end = ""
+	endDone     end = "done"
+	endError    end = "error"    // the handler returned one
+	endCanceled end = "canceled" // by the caller, or by Close
+	endPreempt  end = "preempted"
+	endCPU      end = LimitCPU
+	endMemory   end = LimitMemory
+	endOutput   end = LimitOutput
+	endTime     end = LimitTime
+	endKernel   end = "killed"  // SIGKILL, not by this process
+	endCrash    end = "crashed" // or no sense in what it sent
+	endStart    end = "unavailable"
+)
+
+// wait runs until the process has ended.
+func (w *process) wait() {
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		_, _ = io.Copy(&w.stderr, w.ends.stderr)
+	}()
+	if awaitStop(w.handle.Pid) {
+		w.kill(endCrash) // nothing goes on in a stopped process
+	}
+	state, err := w.handle.Wait()
+	w.finally = fmt.Sprint(state)
+	if err != nil {
+		w.finally = err.Error()
+	} else {
+		w.status, _ = state.Sys().(syscall.WaitStatus)
+		w.finalCPU = state.UserTime() + state.SystemTime()
+	}
+	// Whatever a process of it might still hold the pipe is not waited for.
+	_ = w.ends.stderr.SetReadDeadline(time.Now().Add(time.Second))
+	<-copied
+	close(w.ended)
+}
+
+// kill ends the process. The first reason is kept.
+func (w *process) kill(reason end) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.killed == endNone {
+		w.killed = reason
+		_ = w.handle.Kill()
+	}
+}
+
+// dispose ends the process, waits for it and frees what belongs to it.
+func (w *process) dispose() {
+	w.kill(endCanceled)
+	<-w.ended
+	w.ends.close()
+}
+
+// hasEnded tells whether the process is gone, or going.
+func (w *process) hasEnded() bool {
+	select {
+	case <-w.ended:
+		return true
+	default:
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.killed != endNone
+	}
+}
+
+// result is how one attempt went.
+type result struct {
+	end    end
+	data   []byte
+	cpu    time.Duration
+	detail string // for people, without anything of the input
+}
+
+// do gives a job to the process and waits for the answer. After anything but an answer
+// the process has ended.
+func (w *process) do(ctx context.Context, r Request, o *Options) result {
+	before := cpuTime(w.handle.Pid)
+	w.jobs++
+	stop := context.AfterFunc(ctx, func() { w.kill(endCanceled) })
+	defer stop()
+	timeout := time.AfterFunc(o.Wall, func() { w.kill(endTime) })
+	defer timeout.Stop()
+
+	got, err := w.exchange(r, before, o)
+	if err == nil {
+		cpu := max(cpuTime(w.handle.Pid)-before, 0)
+		return result{end: answerEnds[got.kind], data: got.data, cpu: cpu}
+	}
+	if errors.Is(err, errGarbage) {
+		w.kill(endCrash)
+	}
+	// The socket may be closed before the process has ended.
+	w.awaitEnd()
+	end := result{end: w.classify(), cpu: max(w.finalCPU-before, 0), detail: w.finally}
+	if end.end == endCPU && end.cpu < o.CPU/2 {
+		end.end = endCrash // what is left of an earlier job: the limit was not raised
+	}
+	return end
+}
+
+var answerEnds = map[byte]end{messageResult: endDone, messageError: endError, messageLarge: endOutput}
+
+// awaitEnd gives a process whose socket is closed some time to end by itself, and ends it
+// then.
+func (w *process) awaitEnd() {
+	grace := time.NewTimer(2 * time.Second)
+	defer grace.Stop()
+	select {
+	case <-w.ended:
+	case <-grace.C:
+		w.kill(endCrash)
+		<-w.ended
+	}
+}
+
+func (w *process) exchange(r Request, used time.Duration, o *Options) (answer, error) {
+	if err := raiseCPULimit(w.handle.Pid, used, o.CPU); err != nil {
+		w.kill(endCrash)
+		return answer{}, err
+	}
+	if err := w.sendJob(r); err != nil {
+		return answer{}, err
+	}
+	got, err := readAnswer(w.ends.socket, w.jobs, o.Output)
+	if err == nil && answerEnds[got.kind] == endNone {
+		err = errGarbage
+	}
+	return got, err
+}
+
+// sendJob writes the header together with the file, then the rest.
+func (w *process) sendJob(r Request) error {
+	h := header{kind: messageJob, name: uint8(len(r.Kind)), job: w.jobs, length: uint64(len(r.Data))} //nolint:gosec // checked in Run
+	if r.File == nil {
+		if _, err := w.ends.socket.Write(h.bytes()); err != nil {
+			return err
+		}
+	} else {
+		h.files = 1
+		if err := w.sendWithFile(h.bytes(), r.File); err != nil {
+			return err
+		}
+	}
+	if _, err := io.WriteString(w.ends.socket, r.Kind); err != nil {
+		return err
+	}
+	_, err := w.ends.socket.Write(r.Data)
+	return err
+}
+
+// sendWithFile writes bytes with which a descriptor of the file goes to the child.
+func (w *process) sendWithFile(b []byte, file *os.File) error {
+	from, err := file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	to, err := w.ends.socket.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var sent int
+	var failed error
+	err = errors.Join(err, from.Control(func(fd uintptr) {
+		rights := unix.UnixRights(int(fd))
+		err = to.Write(func(socket uintptr) bool {
+			sent, failed = unix.SendmsgN(int(socket), b, rights, nil, 0)
+			return !errors.Is(failed, unix.EAGAIN) && !errors.Is(failed, unix.EINTR)
+		})
+	}))
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	_, err = w.ends.socket.Write(b[sent:])
+	return err
+}
+
+// classify tells why a process has ended.
+func (w *process) classify() end {
+	w.mu.Lock()
+	reason := w.killed
+	w.mu.Unlock()
+	killed := w.status.Signaled() && w.status.Signal() == syscall.SIGKILL
+	switch {
+	case reason != endNone && (killed || reason != endCrash):
+		return reason
+	case w.status.Signaled() && w.status.Signal() == syscall.SIGXCPU, w.status.Exited() && w.status.ExitStatus() == exitCPU:
+		return endCPU
+	case killed:
+		return endKernel
+	case !w.status.Exited() || w.status.ExitStatus() != 2:
+		return endCrash
+	case w.stderr.has("newosproc", "failed to create new OS thread"):
+		return endStart
+	case w.stderr.has("out of memory", "cannot allocate memory", "cannot map pages", "stack overflow"):
+		return endMemory
+	default:
+		return endCrash
+	}
+}
+
+// tail keeps the first 4 KiB that a process wrote to stderr, to classify its end.
+type tail struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+const maxStderr = 4096
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if room := maxStderr - t.text.Len(); room > 0 {
+		t.text.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.String()
+}
+
+func (t *tail) has(texts ...string) bool {
+	all := t.String()
+	for _, text := range texts {
+		if bytes.Contains([]byte(all), []byte(text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// limitError is the error of an end by a limit.
+func limitError(e end, o *Options) error {
+	budgets := map[end]string{
+		endCPU: o.CPU.String(), endTime: o.Wall.String(), endMemory: inMebibytes(o.Memory), endOutput: inMebibytes(o.Output),
+	}
+	return &LimitError{Limit: string(e), Budget: budgets[e]}
+}
+
+func jobError(kind string, text []byte) error {
+	return &JobError{Kind: kind, Message: string(text)}
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// startTimeout is how long a process may take until it is ready: the start of a large
+// binary takes some 100 ms on an idle machine.
+const startTimeout = time.Minute
+
+// starter starts processes, all from one goroutine that is locked to its thread for ever: on Linux a child
+// ends when the thread that started it ends, and has its nice value.
+type starter struct {
+	requests chan startRequest
+}
+
+// processStarter is the one of this process. Its thread never ends: Go may have started other children of the
+// process from it, before it was locked, and they may ask to end with their thread.
+var processStarter = sync.OnceValue(newStarter)
+
+type startRequest struct {
+	attributes *os.ProcAttr
+	answer     chan startAnswer
+}
+
+type startAnswer struct {
+	process *os.Process
+	err     error
+}
+
+func newStarter() *starter {
+	s := &starter{requests: make(chan startRequest)}
+	go s.serve()
+	return s
+}
+
+// serve never unlocks the thread: its nice value must not come to other goroutines.
+func (s *starter) serve() {
+	runtime.LockOSThread()
+	lowerPriority()
+	for request := range s.requests {
+		process, err := startProcess(request.attributes)
+		request.answer <- startAnswer{process, err}
+	}
+}
+
+// startProcess starts a process that gets no descriptor but those of the attributes. Go
+// takes care of the ones that it opened; others are inherited, or opened by C code.
+func startProcess(attributes *os.ProcAttr) (*os.Process, error) {
+	if err := closeOnExec(); err != nil {
+		return nil, err
+	}
+	return os.StartProcess(executable(), []string{"satchel-worker", argument}, attributes)
+}
+
+func (s *starter) start(attributes *os.ProcAttr) (*os.Process, error) {
+	request := startRequest{attributes, make(chan startAnswer, 1)}
+	s.requests <- request
+	answer := <-request.answer
+	return answer.process, answer.err
+}
+
+// ends are the ends of the parent's connections with one child.
+type ends struct {
+	socket, stderr *os.File
+	life           io.Closer // nil on Linux
+}
+
+func (e ends) close() {
+	_ = e.socket.Close()
+	_ = e.stderr.Close()
+	if e.life != nil {
+		_ = e.life.Close()
+	}
+}
+
+// launch starts a process and returns before it is ready. The error is one of the
+// machine's: no process, memory or descriptor left.
+func (p *Pool) launch() (*process, error) {
+	theirs, ours, err := connections()
+	if err != nil {
+		return nil, err
+	}
+	handle, err := p.start(&os.ProcAttr{
+		Env:   []string{}, // nil would be this process's
+		Files: append([]*os.File{p.null, p.null}, theirs...),
+		Sys:   attributes(),
+	})
+	for _, file := range theirs {
+		_ = file.Close()
+	}
+	if err != nil {
+		ours.close()
+		return nil, err
+	}
+	w := &process{handle: handle, ends: ours, ended: make(chan struct{})}
+	go w.wait()
+	return w, nil
+}
+
+// connections makes the pipes and the socket of one child: what the child gets after stdin
+// and stdout, and what the parent keeps.
+func connections() (theirs []*os.File, ours ends, err error) {
+	var opened []*os.File
+	defer func() {
+		if err != nil {
+			for _, file := range opened {
+				_ = file.Close()
+			}
+		}
+	}()
+	stderr, stderrChild, err := os.Pipe()
+	if err != nil {
+		return nil, ends{}, err
+	}
+	opened = append(opened, stderr, stderrChild)
+	pair, err := socketPair()
+	if err != nil {
+		return nil, ends{}, os.NewSyscallError("socketpair", err)
+	}
+	// Go's poller is used for the parent's end only.
+	if err := unix.SetNonblock(pair[0], true); err != nil {
+		return nil, ends{}, errors.Join(err, unix.Close(pair[0]), unix.Close(pair[1]))
+	}
+	socket, socketChild := os.NewFile(uintptr(pair[0]), "worker"), os.NewFile(uintptr(pair[1]), "worker")
+	opened = append(opened, socket, socketChild)
+	ours = ends{socket: socket, stderr: stderr}
+	theirs = []*os.File{stderrChild, socketChild}
+	life, lifeChild, err := lifePipe()
+	if err != nil {
+		return nil, ends{}, err
+	}
+	if life != nil {
+		ours.life, theirs = life, append(theirs, lifeChild)
+	}
+	return theirs, ours, nil
+}
+
+// greet tells a started process its limits and waits until it is confined.
+func (w *process) greet(l limits) error {
+	timeout := time.AfterFunc(startTimeout, func() { w.kill(endTime) })
+	defer timeout.Stop()
+	hello := append(header{kind: messageHello, length: limitsSize}.bytes(), l.bytes()...)
+	_, err := w.ends.socket.Write(hello)
+	if err == nil {
+		var got answer
+		if got, err = readAnswer(w.ends.socket, 0, 0); err == nil && got.kind != messageReady {
+			err = errGarbage
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	w.dispose()
+	// What the process says here is its own, as it has not seen an input.
+	return fmt.Errorf("%w: it ended by %s: %s", err, w.finally, strings.TrimSpace(w.stderr.String()))
+}
+
+// isShortage tells whether a start failed because the machine has nothing left. It is for
+// people only: every failure to start is ErrUnavailable.
+func isShortage(err error) bool {
+	for _, shortage := range []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE} {
+		if errors.Is(err, shortage) {
+			return true
+		}
+	}
+	return false
+}

@@ -61,6 +61,13 @@ func freePort(taken map[int]bool) (int, error) {
 	return 0, fmt.Errorf("finding a free port between %d and %d on 127.0.0.1: end what listens there", firstPort, lastPort)
 }
 
+// FreeAddress returns an address on 127.0.0.1 where nothing listens, for a server that is started later: no outgoing
+// connection gets its port meanwhile.
+func FreeAddress() (string, error) {
+	port, err := freePort(map[int]bool{})
+	return address(port), err
+}
+
 func portFree(port int) bool {
 	listener, err := net.Listen("tcp", address(port))
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,6 +16,7 @@ import (
 	gogit "github.com/go-git/go-git/v5"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/upstream"
 )
 
@@ -156,12 +156,11 @@ func readiness(address string) func(context.Context) (string, error) {
 func freePorts(count int) ([]string, error) {
 	var addresses []string
 	for range count {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		address, err := controlplane.FreeAddress()
 		if err != nil {
-			return nil, fmt.Errorf("looking for a free port: %w", err)
+			return nil, err
 		}
-		defer func() { _ = listener.Close() }()
-		addresses = append(addresses, listener.Addr().String())
+		addresses = append(addresses, address)
 	}
 	return addresses, nil
 }

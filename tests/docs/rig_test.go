@@ -31,12 +31,10 @@ var uploads string
 
 // TestMain has port forwards to the Pods, which nobody runs, end at the controller that runs beside the cluster.
 func TestMain(m *testing.M) {
-	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
+	var err error
+	if uploads, err = controlplane.FreeAddress(); err != nil {
 		panic(err) //nolint:forbidigo // there is no test yet that could fail
 	}
-	uploads = listener.Addr().String()
-	_ = listener.Close()
 	_, port, _ := net.SplitHostPort(uploads)
 	os.Exit(controlplane.RunMain(m, controlplane.Options{KwokConfig: fmt.Sprintf(`
 apiVersion: kwok.x-k8s.io/v1alpha1
@@ -103,12 +101,11 @@ func (r *rig) startControllers(t *testing.T) {
 // freeAddress is one on loopback where nobody listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	address, err := controlplane.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+	return address
 }
 
 // start runs a controller as its service account until the test is over.

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
 // instance is a process of a controller beside those of the rig.
@@ -104,7 +105,7 @@ func (i *instance) leave() {
 // URL of its artifacts.
 func (r *rig) sources(t *testing.T, name string, arguments ...string) (*instance, string) {
 	t.Helper()
-	addr, err := freeAddr(t.Context())
+	addr, err := controlplane.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
@@ -68,7 +69,7 @@ func TestMetricsOfMonitoringAreServed(t *testing.T) {
 
 func (r *rig) freeAddr(t *testing.T) string {
 	t.Helper()
-	addr, err := freeAddr(t.Context())
+	addr, err := controlplane.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

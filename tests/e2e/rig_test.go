@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,7 +40,7 @@ func TestMain(m *testing.M) {
 		os.Exit(runKilled(point))
 	}
 	var err error
-	if uploadAddr, err = freeAddr(context.Background()); err != nil {
+	if uploadAddr, err = controlplane.FreeAddress(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -93,8 +92,14 @@ type rig struct {
 	uploads  string // address of the source controller's
 
 	mu        sync.Mutex
-	processes map[string]*exec.Cmd
+	processes map[string]*process
 	arguments map[string][]string
+}
+
+// process is a controller of the rig. Like a kubelet, the rig starts one again that ended by itself.
+type process struct {
+	*exec.Cmd
+	ended chan struct{}
 }
 
 var shared struct {
@@ -115,7 +120,7 @@ func newRig(t *testing.T) *rig {
 
 func (r *rig) start(cp *controlplane.ControlPlane) (err error) {
 	ctx := context.Background() // the processes run as long as the test binary
-	r.cp, r.processes, r.arguments = cp, map[string]*exec.Cmd{}, map[string][]string{}
+	r.cp, r.processes, r.arguments = cp, map[string]*process{}, map[string][]string{}
 	if err := installation.Install(ctx, cp.RESTConfig()); err != nil {
 		return err
 	}
@@ -138,7 +143,7 @@ func (r *rig) start(cp *controlplane.ControlPlane) (err error) {
 }
 
 func (r *rig) startControllers(ctx context.Context) error {
-	storage, err := freeAddr(ctx)
+	storage, err := controlplane.FreeAddress()
 	if err != nil {
 		return err
 	}
@@ -177,16 +182,47 @@ func (r *rig) credentials(ctx context.Context, name string, cluster *clientcmdap
 
 func (r *rig) file(name string) string { return filepath.Join(r.dir, name) }
 
-// run starts a controller, which the kernel kills when this process ends.
+// run starts a controller, which the kernel kills when this process ends, and keeps it running until kill.
 func (r *rig) run(name string) error {
-	process, err := r.launch(name, r.file(name), r.arguments[name])
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.runLocked(name)
+}
+
+func (r *rig) runLocked(name string) error {
+	command, err := r.launch(name, r.file(name), r.arguments[name])
 	if err != nil {
 		return err
 	}
+	p := &process{Cmd: command, ended: make(chan struct{})}
+	r.processes[name] = p
+	go func() {
+		err := p.Wait()
+		close(p.ended)
+		r.restart(name, p, err)
+	}()
+	return nil
+}
+
+// restart starts a controller again after a second, unless it was killed, and says why it ended.
+func (r *rig) restart(name string, ended *process, why error) {
+	wanted := func() bool { return r.processes[name] == ended }
+	r.mu.Lock()
+	byItself := wanted()
+	r.mu.Unlock()
+	if !byItself {
+		return
+	}
+	r.proxy.deaths.Add(1)
+	fmt.Fprintf(os.Stderr, "%s ended by itself (%v) and is started again; its log ends in:\n%s\n", name, why, r.log(name))
+	time.Sleep(time.Second)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.processes[name] = process
-	return nil
+	if wanted() {
+		if err := r.runLocked(name); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
 }
 
 // launch starts a program, whose output goes to the log of the given name.
@@ -208,13 +244,13 @@ func (r *rig) launch(name, program string, arguments []string) (*exec.Cmd, error
 // kill ends a controller as a crash would.
 func (r *rig) kill(name string) {
 	r.mu.Lock()
-	process := r.processes[name]
+	p := r.processes[name]
 	delete(r.processes, name)
 	r.mu.Unlock()
-	if process != nil {
-		_ = process.Process.Kill()
+	if p != nil {
+		_ = p.Process.Kill()
 		r.proxy.deaths.Add(1)
-		_ = process.Wait()
+		<-p.ended
 	}
 }
 
@@ -224,15 +260,6 @@ func (r *rig) close() {
 	if r.dir != "" {
 		_ = os.RemoveAll(r.dir)
 	}
-}
-
-func freeAddr(ctx context.Context) (string, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String(), nil
 }
 
 // namespace is a fresh namespace with an account that may do everything.

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,12 +68,8 @@ func newRig(t *testing.T) *rig {
 
 func (r *rig) startControllers(t *testing.T) {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	storage, err := controlplane.FreeAddress()
 	if err != nil {
-		t.Fatal(err)
-	}
-	storage := listener.Addr().String()
-	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
 	common := []string{"--metrics-addr=0", "--health-addr=0"}

@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds waiting for the controller; it is many times what it needs.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // driven is a label of deployments that the running controller leaves to a driver.
 const driven = "example.org/driven"

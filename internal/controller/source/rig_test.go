@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -99,11 +98,11 @@ func startRig(cp *controlplane.ControlPlane) error {
 	if err != nil {
 		return err
 	}
-	addr, err := freeAddr(ctx)
+	addr, err := controlplane.FreeAddress()
 	if err != nil {
 		return err
 	}
-	uploads, err := freeAddr(ctx)
+	uploads, err := controlplane.FreeAddress()
 	if err != nil {
 		return err
 	}
@@ -134,15 +133,6 @@ func options(dir, addr string) source.Options {
 			InsecureHosts: []string{"127.0.0.1"},
 		},
 	}
-}
-
-func freeAddr(ctx context.Context) (string, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String(), nil
 }
 
 // create makes a BundleSource of the given sources; change may adjust it.

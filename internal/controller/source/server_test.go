@@ -84,7 +84,7 @@ func startReplica(t *testing.T, r *rig, namespace string, change func(*source.Op
 
 func mustAddr(t *testing.T) string {
 	t.Helper()
-	addr, err := freeAddr(t.Context())
+	addr, err := controlplane.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

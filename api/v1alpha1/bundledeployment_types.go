@@ -106,7 +106,7 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 60s or 5m, between 1s and 8760h"
 	Timeout Duration `json:"timeout,omitzero"`
 
-	// Suspend stops installing, upgrading and repairing. Deletion still works.
+	// Suspend stops installing, upgrading and repairing, and the renewal of self-signed certificates. Deletion still works.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
@@ -390,7 +390,8 @@ type BundleDeploymentStatus struct {
 	Package *PackageStatus `json:"package,omitempty"`
 
 	// CertificateExpirationTime is when the first of the self-signed certificates that
-	// serve the bundle's webhooks ends. They are renewed long before.
+	// serve the bundle's webhooks ends. They are renewed long before,
+	// unless the deployment is suspended.
 	// +optional
 	CertificateExpirationTime *metav1.Time `json:"certificateExpirationTime,omitempty"`
 

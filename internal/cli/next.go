@@ -82,7 +82,7 @@ func underWay(d *v1alpha1.BundleDeployment, reason string) string {
 	return "The controller is at it."
 }
 
-// nextCertificates says when self-signed certificates end. They are renewed for suspended deployments, too.
+// nextCertificates says when self-signed certificates end.
 func nextCertificates(d *v1alpha1.BundleDeployment, s summary, now time.Time) []string {
 	end := d.Status.CertificateExpirationTime
 	switch {
@@ -91,7 +91,11 @@ func nextCertificates(d *v1alpha1.BundleDeployment, s summary, now time.Time) []
 	case !now.Before(end.Time):
 		return []string{fmt.Sprintf("A certificate of its webhooks ended %s ago; until it is renewed the API server cannot call them.", age(now, *end))}
 	}
-	return []string{fmt.Sprintf("The first of its certificates ends in %s, and is renewed before.", duration.HumanDuration(end.Sub(now)))}
+	renewal := "is renewed before"
+	if d.Spec.Suspend {
+		renewal = "is not renewed while it is suspended"
+	}
+	return []string{fmt.Sprintf("The first of its certificates ends in %s, and %s.", duration.HumanDuration(end.Sub(now)), renewal)}
 }
 
 // nextSource says when the source is looked at again.

@@ -33,7 +33,7 @@ func (a *app) suspendCommand() *cobra.Command {
 		GroupID: groupAct,
 		Short:   "Stop installing, upgrading and repairing, until resumed",
 		Long: `Sets spec.suspend. A suspended BundleDeployment keeps what it installed; nothing is upgraded, and drift is not
-repaired, so that something can be changed by hand. Certificates of webhooks are still renewed. A suspended BundleSource
+repaired, so that something can be changed by hand. Certificates of webhooks are not renewed either. A suspended BundleSource
 is not resolved again; what it published stays. Deleting works all the same.
 
 The BundleSource of an inline spec.source is suspended in its BundleDeployment (spec.source.suspend).

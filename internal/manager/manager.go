@@ -11,6 +11,8 @@ import (
 	"flag"
 	"fmt"
 	stdlog "log"
+	"net"
+	"net/netip"
 	"os"
 	"runtime/debug"
 	"time"
@@ -45,6 +47,8 @@ import (
 type Options struct {
 	// MetricsAddr and HealthAddr are listen addresses; "0" switches one off.
 	MetricsAddr, HealthAddr string
+	// PprofAddr is a listen address for Go's profiles, on loopback; "0" switches them off.
+	PprofAddr string
 	// Concurrent is how many objects are reconciled at once. Set before the flags are
 	// bound it is the default, which otherwise is 8.
 	Concurrent int
@@ -72,6 +76,8 @@ type Options struct {
 func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.MetricsAddr, "metrics-addr", ":8080", "The address on which metrics are served; 0 switches them off.")
 	fs.StringVar(&o.HealthAddr, "health-addr", ":9440", "The address on which /healthz and /readyz are served; 0 switches them off.")
+	fs.StringVar(&o.PprofAddr, "pprof-addr", "0",
+		"The address on loopback on which Go's profiles are served, such as 127.0.0.1:6060; 0 switches them off. Reach it with kubectl port-forward.")
 	fs.IntVar(&o.Concurrent, "concurrent", cmp.Or(o.Concurrent, 8), "How many objects are reconciled at once.")
 	fs.StringVar(&o.Namespace, "namespace", namespaceFromEnv(), "The controller's own namespace, which holds its leader election lease.")
 	fs.StringVar(&o.EventsAddr, "events-addr", "",
@@ -139,9 +145,27 @@ func (o *Options) parse(fs *pflag.FlagSet, args []string) error {
 	if fs.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q: there are only flags, see --help", fs.Arg(0))
 	}
+	if err := checkLoopback(o.PprofAddr); err != nil {
+		return fmt.Errorf("--pprof-addr: %w", err)
+	}
 	var err error
 	o.Shard, err = shard.Parse(o.selector)
 	return err
+}
+
+// checkLoopback refuses a listen address that other machines could reach: profiles are served to whoever asks.
+func checkLoopback(address string) error {
+	if address == "0" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%q is not an address: give one on loopback, such as 127.0.0.1:6060", address)
+	}
+	if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
+		return fmt.Errorf("%q can be reached by others: give an address on loopback, such as 127.0.0.1:6060", address)
+	}
+	return nil
 }
 
 // version completes what the linker said.
@@ -198,6 +222,7 @@ func New(config *rest.Config, name string, o Options) (ctrl.Manager, error) {
 		Scheme:                        Scheme(),
 		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddr},
 		HealthProbeBindAddress:        o.HealthAddr,
+		PprofBindAddress:              o.PprofAddr,
 		GracefulShutdownTimeout:       new(gracePeriod),
 		LeaderElection:                o.election.Enable,
 		LeaderElectionID:              o.Shard.Lease(name),

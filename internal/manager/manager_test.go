@@ -42,6 +42,18 @@ func TestParseNamesTheArgument(t *testing.T) {
 	}
 }
 
+// Profiles are served on loopback only.
+func TestProfilesAreLocal(t *testing.T) {
+	for address, fine := range map[string]bool{
+		"0": true, "127.0.0.1:6060": true, "[::1]:6060": true,
+		":6060": false, "0.0.0.0:6060": false, "10.1.2.3:6060": false, "localhost": false, "": false,
+	} {
+		if err := new(Options).parse(flagSet(), []string{"--pprof-addr=" + address}); (err == nil) != fine {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+}
+
 func TestVersion(t *testing.T) {
 	if got := version("v1.2.3"); got != "v1.2.3" {
 		t.Errorf("got %q where the linker said v1.2.3", got)

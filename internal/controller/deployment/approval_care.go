@@ -5,12 +5,10 @@ package deployment
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
-	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
@@ -21,7 +19,7 @@ func (r *Reconciler) caringClient(ctx context.Context, s *state, err error) (*te
 	if awaitsApproval(err) {
 		return r.approvedClient(ctx, s)
 	}
-	if slices.Index(beforeWriting, step.Failed(err)) > slices.Index(beforeWriting, "approve") {
+	if isAfter(err, stepApprove) {
 		return s.client, nil
 	}
 	required, err := r.labels.Required(ctx, r.APIReader, s.object.Namespace)

@@ -19,15 +19,11 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
-// beforeWriting are the steps after whose failure nothing of the new revision
-// has been touched.
-var beforeWriting = []string{"accept", "source", "inputs", "trust", "depend", "load", "convert", "certify", "plan", "preflight", "dry-run", "approve", "hooks", "remember", "consume"}
-
 // care keeps the last applied revision from drifting, and its health known, while a newer
 // one cannot be brought to the cluster, or while some objects of it cannot be planned. What
 // is wrong with one object concerns no other.
 func (r *Reconciler) care(ctx context.Context, s *state, err error) {
-	if report.IsStale(err) || !slices.Contains(beforeWriting, step.Failed(err)) {
+	if report.IsStale(err) || !declared(err).keepsApplied {
 		return // decided on a stale copy, or failed where the last revision is touched already
 	}
 	if s.object.Status.LastAppliedRevision == "" || s.client == nil {
@@ -60,7 +56,7 @@ func (r *Reconciler) care(ctx context.Context, s *state, err error) {
 	}
 	turn, cancel := r.beginTurn(ctx, s)
 	defer cancel()
-	s.careErr = step.Run(turn, r.delivery(), kept, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Caring))
+	s.careErr = step.Run(turn, r.bind(delivery()), kept, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Caring))
 	if s.careErr != nil && budget.Over(turn) {
 		s.careErr = fmt.Errorf("its API server answers too slowly for a turn of %s", r.turnBudget())
 	}

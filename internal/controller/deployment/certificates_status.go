@@ -65,11 +65,11 @@ func (s *state) writtenCertificates(kinds ...apply.Kind) []inventory.ID {
 func setCertificates(s *state) {
 	looked := s.inForce()
 	ends, known := looked.lives()
-	warnings := slices.Clone(looked.notRenewed)
 	if !known {
-		setUnseen(s, warnings)
+		setUnseen(s)
 		return
 	}
+	var warnings []string
 	s.object.Status.CertificateExpirationTime = nil
 	for _, end := range ends {
 		until := metav1.NewTime(end.NotAfter)
@@ -85,13 +85,11 @@ func setCertificates(s *state) {
 
 // setUnseen warns of certificates that were found out about earlier and were not
 // looked at now, by the time that the status has kept.
-func setUnseen(s *state, warnings []string) {
+func setUnseen(s *state) {
 	first := s.object.Status.CertificateExpirationTime
 	if first != nil && first.Sub(s.now) < lastPart {
-		warnings = append(warnings, fmt.Sprintf("the first ends on %s and could not be renewed so far", first.UTC().Format(time.DateTime)))
-	}
-	if len(warnings) > 0 {
-		s.object.Status.Warnings = withCertificateWarnings(s.object.Status.Warnings, warnings)
+		warning := fmt.Sprintf("the first ends on %s and could not be renewed so far", first.UTC().Format(time.DateTime))
+		s.object.Status.Warnings = withCertificateWarnings(s.object.Status.Warnings, []string{warning})
 	}
 }
 

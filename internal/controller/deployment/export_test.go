@@ -14,6 +14,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 )
 
+// Steps are the names of the steps of a reconcile, in order, each with the condition that tells of its failure.
+func Steps() (steps [][2]string) {
+	for _, s := range declaredSteps() {
+		steps = append(steps, [2]string{s.name, s.condition})
+	}
+	return steps
+}
+
 // SetupReconciler is Setup that hands out the reconciler.
 func (o Options) SetupReconciler(mgr ctrl.Manager, concurrent int, part shard.Shard) (*Reconciler, error) {
 	return o.setup(context.Background(), mgr, concurrent, part)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/report"
-	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
 // longestCause bounds the message of a record in the history, in bytes.
@@ -116,7 +115,7 @@ func finish(record *v1alpha1.RevisionRecord, outcome v1alpha1.Outcome, message s
 func (s *state) whyFailed(err error) string {
 	var known failure
 	switch {
-	case errors.As(err, &known) && !known.waiting && known.reason != v1alpha1.ReasonFailed && conditionOf[step.Failed(err)] != "":
+	case errors.As(err, &known) && !known.waiting && known.reason != v1alpha1.ReasonFailed && declared(err).condition != "":
 		return known.reason + ": " + known.Error()
 	case err != nil:
 		return ""

@@ -229,7 +229,7 @@ func (r *Reconciler) follow(s *state, err error) {
 		r.names.Drop(key)
 		r.scrubs.forget(key)
 	case len(s.inputs.readings) > 0:
-		r.names.Set(key, s.local, failed == "inputs" || failed == "convert", s.inputs.readings)
+		r.names.Set(key, s.local, failed == stepInputs || failed == stepConvert, s.inputs.readings)
 	}
 	if len(s.inputs.needed) > 0 {
 		s.gaps = append(r.names.Gaps(key), s.gaps...)

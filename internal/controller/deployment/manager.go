@@ -116,11 +116,10 @@ type Reconciler struct {
 	Deps
 	writer  report.Writer
 	backoff retry.Backoff
-	// requests spaces what clients ask for.
-	requests *retry.Demands
-	edits    *retry.Demands
-	memory   memory
-	awaited  awaited
+	// demands spaces what users demand.
+	demands *retry.Demands
+	memory  memory
+	awaited awaited
 	// dependencies are those that deployments wait for just now.
 	dependencies awaited
 	conversions  *conversion.Queue
@@ -152,9 +151,9 @@ func NewReconciler(deps Deps) *Reconciler {
 	r := &Reconciler{
 		Deps: deps, migrations: &apply.Migrations{Now: deps.Now}, waker: &waker{},
 		writer: report.Writer{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager}, turns: fair.NewTurns(deps.RemotelyPerNamespace),
-		shares:   fair.NewTurns(deps.PerNamespace),
-		requests: retry.NewRequests(), edits: retry.NewEdits(),
-		kinds: newKindWaits(),
+		shares:  fair.NewTurns(deps.PerNamespace),
+		demands: retry.NewDemands(),
+		kinds:   newKindWaits(),
 	}
 	again := func(key types.NamespacedName) { r.waker.wake(key, 0) }
 	r.conversions, r.room = conversion.NewQueue(again), conversion.NewRoom(mostValues, freeValues, again)
@@ -283,6 +282,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	defer done()
 	defer r.Running.Begin(request.NamespacedName, longestReconcile)()
 	defer r.Metrics.Reconciled(v1alpha1.BundleDeploymentKind, request.NamespacedName, time.Now())
+	defer r.took(request.NamespacedName, r.Now())
 	s := r.newState(object)
 	defer s.close()
 	if !object.DeletionTimestamp.IsZero() || object.Spec.Suspend {
@@ -318,11 +318,17 @@ func (r *Reconciler) demandPause(d *v1alpha1.BundleDeployment) time.Duration {
 	case !d.DeletionTimestamp.IsZero():
 		return 0
 	case d.Status.ObservedGeneration != d.Generation:
-		return r.edits.Pause(key, strconv.FormatInt(d.Generation, 10), r.Now())
-	case requested(d) != d.Status.LastHandledReconcileAt:
-		return r.requests.Pause(key, requested(d), r.Now())
+		return r.demands.Pause(key, "generation "+strconv.FormatInt(d.Generation, 10), r.Now())
+	case requested(d) != "" && requested(d) != d.Status.LastHandledReconcileAt:
+		return r.demands.Pause(key, "request "+requested(d), r.Now())
 	}
 	return 0
+}
+
+// took counts a reconcile for what its namespace demands.
+func (r *Reconciler) took(key types.NamespacedName, began time.Time) {
+	now := r.Now()
+	r.demands.Took(key, now.Sub(began), now)
 }
 
 // forget drops what is kept of a deployment that is gone, also where somebody
@@ -330,8 +336,7 @@ func (r *Reconciler) demandPause(d *v1alpha1.BundleDeployment) time.Duration {
 func (r *Reconciler) forget(key types.NamespacedName) error {
 	r.shares.Drop(key)
 	r.turns.Drop(key)
-	r.requests.Drop(key)
-	r.edits.Drop(key)
+	r.demands.Drop(key, r.Now())
 	r.backoff.Succeeded(key)
 	r.Expiry.show(key, nil)
 	r.Metrics.Forget(v1alpha1.BundleDeploymentKind, key)

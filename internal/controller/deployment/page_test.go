@@ -5,6 +5,7 @@ package deployment_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -64,5 +65,18 @@ func TestPageHasTheEvents(t *testing.T) {
 	have := page.Found("(?m)^\\| `([A-Za-z]+)` \\| (?:Normal|Warning) \\|", page.Read(t, pageName))
 	if diff := cmp.Diff(want, have); diff != "" || len(want) < 2 {
 		t.Errorf("events in docs/bundledeployment.md (-want +got):\n%s", diff)
+	}
+}
+
+// TestArchitectureHasTheSteps wants the table of docs/architecture.md to have each step, in order, with its condition.
+func TestArchitectureHasTheSteps(t *testing.T) {
+	_, section, _ := strings.Cut(page.Read(t, "architecture.md"), "\n## What happens to a BundleDeployment\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var have [][2]string
+	for _, row := range regexp.MustCompile(`(?m)^\| ([a-z-]+) \| .* \|\s*(\w*) *\|$`).FindAllStringSubmatch(section, -1) {
+		have = append(have, [2]string{row[1], row[2]})
+	}
+	if diff := cmp.Diff(deployment.Steps(), have); diff != "" {
+		t.Errorf("steps in docs/architecture.md (-want +got):\n%s", diff)
 	}
 }

@@ -128,7 +128,7 @@ func (s *state) failedAgain(record *v1alpha1.RevisionRecord, err error) bool {
 // failedFor tells whether an error is a failure of the revision after it lasted so long.
 func (s *state) failedFor(err error, lasted time.Duration) bool {
 	reason := judge(err).reason
-	refused := step.Failed(err) == "apply" && reason == v1alpha1.ReasonApplyFailed
+	refused := step.Failed(err) == stepApply && reason == v1alpha1.ReasonApplyFailed
 	return reason == v1alpha1.ReasonClusterTooSlow || // after several turns
 		refused && (!s.mayPass() || lasted > s.object.Spec.TimeoutOrDefault())
 }

@@ -26,18 +26,6 @@ import (
 // namespace is going, with the rights to clean up, is let go.
 const lastTries = 6
 
-// removal are the steps of a deployment that is being deleted.
-func (r *Reconciler) removal() []step.Step[*state] {
-	return []step.Step[*state]{
-		{Name: "account", Run: r.removalAccount},
-		{Name: "target", Run: r.target},
-		{Name: "recover", Run: r.recover},
-		{Name: "pre-delete", Run: r.beforeRemoval},
-		{Name: "remove", Run: r.removeObjects},
-		{Name: "post-delete", Run: r.afterRemoval},
-	}
-}
-
 // remove takes away what the deployment installed, in order, and lets the
 // deployment go when nothing is left.
 func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) {
@@ -47,7 +35,7 @@ func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) 
 	r.beginRemoval(s)
 	turn, cancel := r.beginTurn(ctx, s)
 	defer cancel()
-	err := r.scrub(ctx, s, r.endTurn(turn, s, s.ofCluster(step.Run(turn, r.removal(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Removing)))))
+	err := r.scrub(ctx, s, r.endTurn(turn, s, s.ofCluster(step.Run(turn, r.bind(declaredRemoval()), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Removing)))))
 	r.emitRecovered(s)
 	r.emitKept(s)
 	switch {

@@ -100,9 +100,6 @@ func (r *Reconciler) cleaner(ctx context.Context, s *state) cleaner {
 	return cleaner{scrubber: r.scrubs.find(key), withholds: len(secret) > 0 && !r.scrubs.knows(key)}
 }
 
-// beforeInputs are the steps before the inputs are read: they write nothing, and so nothing of the inputs is told back to them.
-var beforeInputs = []string{"protect", "account", "target", "recover", "accept", "source", "inputs"}
-
 // clean takes what came from Secrets out of a text, and escapes what readers could not see in it.
 func clean(scrubber *values.Scrubber, text string) string { return visible.Escape(scrubber.Text(text)) }
 
@@ -123,7 +120,8 @@ func scrubFailure(cleaner cleaner, err error) error {
 	if err == nil {
 		return nil
 	}
-	cleaner.withholds = cleaner.withholds && !slices.Contains(beforeInputs, step.Failed(err))
+	// Up to the step that reads the inputs nothing is written, so that no answer holds anything of them.
+	cleaner.withholds = cleaner.withholds && isAfter(err, stepInputs)
 	if cleaner.text(err.Error()) == err.Error() {
 		return err
 	}
@@ -155,7 +153,6 @@ func (s *state) scrub(cleaner cleaner) {
 	all(s.warnings)
 	all(s.leftOut)
 	all(s.drift)
-	all(s.notRenewed)
 	s.waitsFor, s.hookWaits = cleaner.text(s.waitsFor), cleaner.text(s.hookWaits)
 	if s.health != nil {
 		for i := range s.health.Unhealthy {

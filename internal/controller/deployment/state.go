@@ -114,8 +114,6 @@ type state struct {
 	recovered *apply.Recovered
 	removed   *apply.Removed
 	warnings  []string
-	// notRenewed says which certificates were left as they are, and why.
-	notRenewed []string
 
 	// reached names the conditions whose step succeeded in this reconcile.
 	reached map[string]bool

@@ -16,18 +16,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
-// conditionOf says which condition tells of a step's failure.
-var conditionOf = map[string]string{
-	"source": v1alpha1.SourceReadyCondition, "trust": v1alpha1.SourceReadyCondition, "load": v1alpha1.SourceReadyCondition,
-	"inputs": v1alpha1.ConvertedCondition, "convert": v1alpha1.ConvertedCondition,
-	"certify": v1alpha1.PlannedCondition,
-	"plan":    v1alpha1.PlannedCondition, "preflight": v1alpha1.PlannedCondition, "dry-run": v1alpha1.PlannedCondition,
-	"remember": v1alpha1.PlannedCondition,
-	"hooks":    v1alpha1.AppliedCondition, "post-hooks": v1alpha1.HealthyCondition,
-	"apply": v1alpha1.AppliedCondition, "prune": v1alpha1.AppliedCondition, "prune-first": v1alpha1.AppliedCondition,
-	"health": v1alpha1.HealthyCondition,
-}
-
 // updateStatus writes every condition and count of a deployment from what the
 // steps found out, also when one of them failed.
 func updateStatus(s *state, err error) {
@@ -107,7 +95,7 @@ func plannedMessage(s *state) string {
 
 // setFailed marks the step that failed.
 func setFailed(s *state, err error) {
-	kind := conditionOf[step.Failed(err)]
+	kind := declared(err).condition
 	if kind == "" {
 		return
 	}
@@ -266,7 +254,7 @@ func inForce(s *state, err error) string {
 		return ""
 	case last == s.revision() && s.kept == nil:
 		return "" // it is the one that fails
-	case failed == "apply", failed == "prune-first":
+	case failed == stepApply, failed == stepPruneFirst:
 		return "\nuntil this succeeds, some objects are as revision " + last + " has them"
 	}
 	text := "\nrevision " + last + " stays in force"

@@ -20,44 +20,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
-// steps is the whole reconcile of a deployment that is not being deleted.
-func (r *Reconciler) steps() []step.Step[*state] {
-	return append([]step.Step[*state]{
-		{Name: "protect", Run: r.protect},
-		{Name: "account", Run: r.account},
-		{Name: "target", Run: r.target},
-		{Name: "recover", Run: r.recover},
-		{Name: "accept", Run: r.accept},
-		{Name: "source", Run: r.findSource},
-		{Name: "inputs", Run: r.findInputs},
-		{Name: "trust", Run: r.trusted},
-		{Name: "depend", Run: r.depend},
-		{Name: "decide", Run: r.decide},
-		{Name: "repair", Run: r.repair},
-		{Name: "load", Run: r.load},
-		{Name: "convert", Run: r.convert},
-	}, r.delivery()...)
-}
-
-// delivery brings the desired objects to the cluster and looks after them.
-func (r *Reconciler) delivery() []step.Step[*state] {
-	return []step.Step[*state]{
-		{Name: "certify", Run: r.certify},
-		{Name: "plan", Run: r.makePlan},
-		{Name: "preflight", Run: r.preflight},
-		{Name: "dry-run", Run: r.dryRun},
-		{Name: "approve", Run: r.approve},
-		{Name: "hooks", Run: r.operate},
-		{Name: "remember", Run: r.remember},
-		{Name: "consume", Run: r.consume},
-		{Name: "prune-first", Run: r.pruneFirst},
-		{Name: "apply", Run: r.apply},
-		{Name: "health", Run: r.checkHealth},
-		{Name: "post-hooks", Run: r.afterHealth},
-		{Name: "prune", Run: r.prune},
-	}
-}
-
 // account gets the client that acts as the deployment's service account, which
 // must exist: the API server would impersonate one that does not. Where the target is
 // another cluster that account reads the kubeconfig, and the client is one of there.

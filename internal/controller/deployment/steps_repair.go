@@ -197,3 +197,14 @@ func (r *Reconciler) calm(s *state, made plan.Plan, result apply.Result) {
 		}
 	}
 }
+
+// about is the part of the inventory that lists the objects.
+func (s *state) about(objects []*unstructured.Unstructured) inventory.Inventory {
+	some := inventory.Inventory{Target: s.previous.Target}
+	for _, object := range objects {
+		if entry, listed := s.previous.Get(inventory.IDOf(object)); listed {
+			some = some.With(entry)
+		}
+	}
+	return some
+}

@@ -45,7 +45,7 @@ func (r *Reconciler) beginTurn(ctx context.Context, s *state) (context.Context, 
 func (r *Reconciler) deliver(ctx context.Context, s *state) error {
 	turn, cancel := r.beginTurn(ctx, s)
 	defer cancel()
-	return r.endTurn(turn, s, s.ofCluster(step.Run(turn, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Reconciling))))
+	return r.endTurn(turn, s, s.ofCluster(step.Run(turn, r.bind(declaredSteps()), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Reconciling))))
 }
 
 // endTurn tells a turn that ended with its budget from a failure. The first line that holds decides.

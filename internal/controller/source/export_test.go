@@ -39,3 +39,11 @@ func (o Options) Check() error {
 	_, failed := o.scheme()
 	return errors.Join(err, failed)
 }
+
+// Steps are the names of the steps of a reconcile, in order.
+func (r *Reconciler) Steps() (names []string) {
+	for _, s := range r.steps() {
+		names = append(names, s.Name)
+	}
+	return names
+}

@@ -89,13 +89,12 @@ type Reconciler struct {
 	http    *http.Client
 	writer  report.Writer
 	backoff retry.Backoff
-	// requests spaces what clients ask for.
-	requests *retry.Demands
-	edits    *retry.Demands
-	waiting  waiting
-	turns    *fair.Turns
-	pace     notify.Pace
-	tokens   *git.Tokens // of GitHub Apps
+	// demands spaces what users demand.
+	demands *retry.Demands
+	waiting waiting
+	turns   *fair.Turns
+	pace    notify.Pace
+	tokens  *git.Tokens // of GitHub Apps
 	// uploads are sources for which something was uploaded.
 	uploads chan event.GenericEvent
 	labels  nslabel.Reader // of namespaces
@@ -105,12 +104,12 @@ type Reconciler struct {
 func NewReconciler(deps Deps) *Reconciler {
 	deps.Events = report.Events(deps.Events)
 	return &Reconciler{
-		Deps:     deps,
-		http:     deps.Policy.HTTPClient(deps.Limits),
-		writer:   report.Writer{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager},
-		turns:    fair.NewTurns(deps.PerNamespace),
-		tokens:   git.NewTokens(),
-		requests: retry.NewRequests(), edits: retry.NewEdits(),
+		Deps:    deps,
+		http:    deps.Policy.HTTPClient(deps.Limits),
+		writer:  report.Writer{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager},
+		turns:   fair.NewTurns(deps.PerNamespace),
+		tokens:  git.NewTokens(),
+		demands: retry.NewDemands(),
 		uploads: make(chan event.GenericEvent),
 	}
 }
@@ -159,7 +158,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	defer done()
 	defer r.Running.Begin(request.NamespacedName, object.Spec.TimeoutOrDefault()+writeTimeout)()
-	defer r.Metrics.Reconciled(v1alpha1.BundleSourceKind, request.NamespacedName, time.Now())
+	began := time.Now()
+	defer r.Metrics.Reconciled(v1alpha1.BundleSourceKind, request.NamespacedName, began)
+	defer func() { r.demands.Took(request.NamespacedName, time.Since(began), time.Now()) }()
 	return r.attempt(ctx, object)
 }
 
@@ -198,9 +199,9 @@ func (r *Reconciler) demandPause(object *v1alpha1.BundleSource) time.Duration {
 	key := client.ObjectKeyFromObject(object)
 	switch {
 	case object.Status.ObservedGeneration != object.Generation:
-		return r.edits.Pause(key, strconv.FormatInt(object.Generation, 10), time.Now())
-	case requested(object) != object.Status.LastHandledReconcileAt:
-		return r.requests.Pause(key, requested(object), time.Now())
+		return r.demands.Pause(key, "generation "+strconv.FormatInt(object.Generation, 10), time.Now())
+	case requested(object) != "" && requested(object) != object.Status.LastHandledReconcileAt:
+		return r.demands.Pause(key, "request "+requested(object), time.Now())
 	}
 	return 0
 }
@@ -329,8 +330,7 @@ func (r *Reconciler) forget(ctx context.Context, request ctrl.Request, err error
 func (r *Reconciler) drop(ctx context.Context, key client.ObjectKey) error {
 	r.backoff.Succeeded(key)
 	r.waiting.forget(key)
-	r.requests.Drop(key)
-	r.edits.Drop(key)
+	r.demands.Drop(key, time.Now())
 	r.Metrics.Forget(v1alpha1.BundleSourceKind, key)
 	return r.Store.Remove(ctx, artifact.SourceOwner(key.Namespace, key.Name))
 }

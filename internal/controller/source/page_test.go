@@ -4,6 +4,7 @@ package source_test
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -69,5 +70,18 @@ func TestPageHasTheMetrics(t *testing.T) {
 	have := page.Found("(?m)^\\| `((?:satchel|gotk)_\\w+)` \\|", page.Read(t, pageName))
 	if diff := cmp.Diff(want, have, cmpopts.SortSlices(strings.Compare)); diff != "" || len(want) < 2 {
 		t.Errorf("metrics in docs/bundlesource.md (-want +got):\n%s", diff)
+	}
+}
+
+// TestArchitectureHasTheSteps wants the table of docs/architecture.md to have each step, in order.
+func TestArchitectureHasTheSteps(t *testing.T) {
+	_, section, _ := strings.Cut(page.Read(t, "architecture.md"), "\n## What happens to a BundleSource\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var have []string
+	for _, row := range regexp.MustCompile(`(?m)^\| ([a-z-]+) \| `).FindAllStringSubmatch(section, -1) {
+		have = append(have, row[1])
+	}
+	if diff := cmp.Diff(new(source.Reconciler).Steps(), have); diff != "" {
+		t.Errorf("steps in docs/architecture.md (-want +got):\n%s", diff)
 	}
 }

@@ -52,8 +52,6 @@ const (
 	Reconciling = "reconcile"
 	// Caring keeps the last good state while a newer one fails.
 	Caring = "care"
-	// Renewing renews what would end while an object is suspended.
-	Renewing = "renew"
 	// Removing takes away what an object brought.
 	Removing = "remove"
 )

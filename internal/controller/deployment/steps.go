@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"context"
+	"slices"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/step"
+)
+
+// declaredStep is all that is known of a step of a reconcile. Whatever depends on single steps is derived from it, and a test
+// compares the steps with docs/architecture.md.
+type declaredStep struct {
+	name string
+	// condition is the type of the condition that tells of a failure; "" where Ready alone does.
+	condition string
+	// keepsApplied tells that nothing of a newer revision was written when the step fails, and that what is installed and where is
+	// known: drift of the applied revision is corrected meanwhile.
+	keepsApplied bool
+	run          func(*Reconciler, context.Context, *state) (step.Outcome, error)
+}
+
+// Steps whose place in the order matters to others.
+const (
+	stepInputs     = "inputs"
+	stepConvert    = "convert"
+	stepCertify    = "certify"
+	stepApprove    = "approve"
+	stepPruneFirst = "prune-first"
+	stepApply      = "apply"
+)
+
+// declaredSteps is the whole reconcile of a deployment that is not being deleted, in order.
+func declaredSteps() []declaredStep {
+	const (
+		source    = v1alpha1.SourceReadyCondition
+		converted = v1alpha1.ConvertedCondition
+		planned   = v1alpha1.PlannedCondition
+		applied   = v1alpha1.AppliedCondition
+		healthy   = v1alpha1.HealthyCondition
+		ready     = "" // and no other
+	)
+	return []declaredStep{
+		{"protect", ready, false, (*Reconciler).protect},
+		{"account", ready, false, (*Reconciler).account},
+		{"target", ready, false, (*Reconciler).target},
+		{"recover", ready, false, (*Reconciler).recover},
+		{"accept", ready, true, (*Reconciler).accept},
+		{"source", source, true, (*Reconciler).findSource},
+		{stepInputs, converted, true, (*Reconciler).findInputs},
+		{"trust", source, true, (*Reconciler).trusted},
+		{"depend", ready, true, (*Reconciler).depend},
+		{"decide", ready, false, (*Reconciler).decide},
+		{"repair", ready, false, (*Reconciler).repair},
+		{"load", source, true, (*Reconciler).load},
+		{stepConvert, converted, true, (*Reconciler).convert},
+		{stepCertify, planned, true, (*Reconciler).certify},
+		{"plan", planned, true, (*Reconciler).makePlan},
+		{"preflight", planned, true, (*Reconciler).preflight},
+		{"dry-run", planned, true, (*Reconciler).dryRun},
+		{stepApprove, ready, true, (*Reconciler).approve},
+		{"hooks", applied, true, (*Reconciler).operate},
+		{"remember", planned, true, (*Reconciler).remember},
+		{"consume", ready, true, (*Reconciler).consume},
+		{stepPruneFirst, applied, false, (*Reconciler).pruneFirst},
+		{stepApply, applied, false, (*Reconciler).apply},
+		{"health", healthy, false, (*Reconciler).checkHealth},
+		{"post-hooks", healthy, false, (*Reconciler).afterHealth},
+		{"prune", applied, false, (*Reconciler).prune},
+	}
+}
+
+// declaredRemoval are the steps of a deployment that is being deleted.
+func declaredRemoval() []declaredStep {
+	return []declaredStep{
+		{"account", "", false, (*Reconciler).removalAccount},
+		{"target", "", false, (*Reconciler).target},
+		{"recover", "", false, (*Reconciler).recover},
+		{"pre-delete", "", false, (*Reconciler).beforeRemoval},
+		{"remove", "", false, (*Reconciler).removeObjects},
+		{"post-delete", "", false, (*Reconciler).afterRemoval},
+	}
+}
+
+// declared is the declaration of the step in which an error occurred; the zero one where there is none.
+func declared(err error) declaredStep {
+	steps := declaredSteps()
+	if i := indexOfStep(steps, step.Failed(err)); i >= 0 {
+		return steps[i]
+	}
+	return declaredStep{}
+}
+
+func indexOfStep(steps []declaredStep, name string) int {
+	return slices.IndexFunc(steps, func(s declaredStep) bool { return s.name == name })
+}
+
+// isAfter tells whether an error occurred in a step after the named one. A step of a removal, or none, counts as after all.
+func isAfter(err error, name string) bool {
+	steps := declaredSteps()
+	failed := indexOfStep(steps, step.Failed(err))
+	return failed < 0 || failed > indexOfStep(steps, name)
+}
+
+// delivery are the steps that bring converted objects to the cluster.
+func delivery() []declaredStep {
+	steps := declaredSteps()
+	return steps[indexOfStep(steps, stepCertify):]
+}
+
+// bind makes steps that run on this reconciler.
+func (r *Reconciler) bind(declared []declaredStep) []step.Step[*state] {
+	steps := make([]step.Step[*state], len(declared))
+	for i, d := range declared {
+		steps[i] = step.Step[*state]{Name: d.name, Run: func(ctx context.Context, s *state) (step.Outcome, error) { return d.run(r, ctx, s) }}
+	}
+	return steps
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package retry_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/internal/controller/retry"
+)
+
+// demanding asks for a reconcile of each of some objects every 10 ms, each of which takes so long, and returns how many
+// were answered in each second.
+func demanding(q *retry.Demands, namespace string, objects int, takes, lasts time.Duration) (answered []int) {
+	const every = 10 * time.Millisecond
+	start := time.Unix(1_000_000, 0)
+	answered = make([]int, lasts/time.Second)
+	busy := map[int]time.Time{}
+	for since := time.Duration(0); since < lasts; since += every {
+		now := start.Add(since)
+		for i := range objects {
+			key := types.NamespacedName{Namespace: namespace, Name: fmt.Sprint(i)}
+			if until := busy[i]; !until.IsZero() && !now.Before(until) {
+				q.Took(key, takes, now)
+				delete(busy, i)
+			}
+			if busy[i].IsZero() && q.Pause(key, since.String(), now) == 0 {
+				answered[since/time.Second]++
+				busy[i] = now.Add(takes)
+			}
+		}
+	}
+	return answered
+}
+
+func sum(counts []int) (total int) {
+	for _, n := range counts {
+		total += n
+	}
+	return total
+}
+
+// What is demanded of one object all the time is answered three times at once, and then once a second, if that takes little.
+func TestT16DemandsAreSpaced(t *testing.T) {
+	const seconds = 30
+	answered := demanding(retry.NewDemands(), "shop", 1, 50*time.Millisecond, seconds*time.Second)
+	if answered[0] != 3 || sum(answered) < seconds || sum(answered) > seconds+4 {
+		t.Errorf("answered in each second: %v", answered)
+	}
+}
+
+// A namespace gets a fifth of the time of a worker for what it demands of many objects all the time.
+func TestT16DemandsOfANamespaceShareItsTime(t *testing.T) {
+	const objects, seconds = 8, 60
+	const takes = 400 * time.Millisecond
+	answered := demanding(retry.NewDemands(), "shop", objects, takes, seconds*time.Second)
+	const prompt = objects * (3 + seconds/20)
+	want := prompt + int(seconds*time.Second/5/takes)
+	if got := sum(answered); got < prompt || got > want+10 {
+		t.Errorf("%d demands were answered in a minute, want at most %d: %v", got, want, answered)
+	}
+}
+
+// A user who edits a small bundle every second is answered within the second, also when other namespaces demand much.
+func TestT16SteadyEditsWaitForNobody(t *testing.T) {
+	q := retry.NewDemands()
+	demanding(q, "greedy", 8, time.Second, 10*time.Second)
+	key, start := types.NamespacedName{Namespace: "shop", Name: "web"}, time.Unix(1_000_000, 0)
+	for i := range 60 {
+		now := start.Add(time.Duration(i) * 1001 * time.Millisecond)
+		if pause := q.Pause(key, fmt.Sprint(i), now); pause > 0 {
+			t.Fatalf("edit %d has to wait for %s", i, pause)
+		}
+		q.Took(key, 200*time.Millisecond, now)
+	}
+}
+
+// A demand waits as long as it was told, once; nothing waits that was answered.
+func TestDemandsThatWait(t *testing.T) {
+	q := retry.NewDemands()
+	key, now := types.NamespacedName{Namespace: "shop", Name: "web"}, time.Unix(1_000_000, 0)
+	for i := range 4 {
+		q.Pause(key, fmt.Sprint(i), now)
+	}
+	if q.Pause(key, "2", now) != 0 {
+		t.Error("what was answered waits")
+	}
+	pause := q.Pause(key, "3", now)
+	if pause <= 0 || pause > time.Second || q.Pause(key, "3", now.Add(pause)) != 0 {
+		t.Errorf("it has to wait longer than the %s that it was told", pause)
+	}
+	now = now.Add(pause)
+	q.Took(key, time.Hour, now)
+	if pause := q.Pause(key, "4", now); pause <= time.Second || pause > time.Minute {
+		t.Errorf("after a long reconcile it waits %s", pause)
+	}
+	q.Drop(key, now)
+	if q.Pause(key, "4", now) != 0 {
+		t.Error("an object that was forgotten waits")
+	}
+}

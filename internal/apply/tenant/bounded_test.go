@@ -228,7 +228,7 @@ func TestT21FiguresOfRemoteClusters(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(silent) })
-	remotes := tenant.NewRemotes(dialAnywhere, tenant.Options{RequestTimeout: 200 * time.Millisecond})
+	remotes := tenant.NewRemotes(dialAnywhere, tenant.Options{RequestTimeout: 2 * time.Second})
 	client := remoteClient(t, remotes, kubeconfigOf(t, server, "a"), "shop", "")
 	turn, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, tenant.ErrTurnOver)
 	defer cancel()
@@ -246,10 +246,30 @@ func TestT21FiguresOfRemoteClusters(t *testing.T) {
 	if got := remotes.Figures(); got != (tenant.Figures{Refused: 1}) {
 		t.Errorf("after an answer that is too large: %+v", got)
 	}
-	if _, err := client.Get(t.Context(), one); err == nil {
+	_, err := client.Get(t.Context(), one)
+	if err == nil {
 		t.Fatal("a server that says nothing answered")
 	}
 	if got := remotes.Figures(); got != (tenant.Figures{Unreachable: 1, Refused: 1}) {
-		t.Errorf("after a request that timed out: %+v", got)
+		t.Errorf("after a request that ended with %v: %+v", err, got)
+	}
+}
+
+// A server that begins to answer and stops counts as one that does not answer.
+func TestT21AnswersThatStop(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"apiVersion":"v1",`))
+		http.NewResponseController(w).Flush() //nolint:errcheck // the client tells
+		<-q.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	remotes := tenant.NewRemotes(dialAnywhere, tenant.Options{RequestTimeout: time.Second})
+	client := remoteClient(t, remotes, kubeconfigOf(t, server, "a"), "shop", "")
+	if _, err := client.Get(t.Context(), one); err == nil {
+		t.Fatal("half an answer was taken")
+	}
+	if got := remotes.Figures(); got != (tenant.Figures{Unreachable: 1}) {
+		t.Errorf("after half an answer: %+v", got)
 	}
 }

@@ -113,13 +113,18 @@ func (b *breaker) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil || request.URL.Query().Get("watch") != "" {
 		return response, b.judge(err)
 	}
-	response.Body = &timedBody{ReadCloser: response.Body, ended: sync.OnceFunc(func() {
-		if b.tooSlow(b.now().Sub(began)) {
+	response.Body = &timedBody{ReadCloser: response.Body, ended: func(failed error) {
+		switch {
+		case failed != nil && endedByCaller(request.Context()):
+			b.abandoned()
+		case failed != nil:
+			_ = b.judge(failed) // it began to answer, and stopped
+		case b.tooSlow(b.now().Sub(began)):
 			_ = b.judge(errSlow) // for the next requests; this answer is good
-			return
+		default:
+			_ = b.judge(nil)
 		}
-		_ = b.judge(nil)
-	})}
+	}}
 	return response, nil
 }
 
@@ -132,15 +137,26 @@ func endedByCaller(ctx context.Context) bool {
 	return errors.Is(ctx.Err(), context.Canceled) || errors.Is(context.Cause(ctx), ErrTurnOver)
 }
 
-// timedBody tells when an answer was read.
+// timedBody tells when an answer was read, and what ended the reading before the answer did.
 type timedBody struct {
 	io.ReadCloser
-	ended func()
+	failed error
+	once   sync.Once
+	ended  func(failed error)
+}
+
+// Read implements io.Reader.
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.failed = err
+	}
+	return n, err
 }
 
 // Close implements io.Closer.
 func (b *timedBody) Close() error {
-	b.ended()
+	b.once.Do(func() { b.ended(b.failed) })
 	return b.ReadCloser.Close()
 }
 

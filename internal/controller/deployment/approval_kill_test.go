@@ -44,7 +44,7 @@ func TestKilledWithAnApprovedPlan(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	namespace := r.namespace(t)
-	for kills := 0; ; kills++ {
+	for kills := 0; ; kills += betweenKills() {
 		name := fmt.Sprint("app-", kills)
 		first := r.publish(t, namespace, name, "v1", fstest.MapFS{"a.yaml": configMap("a-"+name, "one"), "b.yaml": configMap("b-"+name, "one")})
 		key := r.deploy(t, namespace, name, both(asking(v1alpha1.ApprovalManual), left))

@@ -298,7 +298,7 @@ func TestKilledAroundHooks(t *testing.T) {
 			"j.yaml": hookMap("third-"+name, hookTerms("post-install,post-upgrade", 0, "hook-succeeded"), value),
 		})
 	}
-	for kills := 0; ; kills++ {
+	for kills := 0; ; kills += betweenKills() {
 		name := fmt.Sprint("app-", kills)
 		first := r.publish(t, namespace, name, "v1", chart(name, "one"))
 		mark := r.mark(t)

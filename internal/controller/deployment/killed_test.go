@@ -90,7 +90,7 @@ func (s *selfSigned) beforeSuccession(t *testing.T, settle func()) {
 // webhook may ever be without trust. It counts the kills.
 func (s *selfSigned) killed(t *testing.T, settle func()) int {
 	t.Helper()
-	for kills := 0; ; kills++ {
+	for kills := 0; ; kills += betweenKills() {
 		s.beforeSuccession(t, settle)
 		first := s.authority(t).Data["tls.crt"]
 		death := &dying{left: kills + 1}

@@ -5,7 +5,6 @@ package deployment_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -186,7 +185,7 @@ func (a attack) saysWhy(t *testing.T, r *rig, key client.ObjectKey) {
 // names; the deployment of another tenant is applied as if it were not there, its deleted object comes back, and deleting the
 // attacker's deployments ends them. The common suite has one namespace and does not compare times.
 func TestM25CostlyBundlesStopNobodyElse(t *testing.T) {
-	full := os.Getenv("SATCHEL_FULL") != ""
+	full := releaseSuite()
 	edits, namespaces := 5, 1
 	if full {
 		edits, namespaces = 60, 3

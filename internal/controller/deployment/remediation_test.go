@@ -296,7 +296,7 @@ func TestKilledDuringARollback(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	namespace := r.namespace(t)
-	for kills := 0; ; kills++ {
+	for kills := 0; ; kills += betweenKills() {
 		name := fmt.Sprint("app-", kills)
 		files := func(files fstest.MapFS) fstest.MapFS {
 			for path, f := range files {

@@ -43,7 +43,7 @@ import (
 func TestMain(m *testing.M) {
 	worker.Main(jobs.Handlers())
 	ctrl.SetLogger(logr.Discard())      // what the controller says is in events and statuses
-	_ = flag.Set("test.parallel", "12") // the tests mostly wait
+	_ = flag.Set("test.parallel", "8") // the tests mostly wait
 	code := controlplane.RunMain(m)
 	_ = os.RemoveAll(shared.dir)
 	os.Exit(code)
@@ -140,7 +140,7 @@ func runController(ctx context.Context, cp *controlplane.ControlPlane, artifacts
 	options := deployment.Options{Namespace: installation.Namespace, ArtifactServers: []string{artifacts}, FluxServers: []string{flux}, CachePath: cache, CacheMiB: 64, WatchLimit: 2000, Limits: fetch.DefaultLimits(),
 		Egress: fetch.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, OwnCluster: true}
 	options.Workers = worker.DefaultOptions()
-	if os.Getenv("SATCHEL_FULL") == "" {
+	if !releaseSuite() {
 		options.Workers.CPU, options.Workers.NamespaceCPU = 3*time.Second, 30*time.Second // so that limits are reached soon
 	}
 	part, err := shard.Parse("!" + driven)
@@ -156,6 +156,18 @@ func runController(ctx context.Context, cp *controlplane.ControlPlane, artifacts
 		}
 	}()
 	return nil
+}
+
+// releaseSuite tells that cases run at their full size.
+func releaseSuite() bool { return os.Getenv("SATCHEL_FULL") != "" }
+
+// betweenKills is how many writes lie between two points at which a controller is killed: each write counts in the release suite,
+// and every third one else.
+func betweenKills() int {
+	if releaseSuite() {
+		return 1
+	}
+	return 3
 }
 
 // namespace is a fresh namespace with an account that may do everything.

@@ -216,7 +216,7 @@ func TestT21bSlowClustersAreAppliedInTurns(t *testing.T) {
 	took = d.turns(t, func(*v1alpha1.BundleDeployment) {})
 	_, all, tries := g.writes()
 	tries -= before
-	if upgrade := all - writes; took < 3 && d.RemoteTurn == turn || upgrade > objects+(took-1)*atOnce || tries > objects+atOnce {
+	if upgrade := all - writes; took < 3 && d.RemoteTurn == turn || upgrade > objects+(took-1)*atOnce || tries > objects+(took-1)*atOnce {
 		t.Errorf("the upgrade took %d turns, %d writes and %d dry runs", took, upgrade, tries)
 	}
 	if got := r.value(t, t.Context(), a.there, "part-099"); got != "two" {

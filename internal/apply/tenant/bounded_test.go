@@ -260,7 +260,7 @@ func TestT21AnswersThatStop(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`{"apiVersion":"v1",`))
-		http.NewResponseController(w).Flush() //nolint:errcheck // the client tells
+		_ = http.NewResponseController(w).Flush()
 		<-q.Context().Done()
 	}))
 	t.Cleanup(server.Close)

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"sync"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/transport"
 	ctrl "sigs.k8s.io/controller-runtime"

@@ -21,7 +21,7 @@ func (w *world) here() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.namespace}}
 }
 
-// webhookDown registers a webhook for ConfigMaps whose server is not there.
+// webhookDown registers a webhook for ConfigMaps without a running server.
 func (w *world) webhookDown() {
 	w.t.Helper()
 	url, fail, none, seconds := "https://127.0.0.1:1/validate", admissionv1.Fail, admissionv1.SideEffectClassNone, int32(1)
@@ -52,9 +52,9 @@ func (w *world) webhookDown() {
 	})
 }
 
-// While a webhook is down each object it guards is reported, what it does not
-// guard is applied, a dry run does not take the outage for a refusal, and the
-// failure counts as passing.
+// While a webhook is down each object that it guards is reported, other objects
+// are applied, a dry run does not treat the outage as a refusal, and the
+// failure counts as temporary.
 func TestF19WebhookDown(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.webhookDown()
@@ -80,8 +80,8 @@ func TestF19WebhookDown(t *testing.T) {
 	})
 }
 
-// A policy that denies deletion keeps the object in the books, by name, and its
-// message is told.
+// A policy that denies deletion keeps the object in the inventory, and its
+// message is reported with the object.
 func TestF6DeniedByPolicy(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps)
@@ -136,8 +136,8 @@ func TestF6DeniedByPolicy(t *testing.T) {
 	}
 }
 
-// What a policy rewrites in or adds to what we apply is neither drift nor
-// somebody else's field.
+// Changes that a mutating policy makes to applied objects are neither drift nor
+// conflicts with another field manager.
 func TestMutatedByAdmission(t *testing.T) {
 	w := newWorld(t, everything...)
 	policies := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicies"}
@@ -183,7 +183,7 @@ spec: {policyName: NS, matchResources: {namespaceSelector: {matchLabels: {kubern
 	if p := w.plan(w.objects(twoMaps)); !p.Quiet() {
 		t.Errorf("right after the install: %s", p.Summary())
 	}
-	// The policy added a label to the second map; the next revision wants it otherwise.
+	// The policy added a label to the second map; the next revision sets it differently.
 	next := strings.NewReplacer("tier: a", "tier: b", "size: big", "size: small", "{name: two}", "{name: two, labels: {tier: c}}").Replace(twoMaps)
 	w.mustApply(next)
 	if p := w.plan(w.objects(next)); !p.Quiet() || p.Count(plan.Unchanged) != 2 {
@@ -194,7 +194,7 @@ spec: {policyName: NS, matchResources: {namespaceSelector: {matchLabels: {kubern
 	}
 }
 
-// An account that does not exist is told from one that does, though the API
+// An account that does not exist is distinguished from one that does, though the API
 // server impersonates both.
 func TestT2AccountThatDoesNotExist(t *testing.T) {
 	w := newWorld(t)
@@ -214,7 +214,7 @@ func TestT2AccountThatDoesNotExist(t *testing.T) {
 	}
 }
 
-// Over a whole life every request but discovery is the account's.
+// Over the whole life of a deployment every request but discovery is the account's.
 func TestT7WholeLifeAsTheAccount(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", definers)

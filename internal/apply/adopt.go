@@ -17,10 +17,10 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// adopt makes the manager hold what the former owner of an object applied, so that
-// the apply which follows also removes what is not desired. The marks of the former
-// owner go. What was decided when the cluster was observed is decided again about the
-// object as it is now; when it changes meanwhile, it is looked at again.
+// adopt transfers the managed fields of an object's former owner to our manager, so that
+// the apply that follows also removes what is not desired. It removes the former owner's
+// labels and annotations. The decision of the plan is made again for the object as it is
+// now; when the object changes meanwhile, adopt reads it again.
 func (w writer) adopt(ctx context.Context, action plan.Action) error {
 	ref := refOf(action.ID, action.Resource)
 	var err error
@@ -32,7 +32,7 @@ func (w writer) adopt(ctx context.Context, action plan.Action) error {
 		seen := plan.LiveOf(live, w.owner)
 		switch seen.ClaimOf(w.owner, w.protection) {
 		case plan.Owned:
-			return nil // an earlier attempt came so far
+			return nil // adopted by an earlier attempt
 		case plan.Foreign:
 			return &refusal{why: seen.Collides(action.ID, w.owner).String()}
 		}
@@ -46,7 +46,7 @@ func (w writer) adopt(ctx context.Context, action plan.Action) error {
 	return fmt.Errorf("adopting the object: %w", err)
 }
 
-// takeOver writes that an object is the manager's, in the state in which it was read.
+// takeOver records our manager as the owner, on condition that the object is as it was read.
 func (w writer) takeOver(ctx context.Context, ref tenant.Ref, live *metav1.PartialObjectMetadata) error {
 	entries, err := handOver(live.ManagedFields, w.owner.Manager())
 	if err != nil {
@@ -58,13 +58,14 @@ func (w writer) takeOver(ctx context.Context, ref tenant.Ref, live *metav1.Parti
 	return err
 }
 
-// spared are fields that an adoption leaves with whoever has them: what an object
-// reports, and what keeps it from being deleted too early.
+// spared are fields that an adoption leaves to their managers: the status and the
+// finalizers.
 var spared = fieldpath.NewSet(fieldpath.MakePathOrDie("status"), fieldpath.MakePathOrDie("metadata", "finalizers"))
 
-// handOver gives the fields of former owners to a manager, as if it had applied them.
-// An object that a deployment left behind has one former owner, which is known; else
-// it is all who write whole manifests. Subresources stay with their managers.
+// handOver moves the managed fields of former owners to a manager, as if it had applied
+// them. An orphaned object has one former owner, the manager of orphaned objects; for any
+// other object these are all managers that write whole manifests. Subresources stay with
+// their managers.
 func handOver(entries []metav1.ManagedFieldsEntry, to string) ([]metav1.ManagedFieldsEntry, error) {
 	left := slices.ContainsFunc(entries, func(entry metav1.ManagedFieldsEntry) bool { return applied(entry, inventory.OrphanManager) })
 	former := func(entry metav1.ManagedFieldsEntry) bool {

@@ -58,21 +58,21 @@ spec:
       containers: [{name: web, image: "example.org/web:2"}]
 `
 
-// former is the same Deployment as somebody else has it, with more fields, marks of
-// several tools and an owner that takes it along.
+// former is the same Deployment with another owner: it has more fields, labels and annotations of
+// several tools, and an owner reference with which it would be deleted.
 const former = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","labels":{"theirs":"yes","app.kubernetes.io/managed-by":"Helm",
 "kustomize.toolkit.fluxcd.io/name":"x","kustomize.toolkit.fluxcd.io/namespace":"y"},
 "annotations":{"meta.helm.sh/release-name":"web","meta.helm.sh/release-namespace":"shop","kubectl.kubernetes.io/last-applied-configuration":"{}"},
 "finalizers":["example.org/theirs"],
 "ownerReferences":[{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","name":"web.v1","uid":"00000000-0000-0000-0000-000000000001"},
-{"apiVersion":"v1","kind":"ConfigMap","name":"nobodys","uid":"00000000-0000-0000-0000-000000000002","controller":true}]},
+{"apiVersion":"v1","kind":"ConfigMap","name":"unrelated","uid":"00000000-0000-0000-0000-000000000002","controller":true}]},
 "spec":{"paused":true,"replicas":3,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web","extra":"yes"}},
 "spec":{"hostNetwork":false,"nodeSelector":{"theirs":"1"},"containers":[{"name":"web","image":"example.org/web:1","env":[{"name":"THEIRS","value":"1"}],
 "command":["theirs"]},{"name":"sidecar","image":"example.org/sidecar:1"}]}}}}`
 
-// An adopted object is complete: nothing that its former owner alone wanted stays
-// behind, by whatever manager and operation it was written, and what controllers and
-// single commands wrote does.
+// An adopted object is complete: fields that only its former owner set are removed,
+// whatever manager and operation wrote them; fields that controllers and
+// single commands wrote stay.
 func TestAdopt(t *testing.T) {
 	for _, tc := range []struct{ name, manager, how string }{
 		{"applied by kubectl", "kubectl-client-side-apply", "update"},
@@ -103,7 +103,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// formerly makes the Deployment as its former owner does, and then has others write it.
+// formerly creates the Deployment as its former owner does, and then has other clients write it.
 func (w *world) formerly(manager, how string) {
 	w.t.Helper()
 	ctx, deployments := w.t.Context(), w.admin.AppsV1().Deployments(w.namespace)
@@ -170,7 +170,7 @@ func (w *world) wantAdopted() {
 	}
 }
 
-// Replicas that an autoscaler has taken over stay its own through an adoption.
+// Replicas that an autoscaler manages stay its own through an adoption.
 func TestAdoptLeavesTheAutoscaler(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.formerly("kubectl-client-side-apply", "update")
@@ -186,8 +186,8 @@ func TestAdoptLeavesTheAutoscaler(t *testing.T) {
 	}
 }
 
-// What another deployment really owns is adopted by nobody, and what only bears its
-// labels is; nor is what somebody took between plan and write.
+// Objects that another deployment really owns are never adopted; objects that only carry its
+// labels are. An object that another client took between plan and write is not adopted.
 func TestT13NoneDoesNotTakeFromDeployments(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(oneMap)
@@ -213,7 +213,7 @@ func TestT13NoneDoesNotTakeFromDeployments(t *testing.T) {
 	}
 }
 
-// The mark of an orphan lets everything be taken up that no deployment really has.
+// With the orphan annotation every object can be adopted that no deployment really owns.
 func TestAdoptMarked(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.formerly("kubectl-client-side-apply", "update")

@@ -17,14 +17,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// Apply carries the stages of a plan out, one after the other, the objects of a
+// Apply executes the stages of a plan one after the other, the objects of a
 // stage in parallel. A failing object does not stop its stage, but no later stage
-// starts, unless the plan brings nothing new: see plan.Plan.Keeps. Between the definitions and what needs them it waits, bounded, until
-// the API server serves them. Unchanged objects cost nothing.
+// starts, unless the plan brings nothing new: see plan.Plan.Keeps. Between the CRDs and
+// the objects that need them it waits, bounded, until the API server serves them.
+// Unchanged objects cause no requests.
 //
-// The plan's inventory must have been stored before. What happened to each
-// object is in the result, which is valid beside an error, too; an error means
-// that the context ended.
+// The plan's inventory must have been stored before. The outcome of each object is in
+// the result, which is valid beside an error, too; an error means that the context ended.
 func Apply(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (Result, error) {
 	o = o.defaulted()
 	warnings := &tenant.Warnings{}
@@ -52,7 +52,7 @@ type application struct {
 	options Options
 	writer  writer
 	result  Result
-	kept    *atomic.Int64 // bytes of answers whose object is kept
+	kept    *atomic.Int64 // bytes of the answers that are kept
 }
 
 func (a *application) stages(ctx context.Context, p plan.Plan) error {
@@ -90,7 +90,7 @@ func (a *application) stages(ctx context.Context, p plan.Plan) error {
 	return nil
 }
 
-// before asks whether the apply may go on to the stages that hooks come before.
+// before asks Options.Before whether the apply may start the stages that hooks precede.
 func (a *application) before(ctx context.Context, stage string) (waits bool, err error) {
 	if a.options.Before == nil {
 		return false, nil
@@ -102,7 +102,7 @@ func (a *application) before(ctx context.Context, stage string) (waits bool, err
 	return pending != "", err
 }
 
-// record takes the outcomes of a stage into the result.
+// record adds the outcomes of a stage to the result.
 func (a *application) record(stage plan.Stage, outcomes []Outcome) {
 	var entries []inventory.Entry
 	failed := false
@@ -137,7 +137,7 @@ func (a *application) record(stage plan.Stage, outcomes []Outcome) {
 	}
 }
 
-// object carries one action out.
+// object executes one action.
 func (a *application) object(ctx context.Context, action plan.Action) Outcome {
 	outcome := Outcome{ID: action.ID, Kind: kindOf[action.Verb], Reason: action.Reason, untracked: action.Untracked}
 	if !action.Writes() {
@@ -158,7 +158,7 @@ func (a *application) object(ctx context.Context, action plan.Action) Outcome {
 		return a.recreate(ctx, action, outcome, fields)
 	case err != nil:
 		outcome = failure(outcome, err)
-		if outcome.Kind == Conflict { // nothing of it was written, and its fields are not ours
+		if outcome.Kind == Conflict { // nothing was written, and the fields are not ours
 			outcome.entry, outcome.reset = unbegun(action), true
 		}
 		return outcome

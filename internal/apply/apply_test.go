@@ -41,14 +41,14 @@ type world struct {
 	namespace string
 	owner     apply.Owner
 	inventory inventory.Inventory
-	// migrations are remembered by the process, whose clock is that much ahead.
+	// migrations are kept in the memory of the process; its clock is that much ahead.
 	migrations *apply.Migrations
 	ahead      time.Duration
 }
 
 func (w *world) options() apply.Options { return apply.Options{Migrations: w.migrations} }
 
-// restarted makes it another process.
+// restarted simulates a new process.
 func (w *world) restarted() {
 	w.migrations = &apply.Migrations{Now: func() time.Time { return time.Now().Add(w.ahead) }}
 }
@@ -113,7 +113,7 @@ func (w *world) grant(account string, rules ...rbacv1.PolicyRule) {
 	w.allowed("create", "configmaps", rules)
 }
 
-// grantCluster gives the account rights in the whole cluster.
+// grantCluster grants the account cluster-wide permissions.
 func (w *world) grantCluster(account string, rules ...rbacv1.PolicyRule) {
 	w.t.Helper()
 	ctx, meta := w.t.Context(), metav1.ObjectMeta{Name: w.namespace + "-" + account}
@@ -206,7 +206,7 @@ func (w *world) applyObjects(objects []*unstructured.Unstructured, o apply.Optio
 	return result
 }
 
-// mustApply applies and wants everything applied.
+// mustApply applies and expects everything to be applied.
 func (w *world) mustApply(manifests string) apply.Result {
 	w.t.Helper()
 	result := w.apply(manifests)

@@ -21,29 +21,29 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// nowhere is no namespace: none can have this name. What an account may do in it is
-// what it may do in the whole cluster, which the API server tells in no other way.
+// nowhere is an impossible namespace name. The permissions of an account in it are its
+// permissions in the whole cluster, which the API server reports in no other way.
 const nowhere = "-"
 
-// How much is asked at most. Who writes a bundle decides how much there would be to
-// ask, and the API server is everybody's.
+// Limits of the requests. The author of a bundle decides how many would be needed, and
+// all tenants share the API server.
 const (
-	mostPlaces    = 500  // of which the rules are asked for
-	mostQuestions = 1000 // about single rights
-	mostTries     = 100  // of writes
+	mostPlaces    = 500  // namespaces of which the rules are requested
+	mostQuestions = 1000 // access reviews of single permissions
+	mostTries     = 100  // dry runs
 	// rulesAtOnce is less than elsewhere: an answer may be some MiB, and takes several
 	// times as much memory.
 	rulesAtOnce = 4
 )
 
-// asking finds out as the tenant what it may do.
+// asking finds out, as the tenant, which permissions it has.
 type asking struct {
 	client *tenant.Client
 	plan   plan.Plan
 	absent map[string]bool // namespaces
 
-	unasked []string // places, sorted, of which nothing is known
-	unknown int      // rights of which nothing is known
+	unasked []string // namespaces, sorted, that were not asked about
+	unknown int      // permissions that were not asked about
 }
 
 func newAsking(client *tenant.Client, p plan.Plan) *asking {
@@ -54,8 +54,8 @@ func newAsking(client *tenant.Client, p plan.Plan) *asking {
 	return &a
 }
 
-// missing is what the account lacks of what is wanted. What would be too much to ask
-// is not among it.
+// missing returns the wanted permissions that the account lacks, without those that the
+// limits kept from being asked about.
 func (a *asking) missing(ctx context.Context, w wanted) (rights.Missing, error) {
 	findings, err := a.byRules(ctx, w)
 	if err != nil {
@@ -76,21 +76,21 @@ func (a *asking) missing(ctx context.Context, w wanted) (rights.Missing, error) 
 	if missing.Demands, err = a.tried(ctx, missing.Needs, sure.Demands, unsure.Demands); err != nil {
 		return rights.Missing{}, err
 	}
-	missing.Needs = withoutGains(a.plan, a.client.Identity(), missing, w.demands)
+	missing.Needs = withoutGrantedByPlan(a.plan, a.client.Identity(), missing, w.demands)
 	return missing, nil
 }
 
-// finding is what the account lacks at one place by the rules that it is told of. When
-// something else than they decides, too, that is not sure.
+// finding lists the permissions that the account lacks at one place, by the rules that the
+// API server reports. It is not sure when another authorizer than RBAC decides, too.
 type finding struct {
 	missing rights.Missing
 	sure    bool
 	err     error
 }
 
-// byRules asks for the rules in the cluster, and then of each place where they do not
-// suffice; of a single place all is said in one answer. The rules of a place go with
-// what was looked up in them.
+// byRules requests the rules for the cluster, and then for each namespace where they do not
+// suffice; for a single place one request answers both. The rules of a place are dropped after
+// the comparison.
 func (a *asking) byRules(ctx context.Context, w wanted) ([]finding, error) {
 	places, everywhere := a.places(w), ruling{}
 	if _, whole := places[""]; whole || len(places) > 1 {
@@ -98,7 +98,7 @@ func (a *asking) byRules(ctx context.Context, w wanted) ([]finding, error) {
 		if everywhere, err = a.ruling(ctx, ""); err != nil {
 			return nil, err
 		}
-		missing := rights.Lacking(w.needs, w.demands, rights.Held{"": everywhere.rules})
+		missing := rights.FindMissing(w.needs, w.demands, rights.Held{"": everywhere.rules})
 		if everywhere.hidden {
 			return []finding{{missing: missing}}, nil
 		}
@@ -114,7 +114,7 @@ func (a *asking) byRules(ctx context.Context, w wanted) ([]finding, error) {
 			here, err = a.ruling(ctx, name)
 		}
 		of, held := places[name], rights.Held{"": everywhere.rules, name: here.rules}
-		return finding{missing: rights.Lacking(of.needs, of.demands, held), sure: here.sure, err: err}
+		return finding{missing: rights.FindMissing(of.needs, of.demands, held), sure: here.sure, err: err}
 	})
 	errs := []error{ctx.Err()}
 	for _, found := range findings {
@@ -123,8 +123,8 @@ func (a *asking) byRules(ctx context.Context, w wanted) ([]finding, error) {
 	return findings, firstErrors(errs)
 }
 
-// places groups what is wanted by where it has to be held; "" is the cluster. In a
-// namespace that does not exist nobody holds more than there.
+// places groups the wanted permissions by where they have to be held; "" is the cluster.
+// In a namespace that does not exist only cluster-wide permissions hold.
 func (a *asking) places(w wanted) map[string]*wanted {
 	places := map[string]*wanted{}
 	at := func(name string) *wanted {
@@ -147,7 +147,7 @@ func (a *asking) places(w wanted) map[string]*wanted {
 	return places
 }
 
-// only is what is wanted and missing.
+// only returns the wanted permissions that are missing.
 func (w wanted) only(missing rights.Missing) wanted {
 	objects := map[inventory.ID]bool{}
 	for _, demand := range missing.Demands {
@@ -162,11 +162,11 @@ func (w wanted) only(missing rights.Missing) wanted {
 	return left
 }
 
-// ruling is what the API server tells of the rules at a place.
+// ruling is what the API server reports about the rules at a place.
 type ruling struct {
 	rules  *rights.Rules
-	sure   bool // nothing else allows anything
-	hidden bool // it does not tell, or more than is read
+	sure   bool // no other authorizer allows more
+	hidden bool // not reported, or larger than the limit
 }
 
 func (a *asking) ruling(ctx context.Context, place string) (ruling, error) {
@@ -195,16 +195,16 @@ func rulesOf(status authorizationv1.SubjectRulesReviewStatus) []rbacv1.PolicyRul
 	return rules
 }
 
-// warnings say what was too much to ask.
+// warnings name what was not asked about because of the limits.
 func (a *asking) warnings() []string {
 	var list []string
 	if len(a.unasked) > 0 {
-		list = append(list, fmt.Sprintf("whether the account has the rights that the bundle needs is not known of %s: "+
-			"only %d are asked about, and none where rights in the whole cluster suffice", namespaces(a.unasked), mostPlaces))
+		list = append(list, fmt.Sprintf("it is not known whether the account has the permissions that the bundle needs in %s: "+
+			"only %d namespaces are checked, and none where cluster-wide permissions suffice", namespaces(a.unasked), mostPlaces))
 	}
 	if a.unknown > 0 {
-		list = append(list, fmt.Sprintf("whether the account has %d of the rights that the bundle needs is not known: "+
-			"the API server does not tell all of its rules, and only %d questions about single rights are asked", a.unknown, mostQuestions))
+		list = append(list, fmt.Sprintf("it is not known whether the account has %d of the permissions that the bundle needs: "+
+			"the API server does not report all of its rules, and only %d single permissions are checked", a.unknown, mostQuestions))
 	}
 	return list
 }

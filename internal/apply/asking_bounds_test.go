@@ -70,7 +70,7 @@ func rulesOn(groups, resources string, verbs ...string) authorizationv1.Resource
 	return authorizationv1.ResourceRule{Verbs: verbs, APIGroups: []string{groups}, Resources: []string{resources}}
 }
 
-// counted is how often a review was asked for.
+// counted is how many reviews were requested.
 func (a *authority) counted() (rules, questions, writes int) {
 	for _, what := range a.asked {
 		switch {
@@ -85,9 +85,9 @@ func (a *authority) counted() (rules, questions, writes int) {
 	return rules, questions, writes
 }
 
-// However many namespaces and objects a bundle names, what it costs the API server
-// to say what the account lacks is bounded; and an account that plainly may do all is
-// believed at once.
+// However many namespaces and objects a bundle names, the cost of a preflight for the API server
+// is bounded; and for an account that plainly may do everything one
+// request is enough.
 func TestPreflightOfTenThousandObjects(t *testing.T) {
 	type answer = authorizationv1.SubjectRulesReviewStatus
 	all, maps := rulesOn("*", "*", "*"), rulesOn("", "configmaps", "create", "delete", "get", "patch")
@@ -110,12 +110,12 @@ func TestPreflightOfTenThousandObjects(t *testing.T) {
 	}{
 		"administrator":     {"what the cluster allows is not asked for elsewhere", &authority{rules: status(all)}, nil, 1, 0, 0, ""},
 		"all maps":          {"no more is needed", &authority{rules: status(), at: in("-", maps)}, nil, 1, 0, 0, ""},
-		"new namespaces":    {"nobody holds more there than in the cluster", &authority{rules: status(all), at: in("-")}, absent, 1, 0, 51, ""},
-		"nothing":           {"so many are asked for, and fewer worded", &authority{}, nil, 501, 0, 51, "not known of 500 namespaces (place-500, place-501 and 498 more)"},
-		"each by itself":    {"what is not known is not held against the account", &authority{rules: status(maps), at: in("-")}, nil, 501, 0, 0, "not known of 500 namespaces"},
-		"others decide":     {"one question a verb for all namespaces", &authority{rules: incomplete, allowed: always}, nil, 501, 4, 0, "not known of 500 namespaces"},
-		"others say no":     {"so many questions", &authority{rules: incomplete, allowed: never}, nil, 501, 1000, 13, "has 19502 of the rights"},
-		"more than is read": {"the other answers would be as large", &authority{rules: huge, allowed: byName}, nil, 1, 1000, 0, "has 39502 of the rights"},
+		"new namespaces":    {"only cluster-wide permissions hold there", &authority{rules: status(all), at: in("-")}, absent, 1, 0, 51, ""},
+		"nothing":           {"so many are asked for, and fewer worded", &authority{}, nil, 501, 0, 51, "needs in 500 namespaces (place-500, place-501 and 498 more)"},
+		"each by itself":    {"what is not known is not held against the account", &authority{rules: status(maps), at: in("-")}, nil, 501, 0, 0, "needs in 500 namespaces"},
+		"others decide":     {"one question a verb for all namespaces", &authority{rules: incomplete, allowed: always}, nil, 501, 4, 0, "needs in 500 namespaces"},
+		"others say no":     {"so many questions", &authority{rules: incomplete, allowed: never}, nil, 501, 1000, 13, "has 19502 of the permissions"},
+		"more than is read": {"the other answers would be as large", &authority{rules: huge, allowed: byName}, nil, 1, 1000, 0, "has 39502 of the permissions"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := spread()
@@ -138,8 +138,8 @@ func TestPreflightOfTenThousandObjects(t *testing.T) {
 
 var accessResource = schema.GroupVersion{Group: accessGroup, Version: "v1"}.WithResource
 
-// granting is a plan that binds one role, of as many rights as a bundle may grant, so
-// often in each of the namespaces.
+// granting is a plan that binds one role, with as many permissions as a bundle may grant,
+// so many times in each of the namespaces.
 func granting(often int, namespaces ...string) plan.Plan {
 	var names []any
 	for i := range 20_000 {
@@ -160,7 +160,7 @@ func granting(often int, namespaces ...string) plan.Plan {
 	return plan.Plan{Owner: inventory.Owner{Namespace: "team", Name: "app"}, Stages: []plan.Stage{{Name: "foundations", Actions: []plan.Action{role}}, bindings, later}}
 }
 
-// A role with many rights that is bound in many places is neither tried nor listed
+// A role with many permissions and many bindings is neither tried nor listed
 // for each of them.
 func TestPreflightOfTenThousandBindings(t *testing.T) {
 	writers := []authorizationv1.ResourceRule{
@@ -182,7 +182,7 @@ func TestPreflightOfTenThousandBindings(t *testing.T) {
 		"may escalate":   {"the bindings are left", append(writers, rulesOn(accessGroup, "clusterroles", "escalate")), false, nil, 501, 100, 51},
 		"holds it":       {"nothing is tried", append(writers, rulesOn("", "pods", "get")), false, nil, 1, 0, 0},
 		"administrator":  {"nothing is tried", append(writers, rulesOn("*", "*", "*")), false, nil, 1, 0, 0},
-		"not sure":       {"of those that are not tried nobody knows", append(writers, some), true, nil, 500, 100, 1},
+		"not sure":       {"those that are not tried are unknown", append(writers, some), true, nil, 500, 100, 1},
 		"new namespaces": {"what the API server would say is known", append(writers, rulesOn(accessGroup, "clusterroles", "escalate")), false, absent, 1, 0, 51},
 		"may not write":  {"what may not be written is not tried", []authorizationv1.ResourceRule{some}, false, nil, 500, 0, 52},
 	} {
@@ -198,7 +198,7 @@ func TestPreflightOfTenThousandBindings(t *testing.T) {
 				t.Errorf("%s: %d violations, %.300v", tc.reason, len(found.Violations), found.Violations)
 			}
 			if said := fmt.Sprint(found.Violations); tc.violations > 0 != strings.Contains(said, "and more, which satchel rbac prints") {
-				t.Errorf("%s: it is said %.600s", tc.reason, said)
+				t.Errorf("%s: got %.600s", tc.reason, said)
 			}
 			if took > atMost || bytes > 2<<30 {
 				t.Errorf("it took %s and %d MiB", took, bytes>>20)
@@ -207,7 +207,7 @@ func TestPreflightOfTenThousandBindings(t *testing.T) {
 	}
 }
 
-// What is said of a namespace names a role's rights once, however often it is bound.
+// The message about a namespace names the permissions of a role once, however often it is bound.
 func TestPreflightOfManyBindingsInOneNamespace(t *testing.T) {
 	a := &authority{rules: authorizationv1.SubjectRulesReviewStatus{ResourceRules: []authorizationv1.ResourceRule{
 		rulesOn("", "configmaps", "*"), rulesOn(accessGroup, "rolebindings", "*"), rulesOn(accessGroup, "clusterroles", "create", "delete", "get", "patch", "escalate"),
@@ -215,15 +215,15 @@ func TestPreflightOfManyBindingsInOneNamespace(t *testing.T) {
 	found, took, bytes := measured(t, a.client(t), granting(5_000, "team"))
 	t.Logf("%s, %d MiB allocated", took, bytes>>20)
 	if said := fmt.Sprint(found.Violations); len(found.Violations) != 1 || !strings.Contains(said, "for RoleBinding team/b0, RoleBinding team/b1 and others") {
-		t.Errorf("it is said %.600s", said)
+		t.Errorf("got %.600s", said)
 	}
 	if took > atMost || bytes > 1<<30 {
 		t.Errorf("it took %s and %d MiB", took, bytes>>20)
 	}
 }
 
-// Of roles that the bundle does not contain only the API server knows: so many are
-// tried, and the others are not held against the account; in a new namespace none.
+// Only the API server knows the roles outside of the bundle: a limited number is
+// tried, and the others do not count as missing; in a new namespace none does.
 func TestPreflightOfManyRolesOutside(t *testing.T) {
 	for absent, lacking := range map[string]int{"": 100, "team": 0} {
 		stage := plan.Stage{Name: "bindings"}
@@ -241,12 +241,12 @@ func TestPreflightOfManyRolesOutside(t *testing.T) {
 		_, _, writes := a.counted()
 		said := fmt.Sprint(found.Violations)
 		if writes != lacking || strings.Contains(said, "n004 and 95 more") != (lacking > 0) || len(found.Violations) > 0 != (lacking > 0) {
-			t.Errorf("absent %q: %d writes, and it is said %s", absent, writes, said)
+			t.Errorf("absent %q: %d writes, and got %s", absent, writes, said)
 		}
 	}
 }
 
-// measured is a preflight with how long this process computed for it and how many bytes it allocated.
+// measured is a preflight with its CPU time and allocated bytes.
 func measured(t *testing.T, client *tenant.Client, p plan.Plan) (apply.Permissions, time.Duration, uint64) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -261,7 +261,7 @@ func measured(t *testing.T, client *tenant.Client, p plan.Plan) (apply.Permissio
 	return found, took, after.TotalAlloc - before.TotalAlloc
 }
 
-// computed is how long this process, without its children, has computed.
+// computed is the CPU time of this process, without its children.
 func computed(t *testing.T) time.Duration {
 	t.Helper()
 	var used unix.Rusage
@@ -271,8 +271,8 @@ func computed(t *testing.T) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// What an account gains by binding itself is looked up for a few roles; whoever binds
-// itself to more is left to the API server.
+// The permissions that an account gains by binding itself are computed for a few roles; with more
+// bindings the decision is left to the API server.
 func TestPreflightOfManyBindingsToItself(t *testing.T) {
 	subjects := []any{map[string]any{"kind": "ServiceAccount", "name": "installer", "namespace": "team"}}
 	for roles, refused := range map[int]bool{10: true, 11: false, 8_000: false} {
@@ -300,7 +300,7 @@ func TestPreflightOfManyBindingsToItself(t *testing.T) {
 	}
 }
 
-// When nobody waits any more, nothing more is asked; and never much at once.
+// When the caller stops waiting, no more requests are sent; and never many at once.
 func TestPreflightEndsWithItsContext(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

@@ -138,8 +138,8 @@ func planOf(t *testing.T, manifests string) plan.Plan {
 	return p
 }
 
-// Where not RBAC alone decides, the rules are incomplete: single questions tell, and
-// what is allowed in general is not asked for object by object.
+// With other authorizers beside RBAC the rules are incomplete: single access reviews decide, and
+// permissions for all objects are not checked object by object.
 func TestPreflightOfIncompleteRules(t *testing.T) {
 	maps := []authorizationv1.ResourceRule{{Verbs: []string{"*"}, APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"one"}}}
 	many := strings.Split(strings.Repeat("x", 100), "")
@@ -177,7 +177,7 @@ func TestPreflightOfIncompleteRules(t *testing.T) {
 			a := tc.authority
 			found := preflightAt(t, a, twoMaps)
 			if tc.lacks == "" && len(found) > 0 || tc.lacks != "" && (len(found) != 1 || !strings.Contains(found[0].Message, ": "+tc.lacks)) {
-				t.Errorf("%s: it is said: %v", tc.reason, found)
+				t.Errorf("%s: got %v", tc.reason, found)
 			}
 			asked := slices.DeleteFunc(a.asked, func(what string) bool { return what == "selfsubjectrulesreviews" })
 			slices.Sort(asked)
@@ -188,8 +188,8 @@ func TestPreflightOfIncompleteRules(t *testing.T) {
 	}
 }
 
-// Of what a role grants only the rules of RBAC count, wherever else rights come
-// from; the right to escalate may come from there.
+// For the permissions that a role grants only the rules of RBAC count, whatever other authorizers
+// allow; the permission to escalate may come from them.
 func TestPreflightOfIncompleteRulesAndRoles(t *testing.T) {
 	role := "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: r}\nrules: [{apiGroups: [''], resources: [pods], verbs: [get]}]"
 	for verb, lacks := range map[string]bool{"get": true, "escalate": false} {
@@ -200,12 +200,12 @@ func TestPreflightOfIncompleteRulesAndRoles(t *testing.T) {
 			},
 		}
 		if found := preflightAt(t, a, role); len(found) > 0 != lacks {
-			t.Errorf("may %s: it is said: %v", verb, found)
+			t.Errorf("may %s: got %v", verb, found)
 		}
 	}
 }
 
-// Only the word "forbidden" of the API server means that a right is missing.
+// Only the reason Forbidden of the API server means that a permission is missing.
 func TestPreflightOfWritesThatFail(t *testing.T) {
 	const (
 		role    = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: r}\nrules: [{apiGroups: [''], resources: [pods], verbs: [get]}]"
@@ -237,7 +237,7 @@ func TestPreflightOfWritesThatFail(t *testing.T) {
 			for manifest, want := range map[string]outcome{role: tc.known, outside: tc.unknown} {
 				found, err := (&authority{rules: writing, refusal: tc.refusal}).preflight(t, planOf(t, manifest))
 				if (err != nil) != want.err || (len(found) > 0) != (want.lacks != "") || want.lacks != "" && !strings.Contains(found[0].Message, ": "+want.lacks) {
-					t.Errorf("%s: of %.90q it is said: %v, %v", tc.reason, manifest, found, err)
+					t.Errorf("%s: for %.90q got %v, %v", tc.reason, manifest, found, err)
 				}
 			}
 		})

@@ -68,7 +68,7 @@ func bareLoop(t *testing.T, w *world, namespace string) time.Duration {
 }
 
 // The cost model: an install costs about one write an object and at most 1.5 times
-// a bare loop; nothing changed costs no request an object. The limits asserted are
+// a bare loop; an unchanged object costs no request. The limits asserted are
 // six times the aims, for machines are noisy.
 func TestCostOfThousandObjects(t *testing.T) {
 	w := newWorld(t, everything...)

@@ -65,33 +65,33 @@ func quoted(text string) (value, rest string) {
 
 // verdict is what is done about the conflicts of one object.
 type verdict struct {
-	refused []conflict // somebody else's fields: nothing is written
-	giveUp  []string   // paths that are left out of the apply
-	force   bool
+	refused  []conflict // fields of other managers: nothing is written
+	excluded []string   // paths that are left out of the apply
+	force    bool
 }
 
-// judge decides, field by field; the first line that holds decides.
+// judge decides for each field; the first line that holds decides.
 //
-//	given to others               give up  spec.driftDetection.ignore
-//	scale, by a controller        give up  an autoscaler took the replicas over
+//	ignored by the spec           exclude  spec.driftDetection.ignore
+//	scale, by a controller        exclude  an autoscaler manages the replicas
 //	another deployment's manager  refuse
-//	the object is adopted         force    that was allowed
+//	the object is adopted         force    the adoption was allowed
 //	applied before, same content  force    all of it was ours
-//	applied before, stripped      force    the API server forgot that it was ours
-//	in an earlier content         force    it was ours
+//	applied before, stripped      force    the API server lost our managed fields
+//	in an earlier content         force    the field was ours
 //	else                          refuse
 //
-// An object that did not exist when the plan was made was created by somebody else since:
-// nothing of it was ours. Earlier contents are what was written, and what was begun to be.
+// An object that did not exist when the plan was made was created by another client since:
+// none of its fields was ours. Earlier contents are those written, and those begun to be written.
 func judge(conflicts []conflict, action plan.Action, earlier []*unstructured.Unstructured) verdict {
 	var v verdict
 	confirmed := action.Exists() && action.Previous.Confirmed()
 	for _, c := range conflicts {
 		switch {
 		case isGiven(action, c.path):
-			v.giveUp = append(v.giveUp, c.path)
+			v.excluded = append(v.excluded, c.path)
 		case c.subresource == "scale" && !strings.HasPrefix(c.manager, "kubectl"):
-			v.giveUp = append(v.giveUp, c.path)
+			v.excluded = append(v.excluded, c.path)
 		case inventory.IsManager(c.manager):
 			v.refused = append(v.refused, c)
 		case action.Verb == plan.Adopt, action.Known(), confirmed && c.manager == strippedManager, action.Exists() && anyHasPath(earlier, c.path):

@@ -52,31 +52,31 @@ func TestConflictsOf(t *testing.T) {
 	}
 }
 
-// Whose fields are taken, given up and respected.
+// Which conflicting fields are taken, excluded and refused.
 func TestF25Judge(t *testing.T) {
 	confirmed := inventory.Entry{Rendered: inventory.Hash{1}, Fields: inventory.Hash{2}}
 	seen := inventory.Hash{9}
 	planned := inventory.Entry{Rendered: inventory.Hash{1}, Begun: true}
 	previous := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"a": "b"}}}
 	tests := map[string]struct {
-		reason                string
-		conflict              conflict
-		action                plan.Action
-		previous              *unstructured.Unstructured
-		force, refuse, giveUp bool
+		reason                 string
+		conflict               conflict
+		action                 plan.Action
+		previous               *unstructured.Unstructured
+		force, refuse, exclude bool
 	}{
 		"drift":              {"the content is what was applied: all of it was ours", conflict{manager: "kubectl-edit", path: ".data.a"}, plan.Action{Seen: seen, Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{1}}}, nil, true, false, false},
 		"never applied":      {"nothing was ever ours", conflict{manager: "kubectl-edit", path: ".data.a"}, plan.Action{}, nil, false, true, false},
 		"upgrade, was ours":  {"the previous content had the field", conflict{manager: "kubectl-edit", path: ".data.a"}, plan.Action{Seen: seen, Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{3}}}, previous, true, false, false},
 		"upgrade, is theirs": {"the previous content did not have it", conflict{manager: "kubectl-edit", path: ".data.c"}, plan.Action{Seen: seen, Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{3}}}, previous, false, true, false},
 		"upgrade, unknown":   {"without the previous content nothing is taken", conflict{manager: "kubectl-edit", path: ".data.a"}, plan.Action{Seen: seen, Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{3}}}, nil, false, true, false},
-		"upgrade, stripped":  {"the API server forgot whose it was", conflict{manager: "before-first-apply", path: ".data.a"}, plan.Action{Seen: seen, Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{3}}}, nil, true, false, false},
-		"foreign, stripped":  {"somebody created it without server-side apply", conflict{manager: "before-first-apply", path: ".data.a"}, plan.Action{}, nil, false, true, false},
+		"upgrade, stripped":  {"the API server lost its managers", conflict{manager: "before-first-apply", path: ".data.a"}, plan.Action{Seen: seen, Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{3}}}, nil, true, false, false},
+		"foreign, stripped":  {"another client created it without server-side apply", conflict{manager: "before-first-apply", path: ".data.a"}, plan.Action{}, nil, false, true, false},
 		"F34, begun":         {"the plan was recorded before the write, which may have happened", conflict{manager: "kubectl-edit", path: ".data.a"}, plan.Action{Seen: seen, Previous: planned, Object: plan.Object{Rendered: inventory.Hash{1}}}, nil, true, false, false},
 		"F34, planned only":  {"an entry without content says nothing of it", conflict{manager: "kubectl-edit", path: ".data.a"}, plan.Action{Seen: seen, Object: plan.Object{Rendered: inventory.Hash{1}}}, nil, false, true, false},
 		"F34, other content": {"what was begun is another content, which is not known", conflict{manager: "kubectl-edit", path: ".data.a"}, plan.Action{Seen: seen, Previous: planned, Object: plan.Object{Rendered: inventory.Hash{3}}}, nil, false, true, false},
 		"F35, created since": {"it did not exist when the plan was made", conflict{manager: "helm", path: ".data.a"}, plan.Action{Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{1}}}, previous, false, true, false},
-		"orphaned":           {"it was marked to be taken up", conflict{manager: "kubectl", path: ".data.a"}, plan.Action{Seen: seen, Verb: plan.Adopt}, nil, true, false, false},
+		"orphaned":           {"its annotation lets it be adopted", conflict{manager: "kubectl", path: ".data.a"}, plan.Action{Seen: seen, Verb: plan.Adopt}, nil, true, false, false},
 		"another deployment": {"T13: never taken, whatever else holds", conflict{manager: "satchel/shop/other", path: ".data.a"}, plan.Action{Seen: seen, Verb: plan.Adopt, Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{1}}}, previous, false, true, false},
 		"hashed manager":     {"T13: a deployment with a long name is one, too", conflict{manager: "satchel/0123", path: ".data.a"}, plan.Action{Seen: seen, Verb: plan.Adopt}, nil, false, true, false},
 		"autoscaler":         {"it took the replicas over", conflict{manager: "kube-controller-manager", subresource: "scale", path: ".spec.replicas"}, plan.Action{Seen: seen, Previous: confirmed, Object: plan.Object{Rendered: inventory.Hash{1}}}, nil, false, false, true},
@@ -85,7 +85,7 @@ func TestF25Judge(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := judge([]conflict{tc.conflict}, tc.action, []*unstructured.Unstructured{tc.previous})
-			if got.force != tc.force || (len(got.refused) > 0) != tc.refuse || (len(got.giveUp) > 0) != tc.giveUp {
+			if got.force != tc.force || (len(got.refused) > 0) != tc.refuse || (len(got.excluded) > 0) != tc.exclude {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
 		})
@@ -133,7 +133,7 @@ spec:
 	}
 }
 
-// FuzzHasPath: paths come from an API server, and must not bring us down.
+// FuzzHasPath: paths come from an API server, and must not crash the process.
 func FuzzHasPath(f *testing.F) {
 	for _, path := range []string{`.spec.a[b="c"].d`, `[=1]`, `.[`, `[a=,b="`, `.metadata.labels.a.b/c`, `[-1]`} {
 		f.Add(path)

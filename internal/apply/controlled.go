@@ -15,13 +15,13 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// longestChain is how many controllers stand one behind the other at most:
-// CronJob, Job and Pod are three with an operator's resource in front.
+// longestChain is the maximum length of a chain of controllers:
+// CronJob, Job and Pod are three, with an operator's resource in front.
 const longestChain = 8
 
-// together says of all kinds' inhabitants who stays. Controlled objects leave only
-// when what controls them goes: else any object with some controller could keep a
-// namespace from being decided upon for ever.
+// together decides from the objects of all kinds which one keeps the namespace. Controlled
+// objects leave only when their controller goes: otherwise a made-up controller reference
+// could leave a namespace undecided for ever.
 func (d deleter) together(ctx context.Context, namespace string, inhabitants []inhabitant) inhabitant {
 	all := inhabitant{}
 	for _, found := range inhabitants {
@@ -46,7 +46,7 @@ func (d deleter) together(ctx context.Context, namespace string, inhabitants []i
 	return all
 }
 
-// controllers looks the controllers of objects up, each once.
+// controllers looks up the controllers of objects, each once.
 type controllers struct {
 	deleter
 	namespace string
@@ -54,8 +54,8 @@ type controllers struct {
 	gone      map[types.UID]bool
 }
 
-// leaves follows the controllers up to one that terminates or is gone, whose
-// dependents are collected. A circle never ends, so it stays.
+// leaves follows the chain of controllers up to one that terminates or is gone: the garbage
+// collector deletes its dependents. A circle never ends, so it stays.
 func (c controllers) leaves(ctx context.Context, object leaver) (bool, error) {
 	for range longestChain {
 		controller := object.controller
@@ -72,8 +72,8 @@ func (c controllers) leaves(ctx context.Context, object leaver) (bool, error) {
 }
 
 // goes tells whether a controller that is not listed in the namespace is gone, or
-// terminates. One that cannot be looked up is taken to stay, and so is one of a kind
-// that nobody serves, for nothing ever collects its dependents.
+// terminates. One that cannot be looked up counts as staying, and so does one of a kind
+// that is not served: the garbage collector never collects its dependents.
 func (c controllers) goes(ctx context.Context, controller *metav1.OwnerReference) (bool, error) {
 	if gone, known := c.gone[controller.UID]; known {
 		return gone, nil

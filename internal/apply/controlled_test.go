@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// lodger creates a ConfigMap with a controller and gives its UID.
+// lodger creates a ConfigMap with a controller and returns its UID.
 func (w *world) lodger(namespace, name string, controller metav1.OwnerReference) types.UID {
 	w.t.Helper()
 	yes := true
@@ -37,8 +37,8 @@ func (w *world) evict(namespace string, names ...string) {
 	}
 }
 
-// What a workload of the bundle left behind is waited for, over several controllers,
-// for it is collected soon; the namespace goes then.
+// Objects that a workload of the bundle left behind are waited for, over several controllers,
+// for they are collected soon; then the namespace is deleted.
 func TestF22ControlledByWhatWent(t *testing.T) {
 	t.Parallel() // waits for the garbage collector
 	w := newWorld(t, everything...)
@@ -56,8 +56,8 @@ func TestF22ControlledByWhatWent(t *testing.T) {
 	}
 }
 
-// Whoever gives an object some controller does not hold a removal up: the namespace
-// is kept, which is said, and the removal ends.
+// An object with a made-up controller does not block a removal: the namespace
+// is kept, with a note, and the removal ends.
 func TestF22ControlledByWhatStays(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", rule("*", "*", "*"))
@@ -68,7 +68,7 @@ func TestF22ControlledByWhatStays(t *testing.T) {
 	}
 	for name, controller := range map[string]metav1.OwnerReference{
 		"object of the cluster": {APIVersion: "v1", Kind: "Namespace", Name: standing.Name, UID: standing.UID},
-		"kind nobody serves":    {APIVersion: "example.org/v1", Kind: "Nothing", Name: "x", UID: "some"},
+		"kind not served":       {APIVersion: "example.org/v1", Kind: "Nothing", Name: "x", UID: "some"},
 		"version not served":    {APIVersion: "apps/v0", Kind: "Deployment", Name: "x", UID: "some"},
 	} {
 		w.mustApply(ownNamespace)

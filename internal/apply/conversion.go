@@ -17,21 +17,21 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// unconverted is what became of the conversion webhook of a CRD.
+// unconverted is the result of removing the conversion webhook of a CRD.
 type unconverted struct {
 	live      *unstructured.Unstructured
 	patch     map[string]any // what the patch that releases the CRD has to change
 	storage   string         // the version in which all resources have to be stored
 	others    []string       // versions in which they may be stored as well
-	waiting   string         // why the webhook cannot go yet
+	waiting   string         // why the webhook cannot be removed yet
 	unwritten string         // what could not be written in the version of storage, and why
 	note      string
 }
 
-// unconvert keeps a CRD that stays behind from calling a conversion webhook that
-// goes: nothing of its kind could be listed then, and no namespace be deleted.
-// Without conversion only the API version of a resource is rewritten, so what is
-// stored in another version is written in the one of storage before, while the
+// unconvert removes the conversion webhook from a CRD that outlives the webhook's server.
+// With a dead webhook, resources of its kind could not be listed, and no namespace deleted.
+// Without conversion only the API version of a resource is rewritten, so resources that are
+// stored in another version are first rewritten in the storage version, while the
 // webhook still answers. The first line that holds decides.
 //
 //	does not convert by webhook       nothing to do
@@ -45,7 +45,7 @@ type unconverted struct {
 //	fails for longer than patience    None, and say what that means
 //	fails                             wait, and try again
 //
-// Without patience every failure is the last.
+// Without patience every failure is final.
 func (d deleter) unconvert(ctx context.Context, ref tenant.Ref, crd *unstructured.Unstructured, storage string) (unconverted, error) {
 	result := unconverted{live: crd}
 	if !convertsByWebhook(crd) {
@@ -82,13 +82,13 @@ func (d deleter) unconvert(ctx context.Context, ref tenant.Ref, crd *unstructure
 	return result, nil
 }
 
-// keyOf is under which the migration of a CRD is remembered.
+// keyOf is the key under which the migration of a CRD is remembered.
 func (d deleter) keyOf(crd *unstructured.Unstructured) migrationKey {
 	return migrationKey{owner: d.owner, name: crd.GetName(), uid: crd.GetUID()}
 }
 
-// free takes the conversion off a CRD of the owner when nothing can be converted any
-// more. The CRD is released later, in its turn.
+// free removes the conversion from a CRD of the owner when conversion is impossible.
+// The CRD is released later, in its stage.
 func (d deleter) free(ctx context.Context, ref tenant.Ref) (waiting, note string, err error) {
 	live, err := d.client.Get(ctx, ref)
 	if apierrors.IsNotFound(err) || err == nil && !plan.LiveOf(live, d.owner).Ours(d.owner) {
@@ -123,14 +123,14 @@ func (m *migration) unwritten(which, why string) string {
 	return fmt.Sprintf("%s could not be written as %s (%s)", which, m.storage, oneLine(why))
 }
 
-// waits says until when a migration that fails is tried.
+// waits says until when a failing migration is retried.
 func (m *migration) waits(until time.Time, unwritten string) string {
 	return fmt.Sprintf("waits until %s for its conversion webhook, which goes after that: since %s %s",
 		until.UTC().Format(time.RFC3339), m.progress.failing.UTC().Format(time.RFC3339), unwritten)
 }
 
-// loss says what it means that the webhook goes and resources stay as they are
-// stored; nothing when all were written.
+// loss describes the effect of removing the webhook while resources are not rewritten;
+// empty when all were written.
 func (u unconverted) loss() string {
 	if u.unwritten == "" {
 		return ""
@@ -140,16 +140,16 @@ func (u unconverted) loss() string {
 		u.unwritten, strings.Join(u.others, ", "), u.storage)
 }
 
-// held says why a CRD keeps its conversion, and what people can do.
+// held says why a CRD keeps its conversion, and what the user can do.
 func (u unconverted) held() string {
 	return fmt.Sprintf("is not updated, for that ends its conversion by webhook and %s: of those stored as %s, fields unknown to %s would be lost. "+
 		"See to it that they can be written, or apply a revision that converts; where nothing of value is lost, "+
-		"end the conversion yourself by setting spec.conversion of the live definition to {strategy: None}",
+		"end the conversion yourself by setting spec.conversion of the live CRD to {strategy: None}",
 		u.unwritten, strings.Join(u.others, ", "), u.storage)
 }
 
-// settleStored tells the CRD that everything is stored in one version. The account
-// may lack the right to: then the CRD only keeps promising to hold the others.
+// settleStored sets status.storedVersions to the one storage version. Without the
+// permission for that, the list also keeps the other versions.
 func (d deleter) settleStored(ctx context.Context, ref tenant.Ref, storage string, result *unconverted) error {
 	patch := metadataPatch(result.live, map[string]any{})
 	patch["status"] = map[string]any{"storedVersions": []string{storage}}

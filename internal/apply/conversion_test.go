@@ -15,9 +15,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// What is stored in an old version is written in the new one while the webhook
-// still answers, before anything else of the operator goes; then the CRD converts
-// nothing any more, no value is lost, and the cluster works without the operator.
+// Resources that are stored in an old version are rewritten in the new one while the webhook
+// still answers, before other objects of the operator are deleted; then the CRD has no conversion
+// any more, no value is lost, and the cluster works without the operator.
 func TestRemovalMigratesResources(t *testing.T) {
 	t.Parallel() // waits for a namespace to go, which begins after 5 s
 	w := newWorld(t, everything...)
@@ -34,11 +34,11 @@ func TestRemovalMigratesResources(t *testing.T) {
 	if stored := w.stored(); len(stored) != 1 || stored[0] != "v1" {
 		t.Errorf("stored versions %v", stored)
 	}
-	w.namespaceGoes() // nobody needs the dead webhook; a watch from before may still call it in vain
+	w.namespaceGoes() // the dead webhook is not needed; a watch from before may still call it in vain
 }
 
-// whileOperatorLives wants the ConfigMap that stands for the operator's workload to
-// be there until the CRD has let go of the webhook.
+// whileOperatorLives checks that the ConfigMap that stands for the operator's workload
+// exists until the CRD has no conversion webhook any more.
 func (w *world) whileOperatorLives(c *converter) {
 	w.t.Helper()
 	c.die(w)
@@ -49,9 +49,9 @@ func (w *world) whileOperatorLives(c *converter) {
 	c.revive()
 }
 
-// A webhook that is dead already cannot convert: it is given minutes to come back,
-// and the removal says how many. Then the CRD lets go of it all the same, and the
-// notes say what that means.
+// A webhook that is dead already cannot convert: the removal waits some minutes for it,
+// and says how many. Then it removes the webhook from the CRD all the same, and the
+// notes name the consequence.
 func TestRemovalWithDeadConversion(t *testing.T) {
 	t.Parallel() // waits for a namespace to go, which begins after 5 s
 	w := newWorld(t, everything...)
@@ -86,7 +86,7 @@ func TestRemovalWithDeadConversion(t *testing.T) {
 	w.namespaceGoes()
 }
 
-// waitsUntil wants a removal to wait for the webhook, and tells until when.
+// waitsUntil expects a removal to wait for the webhook, and returns until when.
 func (w *world) waitsUntil() time.Time {
 	w.t.Helper()
 	removed := w.remove()
@@ -102,7 +102,7 @@ func (w *world) waitsUntil() time.Time {
 	return until
 }
 
-// Who may annotate the CRD has no say in what is written, or in how long it takes.
+// Annotations on the CRD do not affect what is written, or how long it takes.
 func TestMigrationBelievesNoAnnotation(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", everything...)
@@ -117,7 +117,7 @@ func TestMigrationBelievesNoAnnotation(t *testing.T) {
 	w.kept(2)
 }
 
-// An account that may not touch the resources says so at once.
+// Without permission for the resources the removal reports that at once.
 func TestRemovalMayNotMigrate(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", definers)
@@ -130,8 +130,8 @@ func TestRemovalMayNotMigrate(t *testing.T) {
 	w.unharmed(1)
 }
 
-// Without the right to the status of CRDs everything is written anew all the same;
-// and where no resource is left, none has to be.
+// Without permission for the status of CRDs all resources are rewritten all the same;
+// and where no resource is left, none is written.
 func TestRemovalWithoutRightToStatus(t *testing.T) {
 	for name, count := range map[string]int{"with resources": 1, "without": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestRemovalWithoutRightToStatus(t *testing.T) {
 	}
 }
 
-// A CRD that leaves the bundle is let go of in the same way, before what else is
+// A CRD that leaves the bundle is migrated in the same way, before other objects are
 // pruned.
 func TestPruneMigratesResources(t *testing.T) {
 	w := newWorld(t, everything...)
@@ -170,8 +170,8 @@ func TestPruneMigratesResources(t *testing.T) {
 	w.kept(2)
 }
 
-// A revision that keeps the CRD and gives its conversion up migrates first, too, and
-// waits for it as long as it takes: all is as it was until then.
+// A revision that keeps the CRD and removes its conversion migrates first, too, and
+// waits for that without a limit: nothing is changed until then.
 func TestUpgradeMigratesResources(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", everything...)
@@ -199,7 +199,7 @@ func TestUpgradeMigratesResources(t *testing.T) {
 	w.mustApply(bundle)
 }
 
-// holds wants an update to wait for people, and to tell them why and what to do.
+// holds expects an update to wait for the user, and to report why and what to do.
 func (w *world) holds(manifests string, why string) {
 	w.t.Helper()
 	result := w.apply(manifests)
@@ -221,15 +221,15 @@ func unconverting(bundle string) string {
 	return bundle[:start] + bundle[end:]
 }
 
-// Whoever may write the CRD can say that nothing of value is lost, by doing what the
-// update would not.
-func TestUpgradeThatPeopleLetGo(t *testing.T) {
+// A user who may write the CRD can confirm that no data of value is lost, by making the
+// change that the update waits with.
+func TestUpgradeThatUsersConfirm(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		prepare func(*world, *converter) (upgraded string)
 		why     string
 	}{
-		"webhook dead": {"nobody will repair it", func(w *world, c *converter) string {
+		"webhook dead": {"it will not be repaired", func(w *world, c *converter) string {
 			bundle := c.old(w, 2)
 			c.die(w)
 			return unconverting(bundle)
@@ -260,8 +260,8 @@ func TestUpgradeThatPeopleLetGo(t *testing.T) {
 	}
 }
 
-// A dead webhook keeps even the resources that the bundle brings itself from being
-// looked at; the removal does not wait for it for ever.
+// A dead webhook makes even the resources of the bundle
+// unreadable; the removal does not wait for it for ever.
 func TestRemovalOfOwnResourcesWithDeadConversion(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", everything...)

@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// converting is a CRD whose two versions call the same thing size and bulk.
+// converting is a CRD with two versions that name the same field size and bulk.
 const converting = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -89,8 +89,8 @@ func newConverter(t *testing.T) *converter {
 	return c
 }
 
-// die ends the webhook, and makes the API server forget what it converted before: its
-// caches, which the garbage collector fills, too, could do without.
+// die stops the webhook, and makes the API server drop converted objects from its
+// caches, which the garbage collector fills, too.
 func (c *converter) die(w *world) {
 	w.t.Helper()
 	c.dead.Store(true)
@@ -98,8 +98,8 @@ func (c *converter) die(w *world) {
 	if _, err := w.dynamic.Resource(definitions).Patch(w.t.Context(), "widgets."+w.widget().Group, types.MergePatchType, other, metav1.PatchOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
-	// A cache that cannot be filled asks to come back in a second, and by default that
-	// is done ten times.
+	// A cache that cannot be filled asks for a retry in a second, by default
+	// ten times.
 	all := w.admin.Discovery().RESTClient().Get().AbsPath("/apis", w.widget().Group, w.widget().Version, "widgets").MaxRetries(0)
 	eventually(w.t, "conversion to fail", func() error {
 		if err := all.Do(w.t.Context()).Error(); err == nil {
@@ -109,7 +109,7 @@ func (c *converter) die(w *world) {
 	})
 }
 
-// categories are other ones each time.
+// categories differ each time.
 func (c *converter) categories() string { return fmt.Sprintf("after%d", c.calls.Load()) }
 
 func (c *converter) revive() { c.dead.Store(false) }
@@ -133,7 +133,7 @@ func convert(raw []byte, version string) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// bundle is the CRD with the one or the other version stored.
+// bundle is the CRD with the given storage version.
 func (c *converter) bundle(w *world, storage string) string {
 	w.t.Helper()
 	w.widgets() // cleans up, for which nothing must be converted: the webhook ends with the test
@@ -152,7 +152,7 @@ func (c *converter) bundle(w *world, storage string) string {
 	).Replace(converting)
 }
 
-// old makes widgets that are stored as v1alpha1 while the CRD stores v1 by now.
+// old creates widgets that are stored as v1alpha1 while the CRD already stores v1.
 func (c *converter) old(w *world, count int) string {
 	w.t.Helper()
 	w.mustApply(c.bundle(w, "v1alpha1"))
@@ -194,8 +194,8 @@ func (w *world) stored() []string {
 	return stored
 }
 
-// unharmed wants the cluster to be usable after a removal with a dead webhook:
-// every version lists, and the namespace with the widgets goes.
+// unharmed expects the cluster to be usable after a removal with a dead webhook:
+// every version lists, and the namespace with the widgets can be deleted.
 func (w *world) unharmed(count int) []unstructured.Unstructured {
 	w.t.Helper()
 	crd, err := w.definition()
@@ -221,7 +221,7 @@ func (w *world) unharmed(count int) []unstructured.Unstructured {
 	return items
 }
 
-// kept wants the cluster to be usable without the webhook, and no value to be lost.
+// kept expects the cluster to be usable without the webhook, without a lost value.
 func (w *world) kept(count int) {
 	w.t.Helper()
 	for _, item := range w.unharmed(count) {

@@ -23,8 +23,7 @@ type Judge = func(ctx context.Context, live, desired *unstructured.Unstructured)
 // judgedAtOnce bounds how many live CRDs, each up to a few megabytes, are held.
 const judgedAtOnce = 2
 
-// judgeDefinitions reads the live body of each CRD that the plan would change, and
-// keeps what is to be said about the change.
+// judgeDefinitions reads each CRD that the plan would change, and judges the change.
 func judgeDefinitions(ctx context.Context, client *tenant.Client, judge Judge, in *plan.Input) error {
 	objects := in.ToJudge()
 	if len(objects) == 0 {
@@ -40,7 +39,7 @@ func judgeDefinitions(ctx context.Context, client *tenant.Client, judge Judge, i
 		return answer{judgement, found, err}
 	})
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("observing the definitions: %w", err)
+		return fmt.Errorf("observing the CRDs: %w", err)
 	}
 	in.Judgements = map[inventory.ID]crdsafety.Judgement{}
 	var errs []error
@@ -53,7 +52,7 @@ func judgeDefinitions(ctx context.Context, client *tenant.Client, judge Judge, i
 	return firstErrors(errs)
 }
 
-// judgeDefinition judges one CRD; false when it went meanwhile.
+// judgeDefinition judges one CRD; false when it was deleted meanwhile.
 func judgeDefinition(ctx context.Context, client *tenant.Client, judge Judge, object plan.Object) (crdsafety.Judgement, bool, error) {
 	live, err := client.Get(ctx, refOf(object.ID, object.Resource))
 	if apierrors.IsNotFound(err) {

@@ -17,7 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// Difference is how an object differs from what was applied.
+// Difference describes how an object differs from what was applied.
 type Difference struct {
 	inventory.ID
 	// Gone: it does not exist.
@@ -31,8 +31,8 @@ type Difference struct {
 // mostFields bounds the fields of a Difference.
 const mostFields = 5
 
-// Explain finds out from an object's metadata which fields of ours somebody took or
-// removed, and who. It names fields, never values.
+// Explain finds out from an object's metadata which of our fields other managers took or
+// removed, and which managers these are. It names fields, never values.
 func Explain(ctx context.Context, client *tenant.Client, owner Owner, object plan.Object) (Difference, error) {
 	difference := Difference{ID: object.ID}
 	live, err := client.Metadata(ctx, refOf(object.ID, object.Resource))
@@ -47,8 +47,8 @@ func Explain(ctx context.Context, client *tenant.Client, owner Owner, object pla
 	return difference, nil
 }
 
-// explain prefers the fields that somebody holds: what nobody holds may also be what
-// the API server never took.
+// explain prefers the fields that another manager holds: fields without a manager may also be
+// fields that the API server dropped.
 func (d *Difference) explain(entries []metav1.ManagedFieldsEntry, manager string, desired map[string]any) {
 	fields := identified(desired)
 	ours := ownedFields{}
@@ -84,7 +84,7 @@ func (d *Difference) explain(entries []metav1.ManagedFieldsEntry, manager string
 	d.Managers = slices.Compact(d.Managers)
 }
 
-// identified leaves out what says which object it is, which nobody owns.
+// identified leaves out the fields that identify an object, which have no manager.
 func identified(desired map[string]any) map[string]any {
 	fields := map[string]any{}
 	for name, value := range desired {
@@ -104,8 +104,8 @@ func identified(desired map[string]any) map[string]any {
 	return fields
 }
 
-// others are those who wrote the object itself last: where our entry is gone, one of
-// them removed it.
+// others are the managers that wrote the object itself last: where our entry is gone, one
+// of them removed it.
 func others(entries []metav1.ManagedFieldsEntry, manager string) []string {
 	var names []string
 	for i := range entries {

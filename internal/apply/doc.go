@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apply carries plans out on a cluster, as the tenant. Its functions are
+// Package apply executes plans on a cluster, as the tenant. Its functions are
 // the steps of a deployment's reconcile; each can be called by itself, is
 // bounded by its context, and none waits for health:
 //
@@ -18,6 +18,6 @@
 //
 //	removed, err := Remove(ctx, client, Removing{Owner, Inventory, ...})  // called again until removed.Done()
 //
-// What happened to an object is a value (Outcome); an error means that it could
-// not be found out and that trying again may help.
+// The result for an object is a value (Outcome); an error means that it could
+// not be determined and that a retry may help.
 package apply

@@ -28,7 +28,7 @@ metadata: {name: two}
 data: {colour: red}
 `
 
-// verbs are what the plan does to each object.
+// verbs are the actions of the plan for each object.
 func verbs(p plan.Plan) map[string]plan.Verb {
 	found := map[string]plan.Verb{}
 	for _, action := range p.Actions() {
@@ -54,8 +54,8 @@ func (w *world) data(name string) map[string]string {
 	return found.Data
 }
 
-// Every kind of drift is found from metadata alone, repaired by one write, and
-// leaves the other object alone.
+// Every kind of drift is detected from metadata alone, repaired by one write, and
+// does not affect the other object.
 func TestF26Drift(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps)
@@ -159,8 +159,8 @@ func (w *world) replicas() int32 {
 	return *found.Spec.Replicas
 }
 
-// Replicas that an autoscaler took over are given up after one write; what a
-// person scaled is drift.
+// Replicas that an autoscaler manages are excluded after one write; a manual
+// scale is drift.
 func TestF25Autoscaler(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(scaled)
@@ -192,8 +192,8 @@ func TestF25Autoscaler(t *testing.T) {
 	}
 }
 
-// A field that somebody else manages with another value is not taken, and the
-// other manager is named; nobody fights.
+// A field that another manager holds with another value is not taken, and the
+// other manager is named; there is no conflict between field managers.
 func TestF25ForeignManager(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps)
@@ -217,8 +217,8 @@ func TestF25ForeignManager(t *testing.T) {
 	}
 }
 
-// A field that was ours in the previous revision and was taken from us since is
-// taken back by an upgrade, when the previous revision is at hand.
+// An upgrade takes back a field that was ours in the previous revision and that another manager
+// took since, when the previous revision is at hand.
 func TestF25UpgradeTakesOwnFieldsBack(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps)

@@ -17,15 +17,15 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// Check is what a dry run found out.
+// Check is the result of a dry run.
 type Check struct {
 	Passed int
 	// Failed objects would be refused: nothing must be written.
 	Failed []*ObjectError
-	// Unknown objects depend on others of the same plan; their stage will tell.
+	// Unknown objects depend on others of the same plan; they are decided in their stage.
 	Unknown []inventory.ID
-	// Recreate are objects that have to be deleted and created anew, where the options
-	// allow that. They are not among the others.
+	// Recreate are objects that have to be deleted and created again, where the options
+	// allow that. They are in neither of the other lists.
 	Recreate []inventory.ID
 	Warnings []string
 	// Accepted are the actions that the API server accepted. They are known beside an error as well.
@@ -33,10 +33,10 @@ type Check struct {
 }
 
 // DryRun asks the API server whether it would accept what the plan writes. Objects
-// that grant rights are always asked about, so that an escalation is refused
-// before anything is granted; on an upgrade everything that changed is, so that a
-// revision that cannot be applied leaves the running one alone. An error means
-// that the answer could not be had.
+// that grant permissions are always tried, so that an escalation is refused
+// before anything is granted; on an upgrade everything that changed is tried, so that a
+// revision that cannot be applied does not affect the running one. An error means
+// that a request failed.
 func DryRun(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (Check, error) {
 	o = o.defaulted()
 	warnings := &tenant.Warnings{}
@@ -80,8 +80,8 @@ func acceptedOf(asked []plan.Action, answers []dryAnswer) []plan.Action {
 	return accepted
 }
 
-// take sorts the answers into the check; what could not be found out is an error, unless
-// all that is applied is only kept: it concerns that object alone then.
+// take sorts the answers into the check; a failed request is an error, unless the plan only
+// keeps what is applied: then it concerns that object alone.
 func (c *Check) take(asked []plan.Action, answers []dryAnswer, o Options, keeping bool) (errs []error) {
 	for i, answer := range answers {
 		switch {
@@ -100,14 +100,14 @@ func (c *Check) take(asked []plan.Action, answers []dryAnswer, o Options, keepin
 	return errs
 }
 
-// worthTrying tells whether the API server might refuse what it has not accepted
-// before: content that was applied already, and is only repaired, it accepts.
+// worthTrying tells whether the API server might refuse an action: content that was
+// applied already, and is only repaired, it accepts.
 func worthTrying(action plan.Action, upgrade bool) bool {
 	known := action.Previous.Confirmed() && !action.Previous.Begun && action.Previous.Rendered == action.Rendered
 	return action.Writes() && !known && (upgrade || plan.IsAccess(action.ID))
 }
 
-// newcomers are what a plan brings and others of its objects may depend on.
+// newcomers are the new objects of a plan that others of its objects may depend on.
 type newcomers struct {
 	namespaces, definitions, roles map[string]bool
 }
@@ -154,7 +154,7 @@ func (d dryRun) object(ctx context.Context, action plan.Action) dryAnswer {
 	return d.answer(action, err)
 }
 
-// answer says what a failed try means.
+// answer evaluates a failed dry run.
 func (d dryRun) answer(action plan.Action, err error) dryAnswer {
 	var refused *refusal
 	if errors.As(err, &refused) {
@@ -163,9 +163,9 @@ func (d dryRun) answer(action plan.Action, err error) dryAnswer {
 	return dryAnswer{failed: objectError(action.ID, err), unknown: d.undecided(action, err), recreate: len(immutable(err)) > 0}
 }
 
-// undecided tells whether a refusal says nothing about the object itself: a
-// binding whose role the plan brings, a kind whose CRD the bundle brings and which
-// is not served yet, or a webhook that cannot answer a dry run.
+// undecided tells whether a refusal says nothing about the object itself: it is a
+// binding to a role of the plan, the bundle contains the CRD of its kind, which
+// is not served yet, or a webhook cannot answer a dry run.
 func (d dryRun) undecided(action plan.Action, err error) bool {
 	if action.Definition != "" && notServed(err) {
 		return true

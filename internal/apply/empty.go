@@ -15,23 +15,23 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// litter are kinds that a namespace always has, that follow others, or that
-// nobody misses.
-var litter = map[string]bool{
+// ignoredKinds are kinds that do not keep a namespace: every namespace has them, they
+// follow other objects, or they hold nothing of value.
+var ignoredKinds = map[string]bool{
 	"Endpoints": true, "Event": true, "Event.events.k8s.io": true,
 	"EndpointSlice.discovery.k8s.io": true, "Lease.coordination.k8s.io": true,
 }
 
-// given are single objects that Kubernetes puts into every namespace.
-var given = map[string]bool{"ServiceAccount/default": true, "ConfigMap/kube-root-ca.crt": true, "ConfigMap/openshift-service-ca.crt": true}
+// defaultObjects are the objects that Kubernetes creates in every namespace.
+var defaultObjects = map[string]bool{"ServiceAccount/default": true, "ConfigMap/kube-root-ca.crt": true, "ConfigMap/openshift-service-ca.crt": true}
 
-// enough is how many objects of a kind are looked at: one of somebody else's
+// enough is how many objects of a kind are read: a single foreign one
 // keeps the namespace.
 const enough = 20
 
-// deleteEmpty deletes a namespace when nothing else lives in it. What is on its
-// way out is waited for; what somebody else has there, or what the account may
-// not look at, keeps the namespace.
+// deleteEmpty deletes a namespace when nothing else lives in it. It waits for objects that
+// are terminating; objects of other owners, and kinds that the account may not list, keep
+// the namespace.
 func (d deleter) deleteEmpty(ctx context.Context, deletion plan.Deletion) end {
 	kinds, err := d.client.Kinds().Namespaced(ctx)
 	if tenant.IsUnsettled(err) {
@@ -64,7 +64,7 @@ func (d deleter) deleteEmpty(ctx context.Context, deletion plan.Deletion) end {
 	return d.delete(ctx, deletion)
 }
 
-// inhabitant is what lives in a namespace of one kind, or of all, if anything.
+// inhabitant describes the objects of one kind, or of all kinds, in a namespace.
 type inhabitant struct {
 	stays   string
 	leaving []leaver
@@ -73,8 +73,8 @@ type inhabitant struct {
 	err      error
 }
 
-// leaver is an object on its way out: it terminates, or its controller, if that
-// goes, takes it along.
+// leaver is an object that terminates, or that is deleted with its controller if that
+// one goes.
 type leaver struct {
 	name       string
 	uid        types.UID
@@ -83,7 +83,7 @@ type leaver struct {
 
 func (d deleter) inhabitant(ctx context.Context, kind tenant.Listed, namespace string) inhabitant {
 	name := kind.GroupKind().String()
-	if litter[name] {
+	if ignoredKinds[name] {
 		return inhabitant{}
 	}
 	list, err := d.client.ListMetadata(ctx, tenant.Ref{Resource: kind.Served.Resource, Namespace: namespace}, metav1.ListOptions{Limit: enough})
@@ -98,15 +98,15 @@ func (d deleter) inhabitant(ctx context.Context, kind tenant.Listed, namespace s
 	return whoStays(kind.Kind, name, list.Items)
 }
 
-// whoStays tells the objects that keep a namespace from those that may go by
-// themselves: terminating ones, and those that have a controller.
+// whoStays tells the objects that keep a namespace from those that may disappear:
+// terminating ones, and those that have a controller.
 func whoStays(kind, name string, items []metav1.PartialObjectMetadata) inhabitant {
 	result := inhabitant{}
 	for i := range items {
 		item := &items[i]
 		found := leaver{name: name + " " + item.Name, uid: item.UID}
 		switch {
-		case given[kind+"/"+item.Name], item.UID == "": // the latter is computed, not stored
+		case defaultObjects[kind+"/"+item.Name], item.UID == "": // the latter is computed, not stored
 			continue
 		case item.DeletionTimestamp == nil:
 			if found.controller = metav1.GetControllerOf(item); found.controller == nil {

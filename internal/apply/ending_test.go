@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// end removes what is installed with what a spec says of letting go, and collects the notes.
+// end removes the installed objects with the pruning of a spec, and collects the notes.
 func (w *world) end(pruning plan.Pruning) []string {
 	w.t.Helper()
 	var notes []string
@@ -36,8 +36,8 @@ func (w *world) end(pruning plan.Pruning) []string {
 	return notes
 }
 
-// A CRD that may be deleted goes after the resources that the bundle contains, and
-// stays, with the right to look for them, while a user has one.
+// A CRD that may be deleted is deleted after the resources of the bundle, and
+// stays, if the account may list them, while a user has one.
 func TestDeleteDefinition(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", everything...)
@@ -52,7 +52,7 @@ func TestDeleteDefinition(t *testing.T) {
 		notes := w.end(plan.Pruning{Definitions: true})
 		crd, err := w.definition()
 		if !users && (!apierrors.IsNotFound(err) || len(notes) > 0) {
-			t.Fatalf("nobody uses it: %v, %v", notes, err)
+			t.Fatalf("it is not used: %v, %v", notes, err)
 		}
 		if users && (err != nil || crd.GetAnnotations()[inventory.AnnotationOrphaned] == "" || len(notes) != 1 || !strings.Contains(notes[0], w.namespace+"/users is left")) {
 			t.Fatalf("a user has one: %v, %v", notes, err)
@@ -60,7 +60,7 @@ func TestDeleteDefinition(t *testing.T) {
 	}
 }
 
-// Who may not look whether a kind is used does not delete it.
+// An account that may not list the resources of a kind does not delete its CRD.
 func TestDeleteDefinitionUnseen(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", definers)
@@ -77,7 +77,7 @@ func TestDeleteDefinitionUnseen(t *testing.T) {
 	}
 }
 
-// What is orphaned stays as it is, and whoever contains it next takes it up.
+// Orphaned objects stay unchanged, and the next deployment that contains them adopts them.
 func TestOrphanEverything(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", definers)
@@ -100,14 +100,14 @@ func TestOrphanEverything(t *testing.T) {
 	other := w.second()
 	result := other.applyObjects(bundle, other.options())
 	if !result.Complete() || result.Count(apply.Adopted) != len(bundle) {
-		t.Errorf("taken up: %v", kinds(result))
+		t.Errorf("adopted: %v", kinds(result))
 	}
 	if p := other.plan(bundle); !p.Quiet() {
 		t.Error(p.Summary())
 	}
 }
 
-// A single object is kept by its annotation, whoever put it there.
+// A single object is kept by its annotation, whichever client set it.
 func TestKeptByAnnotation(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(strings.Replace(twoMaps, "{name: two}", `{name: two, annotations: {satchel.dev/deletion-policy: Orphan}}`, 1))

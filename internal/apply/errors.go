@@ -16,7 +16,7 @@ import (
 
 const maxMessage = 1000 // characters of one object's message
 
-// ObjectError is what went wrong with one object, in words fit for status and
+// ObjectError describes a failure of one object, fit for status and
 // logs: of a Secret it names fields, never values.
 type ObjectError struct {
 	inventory.ID
@@ -29,8 +29,8 @@ type ObjectError struct {
 // Error implements error.
 func (e *ObjectError) Error() string { return e.ID.String() + ": " + e.Message }
 
-// Transient tells that the same request may succeed later without anybody
-// changing anything: the API server was busy, restarting or out of reach.
+// Transient tells that the same request may succeed later without a
+// change: the API server was busy, restarting or unreachable.
 func (e *ObjectError) Transient() bool {
 	switch e.Reason {
 	case metav1.StatusReasonUnknown, metav1.StatusReasonInternalError, metav1.StatusReasonServerTimeout,
@@ -40,7 +40,7 @@ func (e *ObjectError) Transient() bool {
 	return false
 }
 
-// objectError puts an API server's error into words. The original is not kept,
+// objectError describes an API server's error. The original is not kept,
 // for it may quote the values of a Secret.
 func objectError(id inventory.ID, err error) *ObjectError {
 	message := err.Error()
@@ -62,7 +62,7 @@ func withoutValues(err error) string {
 	}
 	reason := status.Status().Reason
 	if reason == metav1.StatusReasonForbidden {
-		return err.Error() // about rights, and of admission; both see no more than names
+		return err.Error() // about permissions, and of admission; both contain only names
 	}
 	words := "refused by the API server (" + string(reason) + ")"
 	if details := status.Status().Details; details != nil {

@@ -24,8 +24,8 @@ var definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.i
 const establishPoll = 100 * time.Millisecond
 
 // established waits, bounded, until the CRDs that later stages need are served.
-// It tells which are still missing then, and why; nothing when all are there, or when the
-// stage was not the one with the definitions.
+// It returns those that are not served by then, and why; nothing when all are, or when the
+// stage does not contain the CRDs.
 func (a *application) established(ctx context.Context, applied, later []plan.Stage) map[string]string {
 	stage := applied[len(applied)-1]
 	if len(stage.Actions) == 0 || !plan.IsDefinition(stage.Actions[0].ID) {
@@ -46,11 +46,11 @@ func (a *application) established(ctx context.Context, applied, later []plan.Sta
 			}
 		}
 		return len(waiting) == 0, nil
-	}) // its time-out is what the caller is told of, in words
+	}) // the caller reports the time-out
 	return waiting
 }
 
-// why joins what is said of CRDs.
+// why joins the reasons for which CRDs are not served.
 func why(waiting map[string]string) string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(waiting)) {
@@ -59,8 +59,8 @@ func why(waiting map[string]string) string {
 	return strings.Join(words, "; ")
 }
 
-// needed are the CRDs among what is applied whose resources the later stages write,
-// each with why it is waited for: not looked at yet.
+// needed are the CRDs among the applied objects that the later stages write resources of,
+// each with the initial reason for waiting.
 func needed(applied, later []plan.Stage) map[string]string {
 	there := map[string]bool{}
 	for _, stage := range applied {
@@ -79,7 +79,7 @@ func needed(applied, later []plan.Stage) map[string]string {
 	return names
 }
 
-// definitionState says in words why a CRD is not served yet; nothing when it is.
+// definitionState describes why a CRD is not served yet; empty when it is.
 func definitionState(ctx context.Context, client *tenant.Client, name string) string {
 	crd, err := client.Get(ctx, tenant.Ref{Resource: definitionResource, Name: name})
 	if err != nil {
@@ -101,7 +101,7 @@ func definitionState(ctx context.Context, client *tenant.Client, name string) st
 	return fmt.Sprintf("CustomResourceDefinition %s is not established: %s", name, reason)
 }
 
-// established tells whether a CRD says that its resources are served.
+// established tells whether the conditions of a CRD report that its resources are served.
 func established(crd *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
 	for _, condition := range conditions {

@@ -13,9 +13,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// askFacts finds out what the requirements are about: whether kinds are served, by
-// the cluster or by CRDs of the bundle, and how old the cluster is. Where the account
-// may not ask for that, the plan says which right it lacks.
+// askFacts reads what the requirements are about: whether kinds are served, by
+// the cluster or by CRDs of the bundle, and the version of the cluster. Where the account
+// may not read that, the plan names the missing permission.
 func (o Observing) askFacts(ctx context.Context, client *tenant.Client, in *plan.Input) error {
 	kinds, version := in.ToAsk()
 	definitions := plan.Definitions(o.Desired)

@@ -16,9 +16,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// give applies an object of which some fields are given to others: with them when it
-// is created, and without them afterwards. Before they are left out we let go of them:
-// the API server would remove what only we hold.
+// give applies an object of which the spec ignores some fields: with these fields when
+// it creates the object, and without them afterwards. Before the fields are left out their
+// ownership is released: the API server would remove fields that only our manager holds.
 func (w writer) give(ctx context.Context, action plan.Action) (*tenant.Answer, error) {
 	live, err := w.client.Metadata(ctx, refOf(action.ID, action.Resource))
 	if apierrors.IsNotFound(err) {
@@ -26,7 +26,7 @@ func (w writer) give(ctx context.Context, action plan.Action) (*tenant.Answer, e
 		if err != nil {
 			return nil, err
 		}
-		if freed, err := w.letGo(ctx, action, &answer.Meta); err != nil || freed != nil {
+		if freed, err := w.releaseIgnored(ctx, action, &answer.Meta); err != nil || freed != nil {
 			return freed, err
 		}
 		return answer, nil
@@ -34,19 +34,19 @@ func (w writer) give(ctx context.Context, action plan.Action) (*tenant.Answer, e
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.letGo(ctx, action, live); err != nil {
+	if _, err := w.releaseIgnored(ctx, action, live); err != nil {
 		return nil, err
 	}
 	action.Desired, _ = plan.Without(action.Desired, action.Given)
 	return w.claim(ctx, action)
 }
 
-// letGoTries is how often fields are let go of, when somebody writes the object at
+// releaseTries is how often releaseIgnored is tried when other clients write the object at
 // the same time.
-const letGoTries = 10
+const releaseTries = 10
 
-// letGo takes the given fields out of our entry; nil where they are not in it.
-func (w writer) letGo(ctx context.Context, action plan.Action, live metav1.Object) (*tenant.Answer, error) {
+// releaseIgnored removes the ignored fields from our managed fields entry; nil where they are not in it.
+func (w writer) releaseIgnored(ctx context.Context, action plan.Action, live metav1.Object) (*tenant.Answer, error) {
 	ref := refOf(action.ID, action.Resource)
 	for try := 1; ; try++ {
 		entries, held, err := withoutGiven(live.GetManagedFields(), w.owner.Manager(), action)
@@ -54,7 +54,7 @@ func (w writer) letGo(ctx context.Context, action plan.Action, live metav1.Objec
 			return nil, err
 		}
 		answer, err := w.client.Merge(ctx, ref, metadataPatch(live, map[string]any{"managedFields": entries}), w.owner.Manager())
-		if !apierrors.IsConflict(err) || try == letGoTries {
+		if !apierrors.IsConflict(err) || try == releaseTries {
 			return answer, err
 		}
 		select {
@@ -68,7 +68,7 @@ func (w writer) letGo(ctx context.Context, action plan.Action, live metav1.Objec
 	}
 }
 
-// withoutGiven takes the given fields out of the manager's entry.
+// withoutGiven removes the ignored fields from the manager's entry.
 func withoutGiven(entries []metav1.ManagedFieldsEntry, manager string, action plan.Action) ([]metav1.ManagedFieldsEntry, bool, error) {
 	var changed []metav1.ManagedFieldsEntry
 	held := false
@@ -80,7 +80,7 @@ func withoutGiven(entries []metav1.ManagedFieldsEntry, manager string, action pl
 			}
 			raw, err := json.Marshal(fields)
 			if err != nil {
-				return nil, false, fmt.Errorf("letting go of fields: %w", err)
+				return nil, false, fmt.Errorf("releasing ignored fields: %w", err)
 			}
 			entry.FieldsV1 = metav1.NewFieldsV1(string(raw))
 		}
@@ -89,13 +89,13 @@ func withoutGiven(entries []metav1.ManagedFieldsEntry, manager string, action pl
 	return changed, held, nil
 }
 
-// isGiven tells whether a field of a conflict is one that is given to others.
+// isGiven tells whether the spec ignores the field of a conflict.
 func isGiven(action plan.Action, path string) bool {
 	bare, some := plan.Without(action.Desired, action.Given)
 	return some && hasPath(action.Desired, path) && !hasPath(bare, path)
 }
 
-// bareOf is an object without what is given to others.
+// bareOf is an object without its ignored fields.
 func bareOf(object plan.Object) *unstructured.Unstructured {
 	bare, _ := plan.Without(object.Desired, object.Given)
 	return bare

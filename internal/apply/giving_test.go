@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// ignoring gives fields of all objects to others.
+// ignoring ignores fields of all objects.
 func (w *world) ignoring(paths ...string) plan.Ignore {
 	w.t.Helper()
 	ignore, err := plan.NewIgnore([]plan.IgnoreRule{{Paths: paths}})
@@ -25,7 +25,7 @@ func (w *world) ignoring(paths ...string) plan.Ignore {
 	return ignore
 }
 
-// planIgnoring is plan with fields that are given to others.
+// planIgnoring is plan with ignored fields.
 func (w *world) planIgnoring(objects []*unstructured.Unstructured, ignore plan.Ignore) plan.Plan {
 	w.t.Helper()
 	in, err := apply.Observe(w.t.Context(), w.client, apply.Observing{
@@ -55,8 +55,8 @@ func (w *world) applyIgnoring(manifests string, ignore plan.Ignore) apply.Result
 	return result
 }
 
-// What is given to others is set on creation, and theirs afterwards: whatever they do
-// with it, and whatever the bundle says later.
+// An ignored field is set on creation, and other managers own it afterwards: whatever they do
+// with it, and whatever the bundle contains later.
 func TestF25IgnoredFieldsAreOthers(t *testing.T) {
 	w := newWorld(t, everything...)
 	ignore := w.ignoring("/data/colour")
@@ -66,7 +66,7 @@ func TestF25IgnoredFieldsAreOthers(t *testing.T) {
 	}
 	steps := []struct{ reason, patch, manifests, colour, size string }{
 		{"our own later value does not replace the first one", "", strings.ReplaceAll(twoMaps, "blue", "violet"), "blue", "big"},
-		{"a value of somebody else survives", `{"data":{"colour":"green"}}`, twoMaps, "green", "big"},
+		{"a value of another client survives", `{"data":{"colour":"green"}}`, twoMaps, "green", "big"},
 		{"also when the rest changes", "", strings.ReplaceAll(twoMaps, "big", "small"), "green", "small"},
 		{"also when the rest drifts", `{"data":{"size":"huge"}}`, strings.ReplaceAll(twoMaps, "big", "small"), "green", "small"},
 		{"that it was removed survives as well", `{"data":{"colour":null}}`, twoMaps, "", "big"},
@@ -74,7 +74,7 @@ func TestF25IgnoredFieldsAreOthers(t *testing.T) {
 	}
 	for _, step := range steps {
 		if step.patch != "" {
-			w.patch(types.MergePatchType, "one", step.patch, "somebody")
+			w.patch(types.MergePatchType, "one", step.patch, "another-client")
 		}
 		w.applyIgnoring(step.manifests, ignore)
 		if got := w.data("one"); got["colour"] != step.colour || got["size"] != step.size {
@@ -83,8 +83,8 @@ func TestF25IgnoredFieldsAreOthers(t *testing.T) {
 	}
 }
 
-// A rule that comes later lets go of a field without removing it, also in a list and
-// where the API server needs it; a rule that goes takes it back.
+// A new rule releases a field without removing it, also in a list and
+// where the API server requires it; after the rule is removed, the field is taken back.
 func TestF25IgnoreRulesComeAndGo(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(scaled)
@@ -118,7 +118,7 @@ func (w *world) patchDeployment(kind types.PatchType, patch []byte) {
 	}
 }
 
-// What differs is named, field by field, and who changed it.
+// Each differing field is named, with the manager that changed it.
 func TestExplain(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(scaled + "---" + twoMaps)

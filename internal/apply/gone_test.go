@@ -22,7 +22,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// restarting is an API server that has just started: it does not tell of a group yet. Where
+// restarting is an API server that has just started: its discovery lacks a group. Where
 // resources is true it does not serve the group's resources either.
 type restarting struct {
 	next      http.RoundTripper
@@ -48,7 +48,7 @@ func (r *restarting) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(request)
 }
 
-// withoutGroup takes the group out of the document that lists all.
+// withoutGroup removes the group from the document that lists all.
 func (r *restarting) withoutGroup(request *http.Request) (*http.Response, error) {
 	response, err := r.next.RoundTrip(request)
 	if err != nil {
@@ -79,7 +79,7 @@ func (w *world) restart(resources bool) *restarting {
 	return server
 }
 
-// aWidget applies a bundle with a custom resource, and has the CRD be of somebody else.
+// aWidget applies a bundle with a custom resource, with a CRD of another owner.
 func (w *world) aWidget() inventory.ID {
 	w.t.Helper()
 	w.grantCluster("installer", definers)
@@ -96,7 +96,7 @@ func (w *world) hasWidget() bool {
 }
 
 // F39: while an API server that has just started lacks the groups of CRDs, no custom resource is
-// forgotten, neither by a removal nor by a prune. It goes when the group is there again.
+// forgotten, neither by a removal nor by a prune. It is deleted when the group is served again.
 func TestF39DiscoveryWithoutGroups(t *testing.T) {
 	for name, tc := range map[string]struct{ prune, resources bool }{
 		"removal":                      {false, false},
@@ -142,7 +142,7 @@ func TestF39DiscoveryWithoutGroups(t *testing.T) {
 	}
 }
 
-// F39: a kind that is really gone does not keep a removal from ending.
+// F39: a kind that is really gone does not block a removal.
 func TestF39KindThatIsGone(t *testing.T) {
 	w := newWorld(t, everything...)
 	widget := w.aWidget()
@@ -163,7 +163,7 @@ func TestF39KindThatIsGone(t *testing.T) {
 	w.removeAll()
 }
 
-// F39: a namespace is not taken for empty by an answer of discovery that may lack groups.
+// F39: a namespace does not count as empty by an answer of discovery that may lack groups.
 func TestF39NamespaceWithUnknownKinds(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.aWidget()

@@ -9,8 +9,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/health"
 )
 
-// The cause is found where the cluster says it: in the Deployment that may not
-// create its Pods, and in the Pod that no node takes.
+// The cause is found where the cluster reports it: in the Deployment that may not
+// create its Pods, and in the Pod that cannot be scheduled.
 func TestHealthNamesTheCause(t *testing.T) {
 	w := newWorld(t, everything...)
 	tests := map[string]struct {
@@ -18,8 +18,8 @@ func TestHealthNamesTheCause(t *testing.T) {
 		want     string
 	}{
 		"account missing": {
-			manifest: strings.ReplaceAll(scaled, "spec: {containers", "spec: {serviceAccountName: nobody, containers"),
-			want:     `serviceaccount "nobody" not found`,
+			manifest: strings.ReplaceAll(scaled, "spec: {containers", "spec: {serviceAccountName: missing, containers"),
+			want:     `serviceaccount "missing" not found`,
 		},
 		"unschedulable": {
 			manifest: strings.ReplaceAll(scaled, "spec: {containers", "spec: {nodeSelector: {moon: full}, containers"),

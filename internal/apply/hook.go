@@ -17,7 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// Hooks runs hooks as the tenant, one step of one hook at each call. Nothing of it waits.
+// Hooks runs hooks as the tenant, one step of one hook at each call. No call waits.
 type Hooks struct {
 	Client     *tenant.Client
 	Owner      Owner
@@ -25,8 +25,8 @@ type Hooks struct {
 	Rules      health.Rules
 }
 
-// HookStart is how far the start of a hook has come; when all fields are empty it was not
-// begun, for the context ended.
+// HookStart is how far the start of a hook has come; when all fields are empty the context
+// ended before it began.
 type HookStart struct {
 	UID     types.UID    // of the object that runs
 	Waiting string       // what is left of an earlier run goes first
@@ -34,7 +34,7 @@ type HookStart struct {
 }
 
 // CompleteHooks completes hooks as Observe does, for hooks that run without a plan. An
-// error names the hook whose kind is not served, or that cannot be completed.
+// error names the hook: its kind is not served, or its object cannot be completed.
 func CompleteHooks(ctx context.Context, client *tenant.Client, owner Owner, installNamespace string, hooks []plan.Hook) ([]plan.HookObject, error) {
 	completion := plan.Completion{Owner: owner, InstallNamespace: installNamespace}
 	completed := make([]plan.HookObject, 0, len(hooks))
@@ -52,9 +52,9 @@ func CompleteHooks(ctx context.Context, client *tenant.Client, owner Owner, inst
 	return completed, nil
 }
 
-// Start creates the object of a hook for a run, unless this run did that before. What an
-// earlier run left is deleted first, with its Pods, and waited for. An error means that
-// trying again may help.
+// Start creates the object of a hook for a run, unless this run did that before. It first
+// deletes the object of an earlier run, with its Pods, and waits for that. An error means
+// that a retry may help.
 func (h Hooks) Start(ctx context.Context, hook plan.HookObject, run string) (HookStart, error) {
 	ref := refOf(hook.ID, hook.Resource)
 	live, err := h.Client.Metadata(ctx, ref)
@@ -101,7 +101,7 @@ func (h Hooks) create(ctx context.Context, hook plan.HookObject, run string) (Ho
 	return HookStart{UID: answer.Meta.UID}, nil
 }
 
-// refused tells an answer that says no from one that says nothing.
+// refused tells a refusal from a failure to answer.
 func (h Hooks) refused(ctx context.Context, hook plan.HookObject, err error) (HookStart, error) {
 	refused := objectError(hook.ID, err)
 	if ctx.Err() != nil || refused.Transient() {
@@ -116,19 +116,19 @@ func (h Hooks) delete(ctx context.Context, ref tenant.Ref, live *metav1.PartialO
 		return false, nil
 	}
 	gone, err = h.Client.DeleteFor(ctx, ref, live.UID, "", true)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // it is another one now: it is looked at again
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // replaced meanwhile: the next call reads it
 		return false, nil
 	}
 	return gone, err
 }
 
-// Look tells how the hook with the UID does: whether it has done its work, or why not.
+// Look returns the progress of the hook with the UID: whether it completed, or why not.
 func (h Hooks) Look(ctx context.Context, hook plan.HookObject, uid string) (health.Completion, error) {
 	return h.Rules.Complete(ctx, h.Client, hook.Object, uid)
 }
 
-// Clear deletes what a run left of a hook. Gone tells that it is not there any more, or is not
-// of this deployment; what goes on being deleted is not gone.
+// Clear deletes the object that a run of a hook left. Gone tells that it does not exist any
+// more, or is not of this deployment; an object that is still terminating is not gone.
 func (h Hooks) Clear(ctx context.Context, id inventory.ID) (gone bool, err error) {
 	served, err := h.Client.Kinds().Preferred(ctx, id.GroupKind())
 	if tenant.IsNoKind(err) {

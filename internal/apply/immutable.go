@@ -15,15 +15,15 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// immutableWords are how the API server says that a field cannot be changed.
+// immutableWords are the phrases with which the API server says that a field is immutable.
 var immutableWords = []string{
 	"immutable", "may not change once set", "may not be changed", "may not change fields",
 	"cannot change roleRef", "updates to ", "cannot be changed", "can not be changed",
 }
 
-// immutable gives the fields that an object would have to be created anew to change,
-// and what the API server says of them. A policy or webhook that forbids a change
-// names no field: what it forbids is not to be had in another way.
+// immutable returns the fields that can only be changed by recreating the object,
+// with what the API server says of them. A policy or webhook that forbids a change
+// names no field: recreating must not circumvent it.
 func immutable(err error) []string {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -44,7 +44,7 @@ func saysImmutable(message string) bool {
 	return slices.ContainsFunc(immutableWords, func(words string) bool { return strings.Contains(message, words) })
 }
 
-// withoutValue leaves out of a cause the value that it quotes, which may be long.
+// withoutValue removes from a cause the value that it quotes, which may be long.
 func withoutValue(cause metav1.StatusCause) string {
 	if text, found := strings.CutPrefix(cause.Message, "Forbidden: "); found {
 		return text
@@ -52,7 +52,7 @@ func withoutValue(cause metav1.StatusCause) string {
 	return cause.Message[strings.LastIndex(cause.Message, ": ")+1:]
 }
 
-// precious are the kinds that are never deleted to be created anew, and why.
+// precious are the kinds that are never deleted to be recreated, and why.
 var precious = map[string]string{
 	"PersistentVolumeClaim": "its data would be lost",
 	"PersistentVolume":      "its data would be lost",
@@ -60,18 +60,18 @@ var precious = map[string]string{
 	"CustomResourceDefinition.apiextensions.k8s.io": "all resources of its kind would be lost",
 }
 
-// unchangeable says which fields of an object cannot be changed, and what to do.
+// unchangeable says which fields of an object are immutable, and what to do.
 func unchangeable(id inventory.ID, fields []string) string {
 	text := "cannot be changed as the bundle wants it: " + strings.Join(fields, "; ")
 	if why := precious[id.GroupKind().String()]; why != "" {
-		return text + ". It is never deleted for that, for " + why + ": take the change back, or give the object another name"
+		return text + ". It is never deleted for that, for " + why + ": revert the change, or give the object another name"
 	}
-	return text + ". Set spec.recreate to OnImmutableChange, or delete the object, to have it created anew; or take the change back"
+	return text + ". Set spec.recreate to OnImmutableChange, or delete the object, to have it recreated; or revert the change"
 }
 
-// recreatable tells whether an action may be carried out by deleting the object and
-// creating it anew: its content changed, so that it happens once, and nothing is lost
-// that another object or somebody's data depends on.
+// recreatable tells whether an action may be executed by deleting and recreating the
+// object: its content changed, so that it happens once, and no other object and no
+// user data depends on it.
 func recreatable(action plan.Action) bool {
 	return action.Alters() && precious[action.GroupKind().String()] == ""
 }

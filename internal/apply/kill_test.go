@@ -121,7 +121,7 @@ const (
 `
 )
 
-// owned lists what carries the deployment's labels, as an outsider sees it.
+// owned lists the objects with the deployment's labels, as an administrator.
 func (w *world) owned() map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
@@ -139,7 +139,7 @@ func (w *world) owned() map[string]string {
 }
 
 // A process that dies before or after any write of an install, an upgrade or a
-// removal leaves nothing that the next one does not bring to the same end.
+// removal leaves nothing that keeps the next one from the same result.
 func TestF3KilledAtAnyWrite(t *testing.T) {
 	w := newWorld(t, everything...)
 	healthy := w.client
@@ -164,7 +164,7 @@ func TestF3KilledAtAnyWrite(t *testing.T) {
 					w.reconcile(killNew)
 				}
 				if !death.dead && n <= 4 {
-					t.Fatalf("%s: nobody died", name)
+					t.Fatalf("%s: no process was killed", name)
 				}
 				w.client = healthy
 				if phase != "removal" {
@@ -185,8 +185,8 @@ func TestF3KilledAtAnyWrite(t *testing.T) {
 	}
 }
 
-// While the API server answers with errors, a removal keeps everything in its
-// books and says what is in the way.
+// While the API server answers with errors, a removal keeps everything in the
+// inventory and reports the errors.
 func TestF22RemovalWithAPIErrors(t *testing.T) {
 	w := newWorld(t, everything...)
 	healthy := w.client

@@ -21,12 +21,12 @@ import (
 
 const (
 	pageSize = 500
-	// crowd is how many objects of others a LIST may bring for each of ours before
+	// crowd is how many foreign objects a LIST may return for each of ours before
 	// single GETs are cheaper.
 	crowd = 100
 )
 
-// sighting is what was found out about one object.
+// sighting is the result of reading one object.
 type sighting struct {
 	id    inventory.ID
 	live  *plan.Live // nil: it does not exist
@@ -63,8 +63,8 @@ func readLive(ctx context.Context, client *tenant.Client, in *plan.Input, limit 
 	return record(in, sightings)
 }
 
-// confirmGone makes sure that kinds are gone whose resources were not found, before objects of the
-// inventory count as gone with them. What is desired is written again in any case.
+// confirmGone confirms that the kinds without a resource are no longer served, before it treats
+// their objects in the inventory as gone. Desired objects are written again in any case.
 func confirmGone(ctx context.Context, client *tenant.Client, in *plan.Input, sightings []sighting) {
 	desired := map[inventory.ID]bool{}
 	for _, object := range in.Desired {
@@ -85,9 +85,9 @@ func confirmGone(ctx context.Context, client *tenant.Client, in *plan.Input, sig
 	}
 }
 
-// record sorts sightings into the input; only what could not be found out is an error.
-// Where all that is applied is only kept, that concerns no other object, unless there is
-// nothing that could be found out.
+// record sorts sightings into the input; only failed reads are errors. Where the plan only
+// keeps what is applied, a failed read concerns its own object alone, unless every read
+// failed.
 func record(in *plan.Input, sightings []sighting) error {
 	var errs []error
 	for _, s := range sightings {
@@ -111,7 +111,7 @@ func record(in *plan.Input, sightings []sighting) error {
 	return firstErrors(errs)
 }
 
-// collect groups what has to be looked at by collection, in a stable order.
+// collect groups the objects to read by collection, in a stable order.
 func collect(in *plan.Input) []collection {
 	groups := map[tenant.Ref]map[inventory.ID]struct{}{}
 	discovered := map[tenant.Ref]bool{}
@@ -159,7 +159,7 @@ type collectionResult struct {
 }
 
 // collection lists one collection, or says that its objects are better read one
-// by one: a single one, more of others than pays, or no right to list.
+// by one: a single object, too many foreign objects, or no permission to list.
 func (l looking) collection(ctx context.Context, c collection) collectionResult {
 	if len(c.ids) == 1 {
 		return collectionResult{one: true}
@@ -195,7 +195,7 @@ func (l looking) collection(ctx context.Context, c collection) collectionResult 
 	}
 }
 
-// failed is what is known of the objects of a collection that could not be listed.
+// failed is the result for the objects of a collection that could not be listed.
 func (c collection) failed(err error) collectionResult {
 	result := collectionResult{}
 	for _, id := range c.ids {
@@ -205,7 +205,7 @@ func (c collection) failed(err error) collectionResult {
 }
 
 // unserved: the kind is not served, or not at the moment. Discovery is out of date when it
-// was the one that told of the kind.
+// reported the kind.
 func (l looking) unserved(c collection) collectionResult {
 	if c.discovered {
 		l.client.Kinds().Forget()

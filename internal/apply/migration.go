@@ -21,11 +21,11 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// mostRewrites is how many resources one call writes, give or take a page.
+// mostRewrites is how many resources one call writes, rounded to a page.
 const mostRewrites = 1000
 
-// migration writes all resources of a CRD anew, unchanged, which stores them in the
-// version of storage.
+// migration rewrites all resources of a CRD unchanged, which stores them in the
+// storage version.
 type migration struct {
 	deleter
 	resources tenant.Ref // of all namespaces
@@ -35,8 +35,8 @@ type migration struct {
 	progress  progress
 }
 
-// newMigration reads from a CRD what has to be written again so that all is stored
-// in one version.
+// newMigration reads from a CRD which resources have to be rewritten so that all are
+// stored in one version.
 func newMigration(d deleter, crd *unstructured.Unstructured, storage string) migration {
 	m := migration{deleter: d, storage: storage, progress: d.migrations.of(d.keyOf(crd), crd.GetGeneration())}
 	m.stores, m.resources.Resource.Version = versionsOf(crd)
@@ -69,8 +69,8 @@ func versionsOf(crd *unstructured.Unstructured) (storage, served string) {
 }
 
 // run writes resources until none is left, or until it has written enough for one
-// call. It tells whether none is left but the refused, which the next call tries
-// again. An error may be that of the webhook.
+// call. It tells whether only refused resources are left, which the next call
+// retries. An error may be that of the webhook.
 func (m *migration) run(ctx context.Context) (done bool, err error) {
 	switch {
 	case m.resources.Resource.Version == "":
@@ -85,9 +85,9 @@ func (m *migration) run(ctx context.Context) (done bool, err error) {
 		page, err := m.client.ListMetadata(ctx, m.resources, options)
 		switch {
 		case apierrors.IsResourceExpired(err):
-			return false, nil // others were faster; the next call goes on
+			return false, nil // the list expired; the next call goes on
 		case unserved(err):
-			return true, nil // so that nobody wrote any
+			return true, nil // so there are no resources
 		case err != nil:
 			return false, err
 		}
@@ -107,8 +107,8 @@ func (m *migration) run(ctx context.Context) (done bool, err error) {
 	}
 }
 
-// none tells that there is no resource: what another version is stored in until the
-// CRD is updated cannot be written in this one.
+// none tells that there is no resource: until the CRD is updated, resources that are
+// stored in another version cannot be written in this one.
 func (m *migration) none(ctx context.Context) (done bool, err error) {
 	page, err := m.client.ListMetadata(ctx, m.resources, metav1.ListOptions{Limit: 1})
 	switch {
@@ -123,8 +123,7 @@ func (m *migration) none(ctx context.Context) (done bool, err error) {
 // unserved tells whether the API server does not know a kind.
 func unserved(err error) bool { return apierrors.IsNotFound(err) && !ofConversion(err) }
 
-// due are the resources after the last one that was written. A list is in the order
-// of its keys.
+// due are the resources after the last one that was written. A list is sorted by key.
 func (m *migration) due(items []metav1.PartialObjectMetadata) []types.NamespacedName {
 	var due []types.NamespacedName
 	for _, item := range items {
@@ -136,8 +135,8 @@ func (m *migration) due(items []metav1.PartialObjectMetadata) []types.Namespaced
 	return due
 }
 
-// again tries what was refused before: somebody may have corrected it since. When
-// more was refused than is remembered, all begins anew after that.
+// again retries the refused resources: a user may have corrected them since. When
+// more were refused than are remembered, the migration starts again after that.
 func (m *migration) again(ctx context.Context) (done bool, err error) {
 	before := m.progress.refused
 	m.progress.refused = nil
@@ -150,9 +149,9 @@ func (m *migration) again(ctx context.Context) (done bool, err error) {
 	return err == nil, err
 }
 
-// rewriteAll writes resources, and takes those in that are refused, each for
-// itself. An error is about something that concerns all of them: then no further
-// one is begun, and only what comes before the first failure counts as tried.
+// rewriteAll rewrites resources, and records those that are refused, each for
+// itself. An error concerns all of them: then no further
+// one is begun, and only those before the first failure count as tried.
 func (m *migration) rewriteAll(ctx context.Context, due []types.NamespacedName) (tried int, err error) {
 	type attempt struct {
 		begun bool
@@ -200,13 +199,12 @@ func (m *migration) rewrite(ctx context.Context, resource types.NamespacedName) 
 type response int
 
 const (
-	// settled: it was written, by us or by somebody who was faster, or is gone.
+	// settled: it was written, by us or by another client, or is gone.
 	settled response = iota
-	// refused: the API server looked at it and will not have it. It is invalid by a
-	// schema that became stricter, say, or a policy or the rights of the account
-	// forbid it.
+	// refused: the API server rejects this resource. It is invalid by a
+	// schema that became stricter, say, or a policy or RBAC forbids the write.
 	refused
-	// failing: this is not about the one resource, and may pass by itself.
+	// failing: the failure does not concern the one resource, and may be temporary.
 	failing
 )
 
@@ -231,17 +229,17 @@ func responseOf(err error) response {
 	return failing
 }
 
-// ofConversion tells whether the API server says that a conversion webhook failed:
-// whatever the code, that is not about the resource. Words further on may be quoted
-// from a resource.
+// ofConversion tells whether the API server reports a failure of a conversion webhook,
+// whatever the code: that does not concern the one resource. Only the beginning of the
+// message counts, as the rest may quote a resource.
 func ofConversion(err error) bool {
 	return err != nil && strings.HasPrefix(err.Error(), "conversion webhook for ")
 }
 
-// migrate writes the resources of a CRD anew whose update gives its conversion
-// webhook up, while that still answers. It tells what the update has to wait for,
-// without end where resources would lose something: until then all is as it was,
-// and only people know whether that matters.
+// migrate rewrites the resources of a CRD before an update that ends its conversion
+// webhook, while the webhook still answers. It returns what the update has to wait for,
+// without a limit where resources would lose fields: until then nothing is changed,
+// and only the user can decide whether the loss matters.
 func (a *application) migrate(ctx context.Context, action plan.Action) (waiting string, err error) {
 	if !action.Alters() || !plan.IsDefinition(action.ID) || convertsByWebhook(action.Desired) {
 		return "", nil

@@ -19,7 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 )
 
-// Many resources take several calls; each goes on where the last one ended.
+// Many resources take several calls; each continues where the last one ended.
 func TestMigrationGoesOn(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", everything...)
@@ -56,7 +56,7 @@ func (w *world) patchDefinition(how types.PatchType, patch string) {
 	}
 }
 
-// A webhook that comes back in time costs nothing, however often it was tried.
+// A webhook that recovers in time costs nothing, however often it was tried.
 func TestMigrationOutlivesAnOutage(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", everything...)
@@ -76,8 +76,8 @@ func TestMigrationOutlivesAnOutage(t *testing.T) {
 	w.kept(2)
 }
 
-// Patience is with a failure that nothing gets past: what was written before it
-// counts, and is not written again.
+// Patience ends only without any progress: resources that were written count,
+// and are not written again.
 func TestMigrationMakesProgress(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", everything...)
@@ -142,8 +142,8 @@ func (w *world) tryWrite(name string) error {
 	return err
 }
 
-// What is refused holds an update until somebody has corrected it. Nothing else is
-// tried again meanwhile.
+// Refused resources hold an update until a user corrects them. No other resource is
+// retried meanwhile.
 func TestUpgradeWaitsForWhatIsRefused(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", everything...)
@@ -166,7 +166,7 @@ func TestUpgradeWaitsForWhatIsRefused(t *testing.T) {
 	w.kept(count)
 }
 
-// One resource that cannot be written keeps no other from being: the rest loses
+// One resource that cannot be written does not block the others: the rest loses
 // nothing, and the notes name that one.
 func TestMigrationGoesPastWhatIsRefused(t *testing.T) {
 	tests := map[string]struct {

@@ -18,7 +18,7 @@ import (
 )
 
 // readNamespaces finds out whether the namespaces of the desired objects exist.
-// A namespace in which something of ours was seen is not asked for.
+// A namespace in which an object of ours was seen is not requested.
 func readNamespaces(ctx context.Context, client *tenant.Client, in *plan.Input, limit int) error {
 	seen := map[string]bool{"": true}
 	for id := range in.Live {
@@ -48,7 +48,7 @@ func readNamespaces(ctx context.Context, client *tenant.Client, in *plan.Input, 
 		errs = append(errs, answers[i].err)
 	}
 	if in.Keeping {
-		return nil // the writes will tell
+		return nil // the writes will show it
 	}
 	return firstErrors(errs)
 }

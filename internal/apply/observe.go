@@ -19,7 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
-// Observing is what Observe needs to know.
+// Observing is the input of Observe.
 type Observing struct {
 	Owner            Owner
 	Desired          []*unstructured.Unstructured // as rendered; they are copied
@@ -27,10 +27,10 @@ type Observing struct {
 	Previous         inventory.Inventory
 	InstallNamespace string               // for namespaced objects that carry no namespace
 	CreateNamespace  bool                 // of InstallNamespace, when it is absent
-	Optional         []schema.GroupKind   // of Desired, those of which objects are left out while nobody serves them
+	Optional         []schema.GroupKind   // of Desired, those of which objects are left out while their kind is not served
 	Ranks            map[inventory.ID]int // of Desired, as it is rendered: see plan.Object
 	HashKey          []byte               // see inventory.HashRendered; may be empty
-	Ignore           plan.Ignore          // which fields are given to others
+	Ignore           plan.Ignore          // fields that other managers may change
 	Parallelism      int                  // 16
 
 	Protection plan.Protection // of existing objects of others; empty is Prevent
@@ -38,7 +38,7 @@ type Observing struct {
 	PodSecurity bool
 	Lineage     plan.Lineage // deployments that must not be among Desired
 
-	Pruning plan.Pruning // how objects are let go
+	Pruning plan.Pruning // how objects are deleted or released
 	Keeping bool         // see plan.Input
 
 	UpgradeSafety plan.Enforcement // of CRDs; empty is EnforcementNone
@@ -50,11 +50,11 @@ type Observing struct {
 	Packages           []plan.Package     // that are installed and may meet them
 }
 
-// Observe gathers what a plan depends on: how the desired kinds are served and
-// what exists already, from one metadata LIST a kind and namespace; whether the CRDs
-// that change do so safely, from one GET each; and what of the requirements the
+// Observe gathers what a plan depends on: how the desired kinds are served and which
+// objects exist, from one metadata LIST a kind and namespace; whether changes of CRDs
+// are safe, from one GET each; and which requirements the
 // cluster meets, from discovery and its version. All is read as the tenant. An error
-// means that something could not be found out; what the tenant may not read is part
+// means that something could not be read; what the tenant may not read is part
 // of the input.
 func Observe(ctx context.Context, client *tenant.Client, o Observing) (plan.Input, error) {
 	in := plan.Input{
@@ -107,7 +107,7 @@ func Observe(ctx context.Context, client *tenant.Client, o Observing) (plan.Inpu
 	return in, nil
 }
 
-// complete finds how each desired kind is served, by the bundle's own CRDs first,
+// complete looks up how each desired kind is served, by the bundle's own CRDs first,
 // and completes the objects.
 func (o Observing) complete(ctx context.Context, kinds *tenant.Kinds, in *plan.Input) error {
 	c := completing{
@@ -175,7 +175,7 @@ func (c completing) object(ctx context.Context, object *unstructured.Unstructure
 	return completed, true, nil
 }
 
-// unreachable is why nothing is known of an object just now.
+// unreachable says why an object could not be read.
 func unreachable(id inventory.ID, err error) plan.Violation {
 	return plan.Violation{Rule: plan.Unreachable, Object: id, Message: fmt.Sprintf("%s cannot be looked at: %s", id, oneLine(err.Error()))}
 }
@@ -195,8 +195,8 @@ func findKind(ctx context.Context, kinds *tenant.Kinds, definitions map[schema.G
 	return plan.Kind{Resource: served.Resource, Namespaced: served.Namespaced}, nil
 }
 
-// previousKinds finds how the kinds of the inventory are served that nothing
-// desired has told already. A kind that is certainly not served, which discovery
+// previousKinds looks up how the remaining kinds of the inventory are served.
+// A kind that is certainly not served, which discovery
 // alone does not prove, is left out: its objects are gone.
 func previousKinds(ctx context.Context, client *tenant.Client, in *plan.Input) error {
 	unknown := map[schema.GroupKind]error{}
@@ -225,7 +225,7 @@ func previousKinds(ctx context.Context, client *tenant.Client, in *plan.Input) e
 	return nil
 }
 
-// noteUnknown notes of an object of the inventory that its kind cannot be found out about;
+// noteUnknown notes that the kind of an inventory object could not be looked up;
 // nothing when the kind is gone.
 func noteUnknown(in *plan.Input, id inventory.ID, err error) {
 	switch {
@@ -236,14 +236,14 @@ func noteUnknown(in *plan.Input, id inventory.ID, err error) {
 	}
 }
 
-// entryRef refers to an object of the inventory of whose kind only the name is known.
+// entryRef refers to an object of the inventory when only the name of its kind is known.
 func entryRef(entry inventory.Entry) tenant.Ref {
 	resource := schema.GroupVersionResource{Group: entry.Group, Version: entry.Version}
 	return tenant.Ref{Resource: resource, Namespace: entry.Namespace, Name: entry.Name}
 }
 
 // previousKind asks discovery and, because that lags behind, the CRDs of the
-// inventory: what is taken for gone is forgotten.
+// inventory: a kind that counts as gone is removed from the inventory.
 func previousKind(ctx context.Context, client *tenant.Client, previous inventory.Inventory, kind schema.GroupKind) (plan.Kind, error) {
 	served, err := client.Kinds().Preferred(ctx, kind)
 	if err == nil {

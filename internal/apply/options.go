@@ -15,36 +15,36 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// Owner is the BundleDeployment on whose behalf objects are written.
+// Owner is the BundleDeployment that the objects belong to.
 type Owner = inventory.Owner
 
 // Options of writing. The zero value of each has the default given here.
 type Options struct {
 	// Parallelism is how many requests are under way at once: 16.
 	Parallelism int
-	// Recreate deletes objects that are refused because fields of them cannot change,
-	// and creates them anew.
+	// Recreate deletes objects that are refused because of immutable fields, and creates
+	// them again.
 	Recreate bool
-	// Pruning says how Remove lets objects go.
+	// Pruning says how Remove deletes or releases objects.
 	Pruning plan.Pruning
-	// Earlier gives the contents of an object that may have been written before: of the
-	// last apply, and what the entry says was written or begun since. With them, a field
-	// that somebody took from us since is taken back by an upgrade.
+	// Earlier returns contents of an object that may have been written before: that of the
+	// last apply, and those that the inventory entry says were written or begun since. With
+	// them an upgrade takes back a field of ours that another manager took since.
 	Earlier func(inventory.Entry) []*unstructured.Unstructured
 	// EstablishTimeout is how long Apply waits for CRDs to be served: 10 s.
 	EstablishTimeout time.Duration
-	// Tried tells DryRun of an action that was accepted by an earlier one, and need not be tried again; may be nil.
+	// Tried tells DryRun that an earlier dry run accepted an action, so that it is skipped; may be nil.
 	Tried func(plan.Action) bool
-	// Before is asked before the first of the stages that hooks come before: it says what is waited
-	// for, nothing when the apply may go on. Its error ends the apply.
+	// Before is called before the first of the stages that hooks precede: it says what the apply
+	// waits for; empty when the apply may go on. Its error ends the apply.
 	Before func(ctx context.Context) (waits string, err error)
 	// Rules say when the objects of a phase are healthy, so that the next may begin.
 	Rules health.Rules
-	// MigrationPatience is for how long the resources of a CRD may fail to be written
-	// before its conversion webhook goes without that: 10 min.
+	// MigrationPatience is how long rewriting the resources of a CRD may fail
+	// before its conversion webhook is removed without that: 10 min.
 	MigrationPatience time.Duration
-	// Migrations remembers how far the resources of CRDs have been written from one
-	// call to the next: more of them than one call writes are only ever done with it.
+	// Migrations remembers how far the resources of CRDs have been rewritten from one
+	// call to the next: without it, only as many as one call writes can be migrated.
 	Migrations *Migrations
 }
 
@@ -78,7 +78,7 @@ func (o Options) defaulted() Options {
 	return o
 }
 
-// deleter lets objects of the owner go with these options.
+// deleter deletes or releases objects of the owner with these options.
 func (o Options) deleter(client *tenant.Client, owner Owner) deleter {
 	return deleter{client: client, owner: owner, limit: o.Parallelism, patience: o.MigrationPatience, migrations: o.Migrations}
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// release marks an object as orphaned and gives our hold on it up: the labels go,
-// and what we applied is held by a manager that stands for nobody. Further fields
-// of the patch are given by the caller.
+// release orphans an object: it removes our labels, and moves our managed fields to the
+// manager of orphaned objects. The caller adds further fields to the patch.
 func release(ctx context.Context, client *tenant.Client, ref tenant.Ref, live metav1.Object, owner inventory.Owner, further map[string]any) error {
 	entries := rename(live.GetManagedFields(), owner.Manager(), inventory.OrphanManager)
 	patch := metadataPatch(live, map[string]any{
@@ -28,15 +27,15 @@ func release(ctx context.Context, client *tenant.Client, ref tenant.Ref, live me
 	return err
 }
 
-// metadataPatch is a merge patch that holds only for the object as it was read.
+// metadataPatch is a merge patch on condition that the object is as it was read.
 func metadataPatch(live metav1.Object, metadata map[string]any) map[string]any {
 	metadata["resourceVersion"] = live.GetResourceVersion()
 	metadata["uid"] = live.GetUID()
 	return map[string]any{"metadata": metadata}
 }
 
-// rename gives the applied fields of one manager to another; when that one holds
-// some already, they are only given up.
+// rename moves the applied fields of one manager to another; when that one holds
+// some already, they are dropped.
 func rename(entries []metav1.ManagedFieldsEntry, from, to string) []metav1.ManagedFieldsEntry {
 	var renamed []metav1.ManagedFieldsEntry
 	exists := false
@@ -55,7 +54,7 @@ func rename(entries []metav1.ManagedFieldsEntry, from, to string) []metav1.Manag
 	return orNone(renamed)
 }
 
-// orNone says in the API server's words that there is no entry.
+// orNone returns the value with which the API server removes all entries when there are none.
 func orNone(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	if len(entries) == 0 {
 		return []metav1.ManagedFieldsEntry{{}}

@@ -13,7 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// Kind of what happened to an object.
+// Kind is the kind of an outcome.
 type Kind string
 
 const (
@@ -21,17 +21,17 @@ const (
 	Created Kind = "Created"
 	// Updated: its content was brought to what is desired.
 	Updated Kind = "Updated"
-	// Adopted: it was somebody else's, and is ours now.
+	// Adopted: it was not ours, and is now.
 	Adopted Kind = "Adopted"
 	// Repaired: it had drifted.
 	Repaired Kind = "Repaired"
-	// Recreated: it was deleted and created anew, for fields of it cannot change.
+	// Recreated: it was deleted and created again, for fields of it are immutable.
 	Recreated Kind = "Recreated"
-	// Settled: it was looked at by an apply that changed nothing of ours.
+	// Settled: an apply looked at it and changed nothing of ours.
 	Settled Kind = "Settled"
 	// Unchanged: no request was sent.
 	Unchanged Kind = "Unchanged"
-	// Conflict: somebody else manages some of its fields; it was not written.
+	// Conflict: another manager holds some of its fields; it was not written.
 	Conflict Kind = "Conflict"
 	// Failed: it could not be written.
 	Failed Kind = "Failed"
@@ -64,8 +64,8 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("%s %s", o.ID, strings.ToLower(string(o.Kind)))
 }
 
-// Recreates tells that the object was deleted to be created anew, whether or not that
-// was possible already.
+// Recreates tells that the object was deleted to be recreated, even if it is not
+// created yet.
 func (o Outcome) Recreates() bool { return o.reset && o.Kind != Conflict || o.Kind == Recreated }
 
 // stops tells whether later stages must not start.
@@ -73,15 +73,15 @@ func (o Outcome) stops() bool {
 	return o.Kind == Conflict || o.Kind == Failed || o.Kind == Pending
 }
 
-// Result is what Apply did.
+// Result is the result of Apply.
 type Result struct {
-	// Outcomes of all objects whose stage was begun, in the order of the plan.
+	// Outcomes of all objects in the stages that were begun, in the order of the plan.
 	Outcomes []Outcome
-	// Inventory is the plan's with what was seen of the objects that were written;
+	// Inventory is the plan's, with the state of the objects that were written;
 	// it is to be stored even when something failed.
 	Inventory inventory.Inventory
-	// Live holds the API server's answers for the objects whose health is not
-	// always good; fresh input for health.Check.
+	// Live holds the API server's answers for the objects that health.Check has to assess;
+	// fresh input for it.
 	Live map[inventory.ID]*unstructured.Unstructured
 	// Versions are the resource versions of the objects that were written.
 	Versions map[inventory.ID]string
@@ -98,7 +98,7 @@ type Result struct {
 // PhaseWait is what a phase waits for.
 type PhaseWait struct {
 	Phase   int
-	Objects []plan.Object // of the earlier phases, without content: those of which the health is looked at
+	Objects []plan.Object // of the earlier phases, without content: those that have a health check
 	Report  health.Report // of them, not healthy
 }
 
@@ -127,7 +127,7 @@ func (r Result) Errors() []*ObjectError {
 	return errs
 }
 
-// kindOf is how the success of a verb is called.
+// kindOf maps a verb to the outcome of its success.
 var kindOf = map[plan.Verb]Kind{
 	plan.Create: Created, plan.Adopt: Adopted, plan.Update: Updated, plan.Repair: Repaired,
 	plan.Recreate: Updated, plan.Settle: Settled, plan.Unchanged: Unchanged, plan.Wait: Pending,

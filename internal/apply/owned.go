@@ -29,8 +29,8 @@ func decodeOwned(entry *metav1.ManagedFieldsEntry) ownedFields {
 	return fields
 }
 
-// part finds what is owned of one part of a value: of a field of a mapping, or of an
-// item of a list, which is known by its keys or its value.
+// part finds which part of a value is owned: a field of a mapping, or an
+// item of a list, which is identified by its keys or its value.
 func (f ownedFields) part(value any, part string) (key string, found bool) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -97,8 +97,7 @@ func (f ownedFields) below(key string) ownedFields {
 	return child
 }
 
-// remove takes out what a pointer into the value leads to, and tells whether there
-// was something.
+// remove removes what a pointer into the value leads to, and tells whether that was owned.
 func (f ownedFields) remove(value any, pointer plan.Pointer) bool {
 	key, found := f.part(value, pointer[0])
 	if !found {
@@ -171,7 +170,7 @@ func leaves(value any, path string) []string {
 	return paths
 }
 
-// itemText writes an item as people know it.
+// itemText writes a list item as users know it.
 func itemText(i int, item any) string {
 	fields, _ := item.(map[string]any)
 	if name, ok := fields["name"].(string); ok {

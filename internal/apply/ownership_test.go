@@ -54,7 +54,7 @@ func TestT13TwoDeployments(t *testing.T) {
 	other.refusedWith(oneMap, plan.Collision, "ConfigMap "+w.namespace+"/one", "BundleDeployment "+w.namespace+"/app")
 }
 
-// Two deployments that both saw nothing race for the object: the API server lets
+// Two deployments that both found no object race for it: the API server lets
 // one of them have it.
 func TestT13Race(t *testing.T) {
 	w := newWorld(t, everything...)
@@ -71,8 +71,8 @@ func TestT13Race(t *testing.T) {
 	}
 }
 
-// Nobody's object becomes ours because it carries our labels, or because the plan
-// was recorded before somebody else created it.
+// An object without an owner does not become ours because it carries our labels, or because the
+// plan was recorded before another client created it.
 func TestT13Forged(t *testing.T) {
 	w := newWorld(t, everything...)
 	create := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","labels":{"satchel.dev/deployment":"app","satchel.dev/namespace":"` + w.namespace + `"}},"data":{"colour":"blue"}}`
@@ -106,7 +106,7 @@ func TestF4KilledBeforeRecord(t *testing.T) {
 	}
 }
 
-// Objects of an apply that died are pruned when the next revision lacks them.
+// Objects of an apply that died are pruned when the next revision does not contain them.
 func TestF4NoOrphanOfADeadApply(t *testing.T) {
 	w := newWorld(t, everything...)
 	p := w.plan(w.objects(twoMaps))
@@ -136,8 +136,8 @@ func (w *world) prune(manifests string) apply.Pruned {
 	return pruned
 }
 
-// Pruning spares what another deployment has taken over in earnest, what changed
-// hands after the plan, and what was recreated by somebody else.
+// Pruning spares objects that another deployment really owns, that changed their owner
+// after the plan, and that another client recreated.
 func TestT13PruneSparesOthers(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps)

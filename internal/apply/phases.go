@@ -10,9 +10,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// held tells whether a stage has to wait, as the first of its phase: something new is in
-// it or comes later, and the objects of the phases before are not healthy. What is only
-// repaired does not wait. Nobody waits here: the caller comes back.
+// held tells whether a stage, as the first of its phase, has to wait: it or a later stage
+// contains something new, and the objects of the phases before are not healthy. A repair
+// does not wait. The function does not block: the caller calls again.
 func (a *application) held(ctx context.Context, p plan.Plan, at int) (bool, error) {
 	if at == 0 || p.Keeping || p.Stages[at].Phase == p.Stages[at-1].Phase || !slices.ContainsFunc(p.Stages[at:], brings) {
 		return false, nil
@@ -48,7 +48,7 @@ func (h PhaseWait) String() string {
 	return fmt.Sprintf("phase %d waits until what comes before it is healthy: %s", h.Phase, h.Report.Message())
 }
 
-// brings tells whether a stage has something new.
+// brings tells whether a stage contains something new.
 func brings(stage plan.Stage) bool {
 	return slices.ContainsFunc(stage.Actions, func(action plan.Action) bool {
 		return action.Verb == plan.Create || action.Verb == plan.Update || action.Verb == plan.Adopt

@@ -14,20 +14,20 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// Permissions is what Preflight found out.
+// Permissions is the result of Preflight.
 type Permissions struct {
 	Violations []plan.Violation // sorted
-	// Warnings say what was too much to ask. It is not held against the account.
+	// Warnings name the permissions that were not checked because of the limits.
 	Warnings []string
 }
 
-// Preflight finds the permissions that the account lacks, all at once: to carry the
-// plan out, to remove its objects one day, and to hold what its roles grant. It
-// costs one question, one more for each namespace where rights in the whole cluster
-// do not suffice, and one for each right of which the answers are not sure; however
-// much that would be, the number of requests is bounded. A plan that writes nothing
-// costs nothing. The API server's own answer to the writes stays decisive: what
-// nobody can know before is not held against the account.
+// Preflight finds the permissions that the account lacks, all at once: to execute the
+// plan, to remove its objects one day, and to grant what its roles grant. It
+// costs one request, one more for each namespace where cluster-wide permissions
+// do not suffice, and one for each permission of which the answers are not sure; the
+// number of requests is bounded. A plan that writes nothing causes no requests. The API
+// server's own answer to the writes is decisive: a permission that cannot be determined
+// beforehand is not reported as missing.
 func Preflight(ctx context.Context, client *tenant.Client, p plan.Plan) (Permissions, error) {
 	w := wantedBy(p)
 	if len(w.needs) == 0 {
@@ -39,24 +39,24 @@ func Preflight(ctx context.Context, client *tenant.Client, p plan.Plan) (Permiss
 		return Permissions{}, fmt.Errorf("checking permissions: %w", err)
 	}
 	return Permissions{
-		Violations: plan.SortViolations(append(misread(w.wrong), lacking(missing, client.Identity())...)),
+		Violations: plan.SortViolations(append(misread(w.wrong), missingPermissions(missing, client.Identity())...)),
 		Warnings:   a.warnings(),
 	}, nil
 }
 
-// wanted is what an account has to be allowed to do.
+// wanted are the permissions that a plan needs.
 type wanted struct {
 	needs   []rights.Need
 	demands []rights.Demand
-	wrong   []*rights.ObjectError // what cannot be granted by anybody
+	wrong   []*rights.ObjectError // roles that no account can grant
 }
 
-// wantedBy is what a plan asks of the account, in its order. A plan that brings or
-// changes objects, or lets some go, asks for everything about all of its objects:
-// it is the moment to say that they could not be removed. A plan that only keeps what
-// is applied, a repair or the renewal of certificates, asks only for what it does,
-// and leaves what its roles grant to the API server, for the other objects need not
-// wait: care must not fail for want of a right that it does not use.
+// wantedBy returns the permissions that a plan needs, in its order. A plan that adds,
+// changes, deletes or releases objects needs the permissions for all of its objects, also
+// to remove them: this is the time to report that they could not be removed. A plan that
+// only keeps what is applied, a repair or the renewal of certificates, needs only the
+// permissions that it uses, and leaves the escalation check of its roles to the API server:
+// a missing permission that it does not use must not stop drift correction.
 func wantedBy(p plan.Plan) wanted {
 	var w wanted
 	for _, stage := range slices.Concat(p.PruneFirst, p.Prune) {
@@ -97,7 +97,7 @@ func wantedBy(p plan.Plan) wanted {
 }
 
 // onlyKeeps tells whether a plan brings nothing new: its only updates are the
-// Secrets of certificates and what trusts them, as a renewal changes them.
+// Secrets of certificates and the objects that trust them, as in a renewal.
 func onlyKeeps(p plan.Plan) bool {
 	var issued []certificate.Request
 	for _, action := range p.Actions() {
@@ -121,7 +121,7 @@ func (w *wanted) add(object plan.Object, verbs ...string) {
 	w.needs = append(w.needs, rights.Verbs(object, verbs...)...)
 }
 
-// grants adds what the objects demand that are written and grant rights.
+// grants adds the demands of the objects that are written and grant permissions.
 func (w *wanted) grants(objects []plan.Object, written map[inventory.ID]bool) {
 	demands, wrong := rights.Demands(objects)
 	for _, demand := range demands {
@@ -136,7 +136,7 @@ func (w *wanted) grants(objects []plan.Object, written map[inventory.ID]bool) {
 	}
 }
 
-// writing are the verbs that an action takes. What is repaired may be gone.
+// writing are the verbs that an action needs. A repaired object may be gone.
 func writing(action plan.Action) []string {
 	if action.Verb == plan.Create || action.Verb == plan.Repair {
 		return []string{"create", "get", "patch"}
@@ -144,7 +144,7 @@ func writing(action plan.Action) []string {
 	return []string{"get", "patch"}
 }
 
-// leaving are the rights that letting an object go takes.
+// leaving are the permissions that deleting or releasing an object needs.
 func leaving(deletion plan.Deletion) []rights.Need {
 	object := plan.Object{ID: deletion.ID, Kind: deletion.Kind}
 	switch deletion.How {
@@ -158,7 +158,7 @@ func leaving(deletion plan.Deletion) []rights.Need {
 	return nil
 }
 
-// misread are the roles that are not what they say.
+// misread are the roles that cannot be decoded.
 func misread(wrong []*rights.ObjectError) []plan.Violation {
 	var found []plan.Violation
 	for _, err := range wrong {

@@ -41,7 +41,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: NS-seen}
 `
 )
 
-// A plan that writes nothing costs no request; one that writes costs one a namespace,
+// A plan that writes nothing sends no request; one that writes sends one a namespace,
 // and one for the cluster where there are several, however much the account lacks.
 func TestPreflightCosts(t *testing.T) {
 	w := newWorld(t, everything...)
@@ -68,8 +68,8 @@ func TestPreflightCosts(t *testing.T) {
 	}
 }
 
-// Where it holds rights is found out with one request a namespace, and none for those
-// that do not exist or for which rights in the whole cluster suffice.
+// The permissions are read with one request a namespace, and none for namespaces
+// that do not exist or for which cluster-wide permissions suffice.
 func TestPreflightCostsInManyNamespaces(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", rule("", "namespaces", "*"), rule("", "configmaps", "get,list"))
@@ -120,13 +120,13 @@ func (w *world) grantAll(account string) {
 	})
 }
 
-// A rule for the empty name allows nothing with a name, and the preflight knows.
+// A rule for the empty name does not allow named objects, and the preflight respects that.
 func TestPreflightOfTheEmptyName(t *testing.T) {
 	unnamed := rule("", "configmaps", "get,list,create,patch,delete")
 	unnamed.ResourceNames = []string{""}
 	w := newWorld(t, rule("", "configmaps", "get"), unnamed)
 	if said := w.preflight(oneMap); !strings.Contains(said, "create, delete, patch configmaps (one)") {
-		t.Errorf("it is said: %s", said)
+		t.Errorf("got: %s", said)
 	}
 	if result := w.apply(oneMap); result.Count(apply.Failed) != 1 || !strings.Contains(fmt.Sprint(result.Errors()), "forbidden") {
 		t.Errorf("the API server lets it pass: %v", kinds(result))
@@ -137,7 +137,7 @@ func TestPreflightOfTheEmptyName(t *testing.T) {
 	}
 }
 
-// Care is not refused for want of rights that it does not use; a new revision is,
+// Drift correction is not refused because of permissions that it does not use; a new revision is,
 // for its objects could not be removed.
 func TestPreflightOfARepair(t *testing.T) {
 	w := newWorld(t, rule("", "configmaps", "get,list,patch,create"))
@@ -148,13 +148,13 @@ func TestPreflightOfARepair(t *testing.T) {
 	}
 	for name, manifests := range map[string]string{"a change": strings.ReplaceAll(twoMaps, "red", "blue"), "a prune": strings.Split(twoMaps, "\n---\n")[0]} {
 		if said := w.preflight(manifests); !strings.Contains(said, `: delete configmaps (one, two): `) {
-			t.Errorf("%s: it is said: %s", name, said)
+			t.Errorf("%s: got: %s", name, said)
 		}
 	}
 }
 
-// Whoever may bind a role can give it to himself, and what comes later than the
-// binding profits. What comes before it does not.
+// An account that may bind a role can grant it to itself: objects in later stages than
+// the binding benefit. Earlier ones do not.
 func TestPreflightOfABindingToItself(t *testing.T) {
 	subjects := map[string]string{
 		"account": "ServiceAccount, name: installer, namespace: NS", "user": "User, name: 'system:serviceaccount:NS:installer', apiGroup: " + accessGroup,
@@ -176,7 +176,7 @@ func TestPreflightOfABindingToItself(t *testing.T) {
 		t.Errorf("a foundation of the binding: %s", said)
 	}
 	if said := w.preflight(strings.ReplaceAll(selfAdmin, "SUBJECT", "ServiceAccount, name: web, namespace: NS")); !strings.Contains(said, "services (later)") {
-		t.Errorf("a binding of somebody else: %s", said)
+		t.Errorf("a binding of another subject: %s", said)
 	}
 	w = newWorld(t, rule(accessGroup, "rolebindings", "get,list,create,patch,delete"), rule("", "services", "get"))
 	said := w.preflight(strings.ReplaceAll(selfAdmin, "SUBJECT", subjects["account"]))
@@ -185,7 +185,7 @@ func TestPreflightOfABindingToItself(t *testing.T) {
 	}
 }
 
-// What a role of the same plan grants is known: a binding of it to everybody hides nothing else.
+// The permissions of a role in the same plan are known: binding it to everybody hides no other missing permission.
 func TestPreflightOfABindingToEverybody(t *testing.T) {
 	const bundle = `
 apiVersion: rbac.authorization.k8s.io/v1
@@ -207,11 +207,11 @@ spec: {ports: [{port: 80}]}
 	access := rule(accessGroup, "roles,rolebindings", "get,create,patch,delete")
 	w := newWorld(t, access, rule("", "pods,services", "get"))
 	if said := w.preflight(bundle); !strings.Contains(said, "create, delete, patch services (later)") {
-		t.Errorf("the binding brings other rights than the missing ones, and it is said: %s", said)
+		t.Errorf("the binding grants other permissions than the missing ones, and got: %s", said)
 	}
 }
 
-// mustApplySoon applies again until the API server knows the rights that were just granted.
+// mustApplySoon applies again until the API server knows the permissions that were just granted.
 func (w *world) mustApplySoon(manifests string) {
 	w.t.Helper()
 	eventually(w.t, "all applied", func() error {
@@ -222,9 +222,9 @@ func (w *world) mustApplySoon(manifests string) {
 	})
 }
 
-// A role that the bundle does not contain may be handed out by whoever holds what it
-// grants, too, and nobody but the API server can tell. Where it cannot either, for
-// the namespace is new, nothing is held against the account.
+// A role outside of the bundle may also be granted by an account that holds its rules,
+// which only the API server can tell. Where it cannot either, for
+// the namespace is new, no permission counts as missing.
 func TestPreflightOfARoleOutside(t *testing.T) {
 	w := newWorld(t, rule(accessGroup, "rolebindings", "get,list,create,patch,delete"))
 	seen := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-seen"}, Rules: []rbacv1.PolicyRule{rule("", "pods", "get")}}
@@ -235,20 +235,20 @@ func TestPreflightOfARoleOutside(t *testing.T) {
 	})
 	here := strings.ReplaceAll(viewer, "WHERE", "NS")
 	if said := w.preflight(here); !strings.Contains(said, "bind clusterroles.rbac.authorization.k8s.io ("+seen.Name+") for RoleBinding ") {
-		t.Errorf("neither the rules nor the right to bind are held, and it is said: %s", said)
+		t.Errorf("neither the rules nor the permission to bind are held, and got: %s", said)
 	}
 	w.grant("installer", rule("", "pods", "get,list"))
 	if said := w.preflight(here); said != "" {
-		t.Errorf("the rules are held, and it is said: %s", said)
+		t.Errorf("the rules are held, and got: %s", said)
 	}
 	w.grantCluster("installer", rule(accessGroup, "rolebindings", "get,create,patch,delete"), rule("", "namespaces", "get,create,patch,delete"))
 	there := "apiVersion: v1\nkind: Namespace\nmetadata: {name: NS-new}\n---\n" + strings.ReplaceAll(viewer, "WHERE", "NS-new")
 	if said := w.preflight(there); said != "" {
-		t.Errorf("nobody can know, and it is said: %s", said)
+		t.Errorf("it is unknown, and got: %s", said)
 	}
 }
 
-// Whoever may escalate or bind need not hold what the roles grant.
+// An account that may escalate or bind need not hold the rules of the roles.
 func TestPreflightOfEscalators(t *testing.T) {
 	plain := rule(accessGroup, "roles,rolebindings", "get,create,patch,delete")
 	rest := []rbacv1.PolicyRule{plain, rule("", "configmaps,secrets,serviceaccounts,services", "get,create,patch,delete"), rule("apps", "deployments", "get,create,patch,delete")}
@@ -266,10 +266,10 @@ func TestPreflightOfEscalators(t *testing.T) {
 			w := newWorld(t, append(rest, tc.rule)...)
 			said := w.preflight(bundle)
 			if tc.lacks == "" && said != "" || !strings.Contains(said, tc.lacks) {
-				t.Errorf("%s: it is said: %s", tc.reason, said)
+				t.Errorf("%s: got: %s", tc.reason, said)
 			}
 			if byBinding := strings.Contains(said, "for RoleBinding "); byBinding != (name == "escalate") {
-				t.Errorf("%s: it is said: %s", tc.reason, said)
+				t.Errorf("%s: got: %s", tc.reason, said)
 			}
 			if tc.lacks == "" {
 				w.mustApply(bundle)
@@ -278,26 +278,26 @@ func TestPreflightOfEscalators(t *testing.T) {
 	}
 }
 
-// A role that is not what it says, or too much of it, is refused before anything is
-// asked of the API server about it.
+// A role that is malformed, or too large, is refused before any
+// request about it.
 func TestPreflightOfBrokenRoles(t *testing.T) {
 	w := newWorld(t, everything...)
 	many := strings.TrimSuffix(strings.Repeat("x,", 200), ",")
 	for name, tc := range map[string]struct{ rules, want string }{
-		"too many":  {"[{apiGroups: [" + many + "], resources: [" + many + "], verbs: [" + many + "]}]", "more than 20000 single rights"},
+		"too many":  {"[{apiGroups: [" + many + "], resources: [" + many + "], verbs: [" + many + "]}]", "more than 20000 single permissions"},
 		"no list":   {"{a: b}", "reading Role.rbac.authorization.k8s.io"},
 		"new lines": {"[{apiGroups: [''], resources: [\"a\\nb\"], verbs: [get]}]", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			said := w.preflight("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: r}\nrules: " + tc.rules)
 			if tc.want == "" && said != "" || !strings.Contains(said, tc.want) || strings.Contains(said, "\n") {
-				t.Errorf("it is said: %q", said)
+				t.Errorf("got: %q", said)
 			}
 		})
 	}
 }
 
-// An account that lost what a role grants does not have its other repairs refused.
+// An account that lost the permissions of a role can still repair other objects.
 func TestPreflightOfARepairOfARole(t *testing.T) {
 	const role = `
 apiVersion: rbac.authorization.k8s.io/v1

@@ -15,29 +15,29 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// Forecast is what an apply would make of one object.
+// Forecast is the expected result of an apply for one object.
 type Forecast struct {
-	// Live is the object as it is; nil where it does not exist, or Unread says why nobody knows.
+	// Live is the object as it is; nil where it does not exist or, see Unread, cannot be read.
 	Live   *unstructured.Unstructured
 	Unread string
-	// After is the object as the API server says that it would become; nil where Untold
+	// After is the object as a dry run returns it; nil where Untold
 	// says why it does not, or the apply would fail.
 	After  *unstructured.Unstructured
 	Untold string
 	// Failed says why the API server would refuse the object.
 	Failed *ObjectError
-	// Recreate: it would be deleted and created anew, for fields of it cannot change.
+	// Recreate: it would be deleted and created again, for fields of it are immutable.
 	Recreate bool
-	// Contested says which fields others manage, in words. They are taken back where they
-	// were applied before; else the apply is refused.
+	// Contested names the fields that other managers hold. The apply takes them back where
+	// they were applied before; else it is refused.
 	Contested string
 }
 
-// Preview asks the API server what each object of a plan would become, and reads those
-// that leave: as the client, and without writing anything. What the client may not do
-// is part of the answer; an error means that the answer could not be had.
+// Preview asks the API server for the result of a plan for each object, and reads the
+// objects that leave: as the client, and without writing anything. What the client may
+// not do is part of the answer; an error means that the request failed.
 //
-// Of what was applied last nothing is known but that it was: a field of an object that
+// The content of the last apply is not known here: a field of an object that
 // was applied before counts as ours.
 func Preview(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (map[inventory.ID]Forecast, error) {
 	o = o.defaulted()
@@ -69,7 +69,7 @@ func Preview(ctx context.Context, client *tenant.Client, p plan.Plan, o Options)
 	return forecasts, nil
 }
 
-// scout looks at one object after the other, and tries to write it.
+// scout reads one object after the other, and applies it as a dry run.
 type scout struct {
 	dry      dryRun
 	recreate bool
@@ -105,7 +105,7 @@ func (s scout) object(ctx context.Context, action plan.Action) scouted {
 	return found
 }
 
-// try writes the object as a dry run: an existing one without what is given to others.
+// try applies the object as a dry run: an existing one without its ignored fields.
 func (s scout) try(ctx context.Context, action plan.Action, found *scouted) {
 	desired := action.Desired
 	if found.Live != nil {
@@ -133,13 +133,13 @@ func (s scout) insist(ctx context.Context, action plan.Action, desired *unstruct
 	if len(verdict.refused) > 0 {
 		return nil, &refusal{why: describe(verdict.refused)}
 	}
-	if len(verdict.giveUp) > 0 {
-		desired = without(desired, verdict.giveUp)
+	if len(verdict.excluded) > 0 {
+		desired = without(desired, verdict.excluded)
 	}
 	return s.dry.writer.send(ctx, action, desired, verdict.force)
 }
 
-// failed sorts what a refused dry run says.
+// failed evaluates a refused dry run.
 func (s scout) failed(action plan.Action, err error, found *scouted) {
 	answer := s.dry.answer(action, err)
 	switch {

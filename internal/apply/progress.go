@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// mostRefused is how many resources are remembered that were refused, and
-	// mostNamed how many of them are named to people.
+	// mostRefused is how many refused resources are remembered, and
+	// mostNamed how many of them are named in messages.
 	mostRefused, mostNamed = 100, 3
-	// failuresBelong is the longest pause between two failures of which the later
-	// one goes on with the first: what failed for a revision that was given up does
-	// not make the removal of next week impatient.
+	// failuresBelong is the longest pause between two failures that count as one series:
+	// failures for a revision that was dropped must not use up the patience of a removal
+	// next week.
 	failuresBelong = time.Hour
-	// abandoned is the age at which a migration is forgotten that nobody goes on with.
+	// abandoned is the age at which a migration without progress is forgotten.
 	abandoned = 7 * 24 * time.Hour
 )
 
-// Migrations remembers how far migrations have come, from one call to the next.
+// Migrations remembers the progress of migrations, from one call to the next.
 //
-// Nothing of that is kept on the cluster: whoever may annotate a CRD could have its
-// resources passed over, or patience end at once. What another process began this
-// one begins anew, which costs time only. The zero value is ready for use.
+// None of that is stored on the cluster: users who may annotate a CRD could make a
+// migration skip resources, or end patience at once. A migration that another process
+// began starts again, which only costs time. The zero value is ready for use.
 type Migrations struct {
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
@@ -36,20 +36,20 @@ type Migrations struct {
 	known map[migrationKey]progress
 }
 
-// migrationKey says whose migration of which CRD it is. The owner is part of it,
-// as the UID of an object on a cluster of a tenant's own is what the tenant likes.
+// migrationKey identifies the migration of a CRD for an owner. The owner is part of it,
+// as a tenant can choose the UIDs of objects on its own cluster.
 type migrationKey struct {
 	owner Owner
 	name  string
 	uid   types.UID
 }
 
-// progress of a migration. What is created after it began is stored in the version
-// of storage from the first, so that the order of keys is enough to go on in.
+// progress of a migration. Resources that are created after it began are stored in the
+// storage version, so that the last key is enough to continue.
 type progress struct {
-	generation int64                  // of the CRD; with another one the resources begin anew
+	generation int64                  // of the CRD; with another one the migration starts again
 	last       types.NamespacedName   // the resource that was written last; zero: none
-	ended      bool                   // there is none after the last one
+	ended      bool                   // no resource follows the last one
 	refused    []types.NamespacedName // those that cannot be written, as many as are remembered
 	further    int                    // how many more of those there are
 	why        string                 // the first of them was refused
@@ -65,8 +65,8 @@ func (m *Migrations) now() time.Time {
 	return m.Now()
 }
 
-// of gives the progress of a migration. Since the specification of the CRD changed,
-// resources may have been stored in another version again.
+// of returns the progress of a migration. When the spec of the CRD changed, resources may
+// have been stored in another version again.
 func (m *Migrations) of(key migrationKey, generation int64) progress {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,7 +77,7 @@ func (m *Migrations) of(key migrationKey, generation int64) progress {
 	return p
 }
 
-// keep remembers a migration that goes on, and forgets those that nobody goes on with.
+// keep remembers a migration that goes on, and forgets the abandoned ones.
 func (m *Migrations) keep(key migrationKey, p progress) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,7 +101,7 @@ func (m *Migrations) forget(key migrationKey) {
 	delete(m.known, key)
 }
 
-// fail takes one more failure in. It tells until when it is worth waiting, and
+// fail records a failure. It returns until when a retry is worthwhile, and
 // whether that is over; the first failure is never the last.
 func (p *progress) fail(now time.Time, patience time.Duration) (until time.Time, over bool) {
 	if p.failing.IsZero() || p.failing.After(now) || now.Sub(p.tried) > failuresBelong {
@@ -113,12 +113,12 @@ func (p *progress) fail(now time.Time, patience time.Duration) (until time.Time,
 	return until, !now.Before(until)
 }
 
-// wrote takes in that a resource was written, or needs it no more.
+// wrote records that a resource was written, or does not need it any more.
 func (p *progress) wrote(resource types.NamespacedName) {
 	p.last, p.failing, p.tried = resource, time.Time{}, time.Time{}
 }
 
-// refuse takes in that a resource cannot be written.
+// refuse records that a resource cannot be written.
 func (p *progress) refuse(resource types.NamespacedName, err error) {
 	p.wrote(resource)
 	if len(p.refused) == 0 {

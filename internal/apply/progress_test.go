@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// How long a migration that fails is worth waiting for.
+// How long a failing migration waits.
 func TestProgressFail(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
@@ -28,7 +28,7 @@ func TestProgressFail(t *testing.T) {
 		"first":      {"nothing failed before", progress{}, now.Add(10 * time.Minute), false},
 		"seconds":    {"the Pod of an operator restarts", progress{failing: ago(3 * time.Second), tried: ago(3 * time.Second)}, now.Add(10*time.Minute - 3*time.Second), false},
 		"almost":     {"there is a second left", progress{failing: ago(10*time.Minute - time.Second), tried: ago(time.Minute)}, now.Add(time.Second), false},
-		"long":       {"nobody comes back after that", progress{failing: ago(10 * time.Minute), tried: ago(time.Second)}, now, true},
+		"long":       {"the patience is over", progress{failing: ago(10 * time.Minute), tried: ago(time.Second)}, now, true},
 		"long ago":   {"that was another attempt", progress{failing: ago(25 * time.Hour), tried: ago(24 * time.Hour)}, now.Add(10 * time.Minute), false},
 		"clock back": {"the time to come says nothing", progress{failing: ago(-time.Hour), tried: ago(-time.Hour)}, now.Add(10 * time.Minute), false},
 	}
@@ -43,7 +43,7 @@ func TestProgressFail(t *testing.T) {
 	}
 }
 
-// Patience is with what makes no progress.
+// Progress resets patience.
 func TestProgressResetsPatience(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	p := progress{}
@@ -69,8 +69,8 @@ func TestProgressNamesRefused(t *testing.T) {
 	}
 }
 
-// What is remembered is about one CRD as one owner has it, and only as long as that
-// specifies the same.
+// The remembered progress is for one CRD and owner, and only while the
+// spec of the CRD does not change.
 func TestMigrationsRemember(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	m := Migrations{Now: func() time.Time { return now }}
@@ -103,7 +103,7 @@ func TestMigrationsRemember(t *testing.T) {
 	}
 }
 
-// Which answers are about one resource, and which about whatever serves them all.
+// Which answers concern one resource, and which the server of all.
 func TestResponseOf(t *testing.T) {
 	of, cause := schema.GroupResource{Group: "example.org", Resource: "widgets"}, errors.New("x")
 	conversion := "conversion webhook for example.org/v1, Kind=Widget failed: x"

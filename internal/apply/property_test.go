@@ -25,8 +25,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// forms are objects of several kinds; N is a name, and VALUE one that varies. What
-// stands between < and > is there or not.
+// forms are objects of several kinds; N is a name, and VALUE one that varies. The part
+// between < and > is optional.
 var forms = map[schema.GroupVersionResource]string{
 	{Version: "v1", Resource: "configmaps"}:                                  `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"N"<,"labels":{"l":"VALUE"}>},"data":{"a":"VALUE"<,"b":"VALUE">}}`,
 	{Version: "v1", Resource: "secrets"}:                                     `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"N"},"stringData":{"a":"VALUE"<,"b":"VALUE">}}`,
@@ -87,8 +87,8 @@ func (w *world) upgrade(objects []*unstructured.Unstructured) apply.Result {
 	return result
 }
 
-// contents are all objects in the namespace of the world, without what differs from
-// one namespace, or moment, to the other.
+// contents are all objects in the namespace of the world, without fields that differ between
+// namespaces, or over time.
 func (w *world) contents() map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
@@ -121,7 +121,7 @@ func (w *world) contents() map[string]string {
 	return found
 }
 
-// listed is the inventory without what differs from one namespace to the other.
+// listed is the inventory without parts that differ between namespaces.
 func (w *world) listed() map[string]inventory.Hash {
 	entries := map[string]inventory.Hash{}
 	for _, entry := range w.inventory.Entries {
@@ -130,9 +130,9 @@ func (w *world) listed() map[string]inventory.Hash {
 	return entries
 }
 
-// Whatever the way, the end is the same: v1, v2, v3; v1, v3; and a fresh v3 have equal
-// objects and inventories. Applying again writes nothing; from a random subset of
-// deleted and edited objects one apply restores everything; and a removal leaves the
+// All ways lead to the same result: v1, v2, v3; v1, v3; and a fresh v3 have equal
+// objects and inventories. Applying again writes nothing; with a random subset of
+// objects deleted and edited, one apply restores everything; and a removal leaves the
 // namespace as it was.
 func TestPropertyAllWaysLeadToTheSame(t *testing.T) {
 	for seed := range uint64(4) {
@@ -174,8 +174,8 @@ func TestPropertyAllWaysLeadToTheSame(t *testing.T) {
 	}
 }
 
-// F33: from a random subset of deleted and edited objects, of which another tool has replaced
-// a random one, one apply restores all others and names that one.
+// F33: with a random subset of objects deleted and edited, and a random one replaced by another
+// tool, one apply restores all others and names that one.
 func TestPropertyF33TheRestIsRestored(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestPropertyF33TheRestIsRestored(t *testing.T) {
 	}
 }
 
-// resourceOf finds where objects of a kind are.
+// resourceOf returns the client for objects of a kind.
 func (w *world) resourceOf(kind string) dynamic.ResourceInterface {
 	w.t.Helper()
 	for resource, form := range forms {
@@ -224,7 +224,7 @@ func (w *world) resourceOf(kind string) dynamic.ResourceInterface {
 	return nil
 }
 
-// replace puts an object of another tool in place of one.
+// replace replaces an object by one of another tool.
 func (w *world) replace(id inventory.ID) {
 	w.t.Helper()
 	objects := w.resourceOf(id.Kind)
@@ -247,7 +247,7 @@ func (w *world) replace(id inventory.ID) {
 	}
 }
 
-// checkQuiet wants a second apply to write nothing.
+// checkQuiet expects a second apply to write nothing.
 func (w *world) checkQuiet(objects []*unstructured.Unstructured) {
 	w.t.Helper()
 	if result := w.upgrade(objects); result.Count(apply.Unchanged) != len(objects) {
@@ -255,7 +255,7 @@ func (w *world) checkQuiet(objects []*unstructured.Unstructured) {
 	}
 }
 
-// damage deletes or edits random objects, as a person does.
+// damage deletes or edits random objects, as a user might.
 func (w *world) damage(source *rand.Rand) {
 	w.t.Helper()
 	for _, entry := range w.inventory.Entries {

@@ -16,7 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// Remaining is an object that has not gone yet, and why.
+// Remaining is an object that is not gone yet, and why.
 type Remaining struct {
 	inventory.ID
 	Reason string
@@ -25,8 +25,8 @@ type Remaining struct {
 // String is the object for people.
 func (r Remaining) String() string { return r.ID.String() + " " + r.Reason }
 
-// Pruned is what became of objects that were to go. What is not Gone stays in the
-// inventory.
+// Pruned is the result of deleting or releasing objects. Objects that are not Gone stay in
+// the inventory.
 type Pruned struct {
 	// Gone objects leave the inventory: deleted, released, or never ours.
 	Gone []inventory.ID
@@ -45,7 +45,7 @@ type Pruned struct {
 // Complete tells that everything went.
 func (p Pruned) Complete() bool { return len(p.Waiting) == 0 && len(p.Denied) == 0 }
 
-// Add takes in what became of further objects.
+// Add adds the result of further objects.
 func (p *Pruned) Add(more Pruned) {
 	p.Gone = append(p.Gone, more.Gone...)
 	p.Deleted += more.Deleted
@@ -55,8 +55,8 @@ func (p *Pruned) Add(more Pruned) {
 	p.Notes = append(p.Notes, more.Notes...)
 }
 
-// Prune lets the objects go, stage by stage. Each is deleted only in the state in
-// which it was seen to be the owner's. It waits for nothing: where a stage is
+// Prune deletes or releases the objects, stage by stage. Each is deleted only in the state
+// in which it was read as the owner's. It does not block: where a stage is
 // awaited and not gone yet, the rest is left to the next call. An error means that
 // the context ended; the result is valid beside it.
 func Prune(ctx context.Context, client *tenant.Client, owner Owner, stages []plan.DeletionStage, o Options) (Pruned, error) {
@@ -95,14 +95,14 @@ func (p *Pruned) stage(ctx context.Context, client *tenant.Client, owner Owner, 
 	}
 }
 
-// end is what became of one object; zero when it was not begun.
+// end is the result for one object; zero when it was not begun.
 type end struct {
 	gone, deleted bool
 	waiting, note string
 	denied        *ObjectError
 }
 
-// deleter lets objects go as the tenant.
+// deleter deletes and releases objects as the tenant.
 type deleter struct {
 	client     *tenant.Client
 	owner      Owner
@@ -139,8 +139,8 @@ const notOurs = "is left alone: it is not this deployment's any more"
 // attempts is how often a deletion follows an object that keeps changing.
 const attempts = 3
 
-// delete deletes the object in the state in which it was seen to be ours; when it
-// changed since, it is looked at again.
+// delete deletes the object in the state in which it was read as ours; when it
+// changed since, it is read again.
 func (d deleter) delete(ctx context.Context, deletion plan.Deletion) end {
 	ref, live := refOf(deletion.ID, deletion.Resource), deletion.Live
 	for range attempts {
@@ -177,9 +177,9 @@ func (d deleter) delete(ctx context.Context, deletion plan.Deletion) end {
 	return end{waiting: "keeps changing"}
 }
 
-// giveUp marks an object as nobody's, unless its conversion has to be waited for. What
-// is released with all that serves it converts as before.
-func (d deleter) giveUp(ctx context.Context, deletion plan.Deletion, live *unstructured.Unstructured) (kept unconverted, err error) {
+// orphan releases an object, unless its conversion has to be waited for. A CRD that is
+// released together with the server of its webhook converts as before.
+func (d deleter) orphan(ctx context.Context, deletion plan.Deletion, live *unstructured.Unstructured) (kept unconverted, err error) {
 	ref := refOf(deletion.ID, deletion.Resource)
 	kept.live = live
 	if plan.IsDefinition(deletion.ID) && !deletion.Whole {
@@ -195,8 +195,8 @@ func (d deleter) giveUp(ctx context.Context, deletion plan.Deletion, live *unstr
 	return kept, err
 }
 
-// release keeps the object, marked as orphaned. A CRD does not keep a conversion
-// webhook that goes.
+// release keeps the object, labelled as orphaned. A CRD does not keep a conversion
+// webhook that is removed.
 func (d deleter) release(ctx context.Context, deletion plan.Deletion) end {
 	ref := refOf(deletion.ID, deletion.Resource)
 	live, err := d.client.Get(ctx, ref)
@@ -212,7 +212,7 @@ func (d deleter) release(ctx context.Context, deletion plan.Deletion) end {
 	if !plan.LiveOf(live, d.owner).Ours(d.owner) {
 		return end{gone: true, note: notOurs}
 	}
-	kept, err := d.giveUp(ctx, deletion, live)
+	kept, err := d.orphan(ctx, deletion, live)
 	switch {
 	case ctx.Err() != nil:
 		return end{}

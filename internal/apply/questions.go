@@ -11,7 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 )
 
-// question is whether the account is allowed one thing.
+// question asks whether the account has one permission.
 type question struct {
 	place string // a namespace; empty: in the cluster, and in all namespaces
 	right rights.Right
@@ -28,8 +28,8 @@ func everywhere(q question) question { return question{right: generally(q).right
 
 func itself(q question) question { return q }
 
-// oneByOne asks for each right by itself. Of a demand only the right that stands in
-// for the others is asked for: RBAC's escalation check looks at rules alone.
+// oneByOne asks for each permission by itself. Of a demand only the permission that stands
+// in for the others is asked for: RBAC's escalation check looks at rules alone.
 func (a *asking) oneByOne(ctx context.Context, missing rights.Missing) (rights.Missing, error) {
 	questions := make([]question, 0, len(missing.Needs)+len(missing.Demands))
 	for _, need := range missing.Needs {
@@ -56,8 +56,8 @@ func (a *asking) oneByOne(ctx context.Context, missing rights.Missing) (rights.M
 	return left, nil
 }
 
-// denied tells of each question whether the answer is no. What is allowed everywhere
-// is not asked for place by place, and what is allowed in general not object by object.
+// denied tells for each question whether the answer is no. What is allowed cluster-wide
+// is not asked again by namespace, and what is allowed for all objects not by object.
 func (a *asking) denied(ctx context.Context, questions []question) ([]bool, error) {
 	answers, left := map[question]bool{}, mostQuestions
 	allowed := func(q question) bool { return answers[everywhere(q)] || answers[generally(q)] || answers[q] }

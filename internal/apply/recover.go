@@ -17,7 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// Recovered is what is left of an inventory that was lost.
+// Recovered is the part of a lost inventory that was found again.
 type Recovered struct {
 	// Entries of objects that bear the owner's labels and that its field manager
 	// applied. Labels alone prove nothing.
@@ -26,9 +26,9 @@ type Recovered struct {
 	Unseen []string
 }
 
-// Recover looks for all objects of an owner: with one metadata LIST a kind that is
-// served, or one a namespace where the account may list it only there. It is done when
-// an inventory was lost. An error means that something could not be found out.
+// Recover looks for all objects of an owner when its inventory was lost: with one metadata
+// LIST for each served kind, or for each namespace where the account may list it only there.
+// An error means that something could not be read.
 func Recover(ctx context.Context, client *tenant.Client, owner Owner, namespaces ...string) (Recovered, error) {
 	kinds, silent, err := client.Kinds().Listable(ctx)
 	if err != nil {

@@ -14,22 +14,22 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// withDependents are the kinds whose Pods have to be gone before their successor has
-// the same names, or does the same work.
+// withDependents are the kinds that may be created again only when their Pods are gone: the
+// new Pods have the same names, or do the same work.
 var withDependents = map[string]bool{
 	"Deployment.apps": true, "StatefulSet.apps": true, "DaemonSet.apps": true, "ReplicaSet.apps": true,
 	"Job.batch": true, "CronJob.batch": true, "ReplicationController": true,
 }
 
-// recreate deletes an object whose change is refused because fields of it cannot
-// change, in the state in which it was seen to be the owner's, and creates it anew. One
-// that goes slowly is created when it is gone, in a later call.
+// recreate deletes an object with a refused change of immutable fields, in the state in which
+// it was read as the owner's, and creates it again. An object that is slow to terminate is
+// created in a later call, when it is gone.
 func (a *application) recreate(ctx context.Context, action plan.Action, outcome Outcome, fields []string) Outcome {
 	ref := refOf(action.ID, action.Resource)
 	for range attempts {
 		live, err := a.client.Get(ctx, ref)
 		if apierrors.IsNotFound(err) {
-			return a.createAnew(ctx, action, outcome)
+			return a.createAgain(ctx, action, outcome)
 		}
 		if err != nil {
 			return failure(outcome, err)
@@ -46,11 +46,11 @@ func (a *application) recreate(ctx context.Context, action plan.Action, outcome 
 		case err != nil && !apierrors.IsNotFound(err):
 			return failure(outcome, err)
 		case err == nil && !gone:
-			outcome.Kind, outcome.Reason = Pending, "is being deleted, to be created anew"
+			outcome.Kind, outcome.Reason = Pending, "is being deleted and will be recreated"
 			outcome.entry, outcome.reset = inventory.Entry{ID: action.ID, Version: action.Resource.Version, Mark: action.Mark}, true
 			return outcome
 		}
-		return a.createAnew(ctx, action, outcome)
+		return a.createAgain(ctx, action, outcome)
 	}
 	outcome.Kind, outcome.Reason = Pending, wasChanging
 	return outcome
@@ -71,8 +71,8 @@ func (a *application) keeps(live *unstructured.Unstructured) string {
 	return ""
 }
 
-// createAnew applies an object that was deleted.
-func (a *application) createAnew(ctx context.Context, action plan.Action, outcome Outcome) Outcome {
+// createAgain applies an object that was deleted.
+func (a *application) createAgain(ctx context.Context, action plan.Action, outcome Outcome) Outcome {
 	answer, err := a.writer.write(ctx, action)
 	if err != nil {
 		outcome = failure(outcome, err)
@@ -83,7 +83,7 @@ func (a *application) createAnew(ctx context.Context, action plan.Action, outcom
 	return a.wrote(action, outcome, answer)
 }
 
-// wrote takes the API server's answer into the outcome.
+// wrote records the API server's answer in the outcome.
 func (a *application) wrote(action plan.Action, outcome Outcome, answer *tenant.Answer) Outcome {
 	outcome.entry, outcome.version = entryOf(action, answer, a.owner.Manager()), answer.Meta.ResourceVersion
 	if action.Verb == plan.Settle && answer.Meta.Generation != 0 && outcome.entry.Seen != action.Seen {
@@ -98,10 +98,10 @@ func (a *application) wrote(action plan.Action, outcome Outcome, answer *tenant.
 	return outcome
 }
 
-// mostKept bounds what is kept of answers in one apply, in bytes: what is beyond is read again, with its health.
+// mostKept bounds the answers that one apply keeps, in bytes: further objects are read again for their health.
 const mostKept = 32 << 20
 
-// retains tells whether the answer spares reading the object when its health is looked at.
+// retains tells whether to keep the answer, so that the health check need not read the object.
 func (a *application) retains(action plan.Action, answer *tenant.Answer) bool {
 	return !health.AlwaysCurrent(action.GroupKind()) && a.kept.Add(int64(answer.Size())) <= mostKept
 }

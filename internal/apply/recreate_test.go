@@ -61,9 +61,9 @@ spec: {storageClassName: none, accessModes: [ReadWriteOnce], resources: {request
 `
 )
 
-// A change of what cannot be changed is refused with the field and the way out, and
-// nothing is deleted; when that is asked for, the object is created anew, once. What
-// would cost data is never deleted.
+// A change of immutable fields is refused with the field and the remedy, and
+// nothing is deleted; with OnImmutableChange the object is recreated, once. Objects
+// with data are never deleted.
 func TestF27Recreate(t *testing.T) {
 	tests := map[string]struct {
 		before, from, to string
@@ -101,13 +101,13 @@ func TestF27Recreate(t *testing.T) {
 	}
 }
 
-// recreates applies with leave to recreate until it is done, and wants that to have
+// recreates applies with permission to recreate until it is done, and expects that to have
 // happened once, or not at all.
 func (w *world) recreates(after string, o apply.Options, before types.UID, never string) {
 	w.t.Helper()
 	times := 0
 	var last apply.Result
-	eventually(w.t, "the object is created anew", func() error {
+	eventually(w.t, "the object is recreated", func() error {
 		last = w.applyObjects(w.objects(after), o)
 		for _, outcome := range last.Outcomes {
 			if outcome.Recreates() {
@@ -141,8 +141,8 @@ func (w *world) uid(manifest string) types.UID {
 	return live.GetUID()
 }
 
-// A lost inventory is rebuilt from what bears the owner's labels and was applied by its
-// manager, wherever the account may look. Labels alone prove nothing.
+// A lost inventory is rebuilt from the objects with the owner's labels that its manager
+// applied, in all namespaces that the account may list. Labels alone prove nothing.
 func TestRecover(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(application)

@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// A CRD that an upgrade drops is released, and its resources live on.
+// A CRD that an upgrade drops is released, and its resources stay.
 func TestReleasedDefinition(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", definers)
@@ -48,8 +48,8 @@ data: {colour: blue}
 	}
 }
 
-// With pruning off what the bundle dropped is let go: it lives on, marked and
-// nobody's, and leaves the inventory.
+// With pruning off, objects that left the bundle are released: they stay, orphaned and
+// without owner, and leave the inventory.
 func TestReleasedInsteadOfPruned(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps)
@@ -75,8 +75,8 @@ func TestReleasedInsteadOfPruned(t *testing.T) {
 	}
 }
 
-// A conversion webhook that goes with its operator is not left on a CRD whose
-// objects are all stored in one version; taken up again, the CRD converts again.
+// A conversion webhook that is deleted with its operator is removed from a CRD with
+// objects that are all stored in one version; adopted again, the CRD converts again.
 func TestReleasedConversion(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", definers)
@@ -109,11 +109,11 @@ func TestReleasedConversion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy"); strategy != "Webhook" {
-		t.Errorf("after it was taken up: conversion strategy %q", strategy)
+		t.Errorf("after it was adopted: conversion strategy %q", strategy)
 	}
 }
 
-// What an upgrade drops goes after the custom resources that may need it.
+// Objects that an upgrade drops are deleted after the custom resources that may need them.
 func TestPruneWaitsForCustomResources(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", definers)
@@ -136,7 +136,7 @@ func TestPruneWaitsForCustomResources(t *testing.T) {
 	}
 }
 
-// A removal whose CRD somebody deleted finds its resources gone with it.
+// A removal finds the resources of a CRD that another client deleted gone with it.
 func TestF22DefinitionGone(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", definers)
@@ -153,7 +153,7 @@ func TestF22DefinitionGone(t *testing.T) {
 	}
 }
 
-// A CRD that another deployment took over after the plan was made is not released.
+// A CRD that another deployment adopted after the plan was made is not released.
 func TestT13ReleaseSparesOthers(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", definers)
@@ -176,7 +176,7 @@ func TestT13ReleaseSparesOthers(t *testing.T) {
 	}
 }
 
-// planPruning plans manifests with what a spec says of letting go.
+// planPruning plans manifests with the pruning of a spec.
 func (w *world) planPruning(manifests string, pruning plan.Pruning) plan.Plan {
 	w.t.Helper()
 	in, err := apply.Observe(w.t.Context(), w.client, apply.Observing{

@@ -17,7 +17,7 @@ type Removed struct {
 	// Inventory lists what is left to remove.
 	Inventory inventory.Inventory
 	Pruned
-	// Cleared tells which webhooks of the bundle were deleted first, because they were in the way.
+	// Cleared names the webhooks of the bundle that were deleted first, because they blocked the removal.
 	Cleared []string
 }
 
@@ -26,11 +26,12 @@ func (r Removed) Done() bool { return r.Inventory.Len() == 0 }
 
 // Remove removes what the inventory lists, stage by stage: custom resources of the
 // bundle first, while their operator still runs; then webhooks; CRDs are released,
-// without conversion, or deleted where that is asked for and nobody uses them; then workloads, the rest, rights and accounts, a namespace
-// last; of each the objects of higher phases first. It does as much
-// as can be done now, waits for nothing and is called again, with the inventory it
-// returned, until it is Done. A stage starts when the one before is gone. The
-// result is valid beside an error, which means that something could not be found out.
+// without conversion, or deleted where that is asked for and no resource is left; then
+// workloads, the rest, RBAC and ServiceAccounts, a namespace last; in each stage the objects
+// of higher phases first. It does as much as can be done now, does not block and is called
+// again, with the inventory it returned, until it is Done. A stage starts when the one
+// before is gone. The result is valid beside an error, which means that something could
+// not be read.
 func Remove(ctx context.Context, client *tenant.Client, owner Owner, listed inventory.Inventory, o Options) (Removed, error) {
 	o = o.defaulted()
 	removed := Removed{Inventory: listed}
@@ -54,9 +55,9 @@ func Remove(ctx context.Context, client *tenant.Client, owner Owner, listed inve
 	return removed, nil
 }
 
-// free takes the conversion off those CRDs of the inventory whose webhook is dead,
-// when that is why nothing can be found out about their resources: else a removal
-// would wait for it for ever. It gives the error back when there is no such CRD.
+// free removes the conversion from the CRDs of the inventory with a dead webhook,
+// when that is why their resources cannot be read: otherwise a removal
+// would wait for ever. It returns the given error when there is no such CRD.
 func (r *Removed) free(ctx context.Context, client *tenant.Client, owner Owner, o Options, cause error) error {
 	if !strings.Contains(cause.Error(), "conversion webhook") {
 		return cause

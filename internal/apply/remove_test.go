@@ -65,7 +65,7 @@ func remainingWords(removed apply.Removed) []string {
 	return words
 }
 
-// An installed application goes to the last object.
+// An installed application is removed to the last object.
 func TestF22RemoveAll(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(application)
@@ -77,8 +77,8 @@ func TestF22RemoveAll(t *testing.T) {
 	}
 }
 
-// The operator's custom resources go first and are waited for, with what holds
-// them by name; the CRD stays, marked, and the next deployment takes it up.
+// The operator's custom resources are deleted first and waited for, and their finalizers
+// are named; the CRD stays, orphaned, and the next deployment adopts it.
 func TestF22CustomResourcesFirst(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", definers)
@@ -124,19 +124,19 @@ func TestF22CustomResourcesFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, marked := crd.GetAnnotations()[inventory.AnnotationOrphaned]; marked || crd.GetLabels()[inventory.LabelDeployment] != "other" {
-		t.Errorf("annotations %v, labels %v: want it taken up", crd.GetAnnotations(), crd.GetLabels())
+		t.Errorf("annotations %v, labels %v: want it adopted", crd.GetAnnotations(), crd.GetLabels())
 	}
 	for _, entry := range crd.GetManagedFields() {
 		if entry.Manager == inventory.OrphanManager || entry.Manager == w.owner.Manager() {
 			t.Errorf("fields stay with %s", entry.Manager)
 		}
 	}
-	// Taken over completely: what the next revision does not contain went.
+	// Adopted completely: objects that the next revision does not contain were deleted.
 	if names, _, _ := unstructured.NestedStringSlice(crd.Object, "spec", "names", "shortNames"); len(names) > 0 {
 		t.Errorf("short names %v stay", names)
 	}
 	if p := other.plan(other.objects(bundle)); !p.Quiet() {
-		t.Errorf("after it was taken up: %s", p.Summary())
+		t.Errorf("after it was adopted: %s", p.Summary())
 	}
 }
 
@@ -169,7 +169,7 @@ func (w *world) own() string {
 	return name
 }
 
-// A namespace of the bundle goes last, when what it held is gone.
+// A namespace of the bundle is deleted last, when its objects are gone.
 func TestF22EmptyNamespace(t *testing.T) {
 	t.Parallel() // waits for a namespace to go, which begins after 5 s
 	w := newWorld(t, everything...)
@@ -186,7 +186,7 @@ func TestF22EmptyNamespace(t *testing.T) {
 	})
 }
 
-// A namespace in which somebody else has something stays, marked, and is taken up
+// A namespace with objects of other owners stays, orphaned, and is adopted
 // again later.
 func TestF22InhabitedNamespace(t *testing.T) {
 	w := newWorld(t, everything...)
@@ -204,11 +204,11 @@ func TestF22InhabitedNamespace(t *testing.T) {
 	w.mustApply(ownNamespace)
 	found, err := w.admin.CoreV1().Namespaces().Get(t.Context(), own, metav1.GetOptions{})
 	if err != nil || found.Labels[inventory.LabelDeployment] != "app" || found.Annotations[inventory.AnnotationOrphaned] != "" {
-		t.Errorf("not taken up again: %v %v", found, err)
+		t.Errorf("not adopted again: %v %v", found, err)
 	}
 }
 
-// An account that may not look does not delete a namespace on suspicion.
+// An account that may not list the objects of a namespace does not delete it.
 func TestF22NamespaceNotToBeSeen(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", rule("", "namespaces,configmaps", "*"))
@@ -223,7 +223,7 @@ func TestF22NamespaceNotToBeSeen(t *testing.T) {
 	}
 }
 
-// createNamespace makes the install namespace as the account, and it stays.
+// createNamespace creates the install namespace as the account, and it stays.
 func TestCreateNamespace(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", rule("*", "*", "*"))
@@ -249,8 +249,8 @@ func TestCreateNamespace(t *testing.T) {
 	}
 }
 
-// While the account has lost its rights nothing is given up, and everything that
-// is left is named.
+// While the account lacks its permissions nothing is released, and all remaining
+// objects are named.
 func TestF22RightsLost(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps)

@@ -12,7 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// certified is what an operator with a certificate consists of.
+// certified are the objects of an operator with a certificate.
 const certified = `
 apiVersion: v1
 kind: Secret
@@ -33,12 +33,12 @@ kind: ConfigMap
 metadata: {name: settings}
 `
 
-// rulesToChange let an account change what is there, and no more.
+// rulesToChange let an account change existing objects, and nothing else.
 var rulesToChange = authorizationv1.SubjectRulesReviewStatus{ResourceRules: []authorizationv1.ResourceRule{
 	{Verbs: []string{"get", "patch"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
 }}
 
-// keptPlan is a plan for what was applied before: some of it is to be written.
+// keptPlan is a plan for objects that were applied before: some of them are written.
 func keptPlan(t *testing.T, verbs map[int]plan.Verb) plan.Plan {
 	t.Helper()
 	p := planOf(t, certified)
@@ -52,8 +52,8 @@ func keptPlan(t *testing.T, verbs map[int]plan.Verb) plan.Plan {
 	return p
 }
 
-// What keeps things as they are asks for the verbs that it uses: a right to delete
-// that was taken away since the install does not let certificates end.
+// Drift correction and renewal need only the verbs that they use: when the permission to delete
+// was removed after the install, certificates are still renewed.
 func TestPreflightOfARenewal(t *testing.T) {
 	const secret, hooks, role, settings = 0, 1, 2, 3 // of the bundle
 	const everything = "create, delete "
@@ -65,7 +65,7 @@ func TestPreflightOfARenewal(t *testing.T) {
 	}{
 		"certificate": {reason: "it is rewritten", verbs: map[int]plan.Verb{secret: plan.Update}},
 		"successor":   {reason: "it is trusted, too", verbs: map[int]plan.Verb{secret: plan.Update, hooks: plan.Update}},
-		"and a drift": {reason: "the role is written anew, and may be gone", verbs: map[int]plan.Verb{secret: plan.Update, role: plan.Repair},
+		"and a drift": {reason: "the role is written again, and may be gone", verbs: map[int]plan.Verb{secret: plan.Update, role: plan.Repair},
 			lacks: "create clusterroles.rbac.authorization.k8s.io (operator)"},
 		"new content": {reason: "it is the time to say what is lacking", verbs: map[int]plan.Verb{secret: plan.Update, settings: plan.Update}, lacks: everything},
 		"new object":  {reason: "it is the time to say what is lacking", verbs: map[int]plan.Verb{settings: plan.Create}, lacks: everything},
@@ -87,7 +87,7 @@ func TestPreflightOfARenewal(t *testing.T) {
 			}
 			found, err := (&authority{rules: rulesToChange}).preflight(t, p)
 			if err != nil || (len(found) > 0) != (tc.lacks != "") || tc.lacks != "" && !strings.Contains(found[0].Message, ": "+tc.lacks) {
-				t.Errorf("%s: it is said: %v, %v", tc.reason, found, err)
+				t.Errorf("%s: got: %v, %v", tc.reason, found, err)
 			}
 		})
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// operator has something of everything that demands rights.
+// operator has all kinds of objects that demand permissions.
 const operator = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -96,7 +96,7 @@ kind: Mouse
 metadata: {name: jerry}
 `
 
-// needed are the objects of a bundle as rights are computed for.
+// needed are the objects of a bundle as input for the computation of permissions.
 func (w *world) needed(manifests string) []plan.Object {
 	objects := w.objects(manifests)
 	definitions := plan.Definitions(objects)
@@ -117,7 +117,7 @@ func (w *world) needed(manifests string) []plan.Object {
 }
 
 // hold writes roles with exactly these grants, in place of those of the last call,
-// and waits until the API server knows.
+// and waits until the API server knows them.
 func (w *world) hold(grants []rights.Grant) {
 	w.t.Helper()
 	ctx, meta := w.t.Context(), metav1.ObjectMeta{Name: w.namespace + "-hold"}
@@ -162,7 +162,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// known waits until the API server answers with exactly the grants, beside what everybody may.
+// known waits until the API server answers with exactly the grants, beside the default ones.
 func (w *world) known(cluster, own int, grants []rights.Grant) {
 	w.t.Helper()
 	wanted := map[string]bool{}
@@ -211,7 +211,7 @@ func (w *world) refusals(manifests string) string {
 	return strings.Join(words, "\n")
 }
 
-// An account that holds exactly what is required installs, upgrades and removes the
+// An account that holds exactly the required permissions installs, upgrades and removes the
 // bundle. Without any one rule the preflight says what is missing.
 func TestRequiredIsEnoughAndNothingToSpare(t *testing.T) {
 	w := newWorld(t)
@@ -238,12 +238,12 @@ func TestRequiredIsEnoughAndNothingToSpare(t *testing.T) {
 			said := w.refusals(operator)
 			for _, resource := range rule.Resources {
 				if !strings.Contains(said, "PermissionMissing") || !strings.Contains(said, resource) {
-					t.Errorf("without %q %v it is said: %s", grant.Namespace, rule, said)
+					t.Errorf("without %q %v got: %s", grant.Namespace, rule, said)
 				}
 			}
 			for _, url := range rule.NonResourceURLs {
 				if !strings.Contains(said, url) {
-					t.Errorf("without %v it is said: %s", rule, said)
+					t.Errorf("without %v got: %s", rule, said)
 				}
 			}
 		}
@@ -282,7 +282,7 @@ func TestRequiredIsEnoughAndNothingToSpare(t *testing.T) {
 	w.must(w.dynamic.Resource(crd).Delete(t.Context(), "mice."+w.namespace+".example.org", metav1.DeleteOptions{}))
 }
 
-// acceptable has the API server try everything that would be printed.
+// acceptable dry-runs all manifests that would be printed.
 func (w *world) acceptable(request rights.Request) {
 	w.t.Helper()
 	parts, err := rights.Manifests(request)
@@ -306,8 +306,8 @@ func (w *world) acceptable(request rights.Request) {
 	}
 }
 
-// A bundle that contains its namespace is installed with what is printed for it: the
-// namespace comes with it and is its own.
+// A bundle that contains its namespace is installed with the printed manifests: the
+// namespace is created with it and is its own.
 func TestPrintedForABundleWithItsNamespace(t *testing.T) {
 	w := newWorld(t)
 	const bundle = `
@@ -365,7 +365,7 @@ func tenantRef(resource, namespace, name string) tenant.Ref {
 	return tenant.Ref{Resource: schema.GroupVersionResource{Version: "v1", Resource: resource}, Namespace: namespace, Name: name}
 }
 
-// The facts about authorization that the rights rely on.
+// The facts about authorization that package rights relies on.
 func TestFactsOfAuthorization(t *testing.T) {
 	w := newWorld(t)
 	w.hold([]rights.Grant{
@@ -408,7 +408,7 @@ func TestFactsOfAuthorization(t *testing.T) {
 	}
 }
 
-// The rule for plurals holds for all that Kubernetes serves.
+// The rule for plurals holds for all kinds that Kubernetes serves.
 func TestPluralsOfKubernetes(t *testing.T) {
 	w := newWorld(t)
 	groups, lists, err := w.admin.Discovery().ServerGroupsAndResources()

@@ -13,7 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// needy plans one ConfigMap that requires things of the cluster.
+// needy plans one ConfigMap with requirements on the cluster.
 func (w *world) needy(policy plan.Enforcement, packages []plan.Package, requirements ...plan.Requirement) (plan.Plan, int64) {
 	w.t.Helper()
 	before := w.client.Requests()
@@ -27,8 +27,8 @@ func (w *world) needy(policy plan.Enforcement, packages []plan.Package, requirem
 	return plan.Make(in), w.client.Requests() - before
 }
 
-// A CRD of others that is missing is named; when it is installed, the requirement is
-// met. The cluster tells its version; all for one request more than without.
+// A missing CRD is named; when it is installed, the requirement is
+// met. The version of the cluster is read; all for one request more than without.
 func TestRequirementsOnTheCluster(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", definers)
@@ -65,7 +65,7 @@ func TestRequirementsOnTheCluster(t *testing.T) {
 	}
 }
 
-// What the bundle itself brings is not required of the cluster.
+// Requirements that the bundle itself meets are not required of the cluster.
 func TestRequirementsTheBundleMeets(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", definers)
@@ -82,8 +82,8 @@ func TestRequirementsTheBundleMeets(t *testing.T) {
 	}
 }
 
-// On a hardened cluster not everybody may ask for the version: then the right is what
-// is lacking.
+// On a hardened cluster not every account may read the version: then the permission is
+// missing.
 func TestRequirementOfAVersionThatIsHidden(t *testing.T) {
 	client := (&authority{}).client(t)
 	in, err := apply.Observe(t.Context(), client, apply.Observing{

@@ -34,8 +34,8 @@ func (w *world) preflight(manifests string) string {
 	return strings.Join(words, "\n")
 }
 
-// Missing permissions are named in words that an admin can act on, all at once,
-// those to remove the bundle one day included.
+// Missing permissions are named in words that an administrator can act on, all at once,
+// including those for removing the bundle one day.
 func TestT5MissingPermissions(t *testing.T) {
 	w := newWorld(t, rule("", "configmaps", "get,patch,create,delete"), rule("rbac.authorization.k8s.io", "roles,rolebindings", "get"),
 		rule("", "secrets,serviceaccounts,services", "*"), rule("apps", "deployments", "get,patch,delete"))
@@ -51,8 +51,8 @@ func TestT5MissingPermissions(t *testing.T) {
 	}
 }
 
-// Objects outside the account's namespace and of the cluster are refused, each,
-// before anything is written, and the controller's own rights help nobody.
+// Cluster-scoped objects and those outside the account's namespace are refused, each,
+// before anything is written, and the controller's own permissions do not help.
 func TestT5OutsideOfTheNamespace(t *testing.T) {
 	w := newWorld(t, everything...)
 	b := controlplane.NewNamespace(t, w.cp)
@@ -86,8 +86,8 @@ metadata: {name: NS-evil}
 		words = append(words, violation.String())
 	}
 	all := strings.Join(words, "\n")
-	if !strings.Contains(all, " and 4 more: grant it the right to get them") {
-		t.Errorf("five objects cannot be looked at, and it is said: %s", all)
+	if !strings.Contains(all, " and 4 more: grant it permission to get them") {
+		t.Errorf("five objects cannot be looked at, and got: %s", all)
 	}
 	said := w.preflight(bundle)
 	for _, id := range []string{
@@ -99,7 +99,7 @@ metadata: {name: NS-evil}
 			t.Errorf("%s is not said at once:\n%s", id, said)
 		}
 	}
-	// Carried out all the same, it is the API server that refuses.
+	// Executed all the same, the plan is refused by the API server.
 	result, err := apply.Apply(t.Context(), w.client, p, apply.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -120,8 +120,8 @@ func (w *world) mark() controlplane.AuditMark {
 	return mark
 }
 
-// onlyTheAccount reads in the audit log that since the mark the pool's own
-// identity did nothing but discovery, and that it impersonated nobody but the account.
+// onlyTheAccount reads in the audit log that since the given position the pool's own
+// identity only did discovery, and that it impersonated only the account.
 func (w *world) onlyTheAccount(mark controlplane.AuditMark) {
 	w.t.Helper()
 	events, err := w.cp.Audit(mark)
@@ -133,7 +133,7 @@ func (w *world) onlyTheAccount(mark controlplane.AuditMark) {
 		if event.ImpersonatedUser == w.client.Identity().Username() {
 			tenant++
 		} else if event.ImpersonatedUser != "" {
-			w.t.Errorf("somebody else was impersonated: %s", event)
+			w.t.Errorf("another user was impersonated: %s", event)
 		}
 	}
 	if tenant == 0 {
@@ -141,8 +141,8 @@ func (w *world) onlyTheAccount(mark controlplane.AuditMark) {
 	}
 }
 
-// A role that holds more than the account is refused by the preflight, and by the
-// dry run, before the objects of earlier stages are written; nothing half-granted remains.
+// A role with more permissions than the account is refused by the preflight, and by the
+// dry run, before the objects of earlier stages are written; no part of it remains.
 func TestT6Escalation(t *testing.T) {
 	const escalate = `
 apiVersion: v1
@@ -169,7 +169,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-
 	w := newWorld(t, rule("", "configmaps", "*"), rule("rbac.authorization.k8s.io", "roles,rolebindings", "get,create,patch,list,delete"))
 	want := `the account cannot grant what it does not hold, in namespace "NS": * *.* for Role NS/root: ` +
 		`grant this, or to escalate the roles and to bind them, to service account "NS/installer" by a Role and a RoleBinding there
-the account may not hand out what it does not show to hold, in namespace "NS": bind clusterroles.rbac.authorization.k8s.io (cluster-admin) for RoleBinding NS/admins: ` +
+the account may not grant permissions that it cannot be shown to hold, in namespace "NS": bind clusterroles.rbac.authorization.k8s.io (cluster-admin) for RoleBinding NS/admins: ` +
 		`grant this to service account "NS/installer" by a Role and a RoleBinding there`
 	if missing := w.preflight(escalate); missing != strings.ReplaceAll(want, "NS", w.namespace) {
 		t.Errorf("the preflight says %s", missing)
@@ -188,7 +188,7 @@ the account may not hand out what it does not show to hold, in namespace "NS": b
 		t.Errorf("got %s", all)
 	}
 	if len(check.Unknown) != 1 || check.Unknown[0].Name != "root" {
-		t.Errorf("unknown %v, want the binding whose role is new", check.Unknown)
+		t.Errorf("unknown %v, want the binding with the new role", check.Unknown)
 	}
 	roles, err := w.admin.RbacV1().Roles(w.namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=root"})
 	if err != nil || len(roles.Items) > 0 {
@@ -197,7 +197,7 @@ the account may not hand out what it does not show to hold, in namespace "NS": b
 }
 
 // An upgrade that the API server would refuse in part is found by the dry run
-// while the old state is untouched; a first install dry-runs rights only.
+// while the old state is untouched; a first install dry-runs only RBAC objects.
 func TestDryRunOfAnUpgrade(t *testing.T) {
 	w := newWorld(t, everything...)
 	before := w.client.Requests()
@@ -227,7 +227,7 @@ func TestDryRunOfAnUpgrade(t *testing.T) {
 	}
 }
 
-// What depends on an object of the same plan is unknown, not failed.
+// An object that depends on another one of the same plan is unknown, not failed.
 func TestDryRunUnknown(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", rule("*", "*", "*"))
@@ -256,8 +256,8 @@ metadata: {name: inside, namespace: NS-new}
 	}
 }
 
-// What is not desired any more and may not be deleted stays in the inventory and
-// is named; it goes when the right is there.
+// An object that is not desired any more and may not be deleted stays in the inventory and
+// is named; it is deleted when the permission is granted.
 func TestF6DeniedPrune(t *testing.T) {
 	w := newWorld(t, rule("", "configmaps", "get,list,patch,create"))
 	w.mustApply(twoMaps)
@@ -274,7 +274,7 @@ func TestF6DeniedPrune(t *testing.T) {
 	}
 }
 
-// An account that may not list is served by single GETs.
+// For an account that may not list, objects are read by single GETs.
 func TestObserveWithoutList(t *testing.T) {
 	w := newWorld(t, rule("", "configmaps", "get,patch,create"))
 	w.mustApply(twoMaps)

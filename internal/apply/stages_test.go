@@ -19,7 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// withDefinition is a bundle that brings a kind and an object of it. GROUP stands
+// withDefinition is a bundle with a CRD and an object of its kind. GROUP stands
 // for a group that only one test uses.
 const withDefinition = `
 apiVersion: GROUP/v1
@@ -51,7 +51,7 @@ var (
 	definers    = rbacv1.PolicyRule{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"*"}}
 )
 
-// widgets gives the bundle with a group of its own, and cleans its CRD up.
+// widgets returns the bundle with a group of its own, and cleans up its CRD.
 func (w *world) widgets() string {
 	w.t.Helper()
 	group := w.namespace + ".example.org"
@@ -69,8 +69,8 @@ func (w *world) definition() (*unstructured.Unstructured, error) {
 	return w.dynamic.Resource(definitions).Get(w.t.Context(), "widgets."+w.namespace+".example.org", metav1.GetOptions{})
 }
 
-// A CRD and its resource come in one apply: the kind is waited for, and the whole
-// costs no failed attempt.
+// A CRD and its resource are applied at once: the kind is waited for, without
+// a failed attempt.
 func TestF20DefinitionAndResource(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", definers)
@@ -93,8 +93,8 @@ func TestF20DefinitionAndResource(t *testing.T) {
 	}
 }
 
-// A CRD that cannot be established stops what needs it, says why and does not
-// hold the worker longer than told; when it heals, the next apply goes on.
+// A CRD that cannot be established stops the objects that need it, with the reason, and does not
+// block the worker longer than configured; when it recovers, the next apply continues.
 func TestF20NeverEstablished(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", definers)
@@ -145,7 +145,7 @@ func asText(t *testing.T, object *unstructured.Unstructured) string {
 	return string(raw)
 }
 
-// Every reason not to begin is found at once, and nothing has been touched.
+// Every violation is found at once, and nothing has been changed.
 func TestViolationsAllAtOnce(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.patch("application/apply-patch+yaml", "one", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"a":"b"}}`, "helm")
@@ -190,7 +190,7 @@ metadata: {name: elsewhere, namespace: NS-nowhere}
 			t.Errorf("missing %q in:\n%s", words, all)
 		}
 	}
-	// The account may read namespaces nowhere: what it may not know is left to the API server.
+	// The account may not read namespaces: whether they exist is left to the API server.
 	if strings.Contains(all, "nowhere") && !strings.Contains(all, "PermissionMissing") {
 		t.Errorf("the namespace is judged without a look at it:\n%s", all)
 	}
@@ -212,8 +212,8 @@ func TestEmptyRender(t *testing.T) {
 	}
 }
 
-// One object that is refused does not keep the others of its stage from being
-// applied; later stages do not start, and the next apply does only what is left.
+// One refused object does not keep the others of its stage from being
+// applied; later stages do not start, and the next apply does only the rest.
 func TestF5PartialApply(t *testing.T) {
 	w := newWorld(t, everything...)
 	bad := application + `
@@ -269,7 +269,7 @@ func TestM23SecretValuesStayOut(t *testing.T) {
 	}
 }
 
-// A field that cannot be changed fails clearly, and nothing is deleted.
+// A change of an immutable field fails clearly, and nothing is deleted.
 func TestF27ImmutableField(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(scaled)

@@ -15,17 +15,17 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 )
 
-// trial is of an object that seems to grant too much.
+// trial is a dry run of an object that seems to grant too much.
 type trial struct {
 	rights.Demand
-	known bool // the rules tell all: what is lacking by them is lacking
+	known bool // the rules are complete: what they lack is lacking
 	lacks bool // in the end
 	err   error
 }
 
-// tried has the API server try to write what seems to grant too much, for it knows
-// more: how it is, and the rules of roles that the account may not read. Of more than
-// can be tried the rules decide where they can, and else the dry run that comes before
+// tried has the API server dry-run the objects that seem to grant too much, for it knows
+// more: the live objects, and the rules of roles that the account may not read. Beyond the
+// limit the rules decide where they can, and else the dry run that comes before
 // anything is granted.
 func (a *asking) tried(ctx context.Context, needs []rights.Need, sure, unsure []rights.Demand) ([]rights.Demand, error) {
 	trials := make([]trial, 0, len(sure)+len(unsure))
@@ -67,7 +67,7 @@ func rank(late bool) int {
 	return 0
 }
 
-// unwritable are the objects that the account lacks rights to in any case.
+// unwritable are the objects that the account may not write in any case.
 func (a *asking) unwritable(needs []rights.Need) map[inventory.ID]bool {
 	objects := map[inventory.ID]bool{}
 	for _, object := range a.plan.Unreadable {
@@ -99,13 +99,13 @@ func (a *asking) try(ctx context.Context, trials []*trial) error {
 	return firstErrors(errs)
 }
 
-// lacks tells from what came of trying to write an object whether the account lacks
+// lacks tells from the dry run of an object whether the account lacks
 // what the object seems to demand. The first line that holds decides; an object that
 // may not be written lacks it in any case.
 //
 //	it passes                              nothing is lacking
-//	the API server is out of order         nobody knows: an error
-//	it is forbidden                        the rules, or the right to bind, are lacking
+//	the API server is out of order         unknown: an error
+//	it is forbidden                        the rules, or the permission to bind, are lacking
 //	it depends on others of the same plan  the rules are lacking, where they are known
 //	else                                   the object itself is wrong: the dry run says it
 func lacks(demand rights.Demand, answer dryAnswer) (bool, error) {

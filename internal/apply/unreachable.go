@@ -17,8 +17,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// failedCall is how the API server words that it could not call an admission webhook: no answer came,
-// for the text of an HTTP client follows. A webhook that denies, or answers nonsense, is worded otherwise.
+// failedCall matches the API server's message that it could not call an admission webhook: no answer
+// came, for the error of an HTTP client follows. A webhook that denies, or answers nonsense, is worded
+// otherwise.
 var failedCall = regexp.MustCompile(`failed calling webhook "([^"]{1,253})": failed to call webhook: Post "`)
 
 // uncalled is the name of the admission webhook that refused a request by being unreachable; empty
@@ -40,13 +41,13 @@ func configures(id inventory.ID) bool {
 		(id.Kind == "ValidatingWebhookConfiguration" || id.Kind == "MutatingWebhookConfiguration")
 }
 
-// obstacle is a webhook configuration of the owner's own, of which a webhook cannot be reached.
+// obstacle is a webhook configuration of the owner with an unreachable webhook.
 type obstacle struct {
 	inventory.ID
 	webhook string
 }
 
-// obstacles finds those of the inventory that keep objects from being written or deleted.
+// obstacles finds the webhook configurations of the inventory that block writes or deletions.
 func obstacles(ctx context.Context, client *tenant.Client, owner Owner, listed inventory.Inventory, failed []*ObjectError) []obstacle {
 	var uncalled []string
 	for _, f := range failed {
@@ -65,7 +66,7 @@ func obstacles(ctx context.Context, client *tenant.Client, owner Owner, listed i
 		resource := strings.ToLower(entry.Kind) + "s"
 		live, err := client.Get(ctx, tenant.Ref{Resource: entryRef(entry).Resource.GroupVersion().WithResource(resource), Name: entry.Name})
 		if err != nil || !plan.LiveOf(live, owner).Ours(owner) {
-			continue // what cannot be read is not taken for the cause
+			continue // what cannot be read does not count as the cause
 		}
 		for _, name := range webhooksOf(live) {
 			if slices.Contains(uncalled, name) {
@@ -90,8 +91,8 @@ func webhooksOf(live *unstructured.Unstructured) []string {
 	return names
 }
 
-// WayOut says what to do about objects that a webhook of the bundle itself refuses because it cannot be
-// reached, as where the revision would repair its server; empty where that is not the cause.
+// WayOut says what to do about objects that an unreachable webhook of the bundle itself refuses, as
+// where the revision would repair its server; empty where that is not the cause.
 func WayOut(ctx context.Context, client *tenant.Client, owner Owner, listed inventory.Inventory, failed []*ObjectError) string {
 	var text strings.Builder
 	for _, o := range obstacles(ctx, client, owner, listed, failed) {
@@ -101,9 +102,9 @@ func WayOut(ctx context.Context, client *tenant.Client, owner Owner, listed inve
 	return text.String()
 }
 
-// clearWay deletes, before everything else, the webhook configurations of the inventory that keep a
-// removal from going on because their server is gone: nothing else would ever end it. What is to
-// be kept is kept.
+// clearWay deletes, before everything else, the webhook configurations of the inventory that block a
+// removal because their server is gone: otherwise it would be blocked for ever. Configurations that
+// are to be kept stay.
 func (r *Removed) clearWay(ctx context.Context, client *tenant.Client, owner Owner, o Options, stages []plan.DeletionStage) {
 	found := obstacles(ctx, client, owner, r.Inventory, r.Denied)
 	for _, at := range found {
@@ -126,7 +127,7 @@ func (r *Removed) clearWay(ctx context.Context, client *tenant.Client, owner Own
 	}
 }
 
-// retry has what a webhook refused be tried again.
+// retry has the deletions that a webhook refused tried again.
 func (r *Removed) retry(webhook string) {
 	var denied []*ObjectError
 	for _, d := range r.Denied {
@@ -139,7 +140,7 @@ func (r *Removed) retry(webhook string) {
 	r.Denied = denied
 }
 
-// deletionOf finds the deletion of an object, unless that is to be kept.
+// deletionOf finds the deletion of an object, unless the object is kept.
 func deletionOf(stages []plan.DeletionStage, id inventory.ID) (plan.Deletion, bool) {
 	for _, stage := range stages {
 		for _, deletion := range stage.Deletions {

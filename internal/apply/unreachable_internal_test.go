@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// F40: only a webhook that could not be reached is in the way; one that answers has decided.
+// F40: only an unreachable webhook blocks; a webhook that answers has decided.
 func TestF40Uncalled(t *testing.T) {
 	const post = `failed calling webhook "a.example.org": failed to call webhook: Post "https://a.b.svc:443/x?timeout=10s": `
 	for text, tc := range map[string]struct {

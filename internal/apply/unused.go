@@ -14,10 +14,10 @@ import (
 )
 
 // deleteUnused deletes a CRD when no resource of its kind is left anywhere. Those of
-// the bundle went before. What is on its way out is waited for; what somebody else
-// has, or what the account may not look at, keeps the CRD. A resource that is created
-// in the moment between the look and the deletion goes with it: the API server has no
-// condition against that.
+// the bundle are deleted before. It waits for resources that are terminating; resources of
+// other owners, and ones that the account may not list, keep the CRD. A resource that is
+// created between the LIST and the deletion is deleted with it: the API server has no
+// precondition against that.
 func (d deleter) deleteUnused(ctx context.Context, deletion plan.Deletion) end {
 	crd, err := d.client.Get(ctx, refOf(deletion.ID, deletion.Resource))
 	switch {
@@ -54,7 +54,7 @@ func (d deleter) deleteUnused(ctx context.Context, deletion plan.Deletion) end {
 func (d deleter) users(ctx context.Context, resources tenant.Ref) (inhabitant, error) {
 	found := inhabitant{}
 	if resources.Resource.Version == "" {
-		return inhabitant{stays: "none of its versions is served, so that nobody knows of its resources"}, nil
+		return inhabitant{stays: "none of its versions is served, so its resources cannot be listed"}, nil
 	}
 	options := metav1.ListOptions{Limit: pageSize}
 	for {

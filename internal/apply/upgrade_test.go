@@ -31,8 +31,8 @@ func (w *world) safePlan(objects []*unstructured.Unstructured, enforcement plan.
 	return plan.Make(in), w.client.Requests() - before
 }
 
-// The CRD of an upgrade is judged against the one that the API server has, with
-// its stored versions, for one request; an upgrade that leaves it alone costs none.
+// The CRD of an upgrade is judged against the live one, with
+// its stored versions, for one request; an upgrade that does not change it sends none.
 func TestUpgradeSafetyOnTheCluster(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", definers)
@@ -84,7 +84,7 @@ func TestUpgradeSafetyOnTheCluster(t *testing.T) {
 	}
 }
 
-// An annotation exempts in the bundle, and on the live CRD means nothing.
+// An annotation exempts a CRD in the bundle, and has no effect on the live CRD.
 func TestUpgradeSafetyExemptionIsTheBundles(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.grantCluster("installer", definers)

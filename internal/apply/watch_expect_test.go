@@ -18,7 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
-// expect says that ConfigMaps are about to be created.
+// expect announces that ConfigMaps are about to be created.
 func (d *watched) expect(key watch.Key, names ...string) {
 	s := watch.Subscription{Client: d.client, Owner: d.owner, Target: "here", Drift: true}
 	for _, name := range names {
@@ -30,7 +30,7 @@ func (d *watched) expect(key watch.Key, names ...string) {
 	d.hub.Expect(key, s)
 }
 
-// watchLists counts the lists of watches since a mark.
+// watchLists counts the lists of watches since a position in the audit log.
 func (d *watched) watchLists(since controlplane.AuditMark) int {
 	d.t.Helper()
 	events, err := d.cp.Audit(since)
@@ -48,8 +48,8 @@ func (d *watched) watchLists(since controlplane.AuditMark) int {
 
 const thirdMap = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: three}\ndata: {colour: red}\n"
 
-// What is expected is told from its first event on, and costs no list, whatever else the
-// watch is for.
+// Expected objects are reported from their first event on, and need no list, whatever other
+// objects the watch is for.
 func TestExpectedObjectsAreNotListed(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps)
@@ -71,7 +71,7 @@ func TestExpectedObjectsAreNotListed(t *testing.T) {
 	d.drifted()
 }
 
-// What is expected in vain leaves nothing behind.
+// Expected objects that are never created leave nothing behind.
 func TestExpectedInVain(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps)
@@ -101,7 +101,7 @@ func TestExpectedInVain(t *testing.T) {
 	}
 }
 
-// Many who ask for a list at about the same time get one.
+// Several requests for a list at about the same time share one.
 func TestListsAreShared(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps)

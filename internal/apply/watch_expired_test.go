@@ -42,7 +42,7 @@ func (g *gate) RoundTrip(request *http.Request) (*http.Response, error) {
 	return g.next.RoundTrip(request)
 }
 
-// gated gives the world a client whose connection has a gate, open at first.
+// gated gives the world a client that connects through a gate, open at first.
 func (w *world) gated() *gate {
 	w.t.Helper()
 	g := &gate{}
@@ -60,10 +60,10 @@ func (w *world) gated() *gate {
 	return g
 }
 
-// A watch that wants to go on where the API server remembers nothing is answered 410 Gone, as
-// after a restart of that server or a compaction. All is listed anew then: what went and what
-// changed meanwhile is found, and the watch goes on from there.
-func TestWatchListsAnewWhatIsForgotten(t *testing.T) {
+// A watch that continues from a version that the API server does not know any more gets 410 Gone, as
+// after a restart of that server or a compaction. Then everything is listed again: deletions and
+// changes are found, and the watch continues from there.
+func TestWatchListsAgainAfterExpiry(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.cp.RequireControl(t)
 	g := w.gated()

@@ -21,7 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/watch"
 )
 
-// watched is a world whose deployment is told what happens to its objects.
+// watched is a world with a deployment that is woken for changes of its objects.
 type watched struct {
 	*world
 	hub *watch.Hub
@@ -31,7 +31,7 @@ type watched struct {
 	woken int
 }
 
-// watch subscribes to what the world has applied.
+// watch subscribes to the applied objects of the world.
 func (w *world) watch(o watch.Options) *watched {
 	w.t.Helper()
 	d := &watched{world: w, key: types.NamespacedName{Namespace: w.namespace, Name: "app"}}
@@ -44,7 +44,7 @@ func (w *world) watch(o watch.Options) *watched {
 	return d
 }
 
-// subscribe says how the objects were left.
+// subscribe reports how the objects were left.
 func (d *watched) subscribe() {
 	d.t.Helper()
 	s := watch.Subscription{Client: d.client, Owner: d.owner, Target: "here", Drift: true}
@@ -57,7 +57,7 @@ func (d *watched) subscribe() {
 	d.hub.Set(d.key, s)
 }
 
-// findings are what the deployment would look at now.
+// findings are what the deployment should read now.
 func (d *watched) findings() watch.Findings {
 	found := d.hub.Begin(d.key)
 	d.hub.End(d.key)
@@ -75,7 +75,7 @@ func (d *watched) open() {
 	})
 }
 
-// drifted waits until exactly these have drifted.
+// drifted waits until exactly these objects have drifted.
 func (d *watched) drifted(names ...string) {
 	d.t.Helper()
 	eventually(d.t, "drift of "+strings.Join(names, " "), func() error {
@@ -103,7 +103,7 @@ func (d *watched) remove(name string) {
 	}
 }
 
-// Every kind of drift is told, and a repair of ours is none.
+// Every kind of drift is reported, and our own repair is not.
 func TestF26WatchTellsDrift(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps)
@@ -126,7 +126,7 @@ func TestF26WatchTellsDrift(t *testing.T) {
 			damage()
 			d.drifted("one")
 			if d.wakes() == before {
-				t.Error("nobody was woken")
+				t.Error("the deployment was not woken")
 			}
 			d.hub.Begin(d.key)
 			w.mustApply(twoMaps)
@@ -146,14 +146,14 @@ func TestF26WatchTellsDrift(t *testing.T) {
 	}
 }
 
-// Who writes the status wakes nobody for drift. A scale by a manager that scaled before leaves
-// no more trace in the managed fields than another order of a list does: it costs one apply
+// A status update is not reported as drift. A scale by a manager that scaled before leaves
+// no more trace in the managed fields than a new order of a list: it costs one apply
 // that changes nothing.
 func TestF25WatchPassesOverStatusAndScale(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(scaled)
 	w.scale("3", "kube-controller-manager")
-	w.mustApply(scaled) // the replicas are given up
+	w.mustApply(scaled) // the replicas are excluded
 	d := w.watch(watch.Options{})
 	d.open()
 	if _, err := w.admin.AppsV1().Deployments(w.namespace).Patch(t.Context(), "web", types.MergePatchType,
@@ -191,7 +191,7 @@ func (w *world) live(name string) *unstructured.Unstructured {
 	return found
 }
 
-// Who may not watch is told so, and gets the watch when he may.
+// A watch without permission is reported as a gap, and opened when the permission is granted.
 func TestT5WatchNeedsRights(t *testing.T) {
 	w := newWorld(t, rule("", "configmaps", "get,patch,create,delete"))
 	w.mustApply(twoMaps)
@@ -207,13 +207,13 @@ func TestT5WatchNeedsRights(t *testing.T) {
 	w.grant("installer", rule("", "configmaps", "list,watch"))
 	d.open()
 	if d.wakes() == before {
-		t.Error("nobody was told that it is watched now")
+		t.Error("the new watch was not reported")
 	}
 	w.patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
 	d.drifted("one")
 }
 
-// When the rights are taken away, or the account goes, the watch ends.
+// When the permission is removed, or the account is deleted, the watch ends.
 func TestT5WatchEndsWithTheRights(t *testing.T) {
 	for name, take := range map[string]func(*world){
 		"rights": func(w *world) {
@@ -244,7 +244,7 @@ func TestT5WatchEndsWithTheRights(t *testing.T) {
 }
 
 // A watch that ends and begins again misses nothing, and neither does one that has
-// to list anew.
+// to list again.
 func TestWatchGoesOn(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps)
@@ -265,7 +265,7 @@ func TestWatchGoesOn(t *testing.T) {
 	d.drifted("three")
 }
 
-// No more watches are open than the limit says; what goes makes room.
+// No more watches are open than the limit; an ended one makes room.
 func TestWatchLimit(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps + "---" + scaled)
@@ -282,7 +282,7 @@ func TestWatchLimit(t *testing.T) {
 	d.open()
 }
 
-// Nothing is left of watches that nobody needs.
+// Watches that no deployment needs leave nothing behind.
 func TestWatchLeavesNothing(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps + "---" + scaled)

@@ -28,14 +28,14 @@ type writer struct {
 	served time.Duration
 }
 
-// refusal is an apply that was not forced upon somebody else, whom it names.
+// refusal is an apply that was not forced because of other managers, which it names.
 type refusal struct{ why string }
 
 // Error implements error.
 func (r *refusal) Error() string { return r.why }
 
 // write applies one object: first without force, so that the API server itself
-// says whose fields would be taken.
+// reports the conflicting managers.
 func (w writer) write(ctx context.Context, action plan.Action) (*tenant.Answer, error) {
 	if action.Verb == plan.Adopt && !w.dryRun {
 		if err := w.adopt(ctx, action); err != nil {
@@ -66,21 +66,21 @@ func (w writer) claim(ctx context.Context, action plan.Action) (*tenant.Answer, 
 		return nil, &refusal{why: describe(verdict.refused)}
 	}
 	desired := action.Desired
-	if len(verdict.giveUp) > 0 {
-		desired = without(desired, verdict.giveUp)
+	if len(verdict.excluded) > 0 {
+		desired = without(desired, verdict.excluded)
 	}
 	return w.send(ctx, action, desired, verdict.force)
 }
 
-// takeBack applies an object by force, if it is as it was when that was decided.
+// takeBack applies an object by force, on condition that it did not change since the decision.
 func (w writer) takeBack(ctx context.Context, action plan.Action) (*tenant.Answer, error) {
 	desired := action.Desired.DeepCopy()
 	desired.SetResourceVersion(action.At)
 	return w.send(ctx, action, desired, true)
 }
 
-// servedPoll is how often a custom resource asks for its kind, which is served a
-// moment after its CRD says so.
+// servedPoll is how often a custom resource is tried while its kind is not served, which is
+// a moment after its CRD says so.
 const servedPoll = 100 * time.Millisecond
 
 func (w writer) send(ctx context.Context, action plan.Action, desired *unstructured.Unstructured, force bool) (*tenant.Answer, error) {
@@ -91,7 +91,7 @@ func (w writer) send(ctx context.Context, action plan.Action, desired *unstructu
 	}
 	answer, err := w.client.Apply(ctx, ref, desired, options)
 	if action.Definition == "" && notServed(err) {
-		w.client.Kinds().Forget() // what told of the kind is out of date
+		w.client.Kinds().Forget() // the discovery is out of date
 	}
 	if action.Definition == "" || w.served <= 0 || !notServed(err) {
 		return answer, err
@@ -99,11 +99,11 @@ func (w writer) send(ctx context.Context, action plan.Action, desired *unstructu
 	_ = wait.PollUntilContextTimeout(ctx, servedPoll, w.served, false, func(ctx context.Context) (bool, error) {
 		answer, err = w.client.Apply(ctx, ref, desired, options)
 		return !notServed(err), nil
-	}) // its time-out leaves the last answer, which says more
+	}) // a time-out leaves the last answer, which says more
 	return answer, err
 }
 
-// notServed tells whether the API server has no such resource, rather than no
+// notServed tells whether the API server has no such resource, as opposed to no
 // such object or namespace.
 func notServed(err error) bool {
 	return apierrors.IsNotFound(err) && !missingNamespace(err)

@@ -197,7 +197,7 @@ func nothingToSpare(t *testing.T, request rights.Request) {
 		for _, grant := range grants {
 			held[grant.Namespace] = rights.NewRules(grant.Rules)
 		}
-		return rights.Lacking(needs, demands, held).None()
+		return rights.FindMissing(needs, demands, held).None()
 	}
 	found, err := rights.Of(request)
 	if err != nil {

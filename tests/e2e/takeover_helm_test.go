@@ -99,7 +99,7 @@ func TestTakeOverFromHelm(t *testing.T) {
 	hook, release := o.helmRelease("shop")
 	before := o.running()
 	key := r.deploy(t, o.namespace, "shop", r.push(t, "takeover/"+o.namespace+":chart", aChart), func(d *v1alpha1.BundleDeployment) { d.Spec.Format = v1alpha1.FormatHelm })
-	o.refused(key, "belongs to Helm release "+o.namespace+"/shop: have the whole release taken over, without a restart, by satchel adopt shop -n "+o.namespace)
+	o.refused(key, "belongs to Helm release "+o.namespace+"/shop: adopt the whole release, without a restart, with satchel adopt shop -n "+o.namespace)
 	o.satchel(cli.ExitOK, "adopt", key.Name, "--yes", "--delete-former")
 	d := o.ready(t, key)
 	if hooks := d.Status.Hooks; hooks == nil || hooks.Operation != v1alpha1.HookTakeOver || hooks.FinishedTime == nil {

@@ -12,23 +12,23 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// mostRetired bounds the bundle: each lost key leaves an authority in it until that ends.
+// mostRetired bounds the bundle: each lost key leaves an authority in it until that expires.
 const mostRetired = 6
 
-// authorities are what the owner's Secret is to hold.
+// authorities are the contents of the owner's Secret.
 type authorities struct {
 	signs, next pair
-	trusted     []*x509.Certificate // what is to be trusted, newest first
+	trusted     []*x509.Certificate // the authorities to trust, newest first
 }
 
-// chooseAuthorities decides who signs, and who will.
+// chooseAuthorities decides which authority signs, and which one is next.
 //
-//	signs      next      everything trusts next    then
+//	signs      next      all objects trust next    then
 //	usable     none      -                         keep; make a successor when its time has come
 //	usable     usable    no, or next is too young  keep both
 //	usable     usable    yes                       next signs
-//	of no use  usable    -                         next signs: it can only be trusted better than a new one
-//	of no use  none      -                         make one that signs at once
+//	unusable   usable    -                         next signs: a new one would not be trusted any better
+//	unusable   none      -                         make one that signs at once
 func (m *maker) chooseAuthorities() error {
 	live := contents(m.in.Authority)
 	signs, why := m.authority(live[certFile], live[keyFile])
@@ -46,13 +46,13 @@ func (m *maker) chooseAuthorities() error {
 		m.issued(m.authorityID, "Issued a certificate authority, valid until %s: %s", day(signs), why)
 	case !next.none() && (why != "" || m.mayTakeOver(next)):
 		signs, next = next, pair{}
-		m.issued(m.authorityID, "Let the successor of the certificate authority sign, valid until %s: %s", day(signs), cmp.Or(why, "everything trusts it"))
+		m.issued(m.authorityID, "Let the successor of the certificate authority sign, valid until %s: %s", day(signs), cmp.Or(why, "all objects trust it"))
 	}
 	m.ca.signs, m.ca.next = signs, next
 	return m.provide(live)
 }
 
-// authority reads one and says why it is of no use; empty: it is.
+// authority reads one and says why it is unusable; empty if it is usable.
 func (m *maker) authority(cert, key []byte) (pair, string) {
 	p, why := readPair(cert, key)
 	if why == "" {
@@ -66,7 +66,7 @@ func (m *maker) mayTakeOver(next pair) bool {
 	return m.in.Trusted && !m.now.Before(made.Add(Settling))
 }
 
-// provide makes a successor when it is time for one, and collects what is to be trusted.
+// provide makes a successor when it is due, and collects the authorities to trust.
 func (m *maker) provide(live map[string][]byte) error {
 	if m.ca.next.none() && !m.now.Before(m.ca.signs.cert.NotAfter.Add(-Succession)) {
 		next, err := m.newAuthority(m.domains)
@@ -74,14 +74,14 @@ func (m *maker) provide(live map[string][]byte) error {
 			return err
 		}
 		m.ca.next = next
-		m.issued(m.authorityID, "Issued a successor of the certificate authority, valid until %s: the one that signs ends on %s", day(next), day(m.ca.signs))
+		m.issued(m.authorityID, "Issued a successor of the certificate authority, valid until %s: the signing one expires on %s", day(next), day(m.ca.signs))
 	}
 	m.ca.trusted = m.collect(live)
 	return nil
 }
 
-// collect lists what is to be trusted: who signs, who will, and who did, until they end. The order does not depend on who is
-// who, so that a successor that takes over changes nothing for those who trust it.
+// collect lists the authorities to trust: the signing one, the next one, and former ones until they expire. The order does not
+// depend on these roles, so that a successor that starts to sign does not change the bundle of the objects that trust it.
 func (m *maker) collect(live map[string][]byte) []*x509.Certificate {
 	trusted := []*x509.Certificate{m.ca.signs.cert}
 	if !m.ca.next.none() {
@@ -106,7 +106,7 @@ func newestFirst(a, b *x509.Certificate) int {
 	return cmp.Or(b.NotAfter.Compare(a.NotAfter), bytes.Compare(a.Raw, b.Raw))
 }
 
-// authoritySecret writes down what was chosen.
+// authoritySecret writes the chosen authorities into the Secret.
 func (m *maker) authoritySecret() error {
 	data := map[string][]byte{}
 	if err := write(data, certFile, keyFile, m.ca.signs); err != nil {

@@ -4,7 +4,7 @@ package certificate
 
 import "testing"
 
-// BenchmarkMake is what a look costs: at nothing to do, with a successor, and at the first one.
+// BenchmarkMake measures one decision: with nothing to do, with a successor, and the first one.
 func BenchmarkMake(b *testing.B) {
 	for name, bring := range map[string]func(*cluster){
 		"first":     func(c *cluster) { c.authority, c.serving = nil, nil },

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// More reasons why something is not used.
+// More reasons why a certificate is not used.
 const (
-	whyForeign   = "what was there was none of Satchel's"
-	whyNotYet    = "what was there is not valid yet"
-	whyEnded     = "what was there had ended"
-	whyOtherArea = "it was made for another namespace"
-	whyNames     = "the names that it serves had changed"
-	whyUnknownCA = "no authority that is trusted had signed it"
-	whyOutlives  = "it was to live longer than its authority"
+	whyForeign   = "the previous one was not issued by Satchel"
+	whyNotYet    = "the previous one was not valid yet"
+	whyEnded     = "the previous one had expired"
+	whyOtherArea = "it was issued for another namespace"
+	whyNames     = "its DNS names had changed"
+	whyUnknownCA = "no trusted authority had signed it"
+	whyOutlives  = "it would have outlived its authority"
 )
 
 // sound tells that a certificate is an authority as we make them, whether or not we have its key: self-signed, limited to
-// servers below named domains, able to sign certificates but no authorities, and not made to live for ever.
+// servers below named domains, able to sign certificates but no authorities, and with a limited life.
 func sound(cert *x509.Certificate) bool {
 	return publicKey(cert) != nil &&
 		cert.IsCA && cert.MaxPathLenZero && cert.KeyUsage == authorityUsage && onlyServes(cert) &&
@@ -37,10 +37,10 @@ func onlyServes(cert *x509.Certificate) bool {
 
 func lives(cert *x509.Certificate) time.Duration { return cert.NotAfter.Sub(cert.NotBefore) }
 
-// usable says why an authority cannot sign certificates for servers below the domains; empty: it can.
+// usable says why an authority cannot sign certificates for servers below the domains; empty if it can.
 //
-//	cannot be vouched for         foreign
-//	its time has not come, or is over
+//	cannot be verified            foreign
+//	not valid yet, or expired
 //	does not cover every domain   other area
 func (i issuer) usable(p pair, domains []string) string {
 	switch cert := p.cert; {
@@ -67,7 +67,7 @@ func covers(permitted, domains []string) bool {
 	return true
 }
 
-// domainsOf are the parents of the names: what an authority for them has to be permitted.
+// domainsOf are the parent domains of the names: those that an authority for them has to permit.
 func domainsOf(wanted []Request) []string {
 	var out []string
 	for _, r := range wanted {
@@ -80,7 +80,7 @@ func domainsOf(wanted []Request) []string {
 	return slices.Compact(out)
 }
 
-// serves says why a certificate is not good for the names; empty: it is.
+// serves says why a certificate does not fit the names; empty if it does.
 func (i issuer) serves(p pair, names []string, trusted []*x509.Certificate) string {
 	cert := p.cert
 	switch {
@@ -101,7 +101,7 @@ func sameNames(cert *x509.Certificate, names []string) bool {
 		len(cert.IPAddresses)+len(cert.EmailAddresses)+len(cert.URIs) == 0
 }
 
-// vouched says why the trusted authorities do not vouch for a certificate, as a client of its server would find.
+// vouched says why a client of the server that trusts the given authorities would refuse its certificate.
 func (i issuer) vouched(cert *x509.Certificate, names []string, trusted []*x509.Certificate) string {
 	roots := x509.NewCertPool()
 	for _, authority := range trusted {

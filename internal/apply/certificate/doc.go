@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certificate decides which certificates the webhooks of a deployment are served with and trusted by, and issues
-// those that are due. It is pure: time and randomness are passed in, what lies on the cluster is passed in as it was read,
-// and what should lie there is returned as objects. It reads and writes nothing.
+// Package certificate decides which certificates the webhooks of a deployment serve and trust, and issues
+// those that are due. It is pure: time and randomness are passed in, the live Secrets are passed in as they were read,
+// and the desired ones are returned as objects. It reads and writes nothing.
 //
 // # Secrets
 //
@@ -10,21 +10,21 @@
 //
 //	tls.crt, tls.key    the authority that signs
 //	next.crt, next.key  its successor, only while there is one: it is trusted already and does not sign yet
-//	ca.crt              all authorities to trust: both, and earlier ones until they end
+//	ca.crt              all authorities to trust: both, and earlier ones until they expire
 //
-// One serving certificate a request, in a Secret of type kubernetes.io/tls: tls.crt, tls.key, and ca.crt as above. Keys are
-// ECDSA P-256, private ones in PKCS #8. An authority can vouch for nothing but servers in the namespaces that it was made
+// One serving certificate for each request, in a Secret of type kubernetes.io/tls: tls.crt, tls.key, and ca.crt as above. Keys are
+// ECDSA P-256, private ones in PKCS #8. An authority can sign only for servers in the namespaces that it was made
 // for (name constraints, extended key usage), so its key is worth little to a thief.
 //
-// What is in a Secret is kept as it is for as long as it is good: nothing is written without a reason, and Issued gives it.
-// What is damaged, foreign or not ours in any other way is replaced; it is never an error. A certificate that was good stays
-// trusted until it ends, even when its key is lost. To trust nothing of before, delete the authority's Secret.
+// A Secret is kept unchanged while it is good: nothing is written without a reason, and Issued gives it.
+// Damaged or foreign contents are replaced; they are never an error. A certificate that was good stays
+// trusted until it expires, even when its key is lost. To revoke all trust, delete the authority's Secret.
 //
 // # Times
 //
 // An authority lives ten years, a serving certificate two, and never longer than its authority. A serving certificate is
-// renewed when two thirds of its life are over, in place, so that no Pod restarts. When three years of an authority are left,
-// it gets a successor, which signs only when everything that trusts the old one was seen to trust both (Input.Trusted), or
-// the old one is of no use any more. Three years are longer than a serving certificate lives, so that a change of
-// authorities is over before anybody depends on it.
+// renewed when two thirds of its life are over, in place, so that no Pod restarts. When an authority has three years left,
+// it gets a successor, which signs only when every object that trusts the old one was seen to trust both (Input.Trusted), or
+// the old one is unusable. Three years are longer than the life of a serving certificate, so that a change of
+// authorities is over before any client depends on it.
 package certificate

@@ -23,7 +23,7 @@ func TestLivesAreDocumented(t *testing.T) {
 		"../../../docs/adr/0006-self-signed-certificates.md": {
 			"An authority lives " + authority, "A serving certificate lives " + serving, strings.ToUpper(left[:1]) + left[1:] + " before it ends it gets a successor",
 		},
-		"doc.go": {"An authority lives " + authority + ", a serving certificate " + words[ServingLife], "When " + left + " of an authority are left"},
+		"doc.go": {"An authority lives " + authority + ", a serving certificate " + words[ServingLife], "When an authority has " + left + " left"},
 	} {
 		raw, err := os.ReadFile(path)
 		if err != nil {

@@ -45,7 +45,7 @@ func TestForeignAuthorities(t *testing.T) {
 		"addresses":    {"it could vouch for addresses", put(func(c *x509.Certificate) { c.ExcludedIPRanges = nil })},
 		"clients":      {"it could vouch for clients", put(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageAny} })},
 		"for ever":     {"it would never be replaced", put(func(c *x509.Certificate) { c.NotAfter = c.NotBefore.Add(100 * year) })},
-		"not self-signed": {"nobody knows who made it", func(t *testing.T, c *cluster, certKey, keyKey string) {
+		"not self-signed": {"its origin is unknown", func(t *testing.T, c *cluster, certKey, keyKey string) {
 			key := newKey(t)
 			c.putAuthority(t, certKey, keyKey, forge(t, c.signing(t).cert, key, nil, c.signing(t)), key)
 		}},
@@ -98,19 +98,19 @@ func TestForeignServingCertificates(t *testing.T) {
 		want   string
 		change func(*x509.Certificate)
 	}{
-		"authority": {"was none of Satchel's", func(c *x509.Certificate) { c.IsCA = true; c.KeyUsage |= x509.KeyUsageCertSign }},
-		"no leaf":   {"was none of Satchel's", func(c *x509.Certificate) { c.IsCA = true }},
-		"usages":    {"was none of Satchel's", func(c *x509.Certificate) { c.KeyUsage |= x509.KeyUsageKeyEncipherment }},
-		"client":    {"was none of Satchel's", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }},
-		"both":      {"was none of Satchel's", func(c *x509.Certificate) { c.ExtKeyUsage = append(c.ExtKeyUsage, x509.ExtKeyUsageClientAuth) }},
-		"too long":  {"was none of Satchel's", func(c *x509.Certificate) { c.NotAfter = c.NotAfter.Add(day1) }},
-		"outlives": {"longer than its authority", func(c *x509.Certificate) {
+		"authority": {"was not issued by Satchel", func(c *x509.Certificate) { c.IsCA = true; c.KeyUsage |= x509.KeyUsageCertSign }},
+		"no leaf":   {"was not issued by Satchel", func(c *x509.Certificate) { c.IsCA = true }},
+		"usages":    {"was not issued by Satchel", func(c *x509.Certificate) { c.KeyUsage |= x509.KeyUsageKeyEncipherment }},
+		"client":    {"was not issued by Satchel", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }},
+		"both":      {"was not issued by Satchel", func(c *x509.Certificate) { c.ExtKeyUsage = append(c.ExtKeyUsage, x509.ExtKeyUsageClientAuth) }},
+		"too long":  {"was not issued by Satchel", func(c *x509.Certificate) { c.NotAfter = c.NotAfter.Add(day1) }},
+		"outlives": {"outlived its authority", func(c *x509.Certificate) {
 			c.NotAfter = start.Add(AuthorityLife + day1)
 			c.NotBefore = c.NotAfter.Add(-ServingLife)
 		}},
-		"one name":   {"names that it serves", func(c *x509.Certificate) { c.DNSNames = c.DNSNames[:1] }},
-		"more names": {"names that it serves", func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, "other.shop.svc") }},
-		"an address": {"names that it serves", func(c *x509.Certificate) { c.EmailAddresses = []string{"a@shop"} }},
+		"one name":   {"DNS names had changed", func(c *x509.Certificate) { c.DNSNames = c.DNSNames[:1] }},
+		"more names": {"DNS names had changed", func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, "other.shop.svc") }},
+		"an address": {"DNS names had changed", func(c *x509.Certificate) { c.EmailAddresses = []string{"a@shop"} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(hook)
@@ -140,7 +140,7 @@ func TestForeignServingCertificates(t *testing.T) {
 		c := newCluster(hook)
 		c.settle(t)
 		c.putServing(t, hook, forge(t, certOf(t, c.serving[hook.ID()], certFile), p384, nil, c.signing(t)), p384)
-		if got := sentences(c.make(t, false)); len(got) != 1 || !strings.Contains(got[0], "foreign kind") {
+		if got := sentences(c.make(t, false)); len(got) != 1 || !strings.Contains(got[0], "unsupported type") {
 			t.Errorf("got %v", got)
 		}
 	})
@@ -151,7 +151,7 @@ func TestForeignServingCertificates(t *testing.T) {
 		other.entropy.Uint64()
 		other.settle(t)
 		c.serving = other.serving
-		if got := sentences(c.make(t, false)); len(got) != 1 || !strings.Contains(got[0], "no authority that is trusted") {
+		if got := sentences(c.make(t, false)); len(got) != 1 || !strings.Contains(got[0], "no trusted authority") {
 			t.Errorf("got %v", got)
 		}
 	})

@@ -16,8 +16,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// FuzzMake hands in Secrets that contain anything, at any time. The outcome always verifies, says why it differs and is kept
-// at the second look.
+// FuzzMake passes Secrets with any contents, at any time. The outcome always verifies, gives a reason for each change and
+// is stable.
 func FuzzMake(f *testing.F) {
 	c := newCluster(hook)
 	c.now = start.Add(AuthorityLife - Succession)
@@ -54,7 +54,7 @@ func FuzzMake(f *testing.F) {
 	})
 }
 
-// What is not even a Secret is treated as absent.
+// An object that is not even a Secret is treated as absent.
 func TestGarbledObjects(t *testing.T) {
 	for name, object := range map[string]map[string]any{
 		"empty":        {},
@@ -90,8 +90,8 @@ func (b broken) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestNoSecretsInWords: neither errors nor sentences quote what is in a Secret, be it a key or the garbage that somebody put
-// there for one.
+// TestNoSecretsInWords: neither errors nor sentences quote the contents of a Secret, be it a key or garbage that
+// another client wrote in place of one.
 func TestNoSecretsInWords(t *testing.T) {
 	c := newCluster(hook)
 	c.settle(t)
@@ -133,7 +133,7 @@ func TestNoSecretsInWords(t *testing.T) {
 	}
 }
 
-// Without randomness nothing is issued, and nothing is lost that is not due.
+// Without randomness nothing is issued, and certificates that are not due are kept.
 func TestBrokenRandomness(t *testing.T) {
 	for name, entropy := range map[string]io.Reader{"ends": broken{io.ErrUnexpectedEOF}, "zeros": broken{}} {
 		c := newCluster(hook)

@@ -24,11 +24,11 @@ const (
 
 	// AuthorityLife is how long an authority lives.
 	AuthorityLife = 10 * year
-	// ServingLife is how long a serving certificate lives that its authority does not cut short.
+	// ServingLife is how long a serving certificate lives, unless its authority expires earlier.
 	ServingLife = 2 * year
-	// Succession is how much is left of an authority when it gets a successor.
+	// Succession is the remaining life of an authority at which it gets a successor.
 	Succession = 3 * year
-	// Settling is how old a successor is at least when it starts to sign: caches lag.
+	// Settling is the minimum age of a successor when it starts to sign, because caches lag.
 	Settling = 24 * time.Hour
 )
 
@@ -41,7 +41,7 @@ const (
 	servingUsage   = x509.KeyUsageDigitalSignature
 )
 
-// forServers is what certificates are good for, those of authorities too.
+// forServers is the extended key usage of all certificates, including authorities.
 var forServers = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 
 // issuer makes keys and certificates.
@@ -51,7 +51,7 @@ type issuer struct {
 	owner   inventory.Owner
 }
 
-// newAuthority makes one that can vouch for servers below the domains.
+// newAuthority makes an authority for servers below the domains.
 func (i issuer) newAuthority(domains []string) (pair, error) {
 	key, serial, err := i.secrets()
 	if err != nil {
@@ -77,7 +77,7 @@ func (i issuer) newAuthority(domains []string) (pair, error) {
 	return sign(template, pair{cert: template, key: key}, key)
 }
 
-// authorityCommonName tells people whose authority it is.
+// authorityCommonName names the deployment that the authority belongs to.
 func authorityCommonName(owner inventory.Owner) string {
 	name := "Satchel " + owner.Namespace + "/" + owner.Name
 	if len(name) <= longestCommonName {
@@ -109,7 +109,7 @@ func (i issuer) newServing(names []string, by pair) (pair, error) {
 	return sign(template, by, key)
 }
 
-// servingEnd is when a certificate ends that is issued now.
+// servingEnd is when a certificate expires that is issued now.
 func (i issuer) servingEnd(by pair) time.Time {
 	end := i.now.Add(ServingLife)
 	if by.cert.NotAfter.Before(end) {
@@ -118,8 +118,8 @@ func (i issuer) servingEnd(by pair) time.Time {
 	return end
 }
 
-// sign makes the certificate of a key. Without a source of randomness the signature is deterministic (RFC 6979), which is as
-// good and needs no trust in the source.
+// sign makes the certificate of a key. Without a source of randomness the signature is deterministic (RFC 6979), which is
+// equally secure and needs no trust in the source.
 func sign(template *x509.Certificate, by pair, key *ecdsa.PrivateKey) (pair, error) {
 	der, err := x509.CreateCertificate(nil, template, by.cert, &key.PublicKey, by.key)
 	if err != nil {
@@ -132,7 +132,7 @@ func sign(template *x509.Certificate, by pair, key *ecdsa.PrivateKey) (pair, err
 	return pair{cert: cert, key: key}, nil
 }
 
-// secrets draws a key and a serial number.
+// secrets generates a key and a serial number.
 func (i issuer) secrets() (*ecdsa.PrivateKey, *big.Int, error) {
 	key, err := drawKey(i.entropy)
 	if err != nil {
@@ -145,7 +145,7 @@ func (i issuer) secrets() (*ecdsa.PrivateKey, *big.Int, error) {
 	return key, new(big.Int).SetBytes(raw), nil
 }
 
-// drawKey takes the first number from the source that is a key: nearly all are (FIPS 186-5, A.2.2, rejection sampling). The standard library's
+// drawKey takes the first number from the source that is a valid key: nearly all are (FIPS 186-5, A.2.2, rejection sampling). The standard library's
 // generator ignores the source that it is given.
 func drawKey(entropy io.Reader) (*ecdsa.PrivateKey, error) {
 	for range 16 {
@@ -181,8 +181,8 @@ type nameConstraints struct {
 
 var nameConstraintsID = asn1.ObjectIdentifier{2, 5, 29, 30}
 
-// constrain permits names below the domains and no address at all. It is written by hand because the fields of
-// x509.Certificate for it hold types of the package net.
+// constrain permits names below the domains and no addresses. It is encoded by hand because the fields of
+// x509.Certificate for it have types of the package net.
 func constrain(domains []string) (pkix.Extension, error) {
 	c := nameConstraints{Excluded: []subtree{{IP: make([]byte, 8)}, {IP: make([]byte, 32)}}} // 0.0.0.0/0 and ::/0
 	for _, domain := range domains {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Known leaves of a live Secret of an authority only what objects on the cluster trust already: who may write the Secret,
-// also in the name of our field manager, may not write those. Nil when nothing is left.
+// Known reduces a live Secret of an authority to the authorities that objects on the cluster already trust: users who may write
+// the Secret, also with the name of our field manager, may not write those objects. Nil when nothing is left.
 func Known(live *unstructured.Unstructured, trusting []*unstructured.Unstructured) *unstructured.Unstructured {
 	if live == nil {
 		return nil

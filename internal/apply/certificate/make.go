@@ -22,7 +22,7 @@ type Request struct {
 	DNSNames          []string
 }
 
-// ID is that of the Secret.
+// ID is the identity of the Secret.
 func (r Request) ID() inventory.ID { return secretID(r.Namespace, r.Secret) }
 
 // Input is everything that the decision depends on.
@@ -33,8 +33,8 @@ type Input struct {
 	// Home is the namespace of the authority's Secret; that of the owner if empty.
 	Home string
 
-	// Authority is the live Secret of that ID, nil when there is none; Serving are those of the requests that exist. They
-	// must be known to be the owner's; what they contain may be anything.
+	// Authority is the live Secret of that ID, nil when it does not exist; Serving are the existing ones of the requests. They
+	// must be known to be the owner's; their contents may be anything.
 	Authority *unstructured.Unstructured
 	Serving   map[inventory.ID]*unstructured.Unstructured
 
@@ -46,33 +46,33 @@ type Input struct {
 	Trusted bool
 }
 
-// Set is what should be on the cluster.
+// Set is the desired state.
 type Set struct {
-	// Secrets are complete: the authority first, then the serving ones by namespace and name. What is not due is as it was.
+	// Secrets are complete: the authority first, then the serving ones by namespace and name. Those that are not due are unchanged.
 	Secrets []*unstructured.Unstructured
 	// Bundle holds the authorities to trust, as PEM, newest first.
 	Bundle []byte
-	// Issued says what is new, and why.
+	// Issued lists the changes, and why.
 	Issued []Issued
-	// Stale are those of Secrets that the live ones differ from. Without any there is nothing to write.
+	// Stale are those of Secrets that the live ones differ from. If empty, nothing needs to be written.
 	Stale []inventory.ID
-	// Waiting tells that a successor may not sign before everything trusts it; see Input.Trusted.
+	// Waiting tells that a successor may not sign before all objects trust it; see Input.Trusted.
 	Waiting bool
-	// Next is when to decide again at the latest; zero for an empty Set. A Set that is Waiting does not wait for it.
+	// Next is the latest time to decide again; zero for an empty Set. A Set that is Waiting does not wait for it.
 	Next time.Time
-	// Ends are those of Secrets, in the same order.
+	// Ends are the expirations of Secrets, in the same order.
 	Ends []End
 }
 
 // Issued is a change, for an event.
 type Issued struct {
 	ID inventory.ID
-	// Sentence in the past tense, without full stop: what changed and why.
+	// Sentence in the past tense, without a full stop: what changed and why.
 	Sentence string
 }
 
 // Make decides which certificates there should be, and issues those that are due. It fails without randomness, and where
-// the requests cannot be met; never because of what live Secrets contain.
+// the requests cannot be met; never because of the contents of live Secrets.
 func Make(in Input) (Set, error) {
 	if len(in.Wanted) == 0 {
 		return Set{}, nil
@@ -98,7 +98,7 @@ func Make(in Input) (Set, error) {
 	return m.set, nil
 }
 
-// maker is one decision on its way.
+// maker is the state of one decision.
 type maker struct {
 	issuer
 	in          Input
@@ -117,7 +117,7 @@ func newMaker(in Input) *maker {
 	return m
 }
 
-// check refuses requests that nobody could meet.
+// check refuses requests that cannot be met.
 func (m *maker) check() error {
 	var faults []error
 	for i, r := range m.wanted {
@@ -152,10 +152,10 @@ func (m *maker) issued(id inventory.ID, sentence string, args ...any) {
 	m.set.Issued = append(m.set.Issued, Issued{ID: id, Sentence: fmt.Sprintf(sentence, args...)})
 }
 
-// day is when a certificate ends, for people.
+// day is the date on which a certificate expires.
 func day(p pair) string { return p.cert.NotAfter.Format(time.DateOnly) }
 
-// schedule finds the next moment at which time alone changes the decision.
+// schedule finds the next time at which the decision changes without other input.
 func (m *maker) schedule() {
 	moments := []time.Time{m.ca.signs.cert.NotAfter.Add(-Succession)}
 	if !m.ca.next.none() {

@@ -32,9 +32,9 @@ func TestFirstSet(t *testing.T) {
 		t.Errorf("stale (-want +got):\n%s", diff)
 	}
 	wantWords := []string{
-		"satchel-ca-web: Issued a certificate authority, valid until 2036-11-18: there was none",
-		"audit-cert: Issued the serving certificate of audit.shop, valid until 2028-11-20: there was none",
-		"hook-cert: Issued the serving certificate of hook.shop, valid until 2028-11-20: there was none",
+		"satchel-ca-web: Issued a certificate authority, valid until 2036-11-18: none existed",
+		"audit-cert: Issued the serving certificate of audit.shop, valid until 2028-11-20: none existed",
+		"hook-cert: Issued the serving certificate of hook.shop, valid until 2028-11-20: none existed",
 	}
 	if diff := cmp.Diff(wantWords, sentences(set)); diff != "" {
 		t.Errorf("sentences (-want +got):\n%s", diff)
@@ -56,7 +56,7 @@ func TestFirstSet(t *testing.T) {
 	}
 }
 
-// The objects are complete, of the right type, and marked for their stage.
+// The objects are complete, of the right type, and labelled for their stage.
 func TestSecretsAreComplete(t *testing.T) {
 	set := newCluster(hook).make(t, false)
 	for i, want := range []struct {
@@ -86,7 +86,7 @@ func TestSecretsAreComplete(t *testing.T) {
 	}
 }
 
-// An authority is of no use beyond servers of its namespaces.
+// An authority is useless beyond servers of its namespaces.
 func TestAuthorityIsConfined(t *testing.T) {
 	c := newCluster(hook)
 	set := c.make(t, false)

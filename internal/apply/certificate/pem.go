@@ -25,15 +25,15 @@ type pair struct {
 // none tells that there is no pair.
 func (p pair) none() bool { return p.cert == nil }
 
-// Why a pair is not used. None quotes what was found: it may be a key.
+// Reasons why a pair is not used. They never quote the contents, which may be a key.
 const (
-	whyAbsent   = "there was none"
-	whyDamaged  = "what was there could not be read"
-	whyWeak     = "its key was of a foreign kind"
+	whyAbsent   = "none existed"
+	whyDamaged  = "the previous one could not be read"
+	whyWeak     = "its key had an unsupported type"
 	whyMismatch = "its key belonged to another certificate"
 )
 
-// readPair reads what writeCertificate and writeKey wrote; otherwise it says why it cannot.
+// readPair reads what writeCertificate and writeKey wrote; otherwise it returns the reason.
 func readPair(certificate, key []byte) (pair, string) {
 	if len(certificate) == 0 && len(key) == 0 {
 		return pair{}, whyAbsent
@@ -45,7 +45,7 @@ func readPair(certificate, key []byte) (pair, string) {
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return pair{}, whyDamaged // the error is dropped on purpose: it is about a key
+		return pair{}, whyDamaged // the error is dropped on purpose: it may quote a key
 	}
 	private, ok := parsed.(*ecdsa.PrivateKey)
 	public := publicKey(certs[0])
@@ -58,7 +58,7 @@ func readPair(certificate, key []byte) (pair, string) {
 	return pair{cert: certs[0], key: private}, ""
 }
 
-// publicKey is that of a certificate where it is of our kind, else nil.
+// publicKey is the key of a certificate if it is of our type, else nil.
 func publicKey(cert *x509.Certificate) *ecdsa.PublicKey {
 	public, ok := cert.PublicKey.(*ecdsa.PublicKey)
 	if !ok || public.Curve != elliptic.P256() {
@@ -67,7 +67,7 @@ func publicKey(cert *x509.Certificate) *ecdsa.PublicKey {
 	return public
 }
 
-// readCertificates reads the certificates of a PEM file and skips what is none.
+// readCertificates reads the certificates of a PEM file and skips other blocks.
 func readCertificates(data []byte) []*x509.Certificate {
 	var out []*x509.Certificate
 	for {

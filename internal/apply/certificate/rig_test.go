@@ -32,7 +32,7 @@ func request(namespace, service string) Request {
 	return Request{Namespace: namespace, Secret: service + "-cert", DNSNames: []string{host, host + ".svc", host + ".svc.cluster.local"}}
 }
 
-// cluster holds what Make reads and what it wants written.
+// cluster holds the Secrets that Make reads and writes.
 type cluster struct {
 	now       time.Time
 	owner     inventory.Owner
@@ -77,7 +77,7 @@ func (c *cluster) settle(t testing.TB) Set {
 	return c.make(t, false)
 }
 
-// different are the Secrets of a set whose data or type is not what the cluster has.
+// different are the Secrets of a set with other data or another type than on the cluster.
 func (c *cluster) different(set Set) []inventory.ID {
 	var out []inventory.ID
 	for i, secret := range set.Secrets {
@@ -122,7 +122,7 @@ func certOf(t testing.TB, secret *unstructured.Unstructured, key string) *x509.C
 	return certs[0]
 }
 
-// verify is what a client does that trusts the bundle.
+// verify is what a client that trusts the bundle does.
 func verify(cert *x509.Certificate, bundle []byte, name string, now time.Time) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
@@ -153,7 +153,7 @@ func (c *cluster) editServing(r Request, key string, value []byte) {
 	c.serving[r.ID()] = edit(c.serving[r.ID()], key, value)
 }
 
-// putAuthority puts another authority in the place of the one under the keys.
+// putAuthority replaces the authority under the keys.
 func (c *cluster) putAuthority(t testing.TB, certKey, keyKey string, cert *x509.Certificate, key crypto.Signer) {
 	t.Helper()
 	c.editAuthority(certKey, writeCertificates(cert))
@@ -186,7 +186,7 @@ func (c *cluster) signing(t testing.TB) pair {
 	return p
 }
 
-// newKey is of our kind.
+// newKey is a key of our type.
 func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), nil)

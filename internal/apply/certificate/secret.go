@@ -49,7 +49,7 @@ func secretID(namespace, name string) inventory.ID {
 	return inventory.ID{Kind: "Secret", Namespace: namespace, Name: name}
 }
 
-// contents of a Secret by key; what is no valid data of one is missing.
+// contents of a Secret by key, without invalid data.
 func contents(secret *unstructured.Unstructured) map[string][]byte {
 	out := map[string][]byte{}
 	if secret == nil {
@@ -83,7 +83,7 @@ func newSecret(id inventory.ID, role, secretType string, data map[string][]byte)
 	}}
 }
 
-// upToDate tells whether a live Secret holds what is desired.
+// upToDate tells whether a live Secret equals the desired one.
 func upToDate(live, desired *unstructured.Unstructured) bool {
 	if live == nil || live.Object["type"] != desired.Object["type"] {
 		return false
@@ -91,7 +91,7 @@ func upToDate(live, desired *unstructured.Unstructured) bool {
 	return maps.EqualFunc(contents(live), contents(desired), bytes.Equal)
 }
 
-// End is when the certificate of a Secret ends.
+// End is the lifetime of the certificate of a Secret.
 type End struct {
 	ID                  inventory.ID
 	NotBefore, NotAfter time.Time
@@ -106,7 +106,7 @@ func (e End) Late(now time.Time) bool {
 	return e.NotAfter.Sub(now) < e.NotAfter.Sub(e.NotBefore)/6
 }
 
-// Life is when the certificate ends that a live Secret holds: the one that is served, or the authority that signs. It is
+// Life is the lifetime of the certificate in a live Secret: the served one, or the signing authority. It is
 // false where there is none.
 func Life(live *unstructured.Unstructured) (End, bool) {
 	certs := readCertificates(contents(live)[certFile])

@@ -31,7 +31,7 @@ func TestAuthorityID(t *testing.T) {
 	}
 }
 
-// A name that X.509 has no room for goes without a common name; the alternative names suffice.
+// A name that is too long for X.509 gets no common name; the alternative names suffice.
 func TestLongNames(t *testing.T) {
 	long := request(strings.Repeat("n", 63), strings.Repeat("s", 63))
 	c := newCluster(long)
@@ -51,7 +51,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestLife: of what is served, and of the authority that signs, for those who could not renew it.
+// TestLife: the lifetime of the served certificate, and of the signing authority, for an account that cannot renew it.
 func TestLife(t *testing.T) {
 	c := newCluster(hook)
 	set := c.settle(t)

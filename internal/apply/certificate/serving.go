@@ -6,7 +6,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// serve adds the serving certificate of a request: the live one as long as it is good and not due, else one made now.
+// serve adds the serving certificate of a request: the live one while it is good and not due, else a new one.
 func (m *maker) serve(r Request) error {
 	live := m.in.Serving[r.ID()]
 	data := contents(live)
@@ -34,8 +34,8 @@ func (m *maker) serve(r Request) error {
 	return nil
 }
 
-// due tells that a certificate should be renewed now. One that ends with its authority waits for a successor to sign:
-// renewed before, it would end no later.
+// due tells that a certificate should be renewed now. One that expires with its authority waits for a successor to sign:
+// a renewal before that would not extend it.
 func (m *maker) due(served pair) bool {
 	end := endOf(m.authorityID, served)
 	return !m.now.Before(renewal(end)) && m.servingEnd(m.ca.signs).After(served.cert.NotAfter)

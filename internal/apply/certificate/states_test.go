@@ -15,7 +15,7 @@ import (
 
 const day1 = 24 * time.Hour
 
-// state is what a cluster was brought into, and what Make decides then. Words are parts of the sentences, in order.
+// state is a state of a cluster, and the decision of Make in it. Words are parts of the sentences, in order.
 type state struct {
 	reason  string
 	bring   func(t *testing.T, c *cluster) // from a cluster that was just set up
@@ -25,7 +25,7 @@ type state struct {
 	bundle  int // authorities in it
 }
 
-// wait lets time pass without a look.
+// wait lets time pass without a reconcile.
 func wait(d time.Duration) func(*testing.T, *cluster) {
 	return func(_ *testing.T, c *cluster) { c.now = c.now.Add(d) }
 }
@@ -37,7 +37,7 @@ func succeed(t *testing.T, c *cluster) {
 	c.now = c.now.Add(Settling)
 }
 
-// lookAt brings a cluster through looks at a distance, nothing ever being trusted.
+// lookAt reconciles a cluster at intervals, while nothing is ever trusted.
 func lookAt(every, until time.Duration) func(*testing.T, *cluster) {
 	return func(t *testing.T, c *cluster) {
 		for c.now.Before(start.Add(until)) {
@@ -51,23 +51,23 @@ var states = map[string]state{
 	"fresh":                 {reason: "nothing is due", bring: wait(0), bundle: 1},
 	"before two thirds":     {reason: "nothing is due yet", bring: wait(ServingLife/3*2 - day1), bundle: 1},
 	"two thirds":            {reason: "renewed in good time", bring: wait(ServingLife / 3 * 2), want: []string{"Renewed the serving certificate of hook.shop, valid until 2030-03-22: two thirds"}, bundle: 1},
-	"serving ended":         {reason: "nobody looked for long", bring: wait(ServingLife + day1), want: []string{"Issued the serving certificate of hook.shop, valid until 2030-11-21: what was there had ended"}, bundle: 1},
-	"clock set back":        {reason: "what is not valid yet is of no use", bring: wait(-2 * day1), want: []string{"Issued a certificate authority", "Issued the serving certificate of hook.shop, valid until 2028-11-18: what was there is not valid yet"}, bundle: 2},
+	"serving ended":         {reason: "no reconcile for a long time", bring: wait(ServingLife + day1), want: []string{"Issued the serving certificate of hook.shop, valid until 2030-11-21: the previous one had expired"}, bundle: 1},
+	"clock set back":        {reason: "what is not valid yet is of no use", bring: wait(-2 * day1), want: []string{"Issued a certificate authority", "Issued the serving certificate of hook.shop, valid until 2028-11-18: the previous one was not valid yet"}, bundle: 2},
 	"clock a little back":   {reason: "clocks differ", bring: wait(-backdated / 2), bundle: 1},
-	"before succession":     {reason: "only the serving certificate, which nobody renewed", bring: wait(AuthorityLife - Succession - day1), want: []string{"Issued the serving"}, bundle: 1},
-	"succession":            {reason: "a successor is trusted first", bring: wait(AuthorityLife - Succession), want: []string{"Issued a successor of the certificate authority, valid until 2043-11-17: the one that signs ends on 2036-11-18", "Issued the serving"}, waiting: true, bundle: 2},
-	"waiting for trust":     {reason: "somebody trusts the old one alone", bring: func(t *testing.T, c *cluster) { succeed(t, c); c.now = c.now.Add(year / 2) }, waiting: true, bundle: 2},
+	"before succession":     {reason: "only the serving certificate, which was not renewed", bring: wait(AuthorityLife - Succession - day1), want: []string{"Issued the serving"}, bundle: 1},
+	"succession":            {reason: "a successor is trusted first", bring: wait(AuthorityLife - Succession), want: []string{"Issued a successor of the certificate authority, valid until 2043-11-17: the signing one expires on 2036-11-18", "Issued the serving"}, waiting: true, bundle: 2},
+	"waiting for trust":     {reason: "one object trusts only the old one", bring: func(t *testing.T, c *cluster) { succeed(t, c); c.now = c.now.Add(year / 2) }, waiting: true, bundle: 2},
 	"too early to trust":    {reason: "a cache may lag", bring: func(t *testing.T, c *cluster) { succeed(t, c); c.now = c.now.Add(-time.Hour) }, trusted: true, waiting: true, bundle: 2},
-	"everything trusts":     {reason: "it signs; what the old one signed stays", bring: succeed, trusted: true, want: []string{"satchel-ca-web: Let the successor of the certificate authority sign, valid until 2043-11-17: everything trusts it"}, bundle: 2},
+	"everything trusts":     {reason: "it signs; what the old one signed stays", bring: succeed, trusted: true, want: []string{"satchel-ca-web: Let the successor of the certificate authority sign, valid until 2043-11-17: all objects trust it"}, bundle: 2},
 	"never trusted":         {reason: "serving certificates end with their authority, and are not renewed for nothing", bring: lookAt(20*day1, AuthorityLife-30*day1), waiting: true, bundle: 2},
 	"authority ended":       {reason: "the successor is no worse, trusted or not", bring: lookAt(20*day1, AuthorityLife), want: nil, bundle: 1},
-	"authority just ended":  {reason: "it signs at the first look", bring: func(t *testing.T, c *cluster) { succeed(t, c); c.now = start.Add(AuthorityLife) }, want: []string{"Let the successor of the certificate authority sign, valid until 2043-11-17: what was there had ended", "Issued the serving certificate of hook.shop"}, bundle: 1},
+	"authority just ended":  {reason: "it signs at the first look", bring: func(t *testing.T, c *cluster) { succeed(t, c); c.now = start.Add(AuthorityLife) }, want: []string{"Let the successor of the certificate authority sign, valid until 2043-11-17: the previous one had expired", "Issued the serving certificate of hook.shop"}, bundle: 1},
 	"trusted, no successor": {reason: "trust alone changes nothing", bring: wait(year), trusted: true, bundle: 1},
-	"all ended":             {reason: "nobody looked for twenty years", bring: wait(2 * AuthorityLife), want: []string{"Issued a certificate authority, valid until 2056-11-13: what was there had ended", "Issued the serving"}, bundle: 1},
+	"all ended":             {reason: "no reconcile for twenty years", bring: wait(2 * AuthorityLife), want: []string{"Issued a certificate authority, valid until 2056-11-13: the previous one had expired", "Issued the serving"}, bundle: 1},
 
-	"authority lost":   {reason: "whoever deletes it wants nothing of before to be trusted", bring: func(_ *testing.T, c *cluster) { c.authority = nil }, want: []string{"there was none", "hook-cert: Issued the serving certificate of hook.shop, valid until 2028-11-20: no authority that is trusted had signed it"}, bundle: 1},
-	"serving lost":     {reason: "it is issued again", bring: func(_ *testing.T, c *cluster) { delete(c.serving, hook.ID()) }, want: []string{"hook-cert: Issued the serving certificate of hook.shop, valid until 2028-11-20: there was none"}, bundle: 1},
-	"key lost":         {reason: "without its key an authority is still trusted, so that what is served stays good", bring: func(_ *testing.T, c *cluster) { c.editAuthority(keyFile, nil) }, want: []string{"Issued a certificate authority, valid until 2036-11-18: what was there could not be read"}, bundle: 2},
+	"authority lost":   {reason: "its deletion revokes all earlier trust", bring: func(_ *testing.T, c *cluster) { c.authority = nil }, want: []string{"none existed", "hook-cert: Issued the serving certificate of hook.shop, valid until 2028-11-20: no trusted authority had signed it"}, bundle: 1},
+	"serving lost":     {reason: "it is issued again", bring: func(_ *testing.T, c *cluster) { delete(c.serving, hook.ID()) }, want: []string{"hook-cert: Issued the serving certificate of hook.shop, valid until 2028-11-20: none existed"}, bundle: 1},
+	"key lost":         {reason: "without its key an authority is still trusted, so that what is served stays good", bring: func(_ *testing.T, c *cluster) { c.editAuthority(keyFile, nil) }, want: []string{"Issued a certificate authority, valid until 2036-11-18: the previous one could not be read"}, bundle: 2},
 	"certificate lost": {reason: "the bundle still has it", bring: func(_ *testing.T, c *cluster) { c.editAuthority(certFile, []byte("garbage")) }, want: []string{"could not be read"}, bundle: 2},
 	"bundle lost":      {reason: "it is made of what there is", bring: func(_ *testing.T, c *cluster) { c.editAuthority(trustFile, nil) }, bundle: 1},
 	"bundle garbled": {reason: "what is no certificate is dropped", bring: func(_ *testing.T, c *cluster) {
@@ -77,10 +77,10 @@ var states = map[string]state{
 		c.editAuthority(trustFile, nil)
 		c.editAuthority(keyFile, nil)
 	}, want: []string{"Issued a certificate authority"}, bundle: 2},
-	"bundle too long": {reason: "nobody reads through garbage for ever", bring: func(_ *testing.T, c *cluster) {
+	"bundle too long": {reason: "garbage is not read without a limit", bring: func(_ *testing.T, c *cluster) {
 		c.editAuthority(trustFile, append(bytes.Repeat([]byte("\n"), longestPEM), contents(c.authority)[trustFile]...))
 		c.editAuthority(certFile, nil)
-	}, want: []string{"Issued a certificate authority", "no authority that is trusted"}, bundle: 1},
+	}, want: []string{"Issued a certificate authority", "no trusted authority"}, bundle: 1},
 	"many retired": {reason: "the bundle does not grow for ever", bring: func(t *testing.T, c *cluster) {
 		for range 2 * mostRetired {
 			c.editAuthority(keyFile, nil)
@@ -88,7 +88,7 @@ var states = map[string]state{
 			c.settle(t)
 		}
 	}, bundle: 1 + mostRetired},
-	"no data at all": {reason: "an emptied Secret is none", bring: func(_ *testing.T, c *cluster) { c.authority.Object["data"] = "x" }, want: []string{"there was none", "no authority that is trusted"}, bundle: 1},
+	"no data at all": {reason: "an emptied Secret is none", bring: func(_ *testing.T, c *cluster) { c.authority.Object["data"] = "x" }, want: []string{"none existed", "no trusted authority"}, bundle: 1},
 	"more keys": {reason: "what is not ours is not kept", bring: func(_ *testing.T, c *cluster) {
 		c.editAuthority("extra", []byte("x"))
 		c.editServing(hook, "extra", []byte("x"))
@@ -99,7 +99,7 @@ var states = map[string]state{
 		c.editAuthority(nextKey, nil)
 		c.editAuthority(keyFile, nil)
 	}, want: []string{"Issued a certificate authority"}, bundle: 3},
-	"key lost, successor": {reason: "a successor is likely to be trusted already", bring: func(t *testing.T, c *cluster) { succeed(t, c); c.editAuthority(keyFile, []byte("x")) }, want: []string{"Let the successor of the certificate authority sign, valid until 2043-11-17: what was there could not be read"}, bundle: 2},
+	"key lost, successor": {reason: "a successor is likely to be trusted already", bring: func(t *testing.T, c *cluster) { succeed(t, c); c.editAuthority(keyFile, []byte("x")) }, want: []string{"Let the successor of the certificate authority sign, valid until 2043-11-17: the previous one could not be read"}, bundle: 2},
 	"older successor": {reason: "a successor that ends earlier is none", bring: func(_ *testing.T, c *cluster) {
 		data := contents(c.authority)
 		c.editAuthority(nextCert, data[certFile])
@@ -114,13 +114,13 @@ var states = map[string]state{
 	}, want: []string{"could not be read"}, bundle: 1},
 	"serving bundle lost":     {reason: "it is repaired, without a new certificate", bring: func(_ *testing.T, c *cluster) { c.editServing(hook, trustFile, nil) }, bundle: 1},
 	"serving of another type": {reason: "it is written again, whatever comes of that", bring: func(_ *testing.T, c *cluster) { c.serving[hook.ID()].Object["type"] = "Opaque" }, bundle: 1},
-	"other names":             {reason: "a Service was renamed", bring: func(_ *testing.T, c *cluster) { c.wanted[0].DNSNames = request("shop", "hooks").DNSNames }, want: []string{"Issued the serving certificate of hooks.shop, valid until 2028-11-20: the names that it serves had changed"}, bundle: 1},
+	"other names":             {reason: "a Service was renamed", bring: func(_ *testing.T, c *cluster) { c.wanted[0].DNSNames = request("shop", "hooks").DNSNames }, want: []string{"Issued the serving certificate of hooks.shop, valid until 2028-11-20: its DNS names had changed"}, bundle: 1},
 	"other order of names":    {reason: "names are a set", bring: func(_ *testing.T, c *cluster) { n := hook.DNSNames; c.wanted[0].DNSNames = []string{n[2], n[0], n[1]} }, bundle: 1},
-	"other namespace":         {reason: "the authority is confined to the old one", bring: func(_ *testing.T, c *cluster) { c.wanted = []Request{request("mall", "hook")} }, want: []string{"Issued a certificate authority, valid until 2036-11-18: it was made for another namespace", "Issued the serving certificate of hook.mall"}, bundle: 2},
+	"other namespace":         {reason: "the authority is confined to the old one", bring: func(_ *testing.T, c *cluster) { c.wanted = []Request{request("mall", "hook")} }, want: []string{"Issued a certificate authority, valid until 2036-11-18: it was issued for another namespace", "Issued the serving certificate of hook.mall"}, bundle: 2},
 	"another request":         {reason: "the others stay", bring: func(_ *testing.T, c *cluster) { c.wanted = append(c.wanted, audit) }, want: []string{"audit-cert: Issued the serving certificate of audit.shop"}, bundle: 1},
 }
 
-// TestStates is the table of what is found and when, and what is decided. Whatever that is, the second look finds nothing to do.
+// TestStates is the table of states and decisions. After each decision, the next one finds nothing to do.
 func TestStates(t *testing.T) {
 	for name, s := range states {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func (s state) check(t *testing.T, c *cluster) {
 	}
 }
 
-// Who trusts both notices nothing when the successor takes over, and nothing but its own Secret is written.
+// Clients that trust both notice nothing when the successor takes over, and only its own Secret is written.
 func TestTakeOverIsQuiet(t *testing.T) {
 	c := newCluster(hook)
 	c.settle(t)
@@ -181,8 +181,8 @@ func TestTakeOverIsQuiet(t *testing.T) {
 	}
 }
 
-// As long as its authority has no successor that is trusted, a serving certificate that ends with the
-// authority is not renewed for nothing.
+// As long as its authority has no trusted successor, a serving certificate that expires with the
+// authority is not renewed in vain.
 func TestLastYearsOfAnAuthority(t *testing.T) {
 	c := newCluster(hook)
 	c.settle(t)
@@ -198,7 +198,7 @@ func TestLastYearsOfAnAuthority(t *testing.T) {
 	}
 }
 
-// Requests that nobody could meet are refused together, with what is wrong with them.
+// Requests that cannot be met are refused together, with the reasons.
 func TestImpossibleRequests(t *testing.T) {
 	c := newCluster(hook, hook, Request{Namespace: "shop", Secret: "x"}, Request{Namespace: "shop", Secret: "y", DNSNames: []string{"localhost"}},
 		Request{Namespace: owner.Namespace, Secret: "satchel-ca-web", DNSNames: hook.DNSNames})

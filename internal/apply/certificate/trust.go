@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// InjectAnnotation on an object that trusts a certificate names its Secret as namespace/name. Rendering sets it.
+// InjectAnnotation on an object that trusts a certificate names the Secret as namespace/name. Rendering sets it.
 const InjectAnnotation = "satchel.dev/inject-ca-from"
 
 const (
@@ -18,8 +18,8 @@ const (
 	apiextensions = "apiextensions.k8s.io"
 )
 
-// trusting are the kinds that can trust a certificate: where on the cluster their objects are, and how the webhook clients
-// of one are found, mappings that may hold service and caBundle.
+// trusting are the kinds that can trust a certificate: their resource, and how to find the webhook clients
+// of an object, which are mappings that may hold service and caBundle.
 var trusting = map[schema.GroupKind]struct {
 	resource schema.GroupVersionResource
 	clients  func(object map[string]any) []map[string]any
@@ -35,7 +35,7 @@ var trusting = map[schema.GroupKind]struct {
 	},
 }
 
-// Resource is by which an object that Trusts a certificate is read; none of them has a namespace.
+// Resource is the resource of an object that Trusts a certificate; all of them are cluster-scoped.
 func Resource(object *unstructured.Unstructured) schema.GroupVersionResource {
 	return trusting[object.GroupVersionKind().GroupKind()].resource
 }
@@ -72,15 +72,15 @@ func serviceClients(object *unstructured.Unstructured) []map[string]any {
 	return slices.DeleteFunc(kind.clients(object.Object), func(client map[string]any) bool { return client["service"] == nil })
 }
 
-// Trusts tells whether an object says that it trusts the certificate of one of the Secrets.
+// Trusts tells whether an object declares that it trusts the certificate of one of the Secrets.
 func Trusts(object *unstructured.Unstructured, wanted []Request) bool {
 	from := object.GetAnnotations()[InjectAnnotation]
 	named := slices.ContainsFunc(wanted, func(r Request) bool { return from == r.Namespace+"/"+r.Secret })
 	return named && len(serviceClients(object)) > 0
 }
 
-// Inject returns a copy of an object whose webhook clients trust the authorities of bundle, a PEM file; the object itself
-// where there is nothing to fill in.
+// Inject returns a copy of an object with webhook clients that trust the authorities of bundle, a PEM file; or the object itself
+// where no client needs it.
 func Inject(object *unstructured.Unstructured, bundle []byte) *unstructured.Unstructured {
 	if len(serviceClients(object)) == 0 {
 		return object
@@ -92,8 +92,8 @@ func Inject(object *unstructured.Unstructured, bundle []byte) *unstructured.Unst
 	return filled
 }
 
-// Bundle is what the webhook clients of a live object trust, or the first of them where they differ; nil where that is
-// nothing.
+// Bundle is the bundle that the webhook clients of a live object trust, or the first of them where they differ; nil where they
+// trust none.
 func Bundle(live *unstructured.Unstructured) []byte {
 	clients := serviceClients(live)
 	if len(clients) == 0 {
@@ -107,8 +107,8 @@ func Bundle(live *unstructured.Unstructured) []byte {
 	return bundle
 }
 
-// Carries tells whether each webhook client of a live object trusts every authority of bundle, whatever else it trusts. An
-// object without clients carries everything: nothing fails by it.
+// Carries tells whether each webhook client of a live object trusts every authority of bundle, and possibly others. An
+// object without clients carries everything: it cannot fail.
 func Carries(live *unstructured.Unstructured, bundle []byte) bool {
 	wanted := readCertificates(bundle)
 	for _, client := range serviceClients(live) {

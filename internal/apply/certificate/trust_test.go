@@ -55,11 +55,11 @@ func TestTrusts(t *testing.T) {
 		"validating": {"it has a webhook", webhooks("hook"), true},
 		"mutating":   {"it has a webhook", mutating, true},
 		"definition": {"it has a conversion webhook", definition("hook"), true},
-		"other":      {"it names a Secret that nobody asked for", definition("other"), false},
+		"other":      {"it names a Secret that was not requested", definition("other"), false},
 		"unmarked":   {"it names none", unmarked, false},
-		"plain":      {"a definition without conversion trusts nobody", plain, false},
+		"plain":      {"a CRD without conversion trusts no authority", plain, false},
 		"no hooks":   {"nothing to fill in", webhooks(), false},
-		"foreign":    {"a kind of that name of somebody else", elsewhere, false},
+		"foreign":    {"a kind of that name in another group", elsewhere, false},
 		"garbled":    {"what is not a list has no items", object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "x", "shop/hook-cert", map[string]any{"webhooks": "x"}), false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestTrusts(t *testing.T) {
 	}
 }
 
-// TestInject: every client is filled in, in a copy; what calls no Service is left alone.
+// TestInject: every client is filled in, in a copy; clients without a Service are unchanged.
 func TestInject(t *testing.T) {
 	original := webhooks("hook", "hook")
 	url := map[string]any{"name": "url.example.org", "clientConfig": map[string]any{"url": "https://example.org"}}
@@ -94,7 +94,7 @@ func TestInject(t *testing.T) {
 	}
 }
 
-// TestBundle: what the first client of a Service trusts.
+// TestBundle: the bundle of the first client of a Service.
 func TestBundle(t *testing.T) {
 	mixed := Inject(webhooks("hook"), []byte("bundle"))
 	url := map[string]any{"name": "url.example.org", "clientConfig": map[string]any{"url": "https://example.org", "caBundle": "b3RoZXI="}}
@@ -139,7 +139,7 @@ func TestCarries(t *testing.T) {
 		"other":   {"another authority", Inject(definition("hook"), second), false},
 		"nothing": {"not filled in yet", definition("hook"), false},
 		"half":    {"one of two webhooks", half, false},
-		"garbled": {"somebody wrote garbage", Inject(definition("hook"), []byte("garbage")), false},
+		"garbled": {"another client wrote garbage", Inject(definition("hook"), []byte("garbage")), false},
 		"none":    {"nothing fails by it", webhooks(), true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// What may go wrong in a simulated world, at the worst. More than that, and nobody could promise anything: a serving
-// certificate is renewed eight months before it ends, and a successor is made three years before it is needed.
+// The worst failures in a simulated world. With more than that no guarantee is possible: a serving
+// certificate is renewed eight months before it expires, and a successor is made three years before it is needed.
 const (
 	longestGap     = 150 * day1 // between two looks: the controller is down
 	longestSuspend = year       // trusting objects are not written, Secrets are
@@ -25,7 +25,7 @@ const (
 	simulated      = 25 * year
 )
 
-// world is a cluster with those who trust and serve certificates.
+// world is a cluster with clients and servers of certificates.
 type world struct {
 	*cluster
 	t        *testing.T
@@ -65,7 +65,7 @@ func (w *world) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(w.dice.Int64N(int64(most-least)))
 }
 
-// pass lets time go by until the next look.
+// pass advances the clock to the next reconcile.
 func (w *world) pass() {
 	switch roll := w.dice.IntN(8); {
 	case !w.whole: // what failed is tried again soon
@@ -134,7 +134,7 @@ func (w *world) store(at int, secret *unstructured.Unstructured) {
 	}
 }
 
-// reasons asserts that whatever is to be written has a reason: something was issued, an authority ended, or the last look was
+// reasons asserts that each write has a reason: something was issued, an authority expired, or the last reconcile was
 // not written in full.
 func (w *world) reasons(set Set) {
 	w.t.Helper()
@@ -149,7 +149,7 @@ func (w *world) reasons(set Set) {
 	}
 }
 
-// check asserts what must hold at every moment: what Pods serve, and what they may load, is trusted by everybody.
+// check asserts what must hold at every moment: all clients trust the certificates that Pods serve or may load.
 func (w *world) check(when string) {
 	w.t.Helper()
 	for _, r := range w.wanted {
@@ -165,7 +165,7 @@ func (w *world) check(when string) {
 	}
 }
 
-// verify is what a client does that trusts the bundle; signatures that were verified before are not again.
+// verify is what a client that trusts the bundle does; verified signatures are cached.
 func (w *world) verify(cert *x509.Certificate, bundle []byte, names []string) error {
 	seen := string(cert.Raw) + string(bundle)
 	if root := w.roots[seen]; root != nil && w.now.Before(root.NotAfter) && w.now.Before(cert.NotAfter) {
@@ -192,7 +192,7 @@ func (w *world) outlives(cert *x509.Certificate) {
 	}
 }
 
-// TestYears steps a clock through twenty-five years, with looks left out, deployments suspended, writes that fail one by one
+// TestYears steps a clock through twenty-five years, with missed reconciles, suspended deployments, writes that fail one by one
 // and Pods that are slow to load.
 func TestYears(t *testing.T) {
 	for seed := range uint64(8) {

@@ -12,7 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// stateOf translates kstatus, whose Current is no state here.
+// stateOf maps the states of kstatus; Current means healthy and is not in it.
 var stateOf = map[status.Status]State{
 	status.InProgressStatus:  InProgress,
 	status.FailedStatus:      Failed,
@@ -21,7 +21,7 @@ var stateOf = map[status.Status]State{
 	status.UnknownStatus:     Unknown,
 }
 
-// assess gives the state of an object by its own status; healthy when ok.
+// assess returns the state of an object by its own status; ok when healthy.
 func assess(object *unstructured.Unstructured) (state State, message string, ok bool) {
 	kind := inventory.IDOf(object).GroupKind().String()
 	if unseen(object) {
@@ -40,7 +40,7 @@ func assess(object *unstructured.Unstructured) (state State, message string, ok 
 	return stateOf[result.Status], inWords(object, result.Message), false
 }
 
-// unseen tells that the controller of a workload has not looked at it yet, so that
+// unseen tells that the controller of a workload has not observed it yet, so that
 // it has no Pods either.
 func unseen(object *unstructured.Unstructured) bool {
 	if !controlled[inventory.IDOf(object).GroupKind().String()] || object.GetDeletionTimestamp() != nil {
@@ -50,7 +50,7 @@ func unseen(object *unstructured.Unstructured) bool {
 	return !seen
 }
 
-// inWords prefers the object's own words: a Deployment that may not create Pods
+// inWords prefers the object's own message: a Deployment that may not create Pods
 // says why in a condition that kstatus does not read.
 func inWords(object *unstructured.Unstructured, message string) string {
 	if text := conditionMessage(object, "ReplicaFailure", "True"); text != "" {
@@ -59,7 +59,7 @@ func inWords(object *unstructured.Unstructured, message string) string {
 	return strings.TrimSuffix(strings.Join(strings.Fields(message), " "), ".")
 }
 
-// assessJob wants a Job completed, or suspended on purpose.
+// assessJob expects a Job to be completed, or suspended on purpose.
 func assessJob(job *unstructured.Unstructured) (State, string, bool) {
 	if suspended, _, _ := unstructured.NestedBool(job.Object, "spec", "suspend"); suspended {
 		return "", "", true
@@ -73,7 +73,7 @@ func assessJob(job *unstructured.Unstructured) (State, string, bool) {
 	return InProgress, "the Job has not completed yet", false
 }
 
-// completed tells whether a Job ran to its end, also when it is being deleted for that.
+// completed tells whether a Job ran to its end, also when it is being deleted because of that.
 func completed(object *unstructured.Unstructured) bool {
 	return inventory.IDOf(object).GroupKind().String() == "Job.batch" && hasCondition(object, "Complete", "True")
 }

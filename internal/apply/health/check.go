@@ -25,19 +25,19 @@ type reader interface {
 
 const (
 	parallelism = 16
-	// causes is for how many unhealthy workloads the Pods are looked at.
+	// causes is for how many unhealthy workloads the Pods are read.
 	causes = 5
 )
 
-// Check tells how the objects are. Those whose kind is always current cost
+// Check reports the health of the objects. Those of a kind that is always current cost
 // nothing, those in fresh (just returned by the API server) cost nothing, every
-// other one costs one GET; of the first few that are not healthy the Pods are
-// listed. An error means that the API server could not be asked.
+// other one costs one GET; for the first few unhealthy ones the Pods are
+// listed. An error means that a request failed.
 func Check(ctx context.Context, client reader, objects []plan.Object, fresh map[inventory.ID]*unstructured.Unstructured) (Report, error) {
 	return Rules{}.Check(ctx, client, objects, fresh)
 }
 
-// Check is the function of this name, by these rules.
+// Check is the function Check with these rules.
 func (r Rules) Check(ctx context.Context, client reader, objects []plan.Object, fresh map[inventory.ID]*unstructured.Unstructured) (Report, error) {
 	check := checking{client: client, fresh: fresh, rules: r}
 	var interesting []plan.Object
@@ -75,7 +75,7 @@ type checking struct {
 	rules  Rules
 }
 
-// finding is what was found out about one object.
+// finding is the result for one object.
 type finding struct {
 	object  Object
 	live    *unstructured.Unstructured
@@ -93,17 +93,20 @@ func (f finding) sight() Sight {
 func (c checking) object(ctx context.Context, object plan.Object) finding {
 	result := finding{object: Object{ID: object.ID}, live: c.fresh[object.ID]}
 	if c.rules.Everything && object.Resource.Resource == "" {
-		result.object.State, result.object.Message = Missing, "the cluster does not serve its kind"
+		result.object.State = Missing
+		result.object.Message = "the cluster does not serve its kind"
 		return result
 	}
 	if result.live == nil {
 		live, err := c.client.Get(ctx, tenant.Ref{Resource: object.Resource, Namespace: object.Namespace, Name: object.Name})
 		switch {
 		case apierrors.IsNotFound(err):
-			result.object.State, result.object.Message = Missing, "it does not exist"
+			result.object.State = Missing
+			result.object.Message = "it does not exist"
 			return result
 		case apierrors.IsForbidden(err):
-			result.object.State, result.object.Message = Unknown, "the account may not get it"
+			result.object.State = Unknown
+			result.object.Message = "the account may not get it"
 			return result
 		case err != nil:
 			result.err = fmt.Errorf("%s: %w", object.ID, err)
@@ -112,12 +115,15 @@ func (c checking) object(ctx context.Context, object plan.Object) finding {
 		result.live = live
 	}
 	state, message, healthy, err := c.rules.assess(ctx, result.live)
-	result.object.State, result.object.Message, result.healthy, result.err = state, message, healthy, err
+	result.object.State = state
+	result.object.Message = message
+	result.healthy = healthy
+	result.err = err
 	return result
 }
 
-// trace looks at the Pods of the first few unhealthy workloads, and at what happened to
-// those that have none, and puts what it finds into their messages.
+// trace reads the Pods of the first few unhealthy workloads, and the events of
+// those that have none, and adds the causes to the messages.
 func (c checking) trace(ctx context.Context, report *Report, workloads map[inventory.ID]*unstructured.Unstructured) {
 	var traced []int
 	for i, object := range report.Unhealthy {
@@ -134,7 +140,7 @@ func (c checking) trace(ctx context.Context, report *Report, workloads map[inven
 	})
 }
 
-// traceable tells whether more can be found out about an object than it says itself.
+// traceable tells whether other objects can explain the state of this one.
 func traceable(object *unstructured.Unstructured) bool {
 	if object == nil || unseen(object) {
 		return false
@@ -143,9 +149,10 @@ func traceable(object *unstructured.Unstructured) bool {
 	return selecting[kind] || explained[kind]
 }
 
-// whatKeeps says what keeps an object from being healthy; nothing when nobody knows.
+// whatKeeps returns why an object is not healthy; empty when unknown.
 func (c checking) whatKeeps(ctx context.Context, object *unstructured.Unstructured) string {
-	kind, cause := inventory.IDOf(object).GroupKind().String(), ""
+	kind := inventory.IDOf(object).GroupKind().String()
+	cause := ""
 	if selecting[kind] {
 		cause = c.cause(ctx, object)
 	}

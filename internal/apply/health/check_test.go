@@ -21,7 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// cluster answers from memory and counts.
+// cluster answers from memory and counts the requests.
 type cluster struct {
 	mu       sync.Mutex
 	objects  map[string]*unstructured.Unstructured // by name
@@ -89,7 +89,7 @@ func check(t *testing.T, c *cluster, texts ...string) health.Report {
 	return report
 }
 
-// An object's own status decides, by kind.
+// The state follows from an object's own status, by kind.
 func TestStates(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -120,13 +120,13 @@ func TestStates(t *testing.T) {
 		"job running":    {"a Job is done when it has completed", `{apiVersion: batch/v1, kind: Job, metadata: {name: x}, status: {active: 1, startTime: "2026-01-01T00:00:00Z"}}`, health.InProgress, "not completed"},
 		"job complete":   {"that is what it is for", `{apiVersion: batch/v1, kind: Job, metadata: {name: x}, status: {conditions: [{type: Complete, status: "True"}]}}`, "", ""},
 		"job failed":     {"it will not be retried", `{apiVersion: batch/v1, kind: Job, metadata: {name: x}, status: {conditions: [{type: Failed, status: "True", message: "BackoffLimitExceeded"}]}}`, health.Failed, "BackoffLimitExceeded"},
-		"job suspended":  {"somebody wants it to wait", `{apiVersion: batch/v1, kind: Job, metadata: {name: x}, spec: {suspend: true}}`, "", ""},
+		"job suspended":  {"a user suspended it", `{apiVersion: batch/v1, kind: Job, metadata: {name: x}, spec: {suspend: true}}`, "", ""},
 		"custom, silent": {"a custom resource without conditions is as it should be", `{apiVersion: example.org/v1, kind: Widget, metadata: {name: x, generation: 1}}`, "", ""},
 		"custom, ready":  {"Ready says so", `{apiVersion: example.org/v1, kind: Widget, metadata: {name: x}, status: {conditions: [{type: Ready, status: "True"}]}}`, "", ""},
 		"custom, not ready": {
 			"Ready says otherwise", `{apiVersion: example.org/v1, kind: Widget, metadata: {name: x}, status: {conditions: [{type: Ready, status: "False", message: "no disk"}]}}`, health.InProgress, "no disk",
 		},
-		"custom, stalled":     {"it says that it gave up", `{apiVersion: example.org/v1, kind: Widget, metadata: {name: x}, status: {conditions: [{type: Stalled, status: "True", message: "bad spec"}]}}`, health.Failed, "bad spec"},
+		"custom, stalled":     {"it reports that it stopped", `{apiVersion: example.org/v1, kind: Widget, metadata: {name: x}, status: {conditions: [{type: Stalled, status: "True", message: "bad spec"}]}}`, health.Failed, "bad spec"},
 		"custom, nonsense":    {"a status that cannot be read is not health", `{apiVersion: example.org/v1, kind: Widget, metadata: {name: x, generation: 1}, status: {observedGeneration: many}}`, health.Unknown, "cannot be read"},
 		"terminating":         {"it goes away", `{apiVersion: example.org/v1, kind: Widget, metadata: {name: x, deletionTimestamp: "2026-01-01T00:00:00Z"}}`, health.Terminating, ""},
 		"CRD not established": {"its kind is not served", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: x}, status: {conditions: [{type: NamesAccepted, status: "False", message: "taken"}]}}`, health.Failed, ""},
@@ -152,7 +152,7 @@ func TestStates(t *testing.T) {
 
 const waitingDeployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, generation: 1}, spec: {replicas: 1, selector: {matchLabels: {app: web}}}, status: {observedGeneration: 1}}`
 
-// The message goes down to the Pod, and does not change between retries.
+// The message names the cause in the Pod, and does not change between retries.
 func TestCauseInThePod(t *testing.T) {
 	pod := func(status string) string {
 		return `{apiVersion: v1, kind: Pod, metadata: {name: web-1, namespace: shop}, status: ` + status + `}`
@@ -201,7 +201,7 @@ func TestCauseInThePod(t *testing.T) {
 	}
 }
 
-// An account that may not list Pods is told of, and nothing else is lost.
+// Without permission to list Pods the message says so, and is otherwise complete.
 func TestPodsForbidden(t *testing.T) {
 	c := &cluster{podError: apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no"))}
 	report := check(t, c, waitingDeployment)
@@ -210,7 +210,7 @@ func TestPodsForbidden(t *testing.T) {
 	}
 }
 
-// What cannot be looked at is not healthy; what cannot be asked is an error.
+// An object that may not be read is not healthy; a failed request is an error.
 func TestReading(t *testing.T) {
 	widget := plan.Object{ID: inventory.ID{Group: "example.org", Kind: "Widget", Namespace: "shop", Name: "x"}}
 	settings := plan.Object{ID: inventory.ID{Kind: "ConfigMap", Namespace: "shop", Name: "settings"}}

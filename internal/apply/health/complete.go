@@ -17,7 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// Completion is how far an object has come that is to do its work once.
+// Completion is the progress of an object that runs once.
 type Completion struct {
 	// Done: a Job or Pod has succeeded; anything else is healthy.
 	Done bool
@@ -29,8 +29,8 @@ type Completion struct {
 // Ended tells that waiting does not help.
 func (c Completion) Ended() bool { return c.State == Failed || c.State == Missing }
 
-// Complete looks at an object that is to do its work once, and is only that with the UID.
-// An error means that the API server could not be asked.
+// Complete reads an object that runs once; an object with another UID counts as missing.
+// An error means that a request failed.
 func (r Rules) Complete(ctx context.Context, client reader, object plan.Object, uid string) (Completion, error) {
 	live, err := client.Get(ctx, tenant.Ref{Resource: object.Resource, Namespace: object.Namespace, Name: object.Name})
 	switch {
@@ -53,7 +53,7 @@ func (r Rules) Complete(ctx context.Context, client reader, object plan.Object, 
 	return Completion{State: state, Message: message}, nil
 }
 
-// ends is assess for an object that is to end.
+// ends is assess for an object that runs to an end.
 func (r Rules) ends(ctx context.Context, live *unstructured.Unstructured) (State, string, bool, error) {
 	suspended, _, _ := unstructured.NestedBool(live.Object, "spec", "suspend")
 	switch kind := inventory.IDOf(live).GroupKind().String(); {
@@ -66,7 +66,7 @@ func (r Rules) ends(ctx context.Context, live *unstructured.Unstructured) (State
 	return r.assess(ctx, live)
 }
 
-// endOfPod wants a Pod to succeed, where being ready is not enough.
+// endOfPod expects a Pod to succeed: being ready is not enough.
 func endOfPod(live *unstructured.Unstructured) (State, string, bool) {
 	pod := &corev1.Pod{}
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, pod) != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// What is to do its work once is done when it has ended well; being ready is not enough.
+// An object that runs once is done when it has succeeded; being ready is not enough.
 func TestCompletion(t *testing.T) {
 	tests := map[string]struct {
 		reason, object string
@@ -30,7 +30,7 @@ func TestCompletion(t *testing.T) {
 		"job suspended":  {"which is health, but no end", `{apiVersion: batch/v1, kind: Job, metadata: {name: x, uid: u}, spec: {suspend: true}}`, "u", health.Completion{State: health.InProgress, Message: "the Job is suspended"}},
 		"job failed":     {"it will not be retried", `{apiVersion: batch/v1, kind: Job, metadata: {name: x, uid: u}, status: {conditions: [{type: Failed, status: "True", message: deadline}]}}`, "u", health.Completion{State: health.Failed, Message: "the Job failed: deadline"}},
 		"anything else":  {"it is there", `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, uid: u}}`, "u", health.Completion{Done: true}},
-		"another object": {"somebody replaced it, and nobody knows how it ended", `{apiVersion: v1, kind: Pod, metadata: {name: x, uid: v}, status: {phase: Succeeded}}`, "u", health.Completion{State: health.Missing, Message: "it was deleted before it was seen to end"}},
+		"another object": {"another client replaced it, and its result is unknown", `{apiVersion: v1, kind: Pod, metadata: {name: x, uid: v}, status: {phase: Succeeded}}`, "u", health.Completion{State: health.Missing, Message: "it was deleted before it was seen to end"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

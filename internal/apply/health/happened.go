@@ -12,20 +12,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// explained are the kinds of which only events say why they get no further: a quota or a
-// webhook that refuses their Pods, a volume that cannot be provisioned. A Deployment says
-// so itself.
+// explained are the kinds of which only events say why they make no progress: a quota or a
+// webhook that refuses their Pods, a volume that cannot be provisioned. A Deployment reports
+// that itself.
 var explained = map[string]bool{
 	"DaemonSet.apps": true, "Job.batch": true, "ReplicaSet.apps": true, "StatefulSet.apps": true,
 	"ReplicationController": true, "PersistentVolumeClaim": true,
 }
 
-// longestEvent is how much of an event's text a message has.
+// longestEvent limits how much of an event a message contains.
 const longestEvent = 400
 
-// happened is what the newest event about an object says, warnings before others, in
-// words that stay the same between retries; nothing when there is none or the account may
-// not read them.
+// happened is the message of the newest event about an object, warnings before others, in
+// words that stay the same between retries; empty when there is none or the account may
+// not list events.
 func (c checking) happened(ctx context.Context, object *unstructured.Unstructured) string {
 	events, err := c.client.Events(ctx, object.GetNamespace(), string(object.GetUID()), podLimit)
 	if err != nil || len(events) == 0 {
@@ -49,7 +49,7 @@ func warns(event unstructured.Unstructured) int {
 	return 0
 }
 
-// when an event happened last, as text that sorts.
+// when is the time of the last occurrence of an event, as a string that sorts.
 func when(event unstructured.Unstructured) string {
 	last, _, _ := unstructured.NestedString(event.Object, "lastTimestamp")
 	first, _, _ := unstructured.NestedString(event.Object, "eventTime")
@@ -57,7 +57,7 @@ func when(event unstructured.Unstructured) string {
 	return max(last, first, series)
 }
 
-// steady leaves out the endings of the names that Pods were to get: each try has others.
+// steady removes the random suffixes of the Pod names: each attempt has others.
 func steady(name, text string) string {
 	return regexp.MustCompile(`\b`+regexp.QuoteMeta(name)+`-[a-z0-9]{5}\b`).ReplaceAllString(text, name+"-...")
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// What has no Pods says by its events why; the words do not change with each try.
+// For objects without Pods events explain the state; the message does not change with each attempt.
 func TestCauseInEvents(t *testing.T) {
 	event := func(kind, at, message string) unstructured.Unstructured {
 		return *parse(t, `{apiVersion: v1, kind: Event, metadata: {name: e}, type: `+kind+`, lastTimestamp: "`+at+`", message: '`+message+`'}`)

@@ -4,7 +4,7 @@ package health
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// alwaysCurrent lists, as Kind.group, the kinds that do what they are for as soon
+// alwaysCurrent lists, as Kind.group, the kinds that are healthy as soon
 // as they exist.
 var alwaysCurrent = map[string]bool{
 	"ConfigMap":      true,
@@ -42,16 +42,16 @@ var alwaysCurrent = map[string]bool{
 }
 
 // AlwaysCurrent tells whether objects of a kind are healthy as soon as they
-// exist, so that nobody has to look at them.
+// exist, so that their health need not be checked.
 func AlwaysCurrent(kind schema.GroupKind) bool { return alwaysCurrent[kind.String()] }
 
-// controlled are the kinds whose status means nothing before their controller has
-// seen them once.
+// controlled are the kinds with a status that means nothing before their controller has
+// observed them once.
 var controlled = map[string]bool{
 	"DaemonSet.apps": true, "Deployment.apps": true, "ReplicaSet.apps": true, "StatefulSet.apps": true,
 }
 
-// selecting are the kinds whose Pods are found by spec.selector.
+// selecting are the kinds that select their Pods by spec.selector.
 var selecting = map[string]bool{
 	"DaemonSet.apps": true, "Deployment.apps": true, "Job.batch": true,
 	"ReplicaSet.apps": true, "ReplicationController": true, "StatefulSet.apps": true,

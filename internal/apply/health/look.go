@@ -13,14 +13,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// Needs tells whether the health of a kind is in its objects; without, they are healthy as
-// soon as they exist, and their metadata is enough.
+// Needs tells whether the health check of a kind needs the whole object; otherwise objects of it
+// are healthy as soon as they exist, and their metadata is enough.
 func (r Rules) Needs(kind schema.GroupVersionKind) bool {
 	return !AlwaysCurrent(kind.GroupKind()) || r.byKind[kind] != nil
 }
 
-// Look tells how an object is that somebody has read, by the rules; the state is empty when
-// it is healthy. Of a Pod the message is what keeps its containers from running.
+// Look returns the health of an object that the caller has read, by the rules; the state is empty
+// when it is healthy. For a Pod the message says why its containers do not run.
 func (r Rules) Look(ctx context.Context, live *unstructured.Unstructured) (State, string, error) {
 	kind := live.GroupVersionKind()
 	if live.GetDeletionTimestamp() != nil {
@@ -44,5 +44,5 @@ func (r Rules) Look(ctx context.Context, live *unstructured.Unstructured) (State
 	return state, message, nil
 }
 
-// Selector is the label selector of a workload's Pods, or of what makes them; false when it has none.
+// Selector is the label selector of a workload's Pods, or of the controller of its Pods; false when it has none.
 func Selector(workload *unstructured.Unstructured) (string, bool) { return selectorOf(workload) }

@@ -11,7 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/health"
 )
 
-// Who has read an object himself learns how it is without asking anybody.
+// The health of an object that the caller has read needs no request.
 func TestLook(t *testing.T) {
 	rules, err := health.NewRules([]health.Expressions{{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Current: "data.state == 'done'"}})
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// podLimit is how many Pods of a workload are looked at.
+// podLimit is how many Pods of a workload are read.
 const podLimit = 50
 
-// The ranks of causes: what cannot heal by itself comes first.
+// The ranks of causes: what cannot recover without a change comes first.
 const (
 	rankImage = iota
 	rankConfig
@@ -34,7 +34,7 @@ const (
 )
 
 // cause names, in words that stay the same between retries, why the Pods of a
-// workload do not run; nothing when they tell nothing.
+// workload do not run; empty when they do not show it.
 func (c checking) cause(ctx context.Context, workload *unstructured.Unstructured) string {
 	selector, ok := selectorOf(workload)
 	if !ok {
@@ -81,7 +81,7 @@ func selectorOf(workload *unstructured.Unstructured) (string, bool) {
 	return selector.String(), true
 }
 
-// podCause ranks and words what keeps one Pod from being ready.
+// podCause ranks and describes why one Pod is not ready.
 func podCause(pod *corev1.Pod) (int, string) {
 	best, words := rankNone, ""
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
@@ -104,7 +104,7 @@ func podCause(pod *corev1.Pod) (int, string) {
 	return best, words
 }
 
-// containerCause ranks and words the state of one container.
+// containerCause ranks and describes the state of one container.
 func containerCause(container corev1.ContainerStatus) (int, string) {
 	if waiting := container.State.Waiting; waiting != nil {
 		return waitingCause(container, waiting)

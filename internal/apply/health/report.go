@@ -10,26 +10,26 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// State of an object that is not healthy.
+// State is the state of an object that is not healthy.
 type State string
 
 const (
-	// Failed: it will not become healthy by itself.
+	// Failed: it will not become healthy without a change.
 	Failed State = "Failed"
 	// Missing: it does not exist any more.
 	Missing State = "Missing"
 	// Terminating: it is being deleted.
 	Terminating State = "Terminating"
-	// Unknown: the account may not look, or its status cannot be read.
+	// Unknown: the account may not read it, or its status cannot be read.
 	Unknown State = "Unknown"
-	// InProgress: it is on its way.
+	// InProgress: it is not healthy yet.
 	InProgress State = "InProgress"
 )
 
-// severity sorts what an admin should read first to the front.
+// severity sorts the states that an administrator should see first to the front.
 var severity = map[State]int{Failed: 0, Missing: 1, Terminating: 2, Unknown: 3, InProgress: 4}
 
-// Object is one that is not healthy, and why.
+// Object is an unhealthy object, and why.
 type Object struct {
 	inventory.ID
 	State   State
@@ -40,11 +40,11 @@ type Object struct {
 type Report struct {
 	Total     int
 	Unhealthy []Object // the worst first, then by identity
-	// Seen says how the objects were that were looked at.
+	// Seen describes the objects that were read.
 	Seen map[inventory.ID]Sight
 }
 
-// Sight is how an object was when it was looked at; zero where it did not exist.
+// Sight describes an object when it was read; zero where it did not exist.
 type Sight struct {
 	Version    string // resource version
 	Generation int64
@@ -52,16 +52,16 @@ type Sight struct {
 	Completed  bool // it is a Job that ran to its end
 }
 
-// Healthy tells that nothing is wrong or on its way.
+// Healthy tells that every object is healthy.
 func (r Report) Healthy() bool { return len(r.Unhealthy) == 0 }
 
-// Failed tells that waiting does not help for some object.
+// Failed tells that some object will not become healthy by waiting.
 func (r Report) Failed() bool {
 	return len(r.Unhealthy) > 0 && r.Unhealthy[0].State == Failed
 }
 
-// Message says in words what is wrong, with the first cause. It does not change
-// while nothing changes.
+// Message says what is wrong, with the first cause. It is stable while the objects do not
+// change.
 func (r Report) Message() string {
 	if r.Healthy() {
 		return fmt.Sprintf("%d objects are healthy", r.Total)

@@ -14,29 +14,29 @@ import (
 	"github.com/satchel-dev/satchel/internal/expression"
 )
 
-// Expressions of users about the objects of a kind. Those that are empty are never true.
+// Expressions are CEL expressions of users about the objects of a kind. Empty ones are never true.
 type Expressions struct {
 	Kind                        schema.GroupVersionKind
 	InProgress, Failed, Current string
 }
 
-// Rules say how the objects of some kinds tell that they are healthy. The zero value
-// leaves it to their status, as kstatus reads it.
+// Rules say when objects of some kinds are healthy. The zero value
+// uses their status, as kstatus reads it.
 type Rules struct {
-	// Everything is looked at, since it may not exist: also what is healthy as soon as it does.
+	// Everything: read all objects, as they may not exist: also those that are healthy as soon as they do.
 	Everything bool
 
 	byKind map[schema.GroupVersionKind][]verdict
 }
 
-// verdict is what an object is when an expression holds; State is empty for healthy.
+// verdict is the state of an object when an expression is true; State is empty for healthy.
 type verdict struct {
 	name  string
 	holds *expression.Expression
 	state State
 }
 
-// NewRules reads expressions; of those that cannot be read the error names the first.
+// NewRules compiles expressions; the error names the first that is invalid.
 func NewRules(all []Expressions) (Rules, error) {
 	rules := Rules{byKind: map[schema.GroupVersionKind][]verdict{}}
 	for _, of := range all {
@@ -59,14 +59,14 @@ func NewRules(all []Expressions) (Rules, error) {
 	return rules, nil
 }
 
-// Looks tells whether objects like this one have to be looked at: they are not healthy
+// Looks tells whether objects like this one have to be read: they are not healthy
 // as soon as they exist.
 func (r Rules) Looks(at plan.Object) bool {
 	return r.Everything || !AlwaysCurrent(at.GroupKind()) || r.byKind[at.Resource.GroupVersion().WithKind(at.ID.Kind)] != nil
 }
 
-// assess gives the state of an object by the rules, or by its own status where there is
-// none for its kind; healthy when ok.
+// assess returns the state of an object by the rules, or by its own status where no rule
+// is for its kind; ok when healthy.
 func (r Rules) assess(ctx context.Context, object *unstructured.Unstructured) (state State, message string, ok bool, err error) {
 	verdicts := r.byKind[object.GroupVersionKind()]
 	if verdicts == nil {
@@ -84,7 +84,7 @@ func (r Rules) assess(ctx context.Context, object *unstructured.Unstructured) (s
 		var known *expression.Error
 		switch {
 		case expression.IsExpensive(err):
-			return Failed, fmt.Sprintf("the expression %s takes too much work, and was given up", v.name), false, nil
+			return Failed, fmt.Sprintf("the expression %s takes too much work, and was stopped", v.name), false, nil
 		case errors.As(err, &known):
 			return InProgress, fmt.Sprintf("the expression %s has no answer: %s", v.name, known.Message), false, nil
 		case err != nil:

@@ -57,7 +57,7 @@ func TestRules(t *testing.T) {
 		"being deleted":    {"whatever its status says", `{apiVersion: example.org/v1, kind: Database, metadata: {name: x, deletionTimestamp: "2026-01-01T00:00:00Z"}, status: {phase: Up}}`, health.Terminating, "deleted"},
 		"another version":  {"it may look different", `{apiVersion: example.org/v2, kind: Database, metadata: {name: x}, status: {phase: Lost}}`, "", ""},
 		"always current":   {"but for its expression", `{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {state: begun}}`, health.InProgress, "none of its expressions"},
-		"M22: too much":    {"it is given up", heavy, health.Failed, "takes too much work"},
+		"M22: too much":    {"it is stopped", heavy, health.Failed, "takes too much work"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report := judged(t, rules, c.object)
@@ -70,7 +70,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// An expression that cannot be read is named with its kind.
+// An invalid expression is named with its kind.
 func TestRulesThatCannotBeRead(t *testing.T) {
 	_, err := health.NewRules([]health.Expressions{{Kind: database, Current: "true", Failed: "status."}})
 	if err == nil || !strings.Contains(err.Error(), `failed of example.org/v1 Database: the expression "status."`) {
@@ -78,7 +78,7 @@ func TestRulesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// What has to be there is looked at, whatever its kind.
+// With Everything all objects are read, whatever their kind.
 func TestEverything(t *testing.T) {
 	c := &cluster{}
 	configMap := plan.Object{ID: inventory.ID{Kind: "ConfigMap", Name: "x"}, Kind: plan.Kind{Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}}}

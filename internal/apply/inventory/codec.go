@@ -19,13 +19,13 @@ const (
 	// plainEntries is how many entries status lists readably; more are compressed.
 	plainEntries = 300
 
-	// MaxEntries and maxBytes bound what is read back: an inventory is stored
-	// where others may write, too. Twice the objects of a bundle fit, for the
+	// MaxEntries and maxBytes bound what is decoded: an inventory is stored
+	// where other users may write, too. Twice the objects of a bundle fit, for the
 	// inventory of an upgrade is the union of both revisions.
 	MaxEntries = 100_000
 	maxBytes   = 32 << 20
 
-	// maxEncoded bounds what is stored: base64 makes a MiB of it, and etcd ends at
+	// maxEncoded bounds what is stored: base64 makes a MiB of it, and etcd's limit is
 	// one and a half for the whole object.
 	maxEncoded = 768 << 10
 )
@@ -40,12 +40,12 @@ func (l Limit) bytes() int {
 	return int(l)
 }
 
-// planned is what of the limit a plan may use up: flags and marks come and go while
-// it is carried out.
+// planned is the part of the limit that a plan may use: flags and marks come and go while
+// it is executed.
 func (l Limit) planned() Limit { return Limit(l.bytes() - l.bytes()/32) }
 
-// TooLargeError says that an inventory does not fit into the status. The bundle is
-// to be split: nothing of it may be applied that could not be remembered.
+// TooLargeError says that an inventory does not fit into the status. The bundle has
+// to be split: an object may be applied only if it can be recorded.
 type TooLargeError struct {
 	Count int // of objects
 	Size  int // in bytes as they would be stored
@@ -58,10 +58,10 @@ func (e *TooLargeError) Error() string {
 		e.Count, e.Size>>10, MaxEntries, e.Limit>>10)
 }
 
-// Encode writes the inventory as it is kept in status. Equal inventories give
-// equal bytes. An empty one without a target is nil. What Decode would refuse is
-// not written: nobody could ever delete the objects. The error is a *TooLargeError
-// when there is too much of it.
+// Encode writes the inventory for the status. Equal inventories give
+// equal bytes. An empty one without a target is nil. An inventory that Decode would refuse is
+// not written, as its objects could never be deleted. The error is a *TooLargeError
+// when it is too large.
 func (i Inventory) Encode() (*v1alpha1.Inventory, error) { return Limit(0).Encode(i) }
 
 // Encode is Inventory.Encode with this limit.
@@ -91,7 +91,7 @@ func (l Limit) Encode(i Inventory) (*v1alpha1.Inventory, error) {
 	return encoded, nil
 }
 
-// encodeEntries encodes each entry, and makes sure that it can be read back.
+// encodeEntries encodes each entry, and verifies that it can be decoded.
 func (i Inventory) encodeEntries(l Limit) ([]v1alpha1.InventoryEntry, error) {
 	if i.Len() > MaxEntries {
 		return nil, &TooLargeError{Count: i.Len(), Limit: l.bytes()}
@@ -114,8 +114,8 @@ func (i Inventory) encodeEntries(l Limit) ([]v1alpha1.InventoryEntry, error) {
 	return entries, nil
 }
 
-// Decode reads an inventory back. Whatever cannot be read is an error, never a
-// shorter inventory: a lost entry would be an object that nobody owns.
+// Decode decodes an inventory. An unreadable entry is an error, never a
+// shorter inventory: the object of a lost entry would have no owner.
 func Decode(encoded *v1alpha1.Inventory) (Inventory, error) {
 	if encoded == nil {
 		return Inventory{}, nil
@@ -139,7 +139,7 @@ func Decode(encoded *v1alpha1.Inventory) (Inventory, error) {
 	return decoded, nil
 }
 
-// listed gives the entries of either form and checks their number.
+// listed returns the entries of either form and checks their number.
 func listed(encoded *v1alpha1.Inventory) ([]v1alpha1.InventoryEntry, error) {
 	entries := encoded.Entries
 	if len(encoded.Compressed) > 0 {

@@ -117,7 +117,7 @@ func compressed(t testing.TB, text string) []byte {
 	return buffer.Bytes()
 }
 
-// What cannot be read is refused, whole: a shorter inventory would orphan.
+// An unreadable inventory is refused as a whole: a shorter one would orphan objects.
 func TestT11ForgedInventory(t *testing.T) {
 	plain := func(entries ...v1alpha1.InventoryEntry) *v1alpha1.Inventory {
 		return &v1alpha1.Inventory{Count: int32(len(entries)), Entries: entries}
@@ -162,7 +162,7 @@ func TestT11ForgedInventory(t *testing.T) {
 	}
 }
 
-// FuzzInventoryCodec: nothing panics, and what decodes survives another round.
+// FuzzInventoryCodec: nothing panics, and a decoded inventory survives another round.
 func FuzzInventoryCodec(f *testing.F) {
 	f.Add("shop_web_apps_Deployment", "v1", "AAAAAAAAAAA", []byte(nil), int32(1))
 	f.Add("_my_role_rbac.authorization.k8s.io_ClusterRole", "v1", "", []byte(nil), int32(1))

@@ -20,7 +20,7 @@ type Hash [8]byte
 
 // Untraceable stands for the managed fields of an object that was applied and
 // for which the API server recorded none (they are dropped when they grow too
-// large). Such an object is watched by what was seen of it alone.
+// large). For such an object only UID, generation and resource version show changes.
 var Untraceable = Hash{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
 // IsZero tells that the hash is not known.
@@ -46,8 +46,8 @@ func decodeHash(text string) (Hash, error) {
 }
 
 // HashRendered digests a desired object in its canonical JSON. With a key it is
-// an HMAC: whoever reads the status then cannot guess short Secret values
-// offline. Another key makes every object look changed once.
+// an HMAC: readers of the status then cannot guess short Secret values
+// offline. With another key every object looks changed once.
 func HashRendered(object *unstructured.Unstructured, key []byte) (Hash, error) {
 	canonical, err := json.Marshal(object.Object)
 	if err != nil {
@@ -59,8 +59,8 @@ func HashRendered(object *unstructured.Unstructured, key []byte) (Hash, error) {
 }
 
 // HashFields digests the fields that the API server records as applied by the
-// manager. It is zero when the object has no such entry: somebody stripped it,
-// or never let us write.
+// manager. It is zero when the object has no such entry: another client removed it,
+// or we never wrote.
 func HashFields(entries []metav1.ManagedFieldsEntry, manager string) Hash {
 	for i := range entries {
 		if isApplied(&entries[i], manager) && entries[i].FieldsV1 != nil {
@@ -87,12 +87,12 @@ func hashFieldsV1(raw []byte) Hash {
 	return cut(sum[:])
 }
 
-// seenUID is how many bytes of a HashSeen tell the UID; the others tell what moved.
+// seenUID is how many bytes of a HashSeen are of the UID; the others are of the generation or resource version.
 const seenUID = 4
 
-// HashSeen digests what moves when an object is recreated or its content is
-// written: the UID and the generation, or the resource version for kinds that
-// count no generations. Its first half is of the UID alone: see SameObject.
+// HashSeen digests what changes when an object is recreated or its content is
+// written: the UID and the generation, or the resource version for kinds without
+// generations. Its first half is of the UID alone: see SameObject.
 func HashSeen(meta metav1.Object) Hash {
 	version := "g" + strconv.FormatInt(meta.GetGeneration(), 10)
 	if meta.GetGeneration() == 0 {

@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ID names one object of a cluster whatever the version it is written in.
-// Namespace is empty for objects of the cluster.
+// ID identifies one object of a cluster, whatever version it is written in.
+// Namespace is empty for cluster-scoped objects.
 type ID struct {
 	Group, Kind, Namespace, Name string
 }
 
-// IDOf is the identity that an object's own fields state.
+// IDOf is the identity by an object's own fields.
 func IDOf(object *unstructured.Unstructured) ID {
 	gvk := object.GroupVersionKind()
 	return ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
@@ -51,14 +51,14 @@ func (id ID) Compare(other ID) int {
 	)
 }
 
-// encode writes namespace_name_group_kind. Only a name may hold an underscore
+// encode writes namespace_name_group_kind. Only a name may contain an underscore
 // itself (names of RBAC objects are free), so the outer ones separate.
 func (id ID) encode() string {
 	return id.Namespace + "_" + id.Name + "_" + id.Group + "_" + id.Kind
 }
 
-// decodeID reads what encode wrote and refuses what no API server would accept
-// as an identity.
+// decodeID reads what encode wrote and refuses identities that no API server would
+// accept.
 func decodeID(text string) (ID, error) {
 	namespace, rest, found := strings.Cut(text, "_")
 	lastKind := strings.LastIndexByte(rest, '_')

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Entry is one object and what was last seen of it. Fields and Seen are zero while
+// Entry is one object and its last known state. Fields and Seen are zero while
 // the object is only planned.
 type Entry struct {
 	ID
@@ -14,16 +14,16 @@ type Entry struct {
 	Rendered Hash   // of the desired object, as written last or, while Begun, as planned
 	Fields   Hash   // of our managed fields
 	Seen     Hash   // of UID and generation: see HashSeen
-	Mark     Mark   // how its deletion counts
-	// Begun: a write of what Rendered stands for was planned, and whether it was
-	// carried out is not known.
+	Mark     Mark   // how its deletion counts towards the limit
+	// Begun: a write of the content with the hash Rendered was planned, and it is not known
+	// whether it happened.
 	Begun bool
-	// Done: it is a Job that was seen to complete with this content, and does not run
+	// Done: it is a Job that completed with this content, and does not run
 	// again when it is deleted.
 	Done bool
 }
 
-// Confirmed tells that the object was written at least once on our behalf.
+// Confirmed tells that the object was written at least once for the owner.
 func (e Entry) Confirmed() bool { return !e.Fields.IsZero() }
 
 // Inventory is a set of entries of one target cluster, sorted by identity. The
@@ -33,7 +33,7 @@ type Inventory struct {
 	Entries []Entry
 }
 
-// New sorts entries into an inventory; of two with one identity the later stays.
+// New sorts entries into an inventory; of two with one identity the later one wins.
 func New(target string, entries ...Entry) Inventory {
 	sorted := slices.Clone(entries)
 	slices.SortStableFunc(sorted, func(a, b Entry) int { return a.Compare(b.ID) })
@@ -65,13 +65,13 @@ func (i Inventory) Has(id ID) bool {
 	return found
 }
 
-// Union holds the entries of both; where both know an object, the receiver's
+// Union holds the entries of both; where both list an object, the receiver's
 // entry stays, for it has been seen and the other is only planned.
 func (i Inventory) Union(planned Inventory) Inventory {
 	return New(i.Target, append(slices.Clone(planned.Entries), i.Entries...)...)
 }
 
-// Minus holds the entries whose objects the other does not list.
+// Minus holds the entries that the other inventory does not list.
 func (i Inventory) Minus(other Inventory) Inventory {
 	return i.filter(func(e Entry) bool { return !other.Has(e.ID) })
 }
@@ -81,8 +81,8 @@ func (i Inventory) With(entries ...Entry) Inventory {
 	return New(i.Target, append(slices.Clone(i.Entries), entries...)...)
 }
 
-// Begin notes, before the first write, what is about to be written: the entries of
-// these objects get the content of the given ones. What was seen of the objects stays.
+// Begin records, before the first write, what is about to be written: the entries of
+// these objects get the content hashes of the given ones. The last known state of the objects stays.
 func (i Inventory) Begin(planned []Entry) Inventory {
 	begun := make([]Entry, 0, len(planned))
 	for _, entry := range planned {
@@ -96,7 +96,7 @@ func (i Inventory) Begin(planned []Entry) Inventory {
 	return i.With(begun...)
 }
 
-// Complete notes that Jobs were seen to complete. It tells whether that is new of any.
+// Complete records that Jobs completed. It tells whether that changes any entry.
 func (i Inventory) Complete(jobs map[ID]bool) (completed Inventory, changed bool) {
 	var done []Entry
 	for _, entry := range i.Entries {

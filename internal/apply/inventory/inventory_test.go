@@ -26,7 +26,7 @@ func ids(i inventory.Inventory) []inventory.ID {
 	return list
 }
 
-// The algebra of sets, over random inventories.
+// The set operations, with random inventories.
 func TestSetAlgebra(t *testing.T) {
 	for seed := range uint64(80) {
 		source := rand.New(rand.NewPCG(seed, 2))

@@ -16,14 +16,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// parts are texts for each part of an entry: good, odd and bad ones.
+// parts are strings for each part of an entry: good, odd and bad ones.
 var parts = []string{
 	"", "a", "shop", "v1", "v1-beta", "v1beta1", "1v", "-v", "apps", "example.org", "Widget", "my_role", "_", "__", "x_y_z", ".", "..", "a/b", "a%2fb",
 	"a b", "a\nb", "a\x00b", "\xff", "\u2028", "<&>", "é", "system:thing", strings.Repeat("x", 63), strings.Repeat("y", 64), strings.Repeat("z", 253), strings.Repeat("z", 254),
 }
 
-// What Encode writes, Decode reads back, whatever the entries hold: an inventory
-// that cannot be read would never be removed. Both outcomes occur.
+// Decode reads everything that Encode writes, whatever the entries hold: objects of an unreadable
+// inventory would never be removed. Both outcomes occur.
 func TestT11EncodedIsReadable(t *testing.T) {
 	written, refused := 0, 0
 	for seed := range uint64(4000) {
@@ -84,8 +84,8 @@ func TestVersionsOfEntries(t *testing.T) {
 	}
 }
 
-// What does not fit into the status is refused with a type that the controller
-// knows, and a way out.
+// An inventory that does not fit into the status is refused with a typed error and a
+// remedy.
 func TestS5TooLarge(t *testing.T) {
 	sized := func(count int, name func(int) string) inventory.Inventory {
 		source := rand.New(rand.NewPCG(1, 1))

@@ -7,16 +7,16 @@ import (
 	"slices"
 )
 
-// Mark says of an object how its deletion counts towards a limit. The zero value
-// counts: it is what is left of a mark that was lost.
+// Mark says how the deletion of an object counts towards a limit. With the zero value it
+// counts, so that a lost mark is safe.
 type Mark string
 
 const (
-	// Unproven: a revision created it that was not healthy since. It does not count.
+	// Unproven: it was created by a revision that was not healthy since. It does not count.
 	Unproven Mark = "n"
 	// Leaving: it left the bundle, and its deletion was counted and allowed.
 	Leaving Mark = "l"
-	// RunOnce: it is the object of a hook. It does not count, and is not kept from drifting.
+	// RunOnce: it is the object of a hook. It does not count, and its drift is not corrected.
 	RunOnce Mark = "h"
 )
 
@@ -28,8 +28,8 @@ func decodeMark(text string) (Mark, error) {
 	return "", fmt.Errorf("%.32q is no mark of an object", text)
 }
 
-// Proven takes the mark Unproven off all objects but the given ones: what was
-// installed is healthy, apart from what left it. It tells whether that changes anything.
+// Proven removes the mark Unproven from all objects but the given ones, which left the bundle:
+// the applied revision is healthy. It tells whether that changes anything.
 func (i Inventory) Proven(but map[ID]bool) (proven Inventory, changed bool) {
 	proven = Inventory{Target: i.Target, Entries: slices.Clone(i.Entries)}
 	for at := range proven.Entries {

@@ -17,26 +17,26 @@ const (
 	// LabelNamespace on an applied object names that BundleDeployment's namespace.
 	LabelNamespace = v1alpha1.NamespaceLabel
 
-	// AnnotationOrphaned marks an object that its deployment left behind on
+	// AnnotationOrphaned is on an object that its deployment orphaned on
 	// purpose. Its value names that deployment as namespace/name. The next
-	// deployment that contains the object takes it up.
+	// deployment that contains the object adopts it.
 	AnnotationOrphaned = v1alpha1.OrphanedAnnotation
 
 	// OrphanManager is the field manager that holds the fields of an orphaned
-	// object until somebody takes it up.
+	// object until a deployment adopts it.
 	OrphanManager = "satchel-orphaned"
 
 	managerPrefix  = "satchel/"
 	longestManager = 128 // limit of the API server
 )
 
-// Owner is the BundleDeployment on whose behalf objects are written.
+// Owner is the BundleDeployment that the objects belong to.
 type Owner struct {
 	Namespace, Name string
 }
 
 // Manager is the owner's field manager: satchel/<namespace>/<name>, hashed when
-// the API server would refuse its length.
+// that is too long for the API server.
 func (o Owner) Manager() string {
 	manager := managerPrefix + o.Namespace + "/" + o.Name
 	if len(manager) <= longestManager {
@@ -57,7 +57,7 @@ func OwnerOf(labels map[string]string) Owner {
 }
 
 // OwnerOfManager reads the owner from the name of a field manager; the zero
-// Owner for managers of others and for hashed names.
+// Owner for other managers and for hashed names.
 func OwnerOfManager(manager string) Owner {
 	rest, ours := strings.CutPrefix(manager, managerPrefix)
 	namespace, name, found := strings.Cut(rest, "/")

@@ -6,18 +6,18 @@ import (
 	"crypto/sha256"
 )
 
-// longestEntry is more than what an entry takes beside its names and version: the
-// names of its fields, three hashes, a mark and flags. longestByte is what one byte of
-// a name takes when JSON escapes it.
+// longestEntry is the maximum size of an entry without its names and version: the
+// JSON field names, three hashes, a mark and flags. longestByte is the size of one byte of
+// a name that JSON escapes.
 const (
 	longestEntry = 112
 	longestByte  = 6
 )
 
 // CheckPlanned fails with a *TooLargeError when a planned inventory will not fit into the
-// status once every object of it is written. Hashes of the objects hardly compress, and
-// are known only after the write: the inventory is judged with all of them, so that
-// nothing is created that could not be recorded afterwards.
+// status once all of its objects are written. Hashes of the objects hardly compress, and
+// are known only after the write: the inventory is checked with all of them, so that
+// no object is created that could not be recorded afterwards.
 func (l Limit) CheckPlanned(i Inventory) error {
 	if !i.grows() || i.surelyFits(l.planned()) {
 		return nil
@@ -30,8 +30,8 @@ func (l Limit) CheckPlanned(i Inventory) error {
 	return err
 }
 
-// grows tells whether something of the inventory was never written: else all of it was
-// stored before as it will be.
+// grows tells whether an object of the inventory was never written: otherwise the inventory
+// was stored before at its full size.
 func (i Inventory) grows() bool {
 	for _, entry := range i.Entries {
 		if !entry.Confirmed() {
@@ -41,7 +41,7 @@ func (i Inventory) grows() bool {
 	return false
 }
 
-// surelyFits tells whether the entries fit even if nothing of them can be compressed.
+// surelyFits tells whether the entries fit even without compression.
 func (i Inventory) surelyFits(l Limit) bool {
 	size := 0
 	for _, entry := range i.Entries {
@@ -50,8 +50,8 @@ func (i Inventory) surelyFits(l Limit) bool {
 	return i.Len() <= MaxEntries && size <= l.bytes()
 }
 
-// worst is the entry with all hashes. Those that are not known yet are made of its
-// identity: they compress as badly as real ones, and the same plan is always judged alike.
+// worst is the entry with all hashes. Missing ones are derived from its
+// identity: they compress as badly as real ones, and the result is the same for the same plan.
 func (e Entry) worst() Entry {
 	for at, hash := range []*Hash{&e.Rendered, &e.Fields, &e.Seen} {
 		if hash.IsZero() {

@@ -13,8 +13,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// F43: an inventory that is accepted when planned fits with whatever hashes, marks and flags
-// its objects get, and one that is refused is not far from the limit.
+// F43: an inventory that is accepted when planned fits with any hashes, marks and flags of
+// its objects, and one that is refused is not far from the limit.
 func TestF43PlannedInventoriesFit(t *testing.T) {
 	const limit = inventory.Limit(24 << 10)
 	accepted, refused := 0, 0
@@ -57,7 +57,7 @@ func TestF43PlannedInventoriesFit(t *testing.T) {
 	}
 }
 
-// F35: the same object is known by its UID, whatever was written of it.
+// F35: the same object is recognized by its UID, whatever was written to it.
 func TestF35SameObject(t *testing.T) {
 	seen := func(uid types.UID, generation int64, version string) inventory.Hash {
 		o := &unstructured.Unstructured{Object: map[string]any{}}
@@ -82,7 +82,7 @@ func TestF35SameObject(t *testing.T) {
 	}
 }
 
-// F34: what is begun keeps what was seen of the object, and forgets that a Job was done.
+// F34: an entry with a begun write keeps the last known state of the object, and drops that a Job was done.
 func TestF34Begin(t *testing.T) {
 	id := inventory.ID{Kind: "ConfigMap", Namespace: "a", Name: "x"}
 	known := inventory.Entry{ID: id, Version: "v1", Rendered: inventory.Hash{1}, Fields: inventory.Hash{2}, Seen: inventory.Hash{3}, Mark: inventory.Unproven, Done: true}

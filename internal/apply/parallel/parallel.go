@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Each runs do for every item, at most limit at once, and gives the results in
+// Each runs do for every item, at most limit at once, and returns the results in
 // the order of the items. Items that were not begun when the context ended keep
 // the zero result.
 func Each[T, R any](ctx context.Context, limit int, items []T, do func(context.Context, T) R) []R {

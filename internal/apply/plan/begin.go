@@ -6,15 +6,15 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// Begin notes in the inventory of the plan what is about to be written: the content of
-// everything that gets one which is not known to have been written. The inventory is
+// Begin records in the inventory of the plan what is about to be written: the content hashes of
+// all objects with content that is not known to have been written. The inventory is
 // stored before the first write, so that the next process recognizes the writes of one
-// that died, and takes fields back that others changed in between.
+// that died, and takes back fields that other managers changed in between.
 func (p *Plan) Begin() {
 	p.Inventory = p.Inventory.Begin(entriesOf(p.Beginning()))
 }
 
-// Beginning are the objects that get content which is not known to have been written.
+// Beginning are the objects with content that is not known to have been written.
 func (p *Plan) Beginning() []Object {
 	var objects []Object
 	for _, action := range p.Actions() {

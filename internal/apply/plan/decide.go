@@ -8,8 +8,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// decide says what happens to one desired object that could be looked at, or why
-// it must not happen.
+// decide returns the action for one desired object that was read, or the violation that
+// forbids it.
 func (in Input) decide(object Object) (Action, *Violation) {
 	entry, listed := in.Previous.Get(object.ID)
 	action := Action{Object: object, Previous: entry}
@@ -47,7 +47,7 @@ func (in Input) decide(object Object) (Action, *Violation) {
 	return action, nil
 }
 
-// forbids says why nothing at all may happen to an object; nil for most.
+// forbids returns the violation that forbids any action on an object; nil for most.
 func (in Input) forbids(object Object, entry inventory.Entry, live Live) *Violation {
 	if forbidden := in.Lineage.forbids(object.ID, live); forbidden != nil {
 		return forbidden
@@ -55,7 +55,7 @@ func (in Input) forbids(object Object, entry inventory.Entry, live Live) *Violat
 	return in.guards(object, in.claim(entry, live))
 }
 
-// adopting says why an object is taken over.
+// adopting says why an object is adopted.
 func (in Input) adopting(live Live) string {
 	if live.Orphaned {
 		return "was left behind by an earlier deployment"
@@ -69,7 +69,7 @@ func completed(object Object, entry inventory.Entry) bool {
 	return entry.Done && !entry.Begun && entry.Rendered == object.Rendered
 }
 
-// compare tells what became of an object that is ours. The first line that holds decides.
+// compare decides about an object of ours. The first line that holds decides.
 //
 //	being deleted           Wait
 //	never confirmed, or the Update   killed between plan and record
@@ -91,7 +91,7 @@ func compare(object Object, entry inventory.Entry, live Live) (Verb, string) {
 	case !live.Fields.IsZero() && live.Fields != entry.Fields:
 		return Repair, "its fields were changed"
 	case live.Seen != entry.Seen:
-		return Settle, "it was written or created anew"
+		return Settle, "it was written or recreated"
 	}
 	return Unchanged, ""
 }

@@ -15,7 +15,7 @@ import (
 
 const definitionGroup, definitionKind = "apiextensions.k8s.io", "CustomResourceDefinition"
 
-// Definition is a kind that a CRD of the bundle brings.
+// Definition is a kind that is defined by a CRD of the bundle.
 type Definition struct {
 	Name       string // of the CRD: <plural>.<group>
 	Group      string
@@ -24,8 +24,8 @@ type Definition struct {
 	Served     []string // versions
 }
 
-// Definitions reads the kinds that the CRDs among the objects bring. What does
-// not read as a CRD is passed over: the API server will say why.
+// Definitions reads the kinds that the CRDs among the objects define. Objects that cannot
+// be read as a CRD are skipped: the API server will say why.
 func Definitions(objects []*unstructured.Unstructured) map[schema.GroupKind]Definition {
 	definitions := map[schema.GroupKind]Definition{}
 	for _, object := range objects {
@@ -44,7 +44,7 @@ func IsDefinition(id inventory.ID) bool {
 	return id.Group == definitionGroup && id.Kind == definitionKind
 }
 
-// Kind gives how the definition will serve a version; false when it does not.
+// Kind returns how the CRD will serve a version; false when it does not.
 func (d Definition) Kind(version string) (Kind, bool) {
 	return Kind{
 		Resource:   schema.GroupVersionResource{Group: d.Group, Version: version, Resource: d.Plural},
@@ -53,9 +53,9 @@ func (d Definition) Kind(version string) (Kind, bool) {
 	}, slices.Contains(d.Served, version)
 }
 
-// wellFormed tells whether the definition is one that an API server would accept
-// and could serve where it says: its parts become those of request paths, which
-// must not lead to the resources of somebody else.
+// wellFormed tells whether an API server would accept the CRD
+// and serve it under its name: its parts become those of request paths, which
+// must not lead to other resources.
 func (d Definition) wellFormed() bool {
 	return strings.Contains(d.Group, ".") && len(validation.IsDNS1123Subdomain(d.Group)) == 0 &&
 		len(validation.IsDNS1035Label(d.Plural)) == 0 && d.Name == d.Plural+"."+d.Group &&
@@ -84,7 +84,7 @@ func definitionOf(crd *unstructured.Unstructured) (schema.GroupKind, Definition)
 	return schema.GroupKind{Group: definition.Group, Kind: text("spec", "names", "kind")}, definition
 }
 
-// definitionID is the identity of the CRD that would bring a resource.
+// definitionID is the identity of the CRD that would define a resource.
 func definitionID(resource schema.GroupResource) inventory.ID {
 	return inventory.ID{Group: definitionGroup, Kind: definitionKind, Name: resource.String()}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// How an object of the inventory that is not desired any more is let go.
+// How an object of the inventory that is not desired any more is removed.
 type How string
 
 const (
@@ -22,29 +22,29 @@ const (
 	DeleteEmpty How = "DeleteEmpty"
 	// DeleteUnused: delete the CRD when no resource of its kind is left, else Release it.
 	DeleteUnused How = "DeleteUnused"
-	// Release: keep it, marked as orphaned, and give our ownership up.
+	// Release: keep it, labelled as orphaned, and drop our ownership.
 	Release How = "Release"
 	// Forget: it is gone, or not ours; only the inventory lists it.
 	Forget How = "Forget"
 	// Await: it is being deleted already, or its kind is not known to be gone.
 	Await How = "Await"
-	// Keep: nothing can be said about it now; it stays in the inventory.
+	// Keep: its state is unknown now; it stays in the inventory.
 	Keep How = "Keep"
 )
 
-// Deletion is what happens to one object of the inventory, and why.
+// Deletion is the action for one object of the inventory, and why.
 type Deletion struct {
 	inventory.ID
 	Kind
 	How    How
 	Reason string
-	Note   string // what is left alone on purpose, and why; mostly empty
+	Note   string // why it is left alone on purpose; mostly empty
 	Live   Live   // zero for Forget and Keep
-	// First: it goes before the rest of the plan is applied, when that asks for it.
+	// First: it is removed before the rest of the plan is applied, when the spec or its annotation says so.
 	First bool
-	// Whole: it is released with everything else, so that what serves it goes on.
+	// Whole: it is released with everything else, so that the objects that serve it stay.
 	Whole bool
-	// RunOnce: it is what is left of a hook.
+	// RunOnce: it is the remaining object of a hook.
 	RunOnce bool
 }
 
@@ -57,20 +57,20 @@ func (d Deletion) Deletes() bool {
 type DeletionStage struct {
 	Name      string
 	Deletions []Deletion
-	// Awaited: what comes after may be needed until all of this is gone, as an
-	// operator is by its custom resources, and by CRDs that it still converts for, and
-	// as a lower phase is by a higher one.
+	// Awaited: later stages wait until all of this is gone, because it may need their objects:
+	// custom resources need their operator, CRDs a conversion webhook,
+	// and a higher phase a lower one.
 	Awaited bool
 }
 
 // Removal plans the removal of everything that the inventory lists. Of the
-// Input it reads Owner, Previous, Live, Unreadable, Unconfirmed, Kinds and Pruning. It is made anew
+// Input it reads Owner, Previous, Live, Unreadable, Unconfirmed, Kinds and Pruning. It is called again
 // at every attempt; when no stage is left, the removal is done.
 func Removal(in Input) []DeletionStage {
 	return deletions(in, in.Previous, true)
 }
 
-// deletions sorts what is decided about each entry into the order of deleting.
+// deletions decides about each entry, and sorts the results into the order of deleting.
 func deletions(in Input, entries inventory.Inventory, removal bool) []DeletionStage {
 	byPlace := map[deletionPlace][]Deletion{}
 	lowest := farthestPhase
@@ -83,7 +83,7 @@ func deletions(in Input, entries inventory.Inventory, removal bool) []DeletionSt
 		deletion.ID, deletion.Kind, deletion.RunOnce = entry.ID, kind, entry.Mark == inventory.RunOnce
 		stage := stageOf(entry.ID, kind)
 		if _, unconfirmed := in.Unconfirmed[entry.ID]; unconfirmed {
-			stage = stageCustom // what serves it stays until it is known to be gone
+			stage = stageCustom // the objects that serve it stay until it is known to be gone
 		}
 		at := deletionPlaceOf(stage, deletion.Live.Phase)
 		byPlace[at] = append(byPlace[at], deletion)
@@ -100,14 +100,14 @@ func deletions(in Input, entries inventory.Inventory, removal bool) []DeletionSt
 	return stages
 }
 
-// deletionPlace is where an object stands in the order of deleting.
+// deletionPlace is the position of an object in the order of deleting.
 type deletionPlace struct {
 	stage string
 	phase int
 }
 
-// deletionPlaceOf: neither webhooks nor definitions nor namespaces have phases when they go.
-// Those of all phases are in the way of what comes after them, or it is in theirs.
+// deletionPlaceOf: webhooks, CRDs and namespaces are deleted regardless of phases, because
+// those of all phases block later deletions, or are blocked by them.
 func deletionPlaceOf(stage string, phase int) deletionPlace {
 	switch stage {
 	case stageAdmission, stageDefinitions, stageNamespaces:
@@ -116,8 +116,8 @@ func deletionPlaceOf(stage string, phase int) deletionPlace {
 	return deletionPlace{stage: stage, phase: phase}
 }
 
-// compare orders by stage, and in a stage the highest phase first. Workloads and what is beside
-// them go together, phase by phase.
+// compare orders by stage, and in a stage the highest phase first. Workloads and the stages beside
+// them are deleted together, phase by phase.
 func (p deletionPlace) compare(other deletionPlace) int {
 	return cmp.Or(cmp.Compare(p.band(), other.band()), cmp.Compare(other.phase, p.phase),
 		cmp.Compare(slices.Index(deleteOrder, p.stage), slices.Index(deleteOrder, other.stage)))
@@ -135,9 +135,9 @@ func (p deletionPlace) band() int {
 //	cannot be read              Keep    a failed read deletes nothing
 //	its kind may be gone        Await   until that is confirmed
 //	does not exist              Forget
-//	belongs to somebody else    Forget
-//	never confirmed, not ours   Forget  a planned object that somebody else created
-//	is being deleted, and all   Forget  nobody can keep it any more
+//	belongs to another owner    Forget
+//	never confirmed, not ours   Forget  a planned object that another client created
+//	is being deleted, and all   Forget  it cannot be kept any more
 //	is to be kept
 //	is being deleted            Await
 //	Namespace that demands approval Release
@@ -174,7 +174,7 @@ func (in Input) decideDeletion(entry inventory.Entry, removal bool) Deletion {
 	return deletion
 }
 
-// ending is the part of decideDeletion about objects that are ours to let go.
+// ending is the part of decideDeletion about objects that we own.
 func (in Input) ending(id inventory.ID, live Live, removal bool) Deletion {
 	kept := in.Pruning.kept(removal, live.Ending)
 	switch {

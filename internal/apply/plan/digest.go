@@ -16,18 +16,18 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// contentVersion begins what Content digests, so that another way to do so gives other
+// contentVersion is the first line of what Content digests, so that another algorithm gives other
 // digests.
 const contentVersion = "satchel.dev/content/v1"
 
-// lastApplied is where kubectl keeps a copy of what it applied, the values of Secrets too.
+// lastApplied is the annotation with kubectl's copy of what it applied, including the values of Secrets.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// Content is the digest of what a bundle becomes, "sha256:" and 64 hexadecimal digits:
+// Content is the digest of a converted bundle, "sha256:" and 64 hexadecimal digits:
 // of the objects as they come out of the conversion, whatever their order, and of the
-// namespace of those that name none. The values of Secrets are left out and their keys
-// are not. What the cluster adds does not count: certificates, the owner's labels, the
-// scope of kinds. So whoever has the bundle and the options computes the same without a
+// namespace of those without one. The values of Secrets are left out, but not their keys.
+// What the cluster adds does not count: certificates, the owner's labels, the
+// scope of kinds. So anyone with the bundle and the options computes the same without a
 // cluster. The objects are not changed.
 func Content(objects []*unstructured.Unstructured, installNamespace string) (string, error) {
 	lines := make([]string, 0, len(objects))
@@ -52,7 +52,7 @@ func digestOf(lines ...string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// withoutValues is an object as it is, or what of a Secret is no secret.
+// withoutValues is the object, or for a Secret its parts that are not secret.
 func withoutValues(object *unstructured.Unstructured) map[string]any {
 	if !isSecret(inventory.IDOf(object)) {
 		return object.Object
@@ -73,7 +73,7 @@ func withoutValues(object *unstructured.Unstructured) map[string]any {
 	return bare
 }
 
-// keysOf are the keys of a map without their values; nothing of what is no map.
+// keysOf are the keys of a map without their values; nothing for other values.
 func keysOf(value any) map[string]any {
 	entries, _ := value.(map[string]any)
 	bare := make(map[string]any, len(entries))

@@ -43,8 +43,8 @@ const (
 	web      = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2, template: {spec: {containers: [{name: web, image: web:1}]}}}}"
 )
 
-// The digest is part of the API: people commit it. Another one for the same content
-// breaks every approval that waits in Git.
+// The digest is part of the API: users commit it. Another one for the same content
+// breaks every approval that is stored in Git.
 func TestContentIsStable(t *testing.T) {
 	got := contentOf(t, "shop", parsed(t, settings, password, web)...)
 	if want := "sha256:fb9814bec60d6dee926545686aa246db313840d87006d0574f02803b449a7edd"; got != want {
@@ -92,7 +92,7 @@ func TestContentOfSecrets(t *testing.T) {
 	}
 }
 
-// The digest changes nothing of what it is of: that is applied afterwards.
+// The digest does not change the objects: they are applied afterwards.
 func TestContentLeavesTheObjects(t *testing.T) {
 	objects := parsed(t, password, "{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {kubectl.kubernetes.io/last-applied-configuration: x}}}")
 	kept := []*unstructured.Unstructured{objects[0].DeepCopy(), objects[1].DeepCopy()}
@@ -120,8 +120,8 @@ func TestContentOfTheNamespace(t *testing.T) {
 	}
 }
 
-// Each single change of what is no value of a Secret changes the digest: a field that
-// is added, dropped, or has another value, anywhere, and an object more or less.
+// Each single change outside of Secret values changes the digest: a field that
+// is added, removed, or has another value, anywhere, and an added or removed object.
 func TestContentNoticesEveryChange(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 1))
 	for range 300 {
@@ -143,7 +143,7 @@ func TestContentNoticesEveryChange(t *testing.T) {
 
 var fresh int
 
-// mutate changes one thing in a value, into something that was never there.
+// mutate changes one field in a value to a value that was never there.
 func mutate(random *rand.Rand, value map[string]any) {
 	fresh++
 	keys := slices.Sorted(maps.Keys(value))

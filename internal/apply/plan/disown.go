@@ -11,9 +11,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// Disown is what a merge patch says of the metadata of an object so that its former
-// owner neither takes it along when it goes nor looks after it, and the next deployment
-// that contains it adopts it: Unmark, the mark of an orphan, and no finalizers of the
+// Disown is the metadata of a merge patch that orphans an object: its former owner neither deletes
+// it with itself nor reconciles it, and the next deployment that contains it adopts it. It is
+// Unmark, with the annotation of an orphan, and without the finalizers of the
 // tools that own by references.
 func Disown(object metav1.Object) map[string]any {
 	metadata := Unmark(object)

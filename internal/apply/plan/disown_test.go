@@ -11,7 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// TestDisown wants everything gone by which a former owner takes an object along, and nothing else.
+// TestDisown: everything is removed by which a former owner would delete an object, and nothing else.
 func TestDisown(t *testing.T) {
 	object := &metav1.ObjectMeta{
 		Labels:     map[string]string{"app": "web", "olm.owner": "a.v1", "olm.owner.kind": "ClusterServiceVersion", "olm.managed": "true"},
@@ -32,6 +32,6 @@ func TestDisown(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]any{"annotations": map[string]any{"satchel.dev/orphaned": "true"}}, plan.Disown(&metav1.ObjectMeta{})); diff != "" {
-		t.Errorf("nobody's: -want +got:\n%s", diff)
+		t.Errorf("orphaned: -want +got:\n%s", diff)
 	}
 }

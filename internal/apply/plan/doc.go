@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan decides what will be written, in which order, what is pruned
+// Package plan decides what is written, in which order, what is pruned
 // and what is refused. Observing gathers one Input; Make and Removal are pure
-// functions of it, so that what is shown is what is executed.
+// functions of it, so that the plan that is shown is the one that is executed.
 //
-// All violations are found at once and nothing has been touched then.
+// All violations are found at once, before anything is changed.
 package plan

@@ -35,7 +35,7 @@ func (l guardLabel) on(object metav1.Object) bool { return object.GetLabels()[l.
 // Guard is a label of a live Namespace that no bundle removes.
 type Guard struct {
 	guardLabel
-	// Ours: the label is a field of the owner's manager, which goes when the owner applies the
+	// Ours: the label is a field of the owner's manager, and is removed when the owner applies the
 	// Namespace without it.
 	Ours bool
 }
@@ -61,7 +61,7 @@ func managesLabel(object metav1.Object, manager, label string) bool {
 	return false
 }
 
-// GuardedNamespace names a label by which a Namespace is kept, whatever a bundle says; "" where it has none.
+// GuardedNamespace names a label that protects a Namespace from deletion, whatever a bundle says; "" where it has none.
 func (l Live) GuardedNamespace(id inventory.ID) string {
 	if !IsNamespace(id) || len(l.Guards) == 0 {
 		return ""
@@ -69,10 +69,10 @@ func (l Live) GuardedNamespace(id inventory.ID) string {
 	return l.Guards[0].String()
 }
 
-// PodSecurityPrefix begins the labels of Namespaces that say which Pods are admitted there.
+// PodSecurityPrefix is the prefix of the labels of Namespaces that say which Pods are admitted there.
 const PodSecurityPrefix = "pod-security.kubernetes.io/"
 
-// podSecurity are such labels of an object, sorted.
+// podSecurity are these labels of an object, sorted.
 func podSecurity(object metav1.Object) []string {
 	var found []string
 	for label := range object.GetLabels() {
@@ -85,8 +85,8 @@ func podSecurity(object metav1.Object) []string {
 }
 
 // guards says why an object must not be in any bundle, whatever the permissions of its account; nil
-// when it may. What approves, and the labels of a Namespace that require approval or signatures, are for people and
-// what acts for them: otherwise a bundle could approve itself.
+// when it may. Approvals, and the labels of a Namespace that require approval or signatures, are for users and
+// their tools: otherwise a bundle could approve itself.
 func (in Input) guards(object Object, claim Claim) *Violation {
 	if IsApproval(object.ID) {
 		return &Violation{
@@ -119,7 +119,7 @@ func (in Input) guards(object Object, claim Claim) *Violation {
 	return nil
 }
 
-// guarded are the violations of guards among hooks, which are deleted before they run again.
+// guarded are the violations for hooks with a guard label: hooks are deleted before they run again.
 func (in Input) guarded() []Violation {
 	var violations []Violation
 	for _, hook := range in.Hooks {

@@ -80,7 +80,7 @@ func TestT24WhatNoBundleMayDo(t *testing.T) {
 	}
 }
 
-// A Namespace that requires approval or signatures is not deleted, whatever the spec says of pruning.
+// A Namespace that requires approval or signatures is not deleted, whatever the spec says about pruning.
 func TestT24LabelledNamespacesAreKept(t *testing.T) {
 	namespace := inventory.ID{Kind: "Namespace", Name: "shop"}
 	for _, label := range guardLabels {
@@ -97,8 +97,8 @@ func TestT24LabelledNamespacesAreKept(t *testing.T) {
 	}
 }
 
-// Labels that decide which Pods are admitted take a consent, in the bundle's objects and in its hooks; what was applied
-// before is kept as it is.
+// Labels that decide which Pods are admitted need consent, in the bundle's objects and in its hooks; labels that were
+// applied before are kept.
 func TestT28PodSecurityLabelsTakeConsent(t *testing.T) {
 	namespace := inventory.ID{Kind: "Namespace", Name: "shop"}
 	for name, tc := range map[string]struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// prune adds to the plan what happens to what the bundle does not contain any more.
-// wanted are the entries of what it does, with their marks.
+// prune adds to the plan the removal of objects that the bundle does not contain any more.
+// wanted are the entries of those that it contains, with their marks.
 func (p *Plan) prune(in Input, wanted inventory.Inventory) {
 	if in.Keeping {
 		p.Inventory = in.Previous.Union(wanted)
@@ -28,9 +28,9 @@ func (p *Plan) prune(in Input, wanted inventory.Inventory) {
 }
 
 // counted is how many deletions count towards the limit, and of how many objects.
-// What replaces something of the same kind in the same namespace takes one off: it is
-// renamed. Rights do not count, nor do objects of a revision that was never healthy,
-// and those that were allowed to go before.
+// A new object of the same kind in the same namespace reduces the count by one: it is a
+// rename. RBAC objects do not count, nor do objects of a revision that was never healthy,
+// and those with a deletion that was allowed before.
 func (in Input) counted(stages []DeletionStage, wanted inventory.Inventory) (count, of int) {
 	type place struct {
 		schema.GroupKind
@@ -62,8 +62,8 @@ func (in Input) counted(stages []DeletionStage, wanted inventory.Inventory) (cou
 
 func counts(entry inventory.Entry) bool { return entry.Mark == "" && !IsAccess(entry.ID) }
 
-// hold takes out of the stages what would go or be given up, unless it was allowed
-// before, and lists it.
+// hold moves the objects that would be deleted or released from the stages to the held ones,
+// unless that was allowed before.
 func (h *Held) hold(stages []DeletionStage, previous inventory.Inventory) []DeletionStage {
 	var left []DeletionStage
 	for _, stage := range stages {
@@ -83,8 +83,8 @@ func (h *Held) hold(stages []DeletionStage, previous inventory.Inventory) []Dele
 	return left
 }
 
-// leaving are the entries of what is deleted, marked so that it is not counted again
-// while it takes time.
+// leaving are the entries of the objects that are deleted, marked so that they are not counted
+// again while that takes time.
 func (in Input) leaving(stages []DeletionStage) []inventory.Entry {
 	var marked []inventory.Entry
 	for _, stage := range stages {
@@ -98,7 +98,7 @@ func (in Input) leaving(stages []DeletionStage) []inventory.Entry {
 	return marked
 }
 
-// remarked are entries of what came back into the bundle before it was deleted.
+// remarked are the entries of objects that came back into the bundle before they were deleted.
 func (in Input) remarked(wanted inventory.Inventory) []inventory.Entry {
 	var back []inventory.Entry
 	for _, entry := range in.Previous.Entries {
@@ -110,12 +110,12 @@ func (in Input) remarked(wanted inventory.Inventory) []inventory.Entry {
 	return back
 }
 
-// runOnce are the entries of hooks: what was lost of their marks comes back.
+// runOnce are the entries of hooks, with their marks restored.
 func runOnce(wanted inventory.Inventory) []inventory.Entry {
 	return slices.DeleteFunc(slices.Clone(wanted.Entries), func(entry inventory.Entry) bool { return entry.Mark != inventory.RunOnce })
 }
 
-// split parts what goes before the rest is applied from what goes after health.
+// split separates the deletions before the apply from those after the health check.
 func split(stages []DeletionStage) (first, after []DeletionStage) {
 	for _, stage := range stages {
 		early, late := stage, stage

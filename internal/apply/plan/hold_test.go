@@ -12,7 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// installed is an input whose inventory lists so many ConfigMaps, all of them ours.
+// installed is an input with an inventory of so many ConfigMaps, all of them ours.
 func installed(count int) plan.Input {
 	in := plan.Input{Owner: owner, Live: map[inventory.ID]plan.Live{}}
 	entries := make([]inventory.Entry, 0, count)
@@ -58,7 +58,7 @@ func TestPruneLimit(t *testing.T) {
 		"more than half":  {"", 20, 9, percent(50), nil, 11},
 		"few":             {"fewer than five are no disaster", 5, 1, percent(50), nil, 0},
 		"five":            {"", 6, 1, percent(50), nil, 5},
-		"all but nothing": {"0 % lets fewer than five go", 20, 16, percent(0), nil, 0},
+		"all but nothing": {"0 % allows fewer than five deletions", 20, 16, percent(0), nil, 0},
 		"nothing":         {"", 20, 15, percent(0), nil, 5},
 		"anything":        {"", 20, 1, percent(100), nil, 0},
 		"a number":        {"", 20, 13, &plan.Limit{Most: 7}, nil, 0},
@@ -98,12 +98,12 @@ func TestPruneLimit(t *testing.T) {
 			mark(in, inventory.Leaving, 12, 20)
 		}, 10},
 		"kept anyhow": {"what is not deleted does not count", 20, 4, percent(50), func(in *plan.Input) { in.Pruning.Disabled = true }, 0},
-		"not ours": {"nor does what is somebody else's", 20, 4, percent(50), func(in *plan.Input) {
+		"not ours": {"nor do objects of other owners", 20, 4, percent(50), func(in *plan.Input) {
 			for i := 4; i < 20; i++ {
 				in.Live[configMap(i)] = plan.Live{Owner: other, Managers: []string{other.Manager()}}
 			}
 		}, 0},
-		"while a newer one fails": {"care lets nothing go", 20, 4, percent(50), func(in *plan.Input) { in.Keeping = true }, 0},
+		"while a newer one fails": {"drift correction deletes nothing", 20, 4, percent(50), func(in *plan.Input) { in.Keeping = true }, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestPruneLimit(t *testing.T) {
 	}
 }
 
-// checkHeld wants what is held to be listed, and nowhere else.
+// checkHeld expects held objects to be listed, and in no stage.
 func checkHeld(t *testing.T, p plan.Plan) {
 	t.Helper()
 	for _, id := range p.Held.Objects {
@@ -154,7 +154,7 @@ func pruned(stages []plan.DeletionStage) []inventory.ID {
 	return ids
 }
 
-// Rights do not count, and are held with what needs them.
+// RBAC objects do not count, and are held with the objects that need them.
 func TestPruneLimitHoldsRights(t *testing.T) {
 	in := installed(20)
 	in.Pruning.Limit = &plan.Limit{Most: 50, Percent: true}
@@ -173,7 +173,7 @@ func TestPruneLimitHoldsRights(t *testing.T) {
 }
 
 // A deletion that was allowed stays so, however long it takes and whatever was healthy
-// meanwhile; one that comes back into the bundle counts again.
+// meanwhile; an object that comes back into the bundle counts again.
 func TestPruneIsCountedOnce(t *testing.T) {
 	in := installed(20)
 	in.Pruning.Limit = &plan.Limit{Most: 50, Percent: true}
@@ -203,7 +203,7 @@ func TestPruneIsCountedOnce(t *testing.T) {
 	}
 }
 
-// What annotations of the live object, and the spec, say of its end.
+// The annotations of the live object and the spec decide about its deletion.
 func TestEndings(t *testing.T) {
 	crd := inventory.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "widgets.example.org"}
 	tests := map[string]struct {

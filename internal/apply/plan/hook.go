@@ -21,44 +21,44 @@ const (
 	PostDelete  = "post-delete"
 )
 
-// Policies by which the object of a hook goes after it ran. Before it runs again, what
-// is left of the last time goes in any case.
+// Policies for deleting the object of a hook after it ran. Before it runs again, the object
+// of the last run is deleted in any case.
 const (
 	HookSucceeded = "hook-succeeded"
 	HookFailed    = "hook-failed"
 )
 
-// HookTerms say when an object runs once, and what becomes of it.
+// HookTerms say when an object runs once, and when it is deleted.
 type HookTerms struct {
 	Events   []string `json:"events"`
 	Weight   int      `json:"weight,omitempty"`
 	Policies []string `json:"policies,omitempty"`
 }
 
-// Hook is an object of a bundle that runs once at some events, as it is rendered.
+// Hook is a rendered object of a bundle that runs once at some events.
 type Hook struct {
 	HookTerms
 
 	Object *unstructured.Unstructured `json:"object"`
 }
 
-// HookObject is a Hook whose object is complete: as it will be applied.
+// HookObject is a Hook with a completed object: as it will be applied.
 type HookObject struct {
 	HookTerms
 	Object
 }
 
-// Operation is what hooks surround.
+// Operation is the kind of change that hooks run before and after.
 type Operation string
 
 const (
-	// Install: nothing of the deployment was applied before.
+	// Install: the deployment applied nothing before.
 	Install Operation = "Install"
-	// Upgrade: what is applied differs from what was applied before.
+	// Upgrade: the plan differs from what was applied before.
 	Upgrade Operation = "Upgrade"
 	// Removal: all of it is deleted.
 	Removing Operation = "Delete"
-	// TakeOver: what was installed by somebody else becomes the deployment's; no hook runs.
+	// TakeOver: the deployment adopts an existing installation; no hook runs.
 	TakeOver Operation = "TakeOver"
 )
 
@@ -75,14 +75,14 @@ type HookRun struct {
 	After bool // it runs after the operation, not before
 }
 
-// String is the run for people: "pre-install hook Job.batch shop/migrate".
+// String describes the run: "pre-install hook Job.batch shop/migrate".
 func (h HookRun) String() string { return HookText(h.Event, h.ID) }
 
 // HookText names the hook of an event.
 func HookText(event string, id inventory.ID) string { return fmt.Sprintf("%s hook %s", event, id) }
 
 // HookRuns are the runs of an operation in their order: those before it first, of each
-// event by weight, and of one weight in the order given.
+// event by weight, and of one weight in the given order.
 func HookRuns(hooks []HookObject, of Operation) []HookRun {
 	sorted := slices.Clone(hooks)
 	slices.SortStableFunc(sorted, func(a, b HookObject) int { return a.Weight - b.Weight })
@@ -106,8 +106,8 @@ func Rendered(hooks []Hook) []*unstructured.Unstructured {
 	return objects
 }
 
-// Groundwork is how many of the stages come before the hooks of a plan: namespaces,
-// certificates and definitions, which hooks may need.
+// Groundwork is how many of the stages precede the hooks of a plan: namespaces,
+// certificates and CRDs, which hooks may need.
 func (p Plan) Groundwork() int {
 	at := slices.IndexFunc(p.Stages, func(stage Stage) bool {
 		return slices.ContainsFunc(stage.Actions, func(action Action) bool { return !ground[applyStage(action.Object)] })
@@ -118,8 +118,8 @@ func (p Plan) Groundwork() int {
 	return at
 }
 
-// First tells what a plan is, of a deployment that applied nothing yet: an installation,
-// or that of something which runs already, because somebody else installed it.
+// First tells what the first plan of a deployment does: it installs,
+// or adopts an existing installation.
 func (p Plan) First() Operation {
 	adopted, created := 0, 0
 	for _, action := range p.Actions() {
@@ -138,8 +138,8 @@ func (p Plan) First() Operation {
 	return Install
 }
 
-// hooks checks the hooks against the objects and against what exists, and lists those of
-// which the inventory knows: they are not pruned while the bundle has them.
+// hooks checks the hooks against the desired and the existing objects, and lists those in
+// the inventory: they are not pruned while the bundle contains them.
 func (in Input) hooks(desired []Object) (listed []inventory.Entry, violations []Violation) {
 	objects := map[inventory.ID]bool{}
 	for _, object := range desired {
@@ -160,7 +160,7 @@ func (in Input) hooks(desired []Object) (listed []inventory.Entry, violations []
 				continue
 			}
 			entry, _ := in.Previous.Get(hook.ID)
-			// of what no bundle may have nothing else is said: see guarded
+			// objects that no bundle may contain are reported by guarded
 			if in.guards(hook.Object, Owned) == nil && in.claim(entry, live) == Foreign {
 				violations = append(violations, live.Collides(hook.ID, in.Owner))
 				continue

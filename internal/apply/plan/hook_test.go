@@ -40,7 +40,7 @@ func TestHookRuns(t *testing.T) {
 	}
 }
 
-// What a bundle installs first, and what ran before it came.
+// The first plan installs a bundle, or adopts an existing installation.
 func TestFirstOperation(t *testing.T) {
 	workload := inventory.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	act := func(id inventory.ID, verb plan.Verb) plan.Action {
@@ -61,9 +61,9 @@ func TestFirstOperation(t *testing.T) {
 	}
 }
 
-// Hooks are no objects: they are neither created by the plan nor pruned while the bundle has them,
-// and what is left of others goes without being counted. One that is somebody else's, or an object
-// too, is refused.
+// Hooks are not objects of the plan: it neither creates them nor prunes them while the bundle contains
+// them, and deletes the remaining ones of others without counting. A hook that belongs to another owner,
+// or is also an object, is refused.
 func TestHooksInAPlan(t *testing.T) {
 	listed := inventory.Entry{ID: job, Version: "v1", Mark: inventory.RunOnce}
 	in := plan.Input{
@@ -81,8 +81,8 @@ func TestHooksInAPlan(t *testing.T) {
 		t.Errorf("the mark that was lost: %+v", entry)
 	}
 	in.Hooks = nil
-	if p := plan.Make(in); p.Deletions() != 1 || p.Held != nil || len(p.LetsGo()) > 0 || len(p.Destroys(in.Previous)) > 0 {
-		t.Errorf("it goes, and nobody has to allow it: %+v", p)
+	if p := plan.Make(in); p.Deletions() != 1 || p.Held != nil || len(p.Pruned()) > 0 || len(p.Destroys(in.Previous)) > 0 {
+		t.Errorf("it is deleted, without a need for approval: %+v", p)
 	}
 	in.Hooks = []plan.HookObject{hookOf("job", 0, plan.PreInstall)}
 	in.Previous, in.Live[job] = inventory.New("target", confirmed(one)), plan.Live{Tool: "Helm release shop/web"}

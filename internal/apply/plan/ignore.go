@@ -14,14 +14,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
-// IgnoreRule gives fields of some objects to others.
+// IgnoreRule lets other managers change fields of some objects.
 type IgnoreRule struct {
 	Paths  []string // JSON pointers
 	Target Selector
 }
 
-// Selector selects objects; what is empty selects all. Group, Version, Kind,
-// Namespace and Name are regular expressions for the whole of it.
+// Selector selects objects; an empty part selects all. Group, Version, Kind,
+// Namespace and Name are regular expressions for the whole value.
 type Selector struct {
 	Group, Version, Kind, Namespace, Name string
 	LabelSelector, AnnotationSelector     string
@@ -39,7 +39,7 @@ type ignoreRule struct {
 	labels, annotations labels.Selector
 }
 
-// identityPattern matches one part of what identifies an object.
+// identityPattern matches one part of an object's identity.
 type identityPattern struct {
 	part    string // as target calls it
 	pattern *pattern.Pattern
@@ -48,7 +48,7 @@ type identityPattern struct {
 // Pointer is a JSON pointer in its parts.
 type Pointer []string
 
-// NewIgnore compiles rules within one budget; its error names the one that is wrong.
+// NewIgnore compiles rules within one budget; its error names the invalid one.
 func NewIgnore(rules []IgnoreRule) (Ignore, error) {
 	ignore := Ignore{budget: pattern.NewBudget()}
 	for i, rule := range rules {
@@ -98,7 +98,7 @@ func (r IgnoreRule) compile(budget *pattern.Budget) (ignoreRule, error) {
 	return compiled, nil
 }
 
-// identifies tells whether a pointer leads to what an object is, or whose it is.
+// identifies tells whether a pointer leads to a field that identifies an object or its owner.
 func identifies(p Pointer) bool {
 	switch p[0] {
 	case "apiVersion", "kind":
@@ -110,8 +110,8 @@ func identifies(p Pointer) bool {
 	return false
 }
 
-// Of gives the pointers of all rules for an object. It fails, with a *pattern.Error, when the rules match more than their
-// budget pays for.
+// Of returns the pointers of all rules for an object. It fails, with a *pattern.Error, when the rules match more than their
+// budget allows.
 func (g Ignore) Of(object *unstructured.Unstructured) ([]Pointer, error) {
 	var pointers []Pointer
 	for i, rule := range g.rules {
@@ -154,8 +154,8 @@ func identityPart(object *unstructured.Unstructured, part string) string {
 	}
 }
 
-// Without copies an object and takes the fields out that pointers lead to, and
-// mappings that are empty then. It gives the object itself, and false, where none does.
+// Without copies an object without the fields that pointers lead to, and without
+// mappings that are empty then. Where no pointer leads to a field it returns the object itself, and false.
 func Without(object *unstructured.Unstructured, pointers []Pointer) (*unstructured.Unstructured, bool) {
 	taken := false
 	for _, pointer := range pointers {
@@ -172,11 +172,11 @@ func Without(object *unstructured.Unstructured, pointers []Pointer) (*unstructur
 	return bare, true
 }
 
-// taken stands where an item of a list was, until all are taken: the others keep
-// their places.
+// taken is the placeholder of a removed list item until all are removed: the others keep
+// their indexes.
 type taken struct{}
 
-// leads tells whether a pointer leads to something.
+// leads tells whether a pointer leads to a field.
 func leads(value any, pointer Pointer) bool {
 	if len(pointer) == 0 {
 		return true
@@ -199,7 +199,7 @@ func step(value any, part string) (any, bool) {
 	return nil, false
 }
 
-// take tells whether a mapping has become empty.
+// take removes what a pointer leads to, and tells whether the mapping became empty.
 func take(value any, pointer Pointer) bool {
 	child, found := step(value, pointer[0])
 	if !found || len(pointer) > 1 && !take(child, pointer[1:]) {

@@ -9,44 +9,44 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
 )
 
-// Input is everything a plan depends on.
+// Input is everything that a plan depends on.
 type Input struct {
 	Owner    inventory.Owner
 	Previous inventory.Inventory
 
-	// Desired are the completed objects; Missing those whose kind nobody serves.
+	// Desired are the completed objects; Missing those of a kind that is not served.
 	Desired []Object
 	// Hooks are the completed objects that run once.
 	Hooks   []HookObject
 	Missing []MissingKind
-	// Skipped are objects of optional kinds that nobody serves: they are left out.
+	// Skipped are objects of optional kinds that are not served: they are left out.
 	Skipped []inventory.ID
 	// Invalid objects could not be completed; the violations say why.
 	Invalid []Violation
 
-	// Live holds what exists, of desired objects and of the inventory. An object
+	// Live holds the existing objects, desired ones and those of the inventory. An object
 	// in none of Live, Unreadable and Unconfirmed does not exist.
 	Live       map[inventory.ID]Live
-	Unreadable map[inventory.ID]string // why, in words
-	// Unconfirmed are objects of the inventory whose kind is not served at the moment, with the
-	// reason in words: whether it is gone is not known yet.
+	Unreadable map[inventory.ID]string // the reason
+	// Unconfirmed are objects of the inventory with a kind that is not served at the moment, and the
+	// reason: it is not known yet whether the kind is gone.
 	Unconfirmed map[inventory.ID]string
 
-	// Kinds maps what the inventory lists. A kind that is missing here and whose
-	// objects are neither Unreadable nor Unconfirmed is not served any more.
+	// Kinds maps the kinds of the inventory. A kind that is missing here and has
+	// neither Unreadable nor Unconfirmed objects is not served any more.
 	Kinds map[schema.GroupKind]Kind
 
-	// Namespaces tells about the namespaces that desired objects go to.
+	// Namespaces holds the presence of the namespaces of desired objects.
 	Namespaces map[string]Presence
 
 	// CreateNamespace is created when absent, and never deleted. Empty: none.
 	CreateNamespace string
 
-	// Keeping: what is desired was applied before, all of it, and a newer revision
-	// fails: nothing is let go.
+	// Keeping: all desired objects were applied before, and a newer revision
+	// fails: nothing is deleted or released.
 	Keeping bool
 
-	// Protection says which existing objects of others are adopted.
+	// Protection says which existing objects of other owners are adopted.
 	Protection Protection
 
 	// PodSecurity: Namespaces may carry labels of pod-security.kubernetes.io.
@@ -55,36 +55,36 @@ type Input struct {
 	// Lineage are deployments that must not be among the objects.
 	Lineage Lineage
 
-	// Pruning says how objects are let go.
+	// Pruning says how objects are deleted or released.
 	Pruning Pruning
 
-	// UpgradeSafety says what becomes of changes of CRDs that could break their
+	// UpgradeSafety says how to handle changes of CRDs that could break their
 	// users. Exempt are the names of CRDs that are not judged.
 	UpgradeSafety Enforcement
 	Exempt        []string
 	// Judgements are about the CRDs of ToJudge, each against the live one. A CRD that
-	// is missing here went meanwhile.
+	// is missing here was deleted meanwhile.
 	Judgements map[inventory.ID]crdsafety.Judgement
 
-	// RequirementsPolicy says what becomes of Requirements that the Facts do not meet.
+	// RequirementsPolicy says how to handle Requirements that the Facts do not meet.
 	RequirementsPolicy Enforcement
 	Requirements       []Requirement
 	Facts              Facts
 }
 
-// Enforcement says what becomes of what offends a rule. Empty is EnforcementNone.
+// Enforcement says how to handle a breach of a rule. Empty is EnforcementNone.
 type Enforcement string
 
 const (
 	// Enforce refuses the plan.
 	Enforce Enforcement = "Enforce"
-	// Warn lets it pass with a warning.
+	// Warn reports it as a warning.
 	Warn Enforcement = "Warn"
-	// EnforcementNone does not look.
+	// EnforcementNone does not check.
 	EnforcementNone Enforcement = "None"
 )
 
-// MissingKind is an object whose kind the cluster does not know.
+// MissingKind is an object of a kind that the cluster does not know.
 type MissingKind struct {
 	inventory.ID
 	Version string
@@ -95,9 +95,9 @@ type MissingKind struct {
 type Presence int
 
 const (
-	// Unknown: the account may not look.
+	// Unknown: the account may not read it.
 	Unknown Presence = iota
-	// Present and accepting objects.
+	// Present: it exists and accepts objects.
 	Present
 	// Absent: it does not exist.
 	Absent

@@ -9,16 +9,16 @@ import (
 )
 
 // Keeps tells that a plan brings nothing new: all that it writes was applied before, with
-// the same content. What becomes of one object then says nothing of the others, and an
-// object that cannot be written stops none of them.
+// the same content. The objects are independent of one another then, and an
+// object that cannot be written stops no other.
 func (p *Plan) Keeps() bool {
 	return p.Keeping || len(p.PruneFirst) == 0 && !slices.ContainsFunc(p.Actions(), func(a Action) bool {
 		return a.Writes() && a.Verb != Repair && a.Verb != Settle
 	})
 }
 
-// leaveOut makes the violations of a plan that only keeps what is applied those of single
-// objects: each leaves out its object, and the rest is kept. It gives the actions left.
+// leaveOut turns the violations of a plan that only keeps what is applied into LeftOut:
+// each leaves out its object, and the rest is kept. It returns the remaining actions.
 func (p *Plan) leaveOut(actions []Action) []Action {
 	objects, namespaces := map[inventory.ID]bool{}, map[string]bool{}
 	for _, violation := range p.Violations {
@@ -33,7 +33,7 @@ func (p *Plan) leaveOut(actions []Action) []Action {
 	})
 }
 
-// LeaveOut takes objects out of a plan that only keeps what is applied.
+// LeaveOut removes objects from a plan that only keeps what is applied.
 func (p *Plan) LeaveOut(out func(Object) bool) {
 	for i := range p.Stages {
 		p.Stages[i].Actions = slices.DeleteFunc(slices.Clone(p.Stages[i].Actions), func(a Action) bool { return out(a.Object) })

@@ -11,17 +11,17 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// Lineage is how a deployment came to be, where the bundle of another one brought it. None may
+// Lineage is the chain of deployments that created a deployment by their bundles. None may
 // contain one of its own lineage: it would change itself, and at its removal each would wait for
-// the other to go.
+// the other to be deleted.
 type Lineage struct {
-	// Members are the deployment itself and those above it, in words, by the UIDs of their objects.
+	// Members describe the deployment itself and its ancestors, by the UIDs of their objects.
 	Members map[types.UID]string
-	// Depth is how many are above it.
+	// Depth is the number of ancestors.
 	Depth int
 }
 
-// MostNested is how many deployments may be above one that brings another.
+// MostNested is the maximum number of ancestors of a deployment that another one creates.
 const MostNested = 8
 
 // IsDeployment tells whether an object is a BundleDeployment.

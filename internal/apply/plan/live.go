@@ -13,7 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// Live is what the metadata of an existing object tells.
+// Live is the metadata of an existing object.
 type Live struct {
 	UID             types.UID
 	ResourceVersion string
@@ -22,13 +22,13 @@ type Live struct {
 	Orphaned        bool
 	Deleting        bool
 	Finalizers      []string
-	// Shared: another deployment, or somebody through the scale subresource, holds
+	// Shared: another deployment, or a client of the scale subresource, holds
 	// fields of it, which are not simply taken back.
 	Shared     bool
 	Managers   []string // field managers other than the owner's, sorted
 	Controller string   // "ReplicaSet web-5d" of the controlling owner reference
-	Tool       string   // "Helm release shop/web": the tool whose marks it bears
-	Ending     Ending   // what its annotations say of its deletion
+	Tool       string   // "Helm release shop/web": the tool, by its labels and annotations
+	Ending     Ending   // what its annotations say about its deletion
 	Phase      int      // in which it was applied
 	Guards     []Guard  // labels of a Namespace that no bundle removes
 }
@@ -65,8 +65,8 @@ func LiveOf(object metav1.Object, owner inventory.Owner) Live {
 	return live
 }
 
-// Ours tells whether the object provably belongs to the owner: its labels say
-// so, or nobody's labels are on it and the owner's manager applied it.
+// Ours tells whether the object provably belongs to the owner: by its labels, or, without
+// labels of any deployment, because the owner's manager applied it.
 func (l Live) Ours(owner inventory.Owner) bool {
 	if l.Owner.IsZero() {
 		return !l.Fields.IsZero()
@@ -74,7 +74,7 @@ func (l Live) Ours(owner inventory.Owner) bool {
 	return l.Owner == owner
 }
 
-// takenBy gives the other deployment that really applied the object and put its
+// takenBy returns the other deployment that really applied the object and put its
 // labels on it; the zero Owner when there is none.
 func (l Live) takenBy(owner inventory.Owner) inventory.Owner {
 	if l.Owner.IsZero() || l.Owner == owner || !slices.Contains(l.Managers, l.Owner.Manager()) {
@@ -83,8 +83,8 @@ func (l Live) takenBy(owner inventory.Owner) inventory.Owner {
 	return l.Owner
 }
 
-// Holder names in words whom the object belongs to, from the best evidence, as the
-// owner sees it.
+// Holder describes the owner of the object, from the best evidence, as the
+// given owner sees it.
 func (l Live) Holder(owner inventory.Owner) string {
 	if !l.Owner.IsZero() && l.Owner != owner {
 		return "belongs to " + l.Owner.String()
@@ -104,5 +104,5 @@ func (l Live) Holder(owner inventory.Owner) string {
 	case len(l.Managers) > 0:
 		return fmt.Sprintf("was written by %s", strings.Join(l.Managers, ", "))
 	}
-	return "was created by somebody else"
+	return "was created by another client"
 }

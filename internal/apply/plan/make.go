@@ -13,7 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// Make plans how the cluster becomes what the bundle renders. The same input
+// Make plans how to make the cluster match the rendered bundle. The same input
 // gives the same plan, whatever the order of the desired objects.
 func Make(in Input) Plan {
 	plan := Plan{Owner: in.Owner, Keeping: in.Keeping, Protection: in.Protection, Pruning: in.Pruning, Inventory: in.Previous, Hooks: in.Hooks}
@@ -71,7 +71,7 @@ func Make(in Input) Plan {
 }
 
 // left are the skipped objects that the inventory lists already: their kind may be gone
-// for a moment only, and they are not to be forgotten.
+// only for a moment, so they must not be forgotten.
 func (in Input) left() []inventory.Entry {
 	skipped := map[inventory.ID]bool{}
 	for _, id := range in.Skipped {
@@ -79,7 +79,7 @@ func (in Input) left() []inventory.Entry {
 	}
 	var entries []inventory.Entry
 	for _, entry := range in.Previous.Entries {
-		bare := entry.ID // as the bundle may have it, which leaves the namespace to the installation
+		bare := entry.ID // as in a bundle that does not set the namespace
 		bare.Namespace = ""
 		if skipped[entry.ID] || skipped[bare] {
 			entries = append(entries, entry)
@@ -116,8 +116,8 @@ func unique(objects []Object) ([]Object, []Violation) {
 	return kept, violations
 }
 
-// absent are the namespaces that do not exist, of those that desired objects go into
-// or are.
+// absent are the namespaces that do not exist, among the desired objects
+// and their namespaces.
 func (in Input) absent(desired []Object) []string {
 	var names []string
 	for name, presence := range in.Namespaces {
@@ -136,7 +136,7 @@ func (in Input) absent(desired []Object) []string {
 	return slices.Compact(names)
 }
 
-// missing reports kinds and namespaces that the desired objects need and lack.
+// missing reports missing kinds and namespaces of the desired objects.
 func (in Input) missing(desired []Object) []Violation {
 	var violations []Violation
 	for _, kind := range in.Missing {
@@ -180,7 +180,7 @@ func (m MissingKind) violation() Violation {
 	return violation
 }
 
-// createsNamespace tells whether the install namespace has to be created beside
+// createsNamespace tells whether the install namespace has to be created in addition to
 // the bundle's own objects.
 func (in Input) createsNamespace(desired []Object) bool {
 	return in.CreateNamespace != "" && in.Namespaces[in.CreateNamespace] == Absent &&
@@ -189,7 +189,7 @@ func (in Input) createsNamespace(desired []Object) bool {
 		})
 }
 
-// namespaceAction creates the install namespace, bare: it belongs to nobody.
+// namespaceAction creates the install namespace without labels: it has no owner.
 func (in Input) namespaceAction() Action {
 	namespace := &unstructured.Unstructured{}
 	namespace.SetAPIVersion("v1")

@@ -46,7 +46,7 @@ func ours() plan.Live {
 	return plan.Live{UID: "uid", ResourceVersion: "7", Owner: owner, Fields: fields, Seen: seen}
 }
 
-// What happens to a desired object, by what is known and seen of it.
+// The action for a desired object, by its entry and its live state.
 func TestDecideDesired(t *testing.T) {
 	with := func(change func(*plan.Live)) *plan.Live {
 		live := ours()
@@ -67,28 +67,28 @@ func TestDecideDesired(t *testing.T) {
 		live   *plan.Live
 		want   plan.Verb // empty: refused
 	}{
-		"new":                     {"it does not exist and never did", nil, nil, plan.Create},
-		"planned":                 {"an apply died before it came to it", planned, nil, plan.Create},
-		"deleted":                 {"somebody deleted it", entry(same), nil, plan.Repair},
-		"as it was":               {"nothing moved: no request", entry(same), with(func(*plan.Live) {}), plan.Unchanged},
-		"rendered anew":           {"the bundle changed", entry(func(e *inventory.Entry) { e.Rendered = changed }), with(func(*plan.Live) {}), plan.Update},
-		"field taken":             {"our managed fields differ", entry(same), with(func(l *plan.Live) { l.Fields = changed }), plan.Repair},
-		"managed fields stripped": {"our entry is gone", entry(same), with(func(l *plan.Live) { l.Fields = inventory.Hash{} }), plan.Repair},
-		"generation moved":        {"perhaps a value changed and our entry was written back", entry(same), with(func(l *plan.Live) { l.Seen = changed }), plan.Settle},
-		"untraceable":             {"the API server keeps no fields of it: no repair loop", entry(func(e *inventory.Entry) { e.Fields = inventory.Untraceable }), with(func(l *plan.Live) { l.Fields = inventory.Hash{} }), plan.Unchanged},
-		"untraceable, written":    {"what was seen of it is all there is", entry(func(e *inventory.Entry) { e.Fields = inventory.Untraceable }), with(func(l *plan.Live) { l.Fields, l.Seen = inventory.Hash{}, changed }), plan.Settle},
-		"killed before record":    {"our manager applied it, our labels are on it", planned, with(func(*plan.Live) {}), plan.Update},
-		"record lost":             {"the same with a lost status", nil, with(func(*plan.Live) {}), plan.Update},
-		"killed in a take-up":     {"our manager holds it and nobody's labels are on it", nil, with(func(l *plan.Live) { l.Owner = inventory.Owner{} }), plan.Update},
-		"terminating":             {"it can be applied when it is gone", entry(same), with(func(l *plan.Live) { l.Deleting = true }), plan.Wait},
-		"orphaned":                {"an earlier deployment left it behind", nil, with(func(l *plan.Live) { l.Owner, l.Fields, l.Orphaned = inventory.Owner{}, inventory.Hash{}, true }), plan.Adopt},
-		"orphaned, but taken":     {"another deployment took it up already", nil, with(func(l *plan.Live) { l.Orphaned = true; taken(l); l.Fields = inventory.Hash{} }), ""},
-		"somebody's":              {"it exists and is not ours", nil, with(func(l *plan.Live) { l.Owner, l.Fields = inventory.Owner{}, inventory.Hash{} }), ""},
-		"somebody's, planned":     {"it was created between plan and write", planned, with(func(l *plan.Live) { l.Owner, l.Fields = inventory.Owner{}, inventory.Hash{} }), ""},
-		"forged labels":           {"labels alone prove nothing", nil, with(func(l *plan.Live) { l.Fields = inventory.Hash{} }), ""},
-		"another deployment's":    {"two deployments claim it", nil, with(func(l *plan.Live) { taken(l); l.Fields = inventory.Hash{} }), ""},
-		"taken over in earnest":   {"it was ours, and another deployment applied it since", entry(same), with(taken), ""},
-		"label edited":            {"a changed owner label alone is drift", entry(same), with(func(l *plan.Live) { l.Owner, l.Fields = other, changed }), plan.Repair},
+		"new":                        {"it does not exist and never did", nil, nil, plan.Create},
+		"planned":                    {"an apply died before it came to it", planned, nil, plan.Create},
+		"deleted":                    {"another client deleted it", entry(same), nil, plan.Repair},
+		"as it was":                  {"nothing moved: no request", entry(same), with(func(*plan.Live) {}), plan.Unchanged},
+		"rendered again":             {"the bundle changed", entry(func(e *inventory.Entry) { e.Rendered = changed }), with(func(*plan.Live) {}), plan.Update},
+		"field taken":                {"our managed fields differ", entry(same), with(func(l *plan.Live) { l.Fields = changed }), plan.Repair},
+		"managed fields stripped":    {"our entry is gone", entry(same), with(func(l *plan.Live) { l.Fields = inventory.Hash{} }), plan.Repair},
+		"generation moved":           {"perhaps a value changed and our entry was written back", entry(same), with(func(l *plan.Live) { l.Seen = changed }), plan.Settle},
+		"untraceable":                {"the API server keeps no fields of it: no repair loop", entry(func(e *inventory.Entry) { e.Fields = inventory.Untraceable }), with(func(l *plan.Live) { l.Fields = inventory.Hash{} }), plan.Unchanged},
+		"untraceable, written":       {"what was seen of it is all there is", entry(func(e *inventory.Entry) { e.Fields = inventory.Untraceable }), with(func(l *plan.Live) { l.Fields, l.Seen = inventory.Hash{}, changed }), plan.Settle},
+		"killed before record":       {"our manager applied it, our labels are on it", planned, with(func(*plan.Live) {}), plan.Update},
+		"record lost":                {"the same with a lost status", nil, with(func(*plan.Live) {}), plan.Update},
+		"killed in an adoption":      {"our manager holds it and it has no owner's labels", nil, with(func(l *plan.Live) { l.Owner = inventory.Owner{} }), plan.Update},
+		"terminating":                {"it can be applied when it is gone", entry(same), with(func(l *plan.Live) { l.Deleting = true }), plan.Wait},
+		"orphaned":                   {"an earlier deployment left it behind", nil, with(func(l *plan.Live) { l.Owner, l.Fields, l.Orphaned = inventory.Owner{}, inventory.Hash{}, true }), plan.Adopt},
+		"orphaned, but taken":        {"another deployment adopted it already", nil, with(func(l *plan.Live) { l.Orphaned = true; taken(l); l.Fields = inventory.Hash{} }), ""},
+		"of another client":          {"it exists and is not ours", nil, with(func(l *plan.Live) { l.Owner, l.Fields = inventory.Owner{}, inventory.Hash{} }), ""},
+		"of another client, planned": {"it was created between plan and write", planned, with(func(l *plan.Live) { l.Owner, l.Fields = inventory.Owner{}, inventory.Hash{} }), ""},
+		"forged labels":              {"labels alone prove nothing", nil, with(func(l *plan.Live) { l.Fields = inventory.Hash{} }), ""},
+		"another deployment's":       {"two deployments claim it", nil, with(func(l *plan.Live) { taken(l); l.Fields = inventory.Hash{} }), ""},
+		"really taken over":          {"it was ours, and another deployment applied it since", entry(same), with(taken), ""},
+		"label edited":               {"a changed owner label alone is drift", entry(same), with(func(l *plan.Live) { l.Owner, l.Fields = other, changed }), plan.Repair},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -114,19 +114,19 @@ func TestDecideDesired(t *testing.T) {
 	}
 }
 
-// Who owns an object that is refused, from the best evidence.
+// The owner of an object that is refused, by the best evidence.
 func TestT13CollisionNamesTheOwner(t *testing.T) {
 	tests := map[string]struct {
 		live plan.Live
 		want string
 	}{
-		"labels":           {plan.Live{Owner: other, Tool: "Helm release x"}, "belongs to BundleDeployment shop/other"},
-		"manager":          {plan.Live{Managers: []string{"kubectl", "satchel/b/c"}, Tool: "Helm release x"}, "belongs to BundleDeployment b/c"},
-		"tool":             {plan.Live{Tool: "Helm release shop/web", Managers: []string{"helm"}}, "belongs to Helm release shop/web: have the whole release taken over, without a restart, by satchel adopt web -n shop"},
-		"owner reference":  {plan.Live{Controller: "ReplicaSet web-5d"}, "is controlled by ReplicaSet web-5d"},
-		"forged":           {plan.Live{Owner: owner, Managers: []string{"x"}}, "never applied it"},
-		"field managers":   {plan.Live{Managers: []string{"a", "b"}}, "was written by a, b"},
-		"nobody to be had": {plan.Live{}, "was created by somebody else"},
+		"labels":          {plan.Live{Owner: other, Tool: "Helm release x"}, "belongs to BundleDeployment shop/other"},
+		"manager":         {plan.Live{Managers: []string{"kubectl", "satchel/b/c"}, Tool: "Helm release x"}, "belongs to BundleDeployment b/c"},
+		"tool":            {plan.Live{Tool: "Helm release shop/web", Managers: []string{"helm"}}, "belongs to Helm release shop/web: adopt the whole release, without a restart, with satchel adopt web -n shop"},
+		"owner reference": {plan.Live{Controller: "ReplicaSet web-5d"}, "is controlled by ReplicaSet web-5d"},
+		"forged":          {plan.Live{Owner: owner, Managers: []string{"x"}}, "never applied it"},
+		"field managers":  {plan.Live{Managers: []string{"a", "b"}}, "was written by a, b"},
+		"no evidence":     {plan.Live{}, "was created by another client"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestT13CollisionNamesTheOwner(t *testing.T) {
 	}
 }
 
-// What happens to an object that is not desired any more.
+// The action for an object that is not desired any more.
 func TestDecideDeletion(t *testing.T) {
 	crd := inventory.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "widgets.example.org"}
 	namespace := inventory.ID{Kind: "Namespace", Name: "shop"}
@@ -156,20 +156,20 @@ func TestDecideDeletion(t *testing.T) {
 		unreadable bool
 		want       plan.How
 	}{
-		"ours":                  {"it goes", one, false, with(same), false, plan.Delete},
-		"gone":                  {"nothing to do", one, false, nil, false, plan.Forget},
-		"unreadable":            {"a failed read deletes nothing", one, false, nil, true, plan.Keep},
-		"terminating":           {"it goes already", one, false, with(func(l *plan.Live) { l.Deleting = true }), false, plan.Await},
-		"CRD":                   {"the resources of its kind would go with it", crd, false, with(same), false, plan.Release},
-		"namespace":             {"everything in it would go with it", namespace, false, with(same), false, plan.DeleteEmpty},
-		"labels of others":      {"T11: it changed hands, or the inventory is forged", one, false, with(func(l *plan.Live) { l.Owner = other }), false, plan.Forget},
-		"no proof":              {"T11: neither labels nor fields are ours", one, false, with(func(l *plan.Live) { l.Owner, l.Fields = inventory.Owner{}, inventory.Hash{} }), false, plan.Forget},
-		"labels stripped":       {"our fields still prove it", one, false, with(func(l *plan.Live) { l.Owner = inventory.Owner{} }), false, plan.Delete},
-		"fields stripped":       {"our labels still prove what was applied once", one, false, with(func(l *plan.Live) { l.Fields = inventory.Hash{} }), false, plan.Delete},
-		"planned, applied":      {"F4: the apply died before it was recorded", one, true, with(same), false, plan.Delete},
-		"planned, not by us":    {"somebody created it, with our labels", one, true, with(func(l *plan.Live) { l.Fields = inventory.Hash{} }), false, plan.Forget},
-		"CRD of others":         {"a CRD is not stolen", crd, false, with(func(l *plan.Live) { l.Owner = other }), false, plan.Forget},
-		"namespace of somebody": {"nor a namespace", namespace, true, with(func(l *plan.Live) { l.Owner, l.Fields = inventory.Owner{}, inventory.Hash{} }), false, plan.Forget},
+		"ours":                 {"it goes", one, false, with(same), false, plan.Delete},
+		"gone":                 {"nothing to do", one, false, nil, false, plan.Forget},
+		"unreadable":           {"a failed read deletes nothing", one, false, nil, true, plan.Keep},
+		"terminating":          {"it goes already", one, false, with(func(l *plan.Live) { l.Deleting = true }), false, plan.Await},
+		"CRD":                  {"the resources of its kind would go with it", crd, false, with(same), false, plan.Release},
+		"namespace":            {"everything in it would go with it", namespace, false, with(same), false, plan.DeleteEmpty},
+		"labels of others":     {"T11: it changed hands, or the inventory is forged", one, false, with(func(l *plan.Live) { l.Owner = other }), false, plan.Forget},
+		"no proof":             {"T11: neither labels nor fields are ours", one, false, with(func(l *plan.Live) { l.Owner, l.Fields = inventory.Owner{}, inventory.Hash{} }), false, plan.Forget},
+		"labels stripped":      {"our fields still prove it", one, false, with(func(l *plan.Live) { l.Owner = inventory.Owner{} }), false, plan.Delete},
+		"fields stripped":      {"our labels still prove what was applied once", one, false, with(func(l *plan.Live) { l.Fields = inventory.Hash{} }), false, plan.Delete},
+		"planned, applied":     {"F4: the apply died before it was recorded", one, true, with(same), false, plan.Delete},
+		"planned, not by us":   {"another client created it, with our labels", one, true, with(func(l *plan.Live) { l.Fields = inventory.Hash{} }), false, plan.Forget},
+		"CRD of others":        {"a CRD is not stolen", crd, false, with(func(l *plan.Live) { l.Owner = other }), false, plan.Forget},
+		"namespace, not by us": {"nor a namespace", namespace, true, with(func(l *plan.Live) { l.Owner, l.Fields = inventory.Owner{}, inventory.Hash{} }), false, plan.Forget},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -196,14 +196,14 @@ func TestDecideDeletion(t *testing.T) {
 				t.Errorf("a removal decides otherwise:\n%s", diff)
 			}
 			if !p.Inventory.Has(tc.id) {
-				t.Error("it left the inventory before it was let go")
+				t.Error("it left the inventory before it was deleted or released")
 			}
 		})
 	}
 }
 
-// Which namespaces do not exist is part of a plan: nobody can hold a right there but
-// everywhere.
+// The namespaces that do not exist are part of a plan: only cluster-wide permissions hold
+// there.
 func TestPlanKnowsWhatIsAbsent(t *testing.T) {
 	namespace := func(name string) inventory.ID { return inventory.ID{Kind: "Namespace", Name: name} }
 	in := plan.Input{

@@ -12,12 +12,12 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// Kind is how the API server serves a kind.
+// Kind describes how the API server serves a kind.
 type Kind struct {
 	Resource   schema.GroupVersionResource
 	Namespaced bool
 	// Definition is the name of the CRD of the same bundle or inventory that
-	// brings the kind; empty for kinds that others bring.
+	// defines the kind; empty for other kinds.
 	Definition string
 }
 
@@ -26,8 +26,8 @@ type Object struct {
 	inventory.ID
 	Kind
 	Desired  *unstructured.Unstructured
-	Rendered inventory.Hash // without what is given to others
-	// Given are fields that are applied when the object is created, and not afterwards.
+	Rendered inventory.Hash // without the ignored fields
+	// Given are ignored fields: they are applied when the object is created, and not afterwards.
 	Given []Pointer
 	// Phase in which it is applied: see AnnotationPhase.
 	Phase int
@@ -35,18 +35,18 @@ type Object struct {
 	Rank int
 }
 
-// Completion is what an object of the bundle is completed with.
+// Completion are the settings for completing the objects of a bundle.
 type Completion struct {
 	Owner            inventory.Owner
 	InstallNamespace string // for namespaced objects that carry no namespace
 	HashKey          []byte // see inventory.HashRendered; may be empty
-	Ignore           Ignore // which fields are given to others
+	Ignore           Ignore // fields that other managers may change
 }
 
-// Complete copies an object and makes it what will be applied: its namespace
-// filled in, or dropped when the kind has none, the owner's labels set,
-// stringData folded into data (the API server records only data as ours), and
-// without what only an API server writes.
+// Complete copies an object and completes it for applying: its namespace is
+// filled in, or dropped when the kind is cluster-scoped, the owner's labels are set,
+// stringData is folded into data (the API server records only data as ours), and
+// the fields that only an API server writes are removed.
 func (c Completion) Complete(object *unstructured.Unstructured, kind Kind) (Object, error) {
 	desired := object.DeepCopy()
 	dropServerFields(desired)
@@ -120,7 +120,7 @@ func dropNullTimestamps(value any) {
 
 func isSecret(id inventory.ID) bool { return id.Group == "" && id.Kind == "Secret" }
 
-// foldStringData does to a Secret what the API server does on every write.
+// foldStringData changes a Secret as the API server does on every write.
 // Errors name keys, never values.
 func foldStringData(object *unstructured.Unstructured) error {
 	plain, found := object.Object["stringData"]

@@ -130,7 +130,7 @@ spec:
 	}
 }
 
-// What does not name itself as an API server demands is no definition: its parts
+// A CRD with a name that an API server would refuse is not read as one: its parts
 // become those of request paths.
 func TestT7DefinitionsOfOtherPlaces(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -59,7 +59,7 @@ func TestStagesInOrder(t *testing.T) {
 	}
 }
 
-// Deleting goes from custom resources to the namespace.
+// The order of deletion starts with custom resources and ends with the namespace.
 func TestDeletionsInOrder(t *testing.T) {
 	in := plan.Input{Owner: owner, Live: map[inventory.ID]plan.Live{}, Kinds: map[schema.GroupKind]plan.Kind{}}
 	var entries []inventory.Entry
@@ -81,8 +81,8 @@ func TestDeletionsInOrder(t *testing.T) {
 	}
 }
 
-// Higher phases go first, each awaited by what is below it, but for what other objects are in the
-// way of: webhooks, definitions and namespaces. Rights go late in any case.
+// Higher phases are deleted first, each awaited by the lower ones, except webhooks, CRDs and namespaces,
+// which block other objects. RBAC is deleted late in any case.
 func TestDeletionsByPhase(t *testing.T) {
 	in := plan.Input{Owner: owner, Live: map[inventory.ID]plan.Live{}, Kinds: map[schema.GroupKind]plan.Kind{}}
 	var entries []inventory.Entry
@@ -126,7 +126,7 @@ func TestDeletionsByPhase(t *testing.T) {
 	}
 }
 
-// An empty bundle is a mistake until the deployment is deleted.
+// An empty bundle is a mistake unless the deployment is deleted.
 func TestEmptyRenderPrunesNothing(t *testing.T) {
 	in := plan.Input{Owner: owner, Previous: inventory.New("target", confirmed(one)), Live: map[inventory.ID]plan.Live{one: ours()}}
 	p := plan.Make(in)
@@ -135,7 +135,7 @@ func TestEmptyRenderPrunesNothing(t *testing.T) {
 	}
 }
 
-// Namespaces that objects need and nobody brings are named, with the way out.
+// Missing namespaces that objects need and the bundle does not contain are named, with the remedy.
 func TestNamespaces(t *testing.T) {
 	namespace := inventory.ID{Kind: "Namespace", Name: "shop"}
 	tests := map[string]struct {
@@ -179,9 +179,9 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// From any state, what a plan does and what is left alone add up: each desired
-// object has one action or violation, or cannot be looked at, each other entry one deletion, and the
-// inventory to store knows them all.
+// From any state, a plan is complete: each desired
+// object has one action or violation, or is unreadable, each other entry has one deletion, and the
+// inventory to store lists them all.
 func TestPlanIsComplete(t *testing.T) {
 	for seed := range uint64(300) {
 		source := rand.New(rand.NewPCG(seed, 4))

@@ -10,39 +10,39 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// Protection says which existing objects of others are adopted. Empty is Prevent.
+// Protection says which existing objects of other owners are adopted. Empty is Prevent.
 type Protection string
 
 const (
-	// Prevent adopts nothing but what is marked as orphaned.
+	// Prevent adopts only orphaned objects.
 	Prevent Protection = "Prevent"
-	// IfUnmanaged adopts what no tool and no controller owns.
+	// IfUnmanaged adopts objects without a tool or controller that owns them.
 	IfUnmanaged Protection = "IfUnmanaged"
-	// None adopts everything but what another deployment really owns.
+	// None adopts everything except objects that another deployment really owns.
 	None Protection = "None"
 )
 
-// Claim is on what ground an existing object may be written.
+// Claim says whether an existing object may be written, and why.
 type Claim int
 
 const (
-	// Foreign: it may not; it is somebody else's.
+	// Foreign: it may not; it has another owner.
 	Foreign Claim = iota
 	// Owned: it is ours already.
 	Owned
-	// Adoptable: it is taken over from whoever had it.
+	// Adoptable: it is adopted from its former owner.
 	Adoptable
 )
 
 // ClaimOf tells whether an existing object may be written. The first line that holds decides.
 //
-//	marked as orphaned, and not really   Adoptable
-//	another deployment's
-//	applied by our manager, and nobody   Owned      also when an apply was killed before
-//	else's labels are on it                         it was recorded
-//	really another deployment's          Foreign    two deployments never fight
+//	orphaned, and not really another     Adoptable
+//	deployment's
+//	applied by our manager, and without  Owned      also when an apply was killed before
+//	another owner's labels                          it was recorded
+//	really another deployment's          Foreign    avoids conflicting field managers
 //	None                                 Adoptable
-//	IfUnmanaged, no marks of anybody  Adoptable
+//	IfUnmanaged, without tool or owner   Adoptable
 //	else                                 Foreign
 func (l Live) ClaimOf(owner inventory.Owner, protection Protection) Claim {
 	held := l.heldByAnother(owner)
@@ -60,8 +60,8 @@ func (l Live) ClaimOf(owner inventory.Owner, protection Protection) Claim {
 }
 
 // heldByAnother tells whether the object is really another deployment's: it applied
-// it and labelled it, or it applied it and somebody took the labels off, or it
-// labelled it and somebody took all managed fields off.
+// it and labelled it, or it applied it and the labels were removed, or it
+// labelled it and all managed fields were removed.
 func (l Live) heldByAnother(owner inventory.Owner) bool {
 	switch {
 	case !l.takenBy(owner).IsZero():
@@ -74,14 +74,14 @@ func (l Live) heldByAnother(owner inventory.Owner) bool {
 	return slices.ContainsFunc(l.Managers, inventory.IsManager)
 }
 
-// controlled tells whether anything says that somebody else owns the object.
+// controlled tells whether any evidence names another owner of the object.
 func (l Live) controlled(owner inventory.Owner) bool {
 	return l.Tool != "" || l.Controller != "" || !l.Owner.IsZero() && l.Owner != owner
 }
 
-// claim is ClaimOf for an object that the inventory may list: what we applied is ours
-// whatever is left on it, unless another deployment really took it over, or it is another
-// object: one of another UID that somebody else created in place of ours.
+// claim is ClaimOf for an object that the inventory may list: an object that we applied is ours
+// whatever is left on it, unless another deployment really owns it, or it is another
+// object: another client created one with another UID in place of ours.
 func (in Input) claim(entry inventory.Entry, live Live) Claim {
 	claim := live.ClaimOf(in.Owner, in.Protection)
 	marked := live.Orphaned && claim == Adoptable
@@ -94,7 +94,7 @@ func (in Input) claim(entry inventory.Entry, live Live) Claim {
 // traced tells whether the owner's labels, or an entry of its manager, are on the object.
 func (l Live) traced(owner inventory.Owner) bool { return l.Owner == owner || !l.Fields.IsZero() }
 
-// Collides is why an object of somebody else is not written, and the way out.
+// Collides is the violation for an object of another owner, with the remedies.
 func (l Live) Collides(id inventory.ID, owner inventory.Owner) Violation {
 	violation := Violation{
 		Rule: Collision, Object: id,
@@ -106,14 +106,14 @@ func (l Live) Collides(id inventory.ID, owner inventory.Owner) Violation {
 			"if the other one is gone for good, take the labels %s and %s off the object and annotate it with %s: \"true\"",
 			inventory.LabelDeployment, inventory.LabelNamespace, inventory.AnnotationOrphaned)
 	case strings.HasPrefix(l.Tool, helmRelease):
-		violation.Remedy = fmt.Sprintf("have the whole release taken over, without a restart, by satchel adopt %s -n %s --delete-former; "+
-			"or annotate the object with %s: \"true\" or set spec.collisionProtection to %s, and delete what Helm remembers of the release, lest helm uninstall takes it away",
+		violation.Remedy = fmt.Sprintf("adopt the whole release, without a restart, with satchel adopt %s -n %s --delete-former; "+
+			"or annotate the object with %s: \"true\" or set spec.collisionProtection to %s, and delete Helm's records of the release, so that helm uninstall does not delete the object",
 			owner.Name, owner.Namespace, inventory.AnnotationOrphaned, None)
 	case l.controlled(owner):
-		violation.Remedy = fmt.Sprintf("have that let go of it; or, to have it taken over, annotate it with %s: \"true\" or set spec.collisionProtection to %s",
+		violation.Remedy = fmt.Sprintf("have that owner release it; or, to adopt it, annotate it with %s: \"true\" or set spec.collisionProtection to %s",
 			inventory.AnnotationOrphaned, None)
 	default:
-		violation.Remedy = fmt.Sprintf("remove it; or, to have it taken over, annotate it with %s: \"true\" or set spec.collisionProtection to %s",
+		violation.Remedy = fmt.Sprintf("remove it; or, to adopt it, annotate it with %s: \"true\" or set spec.collisionProtection to %s",
 			inventory.AnnotationOrphaned, IfUnmanaged)
 	}
 	return violation

@@ -13,7 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// What may be taken from whom: a letter for each of Prevent, IfUnmanaged and None;
+// Which objects may be adopted: a letter for each of Prevent, IfUnmanaged and None;
 // a adopts, o is ours already, and - is refused.
 func TestClaims(t *testing.T) {
 	theirs := []string{other.Manager()}
@@ -22,18 +22,18 @@ func TestClaims(t *testing.T) {
 		live   plan.Live
 		want   string
 	}{
-		"nobody's":                 {"a person created it", plan.Live{Managers: []string{"kubectl"}}, "-aa"},
+		"without owner":            {"a person created it", plan.Live{Managers: []string{"kubectl"}}, "-aa"},
 		"a tool's":                 {"its marks are those of a controller", plan.Live{Tool: "Helm release x"}, "--a"},
 		"controlled":               {"an owner reference says so", plan.Live{Controller: "ReplicaSet web"}, "--a"},
 		"labelled":                 {"labels of another deployment which never applied it count as its marks", plan.Live{Owner: other, Managers: []string{"kubectl"}}, "--a"},
-		"another deployment's":     {"T13: two deployments never fight", plan.Live{Owner: other, Managers: theirs}, "---"},
+		"another deployment's":     {"T13: two deployments never conflict", plan.Live{Owner: other, Managers: theirs}, "---"},
 		"stripped of labels":       {"T13: it is the other one's still", plan.Live{Managers: theirs}, "---"},
-		"stripped of fields":       {"T13: the labels are all that is left, and nobody else wrote it", plan.Live{Owner: other}, "---"},
+		"stripped of fields":       {"T13: only the labels are left, and no other manager wrote it", plan.Live{Owner: other}, "---"},
 		"hashed manager":           {"T13: a deployment with a long name is one", plan.Live{Managers: []string{"satchel/0123"}}, "---"},
-		"our labels":               {"somebody forged them", plan.Live{Owner: owner, Managers: []string{"kubectl"}}, "-aa"},
-		"our labels, their fields": {"T13: somebody changed the other one's labels", plan.Live{Owner: owner, Managers: theirs}, "---"},
+		"our labels":               {"they were forged", plan.Live{Owner: owner, Managers: []string{"kubectl"}}, "-aa"},
+		"our labels, their fields": {"T13: another client changed the other deployment's labels", plan.Live{Owner: owner, Managers: theirs}, "---"},
 		"ours":                     {"an apply was killed before it was recorded", plan.Live{Owner: owner, Fields: fields}, "ooo"},
-		"orphaned":                 {"it is to be taken up", plan.Live{Orphaned: true, Tool: "Helm release x"}, "aaa"},
+		"orphaned":                 {"it is to be adopted", plan.Live{Orphaned: true, Tool: "Helm release x"}, "aaa"},
 		"orphaned, and had":        {"T13: the mark does not take it from a deployment that has it", plan.Live{Orphaned: true, Owner: other, Managers: theirs}, "---"},
 		"orphaned, unlabelled":     {"a deployment that is gone for good had it", plan.Live{Orphaned: true, Managers: theirs}, "aaa"},
 	}
@@ -50,14 +50,14 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// A refusal says what would help, and never what would take an object from another
+// A refusal names a remedy, and never one that takes an object from another
 // deployment.
 func TestCollisionSaysTheWayOut(t *testing.T) {
 	tests := map[string]struct {
 		live      plan.Live
 		want, not string
 	}{
-		"nobody's":             {plan.Live{}, "spec.collisionProtection to IfUnmanaged", "None"},
+		"without owner":        {plan.Live{}, "spec.collisionProtection to IfUnmanaged", "None"},
 		"a tool's":             {plan.Live{Tool: "Helm release x"}, "spec.collisionProtection to None", "IfUnmanaged"},
 		"another deployment's": {plan.Live{Owner: other, Managers: []string{other.Manager()}}, "take the labels", "spec.collisionProtection"},
 	}
@@ -71,8 +71,8 @@ func TestCollisionSaysTheWayOut(t *testing.T) {
 	}
 }
 
-// What is taken off an adopted object: marks of whoever had it, and the references by
-// which it would be controlled or collected.
+// Unmark removes from an adopted object the labels and annotations of former owners, and the
+// references by which it would be controlled or collected.
 func TestUnmark(t *testing.T) {
 	yes := true
 	object := &metav1.ObjectMeta{

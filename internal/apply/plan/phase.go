@@ -12,16 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// AnnotationPhase puts an object into a phase, a whole number; without it that is 0. The
+// AnnotationPhase assigns an object to a phase, a whole number; the default is 0. The
 // objects of a phase are applied when those of all lower ones are applied and healthy, and
-// deleted when those of all higher ones are gone, as far as deleteOrder lets them.
+// deleted when those of all higher ones are gone, as far as deleteOrder allows.
 const AnnotationPhase = "satchel.dev/phase"
 
-// farthestPhase bounds the numbers of phases on both sides of 0.
+// farthestPhase limits the numbers of phases on both sides of 0.
 const farthestPhase = 1000
 
-// phaseIn is the phase that annotations of a live object name; what cannot be read, nobody
-// has applied.
+// phaseIn is the phase in the annotations of a live object; 0 when it is invalid, as an object
+// with an invalid phase is never applied.
 func phaseIn(annotations map[string]string) int {
 	phase, err := readPhase(annotations)
 	if err != nil {
@@ -47,8 +47,8 @@ func readPhase(annotations map[string]string) (int, error) {
 	return phase, nil
 }
 
-// place is where an object stands in the order of applying: first its phase counts, then
-// what it is, then the number of its file.
+// place is the position of an object in the order of applying: by its phase, then
+// by its stage, then by its rank.
 type place struct {
 	phase, stage, rank int
 }
@@ -58,8 +58,8 @@ func (p place) compare(other place) int {
 }
 
 // staged sorts actions into the order of applying; inside a stage they keep the order of
-// their identities. What others need and no bundle can annotate, the install namespace
-// and certificates, belongs to the first phase that there is.
+// their identities. The install namespace and certificates, which other objects need and no
+// bundle can annotate, belong to the first phase.
 func staged(actions []Action) []Stage {
 	byPlace := map[place][]Action{}
 	phases := map[int]bool{}

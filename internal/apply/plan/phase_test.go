@@ -14,7 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// Phases come first, then what an object is, then the number of its file.
+// The order is by phase, then by stage, then by rank.
 func TestPhasesAndRanks(t *testing.T) {
 	object := func(kind, name string, phase, rank int) plan.Object {
 		id := inventory.ID{Kind: kind, Namespace: "shop", Name: name}
@@ -62,7 +62,7 @@ func TestPhasesAndRanks(t *testing.T) {
 	}
 }
 
-// The install namespace and the certificates come before all that may need them.
+// The install namespace and the certificates come before all objects that may need them.
 func TestEarliestPhase(t *testing.T) {
 	o := desired(one, "")
 	o.Phase = -7

@@ -10,7 +10,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// Verb is what is done to a desired object.
+// Verb is the kind of an action.
 type Verb string
 
 const (
@@ -18,57 +18,57 @@ const (
 	Create Verb = "Create"
 	// Update: the desired content changed, or was never applied completely.
 	Update Verb = "Update"
-	// Adopt: it exists and was somebody else's; it is taken over, and what they set and
-	// the bundle does not goes.
+	// Adopt: it exists and had another owner; it is adopted, and fields of the former owner
+	// that the bundle does not set are removed.
 	Adopt Verb = "Adopt"
-	// Recreate: it is deleted and created anew, for fields of it cannot change.
+	// Recreate: it is deleted and created again, for fields of it are immutable.
 	Recreate Verb = "Recreate"
 	// Repair: the live object drifted from what was applied.
 	Repair Verb = "Repair"
 	// Settle: it was recreated or written without a visible change to our
 	// fields; one apply, mostly a no-op, makes sure.
 	Settle Verb = "Settle"
-	// Unchanged: nothing is asked or written.
+	// Unchanged: no request is sent.
 	Unchanged Verb = "Unchanged"
 	// Wait: it is being deleted; it can be applied when it is gone.
 	Wait Verb = "Wait"
 )
 
-// Action is what is done to one desired object, and why.
+// Action is the action for one desired object, and why.
 type Action struct {
 	Object
 	Verb     Verb
 	Reason   string
 	Previous inventory.Entry // zero when it was never planned before
 	Mark     inventory.Mark  // of the entry in the inventory
-	// At is the resource version at which all fields of ours may be taken back, whoever
-	// holds them: the content is what was applied before. Empty: it is not known.
+	// At is the resource version at which all fields of ours may be taken back from any
+	// manager: the content is what was applied before. Empty: it is not known.
 	At string
 	// Seen is of the object when the plan was made; zero when it did not exist.
 	Seen inventory.Hash
-	// Untracked: it does not enter the inventory and is never deleted.
+	// Untracked: it is not recorded in the inventory and never deleted.
 	Untracked bool
 }
 
 // Writes tells whether the action sends a request.
 func (a Action) Writes() bool { return a.Verb != Unchanged && a.Verb != Wait }
 
-// Exists tells that the object was there when the plan was made.
+// Exists tells that the object existed when the plan was made.
 func (a Action) Exists() bool { return !a.Seen.IsZero() }
 
 // Known tells that the object exists and its content is what was written before, or was
-// begun to be written: fields of it that others hold now were ours.
+// begun to be written: its fields that other managers hold now were ours.
 func (a Action) Known() bool {
 	return a.Exists() && !a.Previous.Rendered.IsZero() && a.Previous.Rendered == a.Rendered && (a.Previous.Confirmed() || a.Previous.Begun)
 }
 
-// Alters tells whether the object exists and gets content that it did not have from us.
+// Alters tells whether the object exists and gets content that we did not apply before.
 func (a Action) Alters() bool { return a.Verb == Update || a.Verb == Adopt || a.Verb == Recreate }
 
 // Stage is a set of actions that may run in parallel.
 type Stage struct {
 	Name string
-	// Phase that it belongs to. It waits until the objects of lower ones are healthy.
+	// Phase of the stage. It waits until the objects of lower ones are healthy.
 	Phase   int
 	Actions []Action
 }
@@ -78,44 +78,44 @@ type Plan struct {
 	Owner inventory.Owner
 	// Protection under which objects are adopted.
 	Protection Protection
-	// Upgrade: something of an earlier plan was applied already.
+	// Upgrade: objects of an earlier plan were applied already.
 	Upgrade bool
-	// Keeping: what is planned was applied before, all of it, while a newer revision
-	// fails. Nothing is let go then.
+	// Keeping: all planned objects were applied before, while a newer revision
+	// fails. Nothing is deleted or released then.
 	Keeping bool
-	// Stages hold every desired object that nothing forbids. Empty stages are left out.
+	// Stages hold every desired object without a violation. Empty stages are left out.
 	Stages []Stage
 	// Hooks run once before and after an operation, each object by itself: see HookRuns.
 	Hooks []HookObject
-	// PruneFirst and Prune are what the inventory lists and the bundle does not contain
-	// any more: the one to be carried out before the stages, the other after health.
+	// PruneFirst and Prune are the objects of the inventory that the bundle does not contain
+	// any more: the former are removed before the stages, the latter after health.
 	PruneFirst, Prune []DeletionStage
-	// Held is what is left out of these because it would be too much; nil: nothing.
+	// Held is what is left out of these because of the limit; nil: nothing.
 	Held *Held
-	// Pruning says how objects are let go, in the end.
+	// Pruning says how objects are deleted or released, in the end.
 	Pruning Pruning
-	// Unreadable are desired objects that the account may not look at, which is among
+	// Unreadable are desired objects that the account may not read; they are also among
 	// the violations.
 	Unreadable []Object
 	// Skipped are objects of the bundle that are left out for now. Sorted.
 	Skipped []inventory.ID
-	// Absent are the namespaces that do not exist, of those that desired objects go
-	// into or are, whether or not the plan brings them. Sorted.
+	// Absent are the namespaces that do not exist, among the desired objects and their
+	// namespaces, whether or not the plan creates them. Sorted.
 	Absent []string
 	// LeftOut are, of a plan that only keeps what is applied, the objects that cannot be
-	// kept as they were applied, and why: nothing of them is planned. Sorted.
+	// kept, and why: no action is planned for them. Sorted.
 	LeftOut []Violation
-	// Violations forbid to carry out the plan. Sorted.
+	// Violations are the reasons why the plan must not be executed. Sorted.
 	Violations []Violation
-	// Warnings are what people should know and nothing is refused for. Sorted.
+	// Warnings are for users, and refuse nothing. Sorted.
 	Warnings []string
 	// Inventory is the previous one together with what is planned. It must be
 	// stored before the first write.
 	Inventory inventory.Inventory
 }
 
-// Recreates says of objects that fields of them cannot change. What is adopted stays
-// an adoption.
+// Recreates turns the actions of objects with immutable fields into Recreate. An adoption
+// stays an adoption.
 func (p Plan) Recreates(ids []inventory.ID) {
 	for _, stage := range p.Stages {
 		for at := range stage.Actions {

@@ -11,27 +11,27 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// Pruning says how objects are let go. The zero value deletes what left the bundle
-// after the rest is healthy, without a limit, and keeps CRDs.
+// Pruning says how objects are deleted or released. The zero value deletes objects that left
+// the bundle after the rest is healthy, without a limit, and keeps CRDs.
 type Pruning struct {
-	// Disabled: what left the bundle is released instead.
+	// Disabled: objects that left the bundle are released instead.
 	Disabled bool
-	// First: it goes before the rest is applied.
+	// First: they are removed before the rest is applied.
 	First bool
-	// Limit beyond which nothing that left the bundle goes; nil: none.
+	// Limit beyond which none of them is removed; nil: none.
 	Limit *Limit
 	// Orphan: a removal releases everything.
 	Orphan bool
-	// Definitions: CRDs go, too, when no resource of theirs is left.
+	// Definitions: CRDs are deleted, too, when no resource of theirs is left.
 	Definitions bool
-	// Recreates: what cannot be changed is deleted, to be created anew.
+	// Recreates: objects with immutable fields are deleted and created again.
 	Recreates bool
 }
 
-// Never tells that nothing is ever deleted, so that the right to do so is not needed.
+// Never tells that nothing is ever deleted, so that the permission to delete is not needed.
 func (p Pruning) Never() bool { return p.Disabled && p.Orphan && !p.Recreates }
 
-// Limit is how many deletions of one plan are in order.
+// Limit is how many deletions one plan may have.
 type Limit struct {
 	Most    int
 	Percent bool // of the objects that the deployment has
@@ -45,10 +45,10 @@ func (l Limit) String() string {
 	return fmt.Sprint(l.Most)
 }
 
-// fewest is the number of deletions that may be held: fewer are no disaster.
+// fewest is the number of deletions that may be held: fewer are never held.
 const fewest = 5
 
-// exceeded tells whether so many deletions, of so many objects, are too many.
+// exceeded tells whether the number of deletions, for the number of objects, exceeds the limit.
 func (l Limit) exceeded(deletions, of int) bool {
 	if deletions < fewest {
 		return false
@@ -59,17 +59,17 @@ func (l Limit) exceeded(deletions, of int) bool {
 	return deletions > l.Most
 }
 
-// Ending is what annotations of a live object say of its deletion. They are read from
-// the live object, which has those of the bundle that was applied last: whoever
-// annotates an object may protect it, too, and nobody can have it deleted that way.
+// Ending is what annotations of a live object say about its deletion. They are read from
+// the live object, which has those of the bundle that was applied last: users who may
+// annotate an object can protect it, too, but not cause its deletion.
 type Ending struct {
 	Unpruned bool   // it is kept when it leaves the bundle
 	Kept     string // the annotation that keeps it in any case; empty: none
 	Timing   string // BeforeApply, AfterHealthy, or what the deployment says
 }
 
-// endingOf reads the annotations. Of those that protect, any value does that is not
-// the opposite: a misspelt one must not cost data.
+// endingOf reads the annotations. A protecting annotation holds with any value except
+// the opposite: a misspelt value must not cost data.
 func endingOf(annotations map[string]string) Ending {
 	protects := func(key, unless string) bool {
 		value, found := annotations[key]
@@ -82,7 +82,7 @@ func endingOf(annotations map[string]string) Ending {
 	}
 }
 
-// keptBy gives the first of the annotations that keeps an object for good.
+// keptBy returns the first of the annotations that protect an object from any deletion.
 func keptBy(protects func(key, unless string) bool, keys ...string) string {
 	at := slices.IndexFunc(keys, func(key string) bool { return protects(key, string(v1alpha1.DeletionDelete)) })
 	if at < 0 {
@@ -91,7 +91,7 @@ func keptBy(protects func(key, unless string) bool, keys ...string) string {
 	return keys[at]
 }
 
-// kept says why an object is released rather than deleted; nothing when it is not.
+// kept says why an object is released rather than deleted; empty when it is not.
 func (p Pruning) kept(removal bool, ending Ending) string {
 	switch {
 	case removal && p.Orphan:
@@ -106,7 +106,7 @@ func (p Pruning) kept(removal bool, ending Ending) string {
 	return ""
 }
 
-// first tells whether an object goes before the rest is applied.
+// first tells whether an object is removed before the rest is applied.
 func (p Pruning) first(ending Ending) bool {
 	switch ending.Timing {
 	case string(v1alpha1.PruneBeforeApply):
@@ -117,7 +117,7 @@ func (p Pruning) first(ending Ending) bool {
 	return p.First
 }
 
-// Held is what a plan does not delete because it would be too much at once.
+// Held are the objects that a plan does not delete because of the limit.
 type Held struct {
 	Objects []inventory.ID // all that left the bundle and is kept for now, sorted
 	Count   int            // deletions that count
@@ -135,7 +135,7 @@ func (h *Held) len() int {
 // mostHeld is how many objects are named.
 const mostHeld = 10
 
-// String says what is held, and the way out.
+// String says what is held, and how to proceed.
 func (h Held) String() string {
 	names := make([]string, 0, mostHeld)
 	for _, id := range h.Objects[:min(len(h.Objects), mostHeld)] {

@@ -13,7 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// RequirementKind is what a requirement asks for.
+// RequirementKind is the kind of a requirement.
 type RequirementKind string
 
 // Kinds of requirements.
@@ -22,7 +22,7 @@ const (
 	RequireCRD RequirementKind = "CRD"
 	// RequireAPI: the kind GVK of Kubernetes or of an extension API server.
 	RequireAPI RequirementKind = "API"
-	// RequireGVK: the kind GVK, whoever brings it.
+	// RequireGVK: the kind GVK, from any source.
 	RequireGVK RequirementKind = "GVK"
 	// RequirePackage: the OLM package Name in a version of the range Versions; empty: in any.
 	RequirePackage RequirementKind = "Package"
@@ -40,26 +40,26 @@ type Requirement struct {
 	Name     string
 	GVK      schema.GroupVersionKind // the version may be empty: any
 	Versions string
-	Message  string // the author's word on a compound
+	Message  string // the author's description of a compound
 	Of       []Requirement
 }
 
-// Package is one that a deployment of the same namespace has installed.
+// Package is a package that a deployment of the same namespace has installed.
 type Package struct {
 	Name    string
-	Version string // semantic; empty when nobody knows
+	Version string // semantic; empty when unknown
 }
 
-// Facts are what is known about the cluster for answering requirements.
+// Facts are the facts about the cluster that requirements are checked against.
 type Facts struct {
 	// Kinds are the required ones that are served.
 	Kinds map[schema.GroupVersionKind]bool
-	// KubeVersion as the API server gives it: v1.36.3. Empty: the account may not ask.
+	// KubeVersion as the API server returns it: v1.36.3. Empty: the account may not read it.
 	KubeVersion string
 	Packages    []Package
 }
 
-// ToAsk gives the kinds that the requirements are about, and whether they are about
+// ToAsk returns the kinds that the requirements are about, and whether they are about
 // the version of Kubernetes. Nothing when requirements are off.
 func (in Input) ToAsk() (kinds []schema.GroupVersionKind, version bool) {
 	if !in.RequirementsPolicy.on() {
@@ -101,8 +101,8 @@ func (f Facts) met(r Requirement) bool {
 	return false
 }
 
-// inRange tells whether a version lies in a range; one that nobody knows lies in the
-// range of all.
+// inRange tells whether a version lies in a range; an unknown one lies only in the
+// range of all versions.
 func inRange(version, versions string) bool {
 	if versions == "" {
 		return true
@@ -115,7 +115,7 @@ func inRange(version, versions string) bool {
 	return err == nil && allowed(parsed)
 }
 
-// atLeast compares a Kubernetes version without what distributions add to it.
+// atLeast compares a Kubernetes version without the suffixes of distributions.
 func atLeast(version, least string) bool {
 	has, err := semver.ParseTolerant(version)
 	if err != nil {
@@ -126,7 +126,7 @@ func atLeast(version, least string) bool {
 	return err == nil && has.GTE(needs)
 }
 
-// requirements turns what the cluster lacks into violations, or into warnings.
+// requirements turns unmet requirements into violations, or into warnings.
 func (in Input) requirements() ([]Violation, []string) {
 	if !in.RequirementsPolicy.on() {
 		return nil, nil
@@ -139,9 +139,9 @@ func (in Input) requirements() ([]Violation, []string) {
 	var warnings []string
 	for _, r := range in.Requirements {
 		if in.Facts.met(r) || len(r.Of) == 0 && r.GVK.Kind != "" && reported[r.GVK.GroupKind()] {
-			continue // an object of the bundle is of that kind, and says so already
+			continue // reported already by an object of that kind in the bundle
 		}
-		violation := in.Facts.lacking(r)
+		violation := in.Facts.unmet(r)
 		if in.RequirementsPolicy == Enforce {
 			violations = append(violations, violation)
 		} else {
@@ -151,8 +151,8 @@ func (in Input) requirements() ([]Violation, []string) {
 	return violations, warnings
 }
 
-// lacking says what the cluster lacks, and what would provide it.
-func (f Facts) lacking(r Requirement) Violation {
+// unmet is the violation for a requirement that the cluster does not meet.
+func (f Facts) unmet(r Requirement) Violation {
 	const orWarn = "set spec.registryV1.requirements to Warn"
 	violation := Violation{Rule: RequirementMissing}
 	switch r.Kind {
@@ -186,16 +186,16 @@ func (f Facts) lacking(r Requirement) Violation {
 	return violation
 }
 
-// grantVersion is what to do where the account may not ask for the version.
-const grantVersion = "grant the account the right to get the URL /version (in nonResourceURLs of a ClusterRole, as system:public-info-viewer has it)"
+// grantVersion is the remedy where the account may not read the version.
+const grantVersion = "grant the account permission to get the URL /version (in nonResourceURLs of a ClusterRole, as system:public-info-viewer has it)"
 
 // asksVersion tells whether a requirement is about the version of Kubernetes.
 func (r Requirement) asksVersion() bool {
 	return r.Kind == RequireKubeVersion || slices.ContainsFunc(r.Of, Requirement.asksVersion)
 }
 
-// instead tells in which versions a package is installed that is in none of those
-// that are needed.
+// instead lists the installed versions of a package when none of them is in the required
+// range.
 func (f Facts) instead(name string) string {
 	var versions []string
 	for _, p := range f.Packages {
@@ -217,7 +217,7 @@ func orUnknown(version string) string {
 	return version
 }
 
-// text is the requirement inside a sentence.
+// text describes the requirement inside a sentence.
 func (r Requirement) text() string {
 	switch r.Kind {
 	case RequireCRD, RequireAPI, RequireGVK:

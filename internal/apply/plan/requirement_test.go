@@ -39,7 +39,7 @@ func requiring(policy plan.Enforcement, facts plan.Facts, requirements ...plan.R
 	})
 }
 
-// What the cluster lacks is refused, each in words that say what would provide it.
+// Each unmet requirement is refused, with words that say what would provide it.
 func TestRequirements(t *testing.T) {
 	served := plan.Facts{Kinds: map[schema.GroupVersionKind]bool{etcd: true}}
 	version := func(text string) plan.Facts { return plan.Facts{KubeVersion: text} }
@@ -67,14 +67,14 @@ func TestRequirements(t *testing.T) {
 		"package, one of two":    {"in range", pkg("etcd", ">=1.0.0 <2.0.0"), installed("0.9.0", "1.5.0"), nil},
 		"package missing":        {"the range is said", pkg("etcd", ">=1.2.0"), installed(), []string{"package etcd in version >=1.2.0", "BundleDeployment in this namespace", "spec.registryV1.requirements to Warn"}},
 		"package too old":        {"what is there is said", pkg("etcd", ">=1.2.0"), installed("1.1.0", "1.0.0"), []string{"package etcd in version >=1.2.0", "has it in version 1.0.0, 1.1.0"}},
-		"package, version?":      {"nobody knows", pkg("etcd", ">=1.2.0"), installed(""), []string{"an unknown version"}},
+		"package, version?":      {"it is unknown", pkg("etcd", ">=1.2.0"), installed(""), []string{"an unknown version"}},
 		"Kubernetes":             {"the same", kube("1.36.3"), version("v1.36.3"), nil},
 		"Kubernetes, newer":      {"minor versions are numbers", kube("1.9.0"), version("v1.10.0"), nil},
 		"Kubernetes, older":      {"both are said", kube("1.37.0"), version("v1.36.3"), []string{"needs Kubernetes 1.37.0 or newer", "has v1.36.3"}},
 		"Kubernetes of a vendor": {"what a distribution adds is no pre-release", kube("1.29.1"), version("v1.29.1-gke.100+k3s1"), nil},
 		"Kubernetes, prerelease": {"any release is newer", kube("1.19.0-0"), version("v1.19.0"), nil},
-		"Kubernetes, unknown":    {"the account may not ask", kube("1.19.0"), version(""), []string{"needs Kubernetes 1.19.0", "grant the account the right to get the URL /version"}},
-		"compound, unknown":      {"the account may not ask", plan.Requirement{Kind: plan.RequireAll, Of: []plan.Requirement{kube("1.19.0")}}, version(""), []string{"right to get the URL /version", "to Warn"}},
+		"Kubernetes, unknown":    {"the account may not ask", kube("1.19.0"), version(""), []string{"needs Kubernetes 1.19.0", "grant the account permission to get the URL /version"}},
+		"compound, unknown":      {"the account may not ask", plan.Requirement{Kind: plan.RequireAll, Of: []plan.Requirement{kube("1.19.0")}}, version(""), []string{"permission to get the URL /version", "to Warn"}},
 		"compound, first":        {"one will do", compound, installed("2.0.0"), nil},
 		"compound, second":       {"and what is excluded is not there", compound, served, nil},
 		"compound, neither":      {"what is excluded is there", compound, plan.Facts{Kinds: served.Kinds, Packages: installed().Packages}, []string{"any of (package etcd in version >=2.0.0; all of (kind Etcd of db.example.org/v1; none of (package other)))"}},
@@ -109,7 +109,7 @@ func TestRequirements(t *testing.T) {
 	}
 }
 
-// All that is lacking is said at once, in one order.
+// All unmet requirements are reported at once, in one order.
 func TestRequirementsAllAtOnce(t *testing.T) {
 	all := []plan.Requirement{kube("9.0.0"), pkg("etcd", ""), etcdCRD, anyEtcd}
 	first := requiring(plan.Enforce, plan.Facts{}, all...)
@@ -120,7 +120,7 @@ func TestRequirementsAllAtOnce(t *testing.T) {
 	}
 }
 
-// An object of the bundle whose kind is missing says all that the requirement would.
+// An object of the bundle with a missing kind reports everything that the requirement would.
 func TestRequirementIsNotReportedTwice(t *testing.T) {
 	in := plan.Input{
 		Owner: owner, Desired: []plan.Object{desired(one, "")}, Live: map[inventory.ID]plan.Live{},
@@ -132,7 +132,7 @@ func TestRequirementIsNotReportedTwice(t *testing.T) {
 	}
 }
 
-// Only what requirements are about is asked for, once each, and nothing when they
+// Only the kinds in requirements are looked up, once each, and none when they
 // are off.
 func TestToAsk(t *testing.T) {
 	in := plan.Input{RequirementsPolicy: plan.Warn, Requirements: []plan.Requirement{
@@ -147,7 +147,7 @@ func TestToAsk(t *testing.T) {
 	}
 }
 
-// A range that came past conversion does no harm.
+// A range that was not validated by the conversion does no harm.
 func FuzzRequirements(f *testing.F) {
 	f.Add("1.2.3", ">=1.x || <0.5.0 !1.0.0", "v1.36.3")
 	f.Add("", "1..x", "1")

@@ -11,7 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// TestSkippedObjects wants what is left out for now to be neither planned nor forgotten.
+// TestSkippedObjects: skipped objects are neither planned nor forgotten.
 func TestSkippedObjects(t *testing.T) {
 	gadget := inventory.ID{Group: "example.org", Kind: "Gadget", Namespace: "shop", Name: "g"}
 	bare := inventory.ID{Group: "example.org", Kind: "Gadget", Name: "g"}

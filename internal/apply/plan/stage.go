@@ -20,7 +20,7 @@ const (
 	stageAdmission    = "admission"
 )
 
-// LabelCertificate marks the Secrets of self-signed certificates; its value is
+// LabelCertificate labels the Secrets of self-signed certificates; its value is
 // CertificateAuthority or CertificateServing.
 const LabelCertificate = "satchel.dev/certificate"
 
@@ -32,24 +32,24 @@ const (
 	CertificateServing = "serving"
 )
 
-// applyOrder: what others need comes first, certificates before the definitions
-// and webhooks that trust them and the workloads that mount them; what could
-// refuse the others (webhooks, policies, APIs that are served by a workload) comes
+// applyOrder: dependencies come first, certificates before the CRDs
+// and webhooks that trust them and the workloads that mount them; objects that could
+// refuse the others (webhooks, policies, APIs that are served by a workload) come
 // last.
 var applyOrder = []string{
 	stageNamespaces, stageCertificates, stageDefinitions, stageFoundations, stageBindings,
 	stageResources, stageWorkloads, stageCustom, stageAdmission,
 }
 
-// ground are the stages that come before hooks.
+// ground are the stages that precede hooks.
 var ground = map[string]bool{stageNamespaces: true, stageCertificates: true, stageDefinitions: true}
 
 // deleteOrder: custom resources while their operator still runs; then admission,
-// which would refuse everything once its server is gone; then CRDs let go of their
-// conversion webhooks while those still answer; what the account's own rights may
-// hang on comes late, and a namespace last. Within these bounds the objects of higher
-// phases go before those of lower ones: see deletionPlace. An inventory does not tell the Secrets
-// of certificates from others: they go with the foundations.
+// which would refuse everything once its server is gone; then CRDs, which lose their
+// conversion webhooks while those still answer; RBAC, which may grant the account its own
+// permissions, comes late, and a namespace last. Within these bounds the objects of higher
+// phases are deleted before those of lower ones: see deletionPlace. An inventory does not tell the
+// Secrets of certificates from others: they are deleted with the foundations.
 var deleteOrder = []string{
 	stageCustom, stageAdmission, stageDefinitions, stageWorkloads, stageResources,
 	stageBindings, stageFoundations, stageNamespaces,
@@ -108,8 +108,8 @@ func IsCertificate(object Object) bool {
 	return isSecret(object.ID) && object.Desired.GetLabels()[LabelCertificate] != ""
 }
 
-// isAccountToken tells a Secret for the token of a service account from others: Kubernetes deletes it where the account
-// does not exist before it.
+// isAccountToken tells a Secret for the token of a service account from others: Kubernetes deletes such a Secret
+// unless the account exists before it.
 func isAccountToken(object Object) bool {
 	return isSecret(object.ID) && object.Desired.Object["type"] == "kubernetes.io/service-account-token"
 }
@@ -124,8 +124,8 @@ func stageOf(id inventory.ID, kind Kind) string {
 	return stageResources
 }
 
-// IsAccess tells whether an object grants rights: the kinds whose escalation the
-// API server checks on every write.
+// IsAccess tells whether an object grants permissions: the API server checks these kinds for
+// escalation on every write.
 func IsAccess(id inventory.ID) bool { return id.Group == "rbac.authorization.k8s.io" }
 
 // IsNamespace tells whether an object is a namespace.

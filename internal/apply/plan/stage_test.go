@@ -11,7 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// Kubernetes deletes the Secret for a token of a service account that it does not know yet, so the account comes first.
+// Kubernetes deletes the Secret for the token of an unknown service account, so the account comes first.
 func TestTokenSecretsComeAfterTheirAccounts(t *testing.T) {
 	token := desired(inventory.ID{Kind: "Secret", Namespace: "shop", Name: "token"}, "")
 	token.Desired.Object["type"] = "kubernetes.io/service-account-token"
@@ -24,8 +24,8 @@ func TestTokenSecretsComeAfterTheirAccounts(t *testing.T) {
 	}
 }
 
-// Certificates exist before anything trusts or mounts them, and after the
-// namespace that they live in; other Secrets stay where they were.
+// Certificates exist before objects trust or mount them, and after their
+// namespace; other Secrets keep their stage.
 func TestCertificatesComeBeforeWhatTrustsThem(t *testing.T) {
 	marked := func(name, role string) plan.Object {
 		o := desired(inventory.ID{Kind: "Secret", Namespace: "shop", Name: name}, "")

@@ -16,8 +16,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// Terms are what, beside the content, decides what a plan does: as whom, where, and what
-// it may destroy or take. Pruning counts with its limit.
+// Terms are the settings, beside the content, that decide what a plan does: the account, the target,
+// and what it may delete or adopt. Pruning counts with its limit.
 type Terms struct {
 	Account          string
 	RemoteAccount    string
@@ -42,8 +42,8 @@ func (t Terms) Digest() (string, error) {
 	return digestOf("satchel.dev/terms/v1", string(data)), nil
 }
 
-// Material is the digest of what a bundle became, by its Content, by the digest of what went into it beside the bundle, which
-// may be empty, and by its Secrets, of which the values count by a hash with a key: whoever reads the digest cannot guess them.
+// Material is the digest of a converted bundle, by its Content, of further inputs beside the bundle, by their digest, which
+// may be empty, and of its Secrets, by an HMAC of the values: readers of the digest cannot guess them.
 func Material(content, inputs string, objects []*unstructured.Unstructured, key []byte) (string, error) {
 	var lines []string
 	for _, object := range objects {
@@ -66,23 +66,23 @@ func Material(content, inputs string, objects []*unstructured.Unstructured, key 
 	return digestOf(parts...), nil
 }
 
-// Key is the digest of all of a plan that does not depend on what was there before.
+// Key is the digest of the parts of a plan that do not depend on what was there before.
 func Key(material, terms string) string { return digestOf("satchel.dev/key/v1", material, terms) }
 
-// Digest is what an approval of a plan is of: the deployment, the key, what it lets go,
-// whatever the order, and the digest of the plan that was carried out before.
-func Digest(uid, key, base string, letsGo []inventory.ID) string {
-	lines := make([]string, 0, len(letsGo))
-	for _, id := range letsGo {
+// Digest identifies a plan for its approval: the deployment, the key, the pruned objects in
+// any order, and the digest of the plan that was executed before.
+func Digest(uid, key, base string, pruned []inventory.ID) string {
+	lines := make([]string, 0, len(pruned))
+	for _, id := range pruned {
 		lines = append(lines, fmt.Sprintf("%q", []string{id.Group, id.Kind, id.Namespace, id.Name}))
 	}
 	slices.Sort(lines)
 	return digestOf(slices.Concat([]string{"satchel.dev/plan/v1", uid, key, base}, slices.Compact(lines))...)
 }
 
-// LetsGo are the objects that left the bundle and that the plan deletes or gives up, or
-// would if that was not held. Sorted.
-func (p Plan) LetsGo() []inventory.ID {
+// Pruned are the objects that left the bundle and that the plan deletes or releases, or
+// would without the limit. Sorted.
+func (p Plan) Pruned() []inventory.ID {
 	var ids []inventory.ID
 	for _, stage := range slices.Concat(p.PruneFirst, p.Prune) {
 		for _, deletion := range stage.Deletions {
@@ -98,8 +98,8 @@ func (p Plan) LetsGo() []inventory.ID {
 	return ids
 }
 
-// Destroys are the objects that the plan deletes, or would if that was not held, and of
-// which the inventory does not say that their deletion was allowed before. Sorted.
+// Destroys are the objects that the plan deletes, or would without the limit, except those
+// with a deletion that the inventory records as allowed before. Sorted.
 func (p Plan) Destroys(previous inventory.Inventory) []inventory.ID {
 	var ids []inventory.ID
 	for _, stage := range slices.Concat(p.PruneFirst, p.Prune) {

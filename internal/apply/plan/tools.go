@@ -14,8 +14,8 @@ import (
 // helmRelease is the tool of objects that Helm installed.
 const helmRelease = "Helm release"
 
-// marks are how other tools mark what they own: where the name and, if they say,
-// the namespace of the owning thing stands, and what else means that it is theirs.
+// marks are the labels and annotations of other tools on objects that they own: those with the
+// name and, if set, the namespace of the owning object, and further signs of ownership.
 var marks = []struct {
 	tool, name, namespace string
 	further               []string
@@ -31,7 +31,7 @@ var marks = []struct {
 }
 
 // toolGroups are the API groups of tools that own objects by owner references, with
-// or without being their controller: such an object goes with its owner.
+// or without being their controller: such an object is deleted with its owner.
 var toolGroups = map[string]string{
 	"operators.coreos.com":     "OLM",
 	"olm.operatorframework.io": "OLM",
@@ -39,9 +39,9 @@ var toolGroups = map[string]string{
 	"package-operator.run":     "Package Operator",
 }
 
-// formerManagers are the field managers of what may have controlled an object before
-// it is adopted: they write whole manifests. Who writes single fields is not among
-// them: controllers and autoscalers, and a person's label, annotation, scale or restart.
+// formerManagers are the field managers that may have controlled an object before
+// it is adopted: they write whole manifests. Managers that write single fields are not among
+// them: controllers and autoscalers, and a user's label, annotation, scale or restart.
 var formerManagers = map[string]bool{
 	inventory.OrphanManager: true,
 	"before-first-apply":    true, // what stands for all fields of an object that lost its managers
@@ -55,10 +55,10 @@ var formerManagers = map[string]bool{
 	"package-operator": true,
 }
 
-// IsFormer tells whether the fields of a manager go to whoever adopts the object.
+// IsFormer tells whether an adopting deployment takes over the fields of a manager.
 func IsFormer(manager string) bool { return formerManagers[manager] }
 
-// toolOf names the tool whose marks an object bears, and its owning thing.
+// toolOf names the tool that owns an object by its labels and annotations, and the owning object.
 func toolOf(object metav1.Object) string {
 	for _, mark := range marks {
 		name := markOf(object, mark.name)
@@ -89,9 +89,9 @@ func groupOf(reference metav1.OwnerReference) string {
 	return schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind).Group
 }
 
-// Unmark is what a merge patch says of the metadata of an object so that it belongs to
-// nobody any more: the labels and annotations of those who owned it go, and references
-// to owners that control it, or take it along when they go.
+// Unmark is the metadata of a merge patch that removes an object's owners: the labels and
+// annotations of former owners, and the references to owners that control the object or that
+// it would be deleted with.
 func Unmark(object metav1.Object) map[string]any {
 	labels, annotations := map[string]any{}, map[string]any{inventory.AnnotationOrphaned: nil}
 	drop := func(key string) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// unreadable are the desired objects that the account may not look at.
+// unreadable are the desired objects that the account may not read.
 func (in Input) unreadable(desired []Object) []Object {
 	return slices.DeleteFunc(slices.Clone(desired), func(o Object) bool {
 		_, found := in.Unreadable[o.ID]
@@ -15,7 +15,7 @@ func (in Input) unreadable(desired []Object) []Object {
 	})
 }
 
-// unseenEach says of each object that it could not be looked at.
+// unseenEach returns a violation for each object that could not be read.
 func (in Input) unseenEach(objects []Object) []Violation {
 	violations := make([]Violation, 0, len(objects))
 	for _, object := range objects {
@@ -27,8 +27,8 @@ func (in Input) unseenEach(objects []Object) []Violation {
 	return violations
 }
 
-// unseen forbids a plan that knows nothing of some objects. One violation says it of
-// all: which rights are lacking, and on what, is told together with all others.
+// unseen forbids a plan with unreadable objects. It is one violation for
+// all of them: the preflight reports the missing permissions together with all others.
 func unseen(objects []Object) []Violation {
 	if len(objects) == 0 {
 		return nil
@@ -40,6 +40,6 @@ func unseen(objects []Object) []Violation {
 	return []Violation{{
 		Rule:    PermissionMissing,
 		Message: "the account may not look at " + what,
-		Remedy:  "grant it the right to get them",
+		Remedy:  "grant it permission to get them",
 	}}
 }

@@ -12,12 +12,12 @@ import (
 )
 
 // AnnotationUpgradeSafety on a CRD of the bundle exempts it from being judged when
-// its value is None. On the live object it means nothing: who may annotate a CRD is
-// not who answers for the bundle.
+// its value is None. On the live object it has no effect: users who may annotate a CRD
+// are not responsible for the bundle.
 const AnnotationUpgradeSafety = "satchel.dev/crd-upgrade-safety"
 
-// ToJudge gives the CRDs whose change has to be judged: those that exist, are ours
-// and get other content, and that nothing exempts. None when UpgradeSafety is off.
+// ToJudge returns the CRDs with a change that has to be judged: those that exist, are ours
+// and get other content, and are not exempted. None when UpgradeSafety is off.
 func (in Input) ToJudge() []Object {
 	if !in.UpgradeSafety.on() {
 		return nil
@@ -39,17 +39,17 @@ func (e Enforcement) on() bool { return e == Enforce || e == Warn }
 
 func (in Input) exempts(object Object) bool { return exemptsItself(object) || in.exempted(object) }
 
-// exempted tells whether the user lets the CRD pass.
+// exempted tells whether the user exempts the CRD.
 func (in Input) exempted(object Object) bool { return slices.Contains(in.Exempt, object.Name) }
 
-// exemptsItself tells whether the bundle lets its own CRD pass.
+// exemptsItself tells whether the bundle exempts its own CRD.
 func exemptsItself(object Object) bool {
 	return IsDefinition(object.ID) && object.Desired.GetAnnotations()[AnnotationUpgradeSafety] == string(EnforcementNone)
 }
 
-// upgradeSafety turns the judgements into violations, or into warnings. What only
-// alters a meaning is a warning in any case, and so is what a bundle exempts by
-// itself: whoever installs it shall know.
+// upgradeSafety turns the judgements into violations, or into warnings. A change that only
+// alters a meaning is always a warning, and so is an exemption by the bundle
+// itself: the user who installs it must know.
 func (in Input) upgradeSafety(actions []Action) ([]Violation, []string) {
 	if !in.UpgradeSafety.on() {
 		return nil, nil
@@ -74,7 +74,7 @@ func (in Input) upgradeSafety(actions []Action) ([]Violation, []string) {
 	return violations, warnings
 }
 
-// unsafe is why a change may not pass; nil when it may.
+// unsafe is the violation for an unsafe change; nil when it is safe.
 func unsafe(id inventory.ID, judgement crdsafety.Judgement) *Violation {
 	violation := Violation{Rule: CRDUnsafe, Object: id}
 	way := fmt.Sprintf("list %s in spec.crds.upgradeSafetyExemptions or annotate it in the bundle with %s: None; or set spec.crds.upgradeSafety to Warn",

@@ -28,7 +28,7 @@ func upgrading(enforcement plan.Enforcement, annotations map[string]any, exempt 
 	}
 }
 
-// Which CRDs are looked at: a GET each.
+// Which CRDs are read: a GET each.
 func TestToJudge(t *testing.T) {
 	off := map[string]any{plan.AnnotationUpgradeSafety: "None"}
 	unchanged := upgrading(plan.Enforce, nil)
@@ -46,11 +46,11 @@ func TestToJudge(t *testing.T) {
 	}{
 		"enforced":              {"it changes", upgrading(plan.Enforce, nil), 1},
 		"warned of":             {"it changes", upgrading(plan.Warn, nil), 1},
-		"off":                   {"nobody wants to know", upgrading(plan.EnforcementNone, nil), 0},
+		"off":                   {"the check is switched off", upgrading(plan.EnforcementNone, nil), 0},
 		"unset":                 {"a removal does not ask", upgrading("", nil), 0},
 		"unchanged":             {"nothing happens to it", unchanged, 0},
 		"created":               {"nothing uses it", created, 0},
-		"somebody else's":       {"it is refused anyway", foreign, 0},
+		"of another owner":      {"it is refused anyway", foreign, 0},
 		"left behind":           {"its resources are still there", orphaned, 1},
 		"exempt by the bundle":  {"its author answers for it", upgrading(plan.Enforce, off), 0},
 		"exempt by the spec":    {"the user answers for it", upgrading(plan.Enforce, nil, gadgets.Name), 0},
@@ -66,7 +66,7 @@ func TestToJudge(t *testing.T) {
 	}
 }
 
-// What is said about a change, under each enforcement.
+// The report about a change, under each enforcement.
 func TestUpgradeSafety(t *testing.T) {
 	judged := func(enforcement plan.Enforcement, judgement crdsafety.Judgement) plan.Plan {
 		in := upgrading(enforcement, nil)
@@ -96,9 +96,9 @@ func TestUpgradeSafety(t *testing.T) {
 	}
 }
 
-// What cannot be judged is not taken for safe, and there is a way out.
+// A CRD that cannot be judged does not count as safe, and the message has a remedy.
 func TestUpgradeSafetyOfWhatIsTooLarge(t *testing.T) {
-	why := "the desired definition has 51 versions, and at most 50 can be judged"
+	why := "the desired CRD has 51 versions, and at most 50 can be judged"
 	for enforcement, want := range map[plan.Enforcement][2]int{plan.Enforce: {1, 0}, plan.Warn: {0, 1}, plan.EnforcementNone: {0, 0}} {
 		in := upgrading(enforcement, nil)
 		in.Judgements = map[inventory.ID]crdsafety.Judgement{gadgets: {Unjudged: why}}
@@ -121,7 +121,7 @@ func TestUpgradeSafetyOfWhatIsTooLarge(t *testing.T) {
 	}
 }
 
-// A bundle that exempts its own CRD is told of: whoever installs it did not say so.
+// A bundle that exempts its own CRD causes a warning: the user who installs it did not exempt it.
 func TestUpgradeSafetyTellsOfBundlesExemptions(t *testing.T) {
 	off := map[string]any{plan.AnnotationUpgradeSafety: "None"}
 	unchanged := upgrading(plan.Enforce, off)
@@ -133,7 +133,7 @@ func TestUpgradeSafetyTellsOfBundlesExemptions(t *testing.T) {
 		in     plan.Input
 		want   bool
 	}{
-		"by the bundle":              {"nobody else knows", upgrading(plan.Enforce, off), true},
+		"by the bundle":              {"the user does not know", upgrading(plan.Enforce, off), true},
 		"by the bundle, warned of":   {"it is not compared either", upgrading(plan.Warn, off), true},
 		"by the bundle and the spec": {"the user knows", upgrading(plan.Enforce, off, gadgets.Name), false},
 		"by the spec":                {"the user knows", upgrading(plan.Enforce, nil, gadgets.Name), false},
@@ -152,7 +152,7 @@ func TestUpgradeSafetyTellsOfBundlesExemptions(t *testing.T) {
 	}
 }
 
-// A condition's message has an end: ten changes of a CRD are named.
+// The message is bounded: ten changes of a CRD are named.
 func TestUpgradeSafetyIsBounded(t *testing.T) {
 	var many crdsafety.Judgement
 	for i := range 1000 {

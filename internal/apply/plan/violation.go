@@ -10,40 +10,40 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// Rule names what a violation offends.
+// Rule is the rule that a violation breaks.
 type Rule string
 
 const (
-	// EmptyRender: the bundle renders no object; nothing is pruned for that.
+	// EmptyRender: the bundle renders no object; nothing is pruned in that case.
 	EmptyRender Rule = "EmptyRender"
-	// CRDUnsafe: the CRD changes in a way that what uses it may not survive.
+	// CRDUnsafe: the CRD changes in a way that may break its users.
 	CRDUnsafe Rule = "CRDUnsafe"
-	// Collision: the object exists and belongs to somebody else.
+	// Collision: the object exists and belongs to another owner.
 	Collision Rule = "Collision"
-	// Unreachable: the API server could not say anything about the object.
+	// Unreachable: the API server could not return the object.
 	Unreachable Rule = "Unreachable"
 	// Duplicate: the bundle contains the object more than once.
 	Duplicate Rule = "Duplicate"
-	// Guarded: the object approves plans, or demands that they are approved.
+	// Guarded: the object approves plans, or requires their approval.
 	Guarded Rule = "Guarded"
-	// Invalid: the object is not what its kind says.
+	// Invalid: the object does not conform to its kind.
 	Invalid Rule = "Invalid"
 	// KindMissing: the cluster does not serve the kind.
 	KindMissing Rule = "KindMissing"
 	// NamespaceMissing: the namespace does not exist, or is being deleted.
 	NamespaceMissing Rule = "NamespaceMissing"
-	// PermissionMissing: the account may not do what the plan needs.
+	// PermissionMissing: the account lacks a permission that the plan needs.
 	PermissionMissing Rule = "PermissionMissing"
-	// Recursion: the bundle contains the deployment itself, or one that brought it.
+	// Recursion: the bundle contains the deployment itself, or one of its ancestors.
 	Recursion Rule = "Recursion"
-	// RequirementMissing: the cluster lacks what the bundle says it needs.
+	// RequirementMissing: the cluster does not meet a requirement of the bundle.
 	RequirementMissing Rule = "RequirementMissing"
 )
 
-// Violation is one reason why a plan is not carried out.
+// Violation is one reason why a plan is not executed.
 type Violation struct {
 	Rule    Rule
-	Object  inventory.ID // zero when no single object is meant
+	Object  inventory.ID // zero when it does not concern a single object
 	Message string       // what is wrong
 	Remedy  string       // what to do
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 )
 
-// numbered are texts that differ in their number.
+// numbered are strings that differ in their number.
 func numbered(format string, count int) []string {
 	texts := make([]string, count)
 	for i := range texts {
@@ -33,9 +33,9 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// What an account holds is looked up, not looked through: as many rules as fit into
+// Permissions are found by lookup, not by search: for as many rules as fit into
 // one Role, and as many objects as fit into a bundle.
-func TestLackingOfManyRulesAndObjects(t *testing.T) {
+func TestMissingOfManyRulesAndObjects(t *testing.T) {
 	var rules []rbacv1.PolicyRule
 	for _, name := range numbered("held-%d", 8_000) {
 		rules = append(rules, rbacv1.PolicyRule{
@@ -49,7 +49,7 @@ func TestLackingOfManyRulesAndObjects(t *testing.T) {
 		}
 	}
 	start := time.Now()
-	missing := rights.Lacking(needs, nil, rights.Held{"shop": rights.NewRules(rules)})
+	missing := rights.FindMissing(needs, nil, rights.Held{"shop": rights.NewRules(rules)})
 	took := time.Since(start)
 	t.Log(took)
 	if len(missing.Needs) != len(needs) {
@@ -60,8 +60,8 @@ func TestLackingOfManyRulesAndObjects(t *testing.T) {
 	}
 }
 
-// However many bindings name a role, what is lacking of its rules is found once a place.
-func TestLackingOfManyBindingsOfARole(t *testing.T) {
+// However many bindings name a role, its missing permissions are computed once a place.
+func TestMissingOfManyBindingsOfARole(t *testing.T) {
 	all := make([]rights.Right, 0, rights.Limit)
 	for _, name := range numbered("name-%d", rights.Limit) {
 		all = append(all, rights.Right{Verb: "get", Resource: "pods", Name: name})
@@ -78,13 +78,13 @@ func TestLackingOfManyBindingsOfARole(t *testing.T) {
 		APIGroups: []string{""}, Resources: []string{"pods"}, ResourceNames: []string{"name-1"}, Verbs: []string{"get"},
 	}})}
 	var missing rights.Missing
-	bytes := allocated(func() { missing = rights.Lacking(nil, demands, held) })
+	bytes := allocated(func() { missing = rights.FindMissing(nil, demands, held) })
 	t.Logf("%d MiB", bytes>>20)
 	if len(missing.Demands) != len(demands) {
 		t.Fatalf("%d of %d demands are missing", len(missing.Demands), len(demands))
 	}
 	for _, demand := range missing.Demands {
-		if len(demand.Rights) != rights.MostLacking {
+		if len(demand.Rights) != rights.MostMissing {
 			t.Fatalf("%s lacks %d rights", demand.Object, len(demand.Rights))
 		}
 	}
@@ -93,8 +93,8 @@ func TestLackingOfManyBindingsOfARole(t *testing.T) {
 	}
 }
 
-// Of what is lacking at a place so much is kept as people read, and of each object something.
-func TestLackingNamesSoMuch(t *testing.T) {
+// Of the permissions that are missing at a place only as many are kept as users read, and at least one for each object.
+func TestMissingIsBounded(t *testing.T) {
 	var demands []rights.Demand
 	for i, name := range numbered("r%d", 20) {
 		demand := rights.Demand{Object: inventory.ID{Group: rbacv1.GroupName, Kind: "Role", Namespace: "shop", Name: name}, Namespace: "shop"}
@@ -105,19 +105,19 @@ func TestLackingNamesSoMuch(t *testing.T) {
 		demands = append(demands, demand)
 	}
 	held := rights.Held{"shop": rights.NewRules([]rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"r3-0"}, Verbs: []string{"get"}}})}
-	missing, sum := rights.Lacking(nil, demands, held), 0
+	missing, sum := rights.FindMissing(nil, demands, held), 0
 	for _, demand := range missing.Demands {
 		if len(demand.Rights) == 0 || demand.Rights[0].Resource == "r3-0" {
 			t.Errorf("%s lacks %v", demand.Object, demand.Rights)
 		}
 		sum += len(demand.Rights)
 	}
-	if len(missing.Demands) != 20 || sum > rights.MostLacking+20 {
+	if len(missing.Demands) != 20 || sum > rights.MostMissing+20 {
 		t.Errorf("%d rights of %d objects", sum, len(missing.Demands))
 	}
 }
 
-// Words for the rights on as many objects as fit into a bundle take time in
+// Words for the permissions on as many objects as fit into a bundle take time in
 // proportion to them.
 func TestWordsForManyObjects(t *testing.T) {
 	var list []rights.Right
@@ -132,14 +132,14 @@ func TestWordsForManyObjects(t *testing.T) {
 	took := time.Since(start)
 	t.Logf("%s, %d MiB", took, bytes>>20)
 	if len(words) != 1 || words[0] != "create, delete, get, patch secrets (o-0, o-1, o-10, o-100, o-1000 and 24995 more)" {
-		t.Errorf("it is said: %.300s", words)
+		t.Errorf("got: %.300s", words)
 	}
 	if bytes > 512<<20 { // lists that grow name by name are 5 GB
 		t.Errorf("%d MiB were allocated", bytes>>20)
 	}
 }
 
-// A role that is bound in many places is refused before its rights are counted out at
+// A role that is bound in many places is refused before its permissions are counted at
 // each of them.
 func TestRightsOfManyBindings(t *testing.T) {
 	var text strings.Builder
@@ -161,8 +161,8 @@ func TestRightsOfManyBindings(t *testing.T) {
 	}
 }
 
-// Of what an account holds so much is kept as a bundle may demand; the rest is not
-// taken for nothing: the rules say that they are not all.
+// Of the permissions of an account as many are kept as a bundle may demand; beyond that
+// the rules say that they are partial.
 func TestRulesKeepSoMuch(t *testing.T) {
 	wide := rbacv1.PolicyRule{APIGroups: numbered("g%d", 100), Resources: numbered("r%d", 100), Verbs: numbered("v%d", 100)}
 	small := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}

@@ -15,22 +15,22 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// Demand is what the API server asks of whoever writes an object that grants
-// rights, beside the right to write it: to hold what the object grants, or one
-// right that stands in for all of them.
+// Demand is what the API server's escalation check demands from the writer of an object that grants
+// permissions, beside the permission to write it: every permission that the object grants, or one
+// that stands in for all of them.
 type Demand struct {
 	Object    inventory.ID // that is written
-	Role      inventory.ID // whose rules are granted; of a Role or ClusterRole the object itself
-	Namespace string       // where the rights have to be held; empty: in the cluster
+	Role      inventory.ID // that grants the rules; for a Role or ClusterRole the object itself
+	Namespace string       // where the permissions have to be held; empty: cluster-wide
 	Rights    []Right
-	// Instead is `escalate` or `bind` on the role; of a policy the right itself.
+	// Instead is `escalate` or `bind` on the role; for a policy the permission itself.
 	Instead Right
-	// Unknown: nobody can tell from the bundle what the role grants, so Rights are
-	// empty, and only Instead is sure to do.
+	// Unknown: the rules of the role are not in the bundle, so Rights are
+	// empty, and only Instead is certain to suffice.
 	Unknown bool
 }
 
-// demander reads what the objects of a bundle demand.
+// demander reads the demands of a bundle's objects.
 type demander struct {
 	roles       map[inventory.ID]role
 	definitions map[schema.GroupKind]plan.Definition
@@ -43,8 +43,8 @@ type role struct {
 	aggregated bool
 }
 
-// Demands reads what the objects demand that grant rights, and names those that
-// are not what their kind says. When the rules are too many, that is all that is
+// Demands reads the demands of the objects that grant permissions, and names
+// objects that cannot be decoded. When the rules are too many, only that error is
 // returned.
 func Demands(objects []plan.Object) ([]Demand, []*ObjectError) {
 	d := demander{roles: map[inventory.ID]role{}, definitions: definitions(objects), left: Limit}
@@ -75,7 +75,7 @@ func Demands(objects []plan.Object) ([]Demand, []*ObjectError) {
 	return demands, wrong
 }
 
-// ObjectError says what is wrong with an object that grants rights.
+// ObjectError describes an invalid object that grants permissions.
 type ObjectError struct {
 	Object inventory.ID
 	Err    error
@@ -84,7 +84,7 @@ type ObjectError struct {
 // Error implements error.
 func (e *ObjectError) Error() string { return fmt.Sprintf("reading %s: %v", e.Object, e.Err) }
 
-// Unwrap gives what is wrong.
+// Unwrap returns the reason.
 func (e *ObjectError) Unwrap() error { return e.Err }
 
 func definitions(objects []plan.Object) map[schema.GroupKind]plan.Definition {
@@ -114,7 +114,7 @@ func (d *demander) of(object plan.Object) (Demand, bool, error) {
 	return Demand{}, false, nil
 }
 
-// granting is what writing an object demands that hands out the rules of a role:
+// granting is the demand for writing an object that grants the rules of a role:
 // the role itself, or a binding of it.
 func (d *demander) granting(object, of inventory.ID) Demand {
 	verb := "bind"
@@ -167,13 +167,13 @@ func (d *demander) role(object *unstructured.Unstructured) (role, error) {
 	return result, nil
 }
 
-// parameters is what an admission policy with parameters demands: to read them all.
+// parameters is the demand of an admission policy with parameters: to read them all.
 func (d *demander) parameters(object plan.Object) (Demand, bool) {
 	version, _, _ := unstructured.NestedString(object.Desired.Object, "spec", "paramKind", "apiVersion")
 	kind, _, _ := unstructured.NestedString(object.Desired.Object, "spec", "paramKind", "kind")
 	of, err := schema.ParseGroupVersion(version)
 	if kind == "" || err != nil {
-		return Demand{}, false // without, or refused by the API server
+		return Demand{}, false // without parameters, or refused by the API server
 	}
 	resource := Plural(kind)
 	if definition, found := d.definitions[schema.GroupKind{Group: of.Group, Kind: kind}]; found {
@@ -197,7 +197,7 @@ const (
 	kindClusterRole = "ClusterRole"
 )
 
-// resourceOf the kinds that a binding may name.
+// resourceOf are the resources of the kinds that a binding may name.
 var resourceOf = map[string]string{kindRole: "roles", kindClusterRole: "clusterroles"}
 
 func isRole(id inventory.ID) bool { return id.Group == rbacv1.GroupName && resourceOf[id.Kind] != "" }

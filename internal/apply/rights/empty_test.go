@@ -17,7 +17,7 @@ func granting(rule string) string {
 	return "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: r, namespace: apps}\nrules: [" + rule + "]"
 }
 
-// An empty text among the words of a rule is not printed as something wider: it is refused.
+// An empty string in a rule is not printed as something wider: it is refused.
 func TestEmptyWordsAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, rule, part string }{
 		"name":       {"the empty name is not all names", `{apiGroups: [""], resources: [secrets], resourceNames: [""], verbs: [get]}`, "resource name"},
@@ -38,8 +38,8 @@ func TestEmptyWordsAreRefused(t *testing.T) {
 	}
 }
 
-// Of a role with an empty name the preflight says neither that the account lacks what the API server does not ask for,
-// nor that it holds more than it does.
+// For a role with an empty name the preflight reports neither permissions that the API server does not check,
+// nor more held permissions than there are.
 func TestEmptyNameIsNotAllNames(t *testing.T) {
 	r := request(t, granting(`{apiGroups: [""], resources: [secrets], resourceNames: [""], verbs: [get]}`))
 	secrets := func(names ...string) rbacv1.PolicyRule {
@@ -56,7 +56,7 @@ func TestEmptyNameIsNotAllNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			roles := rbacv1.PolicyRule{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles"}, Verbs: []string{"create", "delete", "get", "patch"}}
-			missing, err := r.Lacking(rights.HeldBy([]rights.Grant{{Namespace: "apps", Rules: []rbacv1.PolicyRule{tc.held, roles}}}))
+			missing, err := r.Missing(rights.HeldBy([]rights.Grant{{Namespace: "apps", Rules: []rbacv1.PolicyRule{tc.held, roles}}}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,17 +15,17 @@ func Compact(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	return all.minimal(nil).rules()
 }
 
-// Lacking finds what an account lacks of what the request needs. The error says
+// Missing finds the permissions of the request that an account lacks. The error says
 // what is wrong with the objects.
-func (r Request) Lacking(held Held) (Missing, error) {
+func (r Request) Missing(held Held) (Missing, error) {
 	demands, err := r.demands()
 	if err != nil {
 		return Missing{}, err
 	}
-	return Lacking(Needs(r), demands, held), nil
+	return FindMissing(Needs(r), demands, held), nil
 }
 
-// HeldBy is what an account may do that has just these grants.
+// HeldBy are the permissions of an account with exactly these grants.
 func HeldBy(grants []Grant) Held {
 	held := Held{}
 	for _, grant := range grants {

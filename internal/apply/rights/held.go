@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Held is what an account may do, by namespace; "" is what it may do everywhere,
+// Held are the permissions of an account, by namespace; "" is cluster-wide,
 // which the rules of a namespace may repeat.
 type Held map[string]*Rules
 
-// Covers tells whether the account holds a right at a place.
+// Covers tells whether the account holds a permission at a place.
 func (h Held) Covers(namespace string, right Right) bool {
 	return h[""].Cover(right) || namespace != "" && h[namespace].Cover(right)
 }
 
-// Rules answer quickly whether they cover a right. The zero value and nil cover nothing.
+// Rules answer quickly whether they cover a permission. The zero value and nil cover nothing.
 type Rules struct {
 	byResource map[schema.GroupResource]map[permit]struct{}
 	urls       []Right
@@ -28,15 +28,15 @@ type Rules struct {
 	partial    bool
 }
 
-// permit is what a rule allows on a resource: a verb, on one object or, without a
+// permit is the permission of a rule on a resource: a verb, on one object or, without a
 // name, on all of them; or on the empty name alone, see Right.Unnamed.
 type permit struct {
 	verb, name string
 	unnamed    bool
 }
 
-// NewRules takes rules as a role lists them. Of rules that amount to more than Limit
-// single rights only so many are kept: they are then Partial.
+// NewRules reads rules as a role lists them. Beyond Limit
+// single permissions the rest is dropped: the result is then Partial.
 func NewRules(list []rbacv1.PolicyRule) *Rules {
 	rules := &Rules{byResource: map[schema.GroupResource]map[permit]struct{}{}, left: Limit}
 	for _, rule := range list {
@@ -51,8 +51,8 @@ func NewRules(list []rbacv1.PolicyRule) *Rules {
 	return rules
 }
 
-// Partial tells that the rules were too many to keep, so that there may be rights
-// that they do not cover and that are held nevertheless.
+// Partial tells that some rules were dropped, so that the account may hold permissions
+// that the result does not cover.
 func (r *Rules) Partial() bool { return r != nil && r.partial }
 
 func (r *Rules) add(rule rbacv1.PolicyRule) {
@@ -69,7 +69,7 @@ func (r *Rules) add(rule rbacv1.PolicyRule) {
 	}
 }
 
-// Cover tells whether one of the rules allows all that the right does. That is the
+// Cover tells whether one of the rules allows everything that the permission does. That is the
 // rule of RBAC's escalation check: `*` is covered by nothing but `*`.
 func (r *Rules) Cover(right Right) bool {
 	if r == nil {
@@ -95,7 +95,7 @@ func (r *Rules) Cover(right Right) bool {
 	return false
 }
 
-// widerResources are the resource of the right and those that stand for it, too.
+// widerResources are the resource of the permission and those that include it.
 func (r Right) widerResources() iter.Seq[schema.GroupResource] {
 	resources := [...]string{r.Resource, rbacv1.ResourceAll, ""}
 	all := resources[:2]

@@ -14,7 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 )
 
-// vocabulary is small, so that rules meet.
+// vocabulary is small, so that rules overlap.
 var vocabulary = map[string][]string{
 	"group": {"", "apps", "*"}, "resource": {"pods", "pods/log", "*/log", "*", "deployments"}, "verb": {"get", "list", "*"},
 	"name": {"a", "b", ""}, "url": {"/", "/a", "/a/*", "/a/b", "/a*", "*", "/a**"},
@@ -39,7 +39,7 @@ func anyRules(random *rand.Rand) []rbacv1.PolicyRule {
 	return rules
 }
 
-// rightOf is a rule of one word each as a right.
+// rightOf is the permission of a rule with one value in each field.
 func rightOf(rule rbacv1.PolicyRule) rights.Right {
 	right := rights.Right{Verb: rule.Verbs[0]}
 	if len(rule.NonResourceURLs) > 0 {
@@ -53,7 +53,7 @@ func rightOf(rule rbacv1.PolicyRule) rights.Right {
 	return right
 }
 
-// What covers what is what Kubernetes' own escalation check says.
+// Cover gives the same results as Kubernetes' own escalation check.
 func TestCoverAsKubernetesDoes(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	yes, no := 0, 0
@@ -79,7 +79,7 @@ func TestCoverAsKubernetesDoes(t *testing.T) {
 	}
 }
 
-// The rules that come out allow exactly what went in, and none is in another.
+// The resulting rules allow exactly the given permissions, and none covers another.
 func TestRulesAreExactAndMinimal(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 5_000 {

@@ -13,15 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Part is what some of the manifests are for.
+// Part is the purpose of a manifest.
 type Part string
 
 const (
-	// Bootstrap is what an administrator creates first: the namespaces and the account.
+	// Bootstrap are the objects that an administrator creates first: the namespaces and the ServiceAccount.
 	Bootstrap Part = "bootstrap"
-	// Required is without what an install, an upgrade or a removal fails.
+	// Required are the permissions without which an install, an upgrade or a removal fails.
 	Required Part = "required"
-	// Recommended is what spares requests and has causes named.
+	// Recommended are permissions that save requests and help to find the causes of failures.
 	Recommended Part = "recommended"
 )
 
@@ -31,7 +31,7 @@ func Parts() []Part { return []Part{Bootstrap, Required, Recommended} }
 // Label names the part on each of the manifests.
 const Label = "satchel.dev/rbac"
 
-// Manifests are the objects that give an account its rights: by part, in an order
+// Manifests are the objects that grant an account its permissions: by part, in an order
 // in which they can be applied.
 func Manifests(r Request) (map[Part][]*unstructured.Unstructured, error) {
 	if err := r.check(); err != nil {
@@ -63,10 +63,10 @@ func (r Request) check() error {
 	return nil
 }
 
-// bootstrap is the namespaces that have to be there before, but those that every
-// cluster has, and the account. A namespace that the bundle contains comes with it, as
-// the deployment's own: made here, it would be somebody else's, and marked as nobody's
-// it would hand over one that exists already.
+// bootstrap are the namespaces that have to exist before the install, except those that every
+// cluster has, and the ServiceAccount. Namespaces of the bundle are left out, as the deployment
+// creates them: made here, they would have no owner, and an orphan annotation on them
+// would release a namespace that exists already.
 func (r Request) bootstrap(rights Rights) []*unstructured.Unstructured {
 	names, brought := map[string]bool{r.Deployment.Namespace: true, r.InstallNamespace: true}, r.brought()
 	for _, name := range r.Namespaces {
@@ -116,7 +116,7 @@ func object(part Part, version, kind, namespace, name string) *unstructured.Unst
 	return made
 }
 
-// written is rules as they stand in a manifest.
+// written converts rules for a manifest.
 func written(rules []rbacv1.PolicyRule) []any {
 	list := make([]any, 0, len(rules))
 	for _, rule := range rules {

@@ -52,8 +52,8 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// A Namespace of the bundle comes with it: it is neither made before nor marked as
-// nobody's, which would hand over one that exists. No Role can be in it before.
+// A Namespace of the bundle is created with it: it is neither created before nor orphaned,
+// which would release one that exists. No Role can be in it before.
 func TestManifestsOfABundleWithItsNamespaces(t *testing.T) {
 	const inside = `
 apiVersion: v1
@@ -84,11 +84,11 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 		recommend bool // something there
 		note      string
 	}{
-		"own":         {"it is the bundle's", []string{"apps", "team", "watched"}, everything, false, "is asked for in the whole cluster"},
-		"apps":        {"so it is when objects go there that name none", []string{"team", "watched"}, everything, false, "is asked for in the whole cluster"},
-		"watched":     {"so it is when it has to exist", []string{"apps", "team"}, everything, false, "is asked for in the whole cluster"},
-		"team":        {"the account's has to be there", []string{"apps", "team", "watched"}, inItself, true, "refuses to take it for its own"},
-		"kube-public": {"every cluster has it", []string{"apps", "team", "watched"}, inItself, true, "refuses to take it for its own"},
+		"own":         {"it is the bundle's", []string{"apps", "team", "watched"}, everything, false, "the account needs its permissions there cluster-wide"},
+		"apps":        {"so it is when objects go there that name none", []string{"team", "watched"}, everything, false, "the account needs its permissions there cluster-wide"},
+		"watched":     {"so it is when it has to exist", []string{"apps", "team"}, everything, false, "the account needs its permissions there cluster-wide"},
+		"team":        {"the account's has to be there", []string{"apps", "team", "watched"}, inItself, true, "refuses to adopt it"},
+		"kube-public": {"every cluster has it", []string{"apps", "team", "watched"}, inItself, true, "refuses to adopt it"},
 	} {
 		t.Run(where, func(t *testing.T) {
 			r := request(t, strings.ReplaceAll(inside, "WHERE", where))
@@ -154,10 +154,10 @@ func TestNotes(t *testing.T) {
 	r := request(t, strings.Join([]string{foreign, almighty, namespaced}, "\n---\n"))
 	all := strings.Join(r.Notes(), "\n")
 	for _, want := range []string{
-		"ClusterRoleBinding.rbac.authorization.k8s.io b hands out ClusterRole.rbac.authorization.k8s.io view, which the bundle does not contain",
-		"ClusterRole.rbac.authorization.k8s.io gathering gathers the rules of other roles",
-		"ClusterRole.rbac.authorization.k8s.io root grants what gives whoever holds it any right",
-		"Namespace own goes with the bundle only when",
+		"ClusterRoleBinding.rbac.authorization.k8s.io b binds ClusterRole.rbac.authorization.k8s.io view, which the bundle does not contain",
+		"ClusterRole.rbac.authorization.k8s.io gathering aggregates the rules of other roles",
+		"ClusterRole.rbac.authorization.k8s.io root grants permissions that lead to all others",
+		"Namespace own is deleted with the bundle only if",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%q is missing in\n%s", want, all)

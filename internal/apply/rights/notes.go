@@ -12,7 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// Notes are what somebody who grants the rights should know beforehand, in the
+// Notes are for the administrator who grants the permissions, in the
 // order of the objects.
 func (r Request) Notes() []string {
 	demands, _ := Demands(slices.Concat(r.Objects, r.Hooks)) // Of says what is wrong with them
@@ -32,13 +32,13 @@ func (r Request) Notes() []string {
 
 func (r Request) namespaceNote(name string) string {
 	if r.exists(name) {
-		return fmt.Sprintf("is there before the bundle, so that the deployment refuses to take it for its own: leave it out of the bundle, "+
-			"or mark it with the annotation %s to have it taken over", inventory.AnnotationOrphaned)
+		return fmt.Sprintf("exists before the bundle, so that the deployment refuses to adopt it: leave it out of the bundle, "+
+			"or add the annotation %s to have it adopted", inventory.AnnotationOrphaned)
 	}
-	note := "goes with the bundle only when it is empty and the account may list all that could be in it, which is not among these rights; else it stays"
+	note := "is deleted with the bundle only if it is empty and the account may list every kind in it, a permission that is not included here; else it stays"
 	if slices.ContainsFunc(r.Objects, func(o plan.Object) bool { return o.Namespace == name }) {
-		note += "; as no Role can be in it before, what the account needs there is asked for in the whole cluster: " +
-			"leave it out of the bundle, and it is created first and the rights are in it alone"
+		note += "; as no Role can exist in it before, the account needs its permissions there cluster-wide: " +
+			"leave it out of the bundle to have it created first, with permissions in it alone"
 	}
 	return note
 }
@@ -46,16 +46,16 @@ func (r Request) namespaceNote(name string) string {
 func (d Demand) note() string {
 	switch {
 	case d.Unknown && d.Object == d.Role:
-		return "gathers the rules of other roles, so that the account needs the verb escalate on it: with that it can give itself any right"
+		return "aggregates the rules of other roles, so that the account needs the verb escalate on it: with that it can grant itself any permission"
 	case d.Unknown:
-		return fmt.Sprintf("hands out %s, which the bundle does not contain: the account needs the verb bind on it, and can hand it out to anybody", d.Role)
+		return fmt.Sprintf("binds %s, which the bundle does not contain: the account needs the verb bind on it, and can bind it to any subject", d.Role)
 	case d.Object == d.Role && slices.ContainsFunc(d.Rights, Right.unbounded):
-		return "grants what gives whoever holds it any right; so does the account hold it"
+		return "grants permissions that lead to all others, so that the account needs to hold them, too"
 	}
 	return ""
 }
 
-// unbounded tells whether a right is as good as all of them.
+// unbounded tells whether a permission leads to all others.
 func (r Right) unbounded() bool {
 	verb := map[string][]string{
 		"escalate": {rbacv1.GroupName, "roles", "clusterroles"}, "bind": {rbacv1.GroupName, "roles", "clusterroles"},

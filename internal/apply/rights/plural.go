@@ -4,8 +4,8 @@ package rights
 
 import "strings"
 
-// Plural is the name of a kind's resource by the usual rule, which all kinds that
-// Kubernetes serves follow, and nearly all custom ones.
+// Plural is the resource name of a kind by the usual rule, which all kinds of
+// Kubernetes follow, and nearly all custom ones.
 func Plural(kind string) string {
 	name := strings.ToLower(kind)
 	if plurals[name] {
@@ -23,5 +23,5 @@ func Plural(kind string) string {
 	return name + "s"
 }
 
-// plurals are kinds that are plurals themselves.
+// plurals are kinds with plural names.
 var plurals = map[string]bool{"endpoints": true, "securitycontextconstraints": true}

@@ -12,14 +12,14 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Right is the smallest thing that RBAC can allow: one verb on one resource, on
+// Right is the smallest permission of RBAC: one verb on one resource, on
 // all its objects or on one of them, or on one URL. It is comparable.
 type Right struct {
 	Verb, Group, Resource string
 	Name                  string // of the object; empty: all of them
 	URL                   string // instead of group, resource and name
-	// Unnamed: the rule lists the empty name, which is not all of them. The API server
-	// compares it with requests that carry no name, such as to list.
+	// Unnamed: the rule lists the empty name, which does not mean all objects. The API server
+	// matches it with requests without a name, such as list.
 	Unnamed bool
 }
 
@@ -31,7 +31,7 @@ func (r Right) resource() string {
 	return r.Resource + "." + r.Group
 }
 
-// Names are those of the objects as a rule lists them; none: all.
+// Names are the resourceNames of a rule; none: all.
 func (r Right) Names() []string {
 	if r.Name == "" && !r.Unnamed {
 		return nil
@@ -47,24 +47,24 @@ func (r Right) compare(other Right) int {
 	)
 }
 
-// Limit is how many single rights the rules of one bundle may amount to. The largest
-// published operator that was looked at has 636; a few lists that multiply reach any
+// Limit is the maximum number of single permissions in the rules of one bundle. The largest
+// published operator that was analysed has 636; a few lists that multiply reach any
 // number.
 const Limit = 20_000
 
 // TooManyError says that the rules of a bundle amount to more than Limit single
-// rights; it is said of the role that goes beyond.
+// permissions; it is reported for the role that exceeds it.
 type TooManyError struct{}
 
 // Error implements error.
 func (*TooManyError) Error() string {
-	return fmt.Sprintf("the rules of the bundle amount to more than %d single rights", Limit)
+	return fmt.Sprintf("the rules of the bundle amount to more than %d single permissions", Limit)
 }
 
 // weightOfURL: each URL is compared with all others.
 const weightOfURL = 100
 
-// count is how many single rights a rule amounts to; at most math.MaxInt32.
+// count is the number of single permissions of a rule; at most math.MaxInt32.
 func count(rule rbacv1.PolicyRule) int {
 	resources := product(len(rule.APIGroups), len(rule.Resources), len(rule.Verbs), max(1, len(rule.ResourceNames)))
 	return min(math.MaxInt32, resources+product(weightOfURL, len(rule.NonResourceURLs), len(rule.Verbs)))
@@ -78,7 +78,7 @@ func product(factors ...int) int {
 	return result
 }
 
-// each gives the single rights of a rule.
+// each yields the single permissions of a rule.
 func each(rule rbacv1.PolicyRule) iter.Seq[Right] {
 	names := rule.ResourceNames
 	if len(names) == 0 {
@@ -105,7 +105,7 @@ func each(rule rbacv1.PolicyRule) iter.Seq[Right] {
 	}
 }
 
-// wider gives the right itself and every other one that covers it, URLs aside.
+// wider yields the permission itself and every other one that covers it, except URLs.
 func (r Right) wider() iter.Seq[Right] {
 	return func(yield func(Right) bool) {
 		for at := range r.widerResources() {
@@ -120,7 +120,7 @@ func (r Right) wider() iter.Seq[Right] {
 	}
 }
 
-// coversURL tells whether a URL is one of the other, which may end in a star.
+// coversURL tells whether the other URL, which may end in a star, matches a URL.
 func coversURL(other, url string) bool {
 	return other == url || strings.HasSuffix(other, "*") && strings.HasPrefix(url, strings.TrimRight(other, "*"))
 }

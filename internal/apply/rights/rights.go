@@ -18,29 +18,29 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// Request is what rights are computed for.
+// Request is the input of Of.
 type Request struct {
 	// Deployment names the BundleDeployment; its namespace is that of the account.
 	Deployment inventory.Owner
 	// ServiceAccount is the account's name.
 	ServiceAccount string
-	// InstallNamespace is looked at, for the causes of failures.
+	// InstallNamespace is where the account may read the causes of failures.
 	InstallNamespace string
 	// Objects are all that the deployment applies, the Secrets of certificates
-	// included (see Secret). Of them only ID, Resource and, where they grant rights,
+	// included (see Secret). Of them only ID, Resource and, where they grant permissions,
 	// Desired are read.
 	Objects []plan.Object
 	// Hooks are the objects that run once.
 	Hooks []plan.Object
 	// Gone are objects of an earlier version that an upgrade prunes; those that are
-	// in Objects, too, are passed over.
+	// in Objects, too, are skipped.
 	Gone []plan.Object
-	// Pruning says how objects are let go.
+	// Pruning says how objects are deleted or released.
 	Pruning plan.Pruning
-	// Namespaces have to exist beside those that the objects live in.
+	// Namespaces have to exist in addition to those of the objects.
 	Namespaces []string
-	// Remote: the account is one of another cluster than the BundleDeployment, and has to be
-	// allowed to know which that is.
+	// Remote: the account is on another cluster than the BundleDeployment, and has to be
+	// allowed to read the identity of that cluster.
 	Remote bool
 }
 
@@ -50,20 +50,20 @@ type Grant struct {
 	Rules     []rbacv1.PolicyRule
 }
 
-// Rights is what an account needs, and what it should have, by place: the cluster
+// Rights are the permissions that an account needs, and those that it should have, by place: the cluster
 // first, then the namespaces in order. The rules of both are minimal: none is
-// covered by the others. What is needed in a namespace that comes with the bundle is
-// needed in the cluster, for no Role can be there before.
+// covered by the others. Permissions in a namespace that the bundle creates are needed
+// cluster-wide, for no Role can exist there before.
 type Rights struct {
 	Required, Recommended []Grant
 }
 
-// Of computes the rights. An error says which object cannot be read, or that its
-// rules are too many, or not to be written into a role: a *TextError.
+// Of computes the permissions. The error names an invalid object, or says that its
+// rules are too many, or cannot be written into a role: a *TextError.
 func Of(r Request) (Rights, error) {
 	for _, object := range slices.Concat(r.Objects, r.Hooks, r.Gone) {
 		if err := checkObject(object); err != nil {
-			return Rights{}, fmt.Errorf("computing the rights on %s: %w", object.ID, err)
+			return Rights{}, fmt.Errorf("computing the permissions for %s: %w", object.ID, err)
 		}
 	}
 	demands, err := r.demands()
@@ -71,7 +71,7 @@ func Of(r Request) (Rights, error) {
 		return Rights{}, err
 	}
 	if spread(demands) > mostHeld {
-		return Rights{}, fmt.Errorf("the roles of the bundle are bound in so many places that their rights amount to more than %d", mostHeld)
+		return Rights{}, fmt.Errorf("the roles of the bundle are bound in so many places that their permissions amount to more than %d", mostHeld)
 	}
 	required, recommended, brought := places{}, places{}, r.brought()
 	for _, need := range Needs(r) {
@@ -88,8 +88,8 @@ func Of(r Request) (Rights, error) {
 	return Rights{Required: required.grants(places{}), Recommended: recommended.grants(required)}, nil
 }
 
-// mostHeld is how many single rights the demands of one bundle may amount to, each
-// counted at each place. With the most rights that a published operator has it may be
+// mostHeld is the maximum number of single permissions in the demands of one bundle, each
+// counted at each place. The published operator with the most permissions may be
 // bound three hundred times.
 const mostHeld = 10 * Limit
 
@@ -101,7 +101,7 @@ func spread(demands []Demand) int {
 	return sum
 }
 
-// brought are the namespaces that come with the bundle.
+// brought are the namespaces that the bundle creates.
 type brought map[string]bool
 
 func (r Request) brought() brought {
@@ -114,18 +114,18 @@ func (r Request) brought() brought {
 	return names
 }
 
-// exists tells of a namespace that it is there before the bundle: that of the
+// exists tells that a namespace exists before the bundle: that of the
 // BundleDeployment, and those of every cluster.
 func (r Request) exists(namespace string) bool {
 	return namespace == r.Deployment.Namespace || everywhere(namespace)
 }
 
-// everywhere tells of a namespace that every cluster has it.
+// everywhere tells that every cluster has a namespace.
 func everywhere(namespace string) bool {
 	return namespace == "default" || strings.HasPrefix(namespace, "kube-")
 }
 
-// place is where rights in a namespace can be held before the bundle is installed.
+// place is where permissions in a namespace can be granted before the bundle is installed.
 func (b brought) place(namespace string) string {
 	if b[namespace] {
 		return ""
@@ -133,7 +133,7 @@ func (b brought) place(namespace string) string {
 	return namespace
 }
 
-// demands are those of the objects; the error joins all that is wrong with them.
+// demands are those of the objects; the error joins all failures.
 func (r Request) demands() ([]Demand, error) {
 	demands, wrong := Demands(slices.Concat(r.Objects, r.Hooks))
 	errs := make([]error, 0, len(wrong))
@@ -143,9 +143,9 @@ func (r Request) demands() ([]Demand, error) {
 	return demands, errors.Join(errs...)
 }
 
-// hold adds what the demands ask for. Where that, all together, brings the right
-// that stands in for a demand, as a role does that may `*` on all of RBAC, this
-// right is enough: without the others the API server would not miss them.
+// hold adds the demanded permissions. If they together contain the permission that
+// stands in for a demand, like a role that may `*` on all of RBAC, that one
+// is enough: the API server then does not check the others.
 func (p places) hold(demands []Demand) {
 	all := places{}
 	for namespace, rights := range p {
@@ -166,8 +166,8 @@ func (p places) hold(demands []Demand) {
 	}
 }
 
-// covering gives a right, and its place, that covers a right; one that holds
-// everywhere first, for that is kept in any case.
+// covering returns a permission, and its place, that covers the given one; preferably a cluster-wide
+// one, which is kept in any case.
 func (p places) covering(namespace string, right Right) (string, Right, bool) {
 	for _, at := range []string{"", namespace} {
 		widest, found := Right{}, false
@@ -183,14 +183,14 @@ func (p places) covering(namespace string, right Right) (string, Right, bool) {
 	return "", Right{}, false
 }
 
-// Need is a right to one verb on one object, at the place where it has to be held.
+// Need is a permission for one verb on one object, at the place where it has to be held.
 type Need struct {
 	Object    inventory.ID
 	Namespace string
 	Right     Right
 }
 
-// Needs are the rights to the objects themselves: each is read, created, changed
+// Needs are the permissions for the objects themselves: each is read, created, changed
 // and, unless it is kept in the end, as CRDs mostly are, deleted.
 func Needs(r Request) []Need {
 	var needs []Need
@@ -214,10 +214,10 @@ func Needs(r Request) []Need {
 	return needs
 }
 
-// Hook are the rights to an object that runs once, and is deleted whatever becomes of others.
+// Hook are the permissions for an object that runs once, and is deleted in any case.
 func Hook(object plan.Object) []Need { return Verbs(object, "create", "delete", "get", "patch") }
 
-// Lifelong are the rights to an object over its whole life, up to how it is let go.
+// Lifelong are the permissions for an object over its whole life, up to its deletion or release.
 func Lifelong(object plan.Object, pruning plan.Pruning) []Need {
 	switch {
 	case pruning.Never(), plan.IsDefinition(object.ID) && !pruning.Definitions:
@@ -228,13 +228,13 @@ func Lifelong(object plan.Object, pruning plan.Pruning) []Need {
 	return Verbs(object, "create", "delete", "get", "patch")
 }
 
-// Ending are the rights to an object that is not desired any more: what cannot be
-// deleted is marked as nobody's.
+// Ending are the permissions for an object that is not desired any more: an object that cannot be
+// deleted is labelled as orphaned.
 func Ending(object plan.Object, pruning plan.Pruning) []Need {
 	switch {
 	case pruning.Never(), plan.IsDefinition(object.ID) && !pruning.Definitions:
 		return Verbs(object, "get", "patch")
-	case plan.IsDefinition(object.ID): // somebody may use it
+	case plan.IsDefinition(object.ID): // its resources may be in use
 		return append(Verbs(object, "delete", "get", "patch"), listing(object))
 	case plan.IsNamespace(object.ID): // it may not be empty
 		return Verbs(object, "delete", "get", "patch")
@@ -242,7 +242,7 @@ func Ending(object plan.Object, pruning plan.Pruning) []Need {
 	return Verbs(object, "delete", "get")
 }
 
-// listing is the right to see whether any resource of a CRD is left.
+// listing is the permission to see whether any resource of a CRD is left.
 func listing(crd plan.Object) Need {
 	resource, group, _ := strings.Cut(crd.Name, ".") // the API server accepts no other name
 	return Need{Object: crd.ID, Right: Right{Verb: "list", Group: group, Resource: resource}}
@@ -259,7 +259,7 @@ func Verbs(object plan.Object, verbs ...string) []Need {
 	return needs
 }
 
-// Secret is a Secret that a deployment writes beside what its bundle renders.
+// Secret is a Secret that a deployment writes in addition to its rendered objects.
 func Secret(namespace, name string) plan.Object {
 	return plan.Object{
 		ID:   inventory.ID{Kind: "Secret", Namespace: namespace, Name: name},
@@ -267,10 +267,10 @@ func Secret(namespace, name string) plan.Object {
 	}
 }
 
-// recommend adds what lets the engine look with one request a kind instead of one an
-// object and find drift at once, has causes named, and lets data survive the removal of a conversion
-// webhook. Secrets are not among it: who may list them reads them all. Neither is
-// what would have to be held in the whole cluster for the sake of one namespace.
+// recommend adds permissions with which the engine reads a kind with one request instead of one an
+// object and detects drift at once, finds causes, and preserves data when a conversion
+// webhook is removed. Secrets are not among them: permission to list them is permission to read them all. Neither are
+// cluster-wide permissions for the sake of one namespace.
 func (r Request) recommend(at places, brought brought) {
 	for _, object := range slices.Concat(r.Objects, r.Hooks) {
 		if plan.IsDefinition(object.ID) && object.Desired != nil {
@@ -295,9 +295,9 @@ func (r Request) recommend(at places, brought brought) {
 	}
 }
 
-// migrating is what it takes to write the resources of a CRD in one version, before
-// its conversion webhook goes with the bundle. Without, what only other versions
-// know is lost.
+// migrating are the permissions for rewriting the resources of a CRD in one version, before
+// its conversion webhook is deleted with the bundle. Without them, fields that only other versions
+// have are lost.
 func migrating(object plan.Object) []Right {
 	strategy, _, _ := unstructured.NestedString(object.Desired.Object, "spec", "conversion", "strategy")
 	if strategy != "Webhook" {
@@ -310,7 +310,7 @@ func migrating(object plan.Object) []Right {
 	return rights
 }
 
-// causes is where the cause is found why a workload does not come up.
+// causes are the resources that show why a workload does not start.
 var causes = []schema.GroupResource{
 	{Resource: "pods"}, {Resource: "events"}, {Group: "events.k8s.io", Resource: "events"}, {Group: "apps", Resource: "replicasets"},
 }
@@ -325,7 +325,7 @@ func verbs(of schema.GroupResource, name string, verbs ...string) []Right {
 	return rights
 }
 
-// places are sets of rights by namespace; "" is the cluster.
+// places are sets of permissions by namespace; "" is the cluster.
 type places map[string]set
 
 func (p places) at(namespace string) set {
@@ -335,7 +335,7 @@ func (p places) at(namespace string) set {
 	return p[namespace]
 }
 
-// grants are the minimal rules of all places, without what is held already.
+// grants are the minimal rules of all places, without those that are held already.
 func (p places) grants(held places) []Grant {
 	var grants []Grant
 	for _, namespace := range slices.Sorted(maps.Keys(p)) {

@@ -19,7 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 )
 
-// objects reads manifests. What names a namespace lives in one; resources follow the usual rule.
+// objects reads manifests. Objects with a namespace are namespaced; resources follow the usual rule.
 func objects(t testing.TB, manifests string) []plan.Object {
 	t.Helper()
 	var list []plan.Object
@@ -209,7 +209,7 @@ func TestRequired(t *testing.T) {
 			"apps: create,delete,get,patch rbac.authorization.k8s.io rolebindings [c,r]",
 			"apps: create,delete,get,patch rbac.authorization.k8s.io roles [r]",
 		}},
-		"foreign": {"what nobody can know is covered by bind and escalate, by name", []string{
+		"foreign": {"unknown rules are covered by bind and escalate, by name", []string{
 			": create,delete,get,patch rbac.authorization.k8s.io clusterrolebindings [b,g]",
 			": bind,create,delete,escalate,get,patch rbac.authorization.k8s.io clusterroles [gathering]",
 			": bind rbac.authorization.k8s.io clusterroles [view]",
@@ -218,7 +218,7 @@ func TestRequired(t *testing.T) {
 		}},
 		"almighty":      {"who has everything needs nothing more", []string{": * * *"}},
 		"administrator": {"who may escalate and bind need not hold the rest", []string{": * rbac.authorization.k8s.io *"}},
-		"namespaced": {"a namespace is an object of the cluster, and nobody holds a right in it before it is there", []string{
+		"namespaced": {"a namespace is an object of the cluster, and no permission holds in it before it exists", []string{
 			": create,delete,get,patch  namespaces [own]",
 			": create,delete,get,patch  configmaps [a]",
 		}},
@@ -268,7 +268,7 @@ metadata: {name: s, namespace: other}
 	}
 }
 
-// What an upgrade deletes is needed, too; what stays is asked for once.
+// Permissions for objects that an upgrade deletes are needed, too; those for other objects appear once.
 func TestGone(t *testing.T) {
 	r := request(t, twoMaps)
 	r.Gone = objects(t, twoMaps+"\n---\n"+definition+"\n---\n"+`
@@ -292,8 +292,8 @@ metadata: {name: old, namespace: apps}
 	}
 }
 
-// Where nothing is ever deleted, neither what stays nor what goes takes the right to; what is
-// recreated does.
+// Where nothing is ever deleted, no permission to delete is needed, except for objects that are
+// recreated.
 func TestNeverDeleted(t *testing.T) {
 	r := request(t, twoMaps)
 	r.Gone = objects(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: old, namespace: apps}\n")
@@ -319,14 +319,14 @@ func TestNeverDeleted(t *testing.T) {
 	}
 }
 
-// Whatever single thing is taken away from what is required is missed.
+// Removing any single permission from the required ones is noticed.
 func TestNothingToSpare(t *testing.T) {
 	for name, manifests := range bundles {
 		t.Run(name, func(t *testing.T) { NothingToSpare(t, request(t, manifests)) })
 	}
 }
 
-// NothingToSpare takes every part of every rule away, one at a time.
+// NothingToSpare removes every part of every rule, one at a time.
 func NothingToSpare(t *testing.T, r rights.Request) {
 	t.Helper()
 	got, err := rights.Of(r)
@@ -334,7 +334,7 @@ func NothingToSpare(t *testing.T, r rights.Request) {
 		t.Fatal(err)
 	}
 	lacks := func(grants []rights.Grant) bool {
-		missing, err := r.Lacking(rights.HeldBy(grants))
+		missing, err := r.Missing(rights.HeldBy(grants))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -356,7 +356,7 @@ func NothingToSpare(t *testing.T, r rights.Request) {
 	}
 }
 
-// lessThan gives what remains of a rule without all of it, or without one word.
+// lessThan returns what remains of a rule without all of it, or without one value.
 func lessThan(rule rbacv1.PolicyRule) map[string][]rbacv1.PolicyRule {
 	rest := map[string][]rbacv1.PolicyRule{"all": nil}
 	for name, field := range map[string]func(*rbacv1.PolicyRule) *[]string{
@@ -427,19 +427,19 @@ func TestPlural(t *testing.T) {
 	}
 }
 
-// A Role inside of a namespace may allow what is done to it; creating it takes the right before it exists.
+// A Role inside of a namespace may allow requests for it; its creation needs a cluster-wide permission.
 func TestNamespaceIsAuthorizedInItself(t *testing.T) {
 	r := request(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: own}")
 	rule := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"*"}}
 	for namespace, enough := range map[string]bool{"": true, "own": true, "apps": false} {
-		missing, err := r.Lacking(rights.HeldBy([]rights.Grant{{Namespace: namespace, Rules: []rbacv1.PolicyRule{rule}}}))
+		missing, err := r.Missing(rights.HeldBy([]rights.Grant{{Namespace: namespace, Rules: []rbacv1.PolicyRule{rule}}}))
 		if err != nil || missing.None() != enough {
 			t.Errorf("held in %q: %v, %v", namespace, missing, err)
 		}
 	}
 }
 
-// What a conversion webhook leaves behind has to be written anew before it goes.
+// Resources are rewritten before a conversion webhook is deleted.
 func TestConversionIsRecommended(t *testing.T) {
 	got, err := rights.Of(request(t, strings.ReplaceAll(definition, "scope: Namespaced", "scope: Namespaced, conversion: {strategy: Webhook}")))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// set is rights of one place.
+// set is the permissions at one place.
 type set map[Right]struct{}
 
 func (s set) add(rights ...Right) {
@@ -19,7 +19,7 @@ func (s set) add(rights ...Right) {
 	}
 }
 
-// coversMore tells whether a right of the set covers this one and is not the very same.
+// coversMore tells whether another permission of the set covers this one.
 func (s set) coversMore(right Right) bool {
 	if right.URL != "" {
 		return s.coversURL(right)
@@ -32,7 +32,7 @@ func (s set) coversMore(right Right) bool {
 	return false
 }
 
-// coversURL is coversMore for URLs. Of two that cover one another the first one does.
+// coversURL is coversMore for URLs. Of two that cover one another only the first one counts.
 func (s set) coversURL(right Right) bool {
 	for other := range s {
 		verb := other.Verb == right.Verb || other.Verb == rbacv1.VerbAll
@@ -51,8 +51,8 @@ func (s set) covers(right Right) bool {
 	return found || s.coversMore(right)
 }
 
-// minimal leaves out what other rights of the set, or of one that holds
-// everywhere, cover.
+// minimal leaves out permissions that others of the set, or of a cluster-wide
+// one, cover.
 func (s set) minimal(everywhere set) set {
 	kept := set{}
 	for right := range s {
@@ -63,8 +63,8 @@ func (s set) minimal(everywhere set) set {
 	return kept
 }
 
-// rules writes the rights as few rules, sorted. They allow exactly the same:
-// rights are put together only where they differ in one respect.
+// rules writes the permissions as few rules, sorted. They allow exactly the same:
+// permissions are merged only where they differ in one field.
 func (s set) rules() []rbacv1.PolicyRule {
 	urls, resources := map[string][]string{}, map[Right][]string{}
 	for right := range s {
@@ -93,8 +93,8 @@ func (s set) rules() []rbacv1.PolicyRule {
 	return list
 }
 
-// fields of a rule in which rules are put together, in this order, when they are
-// equal in all others.
+// fields are the fields of a rule that are merged, in this order, when
+// all others are equal.
 var fields = []func(*rbacv1.PolicyRule) *[]string{
 	func(r *rbacv1.PolicyRule) *[]string { return &r.ResourceNames },
 	func(r *rbacv1.PolicyRule) *[]string { return &r.Resources },
@@ -102,8 +102,8 @@ var fields = []func(*rbacv1.PolicyRule) *[]string{
 	func(r *rbacv1.PolicyRule) *[]string { return &r.NonResourceURLs },
 }
 
-// joined puts rules together that differ in one field only. A rule with an empty
-// field stays alone: no names are all names.
+// joined merges rules that differ in one field only. A rule with an empty
+// field stays alone: no names means all names.
 func joined(rules []rbacv1.PolicyRule, field func(*rbacv1.PolicyRule) *[]string) []rbacv1.PolicyRule {
 	byRest, values := map[string]rbacv1.PolicyRule{}, map[string][]string{}
 	for _, rule := range rules {
@@ -125,7 +125,7 @@ func joined(rules []rbacv1.PolicyRule, field func(*rbacv1.PolicyRule) *[]string)
 	return list
 }
 
-// keyOf tells rules apart.
+// keyOf identifies a rule.
 func keyOf(rule rbacv1.PolicyRule) string {
 	return fmt.Sprintf("%q%q%q%q%q", rule.APIGroups, rule.Resources, rule.ResourceNames, rule.NonResourceURLs, rule.Verbs)
 }

@@ -9,8 +9,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Singles are the single rights that rules amount to, in their order; a *TooManyError
-// where they are more than Limit.
+// Singles are the single permissions of rules, in their order; a *TooManyError
+// beyond Limit.
 func Singles(list []rbacv1.PolicyRule) ([]Right, error) {
 	var rights []Right
 	left := Limit
@@ -25,8 +25,8 @@ func Singles(list []rbacv1.PolicyRule) ([]Right, error) {
 	return rights, nil
 }
 
-// Minimal leaves out what other rights of the list cover, or those of one that hold
-// everywhere. Sorted.
+// Minimal leaves out permissions that others of the list, or cluster-wide
+// ones, cover. Sorted.
 func Minimal(list, everywhere []Right) []Right {
 	all, wide := set{}, set{}
 	all.add(list...)

@@ -16,8 +16,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// TextError says that a part of a rule is no text that a reader of the rule would
-// see as it is.
+// TextError says that a part of a rule contains characters that a reader of the rule would
+// misread.
 type TextError struct{ Part, Value string }
 
 // Error implements error.
@@ -28,14 +28,14 @@ func (e *TextError) Error() string {
 // longest part of a rule.
 const longest = 253
 
-// hidden tells whether a text is not what a reader sees: a right or a name that a
-// person could misread must not be granted. Real rules hold visible ASCII, and now
-// and then a space too many.
+// hidden tells whether a string looks different from what it is: a permission or a name that a
+// user could misread must not be granted. Real rules hold visible ASCII, and occasionally
+// a superfluous space.
 func hidden(text string) bool {
 	return len(text) > longest || strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII || !unicode.IsPrint(c) })
 }
 
-// check finds the first right, in their order, that cannot be written into a role.
+// check finds the first permission, in their order, that cannot be written into a role.
 func (p places) check() error {
 	for _, namespace := range slices.Sorted(maps.Keys(p)) {
 		if namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
@@ -62,7 +62,7 @@ func (r Right) check() error {
 			return &TextError{Part: part.name, Value: part.value}
 		}
 	}
-	switch { // an empty text would read as nothing, and no name as all names
+	switch { // an empty string would read as nothing, and no name as all names
 	case r.Verb == "":
 		return &TextError{Part: "verb"}
 	case r.URL == "" && r.Resource == "":
@@ -73,12 +73,12 @@ func (r Right) check() error {
 	return nil
 }
 
-// addressable tells whether a resource is one, and not a pattern of several.
+// addressable tells whether a string is one resource, and not a pattern of several.
 func addressable(of schema.GroupResource) bool {
 	return (of.Group == "" || len(validation.IsDNS1123Subdomain(of.Group)) == 0) && len(validation.IsDNS1035Label(of.Resource)) == 0
 }
 
-// checkObject refuses objects whose address would be a pattern, or everything.
+// checkObject refuses objects with an address that is a pattern, or matches everything.
 func checkObject(object plan.Object) error {
 	switch {
 	case !addressable(object.Resource.GroupResource()):

@@ -11,9 +11,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Words say rights for people, one text for each set of verbs, sorted: "get, list
-// pods, services (web)". What is covered by other rights is left out; of many names
-// the first ones are given. Where it is known by whom a right is wanted, that is
+// Words describe permissions, one string for each set of verbs, sorted: "get, list
+// pods, services (web)". Permissions that others cover are left out; of many names
+// the first ones are named. With by, the objects that need a permission are
 // added: "get pods for Role reader".
 func Words(list []Right, by map[Right][]string) []string {
 	all := set{}
@@ -57,7 +57,7 @@ func nouns(rule rbacv1.PolicyRule) []string {
 	return words
 }
 
-// shown quotes what a reader would not see as it is.
+// shown quotes strings that a reader would misread.
 func shown(texts []string) []string {
 	list := make([]string, 0, len(texts))
 	for _, text := range texts {
@@ -72,7 +72,7 @@ func shown(texts []string) []string {
 const (
 	mostNames = 5  // of objects of one resource
 	mostNouns = 60 // resources with the same verbs
-	// MostWho is how many of those are named who want a right.
+	// MostWho is how many of the objects that need a permission are named.
 	MostWho = 2
 )
 
@@ -84,7 +84,7 @@ func few(names []string, most int) string {
 	return strings.Join(names, ", ")
 }
 
-// some lists the first names, and does not say how many the others are.
+// some lists the first names, without the number of the others.
 func some(names []string, most int) string {
 	if len(names) > most {
 		return strings.Join(names[:most], ", ") + " and others"

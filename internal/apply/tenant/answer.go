@@ -8,12 +8,12 @@ import (
 	"net/http"
 )
 
-// AnswerTooLargeError says that an API server, perhaps an aggregated one that
-// somebody of the cluster runs, answered with more than is read.
+// AnswerTooLargeError says that an API server, perhaps an aggregated one of
+// another team, sent an answer that exceeds the limit.
 type AnswerTooLargeError struct {
 	// Limit in bytes.
 	Limit int64
-	// Values: there are too many of them, rather than too many bytes.
+	// Values: the limit of values is exceeded, not that of bytes.
 	Values bool
 	// Host and port of a remote cluster's server, and the method and path of the request; empty for the own cluster.
 	Host, Request string
@@ -30,8 +30,8 @@ func (e *AnswerTooLargeError) Error() string {
 	return fmt.Sprintf("the API server %s: its answer to %s is larger than %d MiB", e.Host, e.Request, e.Limit>>20)
 }
 
-// limitedTransport ends the reading of answers at a limit. It stands outside of
-// the decompression, so that it counts what gets into memory.
+// limitedTransport stops reading answers at a limit. It wraps
+// the decompression, so that it counts the bytes in memory.
 type limitedTransport struct {
 	next  http.RoundTripper
 	limit int64

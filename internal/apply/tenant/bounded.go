@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// What is read of the answers of a remote cluster, whose API server may be anything that a tenant wrote. Values are counted
+// Limits of the answers of a remote cluster: a tenant may have written its API server. Values are counted
 // as well as bytes: a list of empty objects has three bytes a value, and takes a hundred times that once it is decoded.
 const (
 	mostObjectBytes  = 2 << 20  // of an answer about one object, and of one event of a watch
@@ -24,14 +24,14 @@ const (
 	pageDepth        = 5       // list, items, item, metadata, and what that lists
 )
 
-// largeAnswer is from where on an answer takes room, and namespaceRoom is how many MiB of such answers are read at once for all
-// deployments of a namespace. Others wait, and with them only their own namespace.
+// largeAnswer is the size from which an answer counts towards namespaceRoom, the number of MiB of such answers that are read
+// at once for all deployments of a namespace. Further answers wait, without blocking other namespaces.
 const (
 	largeAnswer   = 64 << 10
 	namespaceRoom = 16
 )
 
-// remoteTransport bounds what is read of a remote cluster's answers. It stands outside of the decompression.
+// remoteTransport bounds what is read of a remote cluster's answers. It wraps the decompression.
 type remoteTransport struct {
 	next http.RoundTripper
 	host string
@@ -40,7 +40,7 @@ type remoteTransport struct {
 	refused *atomic.Uint64
 }
 
-// RoundTrip implements http.RoundTripper. Only JSON is asked for and read, for its values can be counted as they come.
+// RoundTrip implements http.RoundTripper. It requests and accepts only JSON, so that values can be counted while they arrive.
 func (t remoteTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if accept := request.Header.Get("Accept"); accept != "" {
 		request = request.Clone(request.Context())
@@ -59,7 +59,7 @@ func (t remoteTransport) RoundTrip(request *http.Request) (*http.Response, error
 	return response, nil
 }
 
-// onlyJSON takes the binary encodings out of a list of media types.
+// onlyJSON removes the binary encodings from a list of media types.
 func onlyJSON(accept string) string {
 	var kept []string
 	for kind := range strings.SplitSeq(accept, ",") {
@@ -81,7 +81,7 @@ type bounds struct {
 	weight        int64
 }
 
-// boundsOf tells by its path what a request is about. What cannot be told, such as discovery, is bounded as a page.
+// boundsOf derives the bounds from the path of a request. Other requests, such as discovery, are bounded as a page.
 func boundsOf(request *http.Request) bounds {
 	object := bounds{bytes: mostObjectBytes, values: mostObjectValues, items: mostObjectValues, weight: mostObjectBytes >> 20}
 	if request.Method != http.MethodGet || request.URL.Query().Get("watch") != "" || namesObject(request.URL.Path) {
@@ -107,7 +107,7 @@ func namesObject(path string) bool {
 	return len(parts) > 1
 }
 
-// boundedBody ends the reading of an answer at its bounds. The events of a watch are bounded one by one.
+// boundedBody stops reading an answer at its bounds. The events of a watch are bounded one by one.
 type boundedBody struct {
 	io.ReadCloser
 	request *http.Request
@@ -118,7 +118,7 @@ type boundedBody struct {
 
 	read   int64 // bytes since the last whole value at the top
 	count  counter
-	roomy  bool // room is held
+	roomy  bool // it holds part of namespaceRoom
 	failed error
 }
 
@@ -170,7 +170,7 @@ func (b *boundedBody) release() {
 	}
 }
 
-// counter counts the values of JSON as it passes, well formed or not.
+// counter counts the values of JSON while it is read, well formed or not.
 type counter struct {
 	values, items    int
 	level            int

@@ -20,7 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// hostile gives a client of a remote cluster whose server answers everything in the same way.
+// hostile makes a client of a remote cluster that gives every request the same answer.
 func hostile(t *testing.T, o tenant.Options, answer http.HandlerFunc) *tenant.Client {
 	t.Helper()
 	server := httptest.NewTLSServer(answer)
@@ -84,7 +84,7 @@ func checkBound(t *testing.T, what string, err error, refused bool) {
 	}
 }
 
-// Only JSON is asked for, and read: values of other encodings are not counted.
+// Only JSON is requested and accepted: values of other encodings are not counted.
 func TestT22RemoteAnswersAreJSON(t *testing.T) {
 	var accept atomic.Value
 	client := hostile(t, tenant.Options{}, func(w http.ResponseWriter, r *http.Request) {
@@ -99,7 +99,7 @@ func TestT22RemoteAnswersAreJSON(t *testing.T) {
 	}
 }
 
-// An apply asks for metadata where that is enough, of any cluster.
+// An apply requests only metadata where that is enough, on any cluster.
 func TestT22AppliesAskForMetadata(t *testing.T) {
 	for whole, want := range map[bool]bool{true: false, false: true} {
 		var accept atomic.Value
@@ -116,7 +116,7 @@ func TestT22AppliesAskForMetadata(t *testing.T) {
 	}
 }
 
-// 64 objects whose answers have 60 MiB each took 1.5 GB.
+// 64 objects with answers of 60 MiB each took 1.5 GB.
 func TestT22MemoryStaysFlat(t *testing.T) {
 	chunk := []byte(strings.Repeat(" ", 1<<20))
 	client := hostile(t, tenant.Options{}, func(w http.ResponseWriter, _ *http.Request) {
@@ -164,7 +164,7 @@ func TestT22MemoryStaysFlat(t *testing.T) {
 	}
 }
 
-// A server that answers after 25 seconds is asked no more after two such answers; one slow answer alone changes nothing.
+// A server that answers after 25 seconds gets no more requests after two such answers; one slow answer alone changes nothing.
 func TestT21SlowAnswersOpenTheBreaker(t *testing.T) {
 	var mu sync.Mutex
 	now, asked, slow := time.Unix(1_000_000, 0), 0, true
@@ -213,7 +213,7 @@ func TestT21SlowAnswersOpenTheBreaker(t *testing.T) {
 	}
 }
 
-// T21b: a request that the end of a turn ends tells nothing about the server. T21, T22: what does is counted.
+// T21b: a request that ends with the end of a turn says nothing about the server. T21, T22: failures of the server are counted.
 func TestT21FiguresOfRemoteClusters(t *testing.T) {
 	silent, large := make(chan struct{}), strings.Repeat(" ", 3<<20)+"{}"
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {

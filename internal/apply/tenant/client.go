@@ -26,7 +26,7 @@ type Client struct {
 	deployment string
 }
 
-// account is what the clients of all deployments with one identity share.
+// account is the state that the clients of all deployments with one identity share.
 type account struct {
 	identity Identity
 	raw      rest.Interface
@@ -41,8 +41,8 @@ type account struct {
 	marking  marking
 }
 
-// For is the client for what is done for one deployment, of the namespace of the identity: each
-// of its writes carries the name. It shares everything else, so that it costs nothing to make.
+// For returns the client for one deployment in the namespace of the identity: each
+// of its writes carries the name. It shares everything else, so it is cheap to make.
 func (c *Client) For(deployment string) *Client {
 	return &Client{account: c.account, deployment: c.identity.Namespace + "/" + deployment}
 }
@@ -67,7 +67,7 @@ func newClient(id Identity, config *rest.Config, transport *http.Client, kinds *
 	}}, nil
 }
 
-// Identity is whom the client acts as.
+// Identity is the identity that the client impersonates.
 func (c *Client) Identity() Identity { return c.identity }
 
 // Kinds is what the cluster serves.
@@ -76,7 +76,7 @@ func (c *Client) Kinds() *Kinds { return c.kinds }
 // Requests is the number of requests sent as this account since the client was made.
 func (c *Client) Requests() int64 { return c.requests.Load() }
 
-// Metadata gives the metadata of one object.
+// Metadata returns the metadata of one object.
 func (c *Client) Metadata(ctx context.Context, ref Ref) (*metav1.PartialObjectMetadata, error) {
 	if err := ref.object(); err != nil {
 		return nil, err
@@ -86,8 +86,8 @@ func (c *Client) Metadata(ctx context.Context, ref Ref) (*metav1.PartialObjectMe
 	return c.metadata.Resource(ref.Resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 }
 
-// Target is the identity of the cluster as the account may read it, which needs the
-// right to get the namespace kube-system; it is kept for a minute.
+// Target is the identity of the cluster, read as the account, which needs the
+// permission to get the namespace kube-system; it is cached for a minute.
 func (c *Client) Target(ctx context.Context) (string, error) {
 	now := c.now()
 	if kept := c.target.Load(); kept != nil && now.Sub(kept.read) < targetAge {
@@ -105,7 +105,7 @@ func (c *Client) Target(ctx context.Context) (string, error) {
 	return string(system.UID), nil
 }
 
-// ListMetadata gives one page of a collection's metadata.
+// ListMetadata returns one page of a collection's metadata.
 func (c *Client) ListMetadata(ctx context.Context, ref Ref, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	if err := ref.collection(); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (c *Client) ListMetadata(ctx context.Context, ref Ref, options metav1.ListO
 	return c.metadata.Resource(ref.Resource).Namespace(ref.Namespace).List(ctx, options)
 }
 
-// countingTransport counts what really goes out.
+// countingTransport counts the requests that are really sent.
 type countingTransport struct {
 	next     http.RoundTripper
 	requests *atomic.Int64

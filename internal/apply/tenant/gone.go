@@ -19,8 +19,8 @@ const (
 	// confirmation is how long a kind must have been missing before it counts as gone. After a
 	// start of the API server discovery lacks the groups of CRDs for up to a second.
 	confirmation = 5 * time.Second
-	// continuity is the longest pause between two looks at a missing kind of which the later one
-	// confirms the earlier one.
+	// continuity is the longest pause between two observations of a missing kind after which the
+	// later one still confirms the earlier one.
 	continuity = time.Minute
 )
 
@@ -38,7 +38,7 @@ func IsUnconfirmed(err error) bool {
 	return errors.As(err, &unconfirmed)
 }
 
-// IsUnserved tells whether the API server answered that it has no such resource, rather than no
+// IsUnserved tells whether the API server answered that it has no such resource, as opposed to no
 // such object.
 func IsUnserved(err error) bool {
 	var status apierrors.APIStatus
@@ -49,7 +49,7 @@ func IsUnserved(err error) bool {
 	return details == nil || details.Name == ""
 }
 
-// absences remember kinds that were missing, and how all kinds were served while they were.
+// absences remember missing kinds, and how all kinds were served before.
 type absences struct {
 	mu    sync.Mutex
 	of    map[schema.GroupKind]absence
@@ -59,14 +59,14 @@ type absences struct {
 
 type absence struct{ since, last time.Time }
 
-// sight is how a kind was served when it was seen last, and when that was.
+// sight is how a kind was last served, and when.
 type sight struct {
 	version string
 	kind    Kind
 	at      time.Time
 }
 
-// take keeps what discovery answered. A kind that is there is no longer missing.
+// take stores an answer of discovery. A kind that is in it is no longer missing.
 func (a *absences) take(c *catalog) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -84,7 +84,7 @@ func (a *absences) take(c *catalog) {
 	}
 }
 
-// lately are the kinds that an earlier answer had and the present one lacks.
+// lately are the kinds that an earlier answer contained and the present one does not.
 func (a *absences) lately(c *catalog) map[schema.GroupKind]sight {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -97,15 +97,15 @@ func (a *absences) lately(c *catalog) map[schema.GroupKind]sight {
 	return missing
 }
 
-// settled tells whether an answer came so long after the first one that what that one lacked
-// would be in it.
+// settled tells whether an answer came so long after the first one that it is complete, even if
+// the first one was not.
 func (a *absences) settled(c *catalog) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return c.asked.Sub(a.first) >= confirmation
 }
 
-// look counts one more look at a missing kind, and tells whether that confirms the first one.
+// look records one more observation of a missing kind, and tells whether it confirms the first one.
 func (a *absences) look(kind schema.GroupKind, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -121,7 +121,7 @@ func (a *absences) look(kind schema.GroupKind, now time.Time) bool {
 	return now.Sub(found.since) >= confirmation
 }
 
-// served is how a kind was served before it was missing. One that was never seen is guessed.
+// served is how a kind was served before it was missing. A kind that was never seen is guessed.
 func (a *absences) served(kind schema.GroupKind, version string) schema.GroupVersionResource {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -138,9 +138,9 @@ func (a *absences) end(kind schema.GroupKind) {
 	delete(a.of, kind)
 }
 
-// Gone makes sure that a kind is gone which discovery does not list, before its objects are
-// forgotten: neither the documents of its group nor its resource may be served, now and when it
-// was looked at a few seconds before. It is nil when the kind is gone, an *UnconfirmedError until
+// Gone confirms that a kind that discovery does not list is gone, before its objects are
+// forgotten: neither the discovery documents of its group nor its resource may be served, now and
+// in a check a few seconds before. It is nil when the kind is gone, an *UnconfirmedError until
 // that is known, and another error when the API server cannot tell. The reference names an object
 // of the kind; its resource is looked up where it has only a version.
 func (c *Client) Gone(ctx context.Context, kind schema.GroupKind, of Ref) error {
@@ -159,7 +159,7 @@ func (c *Client) Gone(ctx context.Context, kind schema.GroupKind, of Ref) error 
 	return nil
 }
 
-// shows tells whether the API server shows anything of a kind: in the documents of its group, or of
+// shows tells whether the API server still serves a kind: by the discovery documents of its group, or
 // its resource. Kinds without a group are part of every API server.
 func (c *Client) shows(ctx context.Context, kind schema.GroupKind, of Ref) (bool, error) {
 	if kind.Group == "" {
@@ -177,8 +177,8 @@ func (c *Client) shows(ctx context.Context, kind schema.GroupKind, of Ref) (bool
 	return c.answers(ctx, of)
 }
 
-// answers tells whether the API server has an object, or says that there is none of that name.
-// What the tenant may not read, nobody can say: then discovery decides.
+// answers tells whether the API server has an object, or answers that no object has that name.
+// When the tenant may not read it, discovery decides.
 func (c *Client) answers(ctx context.Context, of Ref) (bool, error) {
 	_, err := c.Metadata(ctx, of)
 	switch {

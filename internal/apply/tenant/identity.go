@@ -10,20 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Identity is whom a client acts as, and where. Two clients with the same identity
+// Identity is the user that a client acts as, and the cluster. Two clients with the same identity
 // see the same.
 type Identity struct {
-	// Namespace and ServiceAccount are the account. On a remote cluster there may be
-	// none, and the client acts as the user of the kubeconfig; the Namespace is that of
-	// the kubeconfig then.
+	// Namespace and ServiceAccount name the account. On a remote cluster ServiceAccount may be
+	// empty: then the client acts as the user of the kubeconfig, and Namespace is that of
+	// the kubeconfig.
 	Namespace, ServiceAccount string
 	// Cluster is a hash of the kubeconfig, and Host the server in it; both are empty for
 	// the cluster that the controller runs in.
 	Cluster, Host string
 }
 
-// Validate refuses everything that is not the plain name of one ServiceAccount
-// in one namespace, so that the user name built from it can mean nothing else.
+// Validate refuses everything but the plain name of one ServiceAccount
+// in one namespace, so that the user name built from it is unambiguous.
 func (i Identity) Validate() error {
 	if problems := validation.IsDNS1123Label(i.Namespace); len(problems) > 0 {
 		return fmt.Errorf("namespace %.64q of the service account: %s", i.Namespace, strings.Join(problems, "; "))
@@ -48,8 +48,8 @@ func (i Identity) validateRemote() error {
 // Remote tells whether this is an identity on another cluster.
 func (i Identity) Remote() bool { return i.Cluster != "" }
 
-// Username is how the API server knows the account; empty for the user of a
-// kubeconfig, of whom only the remote cluster knows the name.
+// Username is the account's name for the API server; empty for the user of a
+// kubeconfig, as only the remote cluster knows that name.
 func (i Identity) Username() string {
 	if i.ServiceAccount == "" {
 		return ""

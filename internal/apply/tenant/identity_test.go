@@ -11,7 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// No client can be had for anything but the plain name of one ServiceAccount.
+// A client needs the plain name of one ServiceAccount.
 func TestT1T2NoClientWithoutAnIdentity(t *testing.T) {
 	pool, err := tenant.NewPool(&rest.Config{Host: "https://198.18.0.1"}, tenant.Options{})
 	if err != nil {
@@ -24,7 +24,7 @@ func TestT1T2NoClientWithoutAnIdentity(t *testing.T) {
 		"empty":              {"no account at all", "a", ""},
 		"blank":              {"a blank is no name", "a", " "},
 		"no namespace":       {"an account is in a namespace", "", "deployer"},
-		"both empty":         {"the zero value is nobody", "", ""},
+		"both empty":         {"the zero value names no account", "", ""},
 		"colon":              {"the parts of a user name are separated by colons", "a", "x:y"},
 		"other namespace":    {"a path leads elsewhere", "a", "../b"},
 		"slash":              {"namespace/name is no name", "a", "b/deployer"},
@@ -53,7 +53,7 @@ func TestT1T2NoClientWithoutAnIdentity(t *testing.T) {
 	}
 }
 
-// Names at the limit are names.
+// Names of the maximum length are valid.
 func TestT2NamesAtTheLimit(t *testing.T) {
 	for _, id := range []tenant.Identity{
 		{Namespace: "a", ServiceAccount: "b"},

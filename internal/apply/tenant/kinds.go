@@ -20,14 +20,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Kind is how the API server serves a kind.
+// Kind describes how the API server serves a kind.
 type Kind struct {
 	Resource   schema.GroupVersionResource
 	Namespaced bool
 	Verbs      []string
 }
 
-// Listed is a kind whose objects can be listed, in its preferred version, and how it is served.
+// Listed is a kind with objects that can be listed, in its preferred version, and how it is served.
 type Listed struct {
 	schema.GroupVersionKind
 	Served Kind
@@ -44,23 +44,23 @@ func (e *NoKindError) Error() string {
 	return fmt.Sprintf("the cluster does not know kind %s of %s", e.Kind.Kind, e.Kind.GroupVersion())
 }
 
-// Kinds knows what a cluster serves. It asks discovery when it does not know a
-// kind, at most once in the refresh period, and now and then anyway. It is safe
-// for concurrent use; what is known is read without waiting for others.
+// Kinds caches what a cluster serves. It repeats discovery when it does not know a
+// kind, at most once in the refresh period, and otherwise after maxAge. It is safe
+// for concurrent use; cached answers are read without waiting for others.
 type Kinds struct {
 	ask    func() (catalog, error)
 	small  discovery.DiscoveryInterface // for one group; see Served
 	period time.Duration
 	now    func() time.Time
 
-	asking sync.Mutex // held while discovery is asked
+	asking sync.Mutex // held during discovery
 	known  atomic.Pointer[catalog]
 	stale  atomic.Bool
 
 	absences absences
 }
 
-// maxAge is how long an answer of discovery is believed when nothing seems amiss.
+// maxAge is how long an answer of discovery is used when no kind is missing.
 const maxAge = 10 * time.Minute
 
 // catalog is one answer of discovery.
@@ -68,7 +68,7 @@ type catalog struct {
 	asked  time.Time
 	kinds  map[schema.GroupVersionKind]Kind
 	served map[schema.GroupKind][]string // versions, the preferred one first
-	failed map[string]error              // groups whose server does not answer
+	failed map[string]error              // groups of which the server does not answer
 	// versions are group/version and group/version/Kind of all that is served, sorted.
 	versions []string
 }
@@ -90,8 +90,8 @@ func newKinds(config *rest.Config, client *http.Client, o Options) (*Kinds, erro
 	}, nil
 }
 
-// Find gives how a kind is served. A *NoKindError says for sure that it is not;
-// any other error says that nobody knows just now.
+// Find returns how a kind is served. A *NoKindError means for certain that it is not;
+// any other error means that this is unknown at the moment.
 func (k *Kinds) Find(ctx context.Context, kind schema.GroupVersionKind) (Kind, error) {
 	known, err := k.catalog(ctx, func(c *catalog) bool { _, found := c.kinds[kind]; return found })
 	if err != nil {
@@ -122,10 +122,10 @@ func (k *Kinds) Preferred(ctx context.Context, kind schema.GroupKind) (Kind, err
 	return Kind{}, &NoKindError{Kind: kind.WithVersion("")}
 }
 
-// Namespaced gives all kinds whose objects live in namespaces and can be listed,
-// each in its preferred version, sorted, those that were served lately included. It fails
-// when some group's server does not answer, or when the first answer of discovery is too young
-// to be relied on, for then the list may be incomplete.
+// Namespaced returns all namespaced kinds that can be listed,
+// each in its preferred version, sorted, including those that were served lately. It fails
+// when the server of some group does not answer, or when the first answer of discovery is too
+// recent to be reliable, for then the list may be incomplete.
 func (k *Kinds) Namespaced(ctx context.Context) ([]Listed, error) {
 	known, err := k.young(ctx)
 	if err != nil {
@@ -147,20 +147,20 @@ func (k *Kinds) Namespaced(ctx context.Context) ([]Listed, error) {
 	return kinds, nil
 }
 
-// errUnsettled says that discovery has not answered for long enough.
+// errUnsettled says that the first answer of discovery is too recent.
 var errUnsettled = errors.New("the API server was asked for its kinds only a moment ago, and may not have told all: it is asked again")
 
-// IsUnsettled tells whether discovery has not answered for long enough to be relied on.
+// IsUnsettled tells whether the first answer of discovery is too recent to be reliable.
 func IsUnsettled(err error) bool { return errors.Is(err, errUnsettled) }
 
 func sortListed(kinds []Listed) {
 	slices.SortFunc(kinds, func(a, b Listed) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// Listable gives all kinds whose objects can be listed, each in its preferred version,
-// sorted, and the groups of which nobody knows because their servers do not answer.
+// Listable returns all kinds that can be listed, each in its preferred version,
+// sorted, and the groups with unknown kinds because their servers do not answer.
 //
-// What was served a moment ago may be gone when it is listed: that is answered as not found.
+// A kind that was served a moment ago may be gone when it is listed: the answer is then not found.
 func (k *Kinds) Listable(ctx context.Context) (kinds []Listed, silent []string, err error) {
 	known, err := k.young(ctx)
 	if err != nil {
@@ -169,7 +169,7 @@ func (k *Kinds) Listable(ctx context.Context) (kinds []Listed, silent []string, 
 	return known.listable(func(Kind) bool { return true }), slices.Sorted(maps.Keys(known.failed)), nil
 }
 
-// young is what is served, as discovery told not long ago.
+// young returns what is served, by a recent answer of discovery.
 func (k *Kinds) young(ctx context.Context) (*catalog, error) {
 	return k.catalog(ctx, func(c *catalog) bool { return k.now().Sub(c.asked) < k.period })
 }
@@ -186,13 +186,13 @@ func (c *catalog) listable(wanted func(Kind) bool) []Listed {
 	return kinds
 }
 
-// Forget says that what is known may be outdated: CRDs were just established, or
-// something that should be served was not found. An unknown kind is asked for soon
-// then, everything else when the refresh period is over.
+// Forget says that the cached answer may be outdated: CRDs were just established, or
+// a kind that should be served was not found. An unknown kind is then looked up soon,
+// everything else when the refresh period is over.
 func (k *Kinds) Forget() { k.stale.Store(true) }
 
-// catalog gives the known one when it satisfies, else asks, if it is time to. Whom
-// the known one satisfies does not wait while somebody asks.
+// catalog returns the cached one when it satisfies, else repeats discovery, if it is due.
+// A caller that the cached one satisfies does not wait for a discovery in progress.
 func (k *Kinds) catalog(ctx context.Context, satisfies func(*catalog) bool) (*catalog, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -203,11 +203,11 @@ func (k *Kinds) catalog(ctx context.Context, satisfies func(*catalog) bool) (*ca
 	if known := k.known.Load(); known == nil || !satisfies(known) {
 		k.asking.Lock()
 	} else if !k.asking.TryLock() {
-		return known, nil // somebody is asking; what is known will do meanwhile
+		return known, nil // discovery is in progress; the cached answer is good enough
 	}
 	defer k.asking.Unlock()
 	if known := k.known.Load(); known != nil && !k.due(known, satisfies(known)) {
-		return known, nil // somebody else asked meanwhile
+		return known, nil // another caller has updated it
 	}
 	asked := k.now()
 	k.stale.Store(false)
@@ -222,11 +222,11 @@ func (k *Kinds) catalog(ctx context.Context, satisfies func(*catalog) bool) (*ca
 	return &fresh, nil
 }
 
-// due tells whether it is time to ask again.
+// due tells whether it is time to repeat discovery.
 //
 //	satisfied  stale   when the period is over
 //	satisfied  fresh   after maxAge
-//	not        stale   after a fifth of the period: everybody shares it, whoever says Forget
+//	not        stale   after a fifth of the period: all callers share it, any of them may call Forget
 //	not        fresh   when the period is over
 func (k *Kinds) due(known *catalog, satisfied bool) bool {
 	age, stale := k.now().Sub(known.asked), k.stale.Load()
@@ -239,8 +239,8 @@ func (k *Kinds) due(known *catalog, satisfied bool) bool {
 	return age >= k.period
 }
 
-// ask reads everything that is served; a group whose server does not answer is
-// remembered as failed rather than taken for gone.
+// ask reads everything that is served; a group is recorded as failed, not as gone, when its server
+// does not answer.
 func ask(client discovery.DiscoveryInterface) (catalog, error) {
 	groups, lists, err := discovery.ServerGroupsAndResources(client)
 	var partial *discovery.ErrGroupDiscoveryFailed
@@ -306,7 +306,7 @@ func (c catalog) add(group, version string, resources []metav1.APIResource) {
 	}
 }
 
-// IsNoKind tells whether the error says for sure that a kind is not served.
+// IsNoKind tells whether the error means for certain that a kind is not served.
 func IsNoKind(err error) bool {
 	var none *NoKindError
 	return errors.As(err, &none)

@@ -17,8 +17,8 @@ import (
 // maxKubeconfig bounds a kubeconfig in bytes: one with a hundred contexts is smaller.
 const maxKubeconfig = 256 << 10
 
-// KubeconfigError says which entry of a kubeconfig is not accepted, and why. It
-// contains no values but names and the server's address.
+// KubeconfigError names the entry of a kubeconfig that is not accepted, and why. Of values it
+// contains only names and the server's address.
 type KubeconfigError struct {
 	Entry, Problem string
 }
@@ -26,8 +26,8 @@ type KubeconfigError struct {
 // Error implements error.
 func (e *KubeconfigError) Error() string { return "kubeconfig: " + e.Entry + " " + e.Problem }
 
-// Kubeconfig is the current context of one: a server, and who logs in there. It comes
-// from a tenant, so that nothing in it may name a file, a program, or another way.
+// Kubeconfig is the current context of a kubeconfig: a server and its user. It comes
+// from a tenant, so nothing in it may refer to a file, a program or a proxy.
 type Kubeconfig struct {
 	server *url.URL
 	config *rest.Config
@@ -37,8 +37,8 @@ type Kubeconfig struct {
 // Host is the server's host and port, as the kubeconfig writes it.
 func (k *Kubeconfig) Host() string { return k.server.Host }
 
-// ParseKubeconfig reads the current context. Others are not looked at. What is not
-// accepted is a *KubeconfigError.
+// ParseKubeconfig reads the current context and ignores others. The error is a
+// *KubeconfigError.
 func ParseKubeconfig(data []byte) (*Kubeconfig, error) {
 	if len(data) > maxKubeconfig {
 		return nil, &KubeconfigError{Entry: "it", Problem: fmt.Sprintf("has %d bytes, more than the permitted %d", len(data), maxKubeconfig)}
@@ -68,7 +68,7 @@ func ParseKubeconfig(data []byte) (*Kubeconfig, error) {
 // entry is the path of a named entry, for people.
 func entry(list, name string) string { return fmt.Sprintf("%s[%.100q]", list, name) }
 
-// named finds the one entry of a name.
+// named finds the only entry with a name.
 func named[T, V any](list []T, kind, name string, of func(T) (string, V)) (found V, err error) {
 	count := 0
 	for _, item := range list {
@@ -121,7 +121,7 @@ func newKubeconfig(data []byte, clusterEntry string, cluster v1.Cluster, userEnt
 	return k, nil
 }
 
-// refusedEntry is something that a kubeconfig may contain elsewhere.
+// refusedEntry is a standard kubeconfig entry that is not accepted here.
 type refusedEntry struct {
 	name  string
 	there bool
@@ -164,8 +164,8 @@ func refusedOfUser(u v1.AuthInfo) []refusedEntry {
 	}
 }
 
-// serverOf reads the server's address. The names of hosts and their addresses are
-// judged when a connection is made.
+// serverOf reads the server's address. Host names and addresses are
+// checked when a connection is made.
 func serverOf(entry, text string) (*url.URL, error) {
 	server, err := url.Parse(text)
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// kubeconfig is one whose current context, cluster and user have something added.
+// kubeconfig is a kubeconfig with additions to the current context, cluster and user.
 func kubeconfig(cluster, user string) string {
 	return `apiVersion: v1
 kind: Config
@@ -55,8 +55,8 @@ func TestT9Kubeconfigs(t *testing.T) {
 		"key":            {"no file is read", aServer, "client-key: " + trap, user + "client-key names a file"},
 		"authority":      {"no file is read", aServer + ", certificate-authority: " + trap, aToken, cluster + "certificate-authority names a file"},
 		"proxy":          {"a proxy goes where the dialer does not see", aServer + `, proxy-url: "http://169.254.169.254"`, aToken, cluster + "proxy-url is not accepted"},
-		"insecure":       {"credentials go to whoever answers", aServer + ", insecure-skip-tls-verify: true", aToken, cluster + "insecure-skip-tls-verify is not accepted"},
-		"plain HTTP":     {"credentials go to whoever listens", `server: "http://example.org"`, aToken, cluster + "server has to begin with https://"},
+		"insecure":       {"credentials are sent to any server that answers", aServer + ", insecure-skip-tls-verify: true", aToken, cluster + "insecure-skip-tls-verify is not accepted"},
+		"plain HTTP":     {"credentials are readable on the network", `server: "http://example.org"`, aToken, cluster + "server has to begin with https://"},
 		"other scheme":   {"only one there is", `server: "file:///etc/passwd"`, aToken, cluster + "server is no URL"},
 		"no scheme":      {"clientcmd would take http", `server: "example.org:6443"`, aToken, cluster + "server is no URL"},
 		"no server":      {"which one?", "", aToken, cluster + "server is missing"},
@@ -68,7 +68,7 @@ func TestT9Kubeconfigs(t *testing.T) {
 		"as extra":       {"who acts is said in the spec", aServer, aToken + ", as-user-extra: {a: [b]}", user + "as-user-extra is not accepted"},
 		"bad authority":  {"not one certificate", aServer + ", certificate-authority-data: YQ==", aToken, "cannot be read"},
 		"half a key":     {"a certificate needs its key", aServer, "client-certificate-data: YQ==", "needs client-certificate-data and client-key-data"},
-		"nobody":         {"the server decides about strangers", aServer, "", ""},
+		"anonymous":      {"the server decides about unauthenticated users", aServer, "", ""},
 		"mixed spelling": {"in every spelling", aServer + ", Insecure-Skip-TLS-Verify: true", aToken, cluster + "insecure-skip-tls-verify is not accepted"},
 	}
 	for name, tc := range tests {
@@ -93,7 +93,7 @@ func TestT9KubeconfigsThatAreNone(t *testing.T) {
 		"empty":            {"nothing", "", "current-context is missing"},
 		"no YAML":          {"its text is not shown, for it may be a key", "token: [s3cret", "is not the YAML of a kubeconfig"},
 		"bomb":             {"aliases of aliases", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n", ""},
-		"large":            {"nobody needs that many contexts", good + strings.Repeat("#", 256<<10), "bytes, more than the permitted"},
+		"large":            {"that many contexts are not needed", good + strings.Repeat("#", 256<<10), "bytes, more than the permitted"},
 		"no context":       {"which cluster?", strings.Replace(good, "current-context: there", "", 1), "current-context is missing"},
 		"unknown context":  {"which cluster?", strings.Replace(good, "current-context: there", "current-context: x", 1), `contexts["x"] is missing`},
 		"unknown cluster":  {"which cluster?", strings.Replace(good, "{cluster: there", "{cluster: x", 1), `clusters["x"] is missing`},

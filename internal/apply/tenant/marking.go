@@ -20,12 +20,12 @@ const DeploymentExtra = "satchel.dev/deployment"
 
 var deploymentHeader = "Impersonate-Extra-" + url.PathEscape(DeploymentExtra)
 
-// marking says whether writes carry the extra. A nil one: they do not, for nobody is impersonated.
+// marking says whether writes carry the extra. With a nil marking they do not: the client does not impersonate.
 type marking interface {
 	marks(ctx context.Context) (bool, error)
 }
 
-// errUnmarked is a mistake of the program: see Client.For.
+// errUnmarked is a programming error: see Client.For.
 var errUnmarked = errors.New("a write as a service account needs the deployment for which it is done")
 
 // write sends a request that changes something, with the extra.
@@ -51,12 +51,12 @@ type always struct{}
 
 func (always) marks(context.Context) (bool, error) { return true, nil }
 
-// permissionAge is how long the answer of a remote cluster about the extra is believed.
+// permissionAge is how long the answer of a remote cluster about the extra is used.
 const permissionAge = 10 * time.Minute
 
-// permitted is a cluster where the user, of a kubeconfig or of the command line, may be allowed to
-// impersonate the extra or not. Without the permission writes go out without it: what guards that
-// cluster is for its administrators to say.
+// permitted is a cluster where the user, of a kubeconfig or of the command line, may lack the
+// permission to impersonate the extra. Then writes are sent without it: admission policies of that
+// cluster are up to its administrators.
 type permitted struct {
 	user *Client
 	now  func() time.Time

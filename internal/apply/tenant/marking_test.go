@@ -20,7 +20,7 @@ import (
 // extraHeader is how client-go and the API server write the extra satchel.dev/deployment.
 const extraHeader = "Impersonate-Extra-Satchel.dev%2fdeployment"
 
-// witness is an API server that notes the extra of each request, and says whether the extra may be
+// witness is an API server that records the extra of each request, and says whether the extra may be
 // impersonated.
 type witness struct {
 	mu       sync.Mutex
@@ -66,7 +66,7 @@ func writeAll(t *testing.T, c *tenant.Client) {
 	}
 }
 
-// Each write as an account says for which deployment it is done; reads do not, so that deployments
+// Each write as an account names its deployment; reads do not, so that deployments
 // share their watches. One account needs one client, however many deployments it has.
 func TestT24WritesNameTheDeployment(t *testing.T) {
 	w := &witness{}
@@ -95,8 +95,8 @@ func TestT24WritesNameTheDeployment(t *testing.T) {
 	}
 }
 
-// A remote cluster is asked, as the user of the kubeconfig and once, whether that one may impersonate
-// the extra; where not, all works without it. The user of a kubeconfig impersonates nobody.
+// A remote cluster is asked, as the user of the kubeconfig and once, whether that user may impersonate
+// the extra; if not, everything works without it. The user of a kubeconfig does not impersonate.
 func TestT24RemoteWritesNameTheDeploymentWherePermitted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string

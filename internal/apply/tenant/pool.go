@@ -30,8 +30,8 @@ type Options struct {
 	Now            func() time.Time
 	// Wrap puts something in front of the connections to remote clusters; may be nil.
 	Wrap func(http.RoundTripper) http.RoundTripper
-	// User is who a Pool impersonates as, where that one may lack the permission to
-	// impersonate DeploymentExtra: it is asked for, and without it writes go out without the
+	// User is the user that a Pool impersonates as, who may lack the permission to impersonate
+	// DeploymentExtra: that is checked, and without it writes are sent without the
 	// extra. Nil: a controller, which has it.
 	User *Client
 }
@@ -61,17 +61,17 @@ func (o Options) defaulted() Options {
 	return o
 }
 
-// Pool makes and keeps the clients of one cluster. They share connections and
-// what is known about the cluster's kinds. It is safe for concurrent use.
+// Pool makes and caches the clients of one cluster. They share connections and
+// the discovery of the cluster's kinds. It is safe for concurrent use.
 type Pool struct {
 	base     *rest.Config
 	options  Options
 	kinds    *Kinds
 	metadata metadata.Interface // the controller's own; see the package comment
 
-	mu      sync.Mutex // held while a client is made, so that one is made an identity
+	mu      sync.Mutex // held while a client is made, so that there is one for each identity
 	clients *cache.LRUExpireCache
-	seen    *cache.LRUExpireCache // accounts that existed when they were looked for
+	seen    *cache.LRUExpireCache // accounts that existed when they were last read
 	target  atomic.Pointer[target]
 }
 
@@ -81,15 +81,15 @@ type target struct {
 	read time.Time
 }
 
-// targetAge is how long the identity of the cluster is believed.
+// targetAge is how long the identity of the cluster is cached.
 const targetAge = time.Minute
 
-// accountAge is how long AccountExisted believes that an account goes on existing: enough
+// accountAge is how long AccountExisted caches that an account exists: enough
 // for the many watches that begin together.
 const accountAge = time.Second
 
 // NewPool makes a pool over the controller's own configuration, which must not
-// impersonate anybody.
+// impersonate.
 func NewPool(base *rest.Config, o Options) (*Pool, error) {
 	o = o.defaulted()
 	config := prepared(base, o)
@@ -112,7 +112,7 @@ func NewPool(base *rest.Config, o Options) (*Pool, error) {
 	}, nil
 }
 
-// prepared is a configuration for tenants' requests, which impersonates nobody yet.
+// prepared is a configuration for tenants' requests, still without impersonation.
 func prepared(base *rest.Config, o Options) *rest.Config {
 	config := rest.CopyConfig(base)
 	config.Impersonate = rest.ImpersonationConfig{}
@@ -130,8 +130,8 @@ type clock func() time.Time
 // Now implements the clock of the cache.
 func (c clock) Now() time.Time { return c() }
 
-// Client gives the client of an account. It asks nothing of the cluster; whether
-// the account exists is for AccountExists to say. It reads; what writes is its For.
+// Client returns the client of an account. It sends no request; AccountExists tells whether
+// the account exists. The client reads; use its For to write.
 func (p *Pool) Client(id Identity) (*Client, error) {
 	if err := id.Validate(); err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (p *Pool) newClient(id Identity) (*Client, error) {
 func (p *Pool) Kinds() *Kinds { return p.kinds }
 
 // Target is the identity of the cluster: the UID of its kube-system namespace,
-// read with the controller's own rights, and kept for a minute.
+// read with the controller's own permissions, and cached for a minute.
 func (p *Pool) Target(ctx context.Context) (string, error) {
 	now := p.options.Now()
 	if kept := p.target.Load(); kept != nil && now.Sub(kept.read) < targetAge {
@@ -194,9 +194,9 @@ func (p *Pool) Target(ctx context.Context) (string, error) {
 }
 
 // AccountExists tells whether the ServiceAccount exists, read with the
-// controller's own rights: the API server impersonates accounts that do not
-// exist, with whatever bindings they left behind. Of one on another cluster only that
-// cluster could tell, and nobody here may ask: it is taken to exist.
+// controller's own permissions: the API server impersonates accounts that do not
+// exist, with the bindings that remain. An account on another cluster
+// counts as existing, as the controller has no identity to check it there.
 func (p *Pool) AccountExists(ctx context.Context, id Identity) (bool, error) {
 	if id.Remote() {
 		return true, nil
@@ -218,8 +218,8 @@ func (p *Pool) AccountExists(ctx context.Context, id Identity) (bool, error) {
 	return true, nil
 }
 
-// AccountExisted is AccountExists for what only reads: it believes for a second that an
-// account still exists.
+// AccountExisted is AccountExists for callers that only read: it caches for a second that an
+// account exists.
 func (p *Pool) AccountExisted(ctx context.Context, id Identity) (bool, error) {
 	if _, seen := p.seen.Get(id); seen {
 		return true, nil

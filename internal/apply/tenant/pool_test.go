@@ -20,7 +20,7 @@ import (
 
 func newPool(t *testing.T, s *server, o tenant.Options) *tenant.Pool {
 	t.Helper()
-	config := &rest.Config{Host: s.URL, Impersonate: rest.ImpersonationConfig{UserName: "somebody"}}
+	config := &rest.Config{Host: s.URL, Impersonate: rest.ImpersonationConfig{UserName: "another-user"}}
 	pool, err := tenant.NewPool(config, o)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ var (
 	one       = tenant.Ref{Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Namespace: "shop", Name: "one"}
 )
 
-// Every kind of request goes out as the account; discovery as the pool itself.
+// Every kind of request impersonates the account; discovery does not.
 func TestT7EveryRequestIsImpersonated(t *testing.T) {
 	s := newServer(t)
 	client := clientOf(t, newPool(t, s, tenant.Options{}), "installer").For("app")
@@ -81,11 +81,11 @@ func TestT7EveryRequestIsImpersonated(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, request := range s.seen("GET /api ") {
-		t.Errorf("discovery as somebody: %s", request)
+		t.Errorf("discovery with impersonation: %s", request)
 	}
 }
 
-// A field manager is required: without one all deployments would be one.
+// A field manager is required: without one all deployments would share one.
 func TestApplyNeedsAManager(t *testing.T) {
 	client := clientOf(t, newPool(t, newServer(t), tenant.Options{}), "installer")
 	if _, err := client.Apply(t.Context(), one, &unstructured.Unstructured{}, tenant.ApplyOptions{}); err == nil {
@@ -93,7 +93,7 @@ func TestApplyNeedsAManager(t *testing.T) {
 	}
 }
 
-// Clients are kept, but only so many, and only for so long.
+// Clients are cached, up to a number and for a limited time.
 func TestS7ClientsAreBounded(t *testing.T) {
 	now := time.Unix(0, 0)
 	pool := newPool(t, newServer(t), tenant.Options{Clients: 2, ClientTTL: time.Minute, Now: func() time.Time { return now }})
@@ -113,7 +113,7 @@ func TestS7ClientsAreBounded(t *testing.T) {
 	}
 }
 
-// Discovery is shared between accounts, asked when a kind is not known, and not
+// Discovery is shared between accounts, requested when a kind is not known, and not
 // more often than allowed.
 func TestS7DiscoveryIsSharedAndBounded(t *testing.T) {
 	s := newServer(t)
@@ -162,7 +162,7 @@ func TestS7DiscoveryIsSharedAndBounded(t *testing.T) {
 	}
 }
 
-// A group whose server does not answer is not taken for one that is gone.
+// A group with a server that does not answer does not count as gone.
 func TestF22FailingGroupIsNotGone(t *testing.T) {
 	s := newServer(t)
 	s.failing = "metrics.example.org"
@@ -215,7 +215,7 @@ func TestWarningsAreCollected(t *testing.T) {
 	}
 }
 
-// The identity of the cluster is asked for once a minute, as the controller.
+// The identity of the cluster is read once a minute, as the controller.
 func TestTargetIsKept(t *testing.T) {
 	s := newServer(t)
 	now := time.Unix(0, 0)
@@ -234,7 +234,7 @@ func TestTargetIsKept(t *testing.T) {
 	}
 }
 
-// That an account exists is believed for a second by what only reads, that it does not never.
+// Readers cache for a second that an account exists, and never that it does not.
 func TestT2AccountIsLookedForAgain(t *testing.T) {
 	s := newServer(t)
 	now := time.Unix(0, 0)

@@ -17,8 +17,8 @@ type Ref struct {
 	Namespace, Name string // Namespace is empty for resources of the cluster
 }
 
-// RefError says that no request was sent, for a part of the address is no segment
-// of a path: it would lead to something else.
+// RefError says that no request was sent, because a part of the address is not a segment
+// of a path: it would lead to another object.
 type RefError struct {
 	Part, Value string
 }
@@ -31,8 +31,8 @@ func (e *RefError) Error() string {
 	return fmt.Sprintf("%.100q cannot be the %s of an object: it would lead to another one", e.Value, e.Part)
 }
 
-// object checks the address of one object: without a name the collection would be
-// meant, and all of it deleted.
+// object checks the address of one object: without a name it would be the address of the
+// collection, and all of it would be deleted.
 func (r Ref) object() error {
 	if r.Name == "" {
 		return &RefError{Part: "name"}

@@ -33,8 +33,8 @@ func calls(t *testing.T, client *tenant.Client, ref tenant.Ref) map[string]func(
 	}
 }
 
-// No part of an address leads a request elsewhere, be it from a bundle or from a
-// stored inventory: nothing is sent.
+// No part of an address, from a bundle or from a stored inventory, can redirect a request:
+// nothing is sent.
 func TestT7AddressesStayInTheirPlace(t *testing.T) {
 	change := func(do func(*tenant.Ref)) tenant.Ref { ref := one; do(&ref); return ref }
 	for name, tc := range map[string]struct {
@@ -46,7 +46,7 @@ func TestT7AddressesStayInTheirPlace(t *testing.T) {
 		"name dot":          {"the collection itself, all of it deleted", change(func(r *tenant.Ref) { r.Name = "." }), "name"},
 		"subresource":       {"a proxy into a pod", change(func(r *tenant.Ref) { r.Name = "evil/proxy/x" }), "name"},
 		"other kind":        {"a secret instead", change(func(r *tenant.Ref) { r.Name = "../secrets/x" }), "name"},
-		"escaped":           {"decoded by somebody", change(func(r *tenant.Ref) { r.Name = "a%2fb" }), "name"},
+		"escaped":           {"decoded by a proxy", change(func(r *tenant.Ref) { r.Name = "a%2fb" }), "name"},
 		"line":              {"another header", change(func(r *tenant.Ref) { r.Name = "a\r\nb" }), "name"},
 		"namespace":         {"another namespace", change(func(r *tenant.Ref) { r.Namespace = "../kube-system" }), "namespace"},
 		"namespace up":      {"all namespaces", change(func(r *tenant.Ref) { r.Namespace = ".." }), "namespace"},
@@ -91,8 +91,8 @@ func TestT7NoNameIsNoObject(t *testing.T) {
 	}
 }
 
-// An answer of any request, discovery's too, is read up to the limit only; what
-// counts is what it decompresses to.
+// An answer of any request, including discovery, is read up to the limit only; the
+// decompressed size counts.
 func TestS5AnswersAreBounded(t *testing.T) {
 	s := newServer(t)
 	s.padding = 1 << 20
@@ -124,8 +124,8 @@ func TestS5AnswerAtTheLimit(t *testing.T) {
 	}
 }
 
-// Of the rules so much is read as anybody needs: whoever may write roles decides how
-// many there are, and they are asked for in many namespaces.
+// Answers about rules are read up to a limit: users who may write roles decide how
+// many there are, and they are read for many namespaces.
 func TestRulesAreBounded(t *testing.T) {
 	s := newServer(t)
 	client := clientOf(t, newPool(t, s, tenant.Options{}), "installer").For("app")
@@ -153,7 +153,7 @@ func TestWarningsStayText(t *testing.T) {
 	}
 }
 
-// Who asks for a known kind does not wait for somebody who asks for an unknown one.
+// A request for a known kind does not wait for the discovery of an unknown one.
 func TestS7KnownKindsDoNotWait(t *testing.T) {
 	s := newServer(t)
 	now := time.Unix(0, 0)

@@ -18,19 +18,19 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// How many remote clusters are kept, as many as there are pairs of a namespace and a
-// kubeconfig, and how many accounts of each.
+// The number of remote clusters that are cached, one for each pair of a namespace and a
+// kubeconfig, and the number of accounts of each.
 const (
 	mostClusters         = 256
 	mostAccountsACluster = 32
 )
 
 // Dial connects to an address of a remote cluster's API server. It decides, after
-// name resolution, whether that may be reached.
+// name resolution, whether the connection is allowed.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Remotes makes and keeps the clients of remote clusters. Nothing is shared between
-// namespaces: what one tenant's server says is believed by nobody else. On a remote
+// Remotes makes and caches the clients of remote clusters. Namespaces share
+// nothing: a tenant's server affects only its own namespace. On a remote
 // cluster everything, discovery included, is done as the account; the controller
 // has no identity there. It is safe for concurrent use.
 type Remotes struct {
@@ -43,13 +43,13 @@ type Remotes struct {
 	refused  atomic.Uint64
 }
 
-// Figures of remote clusters.
+// Figures count remote clusters and refused answers, for metrics.
 type Figures struct {
-	Unreachable int    // clusters to which nothing is sent for now
-	Refused     uint64 // answers that were larger than is read
+	Unreachable int    // clusters to which no requests are sent at the moment
+	Refused     uint64 // answers that exceeded the limit
 }
 
-// Figures are how it stands with the remote clusters.
+// Figures returns the current figures.
 func (r *Remotes) Figures() Figures {
 	figures := Figures{Refused: r.refused.Load()}
 	for _, key := range r.clusters.Keys() {
@@ -70,9 +70,9 @@ func NewRemotes(dial Dial, o Options) *Remotes {
 	}
 }
 
-// Client gives the client for a cluster that a kubeconfig of a namespace names. Without
-// an account it acts as the kubeconfig's user, else as that ServiceAccount of the
-// namespace of the same name there. It asks nothing of the cluster. Another kubeconfig
+// Client returns the client for the cluster of a kubeconfig in a namespace. Without
+// an account it acts as the kubeconfig's user, else it impersonates that ServiceAccount in the
+// namespace of the same name there. It sends no request. Another kubeconfig
 // makes another client.
 func (r *Remotes) Client(of *Kubeconfig, namespace, account string) (*Client, error) {
 	id := Identity{Namespace: namespace, ServiceAccount: account, Cluster: of.digest, Host: of.Host()}
@@ -133,7 +133,7 @@ func (r *Remotes) cluster(of *Kubeconfig, namespace string) (*remote, error) {
 	return made, nil
 }
 
-// room is what large answers to a namespace share.
+// room limits the large answers to a namespace.
 func (r *Remotes) room(namespace string) *semaphore.Weighted {
 	if kept, found := r.rooms.Get(namespace); found {
 		if room, ok := kept.(*semaphore.Weighted); ok {
@@ -145,7 +145,7 @@ func (r *Remotes) room(namespace string) *semaphore.Weighted {
 	return room
 }
 
-// connections never go through a proxy, whatever the environment says: it would
+// connections never go through a proxy, whatever the environment says: a proxy would
 // resolve names by itself.
 func (r *Remotes) connections(config *rest.Config) (*http.Transport, error) {
 	secured, err := rest.TLSConfigFor(config)
@@ -175,7 +175,7 @@ func (r *remote) client(id Identity, o Options) (*Client, error) {
 		return nil, err
 	}
 	transport := &http.Client{Transport: wrapped, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // the credentials would go along
+		return http.ErrUseLastResponse // a redirect would receive the credentials
 	}}
 	kinds, err := newKinds(config, transport, o)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// secured makes the small API server speak TLS, and gives a kubeconfig for it.
+// secured makes the small API server serve TLS, and returns a kubeconfig for it.
 func secured(t *testing.T, s *server, token string) *tenant.Kubeconfig {
 	t.Helper()
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(s.serve))
@@ -50,7 +50,7 @@ func remoteClient(t *testing.T, remotes *tenant.Remotes, of *tenant.Kubeconfig, 
 	return client
 }
 
-// On a remote cluster everything, discovery and the question who it is included, is
+// On a remote cluster everything, including discovery and reading the identity of the cluster, is
 // done as the account, or as the user of the kubeconfig.
 func TestT7RemoteRequestsAreTheAccounts(t *testing.T) {
 	for account, user := range map[string]string{"installer": " system:serviceaccount:shop:installer", "": ""} {
@@ -73,7 +73,7 @@ func TestT7RemoteRequestsAreTheAccounts(t *testing.T) {
 	}
 }
 
-// Clients are those of one namespace, kubeconfig and account, and of nobody else.
+// Each client serves one namespace, kubeconfig and account.
 func TestS7RemoteClientsAreKeptApart(t *testing.T) {
 	s := &server{}
 	first := secured(t, s, "a")
@@ -107,7 +107,7 @@ func TestS7RemoteClientsAreKeptApart(t *testing.T) {
 	}
 }
 
-// A server that does not answer costs one try now and then, whoever asks.
+// A server that does not answer costs one try now and then, for any number of callers.
 func TestS7DeadClusterCostsLittle(t *testing.T) {
 	s := &server{}
 	of := secured(t, s, "a")
@@ -161,10 +161,10 @@ func TestT9RedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// What keeps a connection from coming about is said in words, the same each time.
+// The cause of a failed connection is described in words, the same each time.
 func TestUnreachableSaysWhy(t *testing.T) {
-	stranger := httptest.NewTLSServer(http.NotFoundHandler())
-	t.Cleanup(stranger.Close)
+	otherServer := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(otherServer.Close)
 	closed := httptest.NewTLSServer(http.NotFoundHandler())
 	closed.Close()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -173,8 +173,8 @@ func TestUnreachableSaysWhy(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = silent.Close() })
 	tests := map[string]struct{ url, want string }{
-		"nobody listens":      {closed.URL, "connection refused"},
-		"another certificate": {stranger.URL, "certificate signed by unknown authority"},
+		"no listener":         {closed.URL, "connection refused"},
+		"another certificate": {otherServer.URL, "certificate signed by unknown authority"},
 		"no answer":           {"https://" + silent.Addr().String(), "no answer in time"},
 		"no such host":        {"https://does-not-exist.invalid", "the address of its host could not be found"},
 	}

@@ -30,7 +30,7 @@ type Answer struct {
 // Size of the answer in bytes.
 func (a *Answer) Size() int { return len(a.raw) }
 
-// Object decodes the whole answer, which has to have been asked for; most callers need only Meta.
+// Object decodes the whole answer, which needs ApplyOptions.Whole or a GET; most callers need only Meta.
 func (a *Answer) Object() (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(a.raw); err != nil {
@@ -71,7 +71,7 @@ func (c *Client) Apply(ctx context.Context, ref Ref, object *unstructured.Unstru
 	return c.write(ctx, request, accept)
 }
 
-// What is asked for. A server that cannot answer with metadata alone answers with the whole object.
+// The requested media types. A server that cannot answer with metadata alone answers with the whole object.
 const (
 	wholeObject  = "application/json"
 	onlyMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
@@ -132,7 +132,7 @@ func (c *Client) List(ctx context.Context, ref Ref, selector string, limit int) 
 	return list.Items, nil
 }
 
-// Events gives events about the object of a UID, at most so many.
+// Events returns events about the object with a UID, at most limit.
 func (c *Client) Events(ctx context.Context, namespace, uid string, limit int) ([]unstructured.Unstructured, error) {
 	ref := Ref{Resource: schema.GroupVersionResource{Version: "v1", Resource: "events"}, Namespace: namespace}
 	if err := ref.collection(); err != nil {
@@ -151,14 +151,14 @@ func (c *Client) Events(ctx context.Context, namespace, uid string, limit int) (
 }
 
 // Delete deletes one object if it still has that UID and resource version, each
-// checked when not empty; dependents go in the background. It tells whether the
-// object is gone already, or terminating still.
+// checked when not empty; dependents are deleted in the background. It tells whether the
+// object is gone already, or still terminating.
 func (c *Client) Delete(ctx context.Context, ref Ref, uid types.UID, resourceVersion string) (gone bool, err error) {
 	return c.DeleteFor(ctx, ref, uid, resourceVersion, false)
 }
 
-// DeleteFor is Delete, where the object stays until its dependents are gone if that is
-// asked for.
+// DeleteFor is Delete, optionally with foreground propagation: the object stays until its
+// dependents are gone.
 func (c *Client) DeleteFor(ctx context.Context, ref Ref, uid types.UID, resourceVersion string, dependentsFirst bool) (gone bool, err error) {
 	if err := ref.object(); err != nil {
 		return false, err
@@ -183,12 +183,12 @@ func (c *Client) DeleteFor(ctx context.Context, ref Ref, uid types.UID, resource
 	if err != nil {
 		return false, err
 	}
-	// What lives on, for its finalizers or its grace period, is answered with its
-	// deletion time; everything else was the last of it.
+	// An object with finalizers or a grace period is answered with its
+	// deletion time; any other answer means that it is gone.
 	return answer.Meta.DeletionTimestamp == nil, nil
 }
 
-// Allowed asks whether the account may do something.
+// Allowed asks whether the account has a permission.
 func (c *Client) Allowed(ctx context.Context, attributes authorizationv1.ResourceAttributes) (bool, error) {
 	review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &attributes}}
 	review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SelfSubjectAccessReview"
@@ -196,11 +196,11 @@ func (c *Client) Allowed(ctx context.Context, attributes authorizationv1.Resourc
 	return review.Status.Allowed, err
 }
 
-// mostRules is how much of an answer about rules is read, in bytes: several thousand
-// rules. Whoever may write roles decides how much there is to read.
+// mostRules bounds an answer about rules, in bytes: several thousand
+// rules. The users who may write roles decide how large an answer gets.
 const mostRules = 2 << 20
 
-// Rules asks for what the account may do in a namespace. A larger answer than that
+// Rules returns the account's permissions in a namespace. A larger answer than mostRules
 // is an *AnswerTooLargeError.
 func (c *Client) Rules(ctx context.Context, namespace string) (authorizationv1.SubjectRulesReviewStatus, error) {
 	review := authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}

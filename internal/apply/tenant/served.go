@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Served asks, past what is known, whether a kind is served in some version: one small
-// request while its group does not exist, and one more a version when it does. It
-// changes nothing of what is known: see Forget.
+// Served asks, bypassing the cache, whether a kind is served in some version: one small
+// request while its group does not exist, and one more for each version when it does. It
+// does not change the cache: see Forget.
 func (k *Kinds) Served(ctx context.Context, kind schema.GroupKind) (bool, error) {
 	var group metav1.APIGroup
 	found, err := k.read(ctx, &group, "/apis", kind.Group)

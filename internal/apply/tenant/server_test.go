@@ -15,14 +15,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// server is a small API server that remembers what it was asked as whom.
+// server is a small API server that records requests and their users.
 type server struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests []string // "METHOD path user"
 	kinds    []string // resources of v1
 	warning  string
-	failing  string // a group whose discovery fails
+	failing  string // a group with failing discovery
 	padding  int    // bytes of blanks before each answer
 	gone     bool   // there are no accounts
 	hold     func(*http.Request)
@@ -105,5 +105,5 @@ func (s *server) seen(prefix string) []string {
 	return found
 }
 
-// config is how to reach the server as the controller.
+// config is the controller's configuration for the server.
 func (s *server) config() *rest.Config { return &rest.Config{Host: s.URL} }

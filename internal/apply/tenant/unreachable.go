@@ -20,18 +20,17 @@ import (
 type UnreachableError struct {
 	// Host and port of the server.
 	Host string
-	// Err is why. It is the same at each try.
+	// Err is the reason. It is the same for each attempt.
 	Err error
 }
 
 // Error implements error.
 func (e *UnreachableError) Error() string { return "the API server " + e.Host + ": " + cause(e.Err) }
 
-// Unwrap gives the cause.
+// Unwrap returns the reason.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// cause is why no connection came about, in words that do not change with the port
-// that was used.
+// cause is why the connection failed, in words that do not change with the local port.
 func cause(err error) string {
 	var (
 		dns         *net.DNSError
@@ -67,10 +66,9 @@ func timedOut(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &network) && network.Timeout()
 }
 
-// breaker keeps requests from a server that does not answer: after a failure they
-// fail at once for a while, which doubles with each failure in a row. Then one is let
-// through to find out. So a dead cluster costs its deployments no more than one
-// worker for one time-out now and then.
+// breaker stops requests to a server that does not answer: after a failure they
+// fail at once for a while, which doubles with each failure in a row. Then one request is sent
+// to try again. So a dead cluster occasionally blocks one worker for one time-out.
 type breaker struct {
 	host string
 	next http.RoundTripper
@@ -90,8 +88,8 @@ const (
 	longestPause = time.Minute
 )
 
-// An answer that takes longer is slow, and so many in a row count as a failure: a server that answers each request after 25
-// seconds holds a worker as one that does not answer. One alone may be a webhook that waits.
+// An answer that takes longer is slow, and this many in a row count as a failure: a server that answers each request after 25
+// seconds blocks a worker like one that does not answer. A single one may be due to a webhook.
 const (
 	slowAnswer = 10 * time.Second
 	slowInARow = 2
@@ -120,7 +118,7 @@ func (b *breaker) RoundTrip(request *http.Request) (*http.Response, error) {
 		case failed != nil:
 			_ = b.judge(failed) // it began to answer, and stopped
 		case b.tooSlow(b.now().Sub(began)):
-			_ = b.judge(errSlow) // for the next requests; this answer is good
+			_ = b.judge(errSlow) // affects the next requests; this answer is good
 		default:
 			_ = b.judge(nil)
 		}
@@ -128,16 +126,16 @@ func (b *breaker) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// ErrTurnOver is the cause with which the context of a reconcile ends that has used up its budget of time. A request that is
-// ended so tells nothing about the server.
+// ErrTurnOver is the cause with which the context of a reconcile ends that has used up its budget of time. A request that
+// ends because of it says nothing about the server.
 var ErrTurnOver = errors.New("the time of this turn is used up")
 
-// endedByCaller tells that a request was ended before its own time was over.
+// endedByCaller tells that the caller ended a request before its own timeout.
 func endedByCaller(ctx context.Context) bool {
 	return errors.Is(ctx.Err(), context.Canceled) || errors.Is(context.Cause(ctx), ErrTurnOver)
 }
 
-// timedBody tells when an answer was read, and what ended the reading before the answer did.
+// timedBody measures when an answer was read, and the error that ended the reading early.
 type timedBody struct {
 	io.ReadCloser
 	failed error
@@ -172,7 +170,7 @@ func (b *breaker) tooSlow(took time.Duration) bool {
 	return b.slow >= slowInARow
 }
 
-// admit tells what is known of a server that does not answer; nil lets a request through.
+// admit returns the known failure of a server that does not answer; nil sends a request.
 func (b *breaker) admit() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -186,7 +184,7 @@ func (b *breaker) admit() error {
 	return nil
 }
 
-// open tells that the server did not answer when it was last asked.
+// open tells that the server did not answer the last request.
 func (b *breaker) open() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ForUser makes a client that acts as whoever a configuration logs in, for programs that
-// people run: what they see and try is limited by their own rights. It is of no account,
+// ForUser makes a client for the user of a configuration, for command-line programs:
+// the user's own permissions limit what it reads and tries. It impersonates no account,
 // and its Identity is empty. No controller may use it.
 func ForUser(base *rest.Config, o Options) (*Client, error) {
 	o = o.defaulted()

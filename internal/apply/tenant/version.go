@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// serverVersion is what the API server said, and when.
+// serverVersion is the version of the API server, and when it was read.
 type serverVersion struct {
 	text  string
 	asked time.Time
 }
 
-// versionAge is how long the version of the API server is believed.
+// versionAge is how long the version of the API server is cached.
 const versionAge = time.Minute
 
-// ServerVersion gives the version of the API server: v1.36.3. It is asked for as the
-// account, whom every cluster lets know by default, at most once a minute.
+// ServerVersion returns the version of the API server: v1.36.3. It is read as the
+// account, which is allowed by default in every cluster, at most once a minute.
 func (c *Client) ServerVersion(ctx context.Context) (string, error) {
 	now := c.now()
 	if known := c.version.Load(); known != nil && now.Sub(known.asked) < versionAge {

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Versions gives all API versions and kinds that the cluster serves, as "group/version" and "group/version/Kind", sorted,
-// as discovery told not long ago; and the groups of which the kinds are not known because their servers do not answer.
+// Versions returns all API versions and kinds that the cluster serves, as "group/version" and "group/version/Kind", sorted,
+// by a recent answer of discovery; and the groups with unknown kinds because their servers do not answer.
 func (k *Kinds) Versions(ctx context.Context) (versions, silent []string, err error) {
 	known, err := k.young(ctx)
 	if err != nil {
@@ -20,7 +20,7 @@ func (k *Kinds) Versions(ctx context.Context) (versions, silent []string, err er
 	return slices.Clone(known.versions), slices.Sorted(maps.Keys(known.failed)), nil
 }
 
-// versionsOf lists what discovery answered.
+// versionsOf lists the versions and kinds in an answer of discovery.
 func versionsOf(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) []string {
 	found := map[string]bool{}
 	for _, group := range groups {

@@ -14,14 +14,14 @@ const (
 	maxWarningBytes = 500
 )
 
-// Warnings collects what the API server warns of (a deprecated version, a field
-// it does not know), each once, bounded in number and length.
+// Warnings collects the warnings of the API server (a deprecated version, an unknown
+// field), each once, bounded in number and length.
 type Warnings struct {
 	mu   sync.Mutex
 	seen map[string]struct{}
 }
 
-// List gives the warnings, sorted.
+// List returns the warnings, sorted.
 func (w *Warnings) List() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,12 +49,12 @@ func (w *Warnings) add(text string) {
 
 type warningsKey struct{}
 
-// WithWarnings has the warnings to all requests of the context collected.
+// WithWarnings collects the warnings of all requests of the context.
 func WithWarnings(ctx context.Context, into *Warnings) context.Context {
 	return context.WithValue(ctx, warningsKey{}, into)
 }
 
-// warningHandler hands warnings to the collector of the request's context.
+// warningHandler passes warnings to the collector of the request's context.
 type warningHandler struct{}
 
 // HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.

@@ -11,7 +11,7 @@ import (
 
 // WatchMetadata streams changes of a collection's metadata until the context ends,
 // or for as long as the options say. An answer, and so a stream, is read up to the
-// pool's limit: whoever watches begins again where a stream ended.
+// pool's limit: the caller has to start again where a stream ended.
 func (c *Client) WatchMetadata(ctx context.Context, ref Ref, options metav1.ListOptions) (watch.Interface, error) {
 	if err := ref.collection(); err != nil {
 		return nil, err

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watch tells deployments when something of theirs was changed, deleted or
-// got another status: from watches of metadata, as the tenant, of the objects that
-// carry the labels of his namespace. One watch serves all deployments of an account,
-// for a kind and a namespace. Of an object it keeps a few hashes, of objects of others
-// nothing. Whether the watches may be had is for the tenant's rights to say, and how
-// many at most for a limit: what is not watched, the caller looks at by itself.
+// Package watch tells deployments when one of their objects was changed, deleted or
+// got another status: by watches of metadata, as the tenant, of the objects with
+// the labels of its namespace. One watch serves all deployments of an account,
+// for a kind and a namespace. For an object it keeps a few hashes, for foreign objects
+// nothing. Watches need the tenant's permissions, and their number is
+// limited: the caller has to read unwatched objects itself.
 package watch

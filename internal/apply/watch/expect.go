@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Expect says which objects a deployment is about to create, between Begin and End. What
-// a watch that is open already tells of them from now on is kept until Set says how they
-// were left, so that nothing has to be listed anew for them: with many deployments in a
-// namespace, that would be all of their objects for each. What Set does not name is
+// Expect names the objects that a deployment is about to create, between Begin and End. It keeps
+// what an open watch reports about them from now on until Set says how they
+// were left, so that no new list is needed for them: with many deployments in a
+// namespace, each would list all of their objects. Objects that Set does not name are
 // forgotten at End.
 func (h *Hub) Expect(key Key, s Subscription) {
 	if h == nil {
@@ -40,7 +40,7 @@ func (h *Hub) expect(key Key, s Subscription, o *Object) {
 	}
 }
 
-// add has what happens to an object told to a deployment.
+// add subscribes a deployment to an object.
 func (h *Hub) add(sub *subscriber, s *stream, o *Object) *item {
 	added := &item{sub: sub, stream: s, name: strings.Clone(o.Name), next: s.items[o.Name]}
 	s.items[added.name] = added
@@ -49,14 +49,14 @@ func (h *Hub) add(sub *subscriber, s *stream, o *Object) *item {
 	return added
 }
 
-// meet notes who wrote an object that is as it is wanted.
+// meet records the writers of an object that is as it is wanted.
 func (i *item) meet() {
 	if i.got.presence == present && i.got.version >= i.want.since && i.want.compare(i.got) == none {
 		i.good = i.got.writers
 	}
 }
 
-// unmet forgets what was expected in vain.
+// unmet drops the expected objects that were not created.
 func (h *Hub) unmet(sub *subscriber) {
 	if !sub.expects {
 		return

@@ -21,35 +21,35 @@ import (
 // Options of a Hub. The zero value of each has the default given here.
 type Options struct {
 	// Limit is how many watches are open at once: 2000. No account has more than a
-	// quarter of them, so that nobody uses up what others need.
+	// quarter of them, so that none exhausts the limit.
 	Limit int
-	// Wake has a deployment reconciled after a pause. It must not block. Required.
+	// Wake reconciles a deployment after a pause. It must not block. Required.
 	Wake func(Key, time.Duration)
-	// Exists tells whether an account exists: the API server would let one watch
-	// that does not. It is asked before each request.
+	// Exists tells whether an account exists: the API server would accept watches of an account
+	// that does not. It is called before each request.
 	Exists func(context.Context, tenant.Identity) (bool, error)
-	// Lifetime is after how long, at most, a watch is opened anew, which is when the
-	// API server looks at the account's rights again: 5 min, less up to a half.
+	// Lifetime is the maximum time after which a watch is reopened, which is when the
+	// API server checks the account's permissions again: 5 min, less up to a half.
 	Lifetime time.Duration
 	// Retry is the pause after a first failure, which doubles up to Lifetime: 1 s.
 	Retry time.Duration
-	// Settle is how long an object is left alone that was written without a visible
-	// change to our fields: mostly it shows meanwhile that it was its status: 3 s.
+	// Settle is how long an object is ignored that was written without a visible
+	// change to our fields: mostly the watch shows by then that only its status changed: 3 s.
 	Settle time.Duration
 	// Refused is the first pause after a refusal, which doubles likewise: 10 s.
 	Refused time.Duration
-	// Relist is how far apart, at least, the lists are that new objects ask for: 1 s.
+	// Relist is the minimum interval between the lists for new objects: 1 s.
 	Relist time.Duration
 }
 
 const (
 	defaultLimit    = 2000
 	defaultLifetime = 5 * time.Minute
-	// share of the limit that one account may have is 1/share.
+	// share: one account may have 1/share of the limit.
 	share = 4
-	// driftPause gathers what happens at about the same time.
+	// driftPause collects events that happen at about the same time.
 	driftPause = 30 * time.Millisecond
-	// healthPause gathers the changes of a status, which come in showers.
+	// healthPause collects the changes of a status, which come in bursts.
 	healthPause = 200 * time.Millisecond
 )
 
@@ -89,7 +89,7 @@ func New(o Options) *Hub {
 }
 
 // Start implements manager.Runnable: it closes the hub when the process ends or
-// leads no longer.
+// loses its lease.
 func (h *Hub) Start(ctx context.Context) error {
 	<-ctx.Done()
 	h.Close()
@@ -105,7 +105,7 @@ func (h *Hub) Close() {
 	h.running.Wait()
 }
 
-// Begin tells what a deployment should look at, and does not wake it before End.
+// Begin returns what a deployment should read, and does not wake it before End.
 func (h *Hub) Begin(key Key) Findings {
 	if h == nil {
 		return Findings{}
@@ -165,7 +165,7 @@ func (h *Hub) End(key Key) {
 	}
 }
 
-// Gaps tells what of a deployment's objects is not watched, sorted.
+// Gaps returns the unwatched objects of a deployment, sorted.
 func (h *Hub) Gaps(key Key) []Gap {
 	if h == nil {
 		return nil
@@ -180,8 +180,8 @@ func (h *Hub) Gaps(key Key) []Gap {
 	return gaps
 }
 
-// coverage tells what of a subscription is not watched for good, and whether all
-// of it is watched just now.
+// coverage returns which objects of a subscription cannot be watched, and whether all
+// of them are watched at the moment.
 func (s *subscriber) coverage() (gaps []Gap, all bool) {
 	all = true
 	for stream := range s.streams {
@@ -227,17 +227,17 @@ func (h *Hub) subscriber(key Key, s Subscription) *subscriber {
 		}
 		h.subs[key] = sub
 	}
-	sub.manager, sub.drift, sub.mended = s.Owner.Manager(), s.Drift, s.Mended
+	sub.manager, sub.drift, sub.driftResolved = s.Owner.Manager(), s.Drift, s.DriftResolved
 	return sub
 }
 
-// want notes how one object was left.
+// want records the state in which an object was left.
 func (h *Hub) want(sub *subscriber, s Subscription, o *Object) {
 	stream := h.stream(sub, s, o)
 	found := stream.find(o.Name, sub)
 	if found == nil {
 		found = h.add(sub, stream, o)
-		stream.again() // what happened to it so far was not told
+		stream.again() // earlier changes were not reported
 	}
 	found.stale = false
 	found.update(o)
@@ -245,7 +245,7 @@ func (h *Hub) want(sub *subscriber, s Subscription, o *Object) {
 	h.judge(found)
 }
 
-// update notes how the object of an item was left.
+// update records the state in which the object of an item was left.
 func (i *item) update(o *Object) {
 	version := max(i.want.since, number(o.Version))
 	i.want, i.adopted = want{fields: o.Fields, seen: o.Seen, since: version, done: o.Done}, false
@@ -254,7 +254,7 @@ func (i *item) update(o *Object) {
 	i.looked = max(i.looked, number(o.Looked))
 }
 
-// Update notes how objects that are subscribed to were left by a write or a look.
+// Update records the state in which a write or a read left subscribed objects.
 func (h *Hub) Update(key Key, objects []Object) {
 	if h == nil {
 		return
@@ -279,7 +279,7 @@ func (h *Hub) Update(key Key, objects []Object) {
 	}
 }
 
-// Completed notes that Jobs ran to their end: that they are deleted then is no drift, and
+// Completed records that Jobs ran to their end: their deletion is no drift then, and
 // their health is known.
 func (h *Hub) Completed(key Key, jobs map[inventory.ID]bool) {
 	if h == nil || len(jobs) == 0 {
@@ -295,7 +295,7 @@ func (h *Hub) Completed(key Key, jobs map[inventory.ID]bool) {
 	})
 }
 
-// Looked notes how objects were when their health was looked at.
+// Looked records the objects of a health check.
 func (h *Hub) Looked(key Key, seen map[inventory.ID]health.Sight) {
 	if h == nil {
 		return
@@ -310,8 +310,8 @@ func (h *Hub) Looked(key Key, seen map[inventory.ID]health.Sight) {
 	})
 }
 
-// versionIf is the version of a sight where that is all there is to go by: the
-// object was looked for and not found.
+// versionIf is the version of a sight if the version is the only information: the
+// object was read and not found.
 func (s sight) versionIf(missing bool) uint64 {
 	if missing {
 		return s.version
@@ -328,9 +328,9 @@ func (h *Hub) items(key Key, do func(*item)) {
 	}
 }
 
-// Calm leaves an object alone for a while although it drifts; the deployment is
-// woken afterwards, if it still does. With onlyMoved it is told nevertheless when our
-// fields change.
+// Calm ignores the drift of an object for a while; the deployment is
+// woken afterwards, if the object still drifts. With onlyMoved a change of our
+// fields is reported nevertheless.
 func (h *Hub) Calm(key Key, id inventory.ID, until time.Time, onlyMoved bool) {
 	if h == nil {
 		return
@@ -347,8 +347,8 @@ func (h *Hub) Calm(key Key, id inventory.ID, until time.Time, onlyMoved bool) {
 	}
 }
 
-// Adopt gives the inventory with what has been found to be no drift: the UID and
-// generation of objects of which somebody wrote a subresource.
+// Adopt returns the inventory with changes that are no drift: the UID and
+// generation of objects of which another client wrote a subresource.
 func (h *Hub) Adopt(key Key, listed inventory.Inventory) inventory.Inventory {
 	if h == nil {
 		return listed
@@ -369,7 +369,7 @@ func (h *Hub) Adopt(key Key, listed inventory.Inventory) inventory.Inventory {
 	return listed.With(fresh...)
 }
 
-// Drop ends the subscription of a deployment, and the watches that nobody else needs.
+// Drop ends the subscription of a deployment, and the watches that no other deployment needs.
 func (h *Hub) Drop(key Key) {
 	if h == nil {
 		return
@@ -391,7 +391,7 @@ func (h *Hub) Drop(key Key) {
 type Figures struct {
 	// Open watches, and collections that cannot be watched.
 	Open, Gaps int
-	// Objects that somebody wants to be told about.
+	// Objects with a subscription.
 	Objects int
 	// Events about such objects since the start.
 	Events int64
@@ -419,7 +419,7 @@ func (h *Hub) Figures() Figures {
 	return figures
 }
 
-// streamKey is what a watch is shared by.
+// streamKey identifies a shared watch.
 type streamKey struct {
 	target    string
 	identity  tenant.Identity

@@ -8,12 +8,12 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// sighted takes what a watch or a list shows of an object. What moved is passed over only
-// where each write since the object was as wanted was seen to be of a subresource: a list
-// may hide some of them, where there is no generation to count them by.
+// sighted records what a watch or a list shows of an object. A changed generation is ignored only
+// if each write since the object was as wanted was seen to be of a subresource: a list
+// may hide some writes when there is no generation to count them by.
 func (h *Hub) sighted(i *item, s sight, listed bool) {
 	if s.version != 0 && s.version <= i.got.version && s.presence != absent {
-		return // told already, by a list or by an earlier watch
+		return // already reported by a list or an earlier watch
 	}
 	i.got = s
 	if i.expected {
@@ -34,7 +34,7 @@ func (h *Hub) sighted(i *item, s sight, listed bool) {
 	h.judge(i)
 }
 
-// judge tells a deployment what there is to tell of an item.
+// judge wakes the deployment of an item if the item gives a reason.
 func (h *Hub) judge(i *item) {
 	if i.expected {
 		return
@@ -51,7 +51,7 @@ func (h *Hub) judgeDrift(i *item) bool {
 	if !sub.drift || found == none {
 		delete(sub.drifted, i)
 		i.told = state{}
-		if known && sub.mended {
+		if known && sub.driftResolved {
 			h.wake(sub, true, driftPause)
 		}
 		return false
@@ -71,7 +71,7 @@ func (h *Hub) judgeDrift(i *item) bool {
 	return true
 }
 
-// calmUntil is until when an object is left alone although it drifts.
+// calmUntil is until when the drift of an object is ignored.
 func (s *subscriber) calmUntil(id inventory.ID, found drift) time.Time {
 	until := s.calm[id]
 	if settle := s.settle[id]; found == moved && settle.After(until) {
@@ -93,8 +93,8 @@ func (h *Hub) judgeHealth(i *item) {
 	h.wake(sub, false, healthPause)
 }
 
-// wake has the deployment reconciled, or has it done so after the reconcile that is
-// under way.
+// wake reconciles the deployment, now or after the reconcile that is in
+// progress.
 func (h *Hub) wake(sub *subscriber, after bool, pause time.Duration) {
 	if !sub.busy {
 		h.options.Wake(sub.key, pause)

@@ -13,7 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// Reading is how an object was when a deployment read it.
+// Reading describes an object when a deployment read it.
 type Reading struct {
 	Ref tenant.Ref
 	// State is its resource version, or Absent, or Hidden where the account may not get it.
@@ -27,9 +27,9 @@ const (
 )
 
 // Names watches single objects by their names, as the accounts of the deployments that read them: an account that may watch
-// no collection may be allowed to watch one object of it. Where it may not, nothing is told, but for a reading that is urgent:
-// then the object's metadata is read every few seconds. It is safe for concurrent use. Of the options, those
-// about collections have no meaning here; a quarter of the limit counts.
+// no collection may be allowed to watch one object of it. Without that permission changes are not reported, except for an urgent
+// reading: then the object's metadata is read every few seconds. It is safe for concurrent use. The options about collections
+// have no meaning here; a quarter of the limit counts.
 type Names struct {
 	options Options
 	ctx     context.Context //nolint:containedctx // of the watches, which outlive the calls that open them
@@ -43,7 +43,7 @@ type Names struct {
 	ended   bool
 }
 
-// pollPause is how often an object is read that cannot be watched and that somebody waits for.
+// pollPause is the interval of reads for an urgent object that cannot be watched.
 const pollPause = 5 * time.Second
 
 // nameKey names one object, as one account sees it.
@@ -52,7 +52,7 @@ type nameKey struct {
 	ref      tenant.Ref
 }
 
-// named is an object that somebody reads. All of it but the key is guarded by the mutex of Names.
+// named is an object that deployments read. All of it but the key is guarded by the mutex of Names.
 type named struct {
 	key     nameKey
 	client  *tenant.Client
@@ -60,7 +60,7 @@ type named struct {
 	cancel  context.CancelFunc
 	// counted: it has a watch, or may have one.
 	counted bool
-	state   string // as it was seen last; "" while nobody knows
+	state   string // the last known one; "" while unknown
 	why     string // it cannot be watched; "" while it is, or may be
 	kick    chan struct{}
 }
@@ -68,7 +68,7 @@ type named struct {
 // reader is a deployment that has read an object.
 type reader struct {
 	state  string
-	told   string // of which it was woken
+	told   string // the state that it was last woken for
 	urgent bool
 }
 
@@ -84,7 +84,7 @@ func NewNames(o Options) *Names {
 	}
 }
 
-// Start implements manager.Runnable: it closes the watcher when the process ends or leads no longer.
+// Start implements manager.Runnable: it closes the watcher when the process ends or loses its lease.
 func (n *Names) Start(ctx context.Context) error {
 	<-ctx.Done()
 	n.Close()
@@ -100,8 +100,8 @@ func (n *Names) Close() {
 	n.running.Wait()
 }
 
-// Set replaces what a deployment has read, as the account of a client. While that is urgent, what cannot be watched is looked
-// at every few seconds. Who is not as it was read any more is woken.
+// Set replaces the readings of a deployment, as the account of a client. While they are urgent, objects that cannot be watched
+// are read every few seconds. The deployment is woken when an object is not as it was read.
 func (n *Names) Set(key Key, client *tenant.Client, urgent bool, read []Reading) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -113,7 +113,7 @@ func (n *Names) Set(key Key, client *tenant.Client, urgent bool, read []Reading)
 		object := n.object(nameKey{client.Identity(), reading.Ref}, client)
 		known := object.readers[key]
 		if known != nil && known.state == Hidden && reading.State != Hidden {
-			object.again() // rights were granted
+			object.again() // the permission may have been granted
 		}
 		object.readers[key] = &reader{state: reading.State, urgent: urgent}
 		now[object] = object.readers[key]
@@ -133,7 +133,7 @@ func (n *Names) Set(key Key, client *tenant.Client, urgent bool, read []Reading)
 // Drop forgets what a deployment has read.
 func (n *Names) Drop(key Key) { n.Set(key, nil, false, nil) }
 
-// Current tells that nothing is known to be another than it was read.
+// Current tells that no object is known to differ from its reading.
 func (n *Names) Current(key Key) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -145,7 +145,7 @@ func (n *Names) Current(key Key) bool {
 	return true
 }
 
-// Gaps tells what of a deployment's readings is not watched, sorted.
+// Gaps returns the unwatched readings of a deployment, sorted.
 func (n *Names) Gaps(key Key) []Gap {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -175,7 +175,7 @@ func (n *Names) object(key nameKey, client *tenant.Client) *named {
 	return found
 }
 
-// admit lets an object have a watch, if there is room for one more.
+// admit starts the watch of an object, if the limit allows one more.
 func (n *Names) admit(o *named) {
 	running, identity := 0, o.key.identity
 	for _, count := range n.shares {
@@ -195,7 +195,7 @@ func (n *Names) admit(o *named) {
 	}
 }
 
-// leave takes a deployment off an object, and ends the watch that nobody needs.
+// leave removes a deployment from an object, and ends a watch that no deployment needs.
 func (n *Names) leave(o *named, key Key) {
 	delete(o.readers, key)
 	if len(o.readers) > 0 {
@@ -211,7 +211,7 @@ func (n *Names) leave(o *named, key Key) {
 	}
 }
 
-// differs tells that an object was seen to be another than it was read. A watch may be late: it shows then what was before.
+// differs tells that the state of an object is not the one that was read. A watch may be late, and show an earlier state.
 func (o *named) differs(reading *reader) bool {
 	seen, read := number(o.state), number(reading.state)
 	return o.state != "" && o.state != reading.state && (seen == 0 || read == 0 || seen > read)
@@ -225,7 +225,7 @@ func (n *Names) judge(o *named, key Key) {
 	}
 }
 
-// show takes the state of an object.
+// show records the state of an object.
 func (n *Names) show(o *named, state string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -235,7 +235,7 @@ func (n *Names) show(o *named, state string) {
 	}
 }
 
-// watched takes whether an object is watched, and has it told where that is another answer than before.
+// watched records whether an object is watched, and wakes its deployments when that changes.
 func (n *Names) watched(o *named, why string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -248,7 +248,7 @@ func (n *Names) watched(o *named, why string) {
 	}
 }
 
-// urgent tells that somebody waits for an object.
+// urgent tells that a deployment waits for an object.
 func (n *Names) urgent(o *named) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -260,7 +260,7 @@ func (n *Names) urgent(o *named) bool {
 	return false
 }
 
-// again ends the pause before a watch is tried again.
+// again ends the pause before a watch is retried.
 func (o *named) again() {
 	select {
 	case o.kick <- struct{}{}:

@@ -17,7 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// run watches an object for as long as somebody reads it, and looks at it now and then where that cannot be.
+// run watches an object while deployments read it, and reads it now and then where it cannot be watched.
 func (n *Names) run(ctx context.Context, o *named) {
 	failures := 0
 	for ctx.Err() == nil {
@@ -63,11 +63,11 @@ func (n *Names) session(ctx context.Context, o *named, opened func()) error {
 	defer watching.Stop()
 	opened()
 	n.watched(o, "")
-	n.look(bounded, o) // the watch tells of what exists, and not that something does not
+	n.look(bounded, o) // a watch does not report that the object does not exist
 	return n.followName(o, watching)
 }
 
-// followName takes what a watch tells, until it ends.
+// followName processes the events of a watch until it ends.
 func (n *Names) followName(o *named, watching watch.Interface) error {
 	for event := range watching.ResultChan() {
 		object, ok := event.Object.(metav1.Object)
@@ -84,7 +84,7 @@ func (n *Names) followName(o *named, watching watch.Interface) error {
 	return nil
 }
 
-// look reads the metadata of an object once. What cannot be found out says nothing.
+// look reads the metadata of an object once. A failed read changes nothing.
 func (n *Names) look(ctx context.Context, o *named) {
 	metadata, err := n.client(o).Metadata(ctx, o.key.ref)
 	switch {
@@ -122,7 +122,7 @@ func (n *Names) failed(o *named, err error, failures int) time.Duration {
 	return pause + rand.N(pause/2+1) //nolint:gosec // spreads requests, and is no secret
 }
 
-// wait pauses, and meanwhile looks at what somebody waits for.
+// wait pauses, and meanwhile reads an urgent object.
 func (n *Names) wait(ctx context.Context, o *named, pause time.Duration) {
 	timer, ticker := time.NewTimer(pause), time.NewTicker(pollPause)
 	defer timer.Stop()

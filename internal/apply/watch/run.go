@@ -18,17 +18,17 @@ import (
 
 const (
 	pageSize = 500
-	// patience is for how many failures in a row a watch is not given up.
+	// patience is how many failures in a row a watch may have.
 	patience = 5
-	// longestRetry is the longest pause while the API server is out of reach.
+	// longestRetry is the longest pause while the API server is unreachable.
 	longestRetry = 15 * time.Second
 )
 
-// errNoAccount: the account is gone, and nothing is watched in its name.
+// errNoAccount: the account does not exist, so nothing is watched as it.
 var errNoAccount = errors.New("the service account does not exist")
 
-// errAgain: everything is to be listed anew.
-var errAgain = errors.New("list anew")
+// errAgain: everything has to be listed again.
+var errAgain = errors.New("list again")
 
 // run watches until the stream is cancelled.
 func (h *Hub) run(ctx context.Context, s *stream) {
@@ -48,8 +48,8 @@ func (h *Hub) run(ctx context.Context, s *stream) {
 	}
 }
 
-// session lists, unless it can go on where it was, and watches until that ends. It
-// returns from where to go on: "" to begin anew.
+// session lists, unless it can continue from a version, and watches until that ends. It
+// returns the version to continue from: "" to list again.
 func (h *Hub) session(ctx context.Context, s *stream, version string, opened func()) (string, error) {
 	if err := h.permitted(ctx, s); err != nil {
 		return version, err
@@ -78,7 +78,7 @@ func (h *Hub) session(ctx context.Context, s *stream, version string, opened fun
 	return h.follow(s, watching, version, time.Now().Add(h.options.Relist))
 }
 
-// permitted looks whether the account exists.
+// permitted checks whether the account exists.
 func (h *Hub) permitted(ctx context.Context, s *stream) error {
 	if h.options.Exists == nil {
 		return nil
@@ -90,7 +90,7 @@ func (h *Hub) permitted(ctx context.Context, s *stream) error {
 	return err
 }
 
-// prepare gives the latest client, and tells whether somebody asked for a list.
+// prepare returns the latest client, and tells whether a list was requested.
 func (h *Hub) prepare(s *stream) (*tenant.Client, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -103,7 +103,7 @@ func (h *Hub) prepare(s *stream) (*tenant.Client, bool) {
 	return s.client, again
 }
 
-// list reads the metadata of all objects, page by page, and keeps what is ours.
+// list reads the metadata of all objects, page by page, and keeps ours.
 func (h *Hub) list(ctx context.Context, s *stream, client *tenant.Client) (string, error) {
 	seen := map[string]struct{}{}
 	options := metav1.ListOptions{LabelSelector: s.key.selector(), Limit: pageSize}
@@ -124,8 +124,8 @@ func (h *Hub) list(ctx context.Context, s *stream, client *tenant.Client) (strin
 	}
 }
 
-// follow takes events until the watch ends, and returns up to where it got. It lists anew
-// for those who want that no earlier than given, for all of them at once.
+// follow processes events until the watch ends, and returns the last version. It lists again
+// for deployments that need that no earlier than given, for all of them at once.
 func (h *Hub) follow(s *stream, watching watch.Interface, version string, earliest time.Time) (string, error) {
 	var due <-chan time.Time
 	for {
@@ -159,7 +159,7 @@ func shownBy(event watch.EventType) how {
 	return asWritten
 }
 
-// restart forgets a version that the API server does not know any more.
+// restart drops a version that the API server does not know any more.
 func restart(version string, err error) string {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return ""
@@ -167,8 +167,8 @@ func restart(version string, err error) string {
 	return version
 }
 
-// failed notes why there is no watch, and returns how long to wait. Who is refused
-// has no watch; what only fails has, until it failed several times in a row.
+// failed records why there is no watch, and returns how long to wait. A refused watch is
+// a gap at once; a failing one only after it failed several times in a row.
 func (h *Hub) failed(s *stream, err error, failures int) time.Duration {
 	why, pause := "", h.options.Retry
 	switch {
@@ -193,8 +193,8 @@ func (h *Hub) failed(s *stream, err error, failures int) time.Duration {
 	return pause + rand.N(pause/2+1) //nolint:gosec // spreads requests, and is no secret
 }
 
-// pause waits, unless somebody wants everything to be listed anew. A watch that
-// ended in good order is opened again soon, but not all of them at once.
+// pause waits, unless a new list is requested. A watch that
+// ended normally is opened again soon, but not all of them at once.
 func (h *Hub) pause(ctx context.Context, s *stream, pause time.Duration) {
 	if pause == 0 {
 		pause = rand.N(50 * time.Millisecond) //nolint:gosec // spreads requests, and is no secret
@@ -203,7 +203,7 @@ func (h *Hub) pause(ctx context.Context, s *stream, pause time.Duration) {
 	defer timer.Stop()
 	kick := s.kick
 	if pause > h.options.Retry {
-		kick = nil // who was refused is not refused sooner
+		kick = nil // a refused watch is not retried early
 	}
 	select {
 	case <-ctx.Done():

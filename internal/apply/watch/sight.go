@@ -12,7 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// presence of an object, as far as its watch has told.
+// presence of an object, as far as its watch has reported.
 type presence uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 	absent
 )
 
-// sight is what was seen of an object last.
+// sight is the last known state of an object.
 type sight struct {
 	presence     presence
 	version      uint64         // resource version; 0 when the server's cannot be compared
@@ -30,23 +30,23 @@ type sight struct {
 	writers      writers
 }
 
-// writers digests who wrote what and when: the object itself, and those of its
-// subresources that move what a sight has seen of it. That is the scale where there are
-// generations, which a status does not move, and any of them where there are none.
+// writers digests which manager wrote what and when: the object itself, and those of its
+// subresources that change the hashes of a sight. That is the scale where there are
+// generations, which a status does not change, and any of them where there are none.
 type writers struct {
 	itself, parts inventory.Hash
 	generation    int64 // 0 for kinds without
 }
 
-// partsOnly tells that one write happened meanwhile and that it was of such a subresource,
-// not of the object itself. Both have to be seen one right after the other: a write that
+// partsOnly tells that exactly one write happened and that it was of such a subresource,
+// not of the object itself. Both sights have to be consecutive: a write that
 // only changes the order of a list leaves no trace in the managed fields. Times are in
-// seconds: of two writes in the same one it may not tell.
+// seconds: two writes in the same second may look like one.
 func (w writers) partsOnly(later writers) bool {
 	return !w.itself.IsZero() && w.itself == later.itself && w.parts != later.parts && (w.generation == 0 || later.generation == w.generation+1)
 }
 
-// state is what of a sight makes a difference for drift.
+// state is the part of a sight that matters for drift.
 type state struct {
 	presence     presence
 	fields, seen inventory.Hash
@@ -76,7 +76,7 @@ func sightOf(object metav1.Object, manager string) sight {
 	return s
 }
 
-// number reads a resource version, which the API server counts up.
+// number parses a resource version, which the API server increments.
 func number(version string) uint64 {
 	n, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {
@@ -85,7 +85,7 @@ func number(version string) uint64 {
 	return n
 }
 
-// hashEntries digests who wrote what and when.
+// hashEntries digests which manager wrote what and when.
 func hashEntries(entries []metav1.ManagedFieldsEntry, counts func(*metav1.ManagedFieldsEntry) bool) inventory.Hash {
 	sum := sha256.New()
 	for i := range entries {
@@ -104,11 +104,11 @@ func hashEntries(entries []metav1.ManagedFieldsEntry, counts func(*metav1.Manage
 	return inventory.Hash(sum.Sum(nil)[:len(inventory.Hash{})])
 }
 
-// drift is how what is seen of an object differs from what was applied.
+// drift is how the last known state of an object differs from what was applied.
 type drift uint8
 
 const (
-	// none: it is as it was applied, or nobody knows yet.
+	// none: it is as it was applied, or its state is not known yet.
 	none drift = iota
 	// deleted: it does not exist, or does not carry our labels.
 	deleted
@@ -118,17 +118,17 @@ const (
 	moved
 )
 
-// want is how an object was when it was applied or compared last.
+// want is the state of an object when it was last applied or compared.
 type want struct {
 	fields, seen inventory.Hash
-	// since is the resource version that the hashes are of: what was seen earlier
-	// says nothing.
+	// since is the resource version that the hashes are of: earlier sights
+	// are ignored.
 	since uint64
 	// done: it is a Job that ran to its end, and may be deleted.
 	done bool
 }
 
-// compare tells what became of an object. The first line that holds decides.
+// compare returns the drift of an object. The first line that holds decides.
 //
 //	nothing seen since                   none
 //	it does not exist, and need not      none     see inventory.Entry.Done

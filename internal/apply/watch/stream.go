@@ -12,23 +12,23 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// stream is one watch, with the objects that somebody wants to be told about. All
+// stream is one watch, with the objects that deployments subscribe to. All
 // of it but the key is guarded by the hub's mutex.
 type stream struct {
 	key    streamKey
 	client *tenant.Client
 	items  map[string]*item
-	cancel context.CancelFunc // nil: it is not run, for there are too many
-	// open: everything that happens is told. why is set while there is no hope for
-	// that, and says why.
+	cancel context.CancelFunc // nil: it does not run because of the limit
+	// open: every change is reported. why is the reason while the collection
+	// cannot be watched.
 	open bool
 	why  string
-	// kick ends the pause or the watch, to list anew.
+	// kick ends the pause or the watch, to list again.
 	kick   chan struct{}
 	relist bool
 }
 
-// keyOf names the watch of an object.
+// keyOf identifies the watch of an object.
 func keyOf(s Subscription, o *Object) streamKey {
 	return streamKey{
 		target: s.Target, identity: s.Client.Identity(), tenant: s.Owner.Namespace, resource: o.Resource, kind: o.GroupKind(), namespace: o.Namespace,
@@ -53,7 +53,7 @@ func (h *Hub) stream(sub *subscriber, s Subscription, o *Object) *stream {
 	return found
 }
 
-// admit runs a stream, if there is room for one more.
+// admit runs a stream, if the limit allows one more.
 func (h *Hub) admit(s *stream) {
 	running := 0
 	for _, n := range h.shares {
@@ -74,7 +74,7 @@ func (h *Hub) admit(s *stream) {
 	h.running.Go(func() { h.run(ctx, s) })
 }
 
-// find gives the item of a deployment.
+// find returns the item of a deployment.
 func (s *stream) find(name string, of *subscriber) *item {
 	for i := s.items[name]; i != nil; i = i.next {
 		if i.sub == of {
@@ -95,7 +95,7 @@ func (s *stream) each(of *subscriber, do func(*item)) {
 	}
 }
 
-// drop takes the items of a deployment out for which gone holds.
+// drop removes the items of a deployment for which gone holds.
 func (s *stream) drop(of *subscriber, gone func(*item) bool) {
 	for name, first := range s.items {
 		var kept *item
@@ -119,7 +119,7 @@ func (s *stream) drop(of *subscriber, gone func(*item) bool) {
 	}
 }
 
-// release ends a stream that a deployment needs no more, if nobody else does.
+// release ends a stream that a deployment does not need any more, if no other deployment does.
 func (h *Hub) release(sub *subscriber, s *stream) {
 	if sub.streams[s] > 0 {
 		return
@@ -138,7 +138,7 @@ func (h *Hub) release(sub *subscriber, s *stream) {
 	}
 }
 
-// again has everything listed anew.
+// again requests a new list.
 func (s *stream) again() {
 	s.relist = true
 	select {
@@ -147,7 +147,7 @@ func (s *stream) again() {
 	}
 }
 
-// wakeAll has all deployments of a stream reconciled, for what is watched changed.
+// wakeAll reconciles all deployments of a stream, because its coverage changed.
 func (h *Hub) wakeAll(s *stream) {
 	for _, sub := range h.subs {
 		if _, uses := sub.streams[s]; uses {
@@ -168,7 +168,7 @@ func (h *Hub) state(s *stream, open bool, why string) {
 	}
 }
 
-// listed takes a complete list: what is not in it does not exist.
+// listed processes a complete list: objects that are not in it do not exist.
 func (h *Hub) listed(s *stream, seen map[string]struct{}, version string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -185,7 +185,7 @@ func (h *Hub) listed(s *stream, seen map[string]struct{}, version string) {
 	}
 }
 
-// how a list or a watch shows an object.
+// how is the way in which a list or a watch shows an object.
 type how uint8
 
 const (
@@ -194,7 +194,7 @@ const (
 	asDeleted
 )
 
-// show takes what a list or a watch shows of one object.
+// show processes an object of a list or an event of a watch.
 func (h *Hub) show(s *stream, object metav1.Object, shown how) {
 	for _, watcher := range h.watchers(s, object.GetName()) {
 		seen := sight{presence: absent, version: number(object.GetResourceVersion())}
@@ -210,7 +210,7 @@ func (h *Hub) show(s *stream, object metav1.Object, shown how) {
 	}
 }
 
-// watchers are the items of an object: mostly one, and none for objects of others.
+// watchers are the items of an object: mostly one, and none for foreign objects.
 func (h *Hub) watchers(s *stream, name string) []*item {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -221,8 +221,8 @@ func (h *Hub) watchers(s *stream, name string) []*item {
 	return list
 }
 
-// selector gives the objects of the tenant's namespace, by their labels. An object
-// that loses the label looks as if it were deleted.
+// selector selects the objects of the tenant's namespace, by their labels. An object
+// that loses the label looks deleted.
 func (k streamKey) selector() string {
 	return inventory.LabelNamespace + "=" + k.tenant
 }

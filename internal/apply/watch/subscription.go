@@ -15,39 +15,39 @@ import (
 // Key names a deployment.
 type Key = types.NamespacedName
 
-// Subscription is what a deployment wants to be told about.
+// Subscription is what a deployment is woken for.
 type Subscription struct {
 	Client *tenant.Client
 	Owner  inventory.Owner
 	// Target is the cluster that the objects are in.
 	Target string
-	// Drift: to be told of drift, and not of health only.
+	// Drift: wake it for drift, and not for health only.
 	Drift bool
-	// Mended: to be told also when drift has gone by itself.
-	Mended  bool
-	Objects []Object
+	// DriftResolved: wake it also when drift has disappeared without a write of ours.
+	DriftResolved bool
+	Objects       []Object
 }
 
-// Object is one to be told about.
+// Object is a subscribed object.
 type Object struct {
 	inventory.Entry
 	Resource schema.GroupVersionResource
 	// Version is the resource version that the entry is of; empty when not known.
 	Version string
-	// Health: to be told when its status may be another one than at Looked.
+	// Health: wake the deployment when its status may differ from that at Looked.
 	Health bool
 	Looked string
 }
 
-// Findings are what a deployment should look at.
+// Findings are the objects that a deployment should read.
 type Findings struct {
 	// Drifted objects differ from what was applied.
 	Drifted []inventory.ID
 	// Changed objects may have another health.
 	Changed []inventory.ID
-	// Gaps are what is not watched, and why, sorted.
+	// Gaps are the unwatched collections and objects, with reasons, sorted.
 	Gaps []Gap
-	// Watched tells that all of it is watched at this moment.
+	// Watched tells that all objects are watched at this moment.
 	Watched bool
 }
 
@@ -59,7 +59,7 @@ type Gap struct {
 	Why       string
 }
 
-// String is the gap for people: "secrets in shop: the account may not watch them", "secrets db in shop: the account may not
+// String describes the gap: "secrets in shop: the account may not watch them", "secrets db in shop: the account may not
 // watch it".
 func (g Gap) String() string {
 	where := g.Resource.String()
@@ -74,26 +74,26 @@ func (g Gap) String() string {
 
 // subscriber is a deployment that has subscribed.
 type subscriber struct {
-	key     Key
-	manager string
-	drift   bool
-	mended  bool
-	streams map[*stream]int // with the number of objects
-	items   int
-	// drifted and changed hold what there is to tell.
+	key           Key
+	manager       string
+	drift         bool
+	driftResolved bool
+	streams       map[*stream]int // with the number of objects
+	items         int
+	// drifted and changed hold the findings.
 	drifted, changed map[*item]struct{}
-	// busy: the deployment is being reconciled. It is woken afterwards for what is left
-	// to be told, and if after says so.
+	// busy: the deployment is being reconciled. It is woken afterwards for the remaining
+	// findings, and if after says so.
 	busy, after bool
-	// expects: there are items that are expected. tentative: there is nothing else.
+	// expects: some items are expected. tentative: all of them are.
 	expects, tentative bool
-	// calm holds until when an object is left alone although it drifts, because
-	// somebody fights for it, and settle until when one that was only written is, to
-	// see whether it was its status.
+	// calm holds until when the drift of an object is ignored because of
+	// a conflicting field manager, and settle the same for one that was only written, until it
+	// is clear whether only its status changed.
 	calm, settle map[inventory.ID]time.Time
 }
 
-// item is an object that somebody wants to be told about. There is one for each
+// item is an object that a deployment subscribes to. There is one for each
 // object of each deployment: it is kept small.
 type item struct {
 	sub    *subscriber
@@ -102,14 +102,14 @@ type item struct {
 	want   want
 	got    sight
 	good   writers // when it was last seen as it is wanted
-	looked uint64  // version at which the health was looked at
-	told   state   // whose drift was told
-	shown  uint64  // version whose change was told
+	looked uint64  // version at which the health was checked
+	told   state   // the last one that was reported as drift
+	shown  uint64  // the last version that was reported
 	health bool
-	// adopted: somebody wrote a subresource, and seen was brought up to date.
+	// adopted: another client wrote a subresource, and seen was updated.
 	adopted bool
 	stale   bool // not of the latest subscription
-	// expected: it is about to be created, and nobody knows yet how it is left.
+	// expected: it is about to be created, and its state is not known yet.
 	expected bool
 	next     *item // of the same object, for another deployment
 }

@@ -54,7 +54,7 @@ func (r *Reconciler) consider(ctx context.Context, s *state, observed plan.Input
 	c.key = plan.Key(c.material, c.terms)
 	c.record = r.proven(s.object)
 	c.follow()
-	c.digest = plan.Digest(string(s.object.UID), c.key, c.base, made.LetsGo())
+	c.digest = plan.Digest(string(s.object.UID), c.key, c.base, made.Pruned())
 	if c.settled() {
 		c.digest = c.record.Plan
 	}

@@ -160,7 +160,7 @@ func TestT6RightsBeyondTheAccounts(t *testing.T) {
 			key := r.deploy(t, namespace, "app", quick)
 			d := r.unready(t, key, v1alpha1.ReasonPlanRefused)
 			message := conditions.GetMessage(d, v1alpha1.PlannedCondition)
-			if !strings.Contains(message, namespace+"-grant") || !strings.Contains(message, "does not hold") && !strings.Contains(message, "may not hand out") {
+			if !strings.Contains(message, namespace+"-grant") || !strings.Contains(message, "does not hold") && !strings.Contains(message, "may not grant permissions") {
 				t.Errorf("the message does not name the object and the reason: %s", message)
 			}
 			if r.get(t, aConfigMap(namespace, "a")) || lists(t, d) > 0 {

@@ -92,7 +92,7 @@ func (s *state) expectation() watch.Subscription {
 func (s *state) ownSubscription() watch.Subscription {
 	return watch.Subscription{
 		Client: s.client, Owner: s.owner, Target: s.previous.Target,
-		Drift: s.object.Spec.DriftModeOrDefault() != v1alpha1.DriftDisabled, Mended: s.warns(),
+		Drift: s.object.Spec.DriftModeOrDefault() != v1alpha1.DriftDisabled, DriftResolved: s.warns(),
 	}
 }
 

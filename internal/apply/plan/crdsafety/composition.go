@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// compositions compares what consists of whole schemas. Lists of them are sets, for
+// compositions compares keywords that consist of whole schemas. Lists of them are sets, for
 // their order means nothing.
 //
 //	no longer there        widens
@@ -41,11 +41,11 @@ func compositions(p pair) []finding {
 	return found
 }
 
-// asIntOrString is the one anyOf that Kubernetes lets stand beside
-// x-kubernetes-int-or-string, which says the same.
+// asIntOrString is the only anyOf that Kubernetes allows beside
+// x-kubernetes-int-or-string, which means the same.
 var asIntOrString = []string{`{"type":"integer"}`, `{"type":"string"}`}
 
-// parts are the schemas that a list is made of, each in its canonical form.
+// parts are the schemas in a list, each in its canonical form.
 func parts(s schema, keyword string) []string {
 	listed, _ := s.keywords[keyword].([]any)
 	var all []string
@@ -77,7 +77,7 @@ func within(parts, others []string) bool {
 }
 
 // whole is the canonical form of a keyword that is not compared part by part; empty
-// when there is none.
+// when it is not set.
 func whole(s schema, keyword string) string {
 	value := s.keywords[keyword]
 	if value == nil || !own(keyword, value) {
@@ -86,8 +86,8 @@ func whole(s schema, keyword string) string {
 	return canonical(map[string]any{keyword: value})
 }
 
-// canonical is one text for schemas that mean the same: sorted, without wording
-// and without what is said by leaving it out.
+// canonical is one string for all schemas with the same meaning: sorted, without descriptions
+// and without keywords that have their default.
 func canonical(raw any) string {
 	var to strings.Builder
 	write(&to, raw)
@@ -149,13 +149,13 @@ func writeList(to *strings.Builder, list []any) {
 
 func writeValue(to *strings.Builder, value any) {
 	text, err := json.Marshal(value)
-	if err != nil { // nothing that JSON or YAML holds
+	if err != nil { // a type that neither JSON nor YAML has
 		text = fmt.Append(nil, value)
 	}
 	to.Write(text)
 }
 
-// leftOut tells whether the API server stores a schema without the keyword.
+// leftOut tells whether the keyword may be omitted without a change of meaning.
 func leftOut(keyword string, value any) bool {
 	switch value := value.(type) {
 	case nil:

@@ -16,8 +16,8 @@ import (
 
 type version = apiextensionsv1.CustomResourceDefinitionVersion
 
-// definitionChanges are the breaking changes of everything but the schemas: stored
-// versions and scope by crdify, and what it does not look for.
+// definitionChanges are the breaking changes outside of the schemas: stored
+// versions and scope by crdify, and those that it does not check.
 func definitionChanges(was, will *apiextensionsv1.CustomResourceDefinition) []Change {
 	scopes, stored := &scope.Scope{}, &storedversionremoval.StoredVersionRemoval{}
 	scopes.SetEnforcement(config.EnforcementPolicyError)
@@ -43,8 +43,8 @@ func definitionChanges(was, will *apiextensionsv1.CustomResourceDefinition) []Ch
 	return changes
 }
 
-// versionChanges tells what becomes of one version; after is nil when it goes. A
-// stored one that goes is crdify's to report.
+// versionChanges returns the changes of one version; after is nil when it is removed. The removal of a
+// stored one is reported by crdify.
 func versionChanges(stored []string, before, after *version) []Change {
 	change := func(path, what string) []Change {
 		return []Change{{Version: words(before.Name), Path: path, What: what}}
@@ -76,7 +76,7 @@ func subresources(of *version) (status, scale bool) {
 	return of.Subresources.Status != nil, of.Subresources.Scale != nil
 }
 
-// conversionDropped tells when resources that are stored in several versions
+// conversionDropped describes the case that resources are stored in several versions and
 // would no longer be converted.
 func conversionDropped(was, will *apiextensionsv1.CustomResourceDefinition) string {
 	if !byWebhook(was) || byWebhook(will) {

@@ -15,9 +15,9 @@ import (
 // Change is one change of a CRD.
 type Change struct {
 	// Version is "v1", or "v1 -> v2" between two versions without conversion; empty
-	// when the whole CRD is meant.
+	// when the change concerns the whole CRD.
 	Version string
-	// Path is that of the field, as .spec.size; empty when no field is meant. One
+	// Path of the field, as .spec.size; empty when the change does not concern a field. One
 	// line, shortened.
 	Path string
 	// What changed, as "field removed". One line, bounded.
@@ -33,34 +33,34 @@ func (c Change) String() string {
 	return where + ": " + c.What
 }
 
-// Judgement is what came out, sorted and without repetitions. Each list ends after
+// Judgement is the result, sorted and without repetitions. Each list ends after
 // 1,000 changes.
 type Judgement struct {
-	// Breaking changes are those that users may not survive.
+	// Breaking changes may break users.
 	Breaking []Change
-	// Notable changes break nothing but alter what an unchanged resource means:
+	// Notable changes break nothing but alter the meaning of an unchanged resource:
 	// defaults.
 	Notable []Change
-	// Unjudged says why nothing can be said about the two CRDs, as "the desired
-	// definition has 51 versions, and at most 50 can be judged". Empty: they were
+	// Unjudged says why the two CRDs cannot be compared, as "the desired
+	// CRD has 51 versions, and at most 50 can be judged". Empty: they were
 	// judged. One line, bounded.
 	Unjudged string
 }
 
-// mostChanges bounds each list. After so many breaking ones nothing is looked for.
+// mostChanges bounds each list. After that many breaking ones the search ends.
 const mostChanges = 1000
 
 // Judge compares the CRD on the cluster with the one that is to replace it. Time
-// and memory are bounded, whatever the two contain: what is beyond the limits, or
-// does not read as a CRD, remains unjudged. The error is the context's.
+// and memory are bounded for any input: CRDs that exceed the limits, or
+// cannot be read as a CRD, remain unjudged. The error is the context's.
 func Judge(ctx context.Context, live, desired *unstructured.Unstructured) (Judgement, error) {
 	was, whyNot := read(live)
 	if whyNot != "" {
-		return unjudged("the live definition " + whyNot), nil
+		return unjudged("the live CRD " + whyNot), nil
 	}
 	will, whyNot := read(desired)
 	if whyNot != "" {
-		return unjudged("the desired definition " + whyNot), nil
+		return unjudged("the desired CRD " + whyNot), nil
 	}
 	compared := comparisons(was, will)
 	var takes sizes
@@ -68,7 +68,7 @@ func Judge(ctx context.Context, live, desired *unstructured.Unstructured) (Judge
 		takes[steps] += c.steps
 	}
 	if whyNot := takes.beyond(); whyNot != "" {
-		return unjudged("comparing the two definitions " + whyNot), nil
+		return unjudged("comparing the two CRDs " + whyNot), nil
 	}
 	judgement := &Judgement{Breaking: definitionChanges(was.CustomResourceDefinition, will.CustomResourceDefinition)}
 	for _, c := range compared {
@@ -105,7 +105,7 @@ func (j *Judgement) add(version string, at *place, found []finding) {
 	}
 }
 
-// arranged sorts changes and drops repetitions.
+// arranged sorts changes and removes repetitions.
 func arranged(changes []Change) []Change {
 	slices.SortFunc(changes, func(a, b Change) int {
 		return cmp.Or(strings.Compare(a.Version, b.Version), strings.Compare(a.Path, b.Path), strings.Compare(a.What, b.What))

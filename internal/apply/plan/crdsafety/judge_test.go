@@ -76,7 +76,7 @@ status:
   storedVersions: [v1]
 `
 
-// edit is pairs of texts that are replaced.
+// edit is pairs of strings to replace.
 type edit []string
 
 func crd(t *testing.T, text string, edits edit) *unstructured.Unstructured {
@@ -94,7 +94,7 @@ func crd(t *testing.T, text string, edits edit) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: object}
 }
 
-// both says a change of the schema that the two versions share.
+// both is a change in both versions, which share the schema.
 func both(what string) []string { return []string{"v1 " + what, "v1alpha1 " + what} }
 
 const (
@@ -149,7 +149,7 @@ var judgements = map[string]struct {
 		both(".status: fields that the schema does not know are no longer kept"), nil},
 	"pruning begins": {"whatever is there is lost", edit{"scope: Namespaced", "scope: Namespaced\n  preserveUnknownFields: true"}, edit{"preserveUnknownFields: true", "preserveUnknownFields: false"},
 		[]string{".spec.preserveUnknownFields: fields that the schema does not know are no longer kept"}, nil},
-	"what nobody judges": {"fail closed", nil, edit{"port: {type: integer}", "port: {type: integer, $ref: somewhere}"}, both(".spec.port: Ref changed"), nil},
+	"without a comparator": {"fail closed", nil, edit{"port: {type: integer}", "port: {type: integer, $ref: somewhere}"}, both(".spec.port: Ref changed"), nil},
 	"new version loses a field": {"nothing converts: what is written as v2 loses it", nil, edit{"name: v1alpha1", "name: v1alpha1", "  - name: v1\n    served: true\n    storage: true\n    schema: *schema",
 		"  - name: v1\n    served: true\n    storage: true\n    schema: *schema\n    subresources: {status: {}}\n  - name: v2\n    served: true\n    storage: false\n    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}"},
 		[]string{"v1 -> v2 .status: field removed"}, nil},
@@ -199,14 +199,14 @@ var judgements = map[string]struct {
 	"version added":             {"nothing is lost through it", nil, edit{"storage: true\n    schema: *schema", "storage: true\n    schema: *schema\n    subresources: {status: {}}\n  - name: v2\n    served: true\n    storage: false\n    schema: *schema"}, nil, nil},
 	"deprecated":                {"it is served still", nil, edit{servedAlpha, servedAlpha + "\n    deprecated: true"}, nil, nil},
 	"conversion dropped early":  {"everything is stored in one version", edit{"{strategy: None}", "{strategy: Webhook}"}, edit{"{strategy: Webhook}", "{strategy: None}"}, nil, nil},
-	"unserved version dropped":  {"nobody uses it and nothing is stored in it", edit{servedAlpha, strings.Replace(servedAlpha, "true", "false", 1)}, edit{"name: v1alpha1", "name: v0"}, nil, nil},
+	"unserved version dropped":  {"it is not used and nothing is stored in it", edit{servedAlpha, strings.Replace(servedAlpha, "true", "false", 1)}, edit{"name: v1alpha1", "name: v0"}, nil, nil},
 	"different with a webhook":  {"conversion keeps what v2 cannot hold", edit{"{strategy: None}", "{strategy: Webhook}"}, edit{"  - name: v1\n", "  - name: v2\n    served: true\n    storage: false\n    schema: {openAPIV3Schema: {type: object}}\n  - name: v1\n"}, nil, nil},
 	"any property":              {"what was allowed still is", edit{"tags:\n", "tags2:\n                type: object\n                additionalProperties: {type: integer}\n              tags:\n"}, edit{"additionalProperties: {type: integer}", "additionalProperties: true"}, nil, nil},
 	"either, as it is written":  {"Kubernetes lets the same stand there twice", nil, edit{"port: {type: integer}", "port: {" + either + "}"}, nil, nil},
 	"either, in an allOf":       {"the other way to write it", nil, edit{"port: {type: integer}", "port: {x-kubernetes-int-or-string: true, allOf: [{anyOf: [{type: integer}, {type: string}]}]}"}, nil, nil},
 	"words that are either":     {"everything stays valid", nil, edit{"text: {type: string}", "text: {" + either + ", maximum: 3, format: int64}"}, nil, nil},
 	"number that is a quantity": {"the pattern binds words, and there were none", nil, edit{"port: {type: integer}", "port: {" + either + `, pattern: "^[0-9]+[kMG]?$", maxLength: 20}`}, nil, nil},
-	"either, said twice":        {"it is said already", edit{"port: {type: integer}", "port: {x-kubernetes-int-or-string: true}"}, edit{"port: {x-kubernetes-int-or-string: true}", "port: {" + either + "}"}, nil, nil},
+	"either, said twice":        {"it means the same", edit{"port: {type: integer}", "port: {x-kubernetes-int-or-string: true}"}, edit{"port: {x-kubernetes-int-or-string: true}", "port: {" + either + "}"}, nil, nil},
 	"number":                    {"every integer is one", nil, edit{"port: {type: integer}", "port: {type: number}", "type: integer, format: int32, minimum: 1", "type: number, format: double, minimum: 1"}, nil, nil},
 	"anything":                  {"every value is kept", nil, edit{"port: {type: integer}", "port: {x-kubernetes-preserve-unknown-fields: true}", "name: {type: string, pattern: \"^[a-z]+$\", maxLength: 63}", "name: {x-kubernetes-preserve-unknown-fields: true}"}, nil, nil},
 	"any object":                {"every field is kept", nil, edit{"deep: {type: object, properties: {er: {type: string}}}", "deep: {type: object, x-kubernetes-preserve-unknown-fields: true}"}, nil, nil},
@@ -224,14 +224,14 @@ var judgements = map[string]struct {
 	"differed before":           {"the numbers moved, and v1 is as narrow as it was", edit{ownSchema[0], ownSchema[1]}, edit{"minimum: 1, maximum: 10", "minimum: 1, maximum: 20"}, nil, nil},
 	"lost before": {"v1 gets a part of what it did not keep at all", edit{ownSchema[0], ownSchema[1]}, edit{"schema: {openAPIV3Schema: {type: object, properties: {spec: {", "schema: {openAPIV3Schema: {type: object, properties: {status: {type: object, properties: {a: {type: string}}}, spec: {"},
 		[]string{"v1alpha1 -> v1 .status: fields that the schema does not know are no longer kept"}, nil},
-	// What is told.
-	"described anew": {"other values were kept there until now", nil, edit{"properties: {known: {type: string}}", "properties: {known: {type: string}, size: {type: integer}}"}, nil, both(".spec.free.size: described now: other values than these are refused or dropped")},
-	"default added":  {"it means something else when left out", nil, edit{"port: {type: integer}", "port: {type: integer, default: 80}"}, nil, both(`.spec.port: default added when there was none previously: "80"`)},
-	"default":        {"it means something else when left out", nil, edit{"default: Slow", "default: Fast"}, nil, both(`.spec.mode: default value changed: "\"Slow\"" -> "\"Fast\""`)},
+	// What causes a warning.
+	"described again": {"other values were kept there until now", nil, edit{"properties: {known: {type: string}}", "properties: {known: {type: string}, size: {type: integer}}"}, nil, both(".spec.free.size: described now: other values than these are refused or dropped")},
+	"default added":   {"it means something else when left out", nil, edit{"port: {type: integer}", "port: {type: integer, default: 80}"}, nil, both(`.spec.port: default added when there was none previously: "80"`)},
+	"default":         {"it means something else when left out", nil, edit{"default: Slow", "default: Fast"}, nil, both(`.spec.mode: default value changed: "\"Slow\"" -> "\"Fast\""`)},
 }
 
-// What may break users is found, with its path, and
-// what cannot is let pass.
+// Changes that may break users are found, with their path, and
+// other changes pass.
 func TestJudge(t *testing.T) {
 	for name, tt := range judgements {
 		t.Run(name, func(t *testing.T) {
@@ -258,8 +258,8 @@ func texts(changes []crdsafety.Change) []string {
 	return all
 }
 
-// The same two CRDs get the same words in the same order, or a plan would never
-// settle; and the inputs are not changed.
+// The same two CRDs give the same words in the same order, so that a plan
+// settles; and the inputs are not changed.
 func TestJudgeIsPure(t *testing.T) {
 	was := crd(t, live, nil)
 	will := crd(t, live, edit{"required: [size]", "required: [size, port, name, note]", "[Fast, Slow]", "[x, y]", "maximum: 10", "maximum: 3", "text: {type: string}", ""})
@@ -282,8 +282,8 @@ func TestJudgeIsPure(t *testing.T) {
 	}
 }
 
-// Odd CRDs are judged or not, and nothing falls over: what comes from a bundle has
-// passed no API server.
+// Odd CRDs are judged or not, without a panic: a CRD of a bundle has
+// not been validated by an API server.
 func TestJudgeOddities(t *testing.T) {
 	tests := map[string]struct {
 		reason        string
@@ -293,12 +293,12 @@ func TestJudgeOddities(t *testing.T) {
 	}{
 		"no schema":         {"everything is kept then", nil, edit{"schema: *schema", "additionalPrinterColumns: []"}, "", nil},
 		"no versions":       {"both were served", nil, edit{"  versions:", "  other:"}, "", []string{"stored versions removed: [v1]", "v1alpha1: served version removed"}},
-		"not a CRD":         {"the words say which", nil, edit{"scope: Namespaced", "scope: [Namespaced]"}, "the desired definition does not read as a CustomResourceDefinition", nil},
-		"not a live CRD":    {"the words say which", edit{"storedVersions: [v1]", "storedVersions: v1"}, nil, "the live definition does not read as a CustomResourceDefinition", nil},
+		"not a CRD":         {"the words say which", nil, edit{"scope: Namespaced", "scope: [Namespaced]"}, "the desired CRD does not read as a CustomResourceDefinition", nil},
+		"not a live CRD":    {"the words say which", edit{"storedVersions: [v1]", "storedVersions: v1"}, nil, "the live CRD does not read as a CustomResourceDefinition", nil},
 		"type of two":       {"it is not decided what that means", nil, edit{"port: {type: integer}", "port: {type: [integer, string]}"}, "the schema of v1alpha1 cannot be read: .spec.port", nil},
-		"no field":          {"nobody knows what it takes", nil, edit{"port: {type: integer}", "port: integer"}, "the schema of v1alpha1 cannot be read: .spec.port", nil},
-		"fields in a list":  {"nobody knows what they take", nil, edit{"properties: {er: {type: string}}", "properties: [er]"}, "the schema of v1alpha1 cannot be read: .spec.list.items.deep", nil},
-		"no schema at all":  {"nobody knows what it takes", nil, edit{"openAPIV3Schema:", "openAPIV3Schema: [here]\n      other:"}, "the schema of v1alpha1 cannot be read: .", nil},
+		"no field":          {"its values are unknown", nil, edit{"port: {type: integer}", "port: integer"}, "the schema of v1alpha1 cannot be read: .spec.port", nil},
+		"fields in a list":  {"their values are unknown", nil, edit{"properties: {er: {type: string}}", "properties: [er]"}, "the schema of v1alpha1 cannot be read: .spec.list.items.deep", nil},
+		"no schema at all":  {"its values are unknown", nil, edit{"openAPIV3Schema:", "openAPIV3Schema: [here]\n      other:"}, "the schema of v1alpha1 cannot be read: .", nil},
 		"items in a list":   {"Kubernetes takes none", edit{"port: {type: integer}", "port: {type: array, items: {type: string}}"}, edit{"items: {type: string}", "items: [{type: string}]"}, "", append(both(".spec.port: items changed"), both(".spec.port.items: field removed")...)},
 		"names of all sort": {"they stay one line", edit{"port: {type: integer}", `port: {type: object, properties: {"a.b/\n\e[31m": {type: string}}}`}, edit{`"a.b/\n\e[31m": {type: string}`, ""}, "", both(`.spec.port["a.b/\n\x1b[31m"]: field removed`)},
 	}
@@ -318,7 +318,7 @@ func TestJudgeOddities(t *testing.T) {
 	}
 }
 
-// A bundle cannot make judging fall over, give other words the next time, or talk
+// No bundle can make the judge panic, return different words the next time, or return
 // without end.
 func FuzzJudge(f *testing.F) {
 	for _, add := range []string{

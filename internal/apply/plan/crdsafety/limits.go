@@ -9,8 +9,8 @@ import (
 )
 
 // measure is one of the sizes of a CRD that are bounded. Comparing takes time and
-// memory in proportion to them: whoever writes a bundle shares the controller with
-// others. What real operators have is a fifth of it at most.
+// memory in proportion to them, and all tenants share the controller. The CRDs of
+// real operators reach a fifth of the limits at most.
 type measure int
 
 const (
@@ -25,8 +25,8 @@ const (
 	steps
 )
 
-// limits by measure. They are sizes, never times, so that a CRD is judged always or
-// never.
+// limits by measure. They are sizes, never times, so that the result for a CRD is
+// always the same.
 var limits = [...]struct {
 	most int
 	says string
@@ -45,7 +45,7 @@ var limits = [...]struct {
 // sizes of a CRD.
 type sizes [len(limits)]int
 
-// beyond says which limit is exceeded; empty when none is.
+// beyond describes the exceeded limit; empty when none is.
 func (s *sizes) beyond() string {
 	for of, limit := range limits {
 		if s[of] > limit.most {
@@ -55,8 +55,8 @@ func (s *sizes) beyond() string {
 	return ""
 }
 
-// measured adds up a CRD as it is written, before anything else is done with it.
-// What is no CRD is measured, too.
+// measured sums up the raw CRD, before anything else is done with it.
+// Input that is not a CRD is measured, too.
 func measured(object *unstructured.Unstructured) *sizes {
 	s := &sizes{}
 	spec, _ := object.Object["spec"].(map[string]any)
@@ -92,8 +92,8 @@ func (s *sizes) version(raw any) {
 	s.schema(root(fields), 1)
 }
 
-// schema adds a schema with all that is below it. What is below the last level
-// that is allowed is left out.
+// schema adds a schema with all that is below it. Schemas below the last permitted level
+// are skipped.
 func (s *sizes) schema(raw any, level int) {
 	s[schemas]++
 	s[levels] = max(s[levels], level)
@@ -104,7 +104,7 @@ func (s *sizes) schema(raw any, level int) {
 	}
 	for keyword, value := range keywords {
 		if kinds[keyword] == wording {
-			continue // nobody looks at it
+			continue // it is not compared
 		}
 		s.text(keyword)
 		switch list, _ := value.([]any); keyword {
@@ -165,7 +165,7 @@ func (s *sizes) value(raw any, level int) {
 	}
 }
 
-// text adds a text as it is in a message, at most.
+// text adds a string, up to its length in a message.
 func (s *sizes) text(of string) {
 	s[bytes] += len(of)
 	for i := range len(of) {

@@ -20,7 +20,7 @@ import (
 
 type object = map[string]any
 
-// versioned is a CRD whose served versions have the given schemas.
+// versioned is a CRD with served versions that have the given schemas.
 func versioned(schemas ...object) *unstructured.Unstructured {
 	var versions []any
 	for i, schema := range schemas {
@@ -32,7 +32,7 @@ func versioned(schemas ...object) *unstructured.Unstructured {
 	}}
 }
 
-// fields are so many of one kind.
+// fields are count fields of one kind.
 func fields(count int, of func(i int) any) object {
 	all := object{}
 	for i := range count {
@@ -72,7 +72,7 @@ func many(count int) *unstructured.Unstructured {
 	return versioned(schemas...)
 }
 
-// What is one more than the limit is not judged, wherever it is; what is at the
+// A CRD beyond a limit by one is not judged, wherever that is; a CRD at the
 // limit is. The sizes are a promise: docs/adr/0007-crd-upgrade-safety.md has them.
 func TestLimits(t *testing.T) {
 	tests := map[string]struct {
@@ -109,10 +109,10 @@ func TestLimits(t *testing.T) {
 			if got := judged(t, within, within); got.Unjudged != "" {
 				t.Errorf("at the limit: %s", got.Unjudged)
 			}
-			if got := judged(t, small, beyond); !strings.HasPrefix(got.Unjudged, "the desired definition "+tt.want) || len(got.Breaking) > 0 {
+			if got := judged(t, small, beyond); !strings.HasPrefix(got.Unjudged, "the desired CRD "+tt.want) || len(got.Breaking) > 0 {
 				t.Errorf("desired: got %+v", got)
 			}
-			if got := judged(t, beyond, small); !strings.HasPrefix(got.Unjudged, "the live definition "+tt.want) || len(got.Breaking) > 0 {
+			if got := judged(t, beyond, small); !strings.HasPrefix(got.Unjudged, "the live CRD "+tt.want) || len(got.Breaking) > 0 {
 				t.Errorf("live: got %+v", got)
 			}
 		})
@@ -130,7 +130,7 @@ func TestLimitOfComparisons(t *testing.T) {
 	if got := judged(t, within, within); got.Unjudged != "" {
 		t.Errorf("at the limit: %s", got.Unjudged)
 	}
-	want := "comparing the two definitions takes 60004 comparisons of schemas, and at most 60000 can be judged"
+	want := "comparing the two CRDs takes 60004 comparisons of schemas, and at most 60000 can be judged"
 	if got := judged(t, beyond, beyond); got.Unjudged != want {
 		t.Errorf("got %q, want %q", got.Unjudged, want)
 	}
@@ -151,7 +151,7 @@ func levels(n int) any {
 }
 
 // worst are pairs of CRDs at the limits that take the most to compare: everything
-// differs, and hardly anything of it is a reason to stop.
+// differs, and hardly any difference ends the comparison.
 func worst() map[string][2]*unstructured.Unstructured {
 	long := strings.Repeat("a", 253)
 	number := func(most int) func(int) any {
@@ -215,7 +215,7 @@ func worst() map[string][2]*unstructured.Unstructured {
 	}
 }
 
-// cpuTime is what this process has used, whatever else runs on the machine.
+// cpuTime is the CPU time of this process, independent of the load of the machine.
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage
@@ -225,9 +225,9 @@ func cpuTime(t *testing.T) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// TestWorst bounds what one comparison takes, of whatever a bundle and the cluster
-// may hold: a second of CPU time and 100 MB are the target, six times as much fails.
-// What was allocated is more than what was held at any time.
+// TestWorst bounds the cost of one comparison for any input:
+// a second of CPU time and 100 MB are the target, six times as much fails.
+// Allocated memory is more than was in use at any time.
 func TestWorst(t *testing.T) {
 	if raceDetector {
 		t.Skip("time and memory say nothing under the race detector")
@@ -258,7 +258,7 @@ func TestWorst(t *testing.T) {
 	}
 }
 
-// bounded is what a message may hold.
+// bounded checks the bounds of a message.
 func bounded(t *testing.T, change crdsafety.Change) {
 	t.Helper()
 	if text := change.String(); len(change.Version) > 210 || len(change.Path) > 200 || len(change.What) > 210 || strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) }) {
@@ -266,7 +266,7 @@ func bounded(t *testing.T, change crdsafety.Change) {
 	}
 }
 
-// looks is a context that ends when it was looked at so many times.
+// looks is a context that ends after it was checked so many times.
 type looks struct {
 	context.Context
 	most, count int
@@ -279,7 +279,7 @@ func (l *looks) Err() error {
 	return nil
 }
 
-// A comparison whose controller stops, stops; and so does one that found enough.
+// A comparison ends when its context ends; and so does one that found enough.
 func TestJudgeStops(t *testing.T) {
 	wide := func(most int64) *unstructured.Unstructured {
 		return versioned(fields(30_000, same(object{"type": "integer", "maximum": most})))

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/crdify/pkg/validations/property"
 )
 
-// comparators judge what changed between two decoded schemas, in this order: what
-// only widens is settled first, what nobody judged is refused last. Each takes out
-// of both what it has judged.
+// comparators judge the changes between two decoded schemas, in this order: changes that
+// only widen are settled first, changes without a comparator are refused last. Each removes
+// what it has judged from both.
 var comparators = []func(was, will *props) []finding{
 	widening,
 	crdify(&property.Default{}, config.EnforcementPolicyWarn),
@@ -57,33 +57,42 @@ func findings(result validations.ComparisonResult) []finding {
 	return found
 }
 
-// widening settles what crdify would refuse although everything that was valid
+// widening settles changes that crdify would refuse although every valid value
 // stays valid:
 //
-//	enumeration given up
+//	enumeration dropped
 //	any type               preserving unknown fields, without a type
 //	integer -> number
-//	integer, string        -> integer or string; what binds only the other does
-//	                       not bind what was there
+//	integer, string        -> integer or string; constraints of the other type do
+//	                       not apply to existing values
 func widening(was, will *props) []finding {
 	if len(will.Enum) == 0 {
 		was.Enum = nil
 	}
 	switch {
 	case will.XIntOrString && was.Type == "integer":
-		was.Type, was.XIntOrString = will.Type, true
-		will.Pattern, will.MinLength, will.MaxLength = "", nil, nil
+		was.Type = will.Type
+		was.XIntOrString = true
+		will.Pattern = ""
+		will.MinLength = nil
+		will.MaxLength = nil
 		if !numeric[will.Format] {
 			will.Format = ""
 		}
 	case will.XIntOrString && was.Type == "string":
-		was.Type, was.XIntOrString = will.Type, true
-		will.Minimum, will.Maximum, will.ExclusiveMinimum, will.ExclusiveMaximum, will.MultipleOf = nil, nil, false, false, nil
+		was.Type = will.Type
+		was.XIntOrString = true
+		will.Minimum = nil
+		will.Maximum = nil
+		will.ExclusiveMinimum = false
+		will.ExclusiveMaximum = false
+		will.MultipleOf = nil
 		if numeric[will.Format] {
 			will.Format = ""
 		}
 	case will.Type == "" && preserves(will) && !will.XIntOrString:
-		was.Type, was.XIntOrString = "", false
+		was.Type = ""
+		was.XIntOrString = false
 	case was.Type == "integer" && will.Type == "number":
 		was.Type = will.Type
 		if will.Format == "double" {
@@ -91,15 +100,15 @@ func widening(was, will *props) []finding {
 		}
 	}
 	if was.Type != will.Type {
-		was.XIntOrString = will.XIntOrString // it is told of the type
+		was.XIntOrString = will.XIntOrString // the change of the type covers it
 	}
 	return nil
 }
 
-// numeric are the formats that bind numbers.
+// numeric are the formats of numbers.
 var numeric = map[string]bool{"int32": true, "int64": true, "float": true, "double": true}
 
-// wider are formats whose values include those of another.
+// wider maps a format to one that includes all of its values.
 var wider = map[string]string{"int32": "int64", "float": "double"}
 
 // told collects findings of comparisons.
@@ -124,8 +133,14 @@ func narrowing(was, will *props) []finding {
 	found.when(will.XEmbeddedResource && !was.XEmbeddedResource, "embedded", "it has to be a resource of its own now")
 	found.when(was.XIntOrString != will.XIntOrString, "intOrString", "x-kubernetes-int-or-string changed")
 	for _, s := range []*props{was, will} {
-		s.Format, s.ExclusiveMaximum, s.ExclusiveMinimum, s.MultipleOf = "", false, false, nil
-		s.XPreserveUnknownFields, s.XEmbeddedResource, s.XIntOrString, s.AdditionalProperties = nil, false, false, nil
+		s.Format = ""
+		s.ExclusiveMaximum = false
+		s.ExclusiveMinimum = false
+		s.MultipleOf = nil
+		s.XPreserveUnknownFields = nil
+		s.XEmbeddedResource = false
+		s.XIntOrString = false
+		s.AdditionalProperties = nil
 	}
 	return found
 }
@@ -137,16 +152,19 @@ func anyProperties(s *props) bool {
 	return s.AdditionalProperties != nil && s.AdditionalProperties.Allows
 }
 
-// lists judges which entries may be in a list together. How maps merge makes
+// lists judges the constraints on the entries of a list together. The merge strategy of maps makes
 // nothing invalid.
 func lists(was, will *props) []finding {
 	var found told
-	before, after := listType(was), listType(will)
+	before := listType(was)
+	after := listType(will)
 	found.when(after != "atomic" && before != after, "listType", "list type changed: %s -> %s", before, after)
 	found.when(after == "map" && before == "map" && !slices.Equal(slices.Sorted(slices.Values(was.XListMapKeys)), slices.Sorted(slices.Values(will.XListMapKeys))),
 		"listMapKeys", "keys of the list changed")
 	for _, s := range []*props{was, will} {
-		s.XListType, s.XListMapKeys, s.XMapType = nil, nil, nil
+		s.XListType = nil
+		s.XListMapKeys = nil
+		s.XMapType = nil
 	}
 	return found
 }
@@ -158,8 +176,8 @@ func listType(s *props) string {
 	return *s.XListType
 }
 
-// validationRules: a rule that is new, or reads differently, may refuse what was
-// valid; how it words its refusal does not matter.
+// validationRules: a rule that is new or changed may refuse valid values;
+// its message does not matter.
 func validationRules(was, will *props) []finding {
 	type rule struct {
 		text    string
@@ -175,18 +193,20 @@ func validationRules(was, will *props) []finding {
 			found = append(found, finding{about: about{"rule", r.Rule}, says: fmt.Sprintf("new validation rule: %q", r.Rule)})
 		}
 	}
-	was.XValidations, will.XValidations = nil, nil
+	was.XValidations = nil
+	will.XValidations = nil
 	return found
 }
 
-// rest refuses what changed and nobody judged: constraints that Kubernetes does
-// not take today.
+// rest refuses changes without a comparator: constraints that Kubernetes does
+// not accept today.
 func rest(was, will *props) []finding {
 	if reflect.DeepEqual(was, will) {
 		return nil
 	}
 	var found []finding
-	before, after := reflect.ValueOf(*was), reflect.ValueOf(*will)
+	before := reflect.ValueOf(*was)
+	after := reflect.ValueOf(*will)
 	for i := range before.NumField() {
 		if name := before.Type().Field(i).Name; !reflect.DeepEqual(before.Field(i).Interface(), after.Field(i).Interface()) {
 			found = append(found, finding{about: about{kind: name}, says: name + " changed"})

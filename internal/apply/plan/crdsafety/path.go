@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// place is where in a schema a comparison is; nil is the root. It becomes text only
-// where something is found: the paths of all fields together may be far larger than
+// place is the position of a comparison in a schema; nil is the root. It is formatted only
+// for findings: the paths of all fields together may be far larger than
 // the CRD.
 type place struct {
 	above *place
@@ -20,8 +20,8 @@ type place struct {
 
 func (p *place) child(name string) *place { return &place{p, name} }
 
-// longestPath bounds a path in a message: what does not fit is left out of its
-// middle.
+// longestPath bounds a path in a message: the middle of longer ones is left
+// out.
 const longestPath, firstOfPath = 200, 60
 
 // String is the path for people: .spec.size, and . for the root.
@@ -56,7 +56,7 @@ func step(name string) string {
 // come from the bundle.
 const longestWords = 200
 
-// words puts a message on one line, takes out what is no text and bounds it.
+// words puts a message on one line, removes invisible characters and bounds it.
 func words(message string) string {
 	message = message[:min(len(message), 4*longestWords)] // the rest need not be looked at
 	message = strings.ReplaceAll(strings.Join(strings.Fields(message), " "), " : ", ": ")

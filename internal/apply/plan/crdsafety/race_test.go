@@ -4,5 +4,5 @@
 
 package crdsafety_test
 
-// raceDetector tells that time and memory say nothing.
+// raceDetector tells that measured time and memory are meaningless.
 const raceDetector = true

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// schema is a schema as it is written. Only what differs is decoded, one schema at
+// schema is a raw schema. Only differing schemas are decoded, one at
 // a time and without those below it: the decoded form of a whole CRD takes hundreds
 // of times its size.
 type schema struct {
@@ -22,20 +22,20 @@ type schema struct {
 type state int
 
 const (
-	// absent: there is no such value, and one that is given is dropped.
+	// absent: the value does not exist, and a given one is dropped.
 	absent state = iota
-	// undeclared: there is no schema, and any value is kept.
+	// undeclared: it has no schema, and any value is kept.
 	undeclared
 	// declared by keywords.
 	declared
-	// malformed: what is there is no schema.
+	// malformed: it is not a schema.
 	malformed
 )
 
 // props is a decoded schema.
 type props = apiextensionsv1.JSONSchemaProps
 
-// kind tells what a keyword holds.
+// kind of the value of a keyword.
 type kind int
 
 const (
@@ -45,7 +45,7 @@ const (
 	wording // said to people only
 )
 
-// kinds of the keywords that hold other than mere values.
+// kinds of the keywords that hold other than plain values.
 var kinds = map[string]kind{
 	"properties": schemasByName, "patternProperties": schemasByName, "definitions": schemasByName, "dependencies": schemasByName,
 	"items": schemaOrList, "additionalItems": schemaOrList, "additionalProperties": schemaOrList,
@@ -67,14 +67,14 @@ var implied = map[string]schema{
 	"metadata":   {declared, map[string]any{"type": "object", preserveKeyword: true}},
 }
 
-// root gives what a version has for a schema; nil when it has none.
+// root returns the schema of a version; nil when it has none.
 func root(version any) any {
 	fields, _ := version.(map[string]any)
 	schema, _ := fields["schema"].(map[string]any)
 	return schema["openAPIV3Schema"]
 }
 
-// rootOf is the schema of a version, whose values are resources.
+// rootOf is the schema of a version, for whole resources.
 func rootOf(version any) schema {
 	keywords := map[string]any{"type": "object", preserveKeyword: true}
 	if raw := root(version); raw != nil {
@@ -103,7 +103,7 @@ func (s schema) is(keyword string) bool {
 	return yes
 }
 
-// accepts tells whether the schema takes and keeps values of all types.
+// accepts tells whether the schema accepts and keeps values of all types.
 func (s schema) accepts() bool {
 	named, _ := s.keywords["type"].(string)
 	return s.state == undeclared || s.is(preserveKeyword) && named == "" && !s.is(intOrStringKeyword)
@@ -124,7 +124,7 @@ func (s schema) names() []string {
 	return slices.Compact(all)
 }
 
-// property is the schema that a field has to follow.
+// property is the schema for a field.
 func (s schema) property(name string) schema {
 	raw, found := s.properties()[name]
 	of := schemaOf(raw)
@@ -134,7 +134,7 @@ func (s schema) property(name string) schema {
 	case isImplied && (!found || len(of.keywords) == 0):
 		return always
 	case isImplied && name == "metadata" && of.state == declared:
-		of.keywords = maps.Clone(of.keywords) // all of it is kept, whatever the schema declares
+		of.keywords = maps.Clone(of.keywords) // all fields are kept, whatever the schema declares
 		of.keywords[preserveKeyword] = true
 		return of
 	case found:
@@ -143,7 +143,7 @@ func (s schema) property(name string) schema {
 	return s.others()
 }
 
-// others is the schema that undeclared fields have to follow.
+// others is the schema for undeclared fields.
 func (s schema) others() schema {
 	if s.state != declared {
 		return s
@@ -177,7 +177,7 @@ func (s schema) unmentioned() schema {
 	return schema{}
 }
 
-// required are the fields that a value must bring: those that no default supplies.
+// required are the fields that a value must contain: those without a default.
 func (s schema) required() []string {
 	list, _ := s.keywords["required"].([]any)
 	var all []string
@@ -191,8 +191,8 @@ func (s schema) required() []string {
 	return all
 }
 
-// own tells whether a keyword is about the value itself: neither wording nor a
-// schema that is compared at its own place.
+// own tells whether a keyword is about the value itself: neither a description nor a
+// schema that is compared separately.
 func own(keyword string, value any) bool {
 	_, ok := value.(map[string]any)
 	switch {
@@ -204,7 +204,7 @@ func own(keyword string, value any) bool {
 	return true
 }
 
-// alike tells whether the own keywords of two schemas are written alike.
+// alike tells whether the own keywords of two schemas are identical.
 func alike(was, will schema) bool {
 	for keyword, value := range was.keywords {
 		if own(keyword, value) && !reflect.DeepEqual(value, will.keywords[keyword]) {
@@ -220,7 +220,7 @@ func alike(was, will schema) bool {
 	return true
 }
 
-// decoded gives the own keywords that hold no schemas, without required.
+// decoded returns the own keywords without schemas and without required.
 func (s schema) decoded() (*props, error) {
 	flat := map[string]any{}
 	for keyword, value := range s.keywords {

@@ -12,14 +12,14 @@ import (
 	order "k8s.io/apimachinery/pkg/version"
 )
 
-// definition is a CRD, decoded without its schemas and what is of no interest here.
+// definition is a CRD, decoded without its schemas and irrelevant fields.
 type definition struct {
 	*apiextensionsv1.CustomResourceDefinition
 	roots map[string]schema // by version
 	sizes map[string]int    // how many schemas a version has
 }
 
-// read decodes a CRD, or says why it is not judged.
+// read decodes a CRD, or returns the reason why it is not judged.
 func read(object *unstructured.Unstructured) (*definition, string) {
 	if beyond := measured(object).beyond(); beyond != "" {
 		return nil, beyond
@@ -37,7 +37,7 @@ func read(object *unstructured.Unstructured) (*definition, string) {
 	return d, ""
 }
 
-// only gives some of the fields of an object.
+// only returns some of the fields of an object.
 func only(raw any, names ...string) map[string]any {
 	all, _ := raw.(map[string]any)
 	some := map[string]any{}
@@ -49,7 +49,7 @@ func only(raw any, names ...string) map[string]any {
 	return some
 }
 
-// take keeps the schemas of the versions, and gives the rest of them.
+// take stores the schemas of the versions, and returns the rest of them.
 func (d *definition) take(versions []any) []any {
 	rest := make([]any, len(versions))
 	for i, raw := range versions {
@@ -66,17 +66,17 @@ func (d *definition) take(versions []any) []any {
 	return rest
 }
 
-// compared is two schemas that are compared, and what their versions were before.
+// compared are two schemas to compare, and the schemas that their versions had before.
 type compared struct {
 	version     string // in words
 	now, before pair
-	steps       int // how many schemas are looked at, at most
+	steps       int // the maximum number of schemas to visit
 }
 
-// comparisons are those of each version that is in both definitions, and, where
-// nothing converts, of each that is in use with the next newer one: one resource is
-// all of them then, and keeps only what all have. What is lost over several steps is
-// lost in one of them. What two versions differed in before is not held against them.
+// comparisons are those of each version that is in both CRDs, and, without
+// conversion, of each version in use with the next newer one: a resource is stored in any of them
+// then, and keeps only the fields that all have. A loss over several steps is a
+// loss in one of them. Differences that the two versions had before are not reported.
 func comparisons(was, will *definition) []compared {
 	var all []compared
 	for _, version := range was.Spec.Versions {
@@ -96,7 +96,7 @@ func comparisons(was, will *definition) []compared {
 	return all
 }
 
-// pair gives the schemas of two versions; of nothing when one is missing.
+// pair returns the schemas of two versions; empty when one is missing.
 func (d *definition) pair(older, newer string) pair {
 	before, found := d.roots[older]
 	after, foundToo := d.roots[newer]

@@ -22,8 +22,8 @@ type about struct {
 	subject string // within the kind, as the field that is required
 }
 
-// finding is one change at one place. What it says may differ between two pairs
-// that have it both.
+// finding is one change at one place. Its message may differ between two pairs
+// that both have it.
 type finding struct {
 	about
 	says    string
@@ -36,9 +36,9 @@ type comparison struct {
 	judgement *Judgement
 }
 
-// walk compares now at a place and below it. Before is what was there already: a
-// pair that had the same finding is no worse for it. The error is the context's,
-// or says what is no schema.
+// walk compares now at a place and below it. Before is the earlier state: a finding that
+// the pair had before is not reported. The error is the context's,
+// or names an invalid schema.
 func (c comparison) walk(ctx context.Context, at *place, now, before pair) error {
 	if err := ctx.Err(); err != nil || now.was.state == absent || now.will.state == undeclared || c.judgement.full() {
 		return err
@@ -84,7 +84,7 @@ func (c comparison) children(ctx context.Context, at *place, now, before pair) e
 	return nil
 }
 
-// without gives the findings that are not known.
+// without returns the findings that are not known.
 func without(found, known []finding) []finding {
 	all := map[about]bool{}
 	for _, f := range known {

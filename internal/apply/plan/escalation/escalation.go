@@ -16,7 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// Finding is one way in which an object reaches further than before.
+// Finding is one way in which an object gets more power than before.
 type Finding struct {
 	Object inventory.ID
 	What   string // "is new", "container web: is privileged"
@@ -27,16 +27,16 @@ func (f Finding) String() string { return f.Object.String() + " " + f.What }
 
 const satchelPrefix = "satchel.dev/"
 
-// tracking are labels of Satchel's own on each object, which say nothing about a Namespace.
+// tracking are Satchel's own tracking labels, which say nothing about a Namespace.
 var tracking = []string{v1alpha1.DeploymentLabel, v1alpha1.NamespaceLabel}
 
-// guardGroups are the API groups whose objects decide what is admitted, who answers for an API, who
-// is authenticated, and what is installed and approved.
+// guardGroups are the API groups with objects that decide what is admitted, which server answers for an
+// API, who is authenticated, and what is installed and approved.
 var guardGroups = []string{v1alpha1.GroupVersion.Group, "admissionregistration.k8s.io", "apiregistration.k8s.io", "certificates.k8s.io"}
 
-// Of compares the objects as they were with those that are to be, as rendered. Namespaced objects
-// that carry no namespace are in installNamespace. Sorted by object. Objects that leave are not
-// looked at: deleting is an escalation in any case.
+// Of compares the live objects with the desired ones, as rendered. Namespaced objects
+// without a namespace are in installNamespace. Sorted by object. Removed objects are not
+// compared: their deletion is always an escalation.
 func Of(before, after []*unstructured.Unstructured, installNamespace string) []Finding {
 	was, will := index(before, installNamespace), index(after, installNamespace)
 	brought := accounts(will)
@@ -50,8 +50,8 @@ func Of(before, after []*unstructured.Unstructured, installNamespace string) []F
 	return findings
 }
 
-// objects by identity. Whether a kind has a namespace is not known here: one that has none is
-// filed under the install namespace on both sides, unless it says where it is.
+// objects by identity. It is not known here whether a kind is namespaced: objects without a namespace
+// are filed under the install namespace on both sides.
 type objects map[inventory.ID]*unstructured.Unstructured
 
 func index(list []*unstructured.Unstructured, installNamespace string) objects {
@@ -69,7 +69,7 @@ func index(list []*unstructured.Unstructured, installNamespace string) objects {
 	return all
 }
 
-// guard tells of an object of a guarding group that is new, or another one.
+// guard reports a new or changed object of a guarding group.
 func guard(id inventory.ID, was, will *unstructured.Unstructured) []string {
 	switch {
 	case !slices.Contains(guardGroups, id.Group):
@@ -90,7 +90,7 @@ func content(object *unstructured.Unstructured) map[string]any {
 	return bare
 }
 
-// labels tells of labels of a Namespace that come, change or go.
+// labels reports labels of a Namespace that are added, changed or removed.
 func labels(id inventory.ID, was, will *unstructured.Unstructured) []string {
 	if !plan.IsNamespace(id) {
 		return nil
@@ -114,7 +114,7 @@ func labels(id inventory.ID, was, will *unstructured.Unstructured) []string {
 	return words
 }
 
-// decisive are the labels of a Namespace that decide what may run there.
+// decisive are the labels of a Namespace that decide which Pods are admitted there.
 func decisive(namespace *unstructured.Unstructured) map[string]string {
 	found := map[string]string{}
 	if namespace == nil {

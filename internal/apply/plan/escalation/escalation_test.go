@@ -40,7 +40,7 @@ const (
 // with replaces a part of a manifest.
 func with(text, old, now string) string { return strings.Replace(text, old, now, 1) }
 
-// pod is the Deployment with something added to its Pods, and container to its container.
+// pod is the Deployment with an addition to its Pods, and container to its container.
 func pod(more string) string {
 	return with(plain, "{spec: {containers", "{spec: {"+more+", containers")
 }
@@ -71,7 +71,7 @@ func TestT25WhatReachesFurther(t *testing.T) {
 		"label of another kind":  {"it means nothing there", plain, with(plain, "name: web}", "name: web, labels: {pod-security.kubernetes.io/enforce: privileged}}"), nil},
 		"host network":           {"it hears its node", plain, pod("hostNetwork: true"), []string{"uses hostNetwork"}},
 		"host network as before": {"only what is new counts", pod("hostNetwork: true"), with(pod("hostNetwork: true"), "image: a", "image: b"), nil},
-		"less":                   {"giving up is none", pod("hostPID: true, hostIPC: true"), pod("hostPID: true"), nil},
+		"less":                   {"losing power is no escalation", pod("hostPID: true, hostIPC: true"), pod("hostPID: true"), nil},
 		"host path":              {"it reads its node", plain, pod("volumes: [{name: v, hostPath: {path: /}}]"), []string{"mounts / of the node"}},
 		"another host path":      {"under the same name", pod("volumes: [{name: v, hostPath: {path: /var/log}}]"), pod("volumes: [{name: v, hostPath: {path: /}}]"), []string{"mounts / of the node"}},
 		"empty dir":              {"an ordinary volume", plain, pod("volumes: [{name: v, emptyDir: {}}]"), nil},
@@ -89,7 +89,7 @@ func TestT25WhatReachesFurther(t *testing.T) {
 		"cron job":               {"deeper", "", "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: c}\nspec: {jobTemplate: {spec: {template: {spec: {hostNetwork: true, containers: [{name: c}]}}}}}", []string{"CronJob.batch /c uses hostNetwork"}},
 		"custom resource":        {"of which controllers make Pods", "", "apiVersion: example.org/v1\nkind: Rollout\nmetadata: {name: c}\nspec: {pods: [{hostPID: true, containers: [{name: c}]}]}", []string{"uses hostPID"}},
 		"another account":        {"it may do other things", plain, pod("serviceAccountName: admin"), []string{"runs as the ServiceAccount admin, not default any more"}},
-		"account of others":      {"nobody approved what it may do", "", pod("serviceAccountName: admin"), []string{"runs as the ServiceAccount admin, which the bundle does not contain"}},
+		"account of others":      {"its permissions were not approved", "", pod("serviceAccountName: admin"), []string{"runs as the ServiceAccount admin, which the bundle does not contain"}},
 		"own account":            {"its permissions count by themselves", "", pod("serviceAccountName: own") + "\n---\n" + account, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestT25WhatReachesFurther(t *testing.T) {
 	}
 }
 
-// What is no object of a kind, in whatever place, is passed over.
+// A malformed Pod, at any path, is skipped.
 func TestT25MalformedPodsArePassedOver(t *testing.T) {
 	for _, text := range []string{
 		pod("volumes: x"), pod("securityContext: [1]"), container("securityContext: 5"), container("ports: [x]"),

@@ -13,8 +13,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// pods tells what the Pods of an object may do that they might not before. Whatever holds a list of
-// containers is taken for the spec of a Pod, so that custom resources count like Deployments.
+// pods reports new powers of the Pods of an object. A mapping with a list of
+// containers counts as the spec of a Pod, so that custom resources count like Deployments.
 func pods(id inventory.ID, was, will *unstructured.Unstructured, brought map[[2]string]bool) []string {
 	before, after := powersOf(was), powersOf(will)
 	var words []string
@@ -44,7 +44,7 @@ func pods(id inventory.ID, was, will *unstructured.Unstructured, brought map[[2]
 
 const defaultAccount = "default"
 
-// powers are what the spec of a Pod allows beyond an ordinary one, and what it forbids itself.
+// powers are the powers of a Pod beyond those of an ordinary one, and its restrictions.
 type powers struct {
 	account    string
 	containers map[string]bool
@@ -59,7 +59,7 @@ func (b bound) compare(other bound) int { return strings.Compare(b.text, other.t
 
 func (p *powers) contains(b bound) bool { return b.container == "" || p.containers[b.container] }
 
-// powersOf finds the specs of Pods in an object, by their place.
+// powersOf finds the specs of Pods in an object, by their path.
 func powersOf(object *unstructured.Unstructured) map[string]*powers {
 	found := map[string]*powers{}
 	if object != nil {

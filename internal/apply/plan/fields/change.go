@@ -11,23 +11,23 @@ import (
 
 // Change is one field that differs.
 type Change struct {
-	// Path of the field, as .spec.containers[name="web"].image. Keys that are no plain
+	// Path of the field, as .spec.containers[name="web"].image. Keys that are not plain
 	// words are quoted: .data["tls.crt"].
 	Path string `json:"path"`
-	// Before and After are the values; nil where the field is absent. What is not to be
-	// shown in them is Hidden.
+	// Before and After are the values; nil where the field is absent. Secret values
+	// in them are Hidden.
 	Before any `json:"before,omitempty"`
 	After  any `json:"after,omitempty"`
 
 	steps []step // the path in its parts
 }
 
-// Hidden stands for each value that is not shown.
+// Hidden stands for each hidden value.
 const Hidden = "(hidden)"
 
-// Pointer is the JSON pointer (RFC 6901) by which the field is found in an object, such as
-// the one that is desired, which may have other items in its lists; as
-// spec.driftDetection.ignore takes it. It is false where the object has no such field.
+// Pointer is the JSON pointer (RFC 6901) of the field in an object, such as
+// the desired one, which may have other items in its lists; in the form of
+// spec.driftDetection.ignore. It is false where the object has no such field.
 func (c Change) Pointer(in map[string]any) (string, bool) {
 	var text strings.Builder
 	var value any = in
@@ -45,17 +45,17 @@ func (c Change) Pointer(in map[string]any) (string, bool) {
 
 var escaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Most is how many changes of one object are given.
+// Most is the maximum number of changes for one object.
 const Most = 1000
 
-// Diff gives the changes from before to after in the order of their paths, and how many
-// there are beyond Most. A nil object is none: all fields are absent.
+// Diff returns the changes from before to after in the order of their paths, and the number
+// of changes beyond Most. With a nil object all fields are absent.
 func Diff(before, after *unstructured.Unstructured) ([]Change, int) {
 	return compare(before, after, false)
 }
 
-// Wanted is Diff of nothing but the fields that after has: what before has beside them
-// may have been filled in by others, such as the API server's defaults.
+// Wanted is Diff of only the fields that after has: further fields of before
+// may have been set by others, such as the API server's defaults.
 func Wanted(before, after *unstructured.Unstructured) ([]Change, int) {
 	return compare(before, after, true)
 }
@@ -66,21 +66,21 @@ func compare(before, after *unstructured.Unstructured, wanted bool) ([]Change, i
 	return c.changes, c.more
 }
 
-// Values compares any two values that stand for the same field, such as two Pod
-// templates. Nothing in them is hidden but what Secrets contain.
+// Values compares any two values of the same field, such as two Pod
+// templates. Only the contents of Secrets in them are hidden.
 func Values(before, after any) ([]Change, int) {
 	c := comparison{}
 	c.value(place{}, hide(before), hide(after))
 	return c.changes, c.more
 }
 
-// place is where a value stands.
+// place is the position of a value.
 type place struct {
 	path  string
 	steps []step
 }
 
-// step leads from a value to one in it: a field, or an item of a list by its place or,
+// step leads from a value to one in it: a field, or an item of a list by its index or,
 // with parts, by its key.
 type step struct {
 	name  string
@@ -102,7 +102,7 @@ func (p place) item(name string, parts []keyPart) place {
 
 func (p place) then(next step) []step { return append(p.steps[:len(p.steps):len(p.steps)], next) }
 
-// in finds where the step leads in a value, and the key or index by which it does.
+// in returns the value that the step leads to, and its key or index.
 func (s step) in(value any) (key string, child any, found bool) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -123,7 +123,7 @@ func (s step) in(value any) (key string, child any, found bool) {
 	return "", nil, false
 }
 
-// plain tells of a key that it reads as a word.
+// plain tells that a key need not be quoted.
 func plain(key string) bool {
 	return key != "" && !strings.ContainsFunc(key, func(c rune) bool {
 		return c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')

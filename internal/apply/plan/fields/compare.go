@@ -9,7 +9,7 @@ import (
 
 // comparison collects changes.
 type comparison struct {
-	wanted  bool // only what is there after
+	wanted  bool // only fields that after has
 	changes []Change
 	more    int
 }
@@ -61,7 +61,7 @@ func (c *comparison) fields(at place, before, after map[string]any) {
 	}
 }
 
-// same tells whether two values mean the same: numbers by their value, and null, an
+// same tells whether two values have the same meaning: numbers by their value, and null, an
 // empty map and an empty list as if they were absent.
 func (c *comparison) same(before, after any) bool {
 	if empty(before) || empty(after) {
@@ -134,5 +134,5 @@ func sameScalar(a, b any) bool {
 	case string, bool, secret:
 		return a == b
 	}
-	return false // of no type that objects are made of
+	return false // not a type of JSON
 }

@@ -134,7 +134,7 @@ func TestPointers(t *testing.T) {
 	}
 }
 
-// Whatever holds a value of a Secret, nothing that is given away contains it, and that it differs is told.
+// Wherever a Secret value is, the result never contains it, and reports that it differs.
 func TestSecretsAreHidden(t *testing.T) {
 	const before, after = "c2VjcmV0", "aGlkZGVu"
 	secret := func(value string) string {
@@ -158,7 +158,7 @@ func TestSecretsAreHidden(t *testing.T) {
 				t.Errorf("%s, %s: a value is given away: %s", name, what, said)
 			}
 			if what == "changed" && !strings.Contains(fmt.Sprint(to), fields.Other) {
-				t.Errorf("%s: nobody sees that it differs: %v", name, to)
+				t.Errorf("%s: the difference is not visible: %v", name, to)
 			}
 		}
 		if changes, _ := fields.Diff(was, was.DeepCopy()); len(changes) > 0 {

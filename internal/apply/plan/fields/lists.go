@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// keys tell the items of lists apart, as the schemas of Kubernetes say; the first one
-// that all items have, each another, is taken. What is left out of a second part is the default.
+// keys are the merge keys of lists in the schemas of Kubernetes; the first one
+// that all items have, with distinct values, is used. A missing second part has its default.
 var keys = [][]keyPart{
 	{{name: "name"}},
 	{{name: "mountPath"}},
@@ -24,7 +24,7 @@ var keys = [][]keyPart{
 	{{name: "key"}},
 }
 
-// mostPairs of items without keys are compared; of longer lists it is said that they differ.
+// mostPairs of items without keys are compared; longer lists are reported as different.
 const mostPairs = 1_000_000
 
 type keyPart struct{ name, or string }
@@ -50,7 +50,7 @@ func (c *comparison) items(at place, before, after []any) {
 	c.loose(at, before, after)
 }
 
-// keyed compares items that have keys; the order of those that stay is a change, too.
+// keyed compares items that have keys; a new order of the remaining items is a change, too.
 func (c *comparison) keyed(at place, before, after []any, parts []keyPart, was, will []string) {
 	places := map[string]int{}
 	for i, key := range will {
@@ -75,7 +75,7 @@ func (c *comparison) keyed(at place, before, after []any, parts []keyPart, was, 
 	}
 }
 
-// loose compares items without keys: those that are on both sides do not differ.
+// loose compares items without keys: items on both sides do not differ.
 func (c *comparison) loose(at place, before, after []any) {
 	taken := make([]bool, len(after))
 	for i, item := range before {
@@ -99,7 +99,7 @@ func (c *comparison) loose(at place, before, after []any) {
 	}
 }
 
-// byKey are the keys of all items, as `name="web"`; nil where they do not tell all apart.
+// byKey are the keys of all items, as `name="web"`; nil where they are not unique.
 func byKey(items []any, parts []keyPart) []string {
 	texts, seen := make([]string, 0, len(items)), map[string]bool{}
 	for _, item := range items {

@@ -4,11 +4,11 @@ package fields
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// Other stands for a value that is not shown and is another one than before.
+// Other stands for a hidden value that differs from the one before.
 const Other = "(hidden, another one)"
 
-// Sides copy what of an object is compared, before and after, for a comparison as text:
-// what is not to be shown is Hidden, or after a change Other. A nil object gives nil.
+// Sides copies the compared parts of an object, before and after, for a textual diff:
+// hidden values are Hidden, or after a change Other. A nil object gives nil.
 func Sides(before, after *unstructured.Unstructured) (was, will map[string]any) {
 	from, to := visible(before), visible(after)
 	was, _ = shown(from).(map[string]any)
@@ -16,7 +16,7 @@ func Sides(before, after *unstructured.Unstructured) (was, will map[string]any) 
 	return was, will
 }
 
-// marked copies a value with those secrets replaced that are others than before.
+// marked copies a value and replaces the secrets that differ from those before.
 func marked(before, after any) any {
 	switch after := after.(type) {
 	case map[string]any:

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// secret is a value that may be compared with another one and is never given away.
+// secret is a value that may be compared with another one and is never returned.
 type secret struct{ value string }
 
-// visible copies what of an object is worth comparing: neither its status nor the
+// visible copies the parts of an object that are worth comparing: neither its status nor the
 // metadata that an API server writes.
 func visible(object *unstructured.Unstructured) any {
 	if object == nil {
@@ -41,7 +41,7 @@ var served = map[string]bool{
 	"managedFields": true, "resourceVersion": true, "selfLink": true, "uid": true,
 }
 
-// hide copies a value with all in it that is not to be seen replaced by a secret.
+// hide copies a value and replaces the hidden values in it by a secret.
 func hide(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -61,7 +61,7 @@ func hide(value any) any {
 	return value
 }
 
-// hideIn hides what a Secret contains, also one within another object, and copies of
+// hideIn hides the contents of a Secret, also one within another object, and copies of
 // whole objects in annotations.
 func hideIn(object map[string]any) {
 	isSecret := object["kind"] == "Secret" && object["apiVersion"] == "v1"
@@ -84,7 +84,7 @@ func hideIn(object map[string]any) {
 	}
 }
 
-// copies tells of an annotation that it holds the object, or what was applied of it.
+// copies tells that an annotation holds a copy of the object, or of its applied configuration.
 func copies(annotation string) bool {
 	return strings.Contains(annotation, "last-applied") || strings.HasPrefix(annotation, "kapp.k14s.io/original")
 }
@@ -111,7 +111,7 @@ func allHidden(value any) any {
 	return secret{fmt.Sprint(value)}
 }
 
-// shown replaces secrets by what stands for them.
+// shown replaces secrets by their placeholders.
 func shown(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

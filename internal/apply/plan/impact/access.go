@@ -38,23 +38,23 @@ var namespacedAccess = map[schema.GroupKind]bool{
 	{Group: rbacv1.GroupName, Kind: kindRole}: true, {Group: rbacv1.GroupName, Kind: kindRoleBinding}: true,
 }
 
-// part is what one role allows by its own rules. Parts of the same key allow the same.
+// part are the permissions of one role by its own rules. Parts of the same key allow the same.
 type part struct {
 	key    string
 	rights []rights.Right
 	rules  *rights.Rules
-	// opaque says for people what nothing is known of; else it is empty.
+	// opaque describes unknown permissions; else it is empty.
 	opaque string
 }
 
-// access is who may do what, by the roles and bindings of one side.
+// access are the permissions of subjects, by the roles and bindings of one side.
 type access struct {
 	roles  map[inventory.ID]*role
 	grants map[Subject]map[string][]*part // by namespace; "" is the cluster
 }
 
 // role is a Role or ClusterRole. A ClusterRole with an aggregationRule has its own part,
-// one that stands for what others contribute, and those of the roles that it selects.
+// one that stands for the rules from outside the bundle, and those of the roles that it selects.
 type role struct {
 	id        inventory.ID
 	labels    labels.Set
@@ -63,8 +63,8 @@ type role struct {
 	outside   *part
 }
 
-// mostSelections is how many pairs of an aggregating and another ClusterRole are looked
-// at. In a larger bundle nothing is known of those that aggregate.
+// mostSelections is the maximum number of pairs of an aggregating and another ClusterRole that are
+// compared. In a larger bundle the permissions of aggregating roles are unknown.
 const mostSelections = 100_000
 
 func accessOf(all objects) access {
@@ -95,8 +95,8 @@ func accessOf(all objects) access {
 	return a
 }
 
-// seal makes what aggregating roles allow unknown. What it is known by moves with
-// everything that they might select.
+// seal makes the permissions of aggregating roles unknown. Their key changes with
+// every role that they might select.
 func (a access) seal() {
 	var keys []string
 	for id, role := range a.roles {
@@ -112,18 +112,18 @@ func (a access) seal() {
 	}
 }
 
-// readRole reads a role, whose rights are taken from what is left of the limit.
+// readRole reads a role; its permissions count towards the remaining limit.
 func readRole(id inventory.ID, object *unstructured.Unstructured, left *int) *role {
 	result := &role{id: id, labels: object.GetLabels()}
 	raw := map[string]any{"rules": object.Object["rules"], "aggregationRule": object.Object["aggregationRule"]}
 	var read rbacv1.ClusterRole // a Role has the same rules
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &read); err != nil {
-		result.own = &part{key: digest(raw), opaque: allOf(id, "whose rules cannot be read")}
+		result.own = &part{key: digest(raw), opaque: allOf(id, "with rules that cannot be read")}
 		return result
 	}
 	singles, err := rights.Singles(read.Rules)
 	if *left -= len(singles); err != nil || *left < 0 {
-		result.own = &part{key: digest(raw), opaque: allOf(id, "whose rules are too many to compare")}
+		result.own = &part{key: digest(raw), opaque: allOf(id, "with too many rules to compare")}
 	} else {
 		result.own = &part{key: digest(read.Rules), rights: singles, rules: rights.NewRules(read.Rules)}
 	}
@@ -136,7 +136,7 @@ func readRole(id inventory.ID, object *unstructured.Unstructured, left *int) *ro
 	return result
 }
 
-// selectorsOf leaves out those that are none; the API server refuses the role then.
+// selectorsOf leaves out invalid selectors; the API server refuses such a role.
 func selectorsOf(list []metav1.LabelSelector) []labels.Selector {
 	selectors := make([]labels.Selector, 0, len(list))
 	for i := range list {
@@ -147,7 +147,7 @@ func selectorsOf(list []metav1.LabelSelector) []labels.Selector {
 	return selectors
 }
 
-// parts of a role: its own, and of one that aggregates those of all that it selects.
+// parts of a role: its own, and those of all roles that it aggregates.
 func (a access) parts(from *role) []*part {
 	seen, queue := map[inventory.ID]bool{from.id: true}, []*role{from}
 	var parts []*part
@@ -173,11 +173,11 @@ func (r *role) selects(other *role) bool {
 	return slices.ContainsFunc(r.selectors, func(s labels.Selector) bool { return s.Matches(other.labels) })
 }
 
-// aggregateTo begins the labels by which the ClusterRoles of every cluster collect rules.
+// aggregateTo is the prefix of the labels by which the ClusterRoles of every cluster aggregate rules.
 const aggregateTo = "rbac.authorization.k8s.io/aggregate-to-"
 
-// held adds what a role gives to those who are bound to it by others than the bundle, or
-// to a role of the cluster that collects its rules.
+// held adds the permissions of a role to the subjects that others than the bundle bind to it, or
+// to a role of the cluster that aggregates its rules.
 func (a access) held(of *role) {
 	a.add(Subject{Kind: of.id.Kind, Namespace: of.id.Namespace, Name: of.id.Name}, of.id.Namespace, a.parts(of))
 	for label, value := range of.labels {
@@ -194,8 +194,8 @@ func (a access) add(to Subject, namespace string, parts []*part) {
 	a.grants[to][namespace] = append(a.grants[to][namespace], parts...)
 }
 
-// bind adds what a binding gives to its subjects. One that names no role is refused by
-// the API server, and one of a role that is not here gives what nobody knows.
+// bind adds the permissions of a binding to its subjects. A binding without a role is refused by
+// the API server; the permissions of a role outside of the bundle are unknown.
 func (a access) bind(id inventory.ID, object *unstructured.Unstructured) {
 	kind, _, _ := unstructured.NestedString(object.Object, "roleRef", "kind")
 	of := inventory.ID{Group: rbacv1.GroupName, Kind: kind}
@@ -212,7 +212,7 @@ func (a access) bind(id inventory.ID, object *unstructured.Unstructured) {
 	}
 }
 
-// allOf says for people what nobody can tell of a role, and why.
+// allOf describes unknown permissions of a role, and why they are unknown.
 func allOf(id inventory.ID, why string) string {
 	name := id.Name
 	if id.Namespace != "" {

@@ -14,27 +14,27 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
 )
 
-// What becomes of a definition.
+// What happens to a CRD.
 type What string
 
 const (
 	// Added: it is new.
 	Added What = "Added"
-	// Changed: it is another one.
+	// Changed: it differs.
 	Changed What = "Changed"
 	// Removed: it is not among the objects any more. That alone does not delete it.
 	Removed What = "Removed"
 )
 
-// Definition is a CustomResourceDefinition that comes, changes or leaves.
+// Definition is a CRD that is added, changed or removed.
 type Definition struct {
 	Name string // of the CRD
 	What What
-	// Words say how, as "v1: adds .spec.size". Bounded.
+	// Words describe the changes, as "v1: adds .spec.size". Bounded.
 	Words []string
 }
 
-// String is the change for people: "widgets.example.org changes: v1: adds .spec.size".
+// String describes the change: "widgets.example.org changes: v1: adds .spec.size".
 func (d Definition) String() string {
 	verb := map[What]string{Added: "is new", Changed: "changes", Removed: "is not part of it any more"}[d.What]
 	if len(d.Words) == 0 {
@@ -67,7 +67,7 @@ func definitionChanges(was, will objects) []Definition {
 	return list
 }
 
-// brings says what kind a definition brings.
+// brings describes the kind that a CRD defines.
 func brings(crd *unstructured.Unstructured) []string {
 	spec := specOf(crd)
 	kind, _, _ := unstructured.NestedString(spec, "names", "kind")
@@ -79,8 +79,8 @@ func brings(crd *unstructured.Unstructured) []string {
 	return []string{shorten(fmt.Sprintf("kind %s, %s, %s", kind, strings.ToLower(scope), strings.Join(names, ", ")))}
 }
 
-// specOf is the spec of a definition without the authority that its webhook is trusted
-// by, which certificates move.
+// specOf is the spec of a CRD without the CA bundle of its webhook, which a
+// renewal of certificates changes.
 func specOf(crd *unstructured.Unstructured) map[string]any {
 	spec, _ := crd.Object["spec"].(map[string]any)
 	config, found, _ := unstructured.NestedFieldNoCopy(spec, "conversion", "webhook", "clientConfig")
@@ -101,7 +101,7 @@ func specOf(crd *unstructured.Unstructured) map[string]any {
 	return without(spec, "conversion", without(conversion, "webhook", webhook))
 }
 
-// version of a definition.
+// version of a CRD.
 type version struct {
 	name            string
 	served, storage bool
@@ -129,10 +129,10 @@ func versionsOf(spec map[string]any) []version {
 	return list
 }
 
-// mostWords are said of one definition.
+// mostWords is the maximum number of changes that are named for one CRD.
 const mostWords = 30
 
-// wordsOn says how a spec changes.
+// wordsOn describes how a spec changes.
 func wordsOn(before, after map[string]any) []string {
 	was, words := map[string]version{}, []string(nil)
 	for _, v := range versionsOf(before) {
@@ -164,7 +164,7 @@ func wordsOn(before, after map[string]any) []string {
 	return words
 }
 
-// becomes says how a version changes.
+// becomes describes how a version changes.
 func (v version) becomes(next version) []string {
 	var words []string
 	say := func(format string, args ...any) { words = append(words, v.name+" "+fmt.Sprintf(format, args...)) }
@@ -198,7 +198,7 @@ func differing(before, after map[string]any) []string {
 	})
 }
 
-// shorten bounds a text.
+// shorten bounds the length of a string.
 func shorten(text string) string {
 	const most = 500
 	if len(text) > most {

@@ -10,7 +10,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// Impact is what changes for people. The zero value is nothing. Each list is sorted.
+// Impact is the effect on users. The zero value is no effect. Each list is sorted.
 type Impact struct {
 	Permissions []Permission
 	Definitions []Definition
@@ -18,17 +18,17 @@ type Impact struct {
 	Restarts    []Restart
 }
 
-// None tells that nothing changes for people.
+// None tells that nothing changes for users.
 func (i Impact) None() bool {
 	return len(i.Permissions)+len(i.Definitions)+len(i.Images)+len(i.Restarts) == 0
 }
 
-// Escalates tells that somebody gets new permissions, or that definitions change.
+// Escalates tells that subjects get new permissions, or that CRDs change.
 func (i Impact) Escalates() bool { return len(i.Permissions)+len(i.Definitions) > 0 }
 
-// Of compares all objects of a deployment as they are with those that are to be. Both
-// sides are of one making: as rendered, or as an API server completes them. Namespaced
-// objects that carry no namespace go into installNamespace. The objects are not changed.
+// Of compares all objects of a deployment before and after. Both
+// sides are in the same form: as rendered, or as an API server completes them. Namespaced
+// objects without a namespace are in installNamespace. The objects are not changed.
 func Of(before, after []*unstructured.Unstructured, installNamespace string) Impact {
 	was, will := index(before, installNamespace), index(after, installNamespace)
 	return Impact{
@@ -39,7 +39,7 @@ func Of(before, after []*unstructured.Unstructured, installNamespace string) Imp
 	}
 }
 
-// objects are those of one side that matter here, by identity.
+// objects are the relevant ones of one side, by identity.
 type objects map[inventory.ID]*unstructured.Unstructured
 
 func index(list []*unstructured.Unstructured, installNamespace string) objects {

@@ -140,7 +140,7 @@ func TestPermissions(t *testing.T) {
 		"another role": {
 			"the same rights by another role are not new to the subject",
 			join(reader, inCluster), join(replaced(reader, "reader", "other"), replaced(inCluster, "name: reader", "name: other")),
-			[]string{`whoever is bound to ClusterRole "other", in the whole cluster: get, list pods`},
+			[]string{`subjects bound to ClusterRole "other", in the whole cluster: get, list pods`},
 		},
 		"another subject": {
 			"the rights are new to it",
@@ -164,7 +164,7 @@ func TestPermissions(t *testing.T) {
 			},
 		},
 		"a foreign role": {
-			"what it gives nobody can tell from the bundle",
+			"its permissions cannot be read from the bundle",
 			"", foreign, []string{web + `in the whole cluster: all that ClusterRole "cluster-admin" allows, which is not among the objects`},
 		},
 		"a foreign role as before": {"it is bound already", foreign, foreign, nil},
@@ -188,13 +188,13 @@ func TestPermissions(t *testing.T) {
 			[]string{web + `in the whole cluster: all that ClusterRole "all" allows, which collects the rules of others`},
 		},
 		"into a role of the cluster": {
-			"whoever is bound to admin gets it, and that is said once",
+			"subjects bound to admin get it, and that is reported once",
 			"", replaced(collected, "into: all", `rbac.authorization.k8s.io/aggregate-to-admin: "true"`),
-			[]string{`whoever is bound to ClusterRole "admin", in the whole cluster: get deployments.apps`},
+			[]string{`subjects bound to ClusterRole "admin", in the whole cluster: get deployments.apps`},
 		},
-		"a role that nobody is bound to here": {
+		"a role without a binding here": {
 			"others may bind it",
-			reader, writer, []string{`whoever is bound to ClusterRole "reader", in the whole cluster: delete pods`},
+			reader, writer, []string{`subjects bound to ClusterRole "reader", in the whole cluster: delete pods`},
 		},
 		"a group that everybody is in": {
 			"a service account has what its groups have",
@@ -208,9 +208,9 @@ func TestPermissions(t *testing.T) {
 		"unreadable": {
 			"rules that are no rules are not taken for none", join(reader, inCluster),
 			join(replaced(reader, "[get, list]", "7"), inCluster),
-			[]string{web + `in the whole cluster: all that ClusterRole "reader" allows, whose rules cannot be read`},
+			[]string{web + `in the whole cluster: all that ClusterRole "reader" allows, with rules that cannot be read`},
 		},
-		"labels only": {"nobody gets anything by them", reader, replaced(reader, "name: reader", "name: reader, labels: {a: b}"), nil},
+		"labels only": {"they grant nothing", reader, replaced(reader, "name: reader", "name: reader, labels: {a: b}"), nil},
 	} {
 		var got []string
 		for _, p := range impact.Of(objects(t, tc.before), objects(t, tc.after), "install").Permissions {
@@ -248,7 +248,7 @@ func TestDefinitions(t *testing.T) {
 		"added":       {"it says which kind comes", "", crd, []string{"widgets.example.org is new: kind Widget, namespaced, v1"}},
 		"removed":     {"it stays on the cluster unless asked for", crd, "", []string{"widgets.example.org is not part of it any more"}},
 		"certificate": {"the trusted authority moves with certificates", crd, replaced(crd, "QQ==", "Qg=="), nil},
-		"description": {"it is said that nothing else changes", crd, replaced(crd, "description: what", "description: that"),
+		"description": {"the report says that nothing else changes", crd, replaced(crd, "description: what", "description: that"),
 			[]string{"widgets.example.org changes: v1: changes descriptions only"}},
 		"fields": {
 			"fields that come within another one are not named", crd,
@@ -326,9 +326,9 @@ func TestWorkloads(t *testing.T) {
 			Restarts: []string{`Deployment.apps install/web .spec.containers[name="side"]`},
 		}},
 		"on delete": {
-			"it takes somebody to delete the Pods", stateful,
+			"the Pods have to be deleted by hand", stateful,
 			replaced(stateful, "app: web", "app: other") + "\n  updateStrategy: {type: OnDelete}",
-			result{Restarts: []string{"StatefulSet.apps install/web .metadata.labels.app when somebody deletes its Pods: its update strategy is OnDelete"}},
+			result{Restarts: []string{"StatefulSet.apps install/web .metadata.labels.app when its Pods are deleted: its update strategy is OnDelete"}},
 		},
 		"paused": {
 			"nothing happens before it is resumed", workload, replaced(workload, "app: web", "app: other") + "\n  paused: true",

@@ -15,21 +15,21 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 )
 
-// Subject is who may do something. Its kind is that of a subject of a binding; or Role or
-// ClusterRole, for those who are bound to it by others than the bundle.
+// Subject is the subject of a permission. Its kind is that of a subject of a binding; or Role or
+// ClusterRole, for all subjects that others than the bundle bind to it.
 type Subject struct {
 	Kind, Namespace, Name string
 }
 
-// String is the subject for people.
+// String names the subject.
 func (s Subject) String() string {
 	switch s.Kind {
 	case rbacv1.ServiceAccountKind:
 		return fmt.Sprintf("service account %q", s.Namespace+"/"+s.Name)
 	case kindRole:
-		return fmt.Sprintf("whoever is bound to Role %q", s.Namespace+"/"+s.Name)
+		return fmt.Sprintf("subjects bound to Role %q", s.Namespace+"/"+s.Name)
 	case kindClusterRole:
-		return fmt.Sprintf("whoever is bound to ClusterRole %q", s.Name)
+		return fmt.Sprintf("subjects bound to ClusterRole %q", s.Name)
 	case rbacv1.UserKind, rbacv1.GroupKind:
 		return fmt.Sprintf("%s %q", strings.ToLower(s.Kind), s.Name)
 	}
@@ -58,7 +58,7 @@ func subjectOf(item any, namespace string) Subject {
 	return subject
 }
 
-// also are the groups that a subject belongs to in any case.
+// also are the groups that a subject always belongs to.
 func (s Subject) also() []Subject {
 	group := func(name string) Subject { return Subject{Kind: rbacv1.GroupKind, Name: name} }
 	switch s.Kind {
@@ -70,18 +70,18 @@ func (s Subject) also() []Subject {
 	return []Subject{s}
 }
 
-// Permission is what a subject may do somewhere and could not before.
+// Permission are the new permissions of a subject at a place.
 type Permission struct {
 	Subject   Subject
 	Namespace string // empty: in the whole cluster
 	// Rights are minimal: none covers another one. Sorted.
 	Rights []rights.Right
-	// Unknown says what else there is that cannot be told from the objects: `all that
+	// Unknown describes further permissions that cannot be read from the objects: `all that
 	// ClusterRole "cluster-admin" allows, which is not among the objects`. Sorted.
 	Unknown []string
 }
 
-// String is the permission for people: `service account "shop/web", in the whole
+// String describes the permission: `service account "shop/web", in the whole
 // cluster: get, list pods`.
 func (p Permission) String() string {
 	where := "in the whole cluster"
@@ -91,27 +91,27 @@ func (p Permission) String() string {
 	return fmt.Sprintf("%s, %s: %s", p.Subject, where, strings.Join(p.Words(), "; "))
 }
 
-// Words are what may be done, as "get, list pods".
+// Words describe the permissions, as "get, list pods".
 func (p Permission) Words() []string { return append(rights.Words(p.Rights, nil), p.Unknown...) }
 
-// mostComparisons of single rights with what is held bound one comparison of two
-// bundles. What is beyond counts as new.
+// mostComparisons bounds the comparisons of single permissions with the held ones, for two
+// bundles. Beyond that permissions count as new.
 const mostComparisons = 200_000
 
-// tooMany stands for what is not compared any more.
+// tooMany stands for permissions beyond the limit.
 const tooMany = "more than can be compared: the roles and bindings are too many"
 
-// gains compares what subjects have.
-type gains struct {
+// permissionDiff compares the permissions of subjects.
+type permissionDiff struct {
 	before, after access
 	left          int // of mostComparisons
-	// told are the rights of parts that are new to subjects outside of the bundle's roles.
-	// The zero Right stands for what nobody knows.
-	told map[*part]map[rights.Right]bool
+	// reported are the permissions of parts that are new to subjects outside of the bundle's roles.
+	// The zero Right stands for unknown permissions.
+	reported map[*part]map[rights.Right]bool
 }
 
 func permissions(was, will objects) []Permission {
-	g := gains{before: accessOf(was), after: accessOf(will), left: mostComparisons, told: map[*part]map[rights.Right]bool{}}
+	g := permissionDiff{before: accessOf(was), after: accessOf(will), left: mostComparisons, reported: map[*part]map[rights.Right]bool{}}
 	subjects := slices.SortedFunc(maps.Keys(g.after.grants), func(a, b Subject) int {
 		return cmp.Or(g.rank(a)-g.rank(b), a.compare(b))
 	})
@@ -122,10 +122,10 @@ func permissions(was, will objects) []Permission {
 	return list
 }
 
-// rank puts first whom the bundle names, then those who are bound to roles of the
-// cluster, and last those who are bound by others to roles of the bundle: what was told
-// of the former need not be told of them.
-func (g *gains) rank(s Subject) int {
+// rank sorts subjects that the bundle names first, then those that are bound to roles of the
+// cluster, and last those that others bind to roles of the bundle: permissions that are reported
+// for the former need not be reported for them.
+func (g *permissionDiff) rank(s Subject) int {
 	switch {
 	case s.Kind != kindRole && s.Kind != kindClusterRole:
 		return 0
@@ -137,8 +137,8 @@ func (g *gains) rank(s Subject) int {
 
 const last = 2
 
-// of are the new permissions of a subject; the whole cluster comes first.
-func (g *gains) of(subject Subject, grants map[string][]*part) []Permission {
+// of are the new permissions of a subject; cluster-wide ones come first.
+func (g *permissionDiff) of(subject Subject, grants map[string][]*part) []Permission {
 	var list []Permission
 	var everywhere Permission
 	for _, namespace := range slices.Sorted(maps.Keys(grants)) {
@@ -157,8 +157,8 @@ func (g *gains) of(subject Subject, grants map[string][]*part) []Permission {
 	return list
 }
 
-// at is what is new to a subject at a place.
-func (g *gains) at(subject Subject, namespace string, parts []*part) Permission {
+// at are the new permissions of a subject at a place.
+func (g *permissionDiff) at(subject Subject, namespace string, parts []*part) Permission {
 	held, seen := g.held(subject, namespace), map[string]bool{}
 	p := Permission{Subject: subject, Namespace: namespace}
 	for _, part := range parts {
@@ -167,7 +167,7 @@ func (g *gains) at(subject Subject, namespace string, parts []*part) Permission 
 		}
 		seen[part.key] = true
 		if part.opaque != "" {
-			if g.tells(subject, part, rights.Right{}) {
+			if g.report(subject, part, rights.Right{}) {
 				p.Unknown = append(p.Unknown, part.opaque)
 			}
 			continue
@@ -177,7 +177,7 @@ func (g *gains) at(subject Subject, namespace string, parts []*part) Permission 
 			continue
 		}
 		for _, right := range part.rights { // URLs mean nothing within a namespace
-			if (right.URL == "" || namespace == "") && !covered(right, held) && g.tells(subject, part, right) {
+			if (right.URL == "" || namespace == "") && !covered(right, held) && g.report(subject, part, right) {
 				p.Rights = append(p.Rights, right)
 			}
 		}
@@ -187,21 +187,21 @@ func (g *gains) at(subject Subject, namespace string, parts []*part) Permission 
 	return p
 }
 
-// tells notes that something of a part is new to a subject; false where it was told of
-// others, which is enough.
-func (g *gains) tells(subject Subject, of *part, right rights.Right) bool {
+// report records that a permission of a part is new to a subject; false if it is reported for
+// other subjects already.
+func (g *permissionDiff) report(subject Subject, of *part, right rights.Right) bool {
 	if g.rank(subject) == last {
-		return !g.told[of][right]
+		return !g.reported[of][right]
 	}
-	if g.told[of] == nil {
-		g.told[of] = map[rights.Right]bool{}
+	if g.reported[of] == nil {
+		g.reported[of] = map[rights.Right]bool{}
 	}
-	g.told[of][right] = true
+	g.reported[of][right] = true
 	return true
 }
 
-// held is what a subject had at a place, by the keys of the parts.
-func (g *gains) held(subject Subject, namespace string) map[string]*part {
+// held are the earlier permissions of a subject at a place, by the keys of the parts.
+func (g *permissionDiff) held(subject Subject, namespace string) map[string]*part {
 	held := map[string]*part{}
 	for _, who := range subject.also() {
 		for _, place := range []string{"", namespace} {

@@ -16,7 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 )
 
-// random makes small worlds of roles and bindings, so that much of them meets.
+// random makes small sets of roles and bindings, so that many of them overlap.
 type random struct{ *rand.Rand }
 
 func (r random) of(words ...string) string { return words[r.IntN(len(words))] }
@@ -80,7 +80,7 @@ func (r random) world() []*unstructured.Unstructured {
 	return list
 }
 
-// within tells what of some permissions is not covered by others.
+// within returns the permissions that others do not cover.
 func within(less, more []impact.Permission) string {
 	for _, p := range less {
 		held, unknown := rights.Held{}, []string(nil)
@@ -118,8 +118,8 @@ func rulesOf(list []rights.Right) []rbacv1.PolicyRule {
 	return rules
 }
 
-// Whatever the roles and bindings are: without a difference nothing is new; a rule more
-// never makes what is new less; and what is new is said in the same words whatever the order.
+// For any roles and bindings: without a difference nothing is new; an additional rule
+// never reduces what is new; and the words do not depend on the order.
 func FuzzPermissions(f *testing.F) {
 	for seed := range uint64(300) {
 		f.Add(seed)
@@ -144,7 +144,7 @@ func FuzzPermissions(f *testing.F) {
 	})
 }
 
-// A bundle that is written to take long is compared in time, and what was not compared counts as new.
+// A bundle that is written to take long is compared in limited time, and the rest counts as new.
 func TestPermissionsAreBounded(t *testing.T) {
 	r := random{rand.New(rand.NewPCG(1, 1))}
 	names := make([]any, 5_000)

@@ -11,7 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
 )
 
-// schemaWords say which fields of a version come, go and change.
+// schemaWords describe which fields of a version are added, removed and changed.
 func schemaWords(before, after any) []string {
 	if changes, _ := fields.Values(before, after); len(changes) == 0 {
 		return nil
@@ -64,7 +64,7 @@ func few(paths []string) string {
 	return strings.Join(paths, ", ")
 }
 
-// node is what a schema says of one field, without what it says of the fields in it.
+// node is the schema of one field, without the schemas of the fields in it.
 type node map[string]any
 
 func (n node) differs(other node) bool { return len(differing(n, other)) > 0 }
@@ -72,7 +72,7 @@ func (n node) differs(other node) bool { return len(differing(n, other)) > 0 }
 // walk gathers the nodes of a schema by their paths.
 type walk struct {
 	nodes   map[string]node
-	parents map[string]string // the path of the node that one lies in
+	parents map[string]string // the path of the parent node
 }
 
 func walked(schema any) walk {

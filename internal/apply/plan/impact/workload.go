@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
 )
 
-// templates is where the kinds that run containers have their Pod template.
+// templates are the paths of the Pod template, for the kinds that run containers.
 var templates = map[schema.GroupKind][]string{
 	{Kind: "Pod"}:                        {},
 	{Kind: "ReplicationController"}:      {"spec", "template"},
@@ -27,16 +27,16 @@ var templates = map[schema.GroupKind][]string{
 	{Group: "batch", Kind: "CronJob"}:    {"spec", "jobTemplate", "spec", "template"},
 }
 
-// Image is a container that gets another image. From is empty where the container is
-// new, and To where it goes.
+// Image is a container with another image. From is empty where the container is
+// new, and To where it is removed.
 type Image struct {
 	Object    inventory.ID
 	Container string
 	From, To  string
 }
 
-// images compares those of containers, init and ephemeral ones included. What workloads
-// merely know of, such as from RELATED_IMAGE variables, is not run by them.
+// images compares those of containers, init and ephemeral ones included. Images in other fields,
+// such as RELATED_IMAGE variables, are not run by the workload.
 func images(was, will objects) []Image {
 	var list []Image
 	for _, id := range ids(was, will) {
@@ -85,20 +85,20 @@ func containers(id inventory.ID, object *unstructured.Unstructured) map[string]s
 	return found
 }
 
-// items of a list; none where there is no list. Nothing is copied.
+// items of a list; none where the value is not a list. Nothing is copied.
 func items(object map[string]any, path ...string) []any {
 	value, _, _ := unstructured.NestedFieldNoCopy(object, path...)
 	list, _ := value.([]any)
 	return list
 }
 
-// Restart is a workload whose Pods are replaced because their template changes.
+// Restart is a workload with Pods that are replaced because their template changes.
 type Restart struct {
 	Object inventory.ID
 	// Fields of the template that change, the first ones, as .spec.containers[name="web"].image.
 	Fields []string
-	// Note says what else it takes, as of a workload that replaces Pods only once
-	// somebody deletes them; empty: it goes by itself.
+	// Note names a further condition, as for a workload that replaces Pods only once
+	// they are deleted; empty: none.
 	Note string
 }
 
@@ -131,13 +131,13 @@ func restarts(was, will objects) []Restart {
 	return list
 }
 
-// noteOn says when the Pods of a workload are not replaced by themselves.
+// noteOn says on which condition the Pods of a workload are replaced.
 func noteOn(workload *unstructured.Unstructured) string {
 	if paused, _, _ := unstructured.NestedBool(workload.Object, "spec", "paused"); paused {
 		return "when it is no longer paused"
 	}
 	if strategy, _, _ := unstructured.NestedString(workload.Object, "spec", "updateStrategy", "type"); strategy == "OnDelete" {
-		return "when somebody deletes its Pods: its update strategy is OnDelete"
+		return "when its Pods are deleted: its update strategy is OnDelete"
 	}
 	return ""
 }

@@ -2,31 +2,31 @@
 
 package rights
 
-// Missing is what an account lacks.
+// Missing are the permissions that an account lacks.
 type Missing struct {
 	Needs []Need
-	// Demands hold, as their Rights, only what is lacking of them, and of that the
-	// first: about MostLacking in all, and at least one each.
+	// Demands hold, as their Rights, only the missing permissions, and of those the
+	// first: about MostMissing in all, and at least one each.
 	Demands []Demand
 }
 
-// MostLacking is how many rights that are lacking are named. A person reads fewer,
+// MostMissing is how many missing permissions are named. A user reads fewer,
 // and a role may be bound in a thousand namespaces.
-const MostLacking = 1000
+const MostMissing = 1000
 
 // None tells that nothing is missing.
 func (m Missing) None() bool { return len(m.Needs)+len(m.Demands) == 0 }
 
-// Lacking finds what an account lacks. Demands of the same role at the same place
-// lack the same, and share it.
-func Lacking(needs []Need, demands []Demand, held Held) Missing {
+// FindMissing finds the permissions that an account lacks. Demands of the same role at the same place
+// share one result.
+func FindMissing(needs []Need, demands []Demand, held Held) Missing {
 	var missing Missing
 	for _, need := range needs {
 		if !held.Covers(need.Place(), need.Right) {
 			missing.Needs = append(missing.Needs, need)
 		}
 	}
-	c := comparison{held: held, known: map[granted][]Right{}, left: MostLacking}
+	c := comparison{held: held, known: map[granted][]Right{}, left: MostMissing}
 	for _, demand := range demands {
 		if held.Covers(demand.Namespace, demand.Instead) {
 			continue
@@ -39,29 +39,29 @@ func Lacking(needs []Need, demands []Demand, held Held) Missing {
 	return missing
 }
 
-// comparison is of what is demanded with what is held.
+// comparison compares demands with the held permissions.
 type comparison struct {
 	held  Held
-	known map[granted][]Right // what is lacking
-	left  int                 // of MostLacking
+	known map[granted][]Right // the missing permissions
+	left  int                 // of MostMissing
 }
 
-// granted are the rights of one role at one place. Many bindings may name a role:
-// its list is told by where it is in memory, and looked through once.
+// granted identifies the permissions of one role at one place. Many bindings may name a role:
+// its list is identified by its address in memory, and compared once.
 type granted struct {
 	first *Right
 	count int
 	at    string
 }
 
-// without gives the first rights of a demand that the account does not hold.
+// without returns the first permissions of a demand that the account does not hold.
 func (c *comparison) without(demand Demand) []Right {
 	if len(demand.Rights) == 0 {
 		return nil
 	}
 	of := granted{first: &demand.Rights[0], count: len(demand.Rights), at: demand.Namespace}
 	if c.held[of.at] == nil {
-		of.at = "" // there it holds what it holds everywhere
+		of.at = "" // there it holds its cluster-wide permissions
 	}
 	lacking, found := c.known[of]
 	if found {
@@ -80,7 +80,7 @@ func (c *comparison) without(demand Demand) []Right {
 	return lacking
 }
 
-// Place is where the API server looks for the right: a namespace is authorized in itself.
+// Place is where the API server checks the permission: for a Namespace, inside of it.
 func (n Need) Place() string {
 	if n.Right.Group == namespaces.Group && n.Right.Resource == namespaces.Resource {
 		return n.Right.Name

@@ -27,7 +27,7 @@ func TestApprovalAdmission(t *testing.T) {
 		"short":      {reason: "a digest is not cut", spec: "deployment: app\nplan: sha256:0a0a\ndecision: Approve", want: `spec.plan: Invalid value: "sha256:0a0a"` + fromThePlan},
 		"upper case": {reason: "there is one way to write a digest", spec: "deployment: app\nplan: " + loud + "\ndecision: Approve", want: `spec.plan: Invalid value: "` + loud + `"` + fromThePlan},
 		"no plan":    {reason: "whatever comes is not approved", spec: "deployment: app\ndecision: Approve", want: "spec.plan: Required value"},
-		"nobody":     {reason: "it is about a deployment", spec: "plan: " + aPlan + "\ndecision: Approve", want: "spec.deployment: Required value"},
+		"no name":    {reason: "it is about a deployment", spec: "plan: " + aPlan + "\ndecision: Approve", want: "spec.deployment: Required value"},
 		"no word":    {reason: "what was decided is said", spec: "deployment: app\nplan: " + aPlan, want: "spec.decision: Required value"},
 		"maybe":      {reason: "only what is written", spec: "deployment: app\nplan: " + aPlan + "\ndecision: Maybe", want: `spec.decision: Unsupported value: "Maybe": supported values: "Approve", "Deny"`},
 		"an essay":   {reason: "it is shown in a condition", spec: "deployment: app\nplan: " + aPlan + "\ndecision: Approve\nreason: " + strings.Repeat("x", 1025), want: "spec.reason: Too long: may not be more than 1024 bytes"},
@@ -35,7 +35,7 @@ func TestApprovalAdmission(t *testing.T) {
 	})
 }
 
-// What was decided stays so: nobody makes a denial an approval, nor an old one one of another plan.
+// A decision is immutable: a denial cannot become an approval, nor an approval that of another plan.
 func TestApprovalIsImmutable(t *testing.T) {
 	a := newAdmission(t)
 	stored, err := a.create(object(t, "BundleApproval", "decided", "deployment: app\nplan: "+aPlan+"\ndecision: Deny"))

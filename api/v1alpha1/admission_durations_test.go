@@ -47,7 +47,7 @@ func durations(spec func(value string) string, path, rule, tooLong string) map[s
 			want: path + `: Invalid value: "integer": ` + path + ` in body must be of type string: "integer"`,
 		},
 		"huge": {
-			reason: "nobody parses megabytes of digits", spec: spec(strings.Repeat("9", 100_000) + "h"),
+			reason: "megabytes of digits are not parsed", spec: spec(strings.Repeat("9", 100_000) + "h"),
 			want: path + ": Too long: may not be more than 32 bytes",
 		},
 	}

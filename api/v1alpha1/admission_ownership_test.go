@@ -4,7 +4,7 @@ package v1alpha1_test
 
 import "testing"
 
-// What becomes of objects: whose are adopted, and which are deleted.
+// Which objects are adopted, and which are deleted.
 func TestOwnershipAdmission(t *testing.T) {
 	checkAdmission(t, "BundleDeployment", map[string]admitted{
 		"all fields": {reason: "nothing contradicts", spec: aDeployment + `

@@ -15,7 +15,7 @@ const (
 	anUploadIsAll = "spec: Invalid value: an upload is the whole artifact: it must be the only source, without a destination, and without ignore (leave files out when uploading)"
 )
 
-const credentialInURL = "must not have a credential such as token= in its query, which everybody sees who may read this object: put it into a Secret and name that in secretRef"
+const credentialInURL = "must not have a credential such as token= in its query, where every reader of this object sees it: put it into a Secret and name that in secretRef"
 
 // TestBundleSourceAdmission writes what users write, rightly and wrongly.
 func TestBundleSourceAdmission(t *testing.T) {
@@ -131,7 +131,7 @@ func TestM22References(t *testing.T) {
 		"scoped archive":    {reason: "a path may hold an at sign", spec: url("url: https://example.org/@team/b.tgz")},
 		"ftp":               {reason: "not supported", spec: url("url: ftp://example.org/b.tgz"), want: `spec.sources[0].http.url: Invalid value: "ftp://example.org/b.tgz": must be a URL that begins with https:// (or http://) and holds neither user name nor password`},
 		"url password":      {reason: "secrets do not belong into URLs", spec: url("url: https://u:p@example.org/b.tgz"), want: `spec.sources[0].http.url: Invalid value: "https://u:p@example.org/b.tgz": must be a URL that begins with https:// (or http://) and holds neither user name nor password`},
-		"M29 token":         {reason: "whoever reads the source would have it", spec: url(`url: "https://example.org/b.tgz?a=b&token=x"`), want: `spec.sources[0].http.url: Invalid value: "https://example.org/b.tgz?a=b&token=x": ` + credentialInURL},
+		"M29 token":         {reason: "every reader of the source would have it", spec: url(`url: "https://example.org/b.tgz?a=b&token=x"`), want: `spec.sources[0].http.url: Invalid value: "https://example.org/b.tgz?a=b&token=x": ` + credentialInURL},
 		"M29 private token": {reason: "as GitLab has it, in any case", spec: url(`url: "https://example.org/b.tgz?Private_Token=x"`), want: `spec.sources[0].http.url: Invalid value: "https://example.org/b.tgz?Private_Token=x": ` + credentialInURL},
 		"M29 signature": {
 			reason: "the URL of the signature, too", spec: url(`url: "https://example.org/b.tgz", verify: {secretRef: {name: a}, signatureURL: "https://example.org/b.sig?api-key=x"}`),

@@ -5,7 +5,7 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // RequireApprovalLabel, with the value RequireApproval, on a namespace demands that
-// each BundleDeployment in it asks for approval: see spec.approval.
+// the plans of each BundleDeployment in it need approval: see spec.approval.
 const (
 	RequireApprovalLabel = "satchel.dev/approval"
 	RequireApproval      = "required"
@@ -53,7 +53,7 @@ type ApprovalOptions struct {
 	Mode ApprovalMode `json:"mode,omitempty"`
 }
 
-// ExecutedPlan is a plan that is carried out or was, and by which right.
+// ExecutedPlan is a plan that is or was carried out, and the approval that allowed it.
 type ExecutedPlan struct {
 	// Plan is its digest, as status.plan.digest showed it before.
 	Plan string `json:"plan"`
@@ -83,10 +83,10 @@ type ExecutedPlan struct {
 	// Time at which it was begun.
 	Time metav1.Time `json:"time"`
 
-	// ServiceAccountName as whom it is carried out.
+	// ServiceAccountName that is impersonated to carry it out.
 	ServiceAccountName string `json:"serviceAccountName"`
 
-	// RemoteServiceAccountName as whom it is carried out on another cluster.
+	// RemoteServiceAccountName that is impersonated to carry it out on another cluster.
 	// +optional
 	RemoteServiceAccountName string `json:"remoteServiceAccountName,omitempty"`
 
@@ -98,12 +98,12 @@ type ExecutedPlan struct {
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// DeletesDefinitions says whether CustomResourceDefinitions go, too.
+	// DeletesDefinitions says whether CustomResourceDefinitions are deleted, too.
 	// +optional
 	DeletesDefinitions bool `json:"deletesDefinitions,omitempty"`
 
-	// Proof is what only the controller can write: without it, or when any of the above
-	// is changed, none of it is believed.
+	// Proof authenticates the fields above, and only the controller can write it: if it is
+	// missing or does not match them, they are ignored.
 	Proof string `json:"proof"`
 }
 

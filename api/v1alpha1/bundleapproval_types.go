@@ -12,7 +12,7 @@ type ApprovalDecision string
 const (
 	// DecisionApprove has the plan carried out.
 	DecisionApprove ApprovalDecision = "Approve"
-	// DecisionDeny keeps it from being carried out, whoever else approves it.
+	// DecisionDeny keeps it from being carried out, even if another BundleApproval approves it.
 	DecisionDeny ApprovalDecision = "Deny"
 )
 
@@ -33,18 +33,18 @@ type BundleApprovalSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^sha256:[0-9a-f]{64}$')",message="must be the digest of a plan, sha256: and 64 hexadecimal digits, as status.plan.digest of the BundleDeployment shows it"
 	Plan string `json:"plan"`
 
-	// Decision is Approve: the plan is carried out, once. Or Deny: it is not, whoever
-	// else approves it, until this object is deleted or the plan is another one.
+	// Decision is Approve: the plan is carried out, once. Or Deny: it is not, even if
+	// another BundleApproval approves it, until this object is deleted or the plan changes.
 	// +required
 	Decision ApprovalDecision `json:"decision"`
 
-	// Reason is why, in words for whoever proposed the plan.
+	// Reason explains the decision to the author of the plan.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
 
 	// ExpirationTime ends the decision: a plan that was not begun by then is not carried out
-	// because of it. It holds for ever if left out.
+	// because of it. It does not expire if left out.
 	// +optional
 	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
 }
@@ -56,8 +56,8 @@ type BundleApprovalStatus struct {
 	ConsumedTime *metav1.Time `json:"consumedTime,omitempty"`
 }
 
-// BundleApproval is somebody's decision about a plan of a BundleDeployment: its
-// existence is the approval. Whoever may create it may approve.
+// BundleApproval is a user's decision about a plan of a BundleDeployment: its
+// existence is the approval. A user who may create it may approve.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -9,16 +9,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// BundleDeploymentSpec says which bundle is installed, where, and as whom.
+// BundleDeploymentSpec says which bundle is installed, where, and as which ServiceAccount.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.remoteServiceAccountName) || has(self.kubeConfig)",message="remoteServiceAccountName needs kubeConfig: it is an account of the remote cluster"
+// +kubebuilder:validation:XValidation:rule="!has(self.remoteServiceAccountName) || has(self.kubeConfig)",message="remoteServiceAccountName needs kubeConfig: it is a ServiceAccount of the remote cluster"
 // +kubebuilder:validation:ExactlyOneOf=source;sourceRef
 // +kubebuilder:validation:XValidation:rule=`(has(oldSelf.installNamespace) ? oldSelf.installNamespace : "") == (has(self.installNamespace) ? self.installNamespace : "")`,message="installNamespace cannot change; create another BundleDeployment instead"
 // +kubebuilder:validation:XValidation:rule="!has(self.registryV1) || !has(self.format) || self.format == 'registry+v1'",message="registryV1 needs format registry+v1"
 // +kubebuilder:validation:XValidation:rule="!has(self.helm) || !has(self.format) || self.format == 'helm'",message="helm needs format helm"
 type BundleDeploymentSpec struct {
 	// Source is an inline BundleSource spec: the controller keeps it in a
-	// BundleSource of the same name, which goes when this object goes.
+	// BundleSource of the same name, which is deleted with this object.
 	// +optional
 	Source *BundleSourceSpec `json:"source,omitempty"`
 
@@ -46,8 +46,8 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be the name of a namespace: lower-case letters, digits and '-'"
 	InstallNamespace string `json:"installNamespace,omitempty"`
 
-	// CreateNamespace creates the install namespace, as the service account, where
-	// it does not exist. A namespace created so is never deleted.
+	// CreateNamespace creates the install namespace if it does not exist, with the
+	// permissions of the ServiceAccount. Such a namespace is never deleted.
 	// +optional
 	CreateNamespace bool `json:"createNamespace,omitempty"`
 
@@ -58,8 +58,8 @@ type BundleDeploymentSpec struct {
 	// +optional
 	AllowPodSecurityLabels bool `json:"allowPodSecurityLabels,omitempty"`
 
-	// ServiceAccountName is the ServiceAccount of this namespace whose rights are
-	// used for every read and write of the bundle's objects.
+	// ServiceAccountName is the ServiceAccount of this namespace that is impersonated
+	// for every read and write of the bundle's objects: its RBAC permissions apply.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -72,9 +72,9 @@ type BundleDeploymentSpec struct {
 	KubeConfig *KubeConfigReference `json:"kubeConfig,omitempty"`
 
 	// RemoteServiceAccountName is a ServiceAccount of the remote cluster, in the
-	// namespace there that has the name of this one, whose rights are used for every
-	// read and write of the bundle's objects. The user of the kubeconfig has to be allowed
-	// to impersonate it. By default everything is done as that user itself.
+	// namespace there with the name of this one. It is impersonated for every read and
+	// write of the bundle's objects, and the user of the kubeconfig needs the permission
+	// to impersonate it. By default the user of the kubeconfig itself is used.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a ServiceAccount in the namespace of this name on the remote cluster: lower-case letters, digits, '-' and '.'"
@@ -151,8 +151,8 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:validation:MaxItems=100
 	Images []ImageOverride `json:"images,omitempty"`
 
-	// PostBuild replaces variables, such as ${region} or ${region:=eu}, in all texts of
-	// the bundle's objects. One without a value and without a default is an error.
+	// PostBuild replaces variables, such as ${region} or ${region:=eu}, in all strings of
+	// the bundle's objects. A variable without a value and without a default is an error.
 	// "$${region}" stands for ${region} itself, and the annotation
 	// kustomize.toolkit.fluxcd.io/substitute: disabled, or satchel.dev/substitute:
 	// disabled, leaves an object as it is. Nothing is replaced if left out.
@@ -169,8 +169,8 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:validation:MaxItems=100
 	ImageRewrites []ImageRewrite `json:"imageRewrites,omitempty"`
 
-	// OptionalKinds are kinds of which the objects are left out while nothing on the
-	// cluster serves them, and applied soon after something does.
+	// OptionalKinds are kinds that the cluster may lack: their objects are left out while the
+	// cluster does not serve the kind, and applied soon after it does.
 	// +optional
 	// +listType=map
 	// +listMapKey=group
@@ -179,8 +179,8 @@ type BundleDeploymentSpec struct {
 	OptionalKinds []OptionalKind `json:"optionalKinds,omitempty"`
 
 	// DependsOn names BundleDeployments of this namespace that have to be ready
-	// before a new revision, or a change of this spec, is applied. What is applied
-	// already is cared for meanwhile. Deleting does not wait for anything.
+	// before a new revision, or a change of this spec, is applied. Drift of the applied
+	// revision is corrected meanwhile. Deletion does not wait for dependencies.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -193,11 +193,10 @@ type BundleDeploymentSpec struct {
 	Prune PruneOptions `json:"prune,omitzero"`
 
 	// DeletionPolicy says what becomes of the objects when this BundleDeployment is
-	// deleted. Delete, the default, removes them in order. Orphan leaves everything as
-	// it is, marked with the annotation satchel.dev/orphaned, and the next
-	// BundleDeployment that contains an object takes it up. The annotation
-	// satchel.dev/deletion-policy: Orphan keeps a single object, also when it leaves
-	// the bundle.
+	// deleted. Delete, the default, deletes them in order. Orphan keeps all objects, with
+	// the annotation satchel.dev/orphaned, and the next BundleDeployment that contains
+	// one of them adopts it. The annotation satchel.dev/deletion-policy: Orphan keeps a
+	// single object, also when it leaves the bundle.
 	// +optional
 	// +kubebuilder:default=Delete
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
@@ -206,8 +205,8 @@ type BundleDeploymentSpec struct {
 	// +optional
 	CRDs *CRDOptions `json:"crds,omitempty"`
 
-	// DriftDetection says what is done about objects that somebody changed or
-	// deleted, and which fields are given to others. Drift is repaired if left out.
+	// DriftDetection says what is done about objects that another client changed or
+	// deleted, and which fields are left to other clients. Drift is repaired by default.
 	// +optional
 	DriftDetection *DriftDetection `json:"driftDetection,omitempty"`
 
@@ -223,13 +222,12 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:default=Prevent
 	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
 
-	// Recreate says what becomes of an object whose change is refused because a field
-	// of it cannot change, such as the template of a Job. Never, the default, reports
-	// it and leaves the revision that runs; OnImmutableChange deletes the object and
-	// recreates it once. PersistentVolumeClaims, PersistentVolumes, Namespaces,
-	// CustomResourceDefinitions and objects with the annotation
-	// satchel.dev/deletion-policy are never deleted for that, nor StatefulSets whose
-	// claims would go with them.
+	// Recreate says what happens when the API server refuses a change because a field is
+	// immutable, such as the template of a Job. Never, the default, reports it and keeps
+	// the applied revision; OnImmutableChange deletes the object and recreates it once.
+	// PersistentVolumeClaims, PersistentVolumes, Namespaces, CustomResourceDefinitions
+	// and objects with the annotation satchel.dev/deletion-policy are never deleted for
+	// that, nor are StatefulSets if their PersistentVolumeClaims would be deleted too.
 	// +optional
 	// +kubebuilder:default=Never
 	Recreate Recreate `json:"recreate,omitempty"`
@@ -241,8 +239,8 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:validation:MaxItems=100
 	HealthChecks []HealthCheck `json:"healthChecks,omitempty"`
 
-	// HealthCheckExprs say how objects of some kinds are, instead of what their
-	// status says to all.
+	// HealthCheckExprs compute the health of some kinds with CEL, instead of from the
+	// usual fields of their status.
 	// +optional
 	// +listType=map
 	// +listMapKey=apiVersion
@@ -250,7 +248,7 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:validation:MaxItems=50
 	HealthCheckExprs []HealthCheckExpr `json:"healthCheckExprs,omitempty"`
 
-	// Approval says which plans wait for somebody's approval. None does if left out.
+	// Approval says which plans need an approval. By default no plan does.
 	// +optional
 	Approval *ApprovalOptions `json:"approval,omitempty"`
 
@@ -321,7 +319,7 @@ type BundleDeploymentStatus struct {
 
 	// Conditions follow kstatus: Ready, Reconciling, Stalled, and beside them one
 	// a step: SourceReady, Converted, Planned, Applied, Healthy. ApprovalPending is
-	// there while something is not done without somebody's consent.
+	// present while a plan waits for an approval, or a deletion for a higher prune limit.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -331,12 +329,12 @@ type BundleDeploymentStatus struct {
 	// +optional
 	LastAttemptedRevision string `json:"lastAttemptedRevision,omitempty"`
 
-	// LastAppliedRevision is the revision whose objects were all applied last. It
-	// is kept from drifting, also while a newer one fails.
+	// LastAppliedRevision is the last revision that was applied completely. Its drift is
+	// corrected, also while a newer one fails.
 	// +optional
 	LastAppliedRevision string `json:"lastAppliedRevision,omitempty"`
 
-	// LastHealthyRevision is the revision whose objects were all healthy last.
+	// LastHealthyRevision is the last revision of which all objects were healthy.
 	// +optional
 	LastHealthyRevision string `json:"lastHealthyRevision,omitempty"`
 
@@ -345,9 +343,9 @@ type BundleDeploymentStatus struct {
 	// +optional
 	LastHealthyArtifact *KeptArtifact `json:"lastHealthyArtifact,omitempty"`
 
-	// RejectedRevision is the revision that failed and was given up for the last healthy
-	// one. It is left out until the source has another revision, the spec changes, or a
-	// reconcile is asked for.
+	// RejectedRevision is the revision that failed and was rolled back to the last healthy
+	// one. It is not tried again until the source has another revision, the spec changes,
+	// or a reconcile is requested.
 	// +optional
 	RejectedRevision string `json:"rejectedRevision,omitempty"`
 
@@ -448,14 +446,14 @@ type PlanStatus struct {
 	// +optional
 	Adopt int32 `json:"adopt,omitempty"`
 
-	// Recreate is the number of objects to delete and create anew.
+	// Recreate is the number of objects to delete and create again.
 	// +optional
 	Recreate int32 `json:"recreate,omitempty"`
 
 	// Update is the number of objects to change.
 	Update int32 `json:"update"`
 
-	// Delete is the number of objects to delete, without those whose deletion is held.
+	// Delete is the number of objects to delete, without those that spec.prune.limit holds back.
 	Delete int32 `json:"delete"`
 
 	// Summary in words.
@@ -506,7 +504,7 @@ type BundleDeployment struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says which bundle is installed, where, and as whom.
+	// Spec says which bundle is installed, where, and as which ServiceAccount.
 	// +required
 	Spec BundleDeploymentSpec `json:"spec"`
 

@@ -59,16 +59,16 @@ type BundleSourceSpec struct {
 	// +kubebuilder:validation:MaxLength=16384
 	Ignore string `json:"ignore,omitempty"`
 
-	// ServiceAccountName is a ServiceAccount of this namespace whose imagePullSecrets
-	// log in to the registries of images, beside the Secret that an image names.
+	// ServiceAccountName is a ServiceAccount of this namespace. Its imagePullSecrets are
+	// used for the registries of images, beside the Secret that an image names.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$')",message="must be the name of a ServiceAccount in this namespace: lower-case letters, digits, '-' and '.'"
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
 	// ExternalArtifact keeps an ExternalArtifact of the same name, by which Flux (2.7 or
-	// later, with the feature gate ExternalArtifact) consumes what is published. One
-	// that exists and belongs to somebody else is left alone, and the source says so.
+	// later, with the feature gate ExternalArtifact) consumes what is published. An
+	// existing one with another owner is not changed, and a condition reports it.
 	// +optional
 	ExternalArtifact bool `json:"externalArtifact,omitempty"`
 
@@ -178,7 +178,7 @@ type ImageSource struct {
 
 	// ProxySecretRef names a Secret with the address of a proxy (http://host:port),
 	// and username and password where the proxy wants them. Environment variables
-	// are not looked at.
+	// are ignored.
 	// +optional
 	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
 
@@ -188,7 +188,7 @@ type ImageSource struct {
 	Verify *ImageVerification `json:"verify,omitempty"`
 }
 
-// ImageVerification says whose signature of an image is accepted.
+// ImageVerification says which signatures of an image are accepted.
 //
 // +kubebuilder:validation:XValidation:rule="self.provider != 'cosign' || has(self.secretRef) != has(self.matchOIDCIdentity)",message="cosign needs either secretRef, a Secret with public keys, or matchOIDCIdentity"
 // +kubebuilder:validation:XValidation:rule="!has(self.matchOIDCIdentity) || has(self.trustedRootSecretRef)",message="matchOIDCIdentity needs trustedRootSecretRef, a Secret with trusted_root.json"
@@ -200,9 +200,9 @@ type ImageVerification struct {
 	// +kubebuilder:validation:Enum=cosign;notation
 	Provider string `json:"provider"`
 
-	// SecretRef names a Secret. For cosign: public keys, each in an entry whose name
-	// ends in .pub, of which one suffices. For notation: trustpolicy.json, and
-	// certificates in entries whose names end in .crt or .pem.
+	// SecretRef names a Secret. For cosign: public keys, each in an entry with a name
+	// that ends in .pub; a signature by one of them suffices. For notation:
+	// trustpolicy.json, and certificates in entries with names that end in .crt or .pem.
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
 
@@ -228,7 +228,7 @@ type ImageVerification struct {
 	TransparencyLog string `json:"transparencyLog,omitempty"`
 }
 
-// OIDCIdentity is whom a certificate was issued for. Issuer and subject both have to match. Of each, give the exact value,
+// OIDCIdentity is the identity that a certificate was issued for. Issuer and subject both have to match. Of each, give the exact value,
 // or a regular expression (RE2) that is anchored: it begins with ^ and ends with $, around all of it.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.issuer) != has(self.issuerRegExp)",message="give either issuer or issuerRegExp"
@@ -309,7 +309,7 @@ type GitSource struct {
 
 	// ProxySecretRef names a Secret with the address of a proxy (http://host:port),
 	// and username and password where the proxy wants them. Environment variables
-	// are not looked at.
+	// are ignored.
 	// +optional
 	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
 
@@ -328,7 +328,7 @@ type GitVerification struct {
 	// +kubebuilder:validation:Enum=HEAD;Tag;TagAndHEAD
 	Mode string `json:"mode,omitempty"`
 
-	// SecretRef names a Secret whose entries are keys: PGP public keys, SSH public keys,
+	// SecretRef names a Secret with keys as entries: PGP public keys, SSH public keys,
 	// or allowed signers of SSH. A signature by one of them suffices.
 	// +required
 	SecretRef LocalReference `json:"secretRef"`
@@ -338,14 +338,14 @@ type GitVerification struct {
 //
 // +kubebuilder:validation:AtMostOneOf=branch;tag;semver;name;commit
 type GitRef struct {
-	// Branch whose head is taken, resolved again every interval.
+	// Branch to take the head of, resolved again every interval.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || (self.matches('^[]!-)+-9;->@-Z_-}[:^ascii:]]+$') && !self.matches('(^|/)([.]|/|$)|[.]lock(/|$)|[.][.]|[.]$|@[{]|^(refs/(heads|tags)/)?-'))",message="must be a name that git check-ref-format takes, not beginning with -"
 	Branch string `json:"branch,omitempty"`
 
-	// Tag whose commit is taken, resolved again every interval.
+	// Tag to take the commit of, resolved again every interval.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
@@ -381,7 +381,7 @@ type HTTPSource struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^[:space:]/?#@]+([/?#][^[:space:]]*)?$')",message="must be a URL that begins with https:// (or http://) and holds neither user name nor password"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('(?i)[?&;](((access|api|auth|bearer|deploy|id|job|oauth|private|refresh)[_-]?)?token|bearer|passwd|password|passphrase|(client[_-]?)?secret|api[_-]?key|authorization)=')",message="must not have a credential such as token= in its query, which everybody sees who may read this object: put it into a Secret and name that in secretRef"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('(?i)[?&;](((access|api|auth|bearer|deploy|id|job|oauth|private|refresh)[_-]?)?token|bearer|passwd|password|passphrase|(client[_-]?)?secret|api[_-]?key|authorization)=')",message="must not have a credential such as token= in its query, where every reader of this object sees it: put it into a Secret and name that in secretRef"
 	URL string `json:"url"`
 
 	// Digest that the archive must have: sha256:, sha384: or sha512: and the hash
@@ -404,7 +404,7 @@ type HTTPSource struct {
 
 	// ProxySecretRef names a Secret with the address of a proxy (http://host:port),
 	// and username and password where the proxy wants them. Environment variables
-	// are not looked at.
+	// are ignored.
 	// +optional
 	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
 
@@ -414,8 +414,8 @@ type HTTPSource struct {
 	Verify *ArchiveVerification `json:"verify,omitempty"`
 }
 
-// ArchiveVerification says where the signature of an archive lies, and whose is
-// accepted.
+// ArchiveVerification says where the signature of an archive is, and which signatures
+// are accepted.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.matchOIDCIdentity)",message="give either secretRef, a Secret with public keys, or matchOIDCIdentity"
 // +kubebuilder:validation:XValidation:rule="!has(self.matchOIDCIdentity) || has(self.trustedRootSecretRef)",message="matchOIDCIdentity needs trustedRootSecretRef, a Secret with trusted_root.json"
@@ -432,11 +432,11 @@ type ArchiveVerification struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^[:space:]/?#@]+([/?#][^[:space:]]*)?$')",message="must be a URL that begins with https:// (or http://) and holds neither user name nor password"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('(?i)[?&;](((access|api|auth|bearer|deploy|id|job|oauth|private|refresh)[_-]?)?token|bearer|passwd|password|passphrase|(client[_-]?)?secret|api[_-]?key|authorization)=')",message="must not have a credential such as token= in its query, which everybody sees who may read this object: put it into a Secret and name that in secretRef"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('(?i)[?&;](((access|api|auth|bearer|deploy|id|job|oauth|private|refresh)[_-]?)?token|bearer|passwd|password|passphrase|(client[_-]?)?secret|api[_-]?key|authorization)=')",message="must not have a credential such as token= in its query, where every reader of this object sees it: put it into a Secret and name that in secretRef"
 	SignatureURL string `json:"signatureURL"`
 
-	// SecretRef names a Secret with public keys, each in an entry whose name ends in
-	// .pub. A signature by one of them suffices.
+	// SecretRef names a Secret with public keys, each in an entry with a name that ends
+	// in .pub. A signature by one of them suffices.
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
 
@@ -523,7 +523,7 @@ type ResolvedSource struct {
 	// +optional
 	Validator string `json:"validator,omitempty"`
 
-	// VerifiedBy says whose signature was accepted; empty where none is demanded.
+	// VerifiedBy is the signer of the accepted signature; empty where none is demanded.
 	// +optional
 	VerifiedBy string `json:"verifiedBy,omitempty"`
 

@@ -4,11 +4,11 @@ package v1alpha1
 
 import "github.com/fluxcd/pkg/apis/meta"
 
-// ReadyCondition of both kinds is True when the newest revision is in force and
+// ReadyCondition of both kinds is True when the newest revision is applied and
 // healthy. Beside it both have the other two conditions of kstatus, which
-// github.com/fluxcd/pkg/apis/meta names: Reconciling is True while something is
-// being done or retried, Stalled when retrying cannot help until somebody changes
-// the object or what it refers to.
+// github.com/fluxcd/pkg/apis/meta names: Reconciling is True while work is in
+// progress or retried, Stalled when a retry cannot succeed until a user changes the
+// object or what it refers to.
 const ReadyCondition = meta.ReadyCondition
 
 // Conditions of BundleSource beside the three of kstatus.
@@ -19,9 +19,9 @@ const (
 	// FetchFailedCondition is True while a source cannot be resolved or fetched;
 	// the last good artifact stays published.
 	FetchFailedCondition = "FetchFailed"
-	// SourceVerifiedCondition tells whether what is published, or should be, is
-	// signed by somebody whom the sources trust. It is there while one of the sources
-	// demands a signature.
+	// SourceVerifiedCondition tells whether the published content, or the content that
+	// should be published, has a signature that the sources trust. It is present while
+	// one of the sources demands a signature.
 	SourceVerifiedCondition = "SourceVerified"
 	// StorageOperationFailedCondition is True while the artifact cannot be written
 	// or read, for instance because the volume is full.
@@ -41,7 +41,7 @@ const (
 	// ReasonNotFound says that the image, repository, reference or URL does not exist, or
 	// that a Secret, ServiceAccount or ConfigMap which the source names does not.
 	ReasonNotFound = "NotFound"
-	// ReasonUnauthorized says that the upstream wants a login, or refuses the one it got.
+	// ReasonUnauthorized says that the upstream demands credentials, or refuses the ones it got.
 	ReasonUnauthorized = "Unauthorized"
 	// ReasonUnreachable says that the upstream could not be reached: its name does
 	// not resolve, nothing listens, the connection broke, or TLS failed.
@@ -51,7 +51,7 @@ const (
 	// ReasonRateLimited says that the upstream asked for fewer requests.
 	ReasonRateLimited = "RateLimited"
 	// ReasonInvalidSpec says that a field of the spec, which was stored under another
-	// definition of the kind, cannot be read.
+	// version of the CRD, cannot be read.
 	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonRefused says that the controller's address lists, or the rules for
 	// URLs and references, forbid what the source names.
@@ -65,14 +65,14 @@ const (
 	// ReasonDigestMismatch says that the content does not have the digest it should have.
 	ReasonDigestMismatch = "DigestMismatch"
 	// ReasonVerificationFailed says that there is no signature which the source's
-	// trust accepts: it is missing, of other content, by somebody else, or no longer
-	// valid.
+	// trust accepts: it is missing, of other content, by an untrusted signer, or no
+	// longer valid.
 	ReasonVerificationFailed = "VerificationFailed"
-	// ReasonTrustChanged says that what the sources trust, keys or policies, is another than when the published content
-	// was accepted, and did not accept it yet. What runs stays; nothing new takes the content.
+	// ReasonTrustChanged says that the trusted keys or policies changed after the published content was accepted, and that
+	// they have not accepted it yet. Installed deployments keep it; no new deployment installs it.
 	ReasonTrustChanged = "TrustChanged"
-	// ReasonSignatureRequired says that the namespace has the label satchel.dev/signatures=required, and that no signature
-	// is demanded of some content. What runs stays; nothing new takes the content.
+	// ReasonSignatureRequired says that the namespace has the label satchel.dev/signatures=required, and that some source
+	// demands no signature. Installed deployments keep the content; no new deployment installs it.
 	ReasonSignatureRequired = "SignatureRequired"
 	// ReasonUploadPending says that the content which the source names was not uploaded yet,
 	// or is no longer in storage.
@@ -82,14 +82,14 @@ const (
 	ReasonExternalArtifactFailed = "ExternalArtifactFailed"
 	// ReasonStorageFailed says that the artifact could not be written or read.
 	ReasonStorageFailed = "StorageFailed"
-	// ReasonQuotaExceeded says that the artifact does not fit into what its namespace may
-	// store. It is tried again, for whoever deletes another source of the namespace makes room.
+	// ReasonQuotaExceeded says that the artifact exceeds the storage quota of its
+	// namespace. It is retried, because deleting another source of the namespace frees space.
 	ReasonQuotaExceeded = "QuotaExceeded"
 	// ReasonArtifactLost says that the stored artifact vanished or changed on disk;
 	// it is no longer advertised and is being fetched again.
 	ReasonArtifactLost = "ArtifactLost"
-	// ReasonFailed says that the controller could not do its work for a reason that is none
-	// of the others, such as an API server that refuses a write. Both kinds have it.
+	// ReasonFailed says that the controller failed for a reason that no other covers, such
+	// as a write that the API server refuses. Both kinds have it.
 	ReasonFailed = "Failed"
 )
 
@@ -107,9 +107,9 @@ const (
 	AppliedCondition = "Applied"
 	// HealthyCondition is True when all objects are healthy as kstatus defines it.
 	HealthyCondition = "Healthy"
-	// ApprovalPendingCondition is True while something is not done without somebody's
-	// consent. It is absent otherwise, and does not change whether a revision that runs
-	// is Ready.
+	// ApprovalPendingCondition is True while a plan waits for an approval, or a deletion
+	// for a higher prune limit. It is absent otherwise, and does not change whether the
+	// applied revision is Ready.
 	ApprovalPendingCondition = "ApprovalPending"
 )
 
@@ -133,27 +133,27 @@ const (
 	// ReasonConverting says that the conversion of the bundle takes long, or waits for a worker
 	// process.
 	ReasonConverting = "Converting"
-	// ReasonCPUBudgetExceeded says that the conversions of the namespace have taken the CPU time
-	// that they may take in ten minutes. It is tried again when there is some.
+	// ReasonCPUBudgetExceeded says that the conversions of the namespace have used the CPU time
+	// that they may use in ten minutes. It is retried when CPU time is available again.
 	ReasonCPUBudgetExceeded = "CPUBudgetExceeded"
 	// ReasonWorkerUnavailable says that no process could be started to convert the bundle.
 	ReasonWorkerUnavailable = "WorkerUnavailable"
-	// ReasonWaitingForMemory says that other large bundles take the memory for objects that is
-	// there.
+	// ReasonWaitingForMemory says that other large bundles use the memory that the controller has
+	// for objects.
 	ReasonWaitingForMemory = "WaitingForMemory"
-	// ReasonInputNotFound says that a Secret or ConfigMap with values could not be had: it or
-	// its key does not exist, or the account may not get it.
+	// ReasonInputNotFound says that a Secret or ConfigMap with values could not be read: it or
+	// its key does not exist, or the ServiceAccount lacks the permission to get it.
 	ReasonInputNotFound = "InputNotFound"
-	// ReasonInputInvalid says that what a Secret or ConfigMap holds are no values, or do not fit
-	// together.
+	// ReasonInputInvalid says that a Secret or ConfigMap holds no valid values, or values that
+	// contradict each other.
 	ReasonInputInvalid = "InputInvalid"
 	// ReasonAccountNotFound says that the ServiceAccount does not exist.
 	ReasonAccountNotFound = "AccountNotFound"
-	// ReasonKubeConfigNotFound says that the kubeconfig could not be had: the Secret or its
-	// key does not exist, or the account may not get it.
+	// ReasonKubeConfigNotFound says that the kubeconfig could not be read: the Secret or its
+	// key does not exist, or the ServiceAccount lacks the permission to get it.
 	ReasonKubeConfigNotFound = "KubeConfigNotFound"
-	// ReasonKubeConfigRefused says that the kubeconfig contains what is not accepted, or
-	// leads where it must not. The message names the entry.
+	// ReasonKubeConfigRefused says that the kubeconfig contains an entry that is not accepted,
+	// or a server address that is forbidden. The message names the entry.
 	ReasonKubeConfigRefused = "KubeConfigRefused"
 	// ReasonClusterUnreachable says that the API server of the remote cluster does not
 	// answer, or not as an API server does. It is tried again.
@@ -161,22 +161,22 @@ const (
 	// ReasonClusterTooSlow says that the API server of the remote cluster answers so slowly that it
 	// confirmed nothing in three turns of a reconcile. It is tried again.
 	ReasonClusterTooSlow = "ClusterTooSlow"
-	// ReasonClusterDenied says that the remote cluster does not let the user of the
-	// kubeconfig in, or does not tell it which cluster it is.
+	// ReasonClusterDenied says that the remote cluster rejects the user of the kubeconfig,
+	// or does not let it read the kube-system namespace that identifies the cluster.
 	ReasonClusterDenied = "ClusterDenied"
 	// ReasonDependencyNotReady says that a BundleDeployment of spec.dependsOn is missing,
 	// not ready, or not yet as its readyExpr demands.
 	ReasonDependencyNotReady = "DependencyNotReady"
 	// ReasonDependencyCycle says that the deployment depends on itself by way of others.
 	ReasonDependencyCycle = "DependencyCycle"
-	// ReasonInvalidExpression says that a CEL expression of the spec cannot be read, or
-	// costs too much.
+	// ReasonInvalidExpression says that a CEL expression of the spec is invalid, or costs
+	// too much.
 	ReasonInvalidExpression = "InvalidExpression"
 	// ReasonTargetChanged says that the objects of the inventory live in another
 	// cluster than the one that is reached now.
 	ReasonTargetChanged = "TargetChanged"
 	// ReasonPlanRefused says that the plan has violations: missing permissions,
-	// objects of others, missing kinds or namespaces.
+	// objects of other owners, missing kinds or namespaces.
 	ReasonPlanRefused = "PlanRefused"
 	// ReasonDryRunFailed says that the API server refused an object in a dry run.
 	ReasonDryRunFailed = "DryRunFailed"
@@ -187,11 +187,11 @@ const (
 	ReasonHookFailed = "HookFailed"
 	// ReasonPruneFailed says that an object that left the bundle could not be deleted.
 	ReasonPruneFailed = "PruneFailed"
-	// ReasonPruneHeld says that an upgrade left out more objects than spec.prune.limit
-	// allows to delete; they are kept.
+	// ReasonPruneHeld says that an upgrade would delete more objects than spec.prune.limit
+	// allows; they are kept.
 	ReasonPruneHeld = "PruneHeld"
-	// ReasonApprovalPending says that nothing is installed yet, for the first plan waits for
-	// an approval.
+	// ReasonApprovalPending says that nothing is installed yet, because the first plan waits
+	// for an approval.
 	ReasonApprovalPending = "ApprovalPending"
 	// ReasonApprovalRequired says that a plan waits until a BundleApproval of its digest exists.
 	ReasonApprovalRequired = "ApprovalRequired"
@@ -202,15 +202,15 @@ const (
 	ReasonHealthProgressing = "HealthProgressing"
 	// ReasonHealthFailed says that objects are not healthy when they should be.
 	ReasonHealthFailed = "HealthFailed"
-	// ReasonRollingBack says that a revision was rejected, and the last healthy one is being
-	// brought back.
+	// ReasonRollingBack says that a revision was rejected, and that a rollback to the last
+	// healthy one is in progress.
 	ReasonRollingBack = "RollingBack"
-	// ReasonRevisionRejected says that the source's revision failed and is not tried any
-	// more; the last healthy one is in force.
+	// ReasonRevisionRejected says that the source's revision failed and is no longer tried;
+	// the last healthy one is the applied revision.
 	ReasonRevisionRejected = "RevisionRejected"
-	// ReasonRollbackFailed says that the last healthy revision could not be brought back.
+	// ReasonRollbackFailed says that the rollback to the last healthy revision failed.
 	ReasonRollbackFailed = "RollbackFailed"
-	// ReasonRemoving says that the deployment is being deleted and its objects are going.
+	// ReasonRemoving says that the deployment and its objects are being deleted.
 	ReasonRemoving = "Removing"
 	// ReasonRemovalFailed says that an object could not be removed.
 	ReasonRemovalFailed = "RemovalFailed"

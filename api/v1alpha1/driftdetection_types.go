@@ -2,7 +2,7 @@
 
 package v1alpha1
 
-// DriftMode says what is done about objects that somebody changed or deleted.
+// DriftMode says what is done about objects that another client changed or deleted.
 // +kubebuilder:validation:Enum=Enabled;Warn;Disabled
 type DriftMode string
 
@@ -16,30 +16,30 @@ const (
 	DriftDisabled DriftMode = "Disabled"
 )
 
-// DriftDetection says what is done about drift, and which fields are given to others.
+// DriftDetection says what is done about drift, and which fields are left to other clients.
 type DriftDetection struct {
-	// Mode is Enabled, Warn or Disabled. Enabled puts back what somebody changed or
-	// deleted. Warn leaves it and says in status.drift and in an event which fields
-	// differ and who changed them. Disabled does not look for it. Whatever the mode, a
-	// new revision, and a change of this spec, bring everything to what the bundle says.
+	// Mode is Enabled, Warn or Disabled. Enabled reverts what another client changed or
+	// deleted. Warn leaves it and reports in status.drift and in an event which fields
+	// differ and who changed them. Disabled does not detect drift. In every mode a new
+	// revision, and a change of this spec, apply the bundle completely.
 	// +optional
 	// +kubebuilder:default=Enabled
 	Mode DriftMode `json:"mode,omitempty"`
 
-	// Ignore gives fields to others: they are set when an object is created, and
-	// neither applied nor compared afterwards, so that the value of somebody else
-	// survives.
+	// Ignore leaves fields to other clients: they are set when an object is created, and
+	// neither applied nor compared afterwards, so that the values of other clients
+	// remain.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	Ignore []IgnoreRule `json:"ignore,omitempty"`
 }
 
-// IgnoreRule gives fields of some objects to others.
+// IgnoreRule leaves fields of some objects to other clients.
 type IgnoreRule struct {
 	// Paths are JSON pointers, such as /spec/replicas or /metadata/annotations/example.org~1note.
-	// What is below a path goes with it. A path into a list that is replaced as a
-	// whole has to name the list.
+	// A path includes what is below it. A path into a list that is replaced as a whole
+	// has to name the list.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -117,7 +117,7 @@ func (in *BundleDeploymentSpec) DriftModeOrDefault() DriftMode {
 	return in.DriftDetection.Mode
 }
 
-// IgnoredPaths are the rules that give fields to others.
+// IgnoredPaths are the rules that leave fields to other clients.
 func (in *BundleDeploymentSpec) IgnoredPaths() []IgnoreRule {
 	if in.DriftDetection == nil {
 		return nil

@@ -10,9 +10,9 @@ import (
 
 // Duration is a length of time, such as 90s, 10m or 1h30m.
 //
-// One that cannot be read is kept as it was written. The definitions of the kinds let
-// nobody write one; an older or changed definition may have, and a list in which one
-// object cannot be read would keep the controllers from all the others.
+// An invalid value is kept as it was written. The CRDs refuse one, but an older or
+// changed CRD may have accepted it, and one object that cannot be decoded would keep
+// the controllers from listing all the others.
 //
 // +kubebuilder:validation:Type=string
 type Duration struct {

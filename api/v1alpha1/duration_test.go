@@ -11,7 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// What no duration is, an older definition may have stored: it is read, kept, named,
+// An older CRD may have stored what is no duration: it is read, kept, named,
 // and harms no other object of the list.
 func TestM22StoredDurations(t *testing.T) {
 	tests := map[string]struct {

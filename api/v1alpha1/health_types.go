@@ -2,7 +2,7 @@
 
 package v1alpha1
 
-// HealthCheck names an object whose health is looked at.
+// HealthCheck names an object that has to be healthy.
 type HealthCheck struct {
 	// APIVersion of the object, such as apps/v1.
 	// +required
@@ -26,18 +26,18 @@ type HealthCheck struct {
 	Name string `json:"name"`
 
 	// Namespace of the object. The install namespace if left out, where the kind
-	// has one. The account of spec.serviceAccountName has to be allowed to get it.
+	// has one. The ServiceAccount of spec.serviceAccountName needs permission to get it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$')",message="must be the name of a namespace: lower-case letters, digits and '-'"
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// HealthCheckExpr says by CEL expressions how the objects of a kind are. Their
-// variables are the fields at the top of the object, such as metadata and status.
-// An object of which status.observedGeneration is not metadata.generation is in
-// progress; else the first of inProgress, failed and current that is true counts,
-// and an object of which none is true is in progress.
+// HealthCheckExpr computes the health of the objects of a kind by CEL expressions. Their
+// variables are the top-level fields of the object, such as metadata and status.
+// An object is in progress if status.observedGeneration differs from
+// metadata.generation; else the first of inProgress, failed and current that is true
+// counts, and if none is true, the object is in progress.
 type HealthCheckExpr struct {
 	// APIVersion of the objects, such as example.com/v1.
 	// +required

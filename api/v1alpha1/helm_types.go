@@ -18,14 +18,14 @@ type HelmOptions struct {
 	ReleaseName string `json:"releaseName,omitempty"`
 
 	// Values for the templates, merged over those of valuesFrom and those of the chart. A
-	// null takes a value of theirs away.
+	// null removes a value of theirs.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	Values *apiextensionsv1.JSON `json:"values,omitempty"`
 
 	// ValuesFrom are Secrets and ConfigMaps with values. They are merged in this order, each
-	// over those before it, and values over all of them. They are read as the account of
-	// serviceAccountName, and a change there is carried out as one of this spec is.
+	// over those before it, and values over all of them. They are read as the ServiceAccount
+	// of serviceAccountName, and a change of one is applied like a change of this spec.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
@@ -57,9 +57,9 @@ type ValuesReference struct {
 
 	// TargetPath is where among the values the content of the key is put, in the notation of
 	// "helm --set": image.tag, hosts[0].name. A dot that belongs to a name has a backslash
-	// before it. The content is read as "helm --set" reads it: 8080, true and null are no
-	// texts, {a,b} is a list, and a comma that belongs to a text has a backslash before it.
-	// Between quotes, single or double, it is a text.
+	// before it. The content is read as "helm --set" reads it: 8080, true and null are not
+	// strings, {a,b} is a list, and a comma within a string has a backslash before it.
+	// Between quotes, single or double, it is a string.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=250
@@ -72,7 +72,7 @@ type ValuesReference struct {
 	Optional bool `json:"optional,omitempty"`
 }
 
-// Capabilities are what a chart is told of the cluster.
+// Capabilities are the properties of the cluster that a chart sees.
 type Capabilities struct {
 	// KubeVersion is the version of the API server.
 	KubeVersion string `json:"kubeVersion"`

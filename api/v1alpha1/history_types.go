@@ -40,7 +40,7 @@ type RevisionOrigin struct {
 	// +optional
 	Digest string `json:"digest,omitempty"`
 
-	// VerifiedBy says whose signature of it was accepted; empty where none was demanded.
+	// VerifiedBy is the signer of the accepted signature; empty where none was demanded.
 	// +optional
 	VerifiedBy string `json:"verifiedBy,omitempty"`
 }

@@ -8,8 +8,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // status.hooks.run has it.
 const HookRunAnnotation = "satchel.dev/hook-run"
 
-// DeleteHooksAnnotation on a BundleDeployment, with the value Skip, has it removed without
-// running the hooks of its deletion.
+// DeleteHooksAnnotation on a BundleDeployment, with the value Skip, skips the hooks of its
+// deletion.
 const DeleteHooksAnnotation = "satchel.dev/delete-hooks"
 
 // ResourcePolicyAnnotation with the value keep is what Helm has for DeletionPolicyAnnotation.
@@ -126,7 +126,7 @@ type RunningHook struct {
 	UID string `json:"uid,omitempty"`
 }
 
-// FailedHook is a hook that did not do its work.
+// FailedHook is a hook that failed.
 type FailedHook struct {
 	HookReference `json:",inline"`
 

@@ -57,7 +57,7 @@ type InventoryEntry struct {
 	// +optional
 	S string `json:"s,omitempty"`
 
-	// M marks an object for spec.prune.limit: n was created by a revision that was
+	// M is the state of an object for spec.prune.limit: n was created by a revision that was
 	// not healthy yet, l left the bundle and may be deleted. Neither counts.
 	// +optional
 	M string `json:"m,omitempty"`

@@ -72,15 +72,15 @@ type ImageOverride struct {
 
 // PostBuild replaces variables in the objects of a bundle.
 type PostBuild struct {
-	// Substitute gives values to variables. They win over those of substituteFrom.
+	// Substitute gives values to variables. They take precedence over those of substituteFrom.
 	// Names are letters, digits and underscores, and do not begin with a digit.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=1000
 	Substitute map[string]string `json:"substitute,omitempty"`
 
 	// SubstituteFrom names ConfigMaps and Secrets of this namespace that give values to
-	// variables, the later ones winning. They are read as the service account, and a
-	// change of one is followed. Keys that cannot name a variable are left out.
+	// variables; later ones take precedence. They are read as the ServiceAccount, and a
+	// change of one is applied. Keys that cannot name a variable are left out.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50

@@ -2,18 +2,18 @@
 
 package v1alpha1
 
-// CollisionProtection says which objects that exist already, and that this
-// deployment did not create, it takes over.
+// CollisionProtection says which existing objects, that this deployment did not
+// create, it adopts.
 // +kubebuilder:validation:Enum=Prevent;IfUnmanaged;None
 type CollisionProtection string
 
 // Kinds of protection.
 const (
-	// CollisionPrevent takes nothing over but what is marked as orphaned.
+	// CollisionPrevent adopts only objects with OrphanedAnnotation.
 	CollisionPrevent CollisionProtection = "Prevent"
-	// CollisionIfUnmanaged takes over what no tool and no controller owns.
+	// CollisionIfUnmanaged adopts objects that no tool and no controller owns.
 	CollisionIfUnmanaged CollisionProtection = "IfUnmanaged"
-	// CollisionNone takes over everything but what another BundleDeployment owns.
+	// CollisionNone adopts all objects but those of another BundleDeployment.
 	CollisionNone CollisionProtection = "None"
 )
 
@@ -25,12 +25,12 @@ type DeletionPolicy string
 const (
 	// DeletionDelete deletes them.
 	DeletionDelete DeletionPolicy = "Delete"
-	// DeletionOrphan leaves them, marked, to whoever takes them up.
+	// DeletionOrphan keeps them with OrphanedAnnotation, so that another BundleDeployment can adopt them.
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
-// Recreate says what becomes of an object whose change the API server refuses because
-// a field of it cannot change.
+// Recreate says what happens when the API server refuses a change of an object because
+// a field is immutable.
 // +kubebuilder:validation:Enum=Never;OnImmutableChange
 type Recreate string
 
@@ -38,7 +38,7 @@ type Recreate string
 const (
 	// RecreateNever reports them.
 	RecreateNever Recreate = "Never"
-	// RecreateOnImmutableChange deletes the object and creates it anew.
+	// RecreateOnImmutableChange deletes the object and creates it again.
 	RecreateOnImmutableChange Recreate = "OnImmutableChange"
 )
 
@@ -47,7 +47,7 @@ func (in *BundleDeploymentSpec) DeletesDefinitions() bool {
 	return in.CRDs != nil && in.CRDs.DeletionPolicy == DeletionDelete
 }
 
-// CollisionProtectionOrDefault is which existing objects of others are taken over.
+// CollisionProtectionOrDefault is which existing objects of other owners are adopted.
 func (in *BundleDeploymentSpec) CollisionProtectionOrDefault() CollisionProtection {
 	if in.CollisionProtection == "" {
 		return CollisionPrevent

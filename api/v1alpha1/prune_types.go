@@ -28,7 +28,7 @@ const DefaultPruneLimit = 50
 // PruneOptions say what becomes of objects that leave the bundle.
 type PruneOptions struct {
 	// Enabled deletes objects that are no longer in the bundle. If false they are
-	// kept, marked with the annotation satchel.dev/orphaned. A single object is kept by
+	// kept, with the annotation satchel.dev/orphaned. A single object is kept by
 	// the annotation satchel.dev/prune: Disabled. CustomResourceDefinitions are kept
 	// unless crds.deletionPolicy is Delete.
 	// +optional
@@ -69,7 +69,7 @@ func (in *PruneOptions) LimitOrDefault() (most int, percent bool) {
 	}
 	most, err := strconv.Atoi(strings.TrimSuffix(in.Limit.StrVal, "%"))
 	if err != nil || most < 0 {
-		return DefaultPruneLimit, true // stored by a definition that did not look
+		return DefaultPruneLimit, true // stored under a CRD that did not validate it
 	}
 	return most, true
 }

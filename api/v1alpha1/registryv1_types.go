@@ -37,10 +37,10 @@ type RegistryV1Options struct {
 	// +kubebuilder:validation:Enum=self-signed;cert-manager;service-ca
 	CertificateProvider string `json:"certificateProvider,omitempty"`
 
-	// Requirements says what becomes of a bundle whose requirements the cluster
-	// does not meet: CRDs and APIs of others, packages, a version of Kubernetes.
+	// Requirements says what happens if the cluster does not meet the requirements of
+	// the bundle: CRDs and APIs of others, packages, a version of Kubernetes.
 	// Enforce, the default, refuses the plan and names each; Warn installs with a
-	// warning for each; None does not look.
+	// warning for each; None does not check.
 	// +optional
 	// +kubebuilder:default=Enforce
 	// +kubebuilder:validation:Enum=Enforce;Warn;None
@@ -74,7 +74,7 @@ type RegistryV1Options struct {
 	IncludeCustomResources bool `json:"includeCustomResources,omitempty"`
 }
 
-// Enforcement says what becomes of what offends a rule.
+// Enforcement says what happens when a rule is violated.
 type Enforcement string
 
 // Ways to enforce a rule.
@@ -83,7 +83,7 @@ const (
 	Enforce Enforcement = "Enforce"
 	// Warn lets it pass with a warning.
 	Warn Enforcement = "Warn"
-	// EnforcementNone does not look.
+	// EnforcementNone does not check.
 	EnforcementNone Enforcement = "None"
 )
 
@@ -93,15 +93,15 @@ type CRDOptions struct {
 	// CustomResourceDefinition that could break what uses the one on the cluster:
 	// that drops a stored version or a field, or narrows a type. Enforce, the
 	// default, refuses the plan with the offending paths; Warn applies it with a
-	// warning; None does not look.
+	// warning; None does not check.
 	// +optional
 	// +kubebuilder:default=Enforce
 	// +kubebuilder:validation:Enum=Enforce;Warn;None
 	UpgradeSafety Enforcement `json:"upgradeSafety,omitempty"`
 
-	// UpgradeSafetyExemptions are CustomResourceDefinitions, by their names such
-	// as widgets.example.com, whose changes are not looked at. The bundle exempts
-	// one itself by the annotation satchel.dev/crd-upgrade-safety: None.
+	// UpgradeSafetyExemptions are CustomResourceDefinitions that are not checked, by
+	// their names such as widgets.example.com. The bundle exempts one itself by the
+	// annotation satchel.dev/crd-upgrade-safety: None.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=100
@@ -109,10 +109,10 @@ type CRDOptions struct {
 	// +kubebuilder:validation:items:MinLength=1
 	UpgradeSafetyExemptions []string `json:"upgradeSafetyExemptions,omitempty"`
 
-	// DeletionPolicy says what becomes of CustomResourceDefinitions that leave the
-	// bundle, or whose BundleDeployment is deleted. Orphan, the default, keeps them.
-	// Delete deletes one when no resource of its kind is left, after those that the
-	// bundle itself contains; while a user has one, it is kept.
+	// DeletionPolicy says what happens to CustomResourceDefinitions when they leave the
+	// bundle or the BundleDeployment is deleted. Orphan, the default, keeps them.
+	// Delete deletes the custom resources that the bundle contains, and then the
+	// CustomResourceDefinition; it is kept while other custom resources of it exist.
 	// +optional
 	// +kubebuilder:default=Orphan
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`

@@ -19,10 +19,10 @@ const (
 // RemediationOptions say what to do about a revision that fails while it is applied, or
 // does not become healthy in time.
 type RemediationOptions struct {
-	// Strategy None leaves the failed revision in place, and it is tried again for as
-	// long as it takes. Rollback goes back to the last healthy revision and rejects the
-	// failed one: it is left out until the source has another revision, this spec
-	// changes, or a reconcile is asked for. The first revision has nothing to go back to.
+	// Strategy None leaves the failed revision in place and retries it without limit.
+	// Rollback goes back to the last healthy revision and rejects the failed one: it is
+	// not tried again until the source has another revision, this spec changes, or a
+	// reconcile is requested. The first revision has nothing to go back to.
 	// +optional
 	// +kubebuilder:default=None
 	Strategy RemediationStrategy `json:"strategy,omitempty"`
@@ -45,8 +45,8 @@ const (
 	OutcomeHealthy Outcome = "Healthy"
 	// OutcomeFailed says that it could not be applied or did not become healthy.
 	OutcomeFailed Outcome = "Failed"
-	// OutcomeRolledBack says that it failed, and that the last healthy revision is in
-	// force again.
+	// OutcomeRolledBack says that it failed, and that the last healthy revision is
+	// applied again.
 	OutcomeRolledBack Outcome = "RolledBack"
 	// OutcomeSuperseded says that another revision came before this one had ended.
 	OutcomeSuperseded Outcome = "Superseded"
@@ -143,7 +143,7 @@ func (in *BundleDeploymentSpec) HistoryLimitOrDefault() int {
 	return int(*in.HistoryLimit)
 }
 
-// RollsBack tells whether a failed revision gives way to the last healthy one.
+// RollsBack tells whether a failed revision is rolled back to the last healthy one.
 func (in *BundleDeploymentSpec) RollsBack() bool {
 	return in.Remediation != nil && in.Remediation.Strategy == RemediationRollback
 }

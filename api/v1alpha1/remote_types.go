@@ -8,7 +8,7 @@ package v1alpha1
 // cloud as itself.
 type KubeConfigReference struct {
 	// SecretRef names a Secret of this namespace that holds a kubeconfig. It is read as
-	// the account of serviceAccountName, which has to be allowed to get it.
+	// the ServiceAccount of serviceAccountName, which needs permission to get it.
 	// +required
 	SecretRef KubeConfigSecretReference `json:"secretRef"`
 }

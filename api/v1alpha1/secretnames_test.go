@@ -25,7 +25,7 @@ func TestT23DistinctSecrets(t *testing.T) {
 	}
 }
 
-// Each reference of a source whose field is named for a Secret is counted.
+// Each reference of a source in a field named for a Secret is counted.
 func TestSecretNamesOfAllFields(t *testing.T) {
 	want := map[string]bool{}
 	var source v1alpha1.Source

@@ -2,7 +2,7 @@
 
 package v1alpha1
 
-// UploadSource is content that somebody brings to the source controller, such as a
+// UploadSource is content that a user uploads to the source controller, such as a
 // folder that is being developed: no registry, repository or server is needed.
 // The command satchel run writes the source and uploads the folder.
 type UploadSource struct {

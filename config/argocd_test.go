@@ -92,7 +92,7 @@ func toLua(l *lua.LState, value any) lua.LValue {
 	return lua.LNil
 }
 
-// approving adds the condition of a deployment that waits for somebody.
+// approving adds the condition of a deployment that waits for an approval.
 func approving(d *v1alpha1.BundleDeployment) {
 	report.Set(d, "ApprovalPending", metav1.ConditionTrue, "PruneHeld", "12 objects would be deleted")
 }
@@ -112,15 +112,15 @@ func TestArgoHealth(t *testing.T) {
 		"retrying":         {"a hiccup must not fail a sync wave", func(d *deployment) { report.Retrying(d, v1alpha1.ReasonApplyFailed, "no route") }, "Progressing", "is tried again: no route"},
 		"source not ready": {"neither must an upstream that is away", func(d *deployment) { report.Retrying(d, v1alpha1.ReasonSourceNotReady, "503") }, "Progressing", "is tried again: 503"},
 		"unhealthy":        {"what is unhealthy after the timeout is", func(d *deployment) { report.Retrying(d, v1alpha1.ReasonHealthFailed, "crash loop") }, "Degraded", "crash loop"},
-		"stalled":          {"somebody has to change something", func(d *deployment) { report.Stalled(d, v1alpha1.ReasonConversionFailed, "no CSV") }, "Degraded", "no CSV"},
+		"stalled":          {"it needs user action", func(d *deployment) { report.Stalled(d, v1alpha1.ReasonConversionFailed, "no CSV") }, "Degraded", "no CSV"},
 		"suspended":        {"whatever it was like", func(d *deployment) { report.Stalled(d, "Failed", "broken"); d.Spec.Suspend = true }, "Suspended", "suspended; broken"},
 		"suspended, new":   {"also before the controller has seen it", func(d *deployment) { d.Spec.Suspend = true }, "Suspended", "suspended"},
 		"being removed": {"a removal is under way", func(d *deployment) {
 			d.DeletionTimestamp = &metav1.Time{}
 			report.Progressing(d, "Removing", "waiting for ns")
 		}, "Progressing", "waiting for ns"},
-		"held, running":     {"what runs is healthy, otherwise waits would hang for days", func(d *deployment) { report.Ready(d, "Succeeded", "applied"); approving(d) }, "Healthy", "applied; waits for an approval: 12 objects would be deleted"},
-		"held, not running": {"the first revision waits for somebody", func(d *deployment) { report.Retrying(d, "ApprovalPending", "waits"); approving(d) }, "Suspended", "12 objects would be deleted"},
+		"held, running":     {"what runs is healthy, otherwise waits would time out", func(d *deployment) { report.Ready(d, "Succeeded", "applied"); approving(d) }, "Healthy", "applied; waits for an approval: 12 objects would be deleted"},
+		"held, not running": {"the first revision waits for approval", func(d *deployment) { report.Retrying(d, "ApprovalPending", "waits"); approving(d) }, "Suspended", "12 objects would be deleted"},
 	}
 	found := scripts(t)
 	for name, tc := range cases {

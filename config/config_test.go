@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
 const systemNamespace = "satchel-system"
 
@@ -156,7 +156,7 @@ func TestPodsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAuthenticatedArtifacts wants the two controllers to agree on audience and account, and the Pods to stay restricted.
+// TestAuthenticatedArtifacts wants the two controllers to agree on audience and ServiceAccount, and the Pods to stay restricted.
 func TestAuthenticatedArtifacts(t *testing.T) {
 	args, audience := map[string][]string{}, ""
 	for _, d := range decode[appsv1.Deployment](t, render(t, "overlays/authenticated-artifacts"), "Deployment") {
@@ -204,7 +204,7 @@ func TestServicesFindTheirPods(t *testing.T) {
 	deployments := decode[appsv1.Deployment](t, objects, "Deployment")
 	services := decode[corev1.Service](t, objects, "Service")
 	if len(services) == 0 {
-		t.Error("no Service: nobody finds the artifacts")
+		t.Error("no Service: the artifacts are not reachable")
 	}
 	for _, s := range services {
 		i := slices.IndexFunc(deployments, func(d appsv1.Deployment) bool {
@@ -236,7 +236,7 @@ func TestNetworkIsClosed(t *testing.T) {
 		}
 		for _, in := range p.Spec.Ingress {
 			if len(in.From) == 0 || len(in.Ports) == 0 {
-				t.Errorf("%s lets everybody in, or in on every port", p.Name)
+				t.Errorf("%s permits all sources, or all ports", p.Name)
 			}
 		}
 		for _, out := range p.Spec.Egress {
@@ -250,7 +250,7 @@ func TestNetworkIsClosed(t *testing.T) {
 	}
 }
 
-// TestPermissions compares what each account of Satchel is granted with a golden file, so that a change of
+// TestPermissions compares what each ServiceAccount of Satchel is granted with a golden file, so that a change of
 // the manifests that grants more shows in the review. Write it with -update.
 func TestPermissions(t *testing.T) {
 	for _, dir := range []string{"default", "overlays/namespaced-impersonation", "overlays/authenticated-artifacts", "overlays/shards"} {
@@ -273,12 +273,12 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestNobodyIsAdmin holds whatever the golden file says.
-func TestNobodyIsAdmin(t *testing.T) {
+// TestNoClusterAdmin holds whatever the golden file says.
+func TestNoClusterAdmin(t *testing.T) {
 	objects := render(t, "default")
 	for _, b := range bindings(t, objects) {
 		if b.RoleRef.Name == "cluster-admin" {
-			t.Errorf("%s makes somebody cluster-admin", b.Name)
+			t.Errorf("%s grants cluster-admin", b.Name)
 		}
 	}
 	for name, rules := range roles(t, objects) {
@@ -288,7 +288,7 @@ func TestNobodyIsAdmin(t *testing.T) {
 	}
 }
 
-// checkRule refuses wildcards, Secrets, and the verbs by which rights are gained. One role gets Secrets by name.
+// checkRule refuses wildcards, Secrets, and the verbs that allow privilege escalation. One role gets Secrets by name.
 func checkRule(t *testing.T, role string, rule rbacv1.PolicyRule) {
 	t.Helper()
 	if role == "ClusterRole/satchel-secret-reader" && slices.Equal(rule.Verbs, []string{"get"}) && slices.Equal(rule.Resources, []string{"secrets", "serviceaccounts"}) {
@@ -332,7 +332,7 @@ func roles(t *testing.T, objects []*unstructured.Unstructured) map[string][]rbac
 	return rules
 }
 
-// permissions prints a line for each right of each subject, and of each role that is aggregated to others.
+// permissions prints a line for each permission of each subject, and of each role that is aggregated to others.
 func permissions(t *testing.T, objects []*unstructured.Unstructured) string {
 	t.Helper()
 	rules := roles(t, objects)
@@ -344,7 +344,7 @@ func permissions(t *testing.T, objects []*unstructured.Unstructured) string {
 		}
 		for _, s := range b.Subjects {
 			for _, rule := range rules[b.RoleRef.Kind+"/"+b.RoleRef.Name] {
-				lines = append(lines, rights(s.Namespace+"/"+s.Name, where, rule)...)
+				lines = append(lines, permissionLines(s.Namespace+"/"+s.Name, where, rule)...)
 			}
 		}
 	}
@@ -352,7 +352,7 @@ func permissions(t *testing.T, objects []*unstructured.Unstructured) string {
 		for label := range r.Labels {
 			if to, ok := strings.CutPrefix(label, "rbac.authorization.k8s.io/aggregate-to-"); ok {
 				for _, rule := range r.Rules {
-					lines = append(lines, rights("everybody with the role "+to, "where bound", rule)...)
+					lines = append(lines, permissionLines("users with the role "+to, "where bound", rule)...)
 				}
 			}
 		}
@@ -365,8 +365,8 @@ func permissions(t *testing.T, objects []*unstructured.Unstructured) string {
 	return out.String()
 }
 
-// rights prints a line for each group, resource and verb of a rule.
-func rights(who, where string, rule rbacv1.PolicyRule) []string {
+// permissionLines prints a line for each group, resource and verb of a rule.
+func permissionLines(who, where string, rule rbacv1.PolicyRule) []string {
 	var lines []string
 	for _, group := range rule.APIGroups {
 		for _, resource := range rule.Resources {

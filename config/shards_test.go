@@ -42,12 +42,12 @@ func TestShards(t *testing.T) {
 	}
 	for _, labelled := range []map[string]string{nil, {"sharding.fluxcd.io/key": "shard1"}} {
 		if owners := ownersOf(t, deployments, labelled); owners != 2 {
-			t.Errorf("%d instances look after objects with the labels %v, want one of each controller", owners, labelled)
+			t.Errorf("%d instances reconcile objects with the labels %v, want one of each controller", owners, labelled)
 		}
 	}
 }
 
-// ownersOf counts the instances that look after objects with the given labels.
+// ownersOf counts the instances that reconcile objects with the given labels.
 func ownersOf(t *testing.T, deployments []appsv1.Deployment, labelled map[string]string) int {
 	t.Helper()
 	owners := 0

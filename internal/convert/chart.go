@@ -36,7 +36,7 @@ func convertHelm(files fs.FS, packaged string, o Options) (Result, error) {
 	return result, nil
 }
 
-// hooks normalizes those among the manifests, after the objects: definitions among these decide on scopes.
+// hooks normalizes those among the manifests, after the objects: CRDs among these decide on scopes.
 func (n *normalizer) hooks(manifests []manifest.Manifest, hooks map[*unstructured.Unstructured]helm.Hook) ([]Hook, []Problem) {
 	type run struct {
 		id    manifest.ID

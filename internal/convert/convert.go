@@ -34,7 +34,7 @@ const (
 // Limits bound what a bundle's manifests may be.
 type Limits = manifest.Limits
 
-// DefaultLimits are the limits that hold where nobody sets others.
+// DefaultLimits are the limits that apply by default.
 func DefaultLimits() Limits { return manifest.DefaultLimits() }
 
 // Problem is one reason why a bundle is refused; see there for what it may quote.
@@ -95,15 +95,15 @@ type Result struct {
 	// Ranks say in which order the Objects of plain+v0 are to be applied, one each: the numbers that the names of their files
 	// begin with. Those without one come last. Other formats have none.
 	Ranks []int
-	// Undecided are those of Objects whose kind neither Kubernetes nor the bundle defines and that carry no namespace:
-	// whoever knows the cluster sets InstallNamespace on them where their kind is namespaced.
+	// Undecided are the Objects without a namespace of kinds that neither Kubernetes nor the bundle defines: the caller,
+	// which knows the cluster, sets InstallNamespace on them where their kind is namespaced.
 	Undecided []*unstructured.Unstructured
 	// Warnings say what was left out or inferred; sorted.
 	Warnings []string
 	// RequiredNamespaces must exist before the objects are applied: those the objects live in, watch namespaces too, without
 	// those that the bundle itself contains; sorted.
 	RequiredNamespaces []string
-	// Certificates that whoever applies the objects issues first, sorted by Secret: those of self-signed webhooks.
+	// Certificates that the caller issues before it applies the objects, sorted by Secret: those of self-signed webhooks.
 	Certificates []Certificate
 	// Requirements that the cluster has to meet for the bundle to work, sorted.
 	Requirements []Requirement

@@ -71,19 +71,19 @@ var renderings = map[string]rendering{
 		}),
 	},
 	"converter-all": {
-		reason: "a conversion webhook is written into its definition, JSON and aliases are read",
+		reason: "a conversion webhook is written into its CRD, JSON and aliases are read",
 		bundle: "converter", o: withV1(registryv1.Options{}),
 	},
 	"converter-self-signed": {
-		reason: "a definition with a conversion webhook trusts the certificate, too",
+		reason: "a CRD with a conversion webhook trusts the certificate, too",
 		bundle: "converter", o: withV1(registryv1.Options{CertificateProvider: registryv1.SelfSigned}),
 	},
 	"legacy-own": {
-		reason: "an old definition becomes v1, a missing apiVersion is inferred, equal permissions count once, the namespace has a default",
+		reason: "an old CRD becomes v1, a missing apiVersion is inferred, equal permissions count once, the namespace has a default",
 		bundle: "legacy", o: withV1(registryv1.Options{}),
 	},
 	"chart-shop": {
-		reason: "a chart with aliases, definitions, files and a schema; definitions come first",
+		reason: "a chart with aliases, CRDs, files and a schema; CRDs come first",
 		bundle: "../../helm/testdata/charts/shop",
 		o: convert.Options{InstallNamespace: "shop", Helm: helm.Options{ReleaseName: "demo", Values: map[string]any{
 			"password": "hunter22", "archive": map[string]any{"enabled": true}, "tags": map[string]any{"mail": true},

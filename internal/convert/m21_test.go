@@ -31,7 +31,7 @@ func converter(crd string) string {
 	return "  - {type: ConversionWebhook, generateName: c.example.org, deploymentName: d, admissionReviewVersions: [v1], sideEffects: None, conversionCRDs: [" + crd + "]}\n"
 }
 
-// owning is a CSV that owns a definition.
+// owning is a CSV that owns a CRD.
 func owning(csv, crd string) string {
 	return csv + "  customresourcedefinitions: {owned: [{name: " + crd + ", kind: A, version: v1}]}\n"
 }
@@ -59,7 +59,7 @@ func TestM21Hostile(t *testing.T) {
 		"the same package":    {"said twice is no contradiction", with(hostileBundle(csv, ""), "metadata/annotations.yaml", "annotations:\n  operators.operatorframework.io.bundle.package.v1: a\n  operators.operatorframework.io.bundle.package.v1: a\n"), nil},
 		"no annotations":      {"the file is missing", tree("manifests/csv.yaml", csv), []string{"P2: does not exist"}},
 		"no containers":       {"no API server takes it", hostileBundle(bundleOf(strings.ReplaceAll(d, "[{name: c, image: example.org/c:1}]", "[]"), hook), ""), []string{`D1: "d" has no containers`}},
-		"all rights":          {"what a bundle asks for is for RBAC to judge", hostileBundle(bundleOf(d, hook), ""), nil},
+		"all permissions":     {"RBAC decides about the permissions of a bundle", hostileBundle(bundleOf(d, hook), ""), nil},
 		"names of 63":         {"the longest label", hostileBundle(bundleOf(deploymentNamed(long[:63]), hookNamed("h.example.org", long[:63])), ""), nil},
 		"names of 253":        {"the longest name", hostileBundle(bundleOf(deploymentNamed(long[:253]), hookNamed("h.example.org", long[:253])), ""), nil},
 		"names of 254":        {"all of them are listed", hostileBundle(bundleOf(deploymentNamed(long), hookNamed(long, long)), ""), []string{"V2: no more than 253", "V9: no more than 253"}},
@@ -67,16 +67,16 @@ func TestM21Hostile(t *testing.T) {
 		"name of an account":  {"also inside it", hostileBundle(strings.Replace(bundleOf(d, hook), "serviceAccountName: all", "serviceAccountName: Not_Valid", 1), ""), []string{`S1: "Not_Valid"`}},
 		"colliding names":     {"a dot and a dash make the same Service of two deployments", hostileBundle(bundleOf(deploymentNamed("a.b")+strings.ReplaceAll(deploymentNamed("a-b"), "app: a", "app: b"), hookNamed("h.example.org", "a.b")+hookNamed("i.example.org", "a-b")), ""), []string{"O4: Service a-b-service"}},
 		"twin webhooks":       {"they would be one object", hostileBundle(bundleOf(d, hook+hook), ""), []string{"V8: two webhooks"}},
-		"nobody's webhook":    {"a webhook of a foreign deployment", hostileBundle(bundleOf(d, hookNamed("h.example.org", "theirs")), ""), []string{`V7: "theirs"`}},
+		"foreign webhook":     {"a webhook of a foreign deployment", hostileBundle(bundleOf(d, hookNamed("h.example.org", "theirs")), ""), []string{`V7: "theirs"`}},
 		"foreign conversion":  {"passed on as OLM does, with a warning", hostileBundle(bundleOf(d, hook), fmt.Sprintf(aCRD, "")+foreign), nil},
-		"wrong conversion":    {"a definition that the bundle lacks", hostileBundle(bundleOf(d, converter("bs.example.org")), fmt.Sprintf(aCRD, "")), []string{`V11: "bs.example.org"`}},
+		"wrong conversion":    {"a CRD that the bundle lacks", hostileBundle(bundleOf(d, converter("bs.example.org")), fmt.Sprintf(aCRD, "")), []string{`V11: "bs.example.org"`}},
 		"lost conversion":     {"and one that it owns but lacks", hostileBundle(owning(bundleOf(d, converter("bs.example.org")), "bs.example.org"), fmt.Sprintf(aCRD, "")), []string{`V4: "bs.example.org"`}},
 		"conversion of all":   {"not one of a name", hostileBundle(bundleOf(d, converter("'*'")), fmt.Sprintf(aCRD, "")), []string{`V11: "*"`}},
 		"reference to a file": {"nothing is read through a schema", hostileBundle(csv, fmt.Sprintf(aCRD, "$ref: 'file:///etc/passwd'")), []string{"P10: spec.versions[0].schema.openAPIV3Schema.properties.spec.$ref"}},
 		"reference to a host": {"nor asked for", hostileBundle(csv, fmt.Sprintf(aCRD, "allOf: [{$ref: 'http://127.0.0.1:1/x'}]")), []string{"P10: properties.spec.allOf[0].$ref"}},
 		"reference in a file": {"nor found elsewhere in it", hostileBundle(csv, fmt.Sprintf(aCRD, "additionalProperties: {$ref: '#/definitions/x'}")), []string{"P10: properties.spec.additionalProperties.$ref"}},
 		"a field named $ref":  {"is only a name", hostileBundle(csv, fmt.Sprintf(aCRD, "properties: {$ref: {type: string}}")), nil},
-		"unknown kind":        {"nobody knows it", hostileBundle(csv, "apiVersion: a.example.org/v1\nkind: Thing\nmetadata: {name: t}\n"), []string{"V13: Thing t"}},
+		"unknown kind":        {"it may be dangerous", hostileBundle(csv, "apiVersion: a.example.org/v1\nkind: Thing\nmetadata: {name: t}\n"), []string{"V13: Thing t"}},
 		"unsupported kind":    {"Kubernetes knows it", hostileBundle(csv, job), []string{"V13: Job j"}},
 		"no kind":             {"it is no object", hostileBundle(csv, "a: b\n"), []string{"identity: apiVersion", "identity: kind", "identity: metadata.name"}},
 		"garbage properties":  {"they would be copied to every Pod", with(hostileBundle(csv, ""), "metadata/properties.yaml", "\x00\x01{"), []string{"P12: not a list of properties"}},

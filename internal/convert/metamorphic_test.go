@@ -91,7 +91,7 @@ func documents(t *testing.T, files fstest.MapFS) [][]byte {
 	return out
 }
 
-// rewritten is a bundle whose manifests are other files.
+// rewritten is a bundle with other files as manifests.
 func rewritten(files fstest.MapFS, manifests fstest.MapFS) fstest.MapFS {
 	out := fstest.MapFS{}
 	for name, file := range files {

@@ -154,7 +154,7 @@ func texts(m manifest.Manifest, metadata map[string]any, field string) []Problem
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
 		if _, ok := entries[key].(string); !ok {
 			problems = append(problems, m.Problem(manifest.RuleValue,
-				fmt.Sprintf("metadata.%s[%q] is not a text", field, key), "put the value into quotation marks"))
+				fmt.Sprintf("metadata.%s[%q] is not a string", field, key), "put the value into quotation marks"))
 		}
 	}
 	return problems
@@ -175,7 +175,7 @@ func foldSecret(m manifest.Manifest) []Problem {
 	for key, value := range plain {
 		text, ok := value.(string)
 		if !ok {
-			problems = append(problems, m.Problem(manifest.RuleValue, fmt.Sprintf("stringData[%q] is not a text", key), "put the value into quotation marks"))
+			problems = append(problems, m.Problem(manifest.RuleValue, fmt.Sprintf("stringData[%q] is not a string", key), "put the value into quotation marks"))
 			continue
 		}
 		if data == nil {

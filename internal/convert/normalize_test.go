@@ -59,7 +59,7 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-// TestUndecided: whoever knows the cluster must be able to find the objects whose scope nobody here knows.
+// TestUndecided: objects of unknown scope are listed, so that a caller that knows the cluster can decide.
 func TestUndecided(t *testing.T) {
 	result, err := convert.Convert(tree("a.yaml", "apiVersion: example.org/v1\nkind: Theme\nmetadata: {name: t}\n---\n"+configMap), convert.Options{InstallNamespace: "ns"})
 	if err != nil {
@@ -90,16 +90,16 @@ func TestM23NoSecretsInProblems(t *testing.T) {
 		"data of a number":   {head + "data: {k: 77770077}", `data["k"] is not base64`},
 		"data is a text":     {head + "data: " + canary, "data is not a mapping"},
 		"data is a list":     {head + "data: [" + canary + "]", "data is not a mapping"},
-		"stringData number":  {head + "stringData: {k: 77770077}", `stringData["k"] is not a text`},
-		"stringData mapping": {head + "stringData: {k: {a: " + canary + "}}", `stringData["k"] is not a text`},
-		"label":              {head + "stringData: {k: " + canary + "}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: t, labels: {a: 77770077}}", `metadata.labels["a"] is not a text`},
+		"stringData number":  {head + "stringData: {k: 77770077}", `stringData["k"] is not a string`},
+		"stringData mapping": {head + "stringData: {k: {a: " + canary + "}}", `stringData["k"] is not a string`},
+		"label":              {head + "stringData: {k: " + canary + "}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: t, labels: {a: 77770077}}", `metadata.labels["a"] is not a string`},
 		"no name":            {"apiVersion: v1\nkind: Secret\nstringData: {k: " + canary + "}", "no metadata.name"},
 		"broken YAML":        {head + "stringData:\n  k: " + canary + "\n bad: [" + canary, "not valid YAML"},
 		"unclosed text":      {head + "stringData: {k: \"" + canary, "not valid YAML"},
 		"broken JSON":        {`{"kind": "Secret", "data": {"k": "` + canary + `"`, "not valid YAML"},
 		"duplicate":          {head + "stringData: {k: " + canary + ", k: " + canary + "}", `the key "k" appears twice`},
 		"twice":              {head + "stringData: {k: " + canary + "}\n---\n" + head, "already in a.yaml (document 1)"},
-		"last applied":       {head + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: u, annotations: {kubectl.kubernetes.io/last-applied-configuration: {data: " + canary + "}}}", "is not a text"},
+		"last applied":       {head + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: u, annotations: {kubectl.kubernetes.io/last-applied-configuration: {data: " + canary + "}}}", "is not a string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := convert.Convert(tree("a.yaml", c.content), convert.Options{InstallNamespace: "ns"})

@@ -30,8 +30,8 @@ const (
 	mostSteps = 10_000_000
 )
 
-// unbounded are functions whose result can be the product of their operands, all of it made before its cost is known: a
-// short expression over one large text would take all memory.
+// unbounded are functions with results up to the product of the sizes of their operands, computed before the cost is known:
+// a short expression over one large string would take all memory.
 var unbounded = []string{"replace", "join", "format", "strings.quote"}
 
 // standard is the standard library, with matches in bounds.

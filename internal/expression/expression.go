@@ -30,7 +30,7 @@ type Error struct {
 	Text string
 	// Message says what is wrong, in one line.
 	Message string
-	// Expensive: it was given up because it costs too much.
+	// Expensive: the evaluation was stopped because it costs too much.
 	Expensive bool
 }
 
@@ -46,14 +46,14 @@ func (e *Error) Error() string {
 // mostQuoted is how much of an expression a message has.
 const mostQuoted = 200
 
-// IsExpensive tells whether an evaluation was given up because it costs too much.
+// IsExpensive tells whether an evaluation was stopped because it costs too much.
 func IsExpensive(err error) bool {
 	var failed *Error
 	return errors.As(err, &failed) && failed.Expensive
 }
 
-// Compile reads an expression whose only variables are objects of these names. A name that it does not have, and a result
-// that is certainly no bool, are errors.
+// Compile reads an expression with objects of these names as its only variables. An unknown name, and a result that is
+// certainly no bool, are errors.
 func Compile(text string, objects ...string) (*Expression, error) {
 	base, err := environment()
 	if err != nil {
@@ -70,8 +70,8 @@ func Compile(text string, objects ...string) (*Expression, error) {
 	return program(env, text, env.Compile)
 }
 
-// Parse reads an expression whose variables are the fields at the top of an object, whatever they are: which ones there
-// are shows when it is evaluated.
+// Parse reads an expression with the top-level fields of an object as variables. Which fields exist is known only when it
+// is evaluated.
 func Parse(text string) (*Expression, error) {
 	env, err := environment()
 	if err != nil {
@@ -128,7 +128,7 @@ func (e *Expression) Holds(ctx context.Context, data map[string]any) (bool, erro
 	case ctx.Err() != nil:
 		return false, fmt.Errorf("evaluating %q: %w", e.text, ctx.Err())
 	case errors.As(err, &stopped), bounded.Err() != nil:
-		return false, &Error{Text: e.text, Message: "it takes too much work, and was given up", Expensive: true}
+		return false, &Error{Text: e.text, Message: "it takes too much work, and was stopped", Expensive: true}
 	case err != nil:
 		return false, &Error{Text: e.text, Message: inOneLine(err)}
 	}

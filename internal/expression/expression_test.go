@@ -84,7 +84,7 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-// TestM22CostBombs wants expressions that would take hours or all memory to be given up soon.
+// TestM22CostBombs wants expressions that would take hours or all memory to be stopped soon.
 func TestM22CostBombs(t *testing.T) {
 	digits := "[0,1,2,3,4,5,6,7,8,9]"
 	nested := strings.Repeat(digits+".all(x, ", 12) + "true" + strings.Repeat(")", 12)
@@ -95,14 +95,14 @@ func TestM22CostBombs(t *testing.T) {
 	data := object()
 	data["spec"] = map[string]any{"items": many}
 	for name, text := range map[string]string{
-		"nested loops":       nested,
-		"pairs":              "spec.items.all(a, spec.items.all(b, a.name == b.name))",
-		"texts that grow":    "data.text + data.text + data.text + data.text + data.text == ''",
-		"loops over texts":   "spec.items.all(a, spec.items.all(b, data.text.lowerAscii() == data.text))",
-		"expressions":        "spec.items.all(a, a.name.matches('(b*)*c(d|e)+f') || a.name.matches('(b*)*x') || true)",
-		"lists that grow":    "spec.items.map(a, spec.items.map(b, spec.items)).size() == 0",
-		"base64 in a loop":   "spec.items.all(a, spec.items.all(b, base64.encode(bytes(data.text)) != ''))",
-		"what nobody counts": "spec.items.all(a, data.text.split('') != [] )",
+		"nested loops":     nested,
+		"pairs":            "spec.items.all(a, spec.items.all(b, a.name == b.name))",
+		"texts that grow":  "data.text + data.text + data.text + data.text + data.text == ''",
+		"loops over texts": "spec.items.all(a, spec.items.all(b, data.text.lowerAscii() == data.text))",
+		"expressions":      "spec.items.all(a, a.name.matches('(b*)*c(d|e)+f') || a.name.matches('(b*)*x') || true)",
+		"lists that grow":  "spec.items.map(a, spec.items.map(b, spec.items)).size() == 0",
+		"base64 in a loop": "spec.items.all(a, spec.items.all(b, base64.encode(bytes(data.text)) != ''))",
+		"what has no cost": "spec.items.all(a, data.text.split('') != [] )",
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := expression.Parse(text)
@@ -116,11 +116,11 @@ func TestM22CostBombs(t *testing.T) {
 			took := time.Since(began)
 			runtime.ReadMemStats(&after)
 			if !expression.IsExpensive(err) {
-				t.Errorf("not given up: %v", err)
+				t.Errorf("not stopped: %v", err)
 			}
-			t.Logf("given up after %s, having allocated %d MiB in all", took.Round(time.Millisecond), (after.TotalAlloc-before.TotalAlloc)>>20)
+			t.Logf("stopped after %s, having allocated %d MiB in all", took.Round(time.Millisecond), (after.TotalAlloc-before.TotalAlloc)>>20)
 			if took > 6*time.Second {
-				t.Errorf("given up after %s, want about a second", took)
+				t.Errorf("stopped after %s, want about a second", took)
 			}
 		})
 	}

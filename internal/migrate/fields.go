@@ -47,7 +47,7 @@ func (f fields) text(key string) string {
 	}
 	text, ok := value.(string)
 	if !ok {
-		f.wrong(key, "a text")
+		f.wrong(key, "a string")
 	}
 	return text
 }
@@ -79,7 +79,7 @@ func (f fields) texts(key string) []string {
 		texts = append(texts, text)
 	}
 	if !ok {
-		f.wrong(key, "a list of texts")
+		f.wrong(key, "a list of strings")
 		return nil
 	}
 	return texts

@@ -11,13 +11,13 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
-// DefaultKubeVersion is what a chart is told where no cluster is known: the version of the libraries, as Helm has it.
+// DefaultKubeVersion is what a chart sees where no cluster is known: the version of the libraries, as Helm has it.
 const DefaultKubeVersion = "v1.36.0"
 
 // RuleHelm is the rule of problems that are of charts, as Problem.Rule.
 const RuleHelm = "helm"
 
-// DefaultAPIVersions are those that a chart is told of where no cluster is known: what Kubernetes itself has, as
+// DefaultAPIVersions are those that a chart sees where no cluster is known: those of Kubernetes itself, as
 // "helm template" has it. The list is the caller's.
 func DefaultAPIVersions() []string {
 	return slices.Sorted(slices.Values(common.DefaultVersionSet))

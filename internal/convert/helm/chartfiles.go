@@ -29,7 +29,7 @@ func (f files) GetBytes(name string) []byte {
 // Get returns a file as a text.
 func (f files) Get(name string) string { return string(f[name]) }
 
-// Glob returns the files whose path matches a pattern; of one that is no pattern, all.
+// Glob returns the files with a path that matches the pattern; all files if the pattern is invalid.
 func (f files) Glob(pattern string) files {
 	match, err := glob.Compile(pattern, '/')
 	if err != nil {
@@ -75,7 +75,7 @@ func (f files) Lines(name string) []string {
 	return strings.Split(strings.TrimSuffix(string(f[name]), "\n"), "\n")
 }
 
-// asFiles makes files of those of Helm's engine, whose type is its own.
+// asFiles converts the files of Helm's engine, which have a type of their own.
 func asFiles(engines any) (files, error) {
 	v := reflect.ValueOf(engines)
 	if !v.IsValid() || !v.CanConvert(reflect.TypeFor[files]()) {

@@ -71,7 +71,7 @@ func render(c *chart.Chart, namespace string, o Options) (map[string]string, []s
 	return rendered, r.askers(), nil
 }
 
-// warnings are what a chart asked and was not told, and that it is no longer cared for.
+// warnings list the questions of a chart that were not answered, and say whether the chart is deprecated.
 func warnings(c *chart.Chart, asked []string) []string {
 	var all []string
 	for _, who := range asked {

@@ -161,7 +161,7 @@ func (r *renderer) why(where []place, cause error) (message, remedy string) {
 	case errors.As(cause, &complained):
 		return "the chart says: " + cut(oneLine(complained.text), longestMessage/2), "give the values that it asks for"
 	case strings.HasPrefix(text, saysUnparsedText):
-		return "a text that is run as a template by tpl is none", "correct the value, or the template"
+		return "a string that tpl runs as a template is not a valid template", "correct the value, or the template"
 	case strings.HasPrefix(text, saysRecursion):
 		return "the templates call one another without an end, or too deep", "end the recursion"
 	case strings.HasPrefix(text, saysBroken):

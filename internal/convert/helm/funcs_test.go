@@ -407,7 +407,7 @@ func TestErrors(t *testing.T) {
 		`{{ mustRegexMatch (print "(" .Values.secret) "a" }}`:                      "line 2: the function mustRegexMatch fails: ",
 		`{{ urlParse (print "%zz" .Values.secret) }}`:                              "line 2: the function urlParse fails: ",
 		`{{ index .Values.list 99 }}`:                                              "line 2: the function index fails: ",
-		`{{ tpl (print "{{ " .Values.secret " }}") . }}`:                           "line 2: a text that is run as a template by tpl is none",
+		`{{ tpl (print "{{ " .Values.secret " }}") . }}`:                           "line 2: a string that tpl runs as a template is not a valid template",
 		`{{ tpl "{{ .Values.none.x.y }}" . }}`:                                     "line 2: ",
 		`{{ add 1 (div 1 0) }}`:                                                    "line 2: the function div fails: ",
 		`{{ semver .Values.secret }}`:                                              "line 2: the function semver fails: ",

@@ -62,7 +62,7 @@ func inlineChart(pairs ...string) fstest.MapFS {
 	return files
 }
 
-// asHelm is what "helm template" gives: the definitions and objects, and the hooks by their events.
+// asHelm is what "helm template" gives: the CRDs and objects, and the hooks by their events.
 type asHelm struct {
 	Objects []string
 	Hooks   []string

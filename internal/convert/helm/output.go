@@ -34,7 +34,7 @@ func newOutput(files fs.FS, limits manifest.Limits) *output {
 
 func (o *output) warn(texts ...string) { o.warnings = append(o.warnings, texts...) }
 
-// definitions adds the objects of crds/, which are no templates. Two aliases of a chart bring the same ones.
+// definitions adds the CRDs of crds/, which are no templates. Two aliases of a chart bring the same ones.
 func (o *output) definitions(c *chart.Chart) {
 	first := map[manifest.ID]manifest.Manifest{}
 	for _, crd := range c.CRDObjects() {
@@ -51,7 +51,7 @@ func (o *output) definitions(c *chart.Chart) {
 	}
 }
 
-// notes is the file whose text Helm shows to whoever installs a chart.
+// notes is the file that Helm shows to the user who installs a chart.
 const notes = "NOTES.txt"
 
 // rendered adds what templates wrote: objects and hooks.

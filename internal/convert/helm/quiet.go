@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// quietTurn is the turn of whoever calls functions of Helm that write to the log of the process.
+// quietTurn serializes the callers of functions of Helm that write to the log of the process.
 var quietTurn sync.Mutex
 
 // quietly calls a function of Helm's library and keeps what it says from the log: it quotes values, which may be secret.

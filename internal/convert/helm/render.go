@@ -28,7 +28,7 @@ func newRenderer(c *chart.Chart, values common.Values) *renderer {
 	return &renderer{chart: c, values: values, asked: map[string]bool{}}
 }
 
-// complaint is what a chart says by fail or required; it is meant for whoever installs it.
+// complaint is the message of fail or required in a chart; it is meant for the user who installs it.
 type complaint struct{ text string }
 
 func (c *complaint) Error() string { return c.text }

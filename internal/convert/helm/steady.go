@@ -15,8 +15,8 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-// steady are functions in place of those of sprig and Helm whose results differ between machines or between calls: the order
-// of keys, the local zone, the separator of paths.
+// steady are replacements for functions of sprig and Helm that return different results on different machines or calls: the
+// order of keys, the local time zone, the path separator.
 func (c *chance) steady() template.FuncMap {
 	round := sprig.TxtFuncMap()["durationRound"].(func(any) string) //nolint:errcheck,forcetypeassert // a test calls it
 	return template.FuncMap{

@@ -53,7 +53,7 @@ func (c *check) names(k *types.Kustomization) {
 	}
 }
 
-// refuse names the fields that would run or fetch something, or whose effect reaches beyond this build.
+// refuse names the fields that would run or fetch something, or that have an effect beyond this build.
 func (c *check) refuse(k *types.Kustomization) {
 	for _, field := range []struct {
 		name, remedy string
@@ -210,7 +210,7 @@ func (c *check) patch(field string, p *types.Patch) {
 func (c *check) inline(field, text string) {
 	values, ok := c.reader.ValuesOf(c.file, []byte(text))
 	if !ok {
-		c.wrong("a text under "+field+" is not valid YAML", "correct it")
+		c.wrong("a value under "+field+" is not valid YAML", "correct it")
 	}
 	for _, value := range values {
 		c.keep(value)
@@ -250,7 +250,7 @@ func (c *check) generator(field string, g *types.GeneratorArgs, secret bool) {
 	}
 }
 
-// raw reads a file whose bytes become a value.
+// raw reads a file as the bytes of a value.
 func (c *check) raw(field, name string, secret bool) []byte {
 	clean, info := c.locate(field, name)
 	if info == nil {

@@ -121,7 +121,7 @@ func misread(field string, value any) (message, remedy string) {
 	if what == "true or false" {
 		what = "a boolean (YAML reads y, n, yes, no, on and off as one)"
 	}
-	return field + " is " + what + ", not a text", "put the value into quotation marks"
+	return field + " is " + what + ", not a string", "put the value into quotation marks"
 }
 
 // ID tells objects apart, whatever the version of their group.

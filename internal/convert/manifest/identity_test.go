@@ -49,7 +49,7 @@ func TestT7Identity(t *testing.T) {
 		"boolean kind":      {"no text", "v1", "true", "a", "", "kind is a boolean"},
 		"group":             {"nor a group", "../api/v1", "Pod", "a", "", "not of the form group/version"},
 		"group dots":        {"nor a group", "../v1", "Pod", "a", "", "group of the apiVersion"},
-		"empty group":       {"nobody writes it", "/v1", "Pod", "a", "", "not of the form group/version"},
+		"empty group":       {"the core group has no slash", "/v1", "Pod", "a", "", "not of the form group/version"},
 		"upper-case group":  {"groups are DNS names", "Example.org/v1", "Pod", "a", "", "group of the apiVersion"},
 		"version":           {"nor a version", "apps/..", "Pod", "a", "", "version of the apiVersion"},
 		"core version":      {"nor the only part", "..", "Pod", "a", "", "version of the apiVersion"},

@@ -17,7 +17,7 @@ type Limits struct {
 	Depth int
 }
 
-// DefaultLimits are the limits that hold where nobody sets others.
+// DefaultLimits are the limits that apply by default.
 func DefaultLimits() Limits {
 	return Limits{FileBytes: 2 << 20, TotalBytes: 16 << 20, Documents: 100_000, Objects: 25_000, Values: 1_000_000, Depth: 100}
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// deepestList is how deep Lists may lie in Lists; nobody writes two.
+// deepestList is how deep Lists may be nested; real manifests do not nest them.
 const deepestList = 5
 
 // collect appends the objects of a document to out.
@@ -88,7 +88,7 @@ func describeValue(value any) string {
 	case []any:
 		return "a list"
 	case string:
-		return "a text"
+		return "a string"
 	case bool:
 		return "true or false"
 	}

@@ -39,7 +39,7 @@ func TestErrorIsBounded(t *testing.T) {
 	}
 }
 
-// TestLimitFlags: each limit is a flag whose default is the documented one.
+// TestLimitFlags: each limit is a flag with the documented default.
 func TestLimitFlags(t *testing.T) {
 	l := manifest.DefaultLimits()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)

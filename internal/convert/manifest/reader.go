@@ -213,7 +213,7 @@ func text(name string, data []byte) ([]byte, *Problem) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	switch {
 	case bytes.IndexByte(data, 0) >= 0:
-		return nil, &Problem{File: name, Rule: RuleSyntax, Message: "the file contains NUL bytes, so it is no text in UTF-8", Remedy: "save it as UTF-8"}
+		return nil, &Problem{File: name, Rule: RuleSyntax, Message: "the file contains NUL bytes, so it is not a UTF-8 text file", Remedy: "save it as UTF-8"}
 	case !utf8.Valid(data):
 		return nil, &Problem{File: name, Rule: RuleSyntax, Message: "the file is not valid UTF-8", Remedy: "save it as UTF-8"}
 	}

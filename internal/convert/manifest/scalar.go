@@ -99,7 +99,7 @@ func float(n *yaml.Node) (any, error) {
 func binary(n *yaml.Node) (any, error) {
 	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Value), ""))
 	if err != nil || !utf8.Valid(data) {
-		return nil, &fault{rule: RuleValue, line: n.Line, message: "a !!binary value is not base64 of a text in UTF-8", remedy: "use the binaryData of a ConfigMap or the data of a Secret"}
+		return nil, &fault{rule: RuleValue, line: n.Line, message: "a !!binary value is not base64 of UTF-8", remedy: "use the binaryData of a ConfigMap or the data of a Secret"}
 	}
 	return string(data), nil
 }

@@ -35,7 +35,7 @@ var (
 	errOpen     = errors.New("a ${ has no end")
 	errNoForm   = errors.New("a ${ begins no variable such as ${name} or ${name:=default}")
 	errTooDeep  = errors.New("the defaults of variables nest too deep")
-	errNotATxt  = "the value of the variable %s is no text in UTF-8"
+	errNotATxt  = "the value of the variable %s is not valid UTF-8"
 	errNoValue  = "the variable %s has no value, and no default stands with it"
 	errPosition = "the variable %s is cut at a position that is no number"
 )

@@ -45,7 +45,7 @@ type Substitution struct {
 	Given, Read map[string]string
 }
 
-// Rewrite moves images whose registry and repository begin with From.
+// Rewrite moves images with a registry and repository that begin with From.
 type Rewrite struct {
 	From, To string
 }

@@ -97,7 +97,7 @@ func TestSelectors(t *testing.T) {
 		"labels":                {"as in kubectl", overlay.Selector{LabelSelector: "app=web,size notin (small)"}, "web web-2"},
 		"annotations":           {"in the same way", overlay.Selector{AnnotationSelector: "tier in (front)"}, "web"},
 		"all have to fit":       {"they are joined", overlay.Selector{Kind: "Service", LabelSelector: "size"}, "web-2"},
-		"a dot is any, as Flux": {"an expression, not a text", overlay.Selector{Name: "w.b"}, "web web"},
+		"a dot is any, as Flux": {"an expression, not a string", overlay.Selector{Name: "w.b"}, "web web"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects, warnings, problems := outcome(t, three, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {hit: 'yes'}}", Target: target(c.selector)}}})
@@ -287,7 +287,7 @@ func TestUnusedImages(t *testing.T) {
 	}
 }
 
-// TestRelatedImages: what an operator is told of moves too.
+// TestRelatedImages: the images in an operator's variables and arguments move too.
 func TestRelatedImages(t *testing.T) {
 	const operator = `apiVersion: apps/v1
 kind: Deployment

@@ -37,8 +37,8 @@ func (r renames) inAny(kind schema.GroupKind, name string) string {
 	return name
 }
 
-// fixed are kinds whose objects keep their names: the API server wants them so, or what is inside of a namespace would have
-// to move.
+// fixed are kinds that keep the names of their objects: the API server requires the name, or the objects of a namespace
+// would have to move.
 var fixed = []schema.GroupKind{
 	kindOf("apiextensions.k8s.io", "CustomResourceDefinition"), kindOf("apiregistration.k8s.io", "APIService"), kindOf("", "Namespace"),
 }

@@ -88,7 +88,7 @@ func (r *run) rewriteImages() {
 // relatedPrefix begins the names of variables that hold related images, by convention.
 const relatedPrefix = "RELATED_IMAGE_"
 
-// operands are the images that a container is told of by variables and arguments, where it is an operator's.
+// operands are the images in the variables and arguments of a container, where it is an operator's.
 func (w *rewriter) operands(container map[string]any) {
 	variables, _ := container["env"].([]any)
 	for _, item := range variables {

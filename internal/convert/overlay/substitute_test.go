@@ -197,7 +197,7 @@ spec: {versions: [{name: v1, schema: {openAPIV3Schema: {description: "write ${HO
 	}
 }
 
-// TestVariablesAreSources: whose value counts, and what is said of names.
+// TestVariablesAreSources: which source of values wins, and what is reported about names.
 func TestVariablesAreSources(t *testing.T) {
 	text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: \"${a}${b}\", \"${a}\": z}\n"
 	o := overlay.Options{Substitution: &overlay.Substitution{Given: map[string]string{"a": "given", "unused": "x"}, Read: map[string]string{"a": "read", "b": "read", "bad.name": "x"}}}
@@ -212,7 +212,7 @@ func TestVariablesAreSources(t *testing.T) {
 		t.Error(problems)
 	}
 	o.Substitution.Read["b"] = "hunter22\xff"
-	if _, _, problems := outcome(t, text, o); !strings.Contains(problems, "data.a: the value of the variable b is no text in UTF-8") || strings.Contains(problems, "hunter22") {
+	if _, _, problems := outcome(t, text, o); !strings.Contains(problems, "data.a: the value of the variable b is not valid UTF-8") || strings.Contains(problems, "hunter22") {
 		t.Error(problems)
 	}
 	if _, _, problems := outcome(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {\"${a}\": x, given: y}\n", substituting(map[string]string{"a": "given"})); !strings.Contains(problems, "the key is the same as another one") {

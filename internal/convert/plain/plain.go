@@ -24,7 +24,7 @@ type Bundle struct {
 }
 
 // Parse reads all manifests of manifests/, or of the whole tree where there is no such folder, at any depth. Folders and
-// files whose name begins with a dot, and files that are not manifests by name, are left out with a warning.
+// files with a name that begins with a dot, and files that are not manifests by name, are left out with a warning.
 func Parse(files fs.FS, limits manifest.Limits) (*Bundle, []manifest.Problem) {
 	names, skipped, problems := list(files)
 	reader := manifest.NewReader(files, limits)

@@ -56,7 +56,7 @@ type Rendered struct {
 	Requirements []Requirement
 	// Package that the bundle is a version of.
 	Package Package
-	// Secrets are those of the install namespace that serving certificates are in, whoever issues them.
+	// Secrets are those of the install namespace that serving certificates are in, for every provider.
 	Secrets []string
 	// RelatedImages are those that the bundle says it uses, in the order of the ClusterServiceVersion.
 	RelatedImages []string

@@ -112,7 +112,7 @@ func TestM21Refused(t *testing.T) {
 		"no annotations": {"P2: the tree is no bundle", []change{{"metadata/annotations.yaml", "annotations", "]["}}, nil,
 			[]string{"P2 metadata/annotations.yaml: cannot be read"}},
 		"package is no text": {"P3", []change{{"metadata/annotations.yaml", "package.v1: gadget", "package.v1: 7"}}, nil,
-			[]string{"P3 metadata/annotations.yaml: not a text"}},
+			[]string{"P3 metadata/annotations.yaml: not a string"}},
 		"folder": {"P5", []change{{"manifests/sub/x.yaml", "", "kind: X"}}, nil, []string{"P5 manifests/sub: folders"}},
 		"no version": {"P6: no obvious group", []change{{"manifests/x.yaml", "", "kind: Ingress\nmetadata: {name: x}"}}, nil,
 			[]string{"identity manifests/x.yaml: no apiVersion"}},
@@ -124,11 +124,11 @@ func TestM21Refused(t *testing.T) {
 		"two CSVs": {"P8: which one is meant", []change{{"manifests/zz.yaml", "", "apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata: {name: other}"}}, nil,
 			[]string{"P8 manifests/zz.yaml: another ClusterServiceVersion"}},
 		"wrong types": {"P9: all at once, with their paths", []change{csv("replicas: 1", "replicas: one"), csv("displayName: Gadget Operator", "displayName: {a: b}")}, nil,
-			[]string{"P9 " + csvFile + ": spec.displayName is a mapping, not a text", "P9 " + csvFile + ": spec.install.spec.deployments[0].spec.replicas is a text, not a whole number"}},
+			[]string{"P9 " + csvFile + ": spec.displayName is a mapping, not a string", "P9 " + csvFile + ": spec.install.spec.deployments[0].spec.replicas is a string, not a whole number"}},
 		"wrong quantity": {"P9: types that read themselves", []change{csv("memory: 128Mi", "memory: much")}, nil,
-			[]string{"P9 " + csvFile + ": resources.limits.memory is a text, not a valid Quantity"}},
+			[]string{"P9 " + csvFile + ": resources.limits.memory is a string, not a valid Quantity"}},
 		"wrong type in a CRD": {"P10", []change{{"manifests/gadgets.crd.yaml", "served: true", "served: sure"}}, nil,
-			[]string{"P10 manifests/gadgets.crd.yaml: spec.versions[0].served is a text, not true or false"}},
+			[]string{"P10 manifests/gadgets.crd.yaml: spec.versions[0].served is a string, not true or false"}},
 		"CRD of another group": {"P10", []change{{"manifests/gadgets.crd.yaml", "apiextensions.k8s.io/v1", "example.org/v1"}}, nil,
 			[]string{"P10 manifests/gadgets.crd.yaml: not one of a CustomResourceDefinition"}},
 		"bad properties": {"P12", []change{{"metadata/properties.yaml", "properties:", "properties: text #"}}, nil, []string{"P12 metadata/properties.yaml: list of properties"}},
@@ -149,7 +149,7 @@ func TestM21Refused(t *testing.T) {
 		"odd package":    {"V5: it becomes a part of the status", []change{{"metadata/annotations.yaml", "package.v1: gadget", "package.v1: \"a\\nb\""}}, nil, []string{"V5 metadata/annotations.yaml: cannot be the name"}},
 		"long package":   {"V5: it becomes a part of the status", []change{{"metadata/annotations.yaml", "package.v1: gadget", "package.v1: " + strings.Repeat("a", 254)}}, nil, []string{"V5 metadata/annotations.yaml: of 254 bytes"}},
 		"conversion":     {"V6: conversion is cluster-wide", []change{csv("", conversionHook)}, nil, []string{"V6 " + csvFile + ": AllNamespaces and no other"}},
-		"no deployment":  {"V7", []change{csv("generateName: fill.gadgets.tools.example.org\n    deploymentName: gadget-manager", "generateName: fill.gadgets.tools.example.org\n    deploymentName: nobody")}, nil, []string{"V7 " + csvFile + `: "nobody"`}},
+		"no deployment":  {"V7", []change{csv("generateName: fill.gadgets.tools.example.org\n    deploymentName: gadget-manager", "generateName: fill.gadgets.tools.example.org\n    deploymentName: missing")}, nil, []string{"V7 " + csvFile + `: "missing"`}},
 		"twin webhooks":  {"V8", []change{csv("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"), csv("fill.gadgets", "check.gadgets")}, nil, []string{"V8 " + csvFile + ": two webhooks"}},
 		"webhook name":   {"V9: a trailing dash", []change{csv("fill.gadgets.tools.example.org", "fill-")}, nil, []string{"V9 " + csvFile + `: "fill-"`}},
 		"webhook type":   {"W3: it would vanish silently", []change{csv("MutatingAdmissionWebhook", "Hook")}, nil, []string{"W3 " + csvFile + `: "Hook"`}},
@@ -186,7 +186,7 @@ func TestM21Refused(t *testing.T) {
 	}
 }
 
-// TestV14PreservedFields: a definition that keeps unknown fields cannot be converted by a webhook.
+// TestV14PreservedFields: a CRD that keeps unknown fields cannot be converted by a webhook.
 func TestV14PreservedFields(t *testing.T) {
 	files := bundleWith(t, "converter", change{"manifests/shapes.yaml", "preserveUnknownFields: false", "preserveUnknownFields: true"})
 	_, err := Convert(files, testOptions(), manifest.Limits{})

@@ -23,12 +23,12 @@ type provider struct {
 	objects func(in *input, service, certificate string) []manifest.Manifest
 }
 
-// InjectAnnotation on an object that trusts a self-signed certificate names its Secret as namespace/name. Whoever applies
-// the object fills in the CA bundle.
+// InjectAnnotation on an object that trusts a self-signed certificate names its Secret as namespace/name. The controller
+// that applies the object fills in the CA bundle.
 const InjectAnnotation = "satchel.dev/inject-ca-from"
 
-// Certificate is what whoever applies the objects has to issue under the provider SelfSigned, for one Deployment that
-// serves webhooks.
+// Certificate is one that the controller has to issue under the provider SelfSigned before it applies the objects, for one
+// Deployment that serves webhooks.
 type Certificate struct {
 	// Namespace and Secret name where the Deployment looks for it: a Secret with the keys tls.crt and tls.key.
 	Namespace, Secret string

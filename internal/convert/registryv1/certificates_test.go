@@ -134,7 +134,7 @@ func TestLongVersionIsNoVersion(t *testing.T) {
 	}
 }
 
-// TestC2NamesAllProviders: whoever has to choose one is told which there are.
+// TestC2NamesAllProviders: the message lists the providers to choose from.
 func TestC2NamesAllProviders(t *testing.T) {
 	for _, provider := range []CertificateProvider{"", "magic"} {
 		o := testOptions()

@@ -50,8 +50,8 @@ const (
 	longestMessage    = 300
 )
 
-// constraint turns one into a requirement. It is not checked when it makes no sense, which is a problem, or when nobody
-// here can, which is warned of.
+// constraint converts one to a requirement. It returns false for one that is invalid, with a problem, and for one that
+// Satchel cannot check, with a warning.
 func (r *requiring) constraint(c constraint, depth int) (Requirement, bool) {
 	if depth > deepestConstraint {
 		r.refuse(fmt.Sprintf("a constraint is nested more than %d deep", deepestConstraint), "flatten it")

@@ -63,8 +63,8 @@ func generateCRDs(in *input) ([]manifest.Manifest, []manifest.Problem) {
 	return in.CRDs, problems
 }
 
-// warnOfForeignConversion names the definitions that somebody else converts: OLM passes them on as they are written, and
-// their objects can be read only where that somebody is.
+// warnOfForeignConversion names the CRDs with a conversion webhook outside of the bundle: OLM passes them on unchanged, and
+// their objects can be read only where that webhook runs.
 func (in *input) warnOfForeignConversion(converted map[string]bool) {
 	var names []string
 	for _, crd := range in.CRDs {

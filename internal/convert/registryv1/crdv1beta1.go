@@ -14,7 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
-// upgradeCRD rewrites a v1beta1 definition as v1, in place and in full: what v1beta1 allowed implicitly is written out.
+// upgradeCRD rewrites a v1beta1 CRD as v1, in place and in full: what v1beta1 allowed implicitly is written out.
 // What v1 cannot express is refused by its field.
 func upgradeCRD(m manifest.Manifest) []manifest.Problem {
 	spec, ok := m.Object.Object["spec"].(map[string]any)
@@ -38,13 +38,13 @@ func upgradeCRD(m manifest.Manifest) []manifest.Problem {
 		}
 		path := fieldpath.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")
 		for _, cause := range upgradeSchema(version, preserve, path) {
-			problems = append(problems, m.Problem("P10", cause, "write the definition in "+crdV1))
+			problems = append(problems, m.Problem("P10", cause, "write the CRD in "+crdV1))
 		}
 	}
 	return problems
 }
 
-// approve gives a definition in a group of Kubernetes' own domains the annotation that v1 demands there.
+// approve gives a CRD in a group of Kubernetes' own domains the annotation that v1 demands there.
 func approve(m manifest.Manifest, spec map[string]any) {
 	const annotation = "api-approved.kubernetes.io"
 	group, _ := spec["group"].(string)

@@ -121,7 +121,7 @@ var differences = map[string]difference{
 
 	"all annotations": {number: 14, reason: "as OLM by default", see: map[string]string{annotation + "capabilities": "from the template", annotation + "olm.operatorNamespace": "tools",
 		"Deployment gadget-exporter: spec/template/metadata/annotations/capabilities": "Basic Install"}},
-	"required annotations": {number: 14, reason: "a changed annotation of the bundle restarts nobody", adjust: func(o *Options) { o.PodAnnotations = RequiredAnnotations },
+	"required annotations": {number: 14, reason: "a changed annotation of the bundle restarts no Pod", adjust: func(o *Options) { o.PodAnnotations = RequiredAnnotations },
 		see: map[string]string{"Deployment gadget-exporter: spec/template/metadata/annotations": "{olm.operatorNamespace: tools, olm.targetNamespaces: ''}"}},
 
 	"accounts of deployments": {number: 15, reason: "a Pod without its account does not start", see: map[string]string{"ServiceAccount gadget-exporter: metadata/namespace": "tools"}},

@@ -212,7 +212,7 @@ func (f *fitter) where() string {
 func (s *shape) describe() string {
 	switch s.form {
 	case text:
-		return "a text"
+		return "a string"
 	case truth:
 		return "true or false"
 	case whole:
@@ -237,7 +237,7 @@ func describeJSON(value any) string {
 	case []any:
 		return "a list"
 	case string:
-		return "a text"
+		return "a string"
 	case bool:
 		return "true or false"
 	case float64:

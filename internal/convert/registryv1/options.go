@@ -13,7 +13,7 @@ type CertificateProvider string
 
 // Providers of certificates.
 const (
-	// SelfSigned leaves the certificates to whoever applies the objects; see Rendered.Certificates.
+	// SelfSigned leaves the certificates to the caller that applies the objects; see Rendered.Certificates.
 	SelfSigned  CertificateProvider = "self-signed"
 	CertManager CertificateProvider = "cert-manager"
 	ServiceCA   CertificateProvider = "service-ca"

@@ -29,7 +29,7 @@ func generateOthers(in *input) ([]manifest.Manifest, []manifest.Problem) {
 	return out, nil
 }
 
-// placeCustomResource follows the scope that the bundle's own definition gives; without one the namespace stays open, to be
+// placeCustomResource follows the scope that the bundle's own CRD gives; without one the namespace stays open, to be
 // set where the cluster's scope is known.
 func (in *input) placeCustomResource(m manifest.Manifest) {
 	namespace := ""

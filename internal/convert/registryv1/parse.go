@@ -61,7 +61,7 @@ func (b *Bundle) readPackage(reader *manifest.Reader) []manifest.Problem {
 	}
 	name, ok := content.Annotations[packageAnnotation].(string)
 	if !ok && content.Annotations[packageAnnotation] != nil {
-		return []manifest.Problem{{File: annotationsFile, Rule: "P3", Message: fmt.Sprintf("the annotation %q is not a text", packageAnnotation), Remedy: "put it into quotation marks"}}
+		return []manifest.Problem{{File: annotationsFile, Rule: "P3", Message: fmt.Sprintf("the annotation %q is not a string", packageAnnotation), Remedy: "put it into quotation marks"}}
 	}
 	b.Package = name
 	return onePackage(data)

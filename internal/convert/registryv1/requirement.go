@@ -20,7 +20,7 @@ const (
 	RequireCRD RequirementKind = "CRD"
 	// RequireAPI: a kind that the cluster itself or an extension API server brings. GVK.
 	RequireAPI RequirementKind = "API"
-	// RequireGVK: a kind, whoever brings it. GVK.
+	// RequireGVK: a kind, from any provider. GVK.
 	RequireGVK RequirementKind = "GVK"
 	// RequirePackage: an OLM package. Name is its name, Versions the range; empty: any.
 	RequirePackage RequirementKind = "Package"

@@ -50,7 +50,7 @@ func TestP13Requirements(t *testing.T) {
 		"CRD without version": {"any version will do", requiredCRDs("{name: etcds.db.example.org, kind: Etcd}"),
 			[]string{"CustomResourceDefinition etcds.db.example.org (kind Etcd of db.example.org)"}, nil},
 		"own CRD":              {"the bundle brings it", requiredCRDs("{name: gadgets.tools.example.org, version: v1, kind: Gadget}"), nil, nil},
-		"own CRD, not served":  {"nobody serves that version", requiredCRDs("{name: gadgets.tools.example.org, version: v9, kind: Gadget}"), []string{"CustomResourceDefinition gadgets.tools.example.org (kind Gadget of tools.example.org/v9)"}, nil},
+		"own CRD, not served":  {"no CRD serves that version", requiredCRDs("{name: gadgets.tools.example.org, version: v9, kind: Gadget}"), []string{"CustomResourceDefinition gadgets.tools.example.org (kind Gadget of tools.example.org/v9)"}, nil},
 		"CRD without a group":  {"it cannot be looked up", requiredCRDs("{name: etcds, version: v1, kind: Etcd}"), nil, []string{`"etcds"`}},
 		"API server":           {"an extension brings it", inCSV("  apiservicedefinitions: {required: [{name: x, group: a.example.org, version: v1, kind: Kin}]}\n"), []string{"kind Kin of a.example.org/v1"}, nil},
 		"native API":           {"the core group is empty", inCSV("  nativeAPIs: [{group: '', version: v1, kind: Pod}, {group: apps, version: v1, kind: Deployment}]\n"), []string{"kind Deployment of apps/v1", "kind Pod of v1"}, nil},
@@ -62,14 +62,14 @@ func TestP13Requirements(t *testing.T) {
 		"dependency, kind":     {"as a bundle has it", inDependencies("- {type: olm.gvk, value: {group: db.example.org, version: v1, kind: Etcd}}"), []string{"kind Etcd of db.example.org/v1"}, nil},
 		"dependency, package":  {"with the word that bundles use", inDependencies("- {type: olm.package, value: {packageName: etcd, version: '>0.9.0'}}"), []string{"package etcd in version >0.9.0"}, nil},
 		"dependency, own kind": {"the bundle brings it", inDependencies("- {type: olm.gvk, value: {group: tools.example.org, version: v1, kind: Gadget}}"), nil, nil},
-		"dependency, label":    {"nobody here knows", inDependencies("- {type: olm.label, value: {label: x}}"), nil, []string{`type "olm.label"`}},
+		"dependency, label":    {"only catalogs know labels", inDependencies("- {type: olm.label, value: {label: x}}"), nil, []string{`type "olm.label"`}},
 		"compound": {"nested, each in words", constrained("{failureMessage: needs a store, any: {constraints: [{package: {packageName: etcd, versionRange: '>1.0.0'}}, {all: {constraints: [{gvk: {group: a.io, version: v1, kind: A}}, {not: {constraints: [{package: {packageName: b}}]}}]}}]}}"),
 			[]string{"any of (package etcd in version >1.0.0; all of (kind A of a.io/v1; none of (package b)))"}, nil},
 		"CEL":        {"it is about catalogs", constrained("{failureMessage: certified only, cel: {rule: 'properties.exists(p, p.type == \"certified\")'}}"), nil, []string{"CEL", "certified only"}},
 		"CEL in all": {"the others still count", constrained("{all: {constraints: [{cel: {rule: x}}, {package: {packageName: b}}]}}"), []string{"all of (package b)"}, []string{"CEL"}},
 		"CEL in any": {"it may be what is met", constrained("{any: {constraints: [{cel: {rule: x}}, {package: {packageName: b}}]}}"), nil, []string{"CEL"}},
 		"CEL in not": {"it may be what is met", constrained("{not: {constraints: [{cel: {rule: x}}]}}"), nil, []string{"CEL"}},
-		"newer sort": {"nobody here knows", constrained("{failureMessage: later, moon: {phase: full}}"), nil, []string{"no known sort", "later"}},
+		"newer sort": {"an unknown sort is not checked", constrained("{failureMessage: later, moon: {phase: full}}"), nil, []string{"no known sort", "later"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

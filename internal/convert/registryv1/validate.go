@@ -46,7 +46,7 @@ func validatePart(b *Bundle, problems []manifest.Problem) []manifest.Problem {
 	}
 	return slices.DeleteFunc(Validate(b), func(p manifest.Problem) bool {
 		switch p.Rule {
-		case "V4": // the definition may be in what was not read
+		case "V4": // the CRD may be in what was not read
 			return slices.ContainsFunc(problems, func(known manifest.Problem) bool { return strings.HasPrefix(known.File, manifestsFolder) })
 		case "V5":
 			return slices.ContainsFunc(problems, func(known manifest.Problem) bool { return known.File == annotationsFile })

@@ -13,9 +13,9 @@ import (
 
 // Access is what one source brings along to reach its servers. The zero value brings nothing.
 type Access struct {
-	// Server is whom Certificate is for: a host, with the port unless it is 443.
+	// Server is the host that gets Certificate, with the port unless it is 443.
 	Server string
-	// Certificate is presented to Server when it asks for one, and to nobody else.
+	// Certificate is presented to Server when it asks for one, and to no other server.
 	Certificate *tls.Certificate
 	// Roots are trusted instead of the system's; SystemRoots returns both.
 	Roots *x509.CertPool
@@ -43,7 +43,7 @@ func (a Access) tls(own bool) *tls.Config {
 	return settings
 }
 
-// transports chooses the transport by whom a request goes to.
+// transports chooses the transport by the server of a request.
 type transports struct {
 	server   string // "" for none
 	own, any http.RoundTripper
@@ -74,14 +74,14 @@ func hostPort(host string) string {
 	return strings.ToLower(host)
 }
 
-// Login is what a server is told about who asks: a user name and password, or a token. The zero value is anybody.
+// Login are credentials for a server: a user name and password, or a token. The zero value is anonymous.
 type Login struct {
 	Username, Password string
 	// Token is sent as a bearer token, and instead of the others.
 	Token string
 }
 
-// Empty tells that nothing is said.
+// Empty tells whether there are no credentials.
 func (l Login) Empty() bool { return l == Login{} }
 
 // Authorize puts the login on a request. Redirects to other servers lose it in the guard of AddressPolicy.Client.

@@ -48,7 +48,7 @@ func clientCertificate(t *testing.T, name string) *tls.Certificate {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// asking is a TLS server that asks for a certificate and notes whose it got.
+// asking is a TLS server that asks for a client certificate and records the one it got.
 func asking(t *testing.T, handler http.HandlerFunc) (*httptest.Server, *atomic.Value) {
 	t.Helper()
 	var seen atomic.Value
@@ -192,7 +192,7 @@ func TestLogin(t *testing.T) {
 		login Login
 		want  string
 	}{
-		"nobody":        {Login{}, ""},
+		"anonymous":     {Login{}, ""},
 		"password":      {Login{Username: "me", Password: "x"}, "Basic bWU6eA=="},
 		"password only": {Login{Password: "x"}, "Basic Ong="},
 		"token":         {Login{Username: "me", Password: "x", Token: "t"}, "Bearer t"},

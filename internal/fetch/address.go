@@ -26,8 +26,8 @@ type AddressPolicy struct {
 	Protected *Protected
 }
 
-// denied lists what is denied by default: what belongs to this machine, to its network segment, to the cloud's
-// control plane, or to nobody. Sources: the IANA special-purpose address registries, and the cloud providers'
+// denied lists the addresses that are denied by default: those of this machine, of its network segment, of the cloud's
+// control plane, and unassigned ones. Sources: the IANA special-purpose address registries, and the cloud providers'
 // documentation for the addresses of their metadata services.
 var denied = []struct {
 	what   string

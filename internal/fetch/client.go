@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Times after which a server that does not answer is given up. A fetch as a whole is bounded by its context.
+// Timeouts for a server that does not answer. A fetch as a whole is bounded by its context.
 const (
 	dialTimeout   = 10 * time.Second
 	tlsTimeout    = 10 * time.Second
@@ -165,7 +165,8 @@ func (g *guard) checkScheme(request *http.Request) error {
 	return nil
 }
 
-// checkHost judges the host as it is written. What it resolves to is judged by the dialer or, behind a proxy, by nobody.
+// checkHost checks the host as it is written. The dialer checks the addresses it resolves to; behind a proxy, they are not
+// checked.
 func (g *guard) checkHost(request *http.Request) error {
 	if !g.proxied {
 		return g.policy.Protected.checkName(request.URL.Hostname())

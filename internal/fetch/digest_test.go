@@ -81,7 +81,7 @@ func TestM10DigestStopsAtTheSize(t *testing.T) {
 	}
 }
 
-// endless is a source that would never end; it gives up after 16 MiB.
+// endless is a source that would never end; it fails after 16 MiB.
 type endless struct{ read int }
 
 func (e *endless) Read(p []byte) (int, error) {

@@ -15,7 +15,7 @@ import (
 type Reason string
 
 const (
-	// NotFound means that the server answered and does not have it (or hides it from strangers).
+	// NotFound means that the server answered and does not have it (or hides it from unauthenticated clients).
 	NotFound Reason = "NotFound"
 	// Unauthorized means that the server wants credentials, or refuses the ones it got.
 	Unauthorized Reason = "Unauthorized"

@@ -92,7 +92,7 @@ func (z zstdReader) Read(p []byte) (int, error) {
 type layer struct {
 	*Tree
 	fresh   map[string]struct{} // paths written by this layer, and the folders above them
-	covered map[string]struct{} // paths whose lower content is gone already
+	covered map[string]struct{} // paths where the content of lower layers is removed already
 }
 
 func (l layer) place(header *tar.Header, where string, content io.Reader) error {

@@ -41,7 +41,7 @@ func TestM10LayersAreFlattened(t *testing.T) {
 			map[string]string{"m/": "", "m/a": "2", "m/b": "1", "m/d/": "", "m/d/y": "2", "top": "1"},
 		},
 		"Opaque": {
-			"a folder begins anew", layers{base, {file("m/c", "2"), file("m/.wh..wh..opq", ""), file("m/d/y", "2")}},
+			"a folder is replaced", layers{base, {file("m/c", "2"), file("m/.wh..wh..opq", ""), file("m/d/y", "2")}},
 			map[string]string{"m/": "", "m/c": "2", "m/d/": "", "m/d/y": "2", "top": "1"},
 		},
 		"OpaqueRoot": {

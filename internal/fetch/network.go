@@ -82,7 +82,7 @@ func alerted(err error) bool {
 	return errors.As(err, &operation) && operation.Op == "remote error"
 }
 
-// reworded is an error whose text is ours.
+// reworded is an error with a message of our own.
 type reworded struct {
 	text string
 	err  error
@@ -94,8 +94,8 @@ func (r *reworded) Error() string { return r.text }
 // Unwrap returns the error as it came.
 func (r *reworded) Unwrap() error { return r.err }
 
-// refusal says that nobody listens, once, and what to do. It names no address: whoever asked names the server, and which
-// of its addresses is tried first changes.
+// refusal says once that the connection was refused, and what to do. It names no address: the caller names the server, and
+// which of its addresses is tried first changes.
 func refusal(err error) error {
 	var operation *net.OpError
 	if errors.As(err, &operation) && operation.Op == "proxyconnect" {

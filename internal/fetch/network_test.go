@@ -60,7 +60,7 @@ func TestF14NetworkFailures(t *testing.T) {
 	}
 }
 
-// TestF14SameTextAtEachTry has failures whose text would name a port of ours.
+// TestF14SameTextAtEachTry has failures with messages that would name a local port.
 func TestF14SameTextAtEachTry(t *testing.T) {
 	wanting := httptest.NewUnstartedServer(http.NotFoundHandler())
 	wanting.TLS = &tls.Config{MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAnyClientCert}

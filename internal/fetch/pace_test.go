@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// paced is a body whose chunks take their time, on a clock of its own.
+// paced is a body that delays its chunks, on a clock of its own.
 type paced struct {
 	now    time.Time
 	chunk  int

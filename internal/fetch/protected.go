@@ -29,8 +29,8 @@ type Server struct {
 	Shared bool
 }
 
-// Protected are servers that nobody may have us connect to, whatever the flags say: under no name of theirs, and at no address
-// that their names lead to.
+// Protected are servers that no source may connect to, whatever the flags say: neither by their names nor by the addresses
+// that their names resolve to.
 type Protected struct {
 	servers []Server
 	lookup  func(ctx context.Context, host string) ([]netip.Addr, error)
@@ -103,7 +103,7 @@ func (p *Protected) checkAddress(ctx context.Context, target netip.AddrPort) err
 	return nil
 }
 
-// addresses returns where the servers are, as far as that is known. Who cannot be found now stays where he was.
+// addresses returns where the servers are, as far as that is known. A server that cannot be resolved now keeps its last addresses.
 func (p *Protected) addresses(ctx context.Context) [][]netip.Addr {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -168,8 +168,8 @@ func serviceOf(host string) (string, bool) {
 	return labels[0] + "." + labels[1], true
 }
 
-// canonicalHost is how a name is looked up: in lower case, without the dot at its end, and in ASCII, whose letters and dots
-// Unicode has in several forms.
+// canonicalHost is the form in which a name is looked up: in lower case, without the dot at its end, and in ASCII, because
+// Unicode has several forms of its letters and dots.
 func canonicalHost(host string) string {
 	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
 		host = ascii

@@ -150,7 +150,7 @@ func TestT14ProtectedInTheDialer(t *testing.T) {
 	}
 }
 
-// TestT14AddressesMove: who cannot be found now stays where he was, and is looked for again.
+// TestT14AddressesMove: a server that cannot be resolved now keeps its last addresses, and is resolved again.
 func TestT14AddressesMove(t *testing.T) {
 	now, asked := time.Unix(0, 0), 0
 	var where []netip.Addr
@@ -171,7 +171,7 @@ func TestT14AddressesMove(t *testing.T) {
 	}
 	for range 2 {
 		if refused("192.0.2.1") || asked != 1 {
-			t.Errorf("nobody knows where it is: asked %d times", asked)
+			t.Errorf("a name that does not resolve: asked %d times", asked)
 		}
 	}
 	where, now = []netip.Addr{netip.MustParseAddr("192.0.2.1")}, now.Add(knownFor)

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// names is a DNS server whose answers change while it is asked.
+// names is a DNS server that changes its answers between queries.
 type names struct {
 	mutex   sync.Mutex
 	answers map[string][][]string // by name: the addresses, or "=" and another name, of each answer; the last one stays

@@ -120,8 +120,8 @@ func (t *Tree) SkipLink(name string) error {
 	return Describe(err, "link %s", Quote(name))
 }
 
-// Scratch creates a folder for intermediate files inside the folder of the tree, so that whoever cleans up after a
-// crash finds everything in one place. The files of the tree do not include it once remove was called.
+// Scratch creates a folder for intermediate files inside the folder of the tree, so that the cleanup after a crash
+// finds everything in one place. The files of the tree do not include it once remove was called.
 func (t *Tree) Scratch() (dir string, remove func() error, err error) {
 	root, ok := t.disk.(rootDisk)
 	if !ok {

@@ -17,7 +17,7 @@ func TestM1TarNames(t *testing.T) {
 	cases := map[string]struct{ reason, name string }{
 		"Parent":          {"leaves the archive", "../x"},
 		"ParentInside":    {"leaves it on a detour", "a/../../x"},
-		"ParentHarmless":  {"comes back, but nobody honest writes it", "a/../x"},
+		"ParentHarmless":  {"comes back, but no honest archive has it", "a/../x"},
 		"OnlyParent":      {"names the folder outside", ".."},
 		"OnlyDot":         {"a file cannot be the root", "."},
 		"Absolute":        {"leaves the archive", "/abs"},
@@ -31,7 +31,7 @@ func TestM1TarNames(t *testing.T) {
 		"Component300":    {"longer than file systems store", strings.Repeat("a", 300)},
 		"Path5000":        {"longer than any real path", strings.Repeat("abc/", 1250) + "x"},
 		"Empty":           {"names nothing", ""},
-		"Dash":            {"becomes an option of somebody's command", "-rf"},
+		"Dash":            {"becomes an option of some command", "-rf"},
 		"DashInside":      {"the same one folder down", "a/-rf"},
 		"FileWithSlash":   {"a file is no folder", "a/"},
 		"DoubleSlash":     {"has an empty part", "a//b"},

@@ -137,7 +137,7 @@ type boundedReaderAt struct {
 
 // ReadAt implements io.ReaderAt.
 func (b *boundedReaderAt) ReadAt(p []byte, offset int64) (int, error) {
-	if offset < 0 { // of an entry whose offset is more than the reader of zip archives can count
+	if offset < 0 { // of an entry with an offset that overflows in the reader of zip archives
 		return 0, io.ErrUnexpectedEOF
 	}
 	if !b.off {

@@ -92,7 +92,7 @@ func TestM1M6Zip(t *testing.T) {
 	encrypted[bytes.LastIndex(encrypted, []byte("PK\x01\x02"))+8] |= 1
 	method := zipOf(t, zipEntry{"a", "1", 0})
 	binary.LittleEndian.PutUint16(method[bytes.LastIndex(method, []byte("PK\x01\x02"))+10:], 12)
-	before := zipOf(t, zipEntry{"a", "1", 0}) // with a directory of the larger format, whose offsets have 64 bits
+	before := zipOf(t, zipEntry{"a", "1", 0}) // with a directory of the larger format, with offsets of 64 bits
 	at := bytes.LastIndex(before, []byte("PK\x01\x02"))
 	binary.LittleEndian.PutUint32(before[at+42:], 1<<32-1)
 	extra := append([]byte{1, 0, 8, 0}, bytes.Repeat([]byte{0xff}, 8)...)
@@ -157,7 +157,7 @@ func overlapping(t testing.TB, count, size int) []byte {
 	return append(data, record...)
 }
 
-// TestM3ZipOfOneFile has a bomb whose entries share their bytes.
+// TestM3ZipOfOneFile has a bomb of entries that share their bytes.
 func TestM3ZipOfOneFile(t *testing.T) {
 	limits := DefaultLimits()
 	limits.ExtractedBytes = 10 << 20
@@ -251,7 +251,7 @@ func TestM6Zstd(t *testing.T) {
 		"Window8":   {"8 MiB is what decoders support", encode(plain, zstd.WithWindowSize(8<<20), zstd.WithSingleSegment(false)), ""},
 		"WindowMax": {"terabytes of memory to unpack it", append([]byte("\x28\xb5\x2f\xfd\x00\xff"), "\x01\x00\x00"...), LimitExceeded},
 		"Single":    {"terabytes of content are declared", append([]byte("\x28\xb5\x2f\xfd\xe0"), "\xff\xff\xff\xff\xff\xff\xff\x0f\x01\x00\x00"...), InvalidContent},
-		"Dict":      {"a dictionary that nobody has", append([]byte("\x28\xb5\x2f\xfd\x01\x58\x07"), "\x01\x00\x00"...), InvalidContent},
+		"Dict":      {"an unknown dictionary", append([]byte("\x28\xb5\x2f\xfd\x01\x58\x07"), "\x01\x00\x00"...), InvalidContent},
 		"Zstd":      {"only one layer is unpacked", encode(whole), InvalidContent},
 	}
 	for name, tc := range cases {

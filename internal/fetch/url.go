@@ -27,7 +27,7 @@ func ParseURL(text string) (*url.URL, error) {
 	case parsed.Hostname() == "" || strings.HasPrefix(parsed.Host, "-") || !ValidPort(parsed):
 		return nil, Errorf(Refused, "the URL has no valid host or port")
 	case credentialIn(parsed.RawQuery) != "":
-		return nil, Errorf(Refused, "the URL has a credential in its query (%s), which everybody sees who may read the source: "+
+		return nil, Errorf(Refused, "the URL has a credential in its query (%s), where every reader of the source sees it: "+
 			"put it into a Secret and name that in secretRef", credentialIn(parsed.RawQuery))
 	case parsed.Fragment != "" || strings.ContainsFunc(parsed.Path, unacceptable):
 		return nil, Errorf(Refused, "the URL has a fragment or a control character in it")

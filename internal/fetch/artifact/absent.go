@@ -13,8 +13,8 @@ import (
 // absentFor is how long a server is not asked again for what it said it does not have, however often that is wanted.
 const absentFor = 5 * time.Second
 
-// absences remember what servers said they do not have. An artifact that is advertised anew is another one: the server
-// that stored it again is asked at once. The zero value is ready for use.
+// absences remember the artifacts that servers reported as missing. An artifact that is advertised again counts as another
+// one: the server that stored it again is asked at once. The zero value is ready for use.
 type absences struct {
 	mu    sync.Mutex
 	found map[absentKey]absence

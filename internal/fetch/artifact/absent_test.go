@@ -13,8 +13,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// TestF24AbsentIsAskedForOnceInFiveSeconds: whoever wants what the server does not have, and however often, it is asked
-// once in five seconds, unless the artifact was advertised anew.
+// TestF24AbsentIsAskedForOnceInFiveSeconds: the server is asked for a missing artifact once in five seconds, for any
+// number of loads, unless the artifact was advertised again.
 func TestF24AbsentIsAskedForOnceInFiveSeconds(t *testing.T) {
 	there := false
 	s := newServed(t, func(h http.Handler) http.Handler {

@@ -23,7 +23,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// owner is whom most tests store for.
+// owner is the owner that most tests store for.
 var owner = artifact.Owner{Kind: "bundlesource", Namespace: "platform", Name: "app"}
 
 // noisy is by how much a figure may miss its target on a machine that does other things too.

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// BearerFromFile returns a transport that adds the token in a file to the requests for the given servers, whose scheme,
-// host and port have to be the same; requests to anybody else, also after a redirect, go out without it. The file is read
+// BearerFromFile returns a transport that adds the token in a file to requests with the scheme, host and port of one of the
+// given servers; requests to any other, also after a redirect, go out without it. The file is read
 // for each request, because a kubelet replaces a token before it ends.
 func BearerFromFile(base http.RoundTripper, file string, serverURLs []string) (http.RoundTripper, error) {
 	b := &bearer{base: base, file: file, servers: map[string]bool{}}

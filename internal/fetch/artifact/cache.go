@@ -16,8 +16,8 @@ import (
 )
 
 // cache keeps archives by owner and digest, up to a number of bytes. An owner finds only what was fetched for it, so that
-// knowing a digest gives nobody the content of somebody else. Where room is needed the least recently used archive goes,
-// of those that no deployment pins first, of the pinned ones then: a cache full of pins refuses no load. Only an archive
+// knowing a digest gives no access to the content of another owner. Where room is needed, the least recently used archive
+// is evicted, unpinned ones first, then pinned ones: a cache full of pins refuses no load. Only an archive
 // that is larger than the cache is refused; where nothing is left to evict because all of it is being fetched or read by
 // others, a load waits for them.
 type cache struct {
@@ -249,7 +249,7 @@ func (c *cache) makeRoom(root *os.Root, size int64) error {
 	return nil
 }
 
-// victims lists what may be evicted, what nobody pins before what is pinned, least recently used first, and how many
+// victims lists what may be evicted, unpinned archives before pinned ones, least recently used first, and how many
 // bytes that is.
 func (c *cache) victims() (keys []string, size int64) {
 	pinned := c.pinned()

@@ -97,7 +97,7 @@ func (s *Store) current(ctx context.Context, file string) (record, error) {
 	return found, opened.Close()
 }
 
-// openChecked opens a file whose present bytes have the recorded digest. The caller closes it.
+// openChecked opens a file after it checked that its bytes have the recorded digest. The caller closes it.
 func (s *Store) openChecked(ctx context.Context, file string) (*os.File, record, error) {
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {
@@ -221,7 +221,7 @@ func digestFile(root *os.Root, file string) (digest string, at stamp, err error)
 	return w.sum(), stampOf(info), err
 }
 
-// damaged is the error for a file whose bytes are not the stored ones.
+// damaged is the error for a file with other bytes than the stored ones.
 func damaged(format string, args ...any) error {
 	return fetch.Errorf(fetch.DigestMismatch, "the stored file is damaged: "+format, args...)
 }

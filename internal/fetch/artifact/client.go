@@ -28,8 +28,8 @@ const (
 	answerTimeout = 30 * time.Second
 )
 
-// NewClient returns a client for a Loader: no proxy, and time-outs for all that must be quick. Both files are read anew
-// when they are needed, so that they can be replaced at any time; that they are there and make sense is checked now.
+// NewClient returns a client for a Loader: no proxy, and timeouts for all steps that must be quick. Both files are read
+// again when they are needed, so that they can be replaced at any time; that they exist and are valid is checked now.
 func NewClient(o ClientOptions) (*http.Client, error) {
 	transport := &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,

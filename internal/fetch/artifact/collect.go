@@ -21,7 +21,7 @@ type stored struct {
 	age    time.Time
 }
 
-// Collect removes artifacts that nobody needs: those that keep does not name, that are not among the newest retain, and
+// Collect removes unused artifacts: those that keep does not name, that are not among the newest retain, and
 // that were stored longer than minAge ago. keep is asked with the digest of the file and with that of the content, the one
 // in the revision. Artifacts of the same age are ordered by name. It returns the removed digests of files, sorted. What is
 // being downloaded is downloaded to its end.
@@ -167,7 +167,7 @@ func (s *Store) forgetAll(o Owner) {
 	}
 }
 
-// removeCompanions removes recorded digests and signatures whose archive never came to be, or is gone.
+// removeCompanions removes recorded digests and signatures without an archive: it was never stored, or is gone.
 func removeCompanions(root *os.Root, folder string) error {
 	entries, err := listFolder(root, folder)
 	if err != nil {

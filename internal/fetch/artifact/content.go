@@ -39,7 +39,7 @@ func (c *Content) Close() error {
 	return nil
 }
 
-// unpack unpacks an archive whose digest is right, and makes sure that its content has the identity of the revision.
+// unpack unpacks an archive with a verified digest, and checks that its content has the identity of the revision.
 func (l *Loader) unpack(ctx context.Context, archive io.Reader, identity string) (*Content, error) {
 	write, read, err := packed.Temporary(l.cache.dir, temporaryPrefix)
 	if err != nil {

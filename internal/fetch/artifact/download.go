@@ -18,7 +18,7 @@ import (
 // entryBytes is what one entry may add to an archive beside its content.
 const entryBytes = 4 << 10
 
-// mostArchiveBytes bounds an archive whose content is within the limits, also when it cannot be compressed.
+// mostArchiveBytes bounds an archive with content within the limits, also when it cannot be compressed.
 func mostArchiveBytes(l fetch.Limits) int64 {
 	return l.ExtractedBytes + int64(l.Entries+1)*entryBytes
 }

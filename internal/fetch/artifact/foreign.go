@@ -11,8 +11,8 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 )
 
-// sourceKind is the kind of owners whose artifacts a Store of ours made. Those of others have no identity of their
-// content: the digest of the file is all that there is to check.
+// sourceKind is the kind of the owners with artifacts from a Store of ours. Those of others have no identity of their
+// content: only the digest of the file can be checked.
 const sourceKind = "bundlesource"
 
 // externalKind is the kind of Flux's ExternalArtifact, which points at what some other controller stores.

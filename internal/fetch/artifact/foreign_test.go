@@ -10,7 +10,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 )
 
-// TestT11ForeignArtifacts: whoever can write the status of a Flux source gets nothing from elsewhere, nor anything of others.
+// TestT11ForeignArtifacts: a forged status of a Flux source gives access to no other server, and to no artifact of others.
 func TestT11ForeignArtifacts(t *testing.T) {
 	l, err := NewLoader(LoaderOptions{
 		Client: &http.Client{}, CacheDir: t.TempDir(), ServerURLs: []string{"http://satchel.example"}, FluxServerURLs: []string{"http://flux.example."},

@@ -160,7 +160,7 @@ func TestF12RealDisk(t *testing.T) {
 	}
 }
 
-// fill stores artifacts of 1 MiB and returns whose were stored and whose refused.
+// fill stores artifacts of 1 MiB and returns the owners of the stored and of the refused ones.
 func fill(t *testing.T, store *artifact.Store, n int) (stored map[artifact.Owner]meta.Artifact, refused []artifact.Owner) {
 	t.Helper()
 	stored = map[artifact.Owner]meta.Artifact{}

@@ -23,9 +23,9 @@ const (
 )
 
 // Handler serves artifacts, and nothing else: GET and HEAD of exact paths, with Range and If-None-Match. Everything that
-// is not the path of an artifact, folders included, is 404, whatever exists. A file whose bytes are not the stored ones is
+// is not the path of an artifact, folders included, is 404, whatever exists. A damaged file is
 // never served; the answer is 503 until it was stored again. A download goes on when its file is removed meanwhile. With
-// Options.Readers a request needs a token of somebody who may read the namespace: else the answer is 401 or 403, whatever
+// Options.Readers a request needs a token of a user who may read the namespace: else the answer is 401 or 403, whatever
 // exists, and 503 where that cannot be found out.
 func (s *Store) Handler() http.Handler {
 	return &handler{store: s, buffers: sync.Pool{New: func() any { return new([sendBytes]byte) }}}
@@ -85,7 +85,7 @@ func (h *handler) send(w http.ResponseWriter, r *http.Request, opened *os.File, 
 	http.ServeContent(patient, r, "", time.Time{}, opened)
 }
 
-// refuseReader answers somebody who may not read, or who cannot be identified now.
+// refuseReader answers a client that may not read, or that cannot be authenticated now.
 func (h *handler) refuseReader(w http.ResponseWriter, status int) {
 	if status != http.StatusServiceUnavailable {
 		h.store.served.denied.Add(1)

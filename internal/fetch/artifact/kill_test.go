@@ -139,7 +139,7 @@ func afterKilledPut(t *testing.T, dir, point string) {
 	if left := temporary(t, dir); len(left) > 0 {
 		t.Errorf("%s: left after the start: %v", point, left)
 	}
-	// Whoever knows what will be stored may ask for it already.
+	// A client may request what is not stored yet.
 	a := put(t, openStore(t, t.TempDir()), noise(3, 200_000))
 	answer := get(store, a)
 	if answer.Code != http.StatusNotFound && digestOf(answer.Body.Bytes()) != a.Digest {

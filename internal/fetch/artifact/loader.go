@@ -115,7 +115,7 @@ type wanted struct {
 	owner    Owner
 	url      string
 	digest   string // of the file, hexadecimal
-	identity string // of the content, hexadecimal; "" when nobody says
+	identity string // of the content, hexadecimal; "" when unknown
 	size     *int64
 	// advertised is when its source said that it is there.
 	advertised time.Time

@@ -162,7 +162,7 @@ func TestT11OnlyTheOwnersPathOnAConfiguredServer(t *testing.T) {
 	}
 }
 
-// TestT11CacheIsPerOwner: whoever forges a status with a digest known from elsewhere finds nothing.
+// TestT11CacheIsPerOwner: a forged status with a digest of another owner finds nothing in the cache.
 func TestT11CacheIsPerOwner(t *testing.T) {
 	s := newServed(t)
 	a := s.put(t, files(map[string]string{"secret": "CANARY-1"}))
@@ -177,7 +177,7 @@ func TestT11CacheIsPerOwner(t *testing.T) {
 	wantReason(t, err, fetch.NotFound)
 }
 
-// TestLoadIdentity serves an archive whose file is as advertised and whose content is not the revision's.
+// TestLoadIdentity serves an archive with the advertised file, but not with the content of the revision.
 func TestLoadIdentity(t *testing.T) {
 	s := newServed(t)
 	right, wrong := s.put(t, files(map[string]string{"a": "1"})), s.put(t, files(map[string]string{"a": "2"}))

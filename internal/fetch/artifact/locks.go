@@ -18,7 +18,7 @@ type keyedLock struct {
 	users int
 }
 
-// lock waits until nobody else holds key, or the context ends.
+// lock waits until no other caller holds key, or the context ends.
 func (k *keyedLocks) lock(ctx context.Context, key string) (unlock func(), err error) {
 	lock := k.join(key)
 	select {

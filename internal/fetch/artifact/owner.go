@@ -29,7 +29,7 @@ func SourceOwner(namespace, name string) Owner {
 // String is "kind/namespace/name".
 func (o Owner) String() string { return o.Kind + "/" + o.Namespace + "/" + o.Name }
 
-// Validate refuses an owner whose parts are not DNS names, and which therefore could name a folder of somebody else.
+// Validate refuses an owner with parts that are not DNS names: it could name a folder of another owner.
 func (o Owner) Validate() error {
 	parts := []struct {
 		field, value string

@@ -26,11 +26,10 @@ type Kept struct {
 	Digest string
 }
 
-// Keep replaces what a deployment, whose UID is key, pins: the artifacts that it runs or may return to. None lifts its
-// pins; what other keys pin is not touched. It holds over restarts. What is pinned
-// by anybody is evicted last, and is evicted nevertheless where nothing else is left, so that nobody's pins refuse the
-// load of somebody else: it can be loaded again by its digest, and a snapshot of the applied objects covers drift until
-// then.
+// Keep replaces the pins of a deployment; key is its UID. It pins the artifacts that it runs or may return to; none removes
+// its pins, and the pins of other keys are not touched. Pins survive restarts. A pinned archive is evicted last, and is
+// evicted nevertheless where nothing else is left, so that the pins of one deployment do not refuse the loads of another:
+// it can be loaded again by its digest, and a snapshot of the applied objects covers drift until then.
 func (l *Loader) Keep(key string, artifacts ...Kept) error {
 	if err := checkUID(key); err != nil {
 		return fmt.Errorf("keeping artifacts for %.80q: %w", key, err)
@@ -63,8 +62,8 @@ func (l *Loader) Forget(key string) error {
 	return nil
 }
 
-// KeepOnly lifts the pins of all keys that are not listed: of deployments that were deleted while nobody looked. It is
-// for the start, before Keep is called for a key that the list may lack. It lifts what it can before it returns an error.
+// KeepOnly removes the pins of all keys that are not listed: of deployments that were deleted while no controller ran. It is
+// for the start, before Keep is called for a key that the list may lack. It removes what it can before it returns an error.
 func (l *Loader) KeepOnly(keys map[string]bool) error {
 	var failed []error
 	for _, key := range l.cache.pinning() {

@@ -25,8 +25,8 @@ func (s *Store) Put(ctx context.Context, o Owner, reference string, tree fs.FS) 
 	return s.putWithinQuota(ctx, o, reference, "", tree)
 }
 
-// PutExactly is Put of files whose canonical tar must have a digest, "sha256:<hex>". When it has another one the error has
-// the reason fetch.DigestMismatch, and nothing is stored.
+// PutExactly is Put of files with the expected digest of their canonical tar, "sha256:<hex>". If the digest differs, the
+// error has the reason fetch.DigestMismatch, and nothing is stored.
 func (s *Store) PutExactly(ctx context.Context, o Owner, digest string, tree fs.FS) (meta.Artifact, error) {
 	identity, err := parseDigest(digest)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Readers tells who the bearer of a token is, as the function that tells which namespaces' artifacts that one may read. The
-// error is ErrUnauthenticated for a token that is nobody's; any other means that it could not be found out.
+// Readers authenticates the bearer of a token, and returns the function that tells which namespaces' artifacts it may read.
+// The error is ErrUnauthenticated for an invalid token; any other means that the token could not be reviewed.
 type Readers func(ctx context.Context, token string) (mayRead func(namespace string) bool, err error)
 
 // ErrUnauthenticated says that a token is not valid here.

@@ -19,21 +19,21 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// oneReader knows the token "good", which reads one namespace; the token "down" finds nobody to ask.
+// oneReader knows the token "good", which reads one namespace; the token "down" cannot be reviewed.
 func oneReader(namespace string) artifact.Readers {
 	return func(_ context.Context, token string) (func(string) bool, error) {
 		switch token {
 		case "good":
 			return func(asked string) bool { return asked == namespace }, nil
 		case "down":
-			return nil, errors.New("CANARY: nobody to ask")
+			return nil, errors.New("CANARY: no server to ask")
 		}
 		return nil, artifact.ErrUnauthenticated
 	}
 }
 
-// TestT12Readers asks for what exists, what does not and what is nobody's with each sort of credentials: a refusal says the
-// same whatever exists.
+// TestT12Readers requests existing, missing and ownerless paths with each sort of credentials: a refusal is the same
+// whatever exists.
 func TestT12Readers(t *testing.T) {
 	store := openStore(t, t.TempDir(), func(o *artifact.Options) { o.Readers = oneReader("mine") })
 	mine, err := store.Put(t.Context(), of("mine", "app"), "", files(map[string]string{"a": "1"}))
@@ -55,7 +55,7 @@ func TestT12Readers(t *testing.T) {
 		"no token":      {"the scheme alone", []string{"Bearer "}, 401, 401, 401, 401},
 		"two":           {"it is not clear which counts", []string{"Bearer good", "Bearer bad"}, 401, 401, 401, 401},
 		"huge":          {"no token is so long", []string{"Bearer " + strings.Repeat("x", 9000)}, 401, 401, 401, 401},
-		"bad":           {"nobody's token", []string{"Bearer bad"}, 401, 401, 401, 401},
+		"bad":           {"an invalid token", []string{"Bearer bad"}, 401, 401, 401, 401},
 		"good":          {"the namespace's own", []string{"Bearer good"}, 200, 403, 403, 404},
 		"scheme's case": {"schemes have no case", []string{"bearer good"}, 200, 403, 403, 404},
 		"down":          {"it cannot be found out", []string{"Bearer down"}, 503, 503, 503, 503},
@@ -154,7 +154,7 @@ func TestStatsOfTheServer(t *testing.T) {
 	}
 }
 
-// TestTokenGoesToTheConfiguredServerOnly follows a token over its life: it is sent to the server, read anew, and sent
+// TestTokenGoesToTheConfiguredServerOnly follows a token over its life: it is sent to the server, read again, and sent
 // neither to another server nor after a redirect.
 func TestTokenGoesToTheConfiguredServerOnly(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")

@@ -48,7 +48,7 @@ func TestF13AdvertisedArtifactsExist(t *testing.T) {
 // schedule is what the actors share.
 type schedule struct {
 	store *artifact.Store
-	// window is held in reading by whoever must not be overtaken by time.
+	// window is read-locked by operations during which the clock must not advance.
 	window sync.RWMutex
 }
 

@@ -173,7 +173,7 @@ func TestF18SlowPeersAreCut(t *testing.T) {
 	}
 }
 
-// bornWith measures how long the server bears with a peer that behaves in a way.
+// bornWith measures how long the server tolerates a peer that behaves in a way.
 func bornWith(addr, name, sent string) (time.Duration, error) {
 	if name == "dripping" {
 		return untilDripsEnd(addr, sent)
@@ -181,7 +181,7 @@ func bornWith(addr, name, sent string) (time.Duration, error) {
 	return untilClosed(addr, sent, name == "not reading", nil)
 }
 
-// untilDripsEnd measures how long the server bears with a peer whose header goes on for ever, a line at a time.
+// untilDripsEnd measures how long the server tolerates a peer that sends an endless header, a line at a time.
 func untilDripsEnd(addr, sent string) (time.Duration, error) {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -204,8 +204,8 @@ func untilDripsEnd(addr, sent string) (time.Duration, error) {
 	return time.Since(start), os.ErrDeadlineExceeded
 }
 
-// untilClosed measures how long the server bears with a peer that sends only so much. One that waits reads nothing until
-// the server must have given up; no time is measured then.
+// untilClosed measures how long the server tolerates a peer that sends only so much. One that waits reads nothing until
+// the server must have closed the connection; no time is measured then.
 func untilClosed(addr, sent string, waits bool, encrypted *tls.Config) (time.Duration, error) {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {

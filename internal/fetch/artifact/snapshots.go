@@ -104,7 +104,7 @@ func (s *Snapshots) Delete(key string) error {
 	return nil
 }
 
-// KeepOnly removes the values of all keys that are not listed: of deployments that were deleted while nobody looked. It
+// KeepOnly removes the values of all keys that are not listed: of deployments that were deleted while no controller ran. It
 // is for the start, before Save is called for a key that the list may lack. It removes what it can before it returns an
 // error. Files that are no snapshots are left alone.
 func (s *Snapshots) KeepOnly(keys map[string]bool) error {

@@ -28,9 +28,9 @@ type Options struct {
 	// Consumers behind one address translation share it.
 	ConnectionsPerAddress int
 	// NamespaceBytes bounds what the archives of one namespace take together, over all its owners; 0 means no bound. It
-	// is looked at before an archive is published, and a draft is given up as soon as it is larger than what is left.
+	// is checked before an archive is published, and a draft is dropped as soon as it is larger than what is left.
 	NamespaceBytes int64
-	// Readers decides who is served; nil means everybody.
+	// Readers decides which clients are served; nil means all.
 	Readers Readers
 	// FS is the file system; nil means the real one.
 	FS FileSystem
@@ -127,7 +127,7 @@ func removeEmpty(root *os.Root, folders ...string) {
 	}
 }
 
-// Owners lists everybody who has a folder in the store, sorted, so that a caller can remove those that no longer exist.
+// Owners lists the owners with a folder in the store, sorted, so that a caller can remove those that no longer exist.
 func (s *Store) Owners() ([]Owner, error) {
 	root, err := os.OpenRoot(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -102,7 +102,7 @@ type listing struct {
 	selection
 	most  int
 	found *references
-	long  func() bool // tells whether the list is longer than anybody wants to read
+	long  func() bool // tells whether the list is longer than the limit
 
 	count        int
 	previousName string // the last reference that was left out

@@ -85,7 +85,7 @@ func TestM15OnlyNeededReferencesAreHeld(t *testing.T) {
 func TestM15References(t *testing.T) {
 	refs := []string{number(0), "HEAD"}
 	for i := range 100_000 {
-		refs = append(refs, number(i), fmt.Sprintf("refs/heads/feature/some-change-of-somebody-%06d", i))
+		refs = append(refs, number(i), fmt.Sprintf("refs/heads/feature/some-change-of-a-feature-%06d", i))
 	}
 	last := refs[len(refs)-1]
 	url := hostile(t, advertisement("", refs...), nil)
@@ -100,7 +100,7 @@ func TestM15References(t *testing.T) {
 	}
 }
 
-// TestM18BytesOfReferences has a server whose few references are long, and one that answers with another success.
+// TestM18BytesOfReferences has a server with few but long references, and one that answers with another success.
 func TestM18BytesOfReferences(t *testing.T) {
 	var refs []string
 	for i := range 40 {

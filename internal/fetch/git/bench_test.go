@@ -117,7 +117,7 @@ func measure(b *testing.B, run func()) {
 		b.StopTimer()
 		debug.FreeOSMemory()
 		before := resident(b, "VmRSS:")
-		// The kernel starts the peak anew.
+		// The kernel resets the peak.
 		if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600); err != nil {
 			b.Skipf("the peak of memory cannot be measured here: %v", err)
 		}

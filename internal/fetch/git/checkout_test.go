@@ -158,8 +158,8 @@ func FuzzParseTree(f *testing.F) {
 	})
 }
 
-// TestM17NestedFolders has folders whose entries, each of them within the limit, are too many together: they are counted
-// before the first of them is looked at, which is missing here.
+// TestM17NestedFolders has folders that each have entries within the limit, but too many together: they are counted
+// before the first of them is read, which is missing here.
 func TestM17NestedFolders(t *testing.T) {
 	const commitKind, treeKind = 1, 2
 	missing := string(hashOf(plumbing.BlobObject, "missing"))

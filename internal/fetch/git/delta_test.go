@@ -77,8 +77,8 @@ func TestM17WhatIsRebuiltInMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestM17BranchingChain has a chain that is larger than what is held, each of whose objects is needed once more on the way
-// back.
+// TestM17BranchingChain has a chain that is larger than what is held, and each of its objects is needed once more on the
+// way back.
 func TestM17BranchingChain(t *testing.T) {
 	const length, size = 40, 1 << 20
 	content := strings.Repeat("c", size)

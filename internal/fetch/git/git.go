@@ -23,9 +23,9 @@ import (
 type Options struct {
 	// URL of the repository, https, http or ssh, without credentials.
 	URL string
-	// Branch whose newest commit is taken.
+	// Branch to take the newest commit of.
 	Branch string
-	// Tag whose commit is taken.
+	// Tag to take the commit of.
 	Tag string
 	// SemVer is a range; the newest tag in it is taken.
 	SemVer string
@@ -67,9 +67,9 @@ type Fetcher struct {
 	limits     fetch.Limits
 }
 
-// hints tell what a user may do who gave no credentials, and who did. Servers hide what they do not show to everybody.
+// hints tell what a user without or with credentials may do. Servers hide what is not public.
 var (
-	strangerHints = fetch.Hints{
+	anonymousHints = fetch.Hints{
 		fetch.NotFound:     "check the URL and the reference, or that the repository is public",
 		fetch.Unauthorized: "check the URL, or that the repository is public",
 	}
@@ -223,7 +223,7 @@ func (f *Fetcher) explain(err error) error {
 	case f.app != nil && fetch.ReasonOf(err) == fetch.Unauthorized:
 		f.app.forget() // it may have been revoked
 	case f.app == nil && f.gate == nil && f.login.Empty():
-		shown = strangerHints
+		shown = anonymousHints
 	}
 	return shown.Explain(err, "git repository %s", fetch.DisplayURL(f.url))
 }

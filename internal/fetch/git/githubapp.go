@@ -123,7 +123,7 @@ func parseAppKey(text []byte) (*rsa.PrivateKey, error) {
 	return key, nil
 }
 
-// login returns what the Git server is told.
+// login returns the credentials for the Git server.
 func (a *app) login(ctx context.Context) (fetch.Login, error) {
 	token, err := a.Tokens.get(ctx, a.same, func() (string, time.Time, error) { return a.buy(ctx) })
 	if err != nil {
@@ -173,7 +173,7 @@ func (a *app) installed(ctx context.Context) (string, error) {
 	return strconv.FormatUint(found.ID, 10), fetch.Describe(err, "installation of %s", a.Owner)
 }
 
-// call asks the API, and nobody to whom it redirects.
+// call sends a request to the API, and follows no redirect.
 func (a *app) call(ctx context.Context, method, path, content string, answer any) (err error) {
 	statement, err := a.statement(a.Tokens.now())
 	if err != nil {

@@ -218,7 +218,7 @@ func TestGitHubTokensAreKept(t *testing.T) {
 		{"until a minute before its end", func() { clock = h.ends.Add(-61 * time.Second) }, "", 1},
 		{"then it is renewed", func() { clock, wanted = h.ends.Add(-59*time.Second), "CANARY-2"; h.ends = h.ends.Add(time.Hour) }, "", 2},
 		{"a revoked one is refused once", func() { wanted = "CANARY-3" }, fetch.Unauthorized, 2},
-		{"and bought anew", func() {}, "", 3},
+		{"and bought again", func() {}, "", 3},
 	}
 	for _, step := range steps {
 		step.do()
@@ -295,7 +295,7 @@ func TestM18GitHubAnswers(t *testing.T) {
 		"Huge":     {"an endless answer", say(200, `{"token": "`+strings.Repeat("x", 1<<20)+`"}`), fetch.InvalidContent},
 		"NoToken":  {"nothing in it", say(201, `{}`), fetch.InvalidContent},
 		"Control":  {"no token", say(201, `{"token": "CANARY\nX"}`), fetch.InvalidContent},
-		"Redirect": {"somebody else gets nothing", http.RedirectHandler(canary.URL, http.StatusTemporaryRedirect).ServeHTTP, fetch.Unreachable},
+		"Redirect": {"another server gets nothing", http.RedirectHandler(canary.URL, http.StatusTemporaryRedirect).ServeHTTP, fetch.Unreachable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

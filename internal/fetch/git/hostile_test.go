@@ -67,7 +67,7 @@ func TestM15HostileAdvertisements(t *testing.T) {
 		"Empty":    {"a repository without commits", advertisement("", strings.Repeat("0", 40), "capabilities^{}"), Options{}, fetch.NotFound},
 		"NoHead":   {"no default branch", advertisement("", someCommit, "refs/heads/x"), Options{}, fetch.NotFound},
 		"EvilHead": {"HEAD is called something odd", advertisement("symref=HEAD:refs/heads/../../x", someCommit, "HEAD"), Options{}, ""},
-		"EvilTag":  {"a version nobody can have named so", advertisement("", someCommit, "refs/tags/v1.0.0\x1b[2J"), Options{SemVer: "*"}, fetch.NotFound},
+		"EvilTag":  {"a version that is no valid name", advertisement("", someCommit, "refs/tags/v1.0.0\x1b[2J"), Options{SemVer: "*"}, fetch.NotFound},
 		"LockTag":  {"a version that git would not take as a name", advertisement("", someCommit, "refs/tags/1.0.0-x.lock"), Options{SemVer: ">=1.0.0-0"}, fetch.NotFound},
 		"Cut":      {"half an answer", advertisement("", someCommit, "refs/heads/x")[:60], Options{Branch: "x"}, fetch.InvalidContent},
 	}

@@ -24,7 +24,7 @@ const (
 	revokedMark   = "@revoked"
 )
 
-// knownHosts are the host keys that somebody trusts. Nothing is ever added to them.
+// knownHosts are the host keys that the user trusts. Nothing is ever added to them.
 type knownHosts struct {
 	lines   []knownHost
 	revoked []ssh.PublicKey
@@ -193,7 +193,7 @@ func (k *knownHosts) check(address string, remote net.Addr, key ssh.PublicKey) e
 		}
 	}
 	return fetch.Errorf(fetch.Unreachable, "the server's host key %s is not the one in known_hosts: it was changed, "+
-		"or somebody else answers", sshkey.Show(key))
+		"or another server answers", sshkey.Show(key))
 }
 
 func (k *knownHosts) checkCertificate(address string, remote net.Addr, certificate *ssh.Certificate) error {

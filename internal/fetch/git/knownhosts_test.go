@@ -43,7 +43,7 @@ func TestM18KnownHosts(t *testing.T) {
 		"Hashed":         {"as ssh-keyscan -H writes it", knownLine(host.PublicKey(), "HASHED"), "", host, ""},
 		"Rotation":       {"the old and the new one", knownLine(other.PublicKey(), name) + knownLine(host.PublicKey(), name), "", host, ""},
 		"OtherType":      {"the server has more keys than we know", knownLine(rsa.PublicKey(), name), "no host key of the types", host, fetch.Unreachable},
-		"Wrong":          {"somebody in the middle", knownLine(other.PublicKey(), name), "not the one in known_hosts", host, fetch.Unreachable},
+		"Wrong":          {"a man in the middle", knownLine(other.PublicKey(), name), "not the one in known_hosts", host, fetch.Unreachable},
 		"Revoked":        {"known and revoked", knownLine(host.PublicKey(), name) + "@revoked " + knownLine(host.PublicKey(), "*"), "as revoked", host, fetch.Unreachable},
 		"RevokedElse":    {"revoked under another name", knownLine(host.PublicKey(), name) + "@revoked " + knownLine(host.PublicKey(), "example.org"), "as revoked", host, fetch.Unreachable},
 		"Weak":           {"an RSA key of 1024 bits", knownLine(small.PublicKey(), name), "1024 bits", small, fetch.Refused},
@@ -63,7 +63,7 @@ func TestM18KnownHosts(t *testing.T) {
 		"Certified":      {"an authority", trusted(authority), "", host.certificate(t, authority, nil), ""},
 		"CertifiedAndBy": {"the key of an authority is no host key", trusted(host), "no host key of the types", host, fetch.Unreachable},
 		"NotAuthority":   {"the key of a host certifies nothing", knownLine(authority.PublicKey(), name), "no host key of the types", host.certificate(t, authority, nil), fetch.Unreachable},
-		"OtherAuthority": {"nobody trusts it", trusted(other), "no authorities", host.certificate(t, authority, nil), fetch.Unreachable},
+		"OtherAuthority": {"it is not trusted", trusted(other), "no authorities", host.certificate(t, authority, nil), fetch.Unreachable},
 		"Expired":        {"no longer valid", trusted(authority), "expired", host.certificate(t, authority, past), fetch.Unreachable},
 		"Future":         {"not valid yet", trusted(authority), "not yet valid", host.certificate(t, authority, future), fetch.Unreachable},
 		"Principal":      {"for another host", trusted(authority), "principal", host.certificate(t, authority, elsewhere), fetch.Unreachable},
@@ -83,7 +83,7 @@ func TestM18KnownHosts(t *testing.T) {
 			known := strings.ReplaceAll(tc.known, "[127.0.0.1]:PORT", knownhosts.Normalize(server.address))
 			known = strings.ReplaceAll(known, "HASHED", knownhosts.HashHostname(knownhosts.Normalize(server.address)))
 			err := reach(t, server.options(t, "/r", known))
-			// The server has no HEAD: whoever gets so far has passed.
+			// The server has no HEAD: this error means that the host key was accepted.
 			if tc.want == "" && fetch.ReasonOf(err) == fetch.NotFound && strings.Contains(err.Error(), "no default branch") {
 				return
 			}

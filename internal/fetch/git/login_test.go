@@ -18,7 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
-// private is a repository that is shown only to whom has a header, and notes what it was told.
+// private is a repository that is shown only to clients with a header, and records what it received.
 type private struct {
 	*repository
 	mutex sync.Mutex
@@ -162,7 +162,7 @@ func TestM18LoginOverPlainHTTP(t *testing.T) {
 	}
 }
 
-// TestM18RequestForObjectsIsNotRedirected would send the login on, were it followed by anybody but the guard.
+// TestM18RequestForObjectsIsNotRedirected would send the login on, if the redirect were followed without the guard.
 func TestM18RequestForObjectsIsNotRedirected(t *testing.T) {
 	r := newRepository(t)
 	r.files("main", "a", "1")

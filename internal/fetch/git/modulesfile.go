@@ -12,7 +12,7 @@ import (
 )
 
 // parseModules returns the URLs in a .gitmodules file by path. Its other settings (update, branch) are for people who work
-// in the repository. Of git's syntax (git-config(1)) what nobody writes is refused: values over several lines, and settings
+// in the repository. Of git's syntax (git-config(1)) the unusual parts are refused: values over several lines, and settings
 // in the line of a section's name.
 func parseModules(content []byte) (map[string]string, error) {
 	sections := map[string]map[string]string{}

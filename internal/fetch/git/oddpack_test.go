@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
-// offsetKind is a delta whose base is so many bytes before it.
+// offsetKind is a delta with its base so many bytes before it.
 const offsetKind = 6
 
 // resummed changes a pack and gives it a checksum that is right.

@@ -68,7 +68,7 @@ func openPack(ctx context.Context, file *os.File, scratch string, l fetch.Limits
 	return p, nil
 }
 
-// Close releases the files; whoever owns their folder removes them.
+// Close releases the files; the owner of their folder removes them.
 func (p *pack) Close() error { return errors.Join(p.file.Close(), p.rebuilt.Close()) }
 
 func (p *pack) index(ctx context.Context) error {
@@ -140,7 +140,7 @@ func (p *pack) inflate(bytes int64) error {
 	return nil
 }
 
-// read returns the content of an object whose size the caller has checked, which is what it allocates.
+// read returns the content of an object. The caller has checked its size, which is what read allocates.
 func (p *pack) read(found object) ([]byte, error) {
 	content, err := p.open(found)
 	if err != nil {

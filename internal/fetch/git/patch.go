@@ -40,7 +40,7 @@ func deltaSizes(delta []byte) (base, target uint64, commands []byte, ok bool) {
 	return base, target, delta[first+second:], true
 }
 
-// patch applies a delta whose targetSize was checked, which is what it allocates.
+// patch applies a delta. The caller has checked its targetSize, which is what patch allocates.
 func patch(base, delta []byte) ([]byte, error) {
 	from, to, commands, ok := deltaSizes(delta)
 	if !ok || from != uint64(len(base)) {

@@ -39,7 +39,7 @@ func newPackets(r io.Reader) *packets {
 	return &packets{reader: bufio.NewReaderSize(r, maxPacket), buffer: make([]byte, maxPacket)}
 }
 
-// next returns one pkt-line, whose text holds until the next call. At the end of the stream the error is io.EOF; what the
+// next returns one pkt-line; its bytes are valid until the next call. At the end of the stream the error is io.EOF; what the
 // server says instead of an answer is an error as well.
 func (p *packets) next() (packet, []byte, error) {
 	head := p.buffer[:lengthDigits]

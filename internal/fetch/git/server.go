@@ -21,7 +21,7 @@ const (
 	refsOverhead = 64 << 10
 	// patience is how long a list of references may get before only a part of it is asked for.
 	patience = 256 << 10
-	// agent is what servers are told about who asks; some serve Git only to names like this.
+	// agent is the user agent of requests; some servers serve Git only to names like this.
 	agent = "git/2.40.0-satchel"
 )
 

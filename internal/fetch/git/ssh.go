@@ -37,7 +37,7 @@ type SSH struct {
 // Dial connects to an address.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// gate is how a server is reached over SSH, and as whom.
+// gate is how a server is reached over SSH, and as which user.
 type gate struct {
 	dial     Dial
 	address  string
@@ -121,7 +121,7 @@ type shell struct {
 // newShell returns a repository to which nothing was sent yet.
 func newShell(g *gate, path string) *shell {
 	if strings.HasPrefix(path, "/~") {
-		path = path[1:] // below somebody's home, as in git itself
+		path = path[1:] // below a home directory, as in git itself
 	}
 	return &shell{gate: g, command: service + " " + quoted(path)}
 }

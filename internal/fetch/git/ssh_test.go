@@ -87,7 +87,7 @@ func TestSSHWithFluxServer(t *testing.T) {
 	}
 }
 
-// TestM15PathsAreQuoted has repositories whose names a shell would take for more than that.
+// TestM15PathsAreQuoted has repositories with names that a shell would interpret.
 func TestM15PathsAreQuoted(t *testing.T) {
 	r := newRepository(t)
 	r.files("main", "a", "1")
@@ -359,7 +359,7 @@ func TestF14SSHBlackHole(t *testing.T) {
 	}
 	s.address = "127.0.0.1:1"
 	if err := reach(t, s.options(t, "/r", s.line(host.PublicKey()))); fetch.ReasonOf(err) != fetch.Unreachable {
-		t.Errorf("nobody: %v", err)
+		t.Errorf("connection refused: %v", err)
 	}
 	denied := s.options(t, "/r", s.line(host.PublicKey()))
 	denied.Dial = fetch.AddressPolicy{}.Dialer(fetch.Access{})

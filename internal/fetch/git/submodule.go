@@ -62,7 +62,7 @@ func (m *modules) add(e entry, place string) error {
 	return nil
 }
 
-// read returns the file, which must be one: a link could lead to what somebody else wrote.
+// read returns the file, which must be a regular one: a link could lead to content of another author.
 func (m *modules) read() ([]byte, error) {
 	data, err := m.pack.get(m.root, plumbing.TreeObject)
 	if err != nil {

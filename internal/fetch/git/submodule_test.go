@@ -128,7 +128,7 @@ func TestM16SubmoduleURLs(t *testing.T) {
 		"BackslashIn":  {"some servers take it for a slash", "https://example.org/org/repo", `../..\x`, ""},
 		"Newline":      {"forges requests", "https://example.org/org/repo", "../a\nb", ""},
 		"Query":        {"reaches something else", "https://example.org/org/repo", "../a?service=x", ""},
-		"Credentials":  {"somebody's, and they would be shown", "https://example.org/org/repo", "https://u:CANARY@example.org/x", ""},
+		"Credentials":  {"they are secret, and would be shown", "https://example.org/org/repo", "https://u:CANARY@example.org/x", ""},
 		"UserTricks":   {"the host stands behind the at", "https://example.org/org/repo", "https://example.org@evil.example/x", ""},
 		"FragmentHost": {"not a host", "https://example.org/org/repo", "https://evil.example#@example.org/x", ""},
 	}

@@ -28,7 +28,7 @@ type Tokens struct {
 
 // kept is a token, or the place where one will be.
 type kept struct {
-	buying chan struct{} // holds one value while somebody buys
+	buying chan struct{} // holds one value while a caller gets the token
 	token  string
 	until  time.Time
 }
@@ -38,7 +38,7 @@ func NewTokens() *Tokens {
 	return &Tokens{now: time.Now, kept: map[[sha256.Size]byte]*kept{}}
 }
 
-// get returns the token under a key. Whoever finds none buys it, and others with the same key wait for that.
+// get returns the token under a key. The first caller that finds none buys it, and others with the same key wait for that.
 func (t *Tokens) get(ctx context.Context, key [sha256.Size]byte, buy func() (string, time.Time, error)) (string, error) {
 	place := t.place(key)
 	select {

@@ -15,7 +15,7 @@ const (
 	sshScheme = "ssh"
 	// maxURL bounds the URL of a repository.
 	maxURL = 2048
-	// defaultUser is who logs in where an ssh URL names nobody.
+	// defaultUser is the user of an ssh URL that names none.
 	defaultUser = "git"
 )
 

@@ -92,7 +92,7 @@ type signature struct {
 // maxKept bounds what is kept of a signature. One that takes more is accepted and not kept.
 const maxKept = 384 << 10
 
-// signers verifies what must be signed, over the bytes that the server sent, and returns by whom it is, and the signature.
+// signers verifies what must be signed, over the bytes that the server sent, and returns the signer and the signature.
 func (v *Verification) signers(p *pack, t target, tag plumbing.Hash) (who, kept string, err error) {
 	if v.Observe != nil {
 		began := time.Now()

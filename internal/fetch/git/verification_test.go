@@ -68,7 +68,7 @@ func TestM17Modes(t *testing.T) {
 	alice.signed("tag", "-s", "-m", "x", "v1.1.0", unsignedCommit)  // the tag only
 	r.git(nil, "tag", "-a", "-m", "x", "v1.2.0", signedCommit)      // the commit only
 	r.git(nil, "tag", "v1.3.0", signedCommit)                       // the commit only, and no tag object
-	mallory.signed("tag", "-s", "-m", "x", "v1.4.0", signedCommit)  // the tag by somebody else
+	mallory.signed("tag", "-s", "-m", "x", "v1.4.0", signedCommit)  // the tag by another signer
 	alice.signed("tag", "-s", "-m", "x", "deep/v1.5", signedCommit) // a name with a slash
 	point("refs/tags/v1.6.0", r.git(nil, "rev-parse", "v1.0.0"))    // a signed tag under another name
 	point("refs/tags/v1.7.0", r.git([]byte("object "+r.git(nil, "rev-parse", "v1.0.0")+"\ntype tag\ntag v1.7.0\ntagger a <a@b> 1 +0000\n\nx\n"), "hash-object", "-t", "tag", "-w", "--stdin"))
@@ -82,7 +82,7 @@ func TestM17Modes(t *testing.T) {
 	}{
 		"Branch":            {"a signed commit", VerifyHEAD, Options{}, commit, ""},
 		"BranchUnsigned":    {"an unsigned one", VerifyHEAD, Options{Branch: "unsigned"}, "", "the commit is not verified: it is not signed"},
-		"BranchForeign":     {"somebody else's", VerifyHEAD, Options{Branch: "foreign"}, "", "not among the 1 that are trusted"},
+		"BranchForeign":     {"one by another signer", VerifyHEAD, Options{Branch: "foreign"}, "", "not among the 1 that are trusted"},
 		"Pinned":            {"a commit by its hash", VerifyHEAD, Options{Commit: signedCommit}, commit, ""},
 		"PinnedUnsigned":    {"a hash is no signature", VerifyHEAD, Options{Commit: unsignedCommit}, "", "not signed"},
 		"TagHEAD":           {"the commit behind a tag", VerifyHEAD, Options{Tag: "v1.2.0"}, commit, ""},
@@ -90,7 +90,7 @@ func TestM17Modes(t *testing.T) {
 		"Tag":               {"a signed tag over an unsigned commit", VerifyTag, Options{Tag: "v1.1.0"}, tag, ""},
 		"TagUnsigned":       {"an unsigned tag over a signed commit", VerifyTag, Options{Tag: "v1.2.0"}, "", `the tag "v1.2.0" is not verified: it is not signed`},
 		"TagLight":          {"no tag object", VerifyTag, Options{Tag: "v1.3.0"}, "", "no object of its own"},
-		"TagForeign":        {"somebody else's", VerifyTag, Options{Tag: "v1.4.0"}, "", "not among the 1 that are trusted"},
+		"TagForeign":        {"one by another signer", VerifyTag, Options{Tag: "v1.4.0"}, "", "not among the 1 that are trusted"},
 		"TagSlash":          {"a name with a slash", VerifyTag, Options{Tag: "deep/v1.5"}, tag, ""},
 		"TagSwapped":        {"an old tag under a new name", VerifyTag, Options{Tag: "v1.6.0"}, "", `made as the tag "v1.0.0"`},
 		"TagNested":         {"an unsigned tag of a signed tag", VerifyTag, Options{Tag: "v1.7.0"}, "", "not signed"},
@@ -101,8 +101,8 @@ func TestM17Modes(t *testing.T) {
 		"BothTagOnly":       {"a signed tag over an unsigned commit", VerifyTagAndHEAD, Options{Tag: "v1.1.0"}, "", "the commit is not verified"},
 		"BothCommitOnly":    {"an unsigned tag over a signed commit", VerifyTagAndHEAD, Options{Tag: "v1.2.0"}, "", "the tag"},
 		"BothLight":         {"no tag object", VerifyTagAndHEAD, Options{Tag: "v1.3.0"}, "", "no object of its own"},
-		"BothForeignTag":    {"somebody else's tag", VerifyTagAndHEAD, Options{Tag: "v1.4.0"}, "", "the tag"},
-		"NobodyIsTrusted":   {"no keys at all", VerifyHEAD, Options{Branch: "main", Verify: &Verification{Mode: VerifyHEAD}}, "", "not among the 0 that are trusted"},
+		"BothForeignTag":    {"a tag by another signer", VerifyTagAndHEAD, Options{Tag: "v1.4.0"}, "", "the tag"},
+		"NoTrustedKeys":     {"no keys at all", VerifyHEAD, Options{Branch: "main", Verify: &Verification{Mode: VerifyHEAD}}, "", "not among the 0 that are trusted"},
 		"WithoutAnyMode":    {"nothing configured", "", Options{Branch: "unsigned"}, "", ""},
 		"DirectoryIsBeside": {"a folder of a signed commit", VerifyHEAD, Options{Directory: "."}, commit, ""},
 	}

@@ -187,7 +187,7 @@ func TestM15LongLists(t *testing.T) {
 		"Branch":   {"branches come before pull requests", Options{Branch: "main"}, "main", []string{oldList}, 1 << 20},
 		"Tag":      {"tags come after them", Options{Tag: "v1.0.0"}, "v1.0.0", []string{oldList, newList, newAsk}, 1 << 20},
 		"SemVer":   {"of all tags", Options{SemVer: "*"}, "v1.0.0", []string{oldList, newList, newAsk}, 1 << 20},
-		"NoBranch": {"nobody waits for the end of the list", Options{Branch: "none"}, "", []string{oldList, newList, newAsk}, 1 << 20},
+		"NoBranch": {"the rest of the list is not read", Options{Branch: "none"}, "", []string{oldList, newList, newAsk}, 1 << 20},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

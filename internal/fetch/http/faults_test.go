@@ -30,7 +30,7 @@ func taken(w http.ResponseWriter) net.Conn {
 	return conn
 }
 
-// drip writes a byte every now and then, until nobody listens.
+// drip writes a byte every now and then, until the peer closes.
 func drip(conn net.Conn, text string) {
 	tick := time.NewTicker(300 * time.Millisecond)
 	defer tick.Stop()
@@ -63,7 +63,7 @@ func cutAt(data []byte, at int, reset bool) http.HandlerFunc {
 type signed struct{}
 
 func (signed) VerifyBlob(context.Context, fetch.Digest, []byte) (string, error) {
-	return "somebody", nil
+	return "a signer", nil
 }
 
 // TestF14FaultsAtEachRequest has each fault at each request of a fetch, which ends in time, leaves nothing, and works again
@@ -206,7 +206,7 @@ func resolveAndFetch(ctx context.Context, t *testing.T, o Options) error {
 	return err
 }
 
-// TestF14OfTLS has servers whose TLS does not come about.
+// TestF14OfTLS has servers with failing TLS handshakes.
 func TestF14OfTLS(t *testing.T) {
 	alert := httptest.NewUnstartedServer(http.NotFoundHandler())
 	alert.TLS = &tls.Config{MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAnyClientCert}

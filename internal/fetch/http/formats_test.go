@@ -34,7 +34,7 @@ func TestFormatsByName(t *testing.T) {
 	}
 }
 
-// secured gives its content to whoever has the password, and sends others on.
+// secured gives its content to clients with the password, and redirects others.
 func secured(t *testing.T, data []byte, elsewhere string) string {
 	return serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "me" || password != "CANARY-password" {
@@ -78,10 +78,10 @@ func (v trusting) VerifyBlob(_ context.Context, digest fetch.Digest, signature [
 	if digest.String() != v.digest || string(signature) != v.signature {
 		return "", fetch.Errorf(fetch.Unverified, "no signature is accepted")
 	}
-	return "somebody", nil
+	return "a signer", nil
 }
 
-// TestM14Detached: an archive whose signature is missing, of something else or elsewhere is not used.
+// TestM14Detached: an archive is not used if its signature is missing, of something else or elsewhere.
 func TestM14Detached(t *testing.T) {
 	data := gzipped(t, packed(t, "a", "1"))
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -118,7 +118,7 @@ func TestM14Detached(t *testing.T) {
 		if fetch.ReasonOf(err) != tt.want || err != nil && !strings.Contains(err.Error(), tt.text) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if (err == nil) != (resolved.VerifiedBy == "somebody") {
+		if (err == nil) != (resolved.VerifiedBy == "a signer") {
 			t.Errorf("%s: verified by %q", name, resolved.VerifiedBy)
 		}
 	}

@@ -26,7 +26,7 @@ type Options struct {
 	URL string
 	// Digest is what its bytes must have, SHA-2; "" accepts any.
 	Digest string
-	// Login is what the server is told about who asks; no other server is.
+	// Login are the credentials for the server; no other server gets them.
 	Login fetch.Login
 	// Signature is where a detached signature of the archive lies, for Verify.
 	Signature string
@@ -111,7 +111,7 @@ func (f *Fetcher) Resolve(ctx context.Context) (fetch.Resolved, error) {
 }
 
 // Fetch downloads the archive into a file beside the tree, has its signature verified where one is demanded, and only then
-// unpacks it: nothing reads what nobody trusted signed. Without a pin the result has the SHA-256 of the bytes that came
+// unpacks it: content without a trusted signature is not read. Without a pin the result has the SHA-256 of the bytes that came
 // and the validator that came with them, where that is strong; where r has a digest already, the bytes must have that.
 func (f *Fetcher) Fetch(ctx context.Context, r fetch.Resolved, tree *fetch.Tree) (done fetch.Resolved, err error) {
 	dir, remove, err := tree.Scratch()
@@ -293,7 +293,7 @@ func (f *Fetcher) request(ctx context.Context, method string, target *url.URL) (
 	return response, fetch.NetworkError(err)
 }
 
-// unknownSize stands for a size that nobody declared.
+// unknownSize stands for a size that was not declared.
 const unknownSize = -1
 
 // check refuses what can be seen to be wrong before the body is read.

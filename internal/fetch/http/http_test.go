@@ -123,7 +123,7 @@ func TestM20Answers(t *testing.T) {
 		text    string
 	}{
 		"Labelled":     {"servers label a .tgz as compressed", status(200, "Content-Encoding", "gzip"), small, "", ""},
-		"Brotli":       {"nobody asked for it", status(200, "Content-Encoding", "br"), small, fetch.InvalidContent, "content encoding"},
+		"Brotli":       {"it was not requested", status(200, "Content-Encoding", "br"), small, fetch.InvalidContent, "content encoding"},
 		"HTML":         {"an error page with 200", status(200, "Content-Type", "text/html; charset=utf-8"), small, "", ""},
 		"Partial":      {"not the whole archive", status(206), small, fetch.Unreachable, "206 Partial Content"},
 		"NotModified":  {"nothing was asked conditionally", status(304), small, fetch.Unreachable, "304"},

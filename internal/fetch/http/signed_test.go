@@ -50,9 +50,9 @@ func TestM36NothingIsUnpackedUnverified(t *testing.T) {
 							t.Errorf("verified is %s, with %q", digest, signature)
 						}
 						if !accepted {
-							return "", fetch.Errorf(fetch.Unverified, "nobody trusted signed it")
+							return "", fetch.Errorf(fetch.Unverified, "no trusted signature")
 						}
-						return "somebody", nil
+						return "a signer", nil
 					})})
 				if err != nil {
 					t.Fatal(err)
@@ -64,7 +64,7 @@ func TestM36NothingIsUnpackedUnverified(t *testing.T) {
 					t.Errorf("the signature was not looked at: %v", err)
 				case !accepted && (fetch.ReasonOf(err) != fetch.Unverified || unpacked == nil):
 					t.Errorf("not accepted: %v, unpacked: %v", err, unpacked)
-				case accepted && (err == nil) != (unpacked == nil), accepted && err == nil && r.VerifiedBy != "somebody":
+				case accepted && (err == nil) != (unpacked == nil), accepted && err == nil && r.VerifiedBy != "a signer":
 					t.Errorf("accepted: %v %v, unpacked: %v", r, err, unpacked)
 				}
 				if accepted && err == nil {

@@ -16,8 +16,8 @@ type challenge struct {
 // maxChallenges bounds what is read of an answer.
 const maxChallenges = 16
 
-// challengeOf returns the challenge to take up: one that asks for a token, because what goes to the registry then is
-// good for this repository and soon for nothing, or else one for user name and password.
+// challengeOf returns the challenge to answer: one that asks for a token, because the registry then receives a short-lived
+// token for this repository only, or else one for user name and password.
 func challengeOf(header http.Header) (challenge, bool) {
 	basic, found := challenge{}, false
 	for _, line := range header.Values("WWW-Authenticate") {

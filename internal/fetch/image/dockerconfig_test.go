@@ -14,7 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
-// entriesOf is a Docker configuration with entries whose user names are user0, user1 and so on.
+// entriesOf is a Docker configuration with entries of the users user0, user1 and so on.
 func entriesOf(keys ...string) string {
 	entries := make([]string, 0, len(keys))
 	for i, key := range keys {

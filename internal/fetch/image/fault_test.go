@@ -101,7 +101,7 @@ func status(code int) func(http.ResponseWriter, *http.Request) {
 	}
 }
 
-// drip writes a byte every now and then, until nobody listens.
+// drip writes a byte every now and then, until the peer closes.
 func drip(conn net.Conn, out io.Writer, text string) {
 	tick := time.NewTicker(300 * time.Millisecond)
 	defer tick.Stop()

@@ -27,7 +27,7 @@ type Options struct {
 	// Insecure speaks plain HTTP; the caller has checked that the host may be spoken to in that way, and Client
 	// checks it again.
 	Insecure bool
-	// Keychain has the login; without one the registry is asked as anybody.
+	// Keychain has the login; without one requests to the registry are anonymous.
 	Keychain Keychain
 	// Verify decides whether the image may be used; without one it is not verified.
 	Verify Verifier
@@ -148,7 +148,7 @@ func (f *Fetcher) open(ctx context.Context, r fetch.Resolved) (document, fetch.R
 		Registry:   read,
 	})
 	if err == nil && r.VerifiedBy == "" {
-		err = fetch.Errorf(fetch.Unverified, "nobody is named who signed it")
+		err = fetch.Errorf(fetch.Unverified, "the signature names no signer")
 	}
 	if err == nil {
 		r.Signature = read.signature()
@@ -226,7 +226,7 @@ var (
 		fetch.Unauthorized:   "check the login, and that it may pull from the repository",
 		fetch.DigestMismatch: openHints[fetch.DigestMismatch],
 	}
-	strangerHints = fetch.Hints{
+	anonymousHints = fetch.Hints{
 		fetch.NotFound:       "check the tag, or add a login for this registry to the pull secret, which has none",
 		fetch.Unauthorized:   "add a login for this registry to the pull secret, which has none",
 		fetch.DigestMismatch: openHints[fetch.DigestMismatch],
@@ -238,7 +238,7 @@ func (f *Fetcher) explain(err error) error {
 	if login, _, begun := f.registry.session.state(); !login.Empty() {
 		hints = loginHints
 	} else if begun {
-		hints = strangerHints
+		hints = anonymousHints
 	}
 	return hints.Explain(err, "image %s", f.text)
 }

@@ -45,7 +45,7 @@ func TestParseDocument(t *testing.T) {
 		"Confused":    {"an index that a server calls an image", `{"manifests":[{"digest":"sha256:` + strings.Repeat("a", 64) + `"}]}`, oci, false, false},
 		"Schema1":     {"too old to be verified", `{"schemaVersion":1}`, string(types.DockerManifestSchema1Signed), false, false},
 		"HTML":        {"a login page", `<html>`, "text/html", false, false},
-		"Untyped":     {"nobody says what it is", `{}`, "", false, false},
+		"Untyped":     {"its type is unknown", `{}`, "", false, false},
 		"BadDigest":   {"no digest", `{"mediaType":"` + oci + `","layers":[{"digest":"x"}]}`, "", false, false},
 		"WrongLayers": {"no list", `{"mediaType":"` + oci + `","layers":7}`, "", false, false},
 	}

@@ -46,7 +46,7 @@ func Judge(ctx context.Context, v Verifier, digest, signature string) (by string
 	}
 	by, err = v.Verify(ctx, Subject{Repository: k.Repository, Digest: parsed, MediaType: k.MediaType, Size: k.Size, Registry: replay{k}})
 	if err == nil && by == "" {
-		err = fetch.Errorf(fetch.Unverified, "nobody is named who signed it")
+		err = fetch.Errorf(fetch.Unverified, "the signature names no signer")
 	}
 	return by, err
 }

@@ -34,7 +34,7 @@ func TestM10MediaTypes(t *testing.T) {
 		"Foreign":      {"lies elsewhere", static.NewLayer(gzipped(t, content), types.DockerForeignLayer), fetch.InvalidContent},
 		"Restricted":   {"lies elsewhere", static.NewLayer(content, types.OCIUncompressedRestrictedLayer), fetch.InvalidContent},
 		"JSON":         {"no archive", static.NewLayer([]byte("{}"), "application/json"), fetch.InvalidContent},
-		"NoType":       {"nobody knows", static.NewLayer(content, "x"), fetch.InvalidContent},
+		"NoType":       {"unknown type", static.NewLayer(content, "x"), fetch.InvalidContent},
 		"LyingGzip":    {"is not what it says", static.NewLayer(content, types.OCILayer), fetch.InvalidContent},
 		"LyingTar":     {"is not what it says", static.NewLayer(gzipped(t, content), types.OCIUncompressedLayer), fetch.InvalidContent},
 		"LyingZstd":    {"is not what it says", static.NewLayer(content, types.OCILayerZStd), fetch.InvalidContent},
@@ -98,7 +98,7 @@ func TestM10LiesAboutLayers(t *testing.T) {
 
 func flip(data []byte) []byte {
 	changed := bytes.Clone(data)
-	changed[9] ^= 1 // the operating system in the gzip header: nobody but the digest notices
+	changed[9] ^= 1 // the operating system in the gzip header: only the digest detects it
 	return changed
 }
 

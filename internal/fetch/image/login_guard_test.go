@@ -205,7 +205,7 @@ func TestSameSite(t *testing.T) {
 		"Suffix":    {"anybody can have a name there", "a.co.uk", "b.co.uk", false},
 		"Private":   {"anybody can have a name there as well", "a.github.io", "b.github.io", false},
 		"Ending":    {"only looks alike", "auth.evildocker.io", "docker.io", false},
-		"Cluster":   {"each service belongs to somebody else", "a.b.svc.cluster.local", "c.d.svc.cluster.local", false},
+		"Cluster":   {"each service has another owner", "a.b.svc.cluster.local", "c.d.svc.cluster.local", false},
 		"Internal":  {"names of this network", "a.corp", "b.corp", false},
 		"Addresses": {"nothing is known of them", "10.0.0.1", "10.0.0.2", false},
 		"Address":   {"who listens on another port is not known", "10.0.0.1", "10.0.0.1", false},
@@ -229,7 +229,7 @@ func TestM12SameServer(t *testing.T) {
 	}{
 		"Same":     {"the registry itself", "http://127.0.0.1:5000/token", "http://127.0.0.1:5000", true},
 		"Default":  {"443 is understood", "https://Registry.corp:443/token", "https://registry.corp", true},
-		"Port":     {"somebody else may listen there", "http://127.0.0.1:5001/token", "http://127.0.0.1:5000", false},
+		"Port":     {"another server may listen there", "http://127.0.0.1:5001/token", "http://127.0.0.1:5000", false},
 		"Unnamed":  {"443 is another one", "https://registry.corp/token", "https://registry.corp:5000", false},
 		"Scheme":   {"anybody may listen to it", "http://registry.corp:443/token", "https://registry.corp", false},
 		"Host":     {"another one", "https://auth.corp/token", "https://registry.corp", false},

@@ -136,7 +136,7 @@ func filled(t testing.TB) string {
 	return folder
 }
 
-// behindTokens is a registry whose token server is another one.
+// behindTokens is a registry with a separate token server.
 func behindTokens(t testing.TB) (*upstream, *tokens) {
 	t.Helper()
 	server := newTokens(t)
@@ -179,11 +179,11 @@ func TestF16Logins(t *testing.T) {
 	}{
 		"Basic":            {"the registry asks for it", "Basic", fetch.Login{Username: user, Password: password}, true},
 		"BasicWrong":       {"another password", "Basic", fetch.Login{Username: user, Password: "CANARY-old"}, false},
-		"BasicNone":        {"nobody", "Basic", fetch.Login{}, false},
+		"BasicNone":        {"no login", "Basic", fetch.Login{}, false},
 		"BasicIdentity":    {"identity tokens are for token servers", "Basic", fetch.Login{Username: IdentityToken, Password: identity}, false},
 		"Token":            {"exchanged at the token server", "Token", fetch.Login{Username: user, Password: password}, true},
 		"TokenWrong":       {"refused at the token server", "Token", fetch.Login{Username: user, Password: "CANARY-old"}, false},
-		"TokenNone":        {"nobody", "Token", fetch.Login{}, false},
+		"TokenNone":        {"no login", "Token", fetch.Login{}, false},
 		"Identity":         {"exchanged by OAuth2", "Token", fetch.Login{Username: IdentityToken, Password: identity}, true},
 		"IdentityWrong":    {"revoked", "Token", fetch.Login{Username: IdentityToken, Password: "CANARY-old"}, false},
 		"RegistryToken":    {"sent as it is", "Token", fetch.Login{Token: registryToken}, true},
@@ -260,7 +260,7 @@ func TestF16TokenExpiresBetweenLayers(t *testing.T) {
 	}
 }
 
-func TestF16HiddenFromStrangers(t *testing.T) {
+func TestF16HiddenFromUnauthenticatedClients(t *testing.T) {
 	u := small(t)
 	push(t, u.host+"/b:v1", imageOf(t, layer(t, "a", "1")))
 	guarded := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -57,7 +57,7 @@ func isAttestation(m v1.Descriptor) bool {
 	return annotated || m.Platform != nil && m.Platform.OS == "unknown"
 }
 
-// noPlatform stands for an image whose platform the index does not state.
+// noPlatform stands for an image without a platform in the index.
 const noPlatform = "an image without a platform"
 
 func platformOf(m v1.Descriptor) string {

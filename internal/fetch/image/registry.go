@@ -22,7 +22,7 @@ const (
 	maxManifest = 4 << 20
 	// maxErrorBody bounds the explanation of a failure.
 	maxErrorBody = 64 << 10
-	// unknownSize stands for a size that nobody declared.
+	// unknownSize stands for a size that was not declared.
 	unknownSize = -1
 )
 
@@ -43,7 +43,7 @@ func newRegistry(repository name.Repository, o Options) *registry {
 
 func (r *registry) host() string { return r.repository.RegistryStr() }
 
-// schemeGuard refuses plain HTTP that nobody asked for, which a registry could lead to: a token server, a redirect.
+// schemeGuard refuses plain HTTP that the source does not permit, to which a registry could lead: a token server, a redirect.
 type schemeGuard struct {
 	insecure bool
 	next     http.RoundTripper

@@ -21,8 +21,8 @@ import (
 //
 // It goes over plain HTTP only when the source is insecure and the host is listed, and it follows no redirect: those of
 // token servers are not followed, and those of the registry lose it in the guard of the client. A challenge counts only
-// when the registry itself answered, not somebody to whom it redirected. Asked for is the right to pull from this
-// repository, whatever more the challenge names.
+// when the registry itself answered, not a server to which it redirected. Only the scope to pull from this repository is
+// requested, even if the challenge names more.
 //
 // A bad registry gets a password all the same, by asking for it. This keeps it from those who can write a header.
 type session struct {
@@ -31,7 +31,7 @@ type session struct {
 	mutex sync.Mutex
 	begun bool
 	login fetch.Login
-	value string // of the header Authorization; "" for anybody
+	value string // of the header Authorization; "" for anonymous requests
 }
 
 // state returns what is known so far.
@@ -54,8 +54,8 @@ func (s *session) keep(value string) {
 	s.value = value
 }
 
-// authorization returns what to send with a request. With a login the registry is asked before the first one what it
-// wants, as there are registries that hide from strangers what exists.
+// authorization returns what to send with a request. With a login the registry is asked before the first request which
+// authentication it demands, because some registries hide from unauthenticated clients what exists.
 func (r *registry) authorization(ctx context.Context) (string, error) {
 	_, value, begun := r.session.state()
 	if begun || r.session.keychain == nil {
@@ -91,7 +91,7 @@ func (r *registry) introduce(ctx context.Context) (string, error) {
 	return value, errors.Join(err, fetch.NetworkError(response.Body.Close()))
 }
 
-// answer takes up the challenge in a response, and returns what to send from now on: "" when there is nothing to say.
+// answer answers the challenge in a response, and returns what to send from now on: "" when there is none.
 func (r *registry) answer(ctx context.Context, response *http.Response) (string, error) {
 	if from := response.Request.URL; from.Scheme != r.scheme() || from.Host != r.host() {
 		return "", nil

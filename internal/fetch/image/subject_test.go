@@ -52,11 +52,11 @@ func TestVerifyBeforeAnyLayer(t *testing.T) {
 			o := options(u.host + "/org/b:" + tag)
 			o.Verify = verifierFunc(func(_ context.Context, s Subject) (string, error) {
 				subject, before = s, u.seen()
-				return "somebody", nil
+				return "a signer", nil
 			})
 			u.alter(nil)
 			resolved, files, err := pull(t, o)
-			if err != nil || resolved.VerifiedBy != "somebody" || files["a"] != "1" {
+			if err != nil || resolved.VerifiedBy != "a signer" || files["a"] != "1" {
 				t.Fatalf("%+v %v %v", resolved, files, err)
 			}
 			if subject.Repository != u.host+"/org/b" || subject.Digest != fetch.SHA256(raw) || subject.Size != int64(len(raw)) ||
@@ -82,7 +82,7 @@ func TestM14VerificationFailsClosed(t *testing.T) {
 		"Refused": {"the verifier says no", func(context.Context, Subject) (string, error) { return "", fetch.Errorf(fetch.Unverified, "no") }, fetch.Unverified},
 		"Plain":   {"the verifier fails", func(context.Context, Subject) (string, error) { return "", errors.New("broken") }, ""},
 		"Both":    {"an error counts", func(context.Context, Subject) (string, error) { return "x", fetch.Errorf(fetch.Unverified, "no") }, fetch.Unverified},
-		"Nobody":  {"nothing was found to verify", func(context.Context, Subject) (string, error) { return "", nil }, fetch.Unverified},
+		"NoOne":   {"nothing was found to verify", func(context.Context, Subject) (string, error) { return "", nil }, fetch.Unverified},
 		"Refs": {"no signature", func(ctx context.Context, s Subject) (string, error) {
 			_, _, err := s.Registry.Manifest(ctx, "sha256-x.sig")
 			return "x", err
@@ -116,7 +116,7 @@ func TestVerifyAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	previous := fetch.Resolved{Reference: "v1", Digest: digestOf(t, img), VerifiedBy: "somebody else"}
+	previous := fetch.Resolved{Reference: "v1", Digest: digestOf(t, img), VerifiedBy: "another signer"}
 	u.alter(nil)
 	got, err := f.Verify(context.Background(), previous)
 	if err != nil || got.VerifiedBy != "first" || got.Digest != previous.Digest || len(u.seen()) != 1 {
@@ -152,7 +152,7 @@ func TestF17RetagBetweenResolveAndPull(t *testing.T) {
 	var verified string
 	o.Verify = verifierFunc(func(_ context.Context, s Subject) (string, error) {
 		verified = s.Digest.String()
-		return "somebody", nil
+		return "a signer", nil
 	})
 	resolved, files, err := pull(t, o)
 	if want := digestOf(t, good); err != nil || files["a"] != "good" || resolved.Digest != want || verified != want {

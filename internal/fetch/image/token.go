@@ -28,7 +28,7 @@ const (
 	clientID = "satchel"
 )
 
-// token asks a token server for the right to pull from the repository (docs: Docker Registry token and OAuth2
+// token asks a token server for a token to pull from the repository (docs: Docker Registry token and OAuth2
 // authentication).
 func (r *registry) token(ctx context.Context, asked challenge, login fetch.Login) (string, error) {
 	realm, err := parseRealm(asked.params["realm"])
@@ -88,7 +88,7 @@ func sameServer(a, b *url.URL) bool {
 }
 
 // sameSite tells whether two hosts lie below one domain that its owner registered. Of
-// addresses, and of names of this network or cluster, nobody knows who listens on which port.
+// addresses, and of names of this network or cluster, the owner of a port is unknown.
 func sameSite(a, b string) bool {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	if net.ParseIP(a) != nil || net.ParseIP(b) != nil {

@@ -12,7 +12,7 @@ import (
 
 // Verifier decides whether an image may be used.
 type Verifier interface {
-	// Verify says for people who signed s. When nobody did whom the verifier trusts, the error's reason is
+	// Verify returns a description of the signer of s. If there is no trusted signature, the error's reason is
 	// fetch.Unverified. An empty answer without an error counts as a failure.
 	Verify(ctx context.Context, s Subject) (by string, err error)
 }

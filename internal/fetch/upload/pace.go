@@ -24,7 +24,7 @@ type Pace struct {
 	Longest time.Duration
 }
 
-// DefaultPace is what users are told.
+// DefaultPace is the documented one.
 var DefaultPace = Pace{Idle: 15 * time.Second, Period: 30 * time.Second, Least: 4 << 10, Longest: 30 * time.Minute}
 
 var (
@@ -82,7 +82,7 @@ func (p *paced) explain(ctx context.Context, err error) error {
 	case errors.Is(context.Cause(ctx), errLongest), p.failed != nil && !time.Now().Before(p.end):
 		return Errorf(TooSlow, "the upload was not finished within %v: nothing was stored; use a faster connection, or a registry", p.Longest)
 	case errors.Is(p.failed, errSlow), errors.Is(p.failed, os.ErrDeadlineExceeded):
-		return Errorf(TooSlow, "the upload came too slowly, and was given up after %d bytes: nothing was stored; run it again", p.total)
+		return Errorf(TooSlow, "the upload came too slowly, and was stopped after %d bytes: nothing was stored; run it again", p.total)
 	case p.failed != nil:
 		return Errorf(CutOff, "the upload was cut off after %d bytes: nothing was stored; run it again", p.total)
 	}

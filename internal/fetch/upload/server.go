@@ -23,14 +23,14 @@ const (
 	answerTimeout = 9 * time.Second
 	// maxHeaderBytes bounds a request without its body.
 	maxHeaderBytes = 16 << 10
-	// busyPause is after which time somebody who was not let in may try again.
+	// busyPause is the time after which a client that was refused may try again.
 	busyPause = 2 * time.Second
 )
 
-// Options are what the server asks its owner. All errors that are not an *Error are shown to nobody.
+// Options are what the server asks its owner. Errors that are not an *Error are not shown to clients.
 type Options struct {
-	// Identify tells whose a token is, in the words that Accept takes. The error is an *Error, or says that it could not be
-	// found out.
+	// Identify returns the user of a token, in the form that Accept takes. The error is an *Error, or says that the token
+	// could not be reviewed.
 	Identify func(ctx context.Context, token string) (user string, err error)
 	// Accept tells whether the user may upload this here and now; nil when so, else an *Error, or why it could not be found
 	// out. Nothing is said about a BundleSource before it is known that the user may upload for it.
@@ -41,12 +41,12 @@ type Options struct {
 	Store func(ctx context.Context, t Target, archive io.Reader) error
 	// Observe is told how each request ended, and how many bytes of content came.
 	Observe func(ended Reason, came int64)
-	// Tell is told of errors that nobody is shown.
+	// Tell is told of errors that clients are not shown.
 	Tell func(t Target, err error)
 	// PerNamespace is how many uploads of one namespace are taken in at once, and never more than half of Most, how many of
 	// all are.
 	PerNamespace, Most int
-	// Pace bounds how slowly content may come; the zero value stands for what users are told.
+	// Pace bounds how slowly content may come; the zero value stands for DefaultPace.
 	Pace Pace
 }
 
@@ -138,7 +138,7 @@ func (h *handler) admit(ctx context.Context, header http.Header, target Target) 
 	return h.options.Accept(ctx, user, target)
 }
 
-// failure is what is said of an error. What is nobody's business goes to the log.
+// failure is what a client is told of an error. Internal errors go to the log.
 func (h *handler) failure(target Target, err error) *Error {
 	var said *Error
 	var typed *fetch.Error
@@ -179,5 +179,5 @@ func Answer(w http.ResponseWriter, outcome *Error) {
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(outcome.RetryAfter/time.Second))))
 	}
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(answer{outcome.Reason, outcome.Message}) //nolint:errcheck,errchkjson // whoever is gone needs no answer
+	json.NewEncoder(w).Encode(answer{outcome.Reason, outcome.Message}) //nolint:errcheck,errchkjson // a client that is gone needs no answer
 }

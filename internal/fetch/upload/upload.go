@@ -62,13 +62,13 @@ const (
 	BadRequest Reason = "BadRequest"
 	// Unauthenticated means that the token is missing or not good for uploads.
 	Unauthenticated Reason = "Unauthenticated"
-	// Forbidden means that the account of the token may not upload for this BundleSource.
+	// Forbidden means that the user of the token may not upload for this BundleSource.
 	Forbidden Reason = "Forbidden"
 	// NotFound means that there is no such BundleSource.
 	NotFound Reason = "NotFound"
 	// NotNamed means that the BundleSource does not name this content.
 	NotNamed Reason = "NotNamed"
-	// Elsewhere means that another instance of the controller looks after the BundleSource.
+	// Elsewhere means that another instance of the controller reconciles the BundleSource.
 	Elsewhere Reason = "Elsewhere"
 	// Standby means that another process of the controller leads.
 	Standby Reason = "Standby"
@@ -121,7 +121,7 @@ type Error struct {
 	Reason Reason
 	// Message says what happened, to which object, and what to do.
 	Message string
-	// RetryAfter is after which time it is worth trying again; 0 where it is not, or nobody knows.
+	// RetryAfter is the time after which a retry makes sense; 0 where it does not, or where that is unknown.
 	RetryAfter time.Duration
 }
 

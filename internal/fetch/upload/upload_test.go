@@ -28,7 +28,7 @@ import (
 // quick is a pace at which tests need not wait long.
 var quick = upload.Pace{Idle: 300 * time.Millisecond, Period: 600 * time.Millisecond, Least: 1 << 10, Longest: time.Minute}
 
-// receiver is a server with a store of its own, which lets in who has the right token.
+// receiver is a server with a store of its own, which accepts clients with the valid token.
 type receiver struct {
 	dir, address string
 	store        *artifact.Store
@@ -203,7 +203,7 @@ func TestUploadIsStoredOnce(t *testing.T) {
 	}
 }
 
-// Nobody else gets in, and nothing is taken from them.
+// Other users are refused, and nothing of theirs is stored.
 func TestUploadIsRefused(t *testing.T) {
 	small := fetch.DefaultLimits()
 	small.FileBytes = 1 << 10
@@ -215,12 +215,12 @@ func TestUploadIsRefused(t *testing.T) {
 		change func(*upload.Options)
 		want   upload.Reason
 	}{
-		"no token":       {reason: "nobody is known", want: upload.Unauthenticated},
-		"other account":  {reason: "it has no right", token: "wrong", want: upload.Forbidden},
-		"no API server":  {reason: "nothing is decided without it, and its error is nobody's business", token: "broken", want: upload.Unavailable},
+		"no token":       {reason: "the user is unknown", want: upload.Unauthenticated},
+		"other account":  {reason: "it has no permission", token: "wrong", want: upload.Forbidden},
+		"no API server":  {reason: "nothing is decided without it, and its error is not shown", token: "broken", want: upload.Unavailable},
 		"too large":      {reason: "limits hold for uploads, too", token: "right", limits: small, want: upload.LimitExceeded},
 		"no room":        {reason: "the owner's error is said", token: "right", change: func(o *upload.Options) { o.Store = failing(upload.Errorf(upload.QuotaExceeded, "full")) }, want: upload.QuotaExceeded},
-		"internal error": {reason: "what is nobody's business is not said", token: "right", change: func(o *upload.Options) { o.Store = failing(errors.New("secret")) }, want: upload.Unavailable},
+		"internal error": {reason: "internal errors are not shown", token: "right", change: func(o *upload.Options) { o.Store = failing(errors.New("secret")) }, want: upload.Unavailable},
 		"enough":         {reason: "others are told to come back", token: "right", change: func(o *upload.Options) { o.Most = 0 }, want: upload.Busy},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -341,7 +341,7 @@ func TestUploadIsCutOff(t *testing.T) {
 	}
 }
 
-// Whoever sends nothing, or hardly anything, is sent away, and does not keep others waiting for long.
+// A client that sends nothing, or hardly anything, is disconnected, and does not keep others waiting for long.
 func TestUploadIsTooSlow(t *testing.T) {
 	r := newReceiver(t, fetch.DefaultLimits(), nil)
 	s := take(t, fstest.MapFS{"a": {Data: noise(t, 1<<20)}})

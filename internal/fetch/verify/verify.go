@@ -33,7 +33,7 @@ const (
 // maxText bounds, in characters, what Text returns.
 const maxText = 256
 
-// ErrNoTrust is in the errors about trust that can be read and trusts nobody: the last key was taken away.
+// ErrNoTrust is in the errors about trust that is valid and trusts no signer: the last key was removed.
 var ErrNoTrust = errors.New("there is nothing to verify with")
 
 // Text makes words from outside fit to be shown: one line of at most 256 characters, in which everything that is not
@@ -96,7 +96,7 @@ func (a *Attempts) Missed(err error) {
 // Skipped notes signatures that were left out because there are too many.
 func (a *Attempts) Skipped(n int) { a.left += max(n, 0) }
 
-// Error returns the failure: no signature is by whom was looked for.
+// Error returns the failure: no signature is by the expected signer.
 func (a *Attempts) Error(by, hint string) error {
 	var text string
 	switch {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package versions chooses the newest version in a range, of names that somebody else wrote. The work that a long range and
-// many names make is bounded.
+// Package versions chooses the newest version in a range, of untrusted names. The work for a long range and many names is
+// bounded.
 package versions
 
 import (

@@ -2,11 +2,11 @@
 
 // Package cloud logs in to the registries of AWS, Azure and Google Cloud with the identity that this process has there.
 //
-// That identity is the controller's, not a tenant's: whoever may write a source that uses it can read what the
-// controller may. So nothing here is used unless who runs the controller says so. The requests go to the cloud's
+// That identity is the controller's, not a tenant's: a user who may write a source that uses it can read what the
+// controller may. So nothing here is used unless the administrator enables it. The requests go to the cloud's
 // own services, its metadata service among them, and not through the clients of fetch. A login is given out only for
 // hosts that belong to the cloud, and must not be used together with certificate authorities or a plain-HTTP setting
-// that come from a tenant: with a proxy he could listen. A proxy alone sees TLS only.
+// that come from a tenant: with a proxy the tenant could listen. A proxy alone sees TLS only.
 package cloud
 
 import (

@@ -29,24 +29,24 @@ func TestT14HostsOfClouds(t *testing.T) {
 		"ECRChina":       {"one of its other names", "aws", "123456789012.dkr.ecr.cn-north-1.amazonaws.com.cn", true},
 		"ECRDual":        {"one of its other names", "aws", "123456789012.dkr-ecr.eu-west-1.on.aws", true},
 		"ECRPublic":      {"the public one", "aws", "public.ecr.aws", true},
-		"ECRLonger":      {"somebody else's, which fluxcd/pkg/auth takes", "aws", "123456789012.dkr.ecr.eu-west-1.amazonaws.com.evil.example", false},
-		"ECRBefore":      {"somebody else's", "aws", "evil.example.dkr.ecr.eu-west-1.amazonaws.com", false},
+		"ECRLonger":      {"another domain, which fluxcd/pkg/auth accepts", "aws", "123456789012.dkr.ecr.eu-west-1.amazonaws.com.evil.example", false},
+		"ECRBefore":      {"another account", "aws", "evil.example.dkr.ecr.eu-west-1.amazonaws.com", false},
 		"ECRPort":        {"another server", "aws", "123456789012.dkr.ecr.eu-west-1.amazonaws.com:8443", false},
 		"ECRRegion":      {"another service of the cloud", "aws", "123456789012.dkr.ecr.x/y.amazonaws.com", false},
 		"ACR":            {"a registry of Microsoft's", "azure", "example.azurecr.io", true},
-		"ACRLonger":      {"somebody else's", "azure", "example.azurecr.io.evil.example", false},
-		"ACRAlike":       {"somebody else's", "azure", "example.azurecrxio", false},
+		"ACRLonger":      {"another domain", "azure", "example.azurecr.io.evil.example", false},
+		"ACRAlike":       {"another domain", "azure", "example.azurecrxio", false},
 		"ACRNone":        {"no registry", "azure", "azurecr.io", false},
 		"GCR":            {"a registry of Google's", "gcp", "eu.gcr.io", true},
 		"GCRShort":       {"a registry of Google's", "gcp", "gcr.io", true},
 		"GAR":            {"a registry of Google's", "gcp", "europe-west1-docker.pkg.dev", true},
-		"GCRAlike":       {"somebody else's", "gcp", "evilgcr.io", false},
-		"GARLonger":      {"somebody else's", "gcp", "europe-west1-docker.pkg.dev.evil.example", false},
-		"GARUser":        {"somebody else's", "gcp", "europe-west1-docker.pkg.dev@evil.example", false},
+		"GCRAlike":       {"another domain", "gcp", "evilgcr.io", false},
+		"GARLonger":      {"another domain", "gcp", "europe-west1-docker.pkg.dev.evil.example", false},
+		"GARUser":        {"another domain", "gcp", "europe-west1-docker.pkg.dev@evil.example", false},
 		"Crossed":        {"of another cloud", "gcp", "example.azurecr.io", false},
 		"Unknown":        {"no such cloud", "oracle", "gcr.io", false},
 		"Generic":        {"that is no cloud", "generic", "gcr.io", false},
-		"OtherRegistry":  {"belongs to nobody of them", "aws", "quay.io", false},
+		"OtherRegistry":  {"belongs to none of them", "aws", "quay.io", false},
 		"Newline":        {"no host", "gcp", "gcr.io\n", false},
 		"Metadata":       {"no registry", "gcp", "169.254.169.254", false},
 		"MetadataByName": {"no registry", "gcp", "metadata.google.internal", false},
@@ -104,7 +104,7 @@ func TestGoogleCloud(t *testing.T) {
 	}
 }
 
-// fake is a cloud whose identity cannot be had.
+// fake is a cloud that gives no identity.
 type fake struct {
 	auth.ArtifactRegistryCredentialsProvider
 	answer func() (*auth.ArtifactRegistryCredentials, error)

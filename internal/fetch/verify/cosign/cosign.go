@@ -10,9 +10,9 @@
 // The name of the repository in a signature is not compared, as cosign does not either and mirrors would be shut out:
 // who signs for several repositories and has to tell them apart uses a key or an identity for each.
 //
-// With keys alone, no entry in a transparency log is asked for, as in Flux: clusters without a way out could not have
+// With keys alone, no entry in a transparency log is demanded, as in Flux: clusters without internet access could not have
 // one. If a trusted root is given beside the keys, a signature needs an entry in a log of that root, unless the log is to
-// be ignored: whoever stole a key would strip the entry that tells on him. With identities, the certificate must come from an authority of the trusted root, be in one of its certificate
+// be ignored: a thief of the key would strip the entry that reveals the theft. With identities, the certificate must come from an authority of the trusted root, be in one of its certificate
 // logs, have been valid when the signature was made according to a log or a timestamp authority of the root, and the
 // signature has to be in one of its logs. The trusted root always comes from the caller: nothing is downloaded.
 package cosign
@@ -38,9 +38,9 @@ const KeySuffix = ".pub"
 
 // Options is who is trusted: the owners of keys, or identities.
 type Options struct {
-	// Keys are the entries of a Secret. Each whose name ends in KeySuffix has to be one public key as PEM (ECDSA P-256,
+	// Keys are the entries of a Secret. Each with a name that ends in KeySuffix has to be one public key as PEM (ECDSA P-256,
 	// P-384, P-521; RSA of 2048 to 8192 bits; Ed25519); a signature by any one of them suffices. Other entries, such as
-	// the private key that cosign puts beside it, are not looked at.
+	// the private key that cosign puts beside it, are ignored.
 	Keys map[string][]byte
 	// Identities are who else is trusted instead of keys; one of them suffices.
 	Identities []Identity
@@ -55,7 +55,7 @@ type Options struct {
 // Verifier accepts what one of the trusted signed. It can be used by several goroutines at once.
 type Verifier struct {
 	signers []signer
-	// by says for people whom it looks for.
+	// by describes the expected signer in messages.
 	by string
 	// unlogged tells that there is nothing to check log entries with, so that they are not even parsed.
 	unlogged bool

@@ -115,7 +115,7 @@ func TestM14Claims(t *testing.T) {
 			made.GetDsseEnvelope().Signatures = append(other.GetDsseEnvelope().Signatures, made.GetDsseEnvelope().Signatures...)
 			refer(t, ref, marshal(t, made), signPredicate)
 		}, "signature"},
-		"NoSigner": {"a statement that nobody signed", func(t *testing.T, _ *images.Repository, ref name.Digest) {
+		"NoSigner": {"an unsigned statement", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			made := pair.envelope(t, ref.DigestStr(), signPredicate)
 			made.GetDsseEnvelope().Signatures = nil
 			refer(t, ref, marshal(t, made), signPredicate)
@@ -129,7 +129,7 @@ func TestM14Claims(t *testing.T) {
 			text := strings.Replace(string(statement(t, ref.DigestStr(), signPredicate)), "sha256", "md5", 1)
 			stated(t, ref, &sign.DSSEData{Data: []byte(text), PayloadType: intotoType})
 		}, "digest"},
-		"ClaimOfMany": {"of two digests the last one counts, for whoever signs and verifies", func(t *testing.T, _ *images.Repository, ref name.Digest) {
+		"ClaimOfMany": {"of two digests the last one counts, for the signer and the verifier", func(t *testing.T, _ *images.Repository, ref name.Digest) {
 			text := strings.Replace(string(text(ref.DigestStr(), payloadType)), `"image":{`, `"image":{"docker-manifest-digest":"`+ref.DigestStr()+`"},"image":{`, 1)
 			tagged(t, ref, []byte(strings.Replace(text, `{"docker-manifest-digest":"`+ref.DigestStr()+`"},"type"`, `{"docker-manifest-digest":"`+other+`"},"type"`, 1)))
 		}, "it signs"},
@@ -286,7 +286,7 @@ func TestKeysWithLog(t *testing.T) {
 		change func(t *testing.T, made *protobundle.Bundle)
 		rooted bool // accepted with a trusted root; without one it always is
 	}{
-		"NoEntry": {"M36: whoever stole a key strips the entry", func(*testing.T, *protobundle.Bundle) {}, false},
+		"NoEntry": {"M36: a thief of a key strips the entry", func(*testing.T, *protobundle.Bundle) {}, false},
 		"Entry":   {"in a log that is trusted", func(t *testing.T, made *protobundle.Bundle) { s.log(t, made, pair.pem(t), time.Now()) }, true},
 		"OtherLog": {"in a log that is not trusted", func(t *testing.T, made *protobundle.Bundle) {
 			newStandIn(t).log(t, made, pair.pem(t), time.Now())
@@ -316,13 +316,13 @@ func TestKeysWithLog(t *testing.T) {
 				t.Errorf("%s, with a root: %q, %v", tc.reason, by, err)
 			}
 			if by, err := images.Verified(t, ref.String(), verifier(t, Options{Keys: keys(t, pair), TrustedRoot: s.trust(t), IgnoreLog: true})); by == "" {
-				t.Errorf("%s, with a root whose logs are ignored: %v", tc.reason, err)
+				t.Errorf("%s, with a root and ignored logs: %v", tc.reason, err)
 			}
 		})
 	}
 }
 
-// TestNewestFirst: whoever signs again and again is not locked out by his older signatures.
+// TestNewestFirst: many older signatures do not hide the newest one.
 func TestNewestFirst(t *testing.T) {
 	wrong, right := ecdsaKey(t), ecdsaKey(t)
 	r := images.New(t, true)

@@ -102,7 +102,7 @@ func TestM14KeysThatTakeForever(t *testing.T) {
 	}
 }
 
-// hugeCertificate is one for a huge key, which nobody really signed.
+// hugeCertificate is one for a huge key, without a valid signature.
 func hugeCertificate(t testing.TB, key []byte) []byte {
 	t.Helper()
 	plain := newStandIn(t).root
@@ -307,7 +307,7 @@ func TestCancelled(t *testing.T) {
 		return false
 	})
 	if _, err := f.Verify(ctx, resolved); err == nil || fetch.ReasonOf(err) == fetch.Unverified {
-		t.Errorf("whoever did not look does not know: %v", err)
+		t.Errorf("a check that did not finish must not report a missing signature: %v", err)
 	}
 	if _, err := verifier(t, Options{Keys: keys(t, pair)}).VerifyBlob(ctx, fetch.SHA256(archive), bare(pair.sign(t, archive))); err == nil {
 		t.Error("an archive was verified after the end")
@@ -315,7 +315,7 @@ func TestCancelled(t *testing.T) {
 }
 
 // TestLeavesNothingBehind runs the suite once more in an environment in which a trace would show: an empty home, and
-// proxies that nobody answers at.
+// proxies that do not answer.
 func TestLeavesNothingBehind(t *testing.T) {
 	home := t.TempDir()
 	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestM14", "-test.timeout", "5m") //nolint:gosec // this test binary

@@ -157,7 +157,7 @@ func checkNames(c *x509.Certificate) error {
 	return nil
 }
 
-// certificateName says whom the certificate of a signature was issued to.
+// certificateName is the identity that the certificate of a signature was issued to.
 func certificateName(result *sigstore.VerificationResult) string {
 	summary := result.Signature.Certificate
 	return summary.SubjectAlternativeName + " (" + summary.Issuer + ")"

@@ -100,7 +100,7 @@ func TestM14Identities(t *testing.T) {
 		reason     string
 		signature  keylessSignature
 		identities []Identity
-		by         string // "" for nobody
+		by         string // "" for no signer
 		forms      string // "" for both
 	}{
 		"Person":        {"an address", keylessSignature{holder: jane}, []Identity{isJane}, "cosign jane@acme.org (https://login.acme.org)", ""},
@@ -109,10 +109,10 @@ func TestM14Identities(t *testing.T) {
 		"M35Exact":      {"without a regular expression", keylessSignature{holder: jane}, []Identity{{Issuer: janeIssuer, Subject: janeSubject}}, "cosign jane@acme.org (https://login.acme.org)", ""},
 		"M35Dots":       {"an exact value is no expression", keylessSignature{holder: jane}, []Identity{{Issuer: "https://login.acme.or.", Subject: janeSubject}}, "", ""},
 		"M35Mixed":      {"one exact, one not", keylessSignature{holder: jane}, []Identity{{Issuer: janeIssuer, SubjectRegExp: "^[a-z]+@acme[.]org$"}}, "cosign jane@acme.org (https://login.acme.org)", ""},
-		"M35Longer":     {"the domain of somebody else", keylessSignature{holder: holder{subject: "jane@acme.org.evil.example", issuer: janeIssuer}}, []Identity{isJane, {Issuer: janeIssuer, Subject: janeSubject}}, "", ""},
-		"M35Path":       {"the name in a path of somebody else", keylessSignature{holder: holder{subject: "https://evil.example/https://github.com/acme/app/x", issuer: workflows}}, []Identity{isAction}, "", ""},
+		"M35Longer":     {"a foreign domain", keylessSignature{holder: holder{subject: "jane@acme.org.evil.example", issuer: janeIssuer}}, []Identity{isJane, {Issuer: janeIssuer, Subject: janeSubject}}, "", ""},
+		"M35Path":       {"the name in a path of a foreign domain", keylessSignature{holder: holder{subject: "https://evil.example/https://github.com/acme/app/x", issuer: workflows}}, []Identity{isAction}, "", ""},
 		"M32LongName":   {"no identity has a name of 14 kB", keylessSignature{holder: holder{subject: "https://github.com/acme/app/" + strings.Repeat("a", 14_000), issuer: workflows}}, []Identity{isAction}, "", ""},
-		"Nobody":        {"somebody else", keylessSignature{holder: jane}, []Identity{isAction}, "", ""},
+		"OtherSigner":   {"neither matches", keylessSignature{holder: jane}, []Identity{isAction}, "", ""},
 		"OtherSubject":  {"only the issuer matches", keylessSignature{holder: jane}, []Identity{{Issuer: janeIssuer, SubjectRegExp: "^joe@acme\\.org$"}}, "", ""},
 		"OtherIssuer":   {"only the subject matches", keylessSignature{holder: jane}, []Identity{{IssuerRegExp: "^https://evil\\.org$", Subject: janeSubject}}, "", ""},
 		"Crossed":       {"the subject of one with the issuer of another", keylessSignature{holder: holder{subject: janeSubject, issuer: workflows}}, []Identity{isJane, isAction}, "", ""},
@@ -147,7 +147,7 @@ func TestM14Identities(t *testing.T) {
 		"OtherTimestamp": {"an authority that is not trusted tells the time", keylessSignature{holder: jane, change: func(t *testing.T, _ *standIn, made *protobundle.Bundle) {
 			onlyStamped(t, newStandIn(t), made)
 		}}, []Identity{isJane}, "", "Bundle"},
-		"NoTime": {"nobody tells the time", keylessSignature{holder: jane, change: func(_ *testing.T, _ *standIn, made *protobundle.Bundle) {
+		"NoTime": {"no source of the time", keylessSignature{holder: jane, change: func(_ *testing.T, _ *standIn, made *protobundle.Bundle) {
 			made.VerificationMaterial.TlogEntries[0].InclusionPromise = nil
 		}}, []Identity{isJane}, "", "Bundle"},
 		"Key": {"a key signed it", keylessSignature{holder: jane, change: func(t *testing.T, _ *standIn, made *protobundle.Bundle) {
@@ -215,7 +215,7 @@ func TestM14IdentityTrust(t *testing.T) {
 		"OtherJSON":     {"something else", Options{Identities: []Identity{isJane}, TrustedRoot: []byte(`{"a":"CANARY-secret"}`)}, "not one of Sigstore"},
 		"NoType":        {"an empty object", Options{Identities: []Identity{isJane}, TrustedRoot: []byte(`{}`)}, "not one of Sigstore"},
 		"LongRoot":      {"too long", Options{Identities: []Identity{isJane}, TrustedRoot: append(whole, strings.Repeat(" ", 2<<20)...)}, "not one of Sigstore"},
-		"NoAuthorities": {"nobody could be verified", Options{Identities: []Identity{isJane}, TrustedRoot: s.trust(t, "authorities")}, "no certificate authority"},
+		"NoAuthorities": {"no identity could be verified", Options{Identities: []Identity{isJane}, TrustedRoot: s.trust(t, "authorities")}, "no certificate authority"},
 		"NoCertLogs":    {"certificates would go unchecked", Options{Identities: []Identity{isJane}, TrustedRoot: s.trust(t, "certificate logs")}, "no certificate transparency log"},
 		"NoLogs":        {"signatures would go unchecked", Options{Identities: []Identity{isJane}, TrustedRoot: s.trust(t, "logs")}, "no transparency log"},
 		"NoIssuer":      {"anybody may claim to be jane", Options{Identities: []Identity{{Subject: "jane"}}, TrustedRoot: whole}, "identity 1: give either issuer or issuerRegExp"},

@@ -27,17 +27,17 @@ func TestM14Keys(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		sign   func(t *testing.T, r *images.Repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest
-		by     string // "" for nobody
+		by     string // "" for no signer
 	}{
 		"Signed": {"the normal case", func(t *testing.T, r *images.Repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest {
 			ref := r.Image(t)
 			sign(right, t, ref)
 			return ref
 		}, "cosign key a.pub"},
-		"Unsigned": {"nobody signed it", func(t *testing.T, r *images.Repository, _ func(signingKey, testing.TB, name.Digest)) name.Digest {
+		"Unsigned": {"it is not signed", func(t *testing.T, r *images.Repository, _ func(signingKey, testing.TB, name.Digest)) name.Digest {
 			return r.Image(t)
 		}, ""},
-		"WrongKey": {"somebody else signed it", func(t *testing.T, r *images.Repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest {
+		"WrongKey": {"another key signed it", func(t *testing.T, r *images.Repository, sign func(signingKey, testing.TB, name.Digest)) name.Digest {
 			ref := r.Image(t)
 			sign(wrong, t, ref)
 			return ref

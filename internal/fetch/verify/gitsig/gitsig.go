@@ -21,7 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/verify"
 )
 
-// Keys are those whose signatures are trusted. The zero value trusts nobody.
+// Keys are the trusted signing keys. The zero value trusts no signature.
 type Keys struct {
 	lock *sync.Mutex // of pgp
 	pgp  openpgp.EntityList
@@ -31,7 +31,7 @@ type Keys struct {
 // errUnsigned is for what has no signature at all.
 var errUnsigned = errors.New("it is not signed")
 
-// Commit verifies the signature in a commit object and returns whose it is.
+// Commit verifies the signature in a commit object and returns its signer.
 func (k Keys) Commit(raw []byte, now time.Time) (by string, err error) {
 	s, err := openCommit(raw)
 	if err == nil {
@@ -40,7 +40,7 @@ func (k Keys) Commit(raw []byte, now time.Time) (by string, err error) {
 	return by, unverified(err, "the commit")
 }
 
-// Tag verifies the signature in a tag object and returns whose it is. The tag must have that name and point at that
+// Tag verifies the signature in a tag object and returns its signer. The tag must have that name and point at that
 // commit: one that was signed for something else says nothing about it.
 func (k Keys) Tag(raw []byte, name, commit string, now time.Time) (by string, err error) {
 	s, err := openTag(raw)
@@ -71,7 +71,7 @@ func unverified(err error, what string) error {
 	return fetch.Errorf(fetch.Unverified, "%s is not verified: %w", what, err)
 }
 
-// verify finds out whose a signature is.
+// verify returns the signer of a signature.
 func (k Keys) verify(s *signed, now time.Time) (by string, err error) {
 	armored, err := block(s.signature)
 	if err != nil {

@@ -224,7 +224,7 @@ func FuzzGitKeys(f *testing.F) {
 			return
 		}
 		if by, err := k.Commit(signCommit(bareHeader, bareBody, sshSigning(t, sshKeyOf(t, 200), nil)), today); err == nil {
-			t.Errorf("%q trusts somebody else: %s", content, by)
+			t.Errorf("%q trusts another signer: %s", content, by)
 		}
 	})
 }

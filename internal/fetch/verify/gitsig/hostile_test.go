@@ -35,7 +35,7 @@ func TestM17CommitsThatAreRefused(t *testing.T) {
 		"Good":            {"the normal case", good, ""},
 		"Unsigned":        {"nothing to verify", bareHeader + bareBody, "not signed"},
 		"Empty":           {"nothing at all", "", "does not end"},
-		"WrongKey":        {"somebody else", string(signCommit(bareHeader, bareBody, other)), "not among the 1"},
+		"WrongKey":        {"another signer", string(signCommit(bareHeader, bareBody, other)), "not among the 1"},
 		"OtherTree":       {"other content", strings.Replace(good, "tree 4b", "tree 5b", 1), "does not match"},
 		"OtherMessage":    {"other words", strings.Replace(good, "message", "massage", 1), "does not match"},
 		"Appended":        {"more words", good + "x", "does not match"},
@@ -189,7 +189,7 @@ func TestM17SSHSignaturesThatAreRefused(t *testing.T) {
 		"Version":       {"unknown", plain, sshSigning(t, alice, func(e *envelope) { e.Version = 2 }), "malformed"},
 		"Reserved":      {"unknown", plain, sshSigning(t, alice, func(e *envelope) { e.Reserved = "x" }), "not supported"},
 		"Impersonated":  {"the trusted key is named, another one signed", plain, sshSigning(t, mallory, func(e *envelope) { e.PublicKey = alice.PublicKey().Marshal() }), "does not match"},
-		"Certificate":   {"certified by nobody we know", plain, sshSigning(t, alice, func(e *envelope) { e.PublicKey = certificate.Marshal() }), "certificate"},
+		"Certificate":   {"certified by an unknown authority", plain, sshSigning(t, alice, func(e *envelope) { e.PublicKey = certificate.Marshal() }), "certificate"},
 		"Garbage":       {"no key", plain, sshSigning(t, alice, func(e *envelope) { e.PublicKey = []byte("x") }), "malformed"},
 		"NoSignature":   {"an empty one", plain, sshSigning(t, alice, func(e *envelope) { e.Signature = []byte{} }), "malformed"},
 		"Small":         {"RSA of 1024 bits", plain, sshSigning(t, small, nil), "1024 bits"},
@@ -209,7 +209,7 @@ func TestM17SSHSignaturesThatAreRefused(t *testing.T) {
 			return sshArmor(append(append([]byte(magic), ssh.Marshal(*e)...), payload...))
 		}, "malformed"},
 		"Touched":   {"a security key, touched", lines("", touchKey(t)), touchSigning(t, 1), ""},
-		"Untouched": {"a security key that nobody touched", lines("", touchKey(t)), touchSigning(t, 0), "does not match"},
+		"Untouched": {"a security key that was not touched", lines("", touchKey(t)), touchSigning(t, 0), "does not match"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -302,7 +302,7 @@ func TestM17PGPSignaturesThatAreRefused(t *testing.T) {
 		"Good":         {"the normal case", alice, by(alice, nil), ""},
 		"SHA256":       {"the other hash", alice, by(alice, func(s *packet.Signature) { s.Hash = crypto.SHA256 }), ""},
 		"SHA1":         {"with SHA-1", alice, by(alice, func(s *packet.Signature) { s.Hash = crypto.SHA1 }), "SHA-1 is not accepted"},
-		"WrongKey":     {"somebody else", alice, by(mallory, nil), "not among the 1"},
+		"WrongKey":     {"another signer", alice, by(mallory, nil), "not among the 1"},
 		"Impersonated": {"the trusted key is named, another one signed", alice, pgpSigning(t, &forged, nil), "does not match"},
 		"Text":         {"line ends would not count", alice, by(alice, func(s *packet.Signature) { s.SigType = packet.SigTypeText }), "one of a text"},
 		"NotContent":   {"a certification", alice, by(alice, func(s *packet.Signature) { s.SigType = packet.SigTypeGenericCert }), "one of a text"},
@@ -318,7 +318,7 @@ func TestM17PGPSignaturesThatAreRefused(t *testing.T) {
 		"Small":         {"RSA of 1024 bits", small, by(small, nil), "too weak"},
 		"Expired":       {"the key was valid then, but not now", expired, by(expired, nil), "expired"},
 		"Revoked":       {"stolen", revoked, by(revoked, nil), "revoked"},
-		"Retired":       {"given up later", retired, by(retired, nil), "revoked"},
+		"Retired":       {"retired later", retired, by(retired, nil), "revoked"},
 		"Subkey":        {"with its subkey", sub, pgpSigning(t, sub.Subkeys[0].PrivateKey, nil), ""},
 		"RevokedSubkey": {"with a revoked subkey", gone, pgpSigning(t, gone.Subkeys[0].PrivateKey, nil), "revoked"},
 		"BesideRevoked": {"the primary key is still good", gone, by(gone, nil), ""},
@@ -388,7 +388,7 @@ func TestM17TagsThatAreRefused(t *testing.T) {
 		t.Errorf("a signed tag is no commit: %s", by)
 	}
 	if by, err := (Keys{}).Commit(signCommit(bareHeader, bareBody, sign), today); fetch.ReasonOf(err) != fetch.Unverified {
-		t.Errorf("without keys nobody is trusted: %q %v", by, err)
+		t.Errorf("trusted without keys: %q %v", by, err)
 	}
 }
 

@@ -289,7 +289,7 @@ func TestM14HostileRegistries(t *testing.T) {
 }
 
 // TestLeavesNothingBehind runs the suite once more in an environment in which a trace would show: an empty home, and
-// proxies that nobody answers at.
+// proxies that do not answer.
 func TestLeavesNothingBehind(t *testing.T) {
 	home := t.TempDir()
 	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestM14", "-test.timeout", "5m") //nolint:gosec // this test binary
@@ -329,7 +329,7 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// FuzzPolicy: a policy that is taken can be asked, and does not accept what nobody signed.
+// FuzzPolicy: an accepted policy can be evaluated, and does not accept unsigned content.
 func FuzzPolicy(f *testing.F) {
 	acme := newAuthority(f, "Acme Root")
 	f.Add(policy("strict", "*", "*"), acme.pem())

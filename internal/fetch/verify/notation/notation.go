@@ -4,7 +4,7 @@
 // certificates that it trusts.
 //
 // The statement of the policy for the repository decides. Its level has to enforce authenticity: strict and permissive
-// do; under skip and audit anybody's image would pass, and they are refused. What permissive and overrides only log
+// do; under skip and audit any image would pass, so they are refused. What permissive and overrides only log
 // (expiry, timestamps, revocation) is not asked for, as the policy says.
 //
 // Certificates come as entries of a Secret, and the name of an entry says for which trust stores of the policy they
@@ -46,10 +46,10 @@ const PolicyName = "trustpolicy.json"
 type Options struct {
 	// Policy is the trust policy document of notation, version 1.0.
 	Policy []byte
-	// Certificates are the entries of a Secret. Those whose names end in .crt or .pem have to be PEM with certificates of
-	// authorities, or self-signed ones; others are not looked at.
+	// Certificates are the entries of a Secret. Those with names that end in .crt or .pem have to be PEM with certificates of
+	// authorities, or self-signed ones; others are ignored.
 	Certificates map[string][]byte
-	// Client asks for revocations; without one nobody is asked.
+	// Client is used to check for revocations; without one they are not checked.
 	Client *http.Client
 }
 
@@ -140,8 +140,8 @@ func (v *Verifier) applicable(reference, scope string) (*trustpolicy.TrustPolicy
 		return nil, refusedPolicy(err)
 	}
 	if level.Enforcement[trustpolicy.TypeAuthenticity] != trustpolicy.ActionEnforce {
-		return nil, fetch.Errorf(fetch.Refused, "the statement %s of the trust policy has a level that accepts what anybody "+
-			"signed, or nobody: use strict or permissive, and do not override authenticity", fetch.Quote(statement.Name))
+		return nil, fetch.Errorf(fetch.Refused, "the statement %s of the trust policy has a level that accepts any "+
+			"signature, or none: use strict or permissive, and do not override authenticity", fetch.Quote(statement.Name))
 	}
 	return statement, nil
 }
@@ -194,7 +194,7 @@ func (v *Verifier) accept(ctx context.Context, s image.Subject, reference string
 		return "", err
 	}
 	if outcome == nil || outcome.Error != nil || outcome.EnvelopeContent == nil || len(outcome.EnvelopeContent.SignerInfo.CertificateChain) == 0 {
-		return "", errors.New("nobody is named who made it")
+		return "", errors.New("it names no signer")
 	}
 	return verify.Text("notation " + outcome.EnvelopeContent.SignerInfo.CertificateChain[0].Subject.String()), nil
 }

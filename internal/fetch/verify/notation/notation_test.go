@@ -91,7 +91,7 @@ func TestM14Signatures(t *testing.T) {
 	}{
 		"Signed":        {"the normal case", put(jane, request{}), policy("strict", "*", "*"), true, ""},
 		"Permissive":    {"the other level that verifies", put(jane, request{}), policy("permissive", "*", "*"), true, ""},
-		"Unsigned":      {"nobody signed it", func(*testing.T, repository, name.Digest, string) {}, policy("strict", "*", "*"), false, "no signature"},
+		"Unsigned":      {"it is not signed", func(*testing.T, repository, name.Digest, string) {}, policy("strict", "*", "*"), false, "no signature"},
 		"WrongKey":      {"an authority that calls itself so", put(evil.issue(t, "Jane", nil), request{}), policy("strict", "*", "*"), false, "does not contain any trusted certificate"},
 		"WrongIdentity": {"the authority issues to others as well", put(acme.issue(t, "Joe", nil), request{}), policy("strict", "*", "x509.subject: C=US, ST=WA, O=Acme, CN=Jane"), false, "trusted identities"},
 		"RightIdentity": {"to see that the rest is right", put(jane, request{}), policy("strict", "*", "x509.subject: C=US, ST=WA, O=Acme, CN=Jane"), true, ""},
@@ -112,7 +112,7 @@ func TestM14Signatures(t *testing.T) {
 		"Plugin": {"a signature that wants a program to be run", put(jane, request{attributes: []signature.Attribute{
 			{Key: "io.cncf.notary.verificationPlugin", Critical: true, Value: "sh"},
 		}}), policy("strict", "*", "*"), false, "plugin unsupported"},
-		"Unknown": {"a part of it that nobody here understands", put(jane, request{scheme: signature.SigningSchemeX509SigningAuthority}), policy("strict", "*", "*"), false, "no trusted certificates"},
+		"Unknown": {"an unsupported part of it", put(jane, request{scheme: signature.SigningSchemeX509SigningAuthority}), policy("strict", "*", "*"), false, "no trusted certificates"},
 		"Several": {"one of several suffices", func(t *testing.T, r repository, ref name.Digest, mediaType string) {
 			for range 5 {
 				evil.issue(t, "Jane", nil).put(t, r, ref, request{mediaType: mediaType})
@@ -256,7 +256,7 @@ func TestM14Scopes(t *testing.T) {
 		"Skip":        {"verifies nothing", []string{statement("a", "*", "skip", "")}, fetch.Refused},
 		"SkipThis":    {"verifies nothing here", []string{statement("a", "*", "strict", "ca:acme"), statement("b", r.Name(), "skip", "")}, fetch.Refused},
 		"SkipOther":   {"is about others", []string{statement("a", "*", "strict", "ca:acme"), statement("b", "registry.example.org/dev", "skip", "")}, ""},
-		"Audit":       {"accepts what anybody signed", []string{statement("a", "*", "audit", "ca:acme")}, fetch.Refused},
+		"Audit":       {"accepts any signature", []string{statement("a", "*", "audit", "ca:acme")}, fetch.Refused},
 		"NotEnforced": {"likewise", []string{override}, fetch.Refused},
 	}
 	for title, tc := range cases {
@@ -302,7 +302,7 @@ func TestM14TrustThatCannotBeRead(t *testing.T) {
 		"NoJSON":        {"something else", []byte("CANARY"), goodStore, "not valid JSON"},
 		"TwoDocuments":  {"the second would be overlooked", append(good, good...), goodStore, "not valid JSON"},
 		"OtherVersion":  {"rules that are not known here", []byte(`{"version":"2.0","trustPolicies":[{}]}`), goodStore, "version"},
-		"NoIdentities":  {"nobody is trusted", []byte(`{"version":"1.0","trustPolicies":[{"name":"a","registryScopes":["*"],"signatureVerification":{"level":"strict"},"trustStores":["ca:acme"]}]}`), goodStore, "trusted identities"},
+		"NoIdentities":  {"no signer is trusted", []byte(`{"version":"1.0","trustPolicies":[{"name":"a","registryScopes":["*"],"signatureVerification":{"level":"strict"},"trustStores":["ca:acme"]}]}`), goodStore, "trusted identities"},
 		"Null":          {"nothing", []byte("null"), goodStore, "malformed"},
 		"Text":          {"no object", []byte(`"strict"`), goodStore, "not valid JSON"},
 		"List":          {"no object", []byte("[]"), goodStore, "not valid JSON"},
@@ -312,8 +312,8 @@ func TestM14TrustThatCannotBeRead(t *testing.T) {
 		"EmptyScope":    {"a statement about nothing", statement(`"registryScopes":[""]`), goodStore, "malformed"},
 		"WildScope":     {"wildcards mean nothing inside", statement(`"registryScopes":["example.org/*"]`), goodStore, "malformed"},
 		"AllAndOne":     {"which of the two", statement(`"registryScopes":["*","example.org/a"]`), goodStore, "malformed"},
-		"EmptyIDs":      {"nobody is trusted", statement(`"trustedIdentities":[]`), goodStore, "trusted identities"},
-		"EmptyID":       {"nobody, or everybody", statement(`"trustedIdentities":[""]`), goodStore, "malformed"},
+		"EmptyIDs":      {"no signer is trusted", statement(`"trustedIdentities":[]`), goodStore, "trusted identities"},
+		"EmptyID":       {"no signer, or any", statement(`"trustedIdentities":[""]`), goodStore, "malformed"},
 		"IDWithout":     {"a subject that says nothing", statement(`"trustedIdentities":["x509.subject:"]`), goodStore, "malformed"},
 		"IDPart":        {"half a subject", statement(`"trustedIdentities":["x509.subject: CN=Jane"]`), goodStore, "malformed"},
 		"IDOther":       {"an unknown kind", statement(`"trustedIdentities":["CN=Jane"]`), goodStore, "malformed"},
@@ -356,7 +356,7 @@ func TestM14TrustThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestSignersAreShownSafely: whoever has a certificate issued chooses its name.
+// TestSignersAreShownSafely: the holder of a certificate chooses its name.
 func TestSignersAreShownSafely(t *testing.T) {
 	acme := newAuthority(t, "Acme Root")
 	r := newRepository(t, true)

@@ -12,10 +12,10 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/verify"
 )
 
-// maxPolicyBytes bounds the trust policy, whose statements and identities are compared with one another.
+// maxPolicyBytes bounds the trust policy, because its statements and identities are compared with one another.
 const maxPolicyBytes = 64 << 10
 
-// parsePolicy reads a trust policy. An empty one trusts nobody, and is refused so that it is noticed.
+// parsePolicy reads a trust policy. An empty one trusts no signer, and is refused so that it is noticed.
 func parsePolicy(data []byte) (*trustpolicy.Document, error) {
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:

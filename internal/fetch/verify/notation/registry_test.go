@@ -14,7 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/tests/images"
 )
 
-// repository is one whose images are signed.
+// repository is one with signed images.
 type repository struct{ *images.Repository }
 
 // newRepository serves a repository, with the referrers API or with the index that stands in for it.

@@ -21,9 +21,9 @@ const (
 	maxRevocations    = 8 << 20 // bytes of one list
 )
 
-// newRevocations returns what asks whether certificates were revoked: with the client, and nobody without one.
+// newRevocations returns the options to check certificates for revocation with the client; without one, checks fail.
 func newRevocations(client *http.Client) (verifier.VerifierOptions, error) {
-	bounded := &http.Client{Transport: nobody{}, Timeout: revocationTimeout}
+	bounded := &http.Client{Transport: noRequests{}, Timeout: revocationTimeout}
 	if client != nil {
 		bounded.Transport, bounded.CheckRedirect = boundedBodies{client.Transport}, client.CheckRedirect
 	}
@@ -41,12 +41,12 @@ func newRevocations(client *http.Client) (verifier.VerifierOptions, error) {
 	return verifier.VerifierOptions{RevocationCodeSigningValidator: signing, RevocationTimestampingValidator: timestamping}, err
 }
 
-// nobody answers no request.
-type nobody struct{}
+// noRequests refuses every request.
+type noRequests struct{}
 
 // RoundTrip implements http.RoundTripper.
-func (nobody) RoundTrip(*http.Request) (*http.Response, error) {
-	return nil, fetch.Errorf(fetch.Refused, "nobody is asked about revocations")
+func (noRequests) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, fetch.Errorf(fetch.Refused, "revocation is not checked")
 }
 
 // boundedBodies bounds answers, for libraries that read them whole.

@@ -126,7 +126,7 @@ func TestM14Revoked(t *testing.T) {
 				t.Errorf("%s: %q, %v", tc.reason, by, err)
 			}
 			if server.requests.Load() == 0 {
-				t.Error("nobody was asked")
+				t.Error("no server was asked")
 			}
 		})
 	}

@@ -37,20 +37,20 @@ var (
 
 // importRules are docs/architecture.md, and the decisions 2, 6 and 13 of docs/dev/design.md.
 var importRules = []importRule{{
-	name:   "fetch, convert and apply are strangers",
-	why:    "they meet in fs.FS, unstructured objects and meta.Artifact, so that each can be tested and replaced alone",
+	name:   "fetch, convert and apply do not import each other",
+	why:    "they meet only in fs.FS, unstructured objects and meta.Artifact, so that each can be tested and replaced alone",
 	remedy: "pass values of those types through the controller or the CLI",
 	from:   []string{"./internal/fetch/..."},
 	not:    []string{"./internal/convert/...", "./internal/apply/..."},
 }, {
-	name:   "fetch, convert and apply are strangers",
-	why:    "they meet in fs.FS, unstructured objects and meta.Artifact, so that each can be tested and replaced alone",
+	name:   "fetch, convert and apply do not import each other",
+	why:    "they meet only in fs.FS, unstructured objects and meta.Artifact, so that each can be tested and replaced alone",
 	remedy: "pass values of those types through the controller or the CLI",
 	from:   []string{"./internal/convert/..."},
 	not:    []string{"./internal/fetch/...", "./internal/apply/..."},
 }, {
-	name:   "fetch, convert and apply are strangers",
-	why:    "they meet in fs.FS, unstructured objects and meta.Artifact, so that each can be tested and replaced alone",
+	name:   "fetch, convert and apply do not import each other",
+	why:    "they meet only in fs.FS, unstructured objects and meta.Artifact, so that each can be tested and replaced alone",
 	remedy: "pass values of those types through the controller or the CLI",
 	from:   []string{"./internal/apply/..."},
 	not:    []string{"./internal/fetch/...", "./internal/convert/..."},
@@ -75,19 +75,19 @@ var importRules = []importRule{{
 	not:    []string{"./internal/controller/...", "./internal/manager/..."},
 }, {
 	name:   "a controller is no CLI",
-	why:    "output for people has no place in a process nobody watches",
+	why:    "a controller has no terminal to print output for people to",
 	remedy: "move what both need into fetch, convert or apply",
 	from:   []string{"./internal/controller/...", "./internal/manager/...", "./cmd/bundle-source-controller/...", "./cmd/bundle-deployment-controller/..."},
 	not:    []string{"./internal/cli/...", "github.com/spf13/cobra/...", "k8s.io/cli-runtime/..."},
 }, {
-	name:   "the two controllers are strangers",
-	why:    "they are two processes with different rights, and meet in the API and the artifact server",
+	name:   "the two controllers do not import each other",
+	why:    "they are two processes with different permissions, and meet only in the API and the artifact server",
 	remedy: "move what both need below internal/controller/ but outside of both",
 	from:   []string{"./internal/controller/source/..."},
 	not:    []string{"./internal/controller/deployment/...", "./internal/convert/...", "./internal/apply/..."},
 }, {
-	name:   "the two controllers are strangers",
-	why:    "they are two processes with different rights, and meet in the API and the artifact server",
+	name:   "the two controllers do not import each other",
+	why:    "they are two processes with different permissions, and meet only in the API and the artifact server",
 	remedy: "move what both need below internal/controller/ but outside of both; load artifacts through internal/fetch/artifact",
 	from:   []string{"./internal/controller/deployment/..."},
 	not: []string{
@@ -151,13 +151,13 @@ type linkRule struct {
 	remedy string
 	into   []string
 	not    []string
-	behind []string // importers that may bring it along, if nobody else does
+	behind []string // importers that may bring it along, if no other does
 }
 
 // linkRules are the libraries of docs/dev/design.md.
 var linkRules = []linkRule{{
 	name:   "the deployment controller has no upstream code",
-	why:    "it acts with tenants' rights; parsers of registries, Git and signatures do not belong next to those",
+	why:    "it acts with tenants' permissions; parsers of registries, Git and signatures do not belong next to those",
 	remedy: "find the import with `go mod why -m` and move it behind the source controller",
 	into:   []string{"./cmd/bundle-deployment-controller"},
 	not: append([]string{

@@ -139,7 +139,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestLinkRulesExcuse wants an excuse to hold for its importer, and for nobody beside it.
+// TestLinkRulesExcuse wants an excuse to hold for its importer, and for no other.
 func TestLinkRulesExcuse(t *testing.T) {
 	rule := linkRule{not: []string{"testing"}, behind: []string{"example.org/excused"}}
 	linked := []goPackage{{ImportPath: "testing"}, {ImportPath: "example.org/excused", Imports: []string{"testing"}}}

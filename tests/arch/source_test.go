@@ -23,7 +23,7 @@ const (
 	licence          = "// SPDX-License-Identifier: Apache-2.0"
 )
 
-// product are the folders whose code is shipped.
+// product are the folders of the code that is shipped.
 var product = []string{"api/", "cmd/", "internal/"}
 
 // sourceFile is a file that git knows or would add.
@@ -112,7 +112,7 @@ func sourceViolations(t *testing.T, f sourceFile) []string {
 	}
 	found := slices.Concat(longFunctions(files, parsed), longMain(files, f, parsed), badPackageName(f, parsed))
 	if !strings.HasPrefix(f.name, "internal/cli/") && f.name != "internal/apply/tenant/user.go" && bytes.Contains(f.content, []byte("ForUser(")) {
-		found = append(found, f.name+": tenant.ForUser acts as whoever runs the program: a controller takes a client of an account")
+		found = append(found, f.name+": tenant.ForUser acts as the user who runs the program: a controller has to use a client that impersonates a ServiceAccount")
 	}
 	if path.Dir(f.name) != "internal/worker" {
 		found = append(found, startsProcess(files, parsed)...)
@@ -175,8 +175,8 @@ func startsProcess(files *token.FileSet, parsed *ast.File) []string {
 	return found
 }
 
-// unboundedCalls are functions whose cost is not linear in the size of untrusted content, and the folders that may use them: they
-// implement one another, or run in worker processes only.
+// unboundedCalls are functions with a cost that is not linear in the size of untrusted content, and the folders that may use
+// them: they implement one another, or run in worker processes only.
 var unboundedCalls = map[string][]string{
 	"convert.Convert":       {"internal/worker/jobs", "internal/lint"},
 	"convert.DescribeChart": {"internal/worker/jobs"},
@@ -239,7 +239,7 @@ func TestSourceRulesBite(t *testing.T) {
 		reason, file, source, want string
 	}{
 		"long function": {
-			"nobody reads a function of two screens", "internal/x/x.go",
+			"a function of two screens is hard to read", "internal/x/x.go",
 			"package x\n\nfunc f() {\n" + body + "}\n", "f has 62 lines",
 		},
 		"long main": {
@@ -255,7 +255,7 @@ func TestSourceRulesBite(t *testing.T) {
 		},
 		"a user's client in a controller": {
 			"one code path without impersonation is enough to lose the tenant boundary", "internal/controller/x.go",
-			"package controller\n\nvar x = tenant.ForUser(nil)\n", "acts as whoever runs the program",
+			"package controller\n\nvar x = tenant.ForUser(nil)\n", "acts as the user who runs the program",
 		},
 		"a process": {
 			"what a worker process may do is decided in one place", "internal/convert/x.go",

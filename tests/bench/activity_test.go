@@ -14,16 +14,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// noted is an annotation that somebody else writes.
+// noted is an annotation that another client writes.
 const noted = "example.org/noted"
 
 // pace is how often others do something.
 const pace = 100 * time.Millisecond
 
-// activity has others do, for a while, what is their right: scale workloads as an
-// autoscaler does, write their status, annotate ConfigMaps. Nothing of it may be undone,
-// and what is ours not be written. That somebody wrote an object of which no visible
-// field changed may be answered by one apply an interval that changes nothing.
+// activity makes, for a while, changes that other clients may make: it scales workloads as an
+// autoscaler does, writes their status, annotates ConfigMaps. None of them may be undone,
+// and other objects must not be written. A write of another client that changed no visible
+// field of an object may be answered by one apply an interval that changes nothing.
 func (d *drifting) activity(t *testing.T, period time.Duration) {
 	t.Helper()
 	var scaled, annotated []target

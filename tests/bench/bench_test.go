@@ -165,7 +165,7 @@ func (r *rig) publish(t testing.TB, namespace, reference string, files fstest.Ma
 	return published.Revision
 }
 
-// runs tells whether a deployment has a revision in force.
+// runs tells whether a deployment has applied a revision and is healthy.
 func runs(revision string) func(*v1alpha1.BundleDeployment) bool {
 	return func(d *v1alpha1.BundleDeployment) bool { return isReady(d) && d.Status.LastHealthyRevision == revision }
 }

@@ -12,8 +12,9 @@
 // limit of 200 requests a second, ten times its default.
 //
 // A scaled-down run with the requests counted belongs to every test run. So does one of drift:
-// objects are changed at random, and it is measured how soon and with how many writes each is
-// as before; then others scale workloads and write status and annotations, which nobody may undo.
+// objects are changed at random, and the time and the writes until each is restored are
+// measured; then other clients scale workloads and write status and annotations, which must not
+// be undone.
 // With SATCHEL_FULL it is 1,000 changes over 2,000 objects, and ten minutes of what others do:
 //
 //	SATCHEL_FULL=1 go test -count=1 -v -timeout 30m -run TestF26RandomDrift ./tests/bench

@@ -58,7 +58,7 @@ func driftSizeOf(t *testing.T) driftSize {
 	return size
 }
 
-// drifting is a deployment whose objects others change, and what a watch shows of them.
+// drifting is a deployment of objects that other clients change, and what a watch shows of them.
 type drifting struct {
 	*rig
 	namespace string
@@ -84,7 +84,7 @@ func (o target) in(namespace string) *unstructured.Unstructured {
 	return object
 }
 
-// change is what somebody did to an object, and when and with what the API server answered.
+// change is what another client did to an object, and when and with what the API server answered.
 type change struct {
 	target
 	what    string
@@ -107,7 +107,7 @@ func (c *change) patch() string {
 var damages = []string{"edit", "deletion", "labels stripped", "managedFields stripped"}
 
 // TestF26RandomDrift changes objects at random, some at once and some later, and wants
-// each back soon, by one write; then it has others do what is their right, and wants
+// each back soon, by one write; then it makes legitimate changes as other clients, and wants
 // nothing written. No object is changed twice: who does so is fought, more and more slowly.
 func TestF26RandomDrift(t *testing.T) {
 	r, size := newRig(t), driftSizeOf(t)
@@ -214,7 +214,7 @@ func (d *drifting) damage(ctx context.Context, c *change) error {
 	if c.what == "deletion" {
 		err = d.admin.Delete(ctx, o)
 	} else {
-		err = d.admin.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(c.patch())), client.FieldOwner("somebody"))
+		err = d.admin.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(c.patch())), client.FieldOwner("another-client"))
 		c.version = o.GetResourceVersion()
 	}
 	c.at = time.Now()
@@ -276,7 +276,7 @@ func (d *drifting) checkWrites(t *testing.T, since controlplane.AuditMark, chang
 	}
 	t.Logf("writes a change: %.3f", float64(all)/float64(len(changes)))
 	if len(counted) > 0 {
-		t.Errorf("written although nobody changed them: %v", counted)
+		t.Errorf("written although no client changed them: %v", counted)
 	}
 }
 

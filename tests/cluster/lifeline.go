@@ -14,7 +14,7 @@ import (
 // the kernel closes that end, and this process exits. Unset, the process lives on its own.
 const lifelineEnv = "SATCHEL_LIFELINE_FD"
 
-// lifelineLost is the exit code of a process whose parent is gone.
+// lifelineLost is the exit code of a process that lost its parent.
 const lifelineLost = 70
 
 // followLifeline ends this process when the parent is gone; without a descriptor it does nothing.

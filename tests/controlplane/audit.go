@@ -26,7 +26,7 @@ type AuditEvent struct {
 	// Stage is ResponseComplete, and ResponseStarted for a watch, which may never complete.
 	Stage string
 	Verb  string
-	// User is who authenticated, ImpersonatedUser on whose behalf, if that is another.
+	// User is the authenticated user, ImpersonatedUser the impersonated one, if any.
 	User             string
 	ImpersonatedUser string
 	// Extra of the impersonated user.

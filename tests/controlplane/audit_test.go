@@ -23,7 +23,7 @@ func TestAudit(t *testing.T) {
 		t.Fatal(err)
 	}
 	createConfigMap(t, newClient(t, cp), namespace, "mine")
-	account := "system:serviceaccount:" + namespace + ":nobody"
+	account := "system:serviceaccount:" + namespace + ":powerless"
 	refuseAs(t, cp, account, namespace)
 	watch, err := newClient(t, cp).CoreV1().ConfigMaps(namespace).Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -53,7 +53,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// refuseAs reads a Secret as an account that may not.
+// refuseAs reads a Secret as a ServiceAccount without the permission.
 func refuseAs(t *testing.T, cp *controlplane.ControlPlane, account, namespace string) {
 	t.Helper()
 	config := cp.RESTConfig()
@@ -63,7 +63,7 @@ func refuseAs(t *testing.T, cp *controlplane.ControlPlane, account, namespace st
 		t.Fatal(err)
 	}
 	if _, err := client.CoreV1().Secrets(namespace).Get(t.Context(), "theirs", metav1.GetOptions{}); !apierrors.IsForbidden(err) {
-		t.Fatalf("reading a secret as nobody: %v", err)
+		t.Fatalf("reading a secret without permission: %v", err)
 	}
 }
 

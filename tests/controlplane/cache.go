@@ -19,7 +19,7 @@ import (
 // of the machine-wide locks away from the user's cache directory.
 const CacheEnv = "SATCHEL_CONTROLPLANE_CACHE"
 
-// buildsKeptFor is how long a build that nobody uses stays in the cache.
+// buildsKeptFor is how long an unused build stays in the cache.
 const buildsKeptFor = 7 * 24 * time.Hour
 
 // cacheDir returns the cache directory, which it creates.

@@ -205,7 +205,7 @@ func (cp *ControlPlane) BinDir() string { return cp.binDir }
 // Dir returns the directory with state and logs; empty on an existing cluster.
 func (cp *ControlPlane) Dir() string { return cp.dir }
 
-// External reports whether this is an existing cluster, whose components and audit log are out of reach.
+// External reports whether this is an existing cluster: its components and audit log are out of reach.
 func (cp *ControlPlane) External() bool { return cp.etcd.external() }
 
 // Etcd returns the store of the API server.

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Locks are flock(2) on a file: held by an open file, given up by the kernel when the process ends. They
+// Locks are flock(2) on a file: held by an open file, released by the kernel when the process ends. They
 // are polled, where lockedfile would block, so that waiting ends with the context and shows progress.
 
 // lockPoll is how often a held lock is tried again.
@@ -21,7 +21,7 @@ const lockPoll = 100 * time.Millisecond
 // errLocked says that another process, or another caller in this one, holds the lock.
 var errLocked = errors.New("the lock is held")
 
-// tryLock takes the lock of the file at path, which it creates; closing the file gives it up.
+// tryLock takes the lock of the file at path, which it creates; closing the file releases it.
 func tryLock(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

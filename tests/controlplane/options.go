@@ -37,7 +37,7 @@ type Options struct {
 	// with Beside. Without, two processes that each run one and wait for another would wait for ever.
 	Reserve int
 
-	// Beside is a control plane of this process in whose Reserve this one takes its place.
+	// Beside is a control plane of this process; this one takes a place of its Reserve.
 	Beside *ControlPlane
 
 	// Progress gets a line about everything that takes long. Default: silent.

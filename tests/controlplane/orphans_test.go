@@ -80,7 +80,7 @@ func startAndStop(ctx context.Context, dir string) error {
 	return nil
 }
 
-// gone returns an error while the process exists. One that nobody waited for yet counts as gone.
+// gone returns an error while the process exists. A zombie counts as gone.
 func gone(pid string) error {
 	id, err := strconv.Atoi(pid)
 	if err != nil {

@@ -179,8 +179,8 @@ func writePEM(path, kind string, der []byte) error {
 	return os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
 }
 
-// client returns the TLS configuration of a client with the named certificate, for servers whose
-// certificate the named authority signed.
+// client returns the TLS configuration of a client with the named certificate, for servers with a
+// certificate that the named authority signed.
 func (p pki) client(name, ca string) (*tls.Config, error) {
 	cert, err := tls.LoadX509KeyPair(p.cert(name), p.key(name))
 	if err != nil {

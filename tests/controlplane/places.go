@@ -124,7 +124,7 @@ func (cp *ControlPlane) lockDir() error {
 	return err
 }
 
-// sweepRuns removes directories that nobody locks any more.
+// sweepRuns removes directories that are no longer locked.
 func sweepRuns(run string) {
 	entries, err := os.ReadDir(run)
 	if err != nil {

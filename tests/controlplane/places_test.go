@@ -28,7 +28,7 @@ func TestPlaces(t *testing.T) {
 	time.AfterFunc(lockPoll, func() { unlock(both[0]) })
 	third, err := takePlaces(t.Context(), Options{}, 1)
 	if err != nil {
-		t.Fatalf("a place after one was given up: %v", err)
+		t.Fatalf("a place after one was released: %v", err)
 	}
 	unlock(third...)
 	unlock(both[1])

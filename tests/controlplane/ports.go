@@ -76,7 +76,7 @@ func portFree(port int) bool {
 	return listener.Close() == nil
 }
 
-// waitPortFree waits a while for a port whose last owner may be about to die.
+// waitPortFree waits a while for a port: its last owner may be about to exit.
 func waitPortFree(ctx context.Context, port int) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

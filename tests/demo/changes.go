@@ -21,11 +21,11 @@ func (d *demo) repair(ctx context.Context) error {
 	d.chapterf("Break it: edit one object, delete another")
 	patch := fmt.Appendf(nil, `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"example.org/not-in-the-bundle:v1"}]`)
 	edited := object("apps/v1", "Deployment", samplesNamespace, operatorName)
-	if err := d.cluster.Patch(ctx, edited, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner("somebody")); err != nil {
+	if err := d.cluster.Patch(ctx, edited, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner("another-client")); err != nil {
 		return fmt.Errorf("editing %s: %w", describe(edited), err)
 	}
 	broken := time.Now()
-	d.sayf("Somebody changed the image of %s by hand.", describe(edited))
+	d.sayf("Another client changed the image of %s.", describe(edited))
 	err := d.await(ctx, "the image to be repaired", func(ctx context.Context) (string, error) {
 		image, err := d.image(ctx)
 		if image == imageV1 {
@@ -45,7 +45,7 @@ func (d *demo) repairDeleted(ctx context.Context, deleted *unstructured.Unstruct
 		return fmt.Errorf("deleting %s: %w", describe(deleted), err)
 	}
 	broken := time.Now()
-	d.sayf("Somebody deleted %s.", describe(deleted))
+	d.sayf("Another client deleted %s.", describe(deleted))
 	err := d.await(ctx, describe(deleted)+" to come back", func(ctx context.Context) (string, error) {
 		live, err := d.cluster.find(ctx, deleted)
 		if live == nil {
@@ -99,7 +99,7 @@ func (d *demo) gone(o *unstructured.Unstructured) func(context.Context) (string,
 
 // removeDeployments deletes both deployments and checks that what they installed goes, save the CRD.
 func (d *demo) removeDeployments(ctx context.Context) error {
-	d.chapterf("Remove both: everything goes but the CRD, which could hold somebody's objects")
+	d.chapterf("Remove both: everything is deleted but the CRD, because users may have objects of it")
 	var objects []*unstructured.Unstructured
 	for _, name := range []string{operatorName, greeterName} {
 		objects = append(objects, object(v1alpha1.GroupVersion.String(), v1alpha1.BundleDeploymentKind, samplesNamespace, name))
@@ -117,13 +117,13 @@ func (d *demo) removeDeployments(ctx context.Context) error {
 	}
 	live, err := d.cluster.find(ctx, crd)
 	if err != nil || live == nil {
-		return errors.Join(errors.New("the CRD was removed although nobody asked for that"), err)
+		return errors.Join(errors.New("the CRD was removed although that was not requested"), err)
 	}
 	d.sayf("Checked: all objects of both bundles are gone, the CRD %s is kept.", crd.GetName())
 	return nil
 }
 
-// removeSamples removes from somebody's cluster what the demo applied, deployments first, and the CRD that a
+// removeSamples removes from an existing cluster what the demo applied, deployments first, and the CRD that a
 // removal keeps.
 func (d *demo) removeSamples(ctx context.Context) error {
 	var deployments, others []*unstructured.Unstructured

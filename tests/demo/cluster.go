@@ -20,7 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// fieldManager is whom the cluster records as the author of what the demo applies.
+// fieldManager is the field manager of what the demo applies.
 const fieldManager = "satchel-demo"
 
 // cluster is where the demo happens, seen as its administrator.

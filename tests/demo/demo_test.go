@@ -34,13 +34,13 @@ func TestParse(t *testing.T) {
 		},
 		"zero is off": {reason: "DEMO_ONCE=0 says no", env: map[string]string{"DEMO_ONCE": "0"}},
 		"KUBECONFIG alone": {
-			reason: "somebody's cluster is touched only when that is asked for", env: map[string]string{"KUBECONFIG": "/a"},
+			reason: "an existing cluster is touched only on request", env: map[string]string{"KUBECONFIG": "/a"},
 		},
 		"existing": {
 			reason: "asked for", env: map[string]string{"KUBECONFIG": "/a", "DEMO_CLUSTER": "existing"}, want: options{kubeconfig: "/a"},
 		},
 		"existing without one": {
-			reason: "there is no default that would not surprise somebody",
+			reason: "any default would surprise a user",
 			env:    map[string]string{"DEMO_CLUSTER": "existing"}, err: "needs KUBECONFIG",
 		},
 		"flag": {reason: "flags win", args: []string{"-once", "-kubeconfig", "/b"}, want: options{once: true, kubeconfig: "/b"}},

@@ -17,7 +17,7 @@ import (
 // tokenSeconds is how long a controller's token is valid: a demo may be left running for a day.
 const tokenSeconds = 24 * 60 * 60
 
-// accountKubeconfig writes a kubeconfig by which a process acts as a ServiceAccount, with its rights and no
+// accountKubeconfig writes a kubeconfig by which a process acts as a ServiceAccount, with its permissions and no
 // others.
 func accountKubeconfig(ctx context.Context, admin *rest.Config, namespace, account, file string) error {
 	client, err := kubernetes.NewForConfig(admin)

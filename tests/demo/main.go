@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command demo shows Satchel's main job with everything real: a Kubernetes control plane, both controllers
-// as processes of their own with the rights that config/rbac grants, a registry and a Git server. It installs
+// as processes of their own with the permissions that config/rbac grants, a registry and a Git server. It installs
 // a bundle from each, breaks what it installed, shows it repaired, and upgrades by a Git commit. Everything it
 // shows it also checks.
 //

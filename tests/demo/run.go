@@ -36,7 +36,7 @@ type demo struct {
 	cleanups    []func(context.Context) error
 }
 
-// errInterrupted says that somebody ended the demo before it was over.
+// errInterrupted says that the user ended the demo before it was over.
 var errInterrupted = errors.New("interrupted before the end")
 
 // run plays the demo and leaves nothing behind, save the logs when it fails.
@@ -144,7 +144,7 @@ func (d *demo) startCluster(ctx context.Context) error {
 		return err
 	}
 	d.chapterf("Start a Kubernetes control plane")
-	d.text("etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, whose nodes are fake:\n" +
+	d.text("etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, with fake nodes:\n" +
 		"Pods become ready, but nothing runs in them. Building it takes minutes the first time.")
 	own, err := controlplane.Start(ctx, controlplane.Options{Progress: d.out})
 	if err != nil {

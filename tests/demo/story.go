@@ -47,7 +47,7 @@ func (d *demo) installSatchel(ctx context.Context) error {
 	return d.startControllers(ctx)
 }
 
-// announce says what will be created on somebody's cluster, and refuses where it would touch what is there.
+// announce says what will be created on an existing cluster, and refuses to touch existing objects.
 func (d *demo) announce(ctx context.Context, objects []*unstructured.Unstructured) error {
 	samples, err := decodeFolder(os.DirFS(d.repo), "config/samples")
 	if err != nil {
@@ -85,7 +85,7 @@ func (d *demo) startUpstreams(ctx context.Context) error {
 	return nil
 }
 
-// startControllers starts both, each with the rights of its ServiceAccount, and waits until they are ready.
+// startControllers starts both, each with the permissions of its ServiceAccount, and waits until they are ready.
 func (d *demo) startControllers(ctx context.Context) error {
 	ports, err := freePorts(4)
 	if err != nil {
@@ -117,7 +117,7 @@ func (d *demo) startControllers(ctx context.Context) error {
 		if err := d.await(ctx, p.Name+" to become ready", readiness(ports[1+i])); err != nil {
 			return err
 		}
-		d.sayf("%s runs, with the rights of the ServiceAccount %s/%s; its log is %s", p.Name, systemNamespace, p.Name, p.Log)
+		d.sayf("%s runs, with the permissions of the ServiceAccount %s/%s; its log is %s", p.Name, systemNamespace, p.Name, p.Log)
 	}
 	return nil
 }

@@ -125,7 +125,7 @@ func TestReader(t *testing.T) {
 		step   markdown.Step
 		want   string
 	}{
-		"no language": {"nobody knows what to do with it", markdown.Step{Text: "x"}, "not of \"\""},
+		"no language": {"it is unknown what to do with it", markdown.Step{Text: "x"}, "not of \"\""},
 		"no reason":   {"what is left out is told", markdown.Step{Language: "sh", Marks: []markdown.Mark{{Name: "skip"}}}, "say why"},
 		"twice":       {"the second value would win in silence", markdown.Step{Language: "yaml", Text: "a: 1\na: 2\n"}, "already set"},
 		"no kind":     {"it cannot be tried", markdown.Step{Language: "yaml", Text: "spec: {}\n"}, "of what kind"},

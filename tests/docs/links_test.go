@@ -100,7 +100,7 @@ func TestFollow(t *testing.T) {
 		reason, target string
 		broken         bool
 	}{
-		"address":        {"nobody asks other servers", "https://example.org/x#y", false},
+		"address":        {"other servers are not asked", "https://example.org/x#y", false},
 		"plain http":     {"addresses are https", "http://example.org", true},
 		"file":           {"relative to the page", "../go.mod", false},
 		"no file":        {"it was renamed", "../go.mode", true},

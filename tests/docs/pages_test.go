@@ -39,7 +39,7 @@ func pages(t *testing.T) map[string]markdown.Page {
 	return found
 }
 
-// generated tells whether a page is written by a program, whose own test tries it.
+// generated tells whether a page is written by a program, which has a test of its own.
 func generated(name string) bool {
 	return strings.HasPrefix(name, "docs/cli/") || strings.HasPrefix(name, "docs/reference/")
 }

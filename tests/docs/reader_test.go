@@ -24,7 +24,7 @@ import (
 // blockTimeout is how long the commands of a block may take.
 const blockTimeout = 3 * time.Minute
 
-// reader is somebody who follows a page from its beginning to its end.
+// reader is a user who follows a page from its beginning to its end.
 type reader struct {
 	*rig
 	home    string // an empty folder at first
@@ -200,7 +200,7 @@ func (p *reader) shell(ctx context.Context, script, code string) (string, error)
 	return p.back.Replace(string(output)), nil
 }
 
-// environment is that of somebody with a home of his own, who trusts the servers of the examples.
+// environment is that of a user with a home directory of their own, who trusts the servers of the examples.
 func (p *reader) environment() []string {
 	return append(os.Environ(),
 		"HOME="+p.home, "PAGE_STATE="+p.home+".state", "KUBECONFIG="+p.file("kubeconfig"), "NO_COLOR=1",

@@ -29,7 +29,7 @@ import (
 // uploads is where the source controller takes in what satchel run brings.
 var uploads string
 
-// TestMain has port forwards to the Pods, which nobody runs, end at the controller that runs beside the cluster.
+// TestMain has port forwards to the Pods, which do not really run, end at the controller that runs beside the cluster.
 func TestMain(m *testing.M) {
 	var err error
 	if uploads, err = controlplane.FreeAddress(); err != nil {
@@ -98,7 +98,7 @@ func (r *rig) startControllers(t *testing.T) {
 		"--artifact-servers=http://"+storage, "--cache-path="+filepath.Join(dir, "cache"), "--egress-allow=127.0.0.0/8", "--allow-kubeconfig-to-own-cluster"))
 }
 
-// freeAddress is one on loopback where nobody listens.
+// freeAddress is an unused address on loopback.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	address, err := controlplane.FreeAddress()

@@ -20,7 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/tests/upstream"
 )
 
-// exampleHosts are the hosts of examples that anybody may ask; behind privateHost one has to log in as
+// exampleHosts are the public hosts of examples; privateHost demands a login as
 // puller, with the password "secret".
 var exampleHosts = []string{"registry.example.org", "git.example.org", "downloads.example.org", "quay.io", "ghcr.io"}
 
@@ -38,7 +38,7 @@ type servers struct {
 
 func startServers(t *testing.T, dir string) *servers {
 	t.Helper()
-	// What the repositories that somebody pushes to a new name are like, as on the large hosts.
+	// The settings of repositories that are created by a push, as on the large hosts.
 	for name, value := range map[string]string{
 		"GIT_CONFIG_COUNT": "2", "GIT_CONFIG_KEY_0": "uploadpack.allowAnySHA1InWant", "GIT_CONFIG_VALUE_0": "true",
 		"GIT_CONFIG_KEY_1": "init.defaultBranch", "GIT_CONFIG_VALUE_1": "main",

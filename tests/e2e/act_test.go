@@ -156,7 +156,7 @@ func TestRollback(t *testing.T) {
 			r.satchel(t, namespace, "rollback", name, "--to", "previous").says(t, 0, "pinned to revision ", "To follow the former source again:\n  kubectl patch ", ": Ready, revision ")
 			back := r.ready(t, key)
 			if _, digest, _ := strings.Cut("@"+back.Status.LastAppliedRevision, "@"); !strings.HasSuffix(digest, content) {
-				t.Errorf("in force is %s, not %s", digest, content)
+				t.Errorf("the applied revision is %s, not %s", digest, content)
 			}
 			if !r.holds(t, namespace, name+"-one-00") || r.holds(t, namespace, name+"-two-00") {
 				t.Error("the objects are not those of the first release")
@@ -170,7 +170,7 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestRollbackOfArchive: a URL whose content has changed cannot be had back, which is said at once; what runs stays.
+// TestRollbackOfArchive: the former content of a URL cannot be fetched again, which is said at once; what runs stays.
 func TestRollbackOfArchive(t *testing.T) {
 	r := newRig(t)
 	namespace := r.namespace(t)
@@ -273,7 +273,7 @@ func TestRetryOfRejected(t *testing.T) {
 	}
 }
 
-// TestDelete deletes with the controllers: CRDs stay, or go with what everybody has of them.
+// TestDelete deletes with the controllers: CRDs stay, or are deleted with all of their custom resources.
 func TestDelete(t *testing.T) {
 	r := newRig(t)
 	namespace := r.namespace(t)

@@ -37,7 +37,7 @@ func TestF19AdmissionWebhookFails(t *testing.T) {
 		says   string
 	}{
 		"denies":    {deny, "c-07"},
-		"times out": {hang, "c-0"},
+		"times out": {neverAnswer, "c-0"},
 		"is down":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "down", http.StatusBadGateway) }, "c-0"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,8 +115,8 @@ func (r *rig) webhook(t *testing.T, namespace string, answer http.HandlerFunc) s
 	return name
 }
 
-// hang answers never: who asked gives up, which is noticed once the body is read.
-func hang(_ http.ResponseWriter, request *http.Request) {
+// neverAnswer does not answer until the client closes the request, which is noticed once the body is read.
+func neverAnswer(_ http.ResponseWriter, request *http.Request) {
 	_, _ = io.Copy(io.Discard, request.Body)
 	<-request.Context().Done()
 }

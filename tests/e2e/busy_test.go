@@ -119,7 +119,7 @@ func (r *rig) asking(t *testing.T, keys []client.ObjectKey) (stop func() int) {
 	t.Helper()
 	config := r.cp.RESTConfig()
 	config.QPS, config.Burst = -1, -1
-	somebody, err := installation.Client(config) // or those who measure would wait for the same client
+	requester, err := installation.Client(config) // or those who measure would wait for the same client
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func (r *rig) asking(t *testing.T, keys []client.ObjectKey) (stop func() int) {
 			key := keys[count%len(keys)]
 			d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, meta.ReconcileRequestAnnotation, count)
-			_ = somebody.Patch(t.Context(), d, client.RawPatch("application/merge-patch+json", patch))
+			_ = requester.Patch(t.Context(), d, client.RawPatch("application/merge-patch+json", patch))
 		}
 	}()
 	return func() int { close(end); return <-done }

@@ -144,7 +144,7 @@ func (r *rig) checkRemoved(t *testing.T, objects []*unstructured.Unstructured) {
 			continue
 		}
 		if live.GetAnnotations()[v1alpha1.OrphanedAnnotation] == "" {
-			t.Errorf("CRD %s is kept without a mark", object.GetName())
+			t.Errorf("CRD %s is kept without the orphaned annotation", object.GetName())
 		}
 		if err := r.admin.Delete(t.Context(), live); err != nil {
 			t.Error(err)

@@ -76,10 +76,10 @@ func TestF23LeaderFailOver(t *testing.T) {
 			}
 		}, l.retry + 2*time.Second},
 		"is killed":  {func(_ *testing.T, leader *replica) { leader.kill() }, l.duration + l.retry},
-		"hangs":      {func(t *testing.T, leader *replica) { leader.signal(t, syscall.SIGSTOP) }, l.duration + l.retry},
+		"is stopped": {func(t *testing.T, leader *replica) { leader.signal(t, syscall.SIGSTOP) }, l.duration + l.retry},
 		"is cut off": {func(_ *testing.T, leader *replica) { leader.line.cut() }, l.duration + l.retry},
 	}
-	for _, name := range []string{"ends", "is killed", "hangs", "is cut off"} {
+	for _, name := range []string{"ends", "is killed", "is stopped", "is cut off"} {
 		t.Run(name, func(t *testing.T) { r.failOver(t, l, cases[name].fail, cases[name].within) })
 	}
 }
@@ -146,7 +146,7 @@ func (r *rig) failOver(t *testing.T, l lease, fail func(*testing.T, *replica), w
 	if now := r.leader(t, ""); now != after {
 		t.Errorf("%s leads after %s came back", now, before)
 	}
-	r.remove(t, key) // while there is somebody to do it
+	r.remove(t, key) // while a controller runs
 	for _, replica := range replicas {
 		replica.leave()
 	}
@@ -175,7 +175,7 @@ func (r *rig) comeBack(t *testing.T, old *replica, namespace string) {
 	}
 }
 
-// leader waits until somebody other than the given one holds the lease, and says who.
+// leader waits until another process than the given one holds the lease, and returns its identity.
 func (r *rig) leader(t *testing.T, other string) string {
 	t.Helper()
 	holder := ""

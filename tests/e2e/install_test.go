@@ -24,7 +24,7 @@ import (
 )
 
 // TestUpgradeAndUninstall has kubectl install an older version, upgrades it by satchel install, and removes everything: the
-// upgrade writes to no object of a bundle, whoever would do it, and the removal leaves nothing behind.
+// upgrade writes to no object of a bundle, from any client, and the removal leaves nothing behind.
 func TestUpgradeAndUninstall(t *testing.T) {
 	r := newRig(t)
 	r.cp.RequireControl(t)

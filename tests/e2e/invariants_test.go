@@ -31,7 +31,7 @@ func (r *rig) owned(ctx context.Context, key client.ObjectKey, kinds []schema.Gr
 		list.SetGroupVersionKind(kind)
 		err := r.admin.List(ctx, &list, client.MatchingLabels{v1alpha1.DeploymentLabel: key.Name, v1alpha1.NamespaceLabel: key.Namespace})
 		if apimeta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-			continue // its definition does not exist
+			continue // its CRD does not exist
 		}
 		if err != nil {
 			return nil, err

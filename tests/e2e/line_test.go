@@ -39,7 +39,7 @@ func (l *line) addr() string { return l.listener.Addr().String() }
 // slow has each answer take that much longer.
 func (l *line) slow(latency time.Duration) { l.latency.Store(int64(latency)) }
 
-// cut passes nothing on any more, and says so to nobody.
+// cut drops all traffic from now on, without closing connections.
 func (l *line) cut() { l.broken.Store(true) }
 
 func (l *line) serve() {

@@ -54,13 +54,13 @@ func TestMetricsOfMonitoringAreServed(t *testing.T) {
 		served := scrape(ctx, first) + scrape(ctx, second)
 		for _, line := range want {
 			if !strings.Contains(served, line) {
-				return false, "nobody serves " + line
+				return false, "not served: " + line
 			}
 		}
 		return true, ""
 	})
 	r.remove(t, key)
-	r.eventually(t, t.Context(), "nothing is told of what is gone", func(ctx context.Context) (bool, string) {
+	r.eventually(t, t.Context(), "no metrics of deleted objects", func(ctx context.Context) (bool, string) {
 		served := scrape(ctx, first) + scrape(ctx, second)
 		_, left, found := strings.Cut(served, `name="app",namespace="`+namespace+`"`)
 		return !found && served != "", left[:min(len(left), 100)]
@@ -76,7 +76,7 @@ func (r *rig) freeAddr(t *testing.T) string {
 	return addr
 }
 
-// scrape reads metrics; "" while nobody serves them.
+// scrape reads metrics; "" while they are not served.
 func scrape(ctx context.Context, addr string) string {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
 	if err != nil {

@@ -50,7 +50,7 @@ func isWriting(e controlplane.AuditEvent) bool {
 	return e.Resource != "leases" && e.Resource != "events" && !strings.HasPrefix(e.Resource, "selfsubject") && !strings.Contains(e.RequestURI, "dryRun=")
 }
 
-// quiet wants that nobody writes anything for some time (I3).
+// quiet wants no writes for some time (I3).
 func (r *rig) quiet(t *testing.T, namespace string, for_ time.Duration) {
 	t.Helper()
 	mark := r.mark(t)
@@ -63,12 +63,12 @@ func (r *rig) quiet(t *testing.T, namespace string, for_ time.Duration) {
 	}
 }
 
-// calm waits until nobody has written anything for two seconds: a watch that was cut takes
+// calm waits until there were no writes for two seconds: a watch that was cut takes
 // seconds to come up, and until then decisions are refused as stale.
 func (r *rig) calm(t *testing.T, namespace string) {
 	t.Helper()
 	mark, since := r.mark(t), time.Now()
-	r.eventually(t, t.Context(), "nobody writes any more", func(context.Context) (bool, string) {
+	r.eventually(t, t.Context(), "writes to end", func(context.Context) (bool, string) {
 		if written := r.writes(t, mark, namespace); len(written) > 0 {
 			mark, since = r.mark(t), time.Now()
 			return false, strings.Join(written, "\n")

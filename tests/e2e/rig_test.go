@@ -225,7 +225,7 @@ func (r *rig) restart(name string, ended *process, why error) {
 	}
 }
 
-// launch starts a program, whose output goes to the log of the given name.
+// launch starts a program, with its output in the log of the given name.
 func (r *rig) launch(name, program string, arguments []string) (*exec.Cmd, error) {
 	log, err := os.OpenFile(r.file(name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -262,7 +262,7 @@ func (r *rig) close() {
 	}
 }
 
-// namespace is a fresh namespace with an account that may do everything.
+// namespace is a fresh namespace with a ServiceAccount that has all permissions.
 func (r *rig) namespace(t *testing.T) string {
 	t.Helper()
 	namespace := controlplane.NewNamespace(t, r.cp)

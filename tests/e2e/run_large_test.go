@@ -42,7 +42,7 @@ func peak(pid int) int64 {
 		return 0
 	}
 	kilobytes, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-	_ = os.WriteFile(proc+"/clear_refs", []byte("5"), 0o600) // which begins anew
+	_ = os.WriteFile(proc+"/clear_refs", []byte("5"), 0o600) // which resets it
 	return kilobytes << 10
 }
 

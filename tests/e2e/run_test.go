@@ -61,7 +61,7 @@ func (r *rig) versions(t *testing.T, namespace, name string) [2]string {
 	return [2]string{s.ResourceVersion, d.ResourceVersion}
 }
 
-// TestRunFolder runs a folder, runs it again, changes it, breaks it, mends it, and cleans up.
+// TestRunFolder runs a folder, runs it again, changes it, breaks it, fixes it, and cleans up.
 func TestRunFolder(t *testing.T) {
 	r := newRig(t)
 	namespace := r.namespace(t)
@@ -85,7 +85,7 @@ func TestRunFolder(t *testing.T) {
 	write(configMapText("second", "two"))
 	r.satchel(t, namespace, r.runs("app", dir)...).says(t, 0, "app: changed\n", "BundleDeployment app: Ready")
 	if r.holds(t, namespace, "first") || !r.holds(t, namespace, "second") {
-		t.Error("the change is not in force")
+		t.Error("the change is not applied")
 	}
 	write("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: [}\n")
 	r.satchel(t, namespace, r.runs("app", dir, "--timeout", "60s")...).says(t, 1, "manifests/a.yaml", "What to do: ", "status app -n "+namespace)
@@ -105,7 +105,7 @@ func TestRunFolder(t *testing.T) {
 	}
 }
 
-// TestRunWithAccountOfItsOwn makes the account with the least rights, and removes it with the rest.
+// TestRunWithAccountOfItsOwn creates a ServiceAccount with the least permissions, and removes it with the rest.
 func TestRunWithAccountOfItsOwn(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -149,7 +149,7 @@ func TestRunLeavesOthersAlone(t *testing.T) {
 	r.ready(t, key)
 }
 
-// TestRunOfATenant: whoever may edit a namespace runs with an account that is there; whoever may only look is refused.
+// TestRunOfATenant: a user who may edit a namespace runs with an existing ServiceAccount; one who may only view is refused.
 func TestRunOfATenant(t *testing.T) {
 	r := newRig(t)
 	namespace := r.namespace(t)

@@ -20,7 +20,7 @@ import (
 )
 
 // Two shards of both controllers: one for a label, one for what has none. Each deployment
-// and its inline source are looked after by the shard of its label, and by another one
+// and its inline source are reconciled by the shard of its label, and by another one
 // when the label changes; each shard has a leader of its own.
 func TestShards(t *testing.T) {
 	r := newRig(t)
@@ -43,7 +43,7 @@ func TestShards(t *testing.T) {
 	r.servedBy(t, plain, rest)
 	r.leases(t, 2)
 
-	// The shard is gone: what it looked after waits, and goes on elsewhere without its label.
+	// The shard is gone: its objects wait, and are reconciled by another one without its label.
 	one.kill()
 	before := r.ready(t, labelled)
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+key+`":null}},"spec":{"interval":"7m0s"}}`))

@@ -42,7 +42,7 @@ type sourceCrash struct {
 
 // F1: the source controller is killed at each write of one reconcile, before and after
 // it is committed, and while it downloads. After a restart the source is ready, what it
-// advertises can be had with the right bytes, nothing unfinished is left in storage, and
+// advertises can be downloaded with the right bytes, nothing unfinished is left in storage, and
 // the upstream was asked at most once more than without the kill.
 func TestF1KilledSourceReconcile(t *testing.T) {
 	r := newRig(t)

@@ -47,7 +47,7 @@ func TestF17RunningStateIsKept(t *testing.T) {
 		return s.Status.Resolved[0].Digest == "sha1:"+rewritten && conditions.IsTrue(s, meta.ReadyCondition)
 	})
 	applied := moved.Status.Artifact.Revision
-	r.until(t, key, "what was pushed is in force", func(d *v1alpha1.BundleDeployment) bool {
+	r.until(t, key, "what was pushed is applied", func(d *v1alpha1.BundleDeployment) bool {
 		return d.Status.LastAppliedRevision == applied && conditions.IsTrue(d, meta.ReadyCondition)
 	})
 	r.eventually(t, t.Context(), "four objects", func(context.Context) (bool, string) {
@@ -57,7 +57,7 @@ func TestF17RunningStateIsKept(t *testing.T) {
 	if err := git.Delete("refs/heads/main"); err != nil {
 		t.Fatal(err)
 	}
-	gone := r.sourceUntil(t, key, "the deleted branch is told", func(s *v1alpha1.BundleSource) bool {
+	gone := r.sourceUntil(t, key, "the deleted branch is reported", func(s *v1alpha1.BundleSource) bool {
 		return conditions.GetReason(s, meta.ReadyCondition) == v1alpha1.ReasonNotFound
 	})
 	if gone.Status.Artifact == nil || gone.Status.Artifact.Revision != applied {
@@ -73,7 +73,7 @@ func TestF17RunningStateIsKept(t *testing.T) {
 		return len(got) == 4, fmt.Sprint(got)
 	})
 	t.Logf("restored %s after it was deleted, without the branch", time.Since(began).Round(time.Millisecond))
-	r.until(t, key, "the same revision is in force", func(d *v1alpha1.BundleDeployment) bool { return d.Status.LastAppliedRevision == applied })
+	r.until(t, key, "the same revision is applied", func(d *v1alpha1.BundleDeployment) bool { return d.Status.LastAppliedRevision == applied })
 }
 
 // commit makes so many objects the content of the main branch.

@@ -117,8 +117,8 @@ func TestF8EtcdStalls(t *testing.T) {
 }
 
 // F8: every answer of etcd is 300 ms late for some time. Two replicas of the deployment
-// controller go on installing and upgrading; the lease may change hands, and whoever does
-// not hold it writes nothing.
+// controller go on installing and upgrading; the lease may change hands, and a replica
+// without it writes nothing.
 func TestF8EtcdIsSlow(t *testing.T) {
 	took := 15 * time.Second
 	if full() {

@@ -49,7 +49,7 @@ data: {greeting: "{{ .Values.greeting }}"}
 `)},
 }
 
-// helmRelease installs the chart as Helm does: objects with its marks, of its field manager, and a
+// helmRelease installs the chart as Helm does: objects with its labels and annotations, of its field manager, and a
 // Secret that remembers the release.
 func (o *operator) helmRelease(name string) (hook, secret *unstructured.Unstructured) {
 	o.t.Helper()
@@ -128,7 +128,7 @@ func TestTakeOverFromHelm(t *testing.T) {
 	o.undisturbed("after the upgrade", before)
 }
 
-// notOfHelm makes sure that an object has no mark and no field of Helm any more.
+// notOfHelm makes sure that an object has no label, annotation or field of Helm any more.
 func (o *operator) notOfHelm(object *unstructured.Unstructured) {
 	o.t.Helper()
 	live := o.live(object)

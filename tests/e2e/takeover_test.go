@@ -181,7 +181,7 @@ func (o *operator) apply(stream string) client.ObjectKey {
 type running struct {
 	pods map[string]types.UID
 	sets map[string]types.UID
-	spec string               // of the Deployment, whose generation counts its annotations too
+	spec string               // of the Deployment: its generation counts its annotations too
 	uids map[string]types.UID // of all objects of the bundle
 }
 
@@ -261,7 +261,7 @@ func (o *operator) gone(object *unstructured.Unstructured) {
 	})
 }
 
-// refused waits until the plan of what was migrated is refused, for the objects are somebody else's.
+// refused waits until the plan of what was migrated is refused, because the objects have another owner.
 func (o *operator) refused(key client.ObjectKey, of string) {
 	o.t.Helper()
 	o.until(o.t, key, "the plan is refused", func(d *v1alpha1.BundleDeployment) bool {

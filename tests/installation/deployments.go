@@ -34,7 +34,7 @@ type Deployments struct {
 }
 
 // StartDeployments starts the deployment controller inside a test binary, with exactly the
-// rights of its account, on a cluster with an installation, doing so many reconciles at
+// permissions of its ServiceAccount, on a cluster with an installation, doing so many reconciles at
 // once. It runs until ctx ends; dir keeps its files. Its options may be changed.
 func StartDeployments(ctx context.Context, admin *rest.Config, dir string, concurrent int, change ...func(*deployment.Options)) (*Deployments, error) {
 	served, url, err := ServeArtifacts(ctx, admin, dir)

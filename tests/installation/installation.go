@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package installation puts Satchel's definitions and rights on a cluster, and
-// gives configurations that hold exactly the rights of a controller or a tenant,
+// Package installation puts Satchel's CRDs and RBAC on a cluster, and
+// gives configurations with exactly the permissions of a controller or a tenant,
 // so that tests run with what users will have.
 package installation
 
@@ -146,8 +146,8 @@ func AccountConfig(ctx context.Context, admin *rest.Config, namespace, name stri
 	return config, nil
 }
 
-// Admin makes a service account that may do everything, for bundles whose rights
-// are not what a test is about.
+// Admin creates a ServiceAccount with all permissions, for tests that are not about the
+// permissions of a bundle.
 func Admin(ctx context.Context, c client.Client, namespace, name string) error {
 	return Account(ctx, c, namespace, name, "cluster-admin", "")
 }

@@ -114,7 +114,7 @@ func (rule requiredRule) without(others ...requiredRule) *unstructured.Unstructu
 	return lesser
 }
 
-// change gives the account another version of a role, and waits until the API server goes by it.
+// change gives the ServiceAccount another version of a role, and waits until the API server enforces it.
 func (d *deployment) change(t *testing.T, role *unstructured.Unstructured, rule requiredRule, allowed bool) {
 	t.Helper()
 	d.grant(t, []*unstructured.Unstructured{role})

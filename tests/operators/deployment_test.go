@@ -22,7 +22,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// installer is the account that installs, in the namespace of the deployment.
+// installer is the ServiceAccount that installs, in the namespace of the deployment.
 const installer = "installer"
 
 // deployment is one bundle being installed.
@@ -92,7 +92,7 @@ func (d *deployment) until(t *testing.T, what string, holds func(*v1alpha1.Bundl
 	return &live
 }
 
-// ready waits until a revision is in force and healthy.
+// ready waits until a revision is applied and healthy.
 func (d *deployment) ready(t *testing.T, revision string) *v1alpha1.BundleDeployment {
 	t.Helper()
 	return d.until(t, "Ready at "+revision, func(live *v1alpha1.BundleDeployment) bool {

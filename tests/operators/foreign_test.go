@@ -58,7 +58,7 @@ func (r *rig) serves(t *testing.T, kind schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(list.APIResources, func(resource metav1.APIResource) bool { return resource.Kind == kind.Kind })
 }
 
-// provide defines a kind, with fields of any name, as whoever brings it would. It stays for the operators that follow;
+// provide creates the CRD of a kind, with fields of any name, as its provider would. It stays for the operators that follow;
 // those that bring it themselves, argocd-operator and prometheus, come before them in the corpus.
 func (r *rig) provide(t *testing.T, kind schema.GroupVersionKind) {
 	t.Helper()

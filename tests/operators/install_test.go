@@ -138,7 +138,7 @@ func someOf(rules []requiredRule) []requiredRule {
 	return out
 }
 
-// upgrade replaces what is installed by the next version, with the rights that it takes.
+// upgrade replaces what is installed by the next version, with the permissions that it needs.
 func (d *deployment) upgrade(t *testing.T, installed convert.Result) convert.Result {
 	t.Helper()
 	dir := d.nextVersion(t)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// lack is what a refusal says that an account lacks: some verbs on one resource, or on one URL.
+// lack is what a refusal says that a ServiceAccount lacks: some verbs on one resource, or on one URL.
 type lack struct {
 	verbs   []string
 	noun    string   // as people read it: deployments.apps
@@ -108,7 +108,7 @@ func (rule requiredRule) wrong(message string) []string {
 
 var escalate = lack{verbs: []string{"escalate"}, noun: "clusterroles.rbac.authorization.k8s.io"}
 
-// words are the single rights of the rule as they are said.
+// words are the single permissions of the rule, as messages spell them.
 func (rule requiredRule) words() []lack {
 	var out []lack
 	names := rule.ResourceNames
@@ -177,7 +177,7 @@ func TestRefusalNamesTheRule(t *testing.T) {
 		right     bool
 	}{
 		"everything":         {"what it covers is lacking, too", everything, "", "the account cannot, in namespace \"shop\": create, get pods (a), services (b)" + grant + "\nthe account cannot grant what it does not hold, in the cluster: * *.* for ClusterRole x" + grant, true},
-		"stood in":           {"who may escalate needs no other right that a role grants", roles, "", "the account cannot grant what it does not hold, in the cluster: * clusterroles.rbac.authorization.k8s.io for ClusterRole x; get /metrics for ClusterRole y" + grant, true},
+		"stood in":           {"a user who may escalate needs no other permission that a role grants", roles, "", "the account cannot grant what it does not hold, in the cluster: * clusterroles.rbac.authorization.k8s.io for ClusterRole x; get /metrics for ClusterRole y" + grant, true},
 		"stood not in":       {"to create something is no matter of roles", roles, "", "the account cannot, in the cluster: * clusterroles.rbac.authorization.k8s.io; create pods" + grant, false},
 		"only a part":        {"the rule itself is not said", everything, "", "the account cannot, in the cluster: create, get pods (a)" + grant, false},
 		"nothing":            {"it refuses for another reason", everything, "", "the account cannot reach the cluster", false},

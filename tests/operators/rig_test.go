@@ -95,7 +95,7 @@ func (r *rig) eventually(t *testing.T, ctx context.Context, what string, check f
 	}
 }
 
-// poll asks until something holds, and gives up when patience ends; it returns what was seen last.
+// poll checks until a condition holds or patience ends; it returns what was seen last.
 func poll(ctx context.Context, check func(context.Context) (bool, string)) (seen string, holds bool) {
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		done, now := check(ctx)

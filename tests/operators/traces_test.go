@@ -78,7 +78,7 @@ func (r *rig) checkRestored(t *testing.T, before map[string]bool, namespace stri
 	})
 }
 
-// checkDefinitions makes sure that each CRD is kept, marked, and lists in every version. Where a webhook converted one of
+// checkDefinitions makes sure that each CRD is kept, with the orphaned annotation, and lists in every version. Where a webhook converted one of
 // them, objects are written of it, and the namespace with them still goes.
 func (d *deployment) checkDefinitions(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
@@ -93,7 +93,7 @@ func (d *deployment) checkDefinitions(t *testing.T, objects []*unstructured.Unst
 			continue
 		}
 		if crd.Annotations[v1alpha1.OrphanedAnnotation] == "" {
-			t.Errorf("CRD %s is kept without a mark", crd.Name)
+			t.Errorf("CRD %s is kept without the orphaned annotation", crd.Name)
 		}
 		if strategy, _, _ := unstructured.NestedString(object.Object, "spec", "conversion", "strategy"); strategy == "Webhook" {
 			converted = true

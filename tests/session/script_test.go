@@ -119,7 +119,7 @@ func (s *script) transcript() string {
 	return strings.TrimLeft(strings.Join(lines, "\n"), "\n")
 }
 
-// change edits the deployment, as somebody else does.
+// change edits the deployment, as another user does.
 func (s *script) change(r *rig, edit func(*v1alpha1.BundleDeployment)) {
 	s.t.Helper()
 	d := s.deployment(r)

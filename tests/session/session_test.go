@@ -41,7 +41,7 @@ MORE`))},
 	}
 }
 
-// signer is somebody who signs commits, and the public key.
+// signer is the key of a user who signs commits, and its public part.
 func signer(t *testing.T) (*openpgp.Entity, string) {
 	t.Helper()
 	key, err := openpgp.NewEntity("Ada", "", "ada@example.org", nil)
@@ -63,7 +63,7 @@ func signer(t *testing.T) (*openpgp.Entity, string) {
 }
 
 // TestSession takes a deployment from being seen to being traced: it breaks, one command
-// says why, the mend is previewed, approved and rolled back.
+// says why, the fix is previewed, approved and rolled back.
 func TestSession(t *testing.T) {
 	r := newRig(t)
 	ctx := t.Context()
@@ -111,13 +111,13 @@ func TestSession(t *testing.T) {
 	s.run(0, "get")
 	s.run(0, "tree", "web")
 
-	s.say("Somebody commits a version that fits on no node.")
+	s.say("A commit brings a version that fits on no node.")
 	commit("use the fast disks", web("registry.example.org/web:1.1.0", "      nodeSelector: {disk: fast}"))
 	s.run(1, "reconcile", "web", "--with-source", "--timeout=5s")
 	s.say("Why?")
 	s.run(1, "status", "web")
 
-	s.say("From now on, changes are to be approved. A mend is committed; it waits, and so does what is in force.")
+	s.say("From now on, changes need an approval. A fix is committed and waits; the applied revision stays.")
 	s.change(r, func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Approval = &v1alpha1.ApprovalOptions{Mode: v1alpha1.ApprovalManual}
 	})
@@ -131,13 +131,13 @@ func TestSession(t *testing.T) {
 	s.run(0, "wait", "web")
 	s.run(0, "history", "web")
 
-	s.say("The first version again, until somebody has found out why the new one is slow.")
+	s.say("Roll back to the first version, until it is known why the new one is slow.")
 	s.run(0, "rollback", "web", "--to", s.oldest(r), "--wait=false")
 	s.eventually("the rollback waits for an approval", func() bool { return s.waits(r) })
 	s.run(0, "approve", "web", "--reason", "slow")
 	s.run(0, "wait", "web")
 
-	s.say("Whose Pod is this, and who signed what it runs?")
+	s.say("Which deployment owns this Pod, and who signed its content?")
 	pod := s.pod(r)
 	s.name(pod, "web-<pod>")
 	s.run(0, "trace", "pod/"+pod)

@@ -87,7 +87,7 @@ func (t *tally) line(line []byte) {
 	t.handle(e)
 }
 
-// runs names the packages whose tests run, in short.
+// runs names the packages with running tests, in short.
 func (t *tally) runs() string {
 	if len(t.running) == 0 {
 		return "none, packages are being compiled"

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Git is a smart-HTTP Git server with one repository, whose default branch is main.
+// Git is a smart-HTTP Git server with one repository with the default branch main.
 type Git struct {
 	server *gittestserver.GitServer
 	repo   *gogit.Repository

@@ -45,7 +45,7 @@ func NewRegistry(ctx context.Context) *Registry {
 // Host is the host and port that image references begin with.
 func (r *Registry) Host() string { return strings.TrimPrefix(r.server.URL, "http://") }
 
-// ServeHTTP answers a request, for whoever stands before the registry.
+// ServeHTTP answers a request, for a proxy before the registry.
 func (r *Registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	r.server.Config.Handler.ServeHTTP(w, request)
 }
@@ -71,7 +71,7 @@ func (r *Registry) Push(ctx context.Context, repositoryAndTag string, layers ...
 	return digest.String(), err
 }
 
-// Image builds an image whose layers hold the files of the given trees.
+// Image builds an image with the files of the given trees, a layer each.
 func Image(layers ...fs.FS) (v1.Image, error) {
 	img := empty.Image
 	for _, files := range layers {

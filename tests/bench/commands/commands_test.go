@@ -95,7 +95,7 @@ var unmeasured = map[string]string{
 	"tag":       "waits for a registry",
 	"verify":    "waits for a registry",
 	"run":       "uploads to a source controller, and waits",
-	"adopt":     "reads the artifact, which nobody serves here",
+	"adopt":     "reads the artifact, which is not served here",
 }
 
 func TestCommands(t *testing.T) {

@@ -83,7 +83,7 @@ func (p population) arguments(line string, deployments int) []string {
 func (p population) create(ctx context.Context, i int) error {
 	now := metav1.Now()
 	condition := func(kind string) metav1.Condition {
-		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSucceeded, Message: "revision v1.3.0 is in force and healthy",
+		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSucceeded, Message: "revision v1.3.0 is applied and healthy",
 			ObservedGeneration: 1, LastTransitionTime: now}
 	}
 	spec := v1alpha1.BundleSourceSpec{Interval: v1alpha1.Duration{Duration: 10 * time.Minute}, Sources: []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "example.org/app:v1.3.0"}}}}
@@ -167,7 +167,7 @@ func (p population) huge(objects int) {
 	}
 }
 
-// install creates the objects of one deployment, and one that belongs to nobody, and waits for its Pod.
+// install creates the objects of one deployment, and one without an owner, and waits for its Pod.
 func (p *population) install(of string) {
 	p.t.Helper()
 	labels := inventory.Owner{Namespace: p.namespace, Name: of}.Labels()

@@ -21,18 +21,18 @@ import (
 // written says where a page comes from.
 const written = "<!-- Written by `make generate` from %s. -->\n\n"
 
-// Fields is a page about all fields of a kind, from its definition.
+// Fields is a page about all fields of a kind, from its CRD.
 func Fields(definition []byte) (name, page string, err error) {
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := yaml.Unmarshal(definition, &crd); err != nil {
-		return "", "", fmt.Errorf("reading the definition: %w", err)
+		return "", "", fmt.Errorf("reading the CRD: %w", err)
 	}
 	if len(crd.Spec.Versions) != 1 || crd.Spec.Versions[0].Schema == nil {
 		return "", "", fmt.Errorf("%s has %d versions, and a page is about one", crd.Name, len(crd.Spec.Versions))
 	}
 	kind, schema := crd.Spec.Names.Kind, crd.Spec.Versions[0].Schema.OpenAPIV3Schema
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Fields of %s\n\n"+written, kind, "the definition "+crd.Name)
+	fmt.Fprintf(&b, "# Fields of %s\n\n"+written, kind, "the CRD "+crd.Name)
 	fmt.Fprintf(&b, "`%s/%s`, kind `%s`. %s\n", crd.Spec.Group, crd.Spec.Versions[0].Name, kind, cell(schema.Description))
 	for _, part := range []string{"spec", "status"} {
 		properties, found := schema.Properties[part]
@@ -45,7 +45,7 @@ func Fields(definition []byte) (name, page string, err error) {
 	return strings.ToLower(kind) + ".md", b.String(), nil
 }
 
-// foreign is the field whose fields are those of Pods.
+// foreign is the field that has the fields of Pods.
 const foreign = "spec.registryV1.deploymentConfig"
 
 // rows writes a row for each field below one, in order of the alphabet.

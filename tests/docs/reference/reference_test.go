@@ -68,7 +68,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(want, string(read(t, file))); diff != "" {
-			t.Errorf("docs/reference/%s is not current; write it anew with make generate\n-want +got:\n%s", name, diff)
+			t.Errorf("docs/reference/%s is not current; update it with make generate\n-want +got:\n%s", name, diff)
 		}
 		if strings.Contains(want, "|  |\n") || strings.Contains(want, "`` |") {
 			t.Errorf("docs/reference/%s has a field or reason without a name or a meaning", name)

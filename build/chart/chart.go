@@ -75,14 +75,14 @@ func metadata(version string) ([]byte, error) {
 	})
 }
 
-// template is an object with the parts replaced that values decide.
+// template returns the object as a Helm template: values of the chart set the variable parts.
 func template(o *unstructured.Unstructured) ([]byte, error) {
-	var marks marks
+	var placed placeholders
 	for _, edit := range edits {
 		if edit.kind != o.GetKind() {
 			continue
 		}
-		if err := edit.do(o, &marks); err != nil {
+		if err := edit.do(o, &placed); err != nil {
 			return nil, err
 		}
 	}
@@ -97,7 +97,7 @@ func template(o *unstructured.Unstructured) ([]byte, error) {
 		fmt.Fprintf(&out, "{{- if %s }}\n", condition)
 	}
 	for line := range strings.Lines(escaped) {
-		out.WriteString(marks.replace(line, o.GetKind()))
+		out.WriteString(placed.replace(line, o.GetKind()))
 	}
 	if condition != "" {
 		out.WriteString("{{- end }}\n")
@@ -105,7 +105,7 @@ func template(o *unstructured.Unstructured) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// conditionOf says which values an object takes; empty: none.
+// conditionOf returns the template condition under which an object is installed; empty: always.
 func conditionOf(o *unstructured.Unstructured) string {
 	switch o.GetKind() {
 	case "Namespace":

@@ -105,8 +105,8 @@ func asYAML(t *testing.T, o *unstructured.Unstructured) any {
 	return read
 }
 
-// TestSameAsManifests wants of the chart what config/default has, with default values, and what satchel install installs,
-// with others.
+// TestSameAsManifests compares the chart with config/default, for default values, and with the objects of satchel install,
+// for others.
 func TestSameAsManifests(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, namespace, values string
@@ -148,7 +148,7 @@ func TestSameAsManifests(t *testing.T) {
 	}
 }
 
-// TestOwnValues are those that satchel install does not have.
+// TestOwnValues covers the values without a counterpart in satchel install.
 func TestOwnValues(t *testing.T) {
 	objects, err := render(t, "default", "{podMonitor: {enabled: true}, crds: {keep: false}, deploymentController: {resources: {limits: {memory: 2Gi}}, extraArgs: [--concurrent=16]}}")
 	if err != nil {
@@ -179,7 +179,7 @@ func TestOwnValues(t *testing.T) {
 	}
 }
 
-// TestSchema refuses values that mean nothing, or cannot work.
+// TestSchema checks that unknown and invalid values are refused.
 func TestSchema(t *testing.T) {
 	for values, want := range map[string]string{
 		"{sourceControler: {}}":                      "sourceControler",

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// user is a user without rights and without an entry anywhere else.
+// user is an unprivileged user without an entry anywhere else.
 const user = "65532:65532"
 
 // certificates is where Go looks for root certificates first.

@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// release is what is built.
+// release is a release to build.
 type release struct {
 	version, registry, out string
 	targets                []target

@@ -24,7 +24,7 @@ type file struct {
 	content []byte
 }
 
-// pack makes a compressed archive of files, in the order of their names, all of one time and of nobody.
+// pack makes a compressed archive of files, in the order of their names, with one modification time and without owners.
 func pack(files []file, modified time.Time) ([]byte, error) {
 	files = slices.SortedFunc(slices.Values(files), func(a, b file) int { return cmp.Compare(a.name, b.name) })
 	var out bytes.Buffer

@@ -59,8 +59,8 @@ func (r *release) program(ctx context.Context, t target) error {
 // folder is where the programs for a target are built.
 func (r *release) folder(t target) string { return filepath.Join(r.work, t.String()) }
 
-// compile builds static programs in which neither a path nor an environment leaves a trace, and the commit does, whatever
-// the settings of Go on this machine are.
+// compile builds static programs that record the commit, and no path or environment variable, whatever the Go settings of
+// this machine are.
 func (r *release) compile(ctx context.Context, t target) error {
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags", "-s -w -buildid= -X main.version="+r.version, "-o", r.folder(t)+"/", "./cmd/...")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off",

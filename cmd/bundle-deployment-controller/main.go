@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command bundle-deployment-controller installs the artifacts that
-// BundleDeployments refer to, and keeps them as their bundles say.
+// BundleDeployments refer to, and corrects drift from their bundles.
 package main
 
 import (

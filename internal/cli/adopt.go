@@ -32,27 +32,28 @@ func (a *app) adoptCommand() *cobra.Command {
 		Use:     "adopt [deployment] NAME",
 		GroupID: groupOperate,
 		Short:   "Take over what runs already, without a restart",
-		Long: `A BundleDeployment does not touch objects of somebody else: where some of its bundle exist already, its plan is
-refused. This command takes them over. It reads the bundle as the controller does, and shows which objects exist, whose
-they are (of OLM, RukPak, Helm, Flux, Argo CD, or of nobody), which workloads would restart and why, and what the former
-owner has beside the bundle. Asked for it, it then, in this order,
+		Long: `A BundleDeployment does not change objects of another owner: where objects of its bundle exist already, its plan is
+refused. This command takes them over. It reads the bundle as the controller does, and shows which objects exist, their
+owners (OLM, RukPak, Helm, Flux, Argo CD, or none), which workloads would restart and why, and which objects the former
+owner has that are not in the bundle. Once you confirm, it then, in this order,
 
     1. with --delete-former: deletes the Subscription, so that OLM installs nothing again
-    2. releases each object: owner references, marks and finalizers of the former owner go, and the annotation
-       satchel.dev/orphaned comes, in one write of exactly what was read; only these objects can be adopted thereby
+    2. releases each object: removes owner references, labels, annotations and finalizers of the former owner, and sets
+       the annotation satchel.dev/orphaned, in one write that fails if the object changed; only these objects become
+       adoptable
     3. with --delete-former: deletes the ClusterServiceVersion, ClusterExtension or BundleDeployment of RukPak, or the
-       Secrets of the Helm release, and nothing that belongs to it
-    4. has the deployment reconciled: the controller adopts the objects, as the deployment's account
-    5. with --delete-leftovers: deletes what the former owner had beside the bundle, apart from
+       Secrets of the Helm release, without the objects that it owns
+    4. requests a reconcile: the controller adopts the objects, impersonating the deployment's ServiceAccount
+    5. with --delete-leftovers: deletes the former owner's objects that are not in the bundle, apart from
        CustomResourceDefinitions, once the deployment is Ready
 
-Everything up to step 4 is harmless when it is interrupted: released objects run on, and the next attempt goes on; they
-do not say any more whose they were, so that --former has to name it for --delete-former and --delete-leftovers. As long
-as a former owner is there it may take the objects back; without --delete-former the command says how to let it go.
-Nothing that another BundleDeployment has is ever taken. A Pod restarts only where the bundle's template differs from
+It is safe to interrupt the command up to step 4: released objects keep running, and the next run continues. Released
+objects no longer name their former owner, so --former has to name it for --delete-former and --delete-leftovers. As long
+as a former owner exists it may take the objects back; without --delete-former the command says how to remove it.
+Objects of another BundleDeployment are never taken over. A Pod restarts only where the bundle's template differs from
 the running one; then --allow-restarts is needed.
 
-You need the right to get and patch the objects; the deployment's account needs what the rbac command prints.
+You need permission to get and patch the objects; the deployment's ServiceAccount needs what the rbac command prints.
 
 Exit codes:
 
@@ -61,7 +62,7 @@ Exit codes:
     2    failed: wrong use, not found, no access, a refused bundle
     130  interrupted by Ctrl-C`,
 		Example: a.example(`
-# What would become of it?
+# Show what would be adopted
 satchel adopt my-operator -n operators --dry-run
 
 # Take it over from the Operator Lifecycle Manager, and clean up
@@ -88,14 +89,14 @@ func (a *app) adoptFlags(cmd *cobra.Command, o *adoptOptions) {
 	flags := cmd.Flags()
 	flags.BoolVar(&o.dryRun, "dry-run", false, "Show what would happen, and change nothing.")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "Do not ask.")
-	flags.StringVar(&o.former, "former", "", "Who owned the objects, where they do not say it any more: csv/NAME, clusterextension/NAME, rukpak/NAME or helm/NAME.")
+	flags.StringVar(&o.former, "former", "", "Former owner of objects that no longer name it: csv/NAME, clusterextension/NAME, rukpak/NAME or helm/NAME.")
 	flags.BoolVar(&o.deleteFormer, "delete-former", false, "Delete the former owner, without what it owned.")
-	flags.BoolVar(&o.deleteLeftovers, "delete-leftovers", false, "Delete what the former owner had beside the bundle, once the deployment is Ready.")
+	flags.BoolVar(&o.deleteLeftovers, "delete-leftovers", false, "Delete the former owner's objects that are not in the bundle, once the deployment is Ready.")
 	flags.BoolVar(&o.allowRestarts, "allow-restarts", false, "Take over even where Pods restart.")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long to wait until the deployment is Ready.")
 }
 
-// checkAdopt refuses flags that make no sense together, and to go on where nobody can be asked.
+// checkAdopt refuses flags that exclude each other, and requires --yes or --dry-run without a terminal.
 func (a *app) checkAdopt(cmd *cobra.Command, o adoptOptions, t target) error {
 	switch {
 	case t.kind.name != deployments.name:
@@ -103,16 +104,16 @@ func (a *app) checkAdopt(cmd *cobra.Command, o adoptOptions, t target) error {
 	case o.former != "" && !isFormer(o.former):
 		return usageError(cmd, "--former %q is none of csv/NAME, clusterextension/NAME, rukpak/NAME and helm/NAME", o.former)
 	case o.dryRun && o.yes:
-		return usageError(cmd, "--dry-run asks nothing, so --yes says nothing")
+		return usageError(cmd, "--dry-run asks nothing, so --yes has no effect")
 	case !o.dryRun && o.output != outputText:
 		return usageError(cmd, "-o %s shows what would happen: add --dry-run", o.output)
 	case !o.dryRun && !o.yes && !isTerminalInput(a.streams.In):
-		return usageError(cmd, "nobody can be asked here: add --yes, or --dry-run to look first")
+		return usageError(cmd, "cannot ask for confirmation without a terminal: add --yes, or --dry-run to look first")
 	}
 	return nil
 }
 
-// adopt looks, shows, asks, and takes over.
+// adopt shows what would be taken over, asks, and takes it over.
 func (a *app) adopt(ctx context.Context, o adoptOptions, t target) error {
 	c, err := a.connect()
 	if err != nil {
@@ -157,7 +158,7 @@ func (a *app) adopt(ctx context.Context, o adoptOptions, t target) error {
 	return w.takeOver(waiting, o, t, found)
 }
 
-// adoptable reads the deployment, and refuses those for which nothing would happen.
+// adoptable reads the deployment, and refuses one that could not adopt anything.
 func (c *cluster) adoptable(ctx context.Context, t target) (*v1alpha1.BundleDeployment, error) {
 	read, err := c.get(ctx, t)
 	if err != nil {
@@ -170,7 +171,7 @@ func (c *cluster) adoptable(ctx context.Context, t target) (*v1alpha1.BundleDepl
 	case d.DeletionTimestamp != nil:
 		return nil, fmt.Errorf("the %s %q is being deleted", t.kind.name, t.name)
 	case d.Spec.Suspend:
-		return nil, fmt.Errorf("the %s %q is suspended, so it would not take up what is released: set spec.suspend to false first", t.kind.name, t.name)
+		return nil, fmt.Errorf("the %s %q is suspended, so it would not adopt the released objects: set spec.suspend to false first", t.kind.name, t.name)
 	case d.Spec.KubeConfig != nil:
 		return nil, fmt.Errorf("the %s %q installs on another cluster, which this command does not reach: set spec.collisionProtection to None for the time of the take-over", t.kind.name, t.name)
 	}
@@ -197,7 +198,7 @@ func (a *app) agreed(ctx context.Context, o adoptOptions, found adoption) (bool,
 	}
 }
 
-// takeOver does what was agreed upon, in an order in which nothing is ever without somebody who keeps it.
+// takeOver hands the objects over, in an order in which each object has an owner as long as possible.
 func (w *adopter) takeOver(ctx context.Context, o adoptOptions, t target, found adoption) error {
 	objects := found.with(takenOver)
 	if o.deleteFormer {
@@ -228,11 +229,11 @@ func (w *adopter) takeOver(ctx context.Context, o adoptOptions, t target, found 
 	return nil
 }
 
-// deleteFormer lets the former owners go, after whatever they have taken back meanwhile is released again.
+// deleteFormer deletes the former owners. Before, it releases again the objects that they have taken back meanwhile.
 func (w *adopter) deleteFormer(ctx context.Context, found adoption) error {
 	for _, owner := range found.Former {
 		if !owner.removable() {
-			fmt.Fprintf(w.app.streams.ErrOut, "%s has to be let go by yourself: %s\n", inline(owner.String()), inline(owner.LetGo))
+			fmt.Fprintf(w.app.streams.ErrOut, "%s is not deleted automatically, remove it yourself: %s\n", inline(owner.String()), inline(owner.Removal))
 			continue
 		}
 		again, err := w.taken(ctx, found.with(takenOver))
@@ -244,14 +245,14 @@ func (w *adopter) deleteFormer(ctx context.Context, found adoption) error {
 				return err
 			}
 		}
-		if err := w.letGo(ctx, owner); err != nil {
+		if err := w.removeFormer(ctx, owner); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// confirmed makes sure that everything is the deployment's, and nobody else's any more.
+// confirmed checks that the former owners have not taken any object back.
 func (w *adopter) confirmed(ctx context.Context, objects []adoptedObject) error {
 	again, err := w.taken(ctx, objects)
 	if err != nil {
@@ -261,7 +262,7 @@ func (w *adopter) confirmed(ctx context.Context, objects []adoptedObject) error 
 		for _, object := range again {
 			fmt.Fprintf(w.app.streams.Out, "%s: taken back by its former owner\n", inline(object.ID))
 		}
-		fmt.Fprintln(w.app.streams.ErrOut, "A former owner still looks after these objects: let it go, with --delete-former or as said above, and adopt them again.")
+		fmt.Fprintln(w.app.streams.ErrOut, "A former owner still manages these objects: remove it, with --delete-former or as said above, and adopt them again.")
 		return errNo
 	}
 	fmt.Fprintf(w.app.streams.Out, "%s taken over.\n", plural(len(objects), "object"))

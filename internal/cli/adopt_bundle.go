@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
-// published converts what the source of a deployment publishes, as the controller does.
+// published converts the artifact of a deployment's source, as the controller does.
 func (a *app) published(ctx context.Context, c *cluster, d *v1alpha1.BundleDeployment) (result convert.Result, err error) {
 	files, closed, err := a.openPublished(ctx, c, d)
 	if err != nil {
@@ -41,7 +41,7 @@ func (a *app) published(ctx context.Context, c *cluster, d *v1alpha1.BundleDeplo
 	return result, nil
 }
 
-// openPublished loads the artifact of a deployment's BundleSource, whose digest is checked.
+// openPublished loads the artifact of a deployment's BundleSource, and checks its digest.
 func (a *app) openPublished(ctx context.Context, c *cluster, d *v1alpha1.BundleDeployment) (fs.FS, func() error, error) {
 	source, err := c.publishedSource(ctx, d)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// former is whoever owned objects that are taken over: an object of the cluster, or a release of Helm.
+// former is a former owner of objects that are taken over: an object of the cluster, or a Helm release.
 type former struct {
 	Kind      string    `json:"kind"`
 	Group     string    `json:"group,omitempty"`
 	Namespace string    `json:"namespace,omitempty"`
 	Name      string    `json:"name"`
-	LetGo     string    `json:"letGo"` // how it is removed without what it owned
+	Removal   string    `json:"letGo"` // how to remove it without the objects that it owned
 	version   string    // of the API, where an owner reference says it
 	uid       types.UID // the same
 }
@@ -39,7 +39,7 @@ const (
 	releaseKind   = "Helm release"
 )
 
-// markers are how tools name the owner of an object in labels and annotations.
+// markers are the labels and annotations in which tools name the owner of an object.
 var markers = []struct {
 	kind, group             string // kind: empty, it stands under kindKey
 	name, namespace, kindOf string
@@ -53,10 +53,10 @@ var markers = []struct {
 	{kind: "Argo CD application", name: "argocd.argoproj.io/instance"},
 }
 
-// ownerGroups are the API groups whose objects own by references what they installed.
+// ownerGroups are the API groups of owners that set owner references on the objects that they install.
 var ownerGroups = []string{"operators.coreos.com", "olm.operatorframework.io", "core.rukpak.io", "package-operator.run"}
 
-// formersOf are the former owners of one object: by its references, and by its marks.
+// formersOf are the former owners of one object: by its owner references, labels and annotations.
 func formersOf(object metav1.Object) []former {
 	var found []former
 	for _, reference := range object.GetOwnerReferences() {
@@ -133,14 +133,14 @@ func formerOwners(objects []adoptedObject, namespace string, named ...former) []
 	}
 	all := make([]former, 0, len(byName))
 	for _, owner := range byName {
-		owner.LetGo = owner.letGo()
+		owner.Removal = owner.removal()
 		all = append(all, owner)
 	}
 	slices.SortFunc(all, func(a, b former) int { return strings.Compare(a.String(), b.String()) })
 	return all
 }
 
-// removable tells whether the command can let the owner go by itself.
+// removable tells whether the command can remove the owner.
 func (f former) removable() bool {
 	switch f.Group {
 	case "operators.coreos.com", "olm.operatorframework.io", "core.rukpak.io":
@@ -149,8 +149,8 @@ func (f former) removable() bool {
 	return f.Kind == releaseKind
 }
 
-// letGo is how the owner is removed without what it owned.
-func (f former) letGo() string {
+// removal says how to remove the owner without the objects that it owned.
+func (f former) removal() string {
 	name, in := shellWord(f.Name), ""
 	if f.Namespace != "" {
 		in = " -n " + shellWord(f.Namespace)

@@ -27,10 +27,10 @@ type leftover struct {
 	live *metav1.PartialObjectMetadata
 }
 
-// deletable tells whether the object may go with the flag: definitions take all resources of their kind along.
+// deletable tells whether --delete-leftovers may delete the object: deleting a CRD deletes all its custom resources.
 func (l leftover) deletable() bool { return l.id.Kind != "CustomResourceDefinition" }
 
-// installedKinds are those of which installers make objects beside what a bundle contains.
+// installedKinds are the kinds of objects that installers create in addition to those of a bundle.
 var installedKinds = []schema.GroupVersionKind{
 	{Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "Service"}, {Version: "v1", Kind: "ServiceAccount"},
 	{Group: "apps", Version: "v1", Kind: "Deployment"},
@@ -80,7 +80,7 @@ func (w *adopter) leftovers(ctx context.Context, found adoption) ([]leftover, []
 	if len(unknown) == 0 {
 		return left, nil
 	}
-	return left, []string{"whether objects of these kinds are left over is not known, for you may not list them: " + strings.Join(unknown, ", ")}
+	return left, []string{"objects of these kinds may be left over, which is unknown because you may not list them: " + strings.Join(unknown, ", ")}
 }
 
 // listEach lists the metadata of a kind: in some namespaces, or in the cluster. A kind that is not served has no objects.

@@ -22,11 +22,11 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 )
 
-// What becomes of an object of a bundle that is adopted.
+// What adopt does with an object of the bundle.
 const (
-	takenOver = "take over" // somebody else's, or nobody's: it is released, and then adopted
+	takenOver = "take over" // it has another owner or none: it is released, and then adopted
 	created   = "create"    // it does not exist
-	kept      = "keep"      // it is the deployment's already
+	kept      = "keep"      // the deployment owns it already
 	inTheWay  = "in the way"
 )
 
@@ -47,14 +47,14 @@ type adoption struct {
 type adoptedObject struct {
 	ID     string `json:"object"`
 	Action string `json:"action"`
-	Owner  string `json:"owner,omitempty"` // whose it is now
+	Owner  string `json:"owner,omitempty"` // its current owner
 
 	id   inventory.ID
 	kind schema.GroupVersionKind
 	live *metav1.PartialObjectMetadata
 }
 
-// adopter looks at a cluster as the user, and changes what is his to change.
+// adopter reads and changes a cluster with the user's permissions.
 type adopter struct {
 	*cluster
 
@@ -133,7 +133,7 @@ func (w *adopter) objectsOf(result convert.Result) []*unstructured.Unstructured 
 	return objects
 }
 
-// lookAt says whose an object is, and what becomes of it. A kind that the cluster does not serve has no objects.
+// lookAt returns the owner of an object, and what adopt does with it. A kind that the cluster does not serve has no objects.
 func (w *adopter) lookAt(ctx context.Context, object *unstructured.Unstructured) (adoptedObject, error) {
 	one := adoptedObject{kind: object.GroupVersionKind(), Action: created}
 	if object.GetNamespace() == "" {
@@ -169,7 +169,7 @@ func (w *adopter) lookAt(ctx context.Context, object *unstructured.Unstructured)
 	return one, nil
 }
 
-// with are the objects of which the same becomes.
+// with are the objects with an action.
 func (f adoption) with(action string) []adoptedObject {
 	return slices.DeleteFunc(slices.Clone(f.Objects), func(o adoptedObject) bool { return o.Action != action })
 }

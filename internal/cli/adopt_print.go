@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// isTerminalInput tells whether somebody can answer.
+// isTerminalInput tells whether the input is a terminal, so that a user can answer.
 func isTerminalInput(in io.Reader) bool {
 	file, ok := in.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
@@ -42,9 +42,9 @@ func (a *app) printAdoption(o adoptOptions, found adoption) error {
 	}
 	printRestarts(&out, found)
 	if len(found.Former) > 0 {
-		out.WriteString(s.paint(bold, "\nFormer owners, and how they are let go without what they own:") + "\n")
+		out.WriteString(s.paint(bold, "\nFormer owners, and how to remove them without the objects that they own:") + "\n")
 		for _, owner := range found.Former {
-			out.WriteString("  " + inline(owner.String()) + ": " + inline(owner.LetGo))
+			out.WriteString("  " + inline(owner.String()) + ": " + inline(owner.Removal))
 			if owner.removable() {
 				out.WriteString(" (or --delete-former)")
 			}
@@ -52,7 +52,7 @@ func (a *app) printAdoption(o adoptOptions, found adoption) error {
 		}
 	}
 	if len(found.Leftovers) > 0 {
-		out.WriteString(s.paint(bold, "\nLeft over, for the bundle does not contain it (--delete-leftovers deletes it):") + "\n")
+		out.WriteString(s.paint(bold, "\nLeft over, not in the bundle (--delete-leftovers deletes it):") + "\n")
 		for _, l := range found.Leftovers {
 			out.WriteString("  " + inline(l.ID) + ", of " + inline(l.Owner))
 			if !l.deletable() {

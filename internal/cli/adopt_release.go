@@ -19,11 +19,11 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// releaseTries is how often an object is released that somebody writes at the same time.
+// releaseTries is how often the release of an object is tried that another client writes at the same time.
 const releaseTries = 10
 
-// release takes an object from its former owner: references, marks and finalizers go, and it is marked as orphaned, in one
-// patch of exactly what was read.
+// release removes the owner references, labels, annotations and finalizers of the former owner, and annotates the object as
+// orphaned, in one patch that fails if the object changed.
 func (w *adopter) release(ctx context.Context, o adoptedObject) error {
 	var err error
 	for try := range releaseTries {
@@ -92,8 +92,8 @@ func (w *adopter) stopUpgrades(ctx context.Context, owners []former) error {
 	return nil
 }
 
-// letGo removes a former owner without what it owned: its dependents are orphaned.
-func (w *adopter) letGo(ctx context.Context, owner former) error {
+// removeFormer deletes a former owner and orphans its dependents.
+func (w *adopter) removeFormer(ctx context.Context, owner former) error {
 	if owner.Kind == releaseKind {
 		return w.forgetRelease(ctx, owner)
 	}
@@ -110,7 +110,7 @@ func (w *adopter) letGo(ctx context.Context, owner former) error {
 	}
 	uid := object.UID
 	if owner.uid != "" && owner.uid != uid {
-		return nil // the one that owned is gone already; this is another
+		return nil // the former owner is gone already; this is another object of its name
 	}
 	err = w.any.Delete(ctx, object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationOrphan))
 	if client.IgnoreNotFound(err) != nil {

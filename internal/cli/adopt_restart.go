@@ -18,7 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// restart is a workload whose Pods are replaced when it is taken over.
+// restart is a workload that replaces its Pods when it is taken over.
 type restart struct {
 	ID      string   `json:"object"`
 	Because []string `json:"because"` // fields of the Pod template that change
@@ -30,12 +30,12 @@ type restart struct {
 // restarting are the kinds that replace their Pods when the template changes.
 var restarting = []string{"Deployment", "StatefulSet", "DaemonSet"}
 
-// mostBecause bounds what is said of one workload.
+// mostBecause bounds the reasons that are listed for one workload.
 const mostBecause = 10
 
 // wouldRestart compares the Pod template of a workload with the one that the bundle has, both with the defaults of the
 // API server, which creates a copy without keeping it. Fields that the template has and the bundle does not are removed by
-// the adoption, as they were the former owner's; a person's restart stays.
+// the adoption, as they were the former owner's; the annotation of kubectl rollout restart stays.
 func (w *adopter) wouldRestart(ctx context.Context, object *unstructured.Unstructured) (restart, error) {
 	found := restart{ID: inventory.IDOf(object).String()}
 	if object.GroupVersionKind().Group != "apps" || !slices.Contains(restarting, object.GetKind()) {
@@ -74,7 +74,7 @@ func annotationsOf(template map[string]any) map[string]string {
 	return annotations
 }
 
-// onlyIn are the entries whose keys the other one lacks.
+// onlyIn are the entries of before with keys that after lacks.
 func onlyIn(before, after map[string]string) map[string]string {
 	only := maps.Clone(before)
 	maps.DeleteFunc(only, func(key, _ string) bool {
@@ -99,8 +99,8 @@ func hasConditionName(template map[string]any) bool {
 	return false
 }
 
-// toKeep is what of spec.registryV1 keeps the Pods of an operator as they are, as far as options do that: what applies to all
-// Deployments of a bundle has to be wanted by all that would restart. Empty: no option helps.
+// toKeep returns the options of spec.registryV1 that avoid a restart of an operator's Pods. Options apply to all Deployments
+// of a bundle, so only those count that all restarting ones need. Empty: no option helps.
 func (f adoption) toKeep() map[string]any {
 	options := map[string]any{}
 	for i, workload := range f.Restarts {
@@ -181,7 +181,7 @@ func bounds(found []string) []string {
 	return found
 }
 
-// vacant tells that a value says nothing.
+// vacant tells whether a value is empty.
 func vacant(value any) bool {
 	switch v := value.(type) {
 	case nil:

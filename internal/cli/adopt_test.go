@@ -46,7 +46,7 @@ kind: Unheard
 metadata: {name: of}
 `
 
-// adoptionCluster has a deployment of the bundle, and the bundle's objects as somebody else has them.
+// adoptionCluster has a deployment of the bundle, and the bundle's objects with other owners.
 type adoptionCluster struct {
 	testCluster
 
@@ -108,7 +108,7 @@ func labelled(pairs ...string) func(*unstructured.Unstructured) {
 	}
 }
 
-// TestAdoptShows looks at objects of several former owners, and changes none of them.
+// TestAdoptShows checks the dry run for objects of several former owners, which are not changed.
 func TestAdoptShows(t *testing.T) {
 	c := newAdoption(t)
 	c.put("helm", "ConfigMap/settings", func(o *unstructured.Unstructured) {
@@ -118,7 +118,7 @@ func TestAdoptShows(t *testing.T) {
 	deployment := c.put("argocd-controller", "Deployment/web", func(o *unstructured.Unstructured) {
 		labelled("argocd.argoproj.io/instance", "shop")(o)
 		_ = unstructured.SetNestedField(o.Object, "x", "spec", "template", "metadata", "annotations", "example.org/theirs")
-		_ = unstructured.SetNestedField(o.Object, "nobody", "spec", "template", "spec", "serviceAccountName")
+		_ = unstructured.SetNestedField(o.Object, "former", "spec", "template", "spec", "serviceAccountName")
 	})
 	extra := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{
 		"name": "extra", "namespace": c.namespace, "annotations": map[string]any{"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": c.namespace}}}}
@@ -135,7 +135,7 @@ func TestAdoptShows(t *testing.T) {
 	if got := c.satchel("adopt", "web", "--dry-run", "-o", "json"); json.Unmarshal([]byte(got.out), &found) != nil || len(found.Objects) != 4 || len(found.Restarts) != 1 || len(found.Former) != 3 {
 		t.Errorf("got %s", got)
 	}
-	// Pods would restart, so nothing is done although it was agreed upon.
+	// Pods would restart, so nothing is changed although --yes was given.
 	c.want(c.satchel("adopt", "web", "--yes"), ExitNo, "Nothing is taken over, for Pods would restart")
 	after := deployment.DeepCopy()
 	if err := c.any.Get(t.Context(), client.ObjectKeyFromObject(deployment), after); err != nil || after.GetGeneration() != 1 || after.GetAnnotations()[v1alpha1.OrphanedAnnotation] != "" || after.GetLabels()["argocd.argoproj.io/instance"] == "" {
@@ -143,7 +143,7 @@ func TestAdoptShows(t *testing.T) {
 	}
 }
 
-// TestAdoptReleases wants the objects to be nobody's although no controller takes them up, and the same again to go on.
+// TestAdoptReleases checks that the objects have no owner even if no controller adopts them, and that a second run continues.
 func TestAdoptReleases(t *testing.T) {
 	c := newAdoption(t)
 	owner := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "owner", "namespace": c.namespace}}}
@@ -182,7 +182,7 @@ func TestAdoptReleases(t *testing.T) {
 	}
 }
 
-// TestAdoptRefuses wants nothing to be touched, and to be told why.
+// TestAdoptRefuses checks that nothing is changed, and that the error says why.
 func TestAdoptRefuses(t *testing.T) {
 	c := newAdoption(t)
 	other := c.put("satchel/elsewhere/other", "ConfigMap/settings", labelled(v1alpha1.DeploymentLabel, "other", v1alpha1.NamespaceLabel, "elsewhere"))
@@ -195,44 +195,44 @@ func TestAdoptRefuses(t *testing.T) {
 	c.create(aDeployment(called("unfetched"), reference))
 	for want, args := range map[string][]string{
 		"there is no BundleDeployment \"wbe\"":                        {"wbe", "--dry-run"},
-		"is suspended, so it would not take up what is released":      {"asleep", "--dry-run"},
+		"is suspended, so it would not adopt the released objects":    {"asleep", "--dry-run"},
 		"there is no BundleSource":                                    {"unfetched", "--dry-run"},
-		"nobody can be asked here: add --yes, or --dry-run to look":   {"web"},
-		"--dry-run asks nothing, so --yes says nothing":               {"web", "--dry-run", "--yes"},
+		"without a terminal: add --yes, or --dry-run to look first":   {"web"},
+		"--dry-run asks nothing, so --yes has no effect":              {"web", "--dry-run", "--yes"},
 		"-o json shows what would happen: add --dry-run":              {"web", "--yes", "-o", "json"},
 		"adopt is for BundleDeployments":                              {"source/web", "--yes"},
 		"--former \"web\" is none of csv/NAME, clusterextension/NAME": {"web", "--yes", "--former", "web"},
-		"you may not get bundledeployments.satchel.dev":               {"web", "--dry-run", "--as", "nobody"},
+		"you may not get bundledeployments.satchel.dev":               {"web", "--dry-run", "--as", "unprivileged"},
 	} {
 		c.want(c.satchel(append([]string{"adopt"}, args...)...), ExitError, want)
 	}
 }
 
-// TestMigrateCluster reads what the cluster serves; here that is nothing.
+// TestMigrateCluster reads from a cluster that serves none of the APIs.
 func TestMigrateCluster(t *testing.T) {
 	c := newTestCluster(t)
 	c.want(c.satchel("migrate", "--cluster"), ExitOK, "The cluster serves none of the APIs of RukPak and OLM", "Nothing to migrate was found.")
 }
 
-// TestLetGo wants a way out for each owner that can be recognized.
-func TestLetGo(t *testing.T) {
+// TestFormerOwnerRemoval checks that each recognized kind of owner has instructions for its removal.
+func TestFormerOwnerRemoval(t *testing.T) {
 	for _, mark := range markers {
 		object := &metav1.ObjectMeta{Name: "a", Namespace: "b", Labels: map[string]string{mark.name: "theirs"}}
 		if mark.namespace != "" {
 			object.Labels[mark.namespace] = "there"
 		}
 		found := formersOf(object)
-		if len(found) != 1 || found[0].letGo() == "" || !strings.Contains(found[0].letGo(), "theirs") {
+		if len(found) != 1 || found[0].removal() == "" || !strings.Contains(found[0].removal(), "theirs") {
 			t.Errorf("%s: %+v", mark.name, found)
 		}
 	}
 	evil := former{Kind: releaseKind, Name: "a; rm -rf ~", Namespace: "b\x1b[2J"}
-	if got := evil.letGo(); !strings.Contains(got, "'a; rm -rf ~'") || hiddenIn(got) != "" {
+	if got := evil.removal(); !strings.Contains(got, "'a; rm -rf ~'") || hiddenIn(got) != "" {
 		t.Errorf("got %q", got)
 	}
 }
 
-// TestFormerNamed wants an owner that is named to count like one that is found, and each once.
+// TestFormerNamed checks that an owner of --former is treated like a found one, without duplicates.
 func TestFormerNamed(t *testing.T) {
 	named := formerNamed("csv/web.v1", "apps")
 	found := []adoptedObject{{Action: takenOver, live: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
@@ -276,7 +276,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestToKeep suggests what keeps Pods from restarting, where one option fits all of them.
+// TestToKeep checks the suggested options that avoid restarts, which have to suit all Deployments.
 func TestToKeep(t *testing.T) {
 	hash := map[string]string{"olmcahash": "x"}
 	for name, tc := range map[string]struct {

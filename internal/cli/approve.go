@@ -28,17 +28,17 @@ type deciding struct {
 
 func (a *app) approveCommand() *cobra.Command {
 	o := deciding{decision: v1alpha1.DecisionApprove}
-	cmd := a.decisionCommand(&o, "approve NAME", "Have the plan of a BundleDeployment that waits for approval carried out",
-		`Shows what waits for an approval, and creates a BundleApproval of exactly that plan. It is carried out once; whatever
-changes the plan meanwhile, a commit or an edit, has it asked for again. A prune that is held is released the same way.
+	cmd := a.decisionCommand(&o, "approve NAME", "Approve the pending plan of a BundleDeployment",
+		`Shows the pending plan, and creates a BundleApproval of exactly that plan. The plan is carried out once; if a commit
+or an edit changes it before, the new plan needs its own approval. A held prune is approved in the same way.
 
-What is shown is what the status says. Give --plan to approve only what you have looked at: where another plan waits by
-now, nothing is done. The right to create bundleapprovals is what it takes; the ClusterRole satchel-approve has it.`,
+The plan is shown as in the status. Give --plan to approve only the plan that you reviewed: if another plan is pending by
+now, the command fails. You need permission to create bundleapprovals; the ClusterRole satchel-approve grants it.`,
 		`
-# What waits, and for what? Nothing is done
+# Show the pending plan without approving it
 satchel approve podinfo --dry-run
 
-# Approve what you have looked at, and wait until it is in force
+# Approve the plan that you reviewed, and wait until it is applied
 satchel approve podinfo --plan sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef --reason "tested"
 satchel wait podinfo
 
@@ -53,21 +53,21 @@ satchel approve podinfo --export > approvals/podinfo.yaml`)
 
 func (a *app) denyCommand() *cobra.Command {
 	o := deciding{decision: v1alpha1.DecisionDeny}
-	cmd := a.decisionCommand(&o, "deny NAME", "Keep the plan of a BundleDeployment that waits for approval from being carried out",
-		`Shows what waits for an approval, and creates a BundleApproval that denies exactly that plan, whoever else approves it.
-What runs goes on, and is kept from drifting. The denial holds until the plan is another one, or the BundleApproval is
-deleted; whoever proposed the plan reads the reason in its status.`,
+	cmd := a.decisionCommand(&o, "deny NAME", "Deny the pending plan of a BundleDeployment",
+		`Shows the pending plan, and creates a BundleApproval that denies exactly that plan, even if another user approves it.
+The applied revision keeps running, and drift from it is corrected. The denial holds until the plan changes, or the
+BundleApproval is deleted; the author of the plan finds the reason in the status of the BundleDeployment.`,
 		`
-# Say why: it is what the other side sees
+# Give a reason, which the author of the plan reads in the status
 satchel deny podinfo --reason "not before the release freeze ends"
 
-# Have it decided anew
+# Withdraw the denial
 kubectl delete bundleapprovals -n demo podinfo-deny-5f70bf18a086`)
 	cmd.Flags().DurationVar(&o.expires, "expires", 0, "How long the denial holds; without it: for ever.")
 	return cmd
 }
 
-// decisionCommand is what approve and deny have in common.
+// decisionCommand is the common part of the commands approve and deny.
 func (a *app) decisionCommand(o *deciding, use, short, long, example string) *cobra.Command {
 	done := map[v1alpha1.ApprovalDecision]string{v1alpha1.DecisionApprove: "approved", v1alpha1.DecisionDeny: "denied"}[o.decision]
 	cmd := &cobra.Command{
@@ -97,16 +97,16 @@ Exit codes:
 			return a.decide(cmd.Context(), *o, t)
 		},
 	}
-	cmd.Flags().StringVar(&o.plan, "plan", "", "Digest of the plan that is meant; where another one waits, nothing is done. Without it: what waits.")
+	cmd.Flags().StringVar(&o.plan, "plan", "", "Digest of the plan; if another plan is pending, the command fails. Without it: the pending plan.")
 	a.completeFlag(cmd, "plan", a.completePlan)
 	cmd.Flags().StringVar(&o.reason, "reason", "", "Why, for others to read; at most 1024 characters.")
 	cmd.Flags().BoolVar(&o.export, "export", false, "Print the BundleApproval, to be committed to Git, instead of creating it.")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "Show what waits, and only ask the API server whether it could be done.")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "Show the pending plan, and send the decision to the API server as a dry run only.")
 	cmd.MarkFlagsMutuallyExclusive("export", "dry-run")
 	return cmd
 }
 
-// completePlan completes the digest of the plan that waits.
+// completePlan completes the digest of the pending plan.
 func (a *app) completePlan(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	c, err := a.connect()
 	if err != nil || len(args) == 0 {
@@ -121,7 +121,7 @@ func (a *app) completePlan(cmd *cobra.Command, args []string, _ string) ([]strin
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// decide shows what waits, and creates the decision about it.
+// decide shows the pending plan, and creates the decision about it.
 func (a *app) decide(ctx context.Context, o deciding, t target) error {
 	c, err := a.connect()
 	if err != nil {
@@ -151,7 +151,7 @@ func (a *app) decide(ctx context.Context, o deciding, t target) error {
 	return a.createDecision(ctx, c, o, approval)
 }
 
-// approval is the decision as an object. Its name tells what it is about, so that deciding twice is seen.
+// approval is the decision as an object. Its name contains the plan, so that a second decision about it is noticed.
 func (o deciding) approval(d *v1alpha1.BundleDeployment, now time.Time) *v1alpha1.BundleApproval {
 	digits := strings.TrimPrefix(d.Status.Plan.Digest, "sha256:")
 	middle := map[v1alpha1.ApprovalDecision]string{v1alpha1.DecisionApprove: "-", v1alpha1.DecisionDeny: "-deny-"}[o.decision]
@@ -175,8 +175,8 @@ func manifestOf(approval *v1alpha1.BundleApproval) any {
 	}
 }
 
-// createDecision creates the decision. One of the same name that says the same does as well; one that was used, or has
-// expired, gives way to another name.
+// createDecision creates the decision, unless one of the same name and content is valid already. If that one was used or has
+// expired, the new one gets a generated name.
 func (a *app) createDecision(ctx context.Context, c *cluster, o deciding, approval *v1alpha1.BundleApproval) error {
 	name := approval.Name
 	options := []client.CreateOption{client.FieldOwner(fieldManager)}
@@ -209,7 +209,7 @@ func (a *app) createDecision(ctx context.Context, c *cluster, o deciding, approv
 	return nil
 }
 
-// holds tells whether a decision that exists says what is to be said, and still counts.
+// holds tells whether an existing decision equals the wanted one and is still valid.
 func holds(there, wanted *v1alpha1.BundleApproval, now time.Time) bool {
 	return there.Spec.Deployment == wanted.Spec.Deployment && there.Spec.Plan == wanted.Spec.Plan && there.Spec.Decision == wanted.Spec.Decision &&
 		there.Status.ConsumedTime == nil && there.DeletionTimestamp.IsZero() && (there.Spec.ExpirationTime == nil || now.Before(there.Spec.ExpirationTime.Time))

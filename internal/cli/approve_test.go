@@ -46,7 +46,7 @@ func TestApprove(t *testing.T) {
 	c.want(c.satchel("approve", "none"), ExitError, `there is no BundleDeployment "none"`)
 	c.want(c.satchel("approve", "source/podinfo"), ExitError, "a source has no plan")
 	c.want(c.satchel("approve", "calm"), ExitNo, "BundleDeployment calm: no plan waits for an approval\n")
-	c.want(c.satchel("approve", "podinfo", "--plan", planB), ExitError, "the plan that waits is "+planA+", not "+planB+": something changed since you looked")
+	c.want(c.satchel("approve", "podinfo", "--plan", planB), ExitError, "the pending plan is "+planA+", not "+planB+": it changed since you reviewed it")
 	c.want(c.satchel("approve", "podinfo", "--dry-run"), ExitOK, "Plan:       "+planA+"\n", "Content:    "+planB+"\n", "1 to create, 1 to delete", "ConfigMap demo/a", " (dry run)\n")
 	if found := c.approvals(); len(found) > 0 {
 		t.Fatalf("a dry run, or what was refused, created %v", found)
@@ -69,9 +69,9 @@ func TestApprove(t *testing.T) {
 	}
 	c.want(c.satchel("approve", "podinfo"), ExitOK, "BundleApproval podinfo-a1a1a1a1a1a1-", ": approves plan")
 	if found := c.approvals(); len(found) != 2 {
-		t.Errorf("a decision that was used is not made anew: %+v", found)
+		t.Errorf("a used decision is not recreated: %+v", found)
 	}
-	c.want(c.satchel("status", "podinfo"), ExitOK, "The plan sha256:a1a1a1a1a1a1 for revision v1.3.0", "is carried out when somebody approves it")
+	c.want(c.satchel("status", "podinfo"), ExitOK, "The plan sha256:a1a1a1a1a1a1 for revision v1.3.0", "is carried out when it is approved")
 }
 
 func TestDeny(t *testing.T) {
@@ -82,11 +82,11 @@ func TestDeny(t *testing.T) {
 	if found := c.approvals(); len(found) != 1 || found[0].Spec.Decision != v1alpha1.DecisionDeny || found[0].Spec.Reason != "not on a Friday" {
 		t.Errorf("created %+v", found)
 	}
-	c.want(c.satchel("approve", "denied"), ExitError, "denied by bundleapproval x: no", "a denial wins", "--field-selector spec.deployment=denied")
+	c.want(c.satchel("approve", "denied"), ExitError, "denied by bundleapproval x: no", "a denial takes precedence", "--field-selector spec.deployment=denied")
 	c.want(c.satchel("deny", "denied"), ExitOK, "denies plan")
 }
 
-// What --export prints is what can be committed: it holds no more than the decision, and the API server takes it.
+// The output of --export can be committed: it contains only the decision, and the API server accepts it.
 func TestApproveExport(t *testing.T) {
 	c := newTestCluster(t)
 	c.create(aDeployment(awaiting(v1alpha1.ReasonPruneHeld, "9 of 12 objects would be deleted")))
@@ -106,14 +106,14 @@ func TestApproveExport(t *testing.T) {
 	c.want(c.satchel("approve", "podinfo", "--expires", "-1h"), ExitError, "--expires takes a time from now on")
 }
 
-// What waits was planned for another spec than the one of now: nobody approves that by mistake.
+// The pending plan was made for another spec than the current one, so it cannot be approved by mistake.
 func TestApproveWhatTheControllerHasNotSeen(t *testing.T) {
 	c := newTestCluster(t)
 	c.create(aDeployment(awaiting(v1alpha1.ReasonApprovalRequired, asksFor), func(d *v1alpha1.BundleDeployment) { d.Status.ObservedGeneration = 0 }))
 	c.want(c.satchel("approve", "podinfo"), ExitError, "the controller has not seen the latest change")
 }
 
-// What a cluster says does not steer the terminal.
+// Control characters in a status are escaped.
 func TestApproveHostile(t *testing.T) {
 	d := aDeployment(awaiting(v1alpha1.ReasonApprovalRequired, "a"+steering+"b"))
 	d.Status.Plan.Summary, d.Status.Plan.Revision = "a"+steering, "b"+steering

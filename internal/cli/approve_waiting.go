@@ -12,7 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// waitingPlan is what waits for somebody's approval.
+// waitingPlan is a plan that waits for approval.
 type waitingPlan struct {
 	deployment *v1alpha1.BundleDeployment
 	condition  metav1.Condition
@@ -27,8 +27,7 @@ func pendingApproval(d *v1alpha1.BundleDeployment) *metav1.Condition {
 	return found
 }
 
-// waiting says what waits, and refuses what would be about something else: a plan that is not the one of --plan, and a
-// status of before the last edit.
+// waiting returns the pending plan. It fails if that is not the plan of --plan, or if the status is older than the last edit.
 func (a *app) waiting(d *v1alpha1.BundleDeployment, o deciding) (waitingPlan, error) {
 	found := pendingApproval(d)
 	switch {
@@ -38,22 +37,22 @@ func (a *app) waiting(d *v1alpha1.BundleDeployment, o deciding) (waitingPlan, er
 		fmt.Fprintf(a.streams.Out, "%s %s: no plan waits for an approval\n", deployments.name, inline(d.Name))
 		return waitingPlan{}, errNo
 	case o.plan != "" && o.plan != d.Status.Plan.Digest:
-		return waitingPlan{}, fmt.Errorf("the plan that waits is %s, not %s: something changed since you looked; see what waits now with %s %s %s --dry-run",
+		return waitingPlan{}, fmt.Errorf("the pending plan is %s, not %s: it changed since you reviewed it; see the pending plan with %s %s %s --dry-run",
 			d.Status.Plan.Digest, o.plan, a.name, strings.ToLower(string(o.decision)), d.Name)
 	}
 	return waitingPlan{deployment: d, condition: *found}, nil
 }
 
-// refuse refuses an approval that would be of no effect.
+// refuse refuses an approval that would have no effect.
 func (w waitingPlan) refuse(o deciding) error {
 	if o.decision == v1alpha1.DecisionApprove && w.condition.Reason == v1alpha1.ReasonApprovalDenied {
-		return fmt.Errorf("somebody denies this plan, and a denial wins: delete the BundleApproval that the message names first (kubectl get bundleapprovals -n %s --field-selector spec.deployment=%s)",
+		return fmt.Errorf("this plan is denied, and a denial takes precedence: delete the BundleApproval that the message names first (kubectl get bundleapprovals -n %s --field-selector spec.deployment=%s)",
 			w.deployment.Namespace, w.deployment.Name)
 	}
 	return nil
 }
 
-// print shows what waits as the status has it, without how to approve: whoever reads this does that just now.
+// print shows the pending plan as the status has it, without the hint how to approve it.
 func (w waitingPlan) print(s style) string {
 	d, plan := w.deployment, w.deployment.Status.Plan
 	var text strings.Builder
@@ -70,11 +69,11 @@ func (w waitingPlan) print(s style) string {
 		revision += ", after " + shortRevision(inline(last))
 	}
 	line("Revision", revision)
-	line("Does", inline(plan.Summary))
+	line("Changes", inline(plan.Summary))
 	message, _, _ := strings.Cut(w.condition.Message, "\nSee it with ")
 	if _, asks, found := strings.Cut(message, " waits for an approval: "); found { // which plan has been said
 		message = asks
 	}
-	line("Asks", strings.ReplaceAll(strings.TrimSpace(printable(message)), "\n", "\n"+strings.Repeat(" ", 12)))
+	line("Pending", strings.ReplaceAll(strings.TrimSpace(printable(message)), "\n", "\n"+strings.Repeat(" ", 12)))
 	return text.String()
 }

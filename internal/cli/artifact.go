@@ -23,7 +23,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// openArtifact loads an artifact of a source with the user's rights: where its server is a Service of the cluster through
+// openArtifact loads an artifact of a source with the user's permissions: where its server is a Service of the cluster through
 // the API server, else directly. Its digest is checked. What is kept on the disk is gone after close.
 func (a *app) openArtifact(ctx context.Context, config *rest.Config, owner artifact.Owner, of meta.Artifact) (b *bundle, err error) {
 	server, err := url.Parse(of.URL)
@@ -117,7 +117,7 @@ func refusedByAPI(response *http.Response, name, namespace string) error {
 		return nil
 	}
 	if response.StatusCode == http.StatusForbidden || response.StatusCode == http.StatusUnauthorized {
-		return fmt.Errorf("you may not reach the Service %s/%s through the API server, which takes the right to get services/proxy there (the cluster says: %s)",
+		return fmt.Errorf("you may not reach the Service %s/%s through the API server, which needs permission to get services/proxy there (the cluster says: %s)",
 			namespace, name, status.Message)
 	}
 	return fmt.Errorf("the API server cannot reach the Service %s/%s: %s", namespace, name, status.Message)

@@ -21,7 +21,7 @@ var errTooLong = errors.New("it took too long")
 const watchPause = 500 * time.Millisecond
 
 // await watches one object until done is satisfied, and returns what was seen last. A watch that the server ends is
-// begun anew. It fails when the object is gone, and with the cause of ctx when that ends first.
+// restarted. It fails when the object is gone, and with the cause of ctx when that ends first.
 func (c *cluster) await(ctx context.Context, t target, done func(summary) bool) (summary, error) {
 	var last summary
 	for {

@@ -80,11 +80,11 @@ satchel push bundle.tar ghcr.io/org/bundle:v1.0.0`),
 	return cmd
 }
 
-// buildHelp is the part of the help about what is made of a folder.
+// buildHelp is the part of the help about how a folder is packed.
 const buildHelp = `A bundle of the format registry+v1 becomes a container image from scratch, labelled with its annotations, as OLM and
 RukPak want it; any other folder an OCI artifact of the media types of Flux, which its OCIRepository reads as well. --as
-chooses. There is one layer, whose digest depends on the names and bytes of the files alone: owners, modes and times are
-left out, and so is the clock. The same folder has the same digest, as long as flags and this program are the same.
+chooses. There is one layer. Its digest depends only on the names and bytes of the files: owners, modes and times are left
+out. The same folder has the same digest, as long as flags and this program are the same.
 
 Left out are folders of version control, symbolic links, and what .satchelignore in the folder and --ignore name, in the
 syntax of .gitignore. What the source controller would refuse (names, numbers, sizes) is refused before anything is sent.`
@@ -94,8 +94,8 @@ func (a *app) buildFlags(cmd *cobra.Command, o *buildOptions) {
 	flags := cmd.Flags()
 	a.enumFlag(cmd, &o.kind, "as", "", "What to make of the folder; without it: what suits its format.", string(publish.Image), string(publish.Artifact))
 	flags.StringArrayVar(&o.ignore, "ignore", nil, "Pattern of files to leave out, in the syntax of .gitignore; may be repeated.")
-	flags.StringVar(&o.source, "source", "", "Where the bundle was made of, as a URL: the annotation "+sourceAnnotation+".")
-	flags.StringVar(&o.revision, "revision", "", "Revision that it was made of: the annotation "+revisionAnnotation+".")
+	flags.StringVar(&o.source, "source", "", "URL that the bundle was made from: the annotation "+sourceAnnotation+".")
+	flags.StringVar(&o.revision, "revision", "", "Revision that it was made from: the annotation "+revisionAnnotation+".")
 	flags.StringVar(&o.created, "created", "", "When it was made, as 2006-01-02T15:04:05Z; without it: SOURCE_DATE_EPOCH of the environment, or nothing.")
 	flags.StringArrayVar(&o.annotations, "annotation", nil, "Further annotation, as KEY=VALUE; may be repeated.")
 }
@@ -182,7 +182,7 @@ func (a *app) formatOf(files fs.FS) convert.Format {
 	var refusal *convert.Error
 	if errors.As(err, &refusal) {
 		for _, p := range refusal.Problems {
-			a.note([]string{"nobody can tell the format of this folder, so that spec.format has to: " + inline(p.String())})
+			a.note([]string{"the format of this folder cannot be detected, so set spec.format: " + inline(p.String())})
 		}
 	}
 	return format
@@ -246,7 +246,7 @@ func (o buildOptions) read() (publish.Options, error) {
 	return made, err
 }
 
-// createdAt reads when a bundle was made: the flag, or else the environment (https://reproducible-builds.org).
+// createdAt returns when a bundle was made: the flag, or else the environment (https://reproducible-builds.org).
 func createdAt(flag, epoch string) (time.Time, error) {
 	switch {
 	case flag != "":
@@ -280,7 +280,7 @@ type publication struct {
 	SignedBy  string       `json:"signedWith,omitempty"`
 }
 
-// pinned is the reference with its digest, which never moves.
+// pinned is the reference with its digest, which is immutable.
 func (p publication) pinned() string {
 	if p.Reference == "" {
 		return p.Digest

@@ -73,16 +73,16 @@ func TestChartOptionsThatAreNone(t *testing.T) {
 	}
 }
 
-// TestChartFlagsSayNothingElsewhere warns of flags that a bundle of another format does not listen to.
-func TestChartFlagsSayNothingElsewhere(t *testing.T) {
+// TestChartFlagsOfOtherFormats checks the warning about flags that have no effect on a bundle of another format.
+func TestChartFlagsOfOtherFormats(t *testing.T) {
 	got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--set", "a=b")
-	const want = "the bundle is plain+v0: --release-name, --values, --set, --kube-version and --api-versions say nothing about it"
+	const want = "the bundle is plain+v0: --release-name, --values, --set, --kube-version and --api-versions have no effect on it"
 	if got.code != ExitOK || !strings.Contains(got.err, want) {
 		t.Errorf("%s", got)
 	}
 }
 
-// TestI8PreviewsAreScrubbed puts a secret everywhere in a preview: it is shown nowhere, and what is no secret stays.
+// TestI8PreviewsAreScrubbed puts a secret everywhere in a preview: it is shown nowhere, and other values stay.
 func TestI8PreviewsAreScrubbed(t *testing.T) {
 	const secret = "s3cr3t-c4n4ry"
 	var s values.Scrubber

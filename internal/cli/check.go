@@ -28,11 +28,11 @@ func (a *app) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "check",
 		GroupID: groupOperate,
-		Short:   "Check that Satchel runs as it should, or can be installed",
-		Long: `Looks at Satchel's installation with your rights: the definitions of its kinds against this program, its controllers, who
-leads, whether artifacts are served, whether the deployment controller may act as the tenants' accounts, the policies
-that guard it, and what is not in order among the deployments and sources. With --pre it looks whether the cluster is fit
-for an installation, and whether you may install.
+		Short:   "Check that Satchel works, or can be installed",
+		Long: `Checks Satchel's installation with your permissions: that its CRDs match this program, its controllers and their leader
+election, whether artifacts are served, whether the deployment controller may impersonate the tenants' ServiceAccounts,
+the admission policies, and which deployments and sources are not Ready. With --pre it checks whether the cluster meets
+the requirements of an installation, and whether you have the permissions to install.
 
 Signs: ✓ in order, ! worth a look, ✗ broken, ? could not be found out.
 
@@ -66,7 +66,7 @@ satchel check -o json | jq '.checks[] | select(.state == "Failed")'`),
 	return cmd
 }
 
-// checkState is how a check ended.
+// checkState is the result of a check.
 type checkState string
 
 // States of checks.
@@ -153,7 +153,7 @@ func (e *examiner) examine(ctx context.Context, pre bool) error {
 	}
 	checks := []func(context.Context){e.definitions, e.controllers, e.leaders, e.artifacts, e.impersonation, e.guards, e.approvers, e.troubles}
 	if pre {
-		checks = []func(context.Context){e.admission, e.names, e.rights, e.volumes, e.present}
+		checks = []func(context.Context){e.admission, e.names, e.permissions, e.volumes, e.present}
 	}
 	for _, check := range checks {
 		check(ctx)

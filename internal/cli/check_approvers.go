@@ -13,10 +13,10 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// maxReviewedAccounts bounds how many ServiceAccounts are looked at, with a few questions each.
+// maxReviewedAccounts bounds how many ServiceAccounts are checked, with a few access reviews each.
 const maxReviewedAccounts = 200
 
-// guardActions are what lets a ServiceAccount of a namespace approve what it proposes, or change what demands approval.
+// guardActions are the actions with which a ServiceAccount could approve its own plans, or switch off the need for approval.
 func guardActions(namespace string) []action {
 	actions := []action{
 		{verb: "create", group: v1alpha1.GroupVersion.Group, resource: "bundleapprovals", namespace: namespace},
@@ -31,8 +31,8 @@ func guardActions(namespace string) []action {
 	return actions
 }
 
-// approvers names the ServiceAccounts of namespaces that require approval which may approve, or change the guards: who may
-// run Pods there, or impersonate them, may do the same.
+// approvers names the ServiceAccounts that may approve, or change the guards, in namespaces that require approval: a user who
+// may run Pods as them, or impersonate them, may do the same.
 func (e *examiner) approvers(ctx context.Context) {
 	const check = "Approvers"
 	var namespaces []string

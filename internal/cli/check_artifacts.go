@@ -16,14 +16,14 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// Bounds of requests through the API server's proxy: of a look whether somebody answers, and of a download.
+// Bounds of requests through the API server's proxy: of a check that the server answers, and of a download.
 const (
 	answerPatience = 5 * time.Second
 	proxyPatience  = 30 * time.Second
 )
 
-// artifacts looks whether the artifact server answers, through the API server's proxy. What the proxy may reach and what
-// the deployment controller may reach are two things: a failure is a warning.
+// artifacts checks that the artifact server answers through the API server's proxy. A failure is only a warning, because a
+// NetworkPolicy may block the proxy and admit the deployment controller.
 func (e *examiner) artifacts(ctx context.Context) {
 	const check = "Artifact server"
 	services, err := e.installed(ctx, servicesResource, partOfSatchel)
@@ -74,7 +74,7 @@ func (e *examiner) artifactServer(ctx context.Context, check, service, port stri
 	}
 }
 
-// headOf sends the request, and returns how it was answered; the error says what is not a success.
+// headOf sends the request, and returns the status code; the error is that of an unsuccessful answer.
 func headOf(ctx context.Context, request *rest.Request) (code int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// oldestKubernetes is the first version with what the definitions and policies of Satchel use: ValidatingAdmissionPolicy.
+// oldestKubernetes is the first version with the APIs that Satchel needs: ValidatingAdmissionPolicy.
 const oldestKubernetes = "1.30.0"
 
 // kubernetes looks at the version of the cluster.
@@ -32,14 +32,14 @@ func (e *examiner) kubernetes() error {
 	case err != nil:
 		e.add(check, checkUnknown, "", "the cluster calls its version %q", found.GitVersion)
 	case parsed.LessThan(version.MustParseGeneric(oldestKubernetes)):
-		e.add(check, checkFailed, "Upgrade the cluster.", "%s is older than %s, of which Satchel uses ValidatingAdmissionPolicy", found.GitVersion, oldestKubernetes)
+		e.add(check, checkFailed, "Upgrade the cluster.", "%s is older than %s, and Satchel needs its ValidatingAdmissionPolicy", found.GitVersion, oldestKubernetes)
 	default:
 		e.add(check, checkOK, "", "%s", found.GitVersion)
 	}
 	return nil
 }
 
-// admission looks whether the policies are served that keep a tenant from switching approvals off.
+// admission checks that the cluster serves ValidatingAdmissionPolicy, which prevents tenants from switching approvals off.
 func (e *examiner) admission(context.Context) {
 	const check = "Admission policies"
 	served, err := e.discovery.ServerResourcesForGroupVersion("admissionregistration.k8s.io/v1")
@@ -47,7 +47,7 @@ func (e *examiner) admission(context.Context) {
 	case err != nil:
 		e.add(check, checkUnknown, "", "admissionregistration.k8s.io/v1 cannot be read: %v", err)
 	case !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == "validatingadmissionpolicies" }):
-		e.add(check, checkFailed, "Upgrade the cluster, or enable that API.", "ValidatingAdmissionPolicy is not served, without which approvals can be switched off by those they are for")
+		e.add(check, checkFailed, "Upgrade the cluster, or enable that API.", "ValidatingAdmissionPolicy is not served; without it tenants can switch approvals off")
 	default:
 		e.add(check, checkOK, "", "ValidatingAdmissionPolicy is served")
 	}
@@ -58,7 +58,7 @@ var kindNames = []string{
 	"bundledeployment", "bundledeployments", "bdep", "bundlesource", "bundlesources", "bsrc", "bundleapproval", "bundleapprovals",
 }
 
-// names looks for kinds of others that kubectl could take for Satchel's.
+// names looks for kinds of other projects that kubectl could confuse with Satchel's.
 func (e *examiner) names(context.Context) {
 	const check = "Names"
 	_, lists, err := e.discovery.ServerGroupsAndResources()
@@ -79,10 +79,10 @@ func (e *examiner) names(context.Context) {
 	}
 	if len(taken) > 0 {
 		slices.Sort(taken)
-		e.add(check, checkWarning, "Write bundledeployments.satchel.dev in full with kubectl; this program always does.", "kinds of others have the same names: %s", strings.Join(slices.Compact(taken), ", "))
+		e.add(check, checkWarning, "Write bundledeployments.satchel.dev in full with kubectl; this program always does.", "other API groups have kinds of the same names: %s", strings.Join(slices.Compact(taken), ", "))
 		return
 	}
-	e.add(check, checkOK, "", "no kinds of others have the same names")
+	e.add(check, checkOK, "", "no other API group has kinds of the same names")
 }
 
 // sharedName is a name that a resource has in common with Satchel's kinds.
@@ -98,7 +98,7 @@ func sharedName(r metav1.APIResource) string {
 	return ""
 }
 
-// volumes looks whether the volumes of the controllers can be had.
+// volumes checks that volumes can be provisioned for the controllers.
 func (e *examiner) volumes(ctx context.Context) {
 	const check = "Volumes"
 	classes, err := e.bodies.Resource(schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}).List(ctx, metav1.ListOptions{})
@@ -116,7 +116,7 @@ func (e *examiner) volumes(ctx context.Context) {
 		"there is no default storage class, and each controller wants a volume (10 GiB and 2 GiB)")
 }
 
-// present looks whether Satchel is there already.
+// present checks whether Satchel is installed already.
 func (e *examiner) present(ctx context.Context) {
 	const check = "Installed"
 	crd, err := e.one(ctx, definitionsResource, "", deployments.resource+"."+v1alpha1.GroupVersion.Group, true)
@@ -124,7 +124,7 @@ func (e *examiner) present(ctx context.Context) {
 	case apierrors.IsNotFound(err):
 		e.add(check, checkOK, "", "Satchel is not installed yet")
 	case err != nil:
-		e.add(check, checkUnknown, "", "the definitions cannot be read: %s", e.whyNot(err))
+		e.add(check, checkUnknown, "", "the CRDs cannot be read: %s", e.whyNot(err))
 	default:
 		e.add(check, checkOK, "", "Satchel is installed already (%s), and would be upgraded", strings.Join(servedVersions(crd.body), ", "))
 	}
@@ -144,7 +144,7 @@ func servedVersions(crd *unstructured.Unstructured) []string {
 	return served
 }
 
-// whyNot is an error for people: of those that say that a right is missing, the shortest form.
+// whyNot is an error for people: for a missing permission, the shortest form.
 func (e *examiner) whyNot(err error) string {
 	if apierrors.IsForbidden(err) {
 		return "you may not"

@@ -38,7 +38,7 @@ func (e *examiner) installed(ctx context.Context, resource schema.GroupVersionRe
 	return list.Items, nil
 }
 
-// controllers looks whether both controllers run, and in which version.
+// controllers checks that both controllers run, and in which version.
 func (e *examiner) controllers(ctx context.Context) {
 	const check = "Controllers"
 	workloads, err := e.installed(ctx, workloadsResource, partOfSatchel)
@@ -60,7 +60,7 @@ func isController(w *unstructured.Unstructured, name string) bool {
 	return strings.HasPrefix(w.GetName(), name) || w.GetLabels()["app.kubernetes.io/name"] == name
 }
 
-// controller looks at one Deployment of a controller.
+// controller checks the Deployment of one controller.
 func (e *examiner) controller(ctx context.Context, w *unstructured.Unstructured) {
 	check := "Controller " + w.GetName()
 	wanted, found, _ := unstructured.NestedInt64(w.Object, "spec", "replicas")
@@ -71,7 +71,7 @@ func (e *examiner) controller(ctx context.Context, w *unstructured.Unstructured)
 	images := strings.Join(imagesOf(w), ", ")
 	switch {
 	case wanted == 0:
-		e.add(check, checkFailed, "Scale it up: nothing is looked after.", "it is scaled to 0 replicas")
+		e.add(check, checkFailed, "Scale it up: nothing is reconciled.", "it is scaled to 0 replicas")
 	case available < wanted:
 		state := checkFailed
 		if available > 0 {
@@ -108,7 +108,7 @@ func versionTag(image string) string {
 	return ""
 }
 
-// podTrouble says why the Pods of a workload do not run, as far as they say.
+// podTrouble says why the Pods of a workload do not run, as far as their status says it.
 func (e *examiner) podTrouble(ctx context.Context, w *unstructured.Unstructured) string {
 	pods, err := e.installed(ctx, podsResource, "app.kubernetes.io/name="+w.GetLabels()["app.kubernetes.io/name"])
 	if err != nil {
@@ -139,7 +139,7 @@ func waitingOf(status map[string]any) (reason, message string) {
 // staleAfter is for how much longer than its duration a lease may be old: clocks differ.
 const staleAfter = 30 * time.Second
 
-// leaders looks who leads, and whether it still does.
+// leaders checks that each controller has a leader that renews its lease.
 func (e *examiner) leaders(ctx context.Context) {
 	const check = "Leaders"
 	leases, err := e.installed(ctx, leasesResource, "")
@@ -168,10 +168,10 @@ func (e *examiner) leader(lease *unstructured.Unstructured) {
 	text, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
 	renewed, err := time.Parse(time.RFC3339Nano, text)
 	age := e.now.Sub(renewed).Round(time.Second)
-	const hint = "See whether its Pods run and reach the API server; nothing is looked after meanwhile."
+	const hint = "See whether its Pods run and reach the API server; nothing is reconciled meanwhile."
 	switch {
 	case holder == "" || err != nil:
-		e.add(check, checkFailed, hint, "nobody leads")
+		e.add(check, checkFailed, hint, "there is no leader")
 	case age > time.Duration(seconds)*time.Second+staleAfter:
 		e.add(check, checkFailed, hint, "%s led, and has not renewed its lease for %s", holder, age)
 	default:

@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// definedTypes are the kinds as this program knows them.
+// definedTypes are the Go types of the kinds.
 var definedTypes = []struct {
 	resource string
 	spec     reflect.Type
@@ -26,9 +26,9 @@ var definedTypes = []struct {
 	{"bundleapprovals", reflect.TypeFor[v1alpha1.BundleApprovalSpec](), reflect.TypeFor[v1alpha1.BundleApprovalStatus]()},
 }
 
-// definitions compares the definitions in the cluster with what this program knows.
+// definitions compares the CRDs in the cluster with the Go types of this program.
 func (e *examiner) definitions(ctx context.Context) {
-	const check, apply = "Definitions", "Apply config/crd of the release that you use."
+	const check, apply = "CRDs", "Apply config/crd of the release that you use."
 	var problems, versions []string
 	state := checkOK
 	for _, t := range definedTypes {
@@ -43,7 +43,7 @@ func (e *examiner) definitions(ctx context.Context) {
 			return
 		}
 		versions = servedVersions(crd.body)
-		for _, p := range definitionProblems(crd.body, t.spec, t.status) {
+		for _, p := range crdProblems(crd.body, t.spec, t.status) {
 			problems = append(problems, name+" "+p.text)
 			if state != checkFailed {
 				state = p.state
@@ -57,14 +57,14 @@ func (e *examiner) definitions(ctx context.Context) {
 	e.add(check, checkOK, "", "%s kinds, served in %s, as this program knows them", fmt.Sprint(len(definedTypes)), strings.Join(versions, ", "))
 }
 
-// difference is what is wrong with a definition.
+// difference is a problem of a CRD.
 type difference struct {
 	state checkState
 	text  string
 }
 
-// definitionProblems compares one definition.
-func definitionProblems(crd *unstructured.Unstructured, spec, status reflect.Type) []difference {
+// crdProblems compares one CRD.
+func crdProblems(crd *unstructured.Unstructured, spec, status reflect.Type) []difference {
 	if !conditionTrue(crd, "Established") {
 		return []difference{{checkFailed, "is not established"}}
 	}
@@ -91,7 +91,7 @@ func definitionProblems(crd *unstructured.Unstructured, spec, status reflect.Typ
 	return found
 }
 
-// schemaOf is the schema of a served version of a definition; nil when it is not served.
+// schemaOf is the schema of a served version of a CRD; nil when it is not served.
 func schemaOf(crd *unstructured.Unstructured, version string) map[string]any {
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	for _, v := range versions {
@@ -117,7 +117,7 @@ func jsonFields(t reflect.Type) []string {
 	return fields
 }
 
-// conditionTrue tells whether an object says of itself that a condition is True.
+// conditionTrue tells whether a condition of an object is True.
 func conditionTrue(o *unstructured.Unstructured, kind string) bool {
 	status, _, _ := conditionOf(o, kind)
 	return status == "True"

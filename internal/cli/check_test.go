@@ -41,7 +41,7 @@ func TestCheckOutput(t *testing.T) {
 	}
 }
 
-// TestDefinitionsAsCommitted compares the definitions of the repository with the types, and some that are not so.
+// TestDefinitionsAsCommitted compares the CRDs of the repository, and modified ones, with the Go types.
 func TestDefinitionsAsCommitted(t *testing.T) {
 	for _, known := range definedTypes {
 		text, err := os.ReadFile("../../config/crd/bases/satchel.dev_" + known.resource + ".yaml")
@@ -49,11 +49,11 @@ func TestDefinitionsAsCommitted(t *testing.T) {
 			t.Fatal(err)
 		}
 		crd := parse(t, string(text))
-		if got := definitionProblems(crd, known.spec, known.status); len(got) != 1 || got[0].text != "is not established" {
+		if got := crdProblems(crd, known.spec, known.status); len(got) != 1 || got[0].text != "is not established" {
 			t.Errorf("%s: %v", known.resource, got)
 		}
 		crd.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": "True"}}}
-		if got := definitionProblems(crd, known.spec, known.status); len(got) != 0 {
+		if got := crdProblems(crd, known.spec, known.status); len(got) != 0 {
 			t.Errorf("%s: %v", known.resource, got)
 		}
 	}
@@ -63,7 +63,7 @@ spec: {versions: [{name: v1alpha1, served: true, schema: {openAPIV3Schema: {prop
   spec: {properties: {deployment: {}, decision: {}, reason: {}, expirationTime: {}, colour: {}}}, status: {properties: {consumedTime: {}}}}}}}]}`)
 	approvals := definedTypes[2]
 	var got []string
-	for _, d := range definitionProblems(crd, approvals.spec, approvals.status) {
+	for _, d := range crdProblems(crd, approvals.spec, approvals.status) {
 		if strings.HasPrefix(d.text, "is older than this program: it lacks spec.plan") && d.state == checkFailed || strings.Contains(d.text, "spec.colour") && d.state == checkWarning {
 			got = append(got, d.text)
 		}
@@ -74,7 +74,7 @@ spec: {versions: [{name: v1alpha1, served: true, schema: {openAPIV3Schema: {prop
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	versions[0].(map[string]any)["served"] = false
 	_ = unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions")
-	if got := definitionProblems(crd, approvals.spec, approvals.status); len(got) != 1 || got[0].text != "does not serve v1alpha1" {
+	if got := crdProblems(crd, approvals.spec, approvals.status); len(got) != 1 || got[0].text != "does not serve v1alpha1" {
 		t.Errorf("got %v", got)
 	}
 }
@@ -115,7 +115,7 @@ func TestLeader(t *testing.T) {
 		"leads":         {"", "pod-1", 5 * time.Second, checkOK},
 		"skewed clocks": {"renewed in the future", "pod-1", -10 * time.Second, checkOK},
 		"gone":          {"not renewed for long", "pod-1", 5 * time.Minute, checkFailed},
-		"given up":      {"released, and nobody took it", "", time.Second, checkFailed},
+		"released":      {"released, and without a new holder", "", time.Second, checkFailed},
 	} {
 		e := &examiner{now: noon}
 		e.leader(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}, "spec": map[string]any{
@@ -126,7 +126,7 @@ func TestLeader(t *testing.T) {
 	}
 }
 
-// system installs what looks like Satchel into the namespace; kwok runs the Pods.
+// system installs objects that look like Satchel into the namespace; kwok runs the Pods.
 func (c testCluster) system() {
 	c.t.Helper()
 	for _, name := range controllerNames {
@@ -188,7 +188,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	found, got := c.checks(now)
-	states(found, map[string]checkState{"Kubernetes": checkOK, "Definitions": checkOK, "Controllers": checkFailed, "Leaders": checkWarning,
+	states(found, map[string]checkState{"Kubernetes": checkOK, "CRDs": checkOK, "Controllers": checkFailed, "Leaders": checkWarning,
 		"Artifact server": checkFailed, "Impersonation": checkWarning, "Network policies": checkWarning})
 	if got.code != ExitNo {
 		t.Error(got)
@@ -235,8 +235,8 @@ subjects: [{kind: ServiceAccount, name: approving, namespace: `+c.namespace+`}]`
 	found, _ = c.checks(func(f map[string]finding) bool { return f["Impersonation"].State == checkOK })
 	states(found, map[string]checkState{"Impersonation": checkOK})
 
-	found, got = c.checks(now, "--as", "nobody")
-	states(found, map[string]checkState{"Definitions": checkUnknown, "Controllers": checkUnknown, "Leaders": checkUnknown, "Artifact server": checkUnknown,
+	found, got = c.checks(now, "--as", "unprivileged")
+	states(found, map[string]checkState{"CRDs": checkUnknown, "Controllers": checkUnknown, "Leaders": checkUnknown, "Artifact server": checkUnknown,
 		"Impersonation": checkUnknown, "Network policies": checkUnknown, "BundleDeployments": checkUnknown})
 	if got.code != ExitOK {
 		t.Errorf("what is not known is not broken: %s", got)
@@ -244,7 +244,7 @@ subjects: [{kind: ServiceAccount, name: approving, namespace: `+c.namespace+`}]`
 	c.want(c.satchel("check", "nonsense"), ExitError, "check takes no arguments")
 }
 
-// TestArtifactServerAnswers tells what the artifact server answers from what the API server's proxy answers without it.
+// TestArtifactServerAnswers distinguishes answers of the artifact server from those of the API server's proxy.
 func TestArtifactServerAnswers(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	for name, tc := range map[string]struct {
@@ -293,7 +293,7 @@ func TestCheckPre(t *testing.T) {
 	c := newTestCluster(t)
 	now := func(map[string]finding) bool { return true }
 	found, got := c.checks(now, "--pre")
-	for name, state := range map[string]checkState{"Kubernetes": checkOK, "Admission policies": checkOK, "Names": checkOK, "Your rights": checkOK, "Volumes": checkOK, "Installed": checkOK} {
+	for name, state := range map[string]checkState{"Kubernetes": checkOK, "Admission policies": checkOK, "Names": checkOK, "Your permissions": checkOK, "Volumes": checkOK, "Installed": checkOK} {
 		if found[name].State != state {
 			t.Errorf("%s: %+v", name, found[name])
 		}
@@ -301,8 +301,8 @@ func TestCheckPre(t *testing.T) {
 	if got.code != ExitOK || !strings.Contains(found["Installed"].Detail, "installed already (v1alpha1)") {
 		t.Error(got)
 	}
-	found, got = c.checks(now, "--pre", "--as", "nobody")
-	if rights := found["Your rights"]; got.code != ExitNo || rights.State != checkFailed || !strings.Contains(rights.Detail, "create customresourcedefinitions.apiextensions.k8s.io") ||
+	found, got = c.checks(now, "--pre", "--as", "unprivileged")
+	if rights := found["Your permissions"]; got.code != ExitNo || rights.State != checkFailed || !strings.Contains(rights.Detail, "create customresourcedefinitions.apiextensions.k8s.io") ||
 		!strings.Contains(rights.Detail, "impersonate serviceaccounts") {
 		t.Errorf("%+v", rights)
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// guards looks at what protects the controllers and the approvals.
+// guards checks what protects the controllers and the approvals.
 func (e *examiner) guards(ctx context.Context) {
 	e.policies(ctx)
 	e.keys(ctx)
@@ -90,10 +90,10 @@ func setsData(entries []metav1.ManagedFieldsEntry) bool {
 	})
 }
 
-// mostTroubles is how many objects that are not in order are named.
+// mostTroubles is how many objects that are not Ready are named.
 const mostTroubles = 5
 
-// troubles names the deployments and sources that are not in order. That is not Satchel's fault, mostly.
+// troubles names the deployments and sources that are not Ready. That is rarely Satchel's fault.
 func (e *examiner) troubles(ctx context.Context) {
 	for _, k := range kinds {
 		check := k.name + "s"
@@ -123,7 +123,7 @@ func (e *examiner) troubles(ctx context.Context) {
 
 func (e *examiner) addTroubles(check string, all, unseen int, lines []string) {
 	if unseen > 0 {
-		e.add(check, checkFailed, "See whether the controller runs, and whether its --watch-label-selector leaves them out.", "%d of %d have never been looked at by a controller", unseen, all)
+		e.add(check, checkFailed, "See whether the controller runs, and whether its --watch-label-selector leaves them out.", "%d of %d have never been reconciled by a controller", unseen, all)
 	}
 	if len(lines) == 0 {
 		if unseen == 0 {
@@ -137,5 +137,5 @@ func (e *examiner) addTroubles(check string, all, unseen int, lines []string) {
 	if more := len(lines) - len(shown); more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
-	e.add(check, checkWarning, "The status command says of each what to do.", "%d of %d are not Ready: %s", len(lines), all, text)
+	e.add(check, checkWarning, "The status command says what to do about each.", "%d of %d are not Ready: %s", len(lines), all, text)
 }

@@ -26,7 +26,7 @@ const cleanupTimeout = 10 * time.Minute
 type cleanupOptions struct {
 	name             string
 	timeout          time.Duration
-	installNamespace string // known to run; looked at where not all namespaces may be
+	installNamespace string // known to run; searched where the user may not list all namespaces
 }
 
 func (a *app) cleanupCommand() *cobra.Command {
@@ -34,18 +34,18 @@ func (a *app) cleanupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "cleanup NAME",
 		GroupID: groupAuthor,
-		Short:   "Remove what run made",
-		Long: `Deletes the BundleDeployment that run made, waits until it is gone with all that it installed, and then deletes the
-BundleSource, and the account and its rights if run made them. It lists what stays, and why: CustomResourceDefinitions
-stay as with delete, and so do namespaces, which may hold more by now. Nothing is touched that run did not make.
+		Short:   "Remove what the run command created",
+		Long: `Deletes the BundleDeployment that run created, waits until it is gone with all that it installed, and then deletes the
+BundleSource, and the ServiceAccount and its RBAC if run created them. It lists what stays, and why: CRDs stay as with
+delete, and so do namespaces, which may be in use by now. Objects that run did not create are not changed.
 
-While something keeps the BundleDeployment from going, its account is kept, for it is needed; run it again then.
+While the BundleDeployment is not gone, its ServiceAccount is kept, because the removal needs it; repeat cleanup then.
 
 Exit codes:
 
     0    gone, or there was nothing
     1    not gone within --timeout
-    2    failed: made by somebody else, no access
+    2    failed: not created by run, no access
     130  interrupted by Ctrl-C (what was begun goes on)`,
 		Example: a.example(`
 # After run greeter
@@ -67,7 +67,7 @@ satchel cleanup greeter`),
 	return cmd
 }
 
-// cleanup removes what a run made, in the order in which it can go.
+// cleanup removes what a run created, in the order that the removal needs.
 func (a *app) cleanup(ctx context.Context, x *explorer, o cleanupOptions) error {
 	r := &run{app: a, explorer: x, options: runOptions{name: o.name, installNamespace: o.installNamespace}}
 	waiting, cancel := context.WithTimeoutCause(ctx, o.timeout, errTooLong)
@@ -88,7 +88,7 @@ func (a *app) cleanup(ctx context.Context, x *explorer, o cleanupOptions) error 
 		fmt.Fprintf(a.streams.Out, "Nothing is left of a run %s in the namespace %s.\n", o.name, x.namespace)
 	}
 	for _, line := range stays {
-		fmt.Fprintf(a.streams.Out, "Stays: %s\n", line)
+		fmt.Fprintf(a.streams.Out, "Kept: %s\n", line)
 	}
 	a.noteOmitted(x.omitted.list())
 	return nil
@@ -102,7 +102,7 @@ func (r *run) removeDeployment(ctx context.Context, o cleanupOptions) (bool, err
 		return false, err
 	}
 	how := deleteOptions{yes: true, wait: true, timeout: o.timeout}
-	f, err := r.farewellOf(ctx, d, leavingOf(&d.Spec, how), false)
+	f, err := r.removalPlanOf(ctx, d, removalPolicyOf(&d.Spec, how), false)
 	if err != nil {
 		return true, err
 	}
@@ -113,7 +113,7 @@ func (r *run) removeDeployment(ctx context.Context, o cleanupOptions) (bool, err
 		return true, err
 	}
 	for _, kept := range slices.Concat(f.Stays, f.Unknown) {
-		fmt.Fprintf(r.streams.Out, "Stays: %s %s: %s\n", kept.kind(), kept.place(), inline(kept.Why))
+		fmt.Fprintf(r.streams.Out, "Kept: %s %s: %s\n", kept.kind(), kept.place(), inline(kept.Why))
 	}
 	return true, nil
 }
@@ -146,15 +146,15 @@ func (r *run) made(ctx context.Context, t target, into object) (bool, error) {
 	case err != nil:
 		return false, &accessError{verb: "get", resource: t.kind.resource, namespace: r.namespace, err: err}
 	case into.GetLabels()[runLabel] != t.name:
-		return false, fmt.Errorf("the %s %s/%s was not made by run: nothing was deleted; use the command delete if it shall go", t.kind.name, r.namespace, t.name)
+		return false, fmt.Errorf("the %s %s/%s was not created by run: nothing was deleted; use the command delete to remove it", t.kind.name, r.namespace, t.name)
 	}
 	return true, nil
 }
 
-// accountKinds are what an account consists of, in the order in which it goes.
+// accountKinds are the kinds of the ServiceAccount and its RBAC, in the order in which they are deleted.
 var accountKinds = []string{"ClusterRoleBinding", "RoleBinding", "ClusterRole", "Role", "ServiceAccount"}
 
-// removeOthers deletes the account and its rights. Namespaces stay, for others may use them by now.
+// removeOthers deletes the ServiceAccount and its RBAC. Namespaces stay, because others may use them by now.
 func (r *run) removeOthers(ctx context.Context) (removed int, stays []string, err error) {
 	for _, kind := range accountKinds {
 		for _, o := range r.labelledObjects(ctx, kind) {
@@ -173,8 +173,8 @@ func (r *run) removeOthers(ctx context.Context) (removed int, stays []string, er
 	return removed, stays, nil
 }
 
-// labelledObjects are the objects of a kind that this run made: everywhere, or in the namespaces that are known where the user
-// may not look everywhere.
+// labelledObjects are the objects of a kind that this run created: in all namespaces, or in the known ones where the user may
+// not list all.
 func (r *run) labelledObjects(ctx context.Context, kind string) []unstructured.Unstructured {
 	resource := resourcesOfRun[kind]
 	options := metav1.ListOptions{LabelSelector: runLabel + "=" + r.options.name + "," + runNamespaceLabel + "=" + r.namespace}

@@ -152,7 +152,7 @@ func (c *cluster) notFound(ctx context.Context, t target) error {
 	if len(missing.near) > 0 {
 		return missing
 	}
-	// Often the namespace is the wrong one; whoever may not look everywhere gets no suggestion.
+	// Often the namespace is the wrong one. A user who may not list all namespaces gets no suggestion.
 	if all, err := c.list(ctx, t.kind, true, ""); err == nil {
 		missing.elsewhere = namespacesOf(t.name, all)
 	}

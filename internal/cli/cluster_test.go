@@ -96,7 +96,7 @@ func called(name string) func(*v1alpha1.BundleDeployment) {
 	return func(d *v1alpha1.BundleDeployment) { d.Name = name }
 }
 
-// want checks the exit code and that the output holds the texts.
+// want checks the exit code and that the output contains the strings.
 func (c testCluster) want(got outcome, code int, texts ...string) {
 	c.t.Helper()
 	if got.code != code {
@@ -148,7 +148,7 @@ func TestStatusOfCluster(t *testing.T) {
 	c.create(aDeployment(called("lonely"), func(d *v1alpha1.BundleDeployment) { d.Status = v1alpha1.BundleDeploymentStatus{} }))
 
 	c.want(c.satchel("status", "podinfo"), ExitOK, "BundleDeployment "+c.namespace+"/podinfo: Ready\n", "✓ Healthy      all healthy")
-	c.want(c.satchel("status", "deployment/broken"), ExitNo, ": not Ready\n", "✗ Planned      PlanRefused", "│  ├─ two\n", "What to do: Remove each obstacle")
+	c.want(c.satchel("status", "deployment/broken"), ExitNo, ": not Ready\n", "✗ Planned      PlanRefused", "│  ├─ two\n", "What to do: Fix each problem")
 	c.want(c.satchel("status", "lonely"), ExitNo, ": not seen by the controller yet\n", "there is no such BundleSource yet")
 	c.want(c.satchel("status", "broken", "-o", "json"), ExitNo, `"step": "Planned"`)
 	c.want(c.satchel("status", "broken", "-o", "yaml"), ExitNo, "step: Planned")
@@ -168,13 +168,13 @@ func TestNotFound(t *testing.T) {
 	c.want(elsewhere.satchel("status", "only-here"), ExitError, "; there is one in: "+c.namespace+" (choose with -n)")
 }
 
-// TestForbidden asks as somebody without any right.
+// TestForbidden asks as a user without permissions.
 func TestForbidden(t *testing.T) {
 	c := newTestCluster(t)
 	c.create(aDeployment())
-	c.want(c.satchel("get", "--as", "nobody"), ExitError, `Error: you may not list bundledeployments.satchel.dev in the namespace "`+c.namespace+`": ask an administrator`, `User "nobody"`)
-	c.want(c.satchel("get", "sources", "-A", "--as", "nobody"), ExitError, "you may not list bundlesources.satchel.dev in all namespaces")
-	c.want(c.satchel("status", "podinfo", "--as", "nobody"), ExitError, "you may not get bundledeployments.satchel.dev")
+	c.want(c.satchel("get", "--as", "unprivileged"), ExitError, `Error: you may not list bundledeployments.satchel.dev in the namespace "`+c.namespace+`": ask an administrator`, `User "unprivileged"`)
+	c.want(c.satchel("get", "sources", "-A", "--as", "unprivileged"), ExitError, "you may not list bundlesources.satchel.dev in all namespaces")
+	c.want(c.satchel("status", "podinfo", "--as", "unprivileged"), ExitError, "you may not get bundledeployments.satchel.dev")
 }
 
 func TestVersionOfCluster(t *testing.T) {
@@ -227,10 +227,10 @@ func TestCompletion(t *testing.T) {
 		c.want(c.satchel(append([]string{"__complete"}, args...)...), ExitOK, c.namespace+"\n")
 	}
 	c.want(c.satchel("__complete", "get", "--context", ""), ExitOK, ":4")
-	c.want(c.satchel("__complete", "get", "", "--as", "nobody"), ExitOK)
+	c.want(c.satchel("__complete", "get", "", "--as", "unprivileged"), ExitOK)
 }
 
-// TestNotInstalled takes the CRDs away. The tests of a package run one after the other.
+// TestNotInstalled removes the CRDs. The tests of a package run one after the other.
 func TestNotInstalled(t *testing.T) {
 	c := newTestCluster(t)
 	c.cp.RequireControl(t)

@@ -143,7 +143,7 @@ func (a *app) objectNames(ctx context.Context, k kind) []string {
 	if err != nil {
 		return nil
 	}
-	list := &metav1.PartialObjectMetadataList{} // an inventory is large, and nobody waits long for a name
+	list := &metav1.PartialObjectMetadataList{} // an inventory is large, and completion has to be fast
 	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(k.name + "List"))
 	if err := c.client.List(ctx, list, client.InNamespace(c.namespace)); err != nil {
 		return nil

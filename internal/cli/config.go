@@ -73,7 +73,7 @@ func parseConfig(data []byte) (v1alpha1.RegistryV1Options, error) {
 	return options, strict
 }
 
-// decodeStrictly makes JSON of YAML before it looks at the types: a number stays one even where a text is wanted.
+// decodeStrictly makes JSON of YAML before it looks at the types: a number stays one even where a string is expected.
 func decodeStrictly(data []byte, into any) error {
 	encoded, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
@@ -107,7 +107,7 @@ func oneDocument(data []byte) (*goyaml.Node, error) {
 	return content, nil
 }
 
-// withoutPath is an error of the file system, whose path has been said.
+// withoutPath is an error of the file system without its path, which the message names already.
 func withoutPath(err error) error {
 	var of *fs.PathError
 	if errors.As(err, &of) {
@@ -116,7 +116,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// faultsError lists faults, in the order of their lines. Who gave the whole BundleDeployment learns what is wanted.
+// faultsError lists faults, in the order of their lines. If the file is a whole BundleDeployment, it says what is expected.
 func faultsError(faults []fault, document *goyaml.Node) error {
 	slices.SortStableFunc(faults, func(a, b fault) int { return cmp.Compare(a.line, b.line) })
 	lines := make([]string, 0, len(faults)+1)

@@ -54,10 +54,10 @@ func TestParseConfigRefuses(t *testing.T) {
 		"nothing near":  {"nothing is suggested", "zzzzzzzzzz: 1\n", "line 1: zzzzzzzzzz is not a known field"},
 		"all at once": {"all faults with their lines", "\noperatorConditions: 1\nwatchNamespaces: a\nrequirements: on\nrequirements: no\n",
 			"\n  - line 2: operatorConditions is a number, not true or false\n  - line 3: watchNamespaces is a string, not a list\n  - line 4: requirements is \"on\", not one of: Enforce, Warn, None\n  - line 5: requirements is given twice"},
-		"unquoted":         {"YAML makes numbers of texts", "deploymentConfig:\n  env:\n  - {name: A, value: 8080}\n", "line 3: deploymentConfig.env[0].value is a number, not a string; put it into quotation marks"},
+		"unquoted":         {"YAML makes numbers of unquoted strings", "deploymentConfig:\n  env:\n  - {name: A, value: 8080}\n", "line 3: deploymentConfig.env[0].value is a number, not a string; put it into quotation marks"},
 		"a wrong quantity": {"types that read themselves", "deploymentConfig:\n  resources:\n    limits: {cpu: much}\n", "line 3: deploymentConfig.resources.limits.cpu is not a valid Quantity"},
 		"a fraction":       {"whole numbers only", "deploymentConfig:\n  tolerations:\n  - tolerationSeconds: 1.5\n", "line 3: deploymentConfig.tolerations[0].tolerationSeconds is a number, not a whole number"},
-		"a mapping":        {"where a text is wanted", "certificateProvider: {a: b}\n", "line 1: certificateProvider is a mapping, not a string"},
+		"a mapping":        {"where a string is expected", "certificateProvider: {a: b}\n", "line 1: certificateProvider is a mapping, not a string"},
 		"a list":           {"where a mapping is wanted", "- a\n", "line 1: it is a list, not a mapping"},
 		"the same twice":   {"which of the two?", "podAnnotations: All\npodAnnotations: Required\n", "line 2: podAnnotations is given twice"},
 		"the whole object": {"a likely mistake", "apiVersion: satchel.dev/v1alpha1\nspec: {}\n", "\n  - line 1: apiVersion is not a known field\n  - line 2: spec is not a known field\n  - give only what stands below spec.registryV1 of a BundleDeployment"},
@@ -65,10 +65,10 @@ func TestParseConfigRefuses(t *testing.T) {
 		"two documents":    {"which of the two?", "podAnnotations: All\n---\npodAnnotations: Required\n", "line 2: another YAML document begins; give one"},
 		"no YAML":          {"the parser's word", "a: [\n", "it is not YAML: line 1: did not find expected node content"},
 		"unknown words":    {"what there is", "requirements: enforce\npodAnnotations: None\n", "\n  - line 1: requirements is \"enforce\", not one of: Enforce, Warn, None\n  - line 2: podAnnotations is \"None\", not one of: All, Required"},
-		"words before types": {"in the order of the lines, whoever found them", "requirements: on\noperatorConditions: 1\npodAnnotations: x\n",
+		"words before types": {"in the order of the lines, from both checks", "requirements: on\noperatorConditions: 1\npodAnnotations: x\n",
 			"it does not fit spec.registryV1 of a BundleDeployment, 3 problems:\n  - line 1: requirements is \"on\", not one of: Enforce, Warn, None\n  - line 2: operatorConditions is a number, not true or false\n  - line 3: podAnnotations is"},
 		"a steering text": {"it reaches a terminal", "watchNamespace\U0000202e: [a]\n", `line 1: watchNamespace\u202e is not a known field`},
-		"an old boolean":  {"what kubectl makes a boolean of is no text", "podAnnotations: yes\n", "line 1: podAnnotations is"},
+		"an old boolean":  {"what kubectl makes a boolean of is no string", "podAnnotations: yes\n", "line 1: podAnnotations is"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseConfig([]byte(tc.text))
@@ -79,7 +79,7 @@ func TestParseConfigRefuses(t *testing.T) {
 	}
 }
 
-// TestConfigWords compares the words that the CLI takes with those of the API server.
+// TestConfigWords compares the values that the CLI accepts with those of the API server.
 func TestConfigWords(t *testing.T) {
 	data, err := os.ReadFile("../../config/crd/bases/satchel.dev_bundledeployments.yaml")
 	if err != nil {
@@ -104,7 +104,7 @@ func TestConfigWords(t *testing.T) {
 	}
 }
 
-// FuzzParseConfig wants every text that is taken to be one that the API's own decoder takes alike.
+// FuzzParseConfig checks that the API's own decoder gives the same result for every accepted input.
 func FuzzParseConfig(f *testing.F) {
 	f.Add("watchNamespaces: [a]\n")
 	f.Add("deploymentConfig: &a {annotations: *a}\n")
@@ -155,7 +155,7 @@ func TestRenderConfig(t *testing.T) {
 		t.Errorf("a file without end: %s", got.err)
 	}
 	write("podAnnotations: All\n")
-	if got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--config", file); got.code != ExitOK || !strings.Contains(got.err, "--config say nothing about it") {
+	if got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--config", file); got.code != ExitOK || !strings.Contains(got.err, "--config have no effect on it") {
 		t.Errorf("options without a meaning: %s", got)
 	}
 }
@@ -169,7 +169,7 @@ func TestRenderConfigFromStandardInput(t *testing.T) {
 	}
 }
 
-// TestRenderSelfSigned announces what the controller adds.
+// TestRenderSelfSigned checks that objects that the controller adds are named.
 func TestRenderSelfSigned(t *testing.T) {
 	got := satchel(t, "render", bundles+"gadget", "--install-namespace", "demo")
 	golden(t, "render/self-signed", got.String())

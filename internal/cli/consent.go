@@ -12,8 +12,8 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// consent is what a deployment does not do before somebody agrees, and how that is said. Its JSON form is part of
-// what status -o json prints.
+// consent is the pending approval of a deployment, and the commands that decide about it. Its JSON form is part of the output
+// of status -o json.
 type consent struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
@@ -51,7 +51,7 @@ func consentText(o object) string {
 	return "an approval is pending"
 }
 
-// newConsent says what is pending and which commands see, approve and refuse it; nil for nothing.
+// newConsent says what is pending and which commands show, approve and deny it; nil for nothing.
 func newConsent(d *v1alpha1.BundleDeployment, program string) *consent {
 	pending := pendingConsent(d)
 	if pending == nil {
@@ -69,7 +69,7 @@ func newConsent(d *v1alpha1.BundleDeployment, program string) *consent {
 		return text
 	}
 	found.See = command("plan")
-	if pending.Reason != v1alpha1.ReasonApprovalDenied { // which nobody's approval outweighs
+	if pending.Reason != v1alpha1.ReasonApprovalDenied { // a denial takes precedence over approvals
 		found.Approve, found.Deny = command("approve"), command("deny")
 	}
 	return found

@@ -16,7 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
-// contentOfFolder converts a folder, and digests what it becomes.
+// contentOfFolder converts a folder, and returns the digest of the result.
 func contentOfFolder(t *testing.T, folder string, o convert.Options) string {
 	t.Helper()
 	result, err := convert.Convert(os.DirFS(folder), o)
@@ -30,8 +30,8 @@ func contentOfFolder(t *testing.T, folder string, o convert.Options) string {
 	return digest
 }
 
-// TestContentOfTheCorpus: what the flags of this program say, and what the spec of a BundleDeployment says to the
-// controller, gives one digest of each published bundle, and other options give another one.
+// TestContentOfTheCorpus: equal options, as flags of this program and as the spec of a BundleDeployment, give one digest for
+// each published bundle, and other options give another one.
 func TestContentOfTheCorpus(t *testing.T) {
 	root := filepath.Join("..", "..", "..", "shared", "corpus", "registryv1")
 	modes, err := os.ReadFile(filepath.Join(root, "modes.txt"))

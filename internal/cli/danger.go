@@ -10,13 +10,13 @@ import (
 	rbac "k8s.io/api/rbac/v1"
 )
 
-// danger is a right by which its holder can get at more than the rule says.
+// danger is a permission that can be used to gain further permissions.
 type danger struct {
 	group     string
 	resources []string
 	verbs     []string
 	why       string
-	// everywhere says that it only counts in all namespaces, named that names of objects take the danger away.
+	// everywhere: it only counts in all namespaces; named: it does not count for rules with resourceNames.
 	everywhere, named bool
 }
 
@@ -24,16 +24,16 @@ type danger struct {
 var change = []string{"create", "update", "patch"}
 
 var dangers = []danger{
-	{group: rbac.GroupName, resources: []string{"roles", "clusterroles"}, verbs: []string{"escalate", "bind"}, why: "may give itself any right"},
+	{group: rbac.GroupName, resources: []string{"roles", "clusterroles"}, verbs: []string{"escalate", "bind"}, why: "may grant itself any permission"},
 	{resources: []string{"users", "groups", "serviceaccounts"}, verbs: []string{impersonate}, why: actsAsOthers},
-	{resources: []string{"serviceaccounts/token"}, verbs: []string{"create"}, why: "may act as any ServiceAccount", named: true},
+	{resources: []string{"serviceaccounts/token"}, verbs: []string{"create"}, why: "may authenticate as any ServiceAccount", named: true},
 	{resources: []string{"secrets"}, verbs: []string{"get", "list", "watch"}, why: "reads the Secrets of all namespaces", everywhere: true, named: true},
 	{resources: []string{"pods/exec", "pods/attach"}, verbs: []string{"create", "get"}, why: "may run commands in Pods", named: true},
 	{resources: []string{"pods/ephemeralcontainers"}, verbs: []string{"update", "patch"}, why: "may run commands in Pods", named: true},
 	{resources: []string{"nodes/proxy"}, verbs: []string{"get", "create"}, why: "reaches all Pods through their nodes", everywhere: true},
 	{group: admission.GroupName, resources: []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations", "mutatingadmissionpolicies"},
 		verbs: change, why: "may intercept what others write", named: true},
-	{group: "apiregistration.k8s.io", resources: []string{"apiservices"}, verbs: change, why: "may answer in the place of other APIs", named: true},
+	{group: "apiregistration.k8s.io", resources: []string{"apiservices"}, verbs: change, why: "may serve in place of other APIs", named: true},
 	{group: "certificates.k8s.io", resources: []string{"certificatesigningrequests/approval"}, verbs: []string{"update", "patch"}, why: "may issue itself certificates", named: true},
 }
 
@@ -50,18 +50,18 @@ const (
 
 const (
 	doesEverything = "may do everything"
-	actsAsOthers   = "may act as others"
+	actsAsOthers   = "may impersonate other users"
 	impersonate    = "impersonate"
 )
 
-// dangerOf says why to think twice about a rule; empty: nothing special.
+// dangerOf says why a rule is dangerous; empty: it is not.
 func dangerOf(r rbac.PolicyRule, everywhere bool) (string, rank) {
 	all := func(words []string) bool { return slices.Contains(words, rbac.ResourceAll) }
 	if all(r.APIGroups) && all(r.Resources) && all(r.Verbs) && !onlyNamed(r) {
 		return doesEverything, everything
 	}
 	var reasons []string
-	// There are several verbs of that kind, such as impersonate:user-info, and resources of which nobody knows all.
+	// There are several such verbs, for example impersonate:user-info, and the list of their resources is open.
 	if slices.ContainsFunc(r.Verbs, func(verb string) bool { return strings.HasPrefix(verb, impersonate) }) {
 		reasons = append(reasons, actsAsOthers)
 	}
@@ -101,7 +101,7 @@ func covers(words []string, word string) bool {
 	return slices.Contains(words, word) || slices.Contains(words, rbac.ResourceAll)
 }
 
-// dangerOfRole says why to think twice about a role that the bundle names and does not contain.
+// dangerOfRole says why a role is dangerous that the bundle refers to and does not contain.
 func dangerOfRole(kind, name string) (string, rank) {
 	switch {
 	case kind == "ClusterRole" && name == "cluster-admin":
@@ -112,7 +112,7 @@ func dangerOfRole(kind, name string) (string, rank) {
 	return "", unknown
 }
 
-// dangerOfWebhook says why to think twice about what a webhook is called for.
+// dangerOfWebhook says why the rules of a webhook are dangerous.
 func dangerOfWebhook(rules []admission.RuleWithOperations) string {
 	for _, r := range rules {
 		switch {

@@ -32,25 +32,25 @@ func (a *app) deleteCommand() *cobra.Command {
 		Use:     "delete NAME",
 		GroupID: groupAct,
 		Short:   "Delete a BundleDeployment, after showing what goes and what stays",
-		Long: `Lists what goes with a BundleDeployment, what stays and why, asks, deletes it and waits until all of it is gone. Where
-nobody can be asked, --yes is needed.
+		Long: `Lists which objects are deleted with a BundleDeployment, and which stay and why, asks, deletes it and waits until all of
+them are gone. Without a terminal, --yes is needed.
 
-CustomResourceDefinitions stay, with all resources of their kinds, unless spec.crds.deletionPolicy is Delete, and even
-then while anybody has resources of them. With --dangerous-delete-crds they go, and with them THE CUSTOM RESOURCES OF
-EVERYBODY in all namespaces, which are counted before. These are deleted first, with your own rights, while the operator
-still runs and can clean up after them.
+CustomResourceDefinitions stay, with all their custom resources, unless spec.crds.deletionPolicy is Delete, and even then
+while custom resources of them exist. With --dangerous-delete-crds they are deleted, and with them THE CUSTOM RESOURCES OF
+ALL USERS in all namespaces, which are counted before. These are deleted first, with your own permissions, while the
+operator still runs and can clean up after them.
 
-With --orphan nothing goes but the BundleDeployment: its objects stay, marked as orphaned, and the next BundleDeployment
-that contains them takes them up.
+With --orphan only the BundleDeployment is deleted: its objects stay, annotated as orphaned, and the next BundleDeployment
+that contains them adopts them.
 
 Exit codes:
 
-    0    gone (with --wait=false: asked for; with --dry-run: listed)
+    0    gone (with --wait=false: requested; with --dry-run: listed)
     1    not gone within --timeout, or the answer to the question was no
     2    failed: not found, no access, not confirmed
     130  interrupted by Ctrl-C (what was begun goes on)`,
 		Example: a.example(`
-# Show what would go, and ask
+# Show what would be deleted, and ask
 satchel delete podinfo
 
 # Only show it
@@ -59,7 +59,7 @@ satchel delete podinfo --dry-run -o yaml
 # In a script
 satchel delete podinfo --yes --timeout 10m
 
-# Give the objects up and let them run
+# Release the objects and let them run
 satchel delete podinfo --orphan`),
 		ValidArgsFunction: a.completeOne(deployments),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -68,7 +68,7 @@ satchel delete podinfo --orphan`),
 			case err != nil:
 				return err
 			case o.orphan && o.definitions:
-				return usageError(cmd, "--orphan keeps everything, --dangerous-delete-crds deletes more: leave one of the two out")
+				return usageError(cmd, "--orphan keeps everything, --dangerous-delete-crds deletes more: use only one of the two")
 			case o.output != outputText && !o.dryRun:
 				return usageError(cmd, "-o %s is for --dry-run", o.output)
 			}
@@ -77,9 +77,9 @@ satchel delete podinfo --orphan`),
 	}
 	a.outputFlag(cmd, &o.output, outputText, outputJSON, outputYAML)
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "Do not ask.")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "Only list what would go and what would stay.")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "Only list what would be deleted and what would stay.")
 	cmd.Flags().BoolVar(&o.orphan, "orphan", false, "Leave the objects as they are.")
-	cmd.Flags().BoolVar(&o.definitions, "dangerous-delete-crds", false, "Delete the CustomResourceDefinitions too, and all resources of them, whoever has them.")
+	cmd.Flags().BoolVar(&o.definitions, "dangerous-delete-crds", false, "Delete the CustomResourceDefinitions too, and all custom resources of them, of all users.")
 	cmd.Flags().BoolVar(&o.wait, "wait", true, "Wait until it is gone.")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 10*time.Minute, "How long to wait.")
 	return cmd
@@ -94,13 +94,13 @@ func (a *app) delete(ctx context.Context, o deleteOptions, t target) error {
 	if err != nil {
 		return err
 	}
-	f, err := x.farewellOf(ctx, d, leavingOf(&d.Spec, o), o.definitions)
+	f, err := x.removalPlanOf(ctx, d, removalPolicyOf(&d.Spec, o), o.definitions)
 	if err != nil {
 		return err
 	}
 	f.Needed = x.dependents(ctx, d)
 	if o.dryRun {
-		return a.printFarewell(o, f)
+		return a.printRemovalPlan(o, f)
 	}
 	if d.DeletionTimestamp.IsZero() {
 		if err := a.confirmDeletion(ctx, o, d, f); err != nil {
@@ -115,7 +115,7 @@ func (a *app) delete(ctx context.Context, o deleteOptions, t target) error {
 	return a.awaitGone(waiting, x, o, t)
 }
 
-func (a *app) printFarewell(o deleteOptions, f farewell) error {
+func (a *app) printRemovalPlan(o deleteOptions, f removalPlan) error {
 	if o.output != outputText {
 		return printValue(a.streams.Out, o.output, f)
 	}
@@ -145,8 +145,8 @@ func (x *explorer) dependents(ctx context.Context, d *v1alpha1.BundleDeployment)
 	return found
 }
 
-// confirmDeletion shows what goes, and has it confirmed.
-func (a *app) confirmDeletion(ctx context.Context, o deleteOptions, d *v1alpha1.BundleDeployment, f farewell) error {
+// confirmDeletion shows what is deleted, and asks for confirmation.
+func (a *app) confirmDeletion(ctx context.Context, o deleteOptions, d *v1alpha1.BundleDeployment, f removalPlan) error {
 	fmt.Fprint(a.streams.Out, f.print(styleFor(a.streams.Out)))
 	if o.definitions {
 		if err := f.refuseShared(); err != nil {
@@ -161,7 +161,7 @@ func (a *app) confirmDeletion(ctx context.Context, o deleteOptions, d *v1alpha1.
 		return nil
 	}
 	if !a.canAsk() {
-		return fmt.Errorf("nobody can be asked here whether %s %s/%s shall go: add --yes", deployments.name, d.Namespace, d.Name)
+		return fmt.Errorf("cannot ask for confirmation without a terminal: add --yes to delete %s %s/%s", deployments.name, d.Namespace, d.Name)
 	}
 	question, answer := "Delete it? Type yes: ", "yes"
 	if o.definitions {
@@ -170,9 +170,9 @@ func (a *app) confirmDeletion(ctx context.Context, o deleteOptions, d *v1alpha1.
 	return a.confirm(ctx, question, answer)
 }
 
-// beginDeletion sets what the flags want, deletes the custom resources of others where that was asked for, and then the
-// deployment.
-func (a *app) beginDeletion(ctx context.Context, x *explorer, o deleteOptions, d *v1alpha1.BundleDeployment, f farewell) error {
+// beginDeletion sets the deletion policies of the flags, deletes the custom resources of others where that was requested, and
+// then the deployment.
+func (a *app) beginDeletion(ctx context.Context, x *explorer, o deleteOptions, d *v1alpha1.BundleDeployment, f removalPlan) error {
 	t := target{kind: deployments, name: d.Name}
 	if change := policyChange(o, d); change != nil {
 		if err := x.patch(ctx, t, change, false); err != nil {
@@ -189,12 +189,12 @@ func (a *app) beginDeletion(ctx context.Context, x *explorer, o deleteOptions, d
 		if client.IgnoreNotFound(err) != nil {
 			return &accessError{verb: "delete", resource: deployments.resource, namespace: x.namespace, err: err}
 		}
-		fmt.Fprintf(a.streams.Out, "%s: deletion is asked for\n", t)
+		fmt.Fprintf(a.streams.Out, "%s: deletion requested\n", t)
 	}
 	return nil
 }
 
-// policyChange is what the flags change of the spec; nil when it says so already.
+// policyChange is the patch of the spec that the flags need; nil when it has these values already.
 func policyChange(o deleteOptions, d *v1alpha1.BundleDeployment) map[string]any {
 	switch {
 	case o.orphan && d.Spec.DeletionPolicy != v1alpha1.DeletionOrphan:
@@ -206,7 +206,7 @@ func policyChange(o deleteOptions, d *v1alpha1.BundleDeployment) map[string]any 
 }
 
 // deletePopulations deletes the custom resources that were shown, and waits until no resource of others is left.
-func (a *app) deletePopulations(ctx context.Context, x *explorer, o deleteOptions, f farewell) error {
+func (a *app) deletePopulations(ctx context.Context, x *explorer, o deleteOptions, f removalPlan) error {
 	for _, p := range f.Resources {
 		if p.Count == 0 {
 			continue
@@ -217,7 +217,7 @@ func (a *app) deletePopulations(ctx context.Context, x *explorer, o deleteOption
 		t := target{kind: kind{name: "CustomResourceDefinition"}, name: p.Definition}
 		err := a.waitFor(ctx, t, o.timeout, func() (waitState, error) { return x.stillThere(ctx, p) })
 		if errors.Is(err, errNo) {
-			fmt.Fprintf(a.streams.Out, "%s %s/%s is not deleted yet, so that its operator can finish them; run this again then.\n", deployments.name, f.Namespace, f.Name)
+			fmt.Fprintf(a.streams.Out, "%s %s/%s is not deleted yet, so that its operator can finalize them; run this again then.\n", deployments.name, f.Namespace, f.Name)
 		}
 		if err != nil {
 			return err

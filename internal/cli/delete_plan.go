@@ -18,8 +18,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// departure is what becomes of one object, and why.
-type departure struct {
+// affectedObject is an object that is deleted or stays, and why.
+type affectedObject struct {
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
@@ -27,65 +27,65 @@ type departure struct {
 	Why       string `json:"why,omitempty"`
 }
 
-func (d departure) kind() string { return schema.GroupKind{Group: d.Group, Kind: d.Kind}.String() }
+func (d affectedObject) kind() string { return schema.GroupKind{Group: d.Group, Kind: d.Kind}.String() }
 
-func (d departure) place() string {
+func (d affectedObject) place() string {
 	if d.Namespace == "" {
 		return inline(d.Name)
 	}
 	return inline(d.Namespace + "/" + d.Name)
 }
 
-// farewell is what the deletion of a deployment takes along, and what it leaves.
-type farewell struct {
+// removalPlan lists which objects are deleted with a deployment, and which stay.
+type removalPlan struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Cluster names the Secret with the kubeconfig of the cluster that holds the objects, where that is another one.
+	// Cluster names the Secret with the kubeconfig of the cluster that holds the objects, where that is a remote one.
 	Cluster string `json:"cluster,omitempty"`
-	// Source is the BundleSource of an inline spec.source, which goes as well.
-	Source string      `json:"source,omitempty"`
-	Goes   []departure `json:"goes"`
-	Stays  []departure `json:"stays"`
-	// Unknown could not be looked at.
-	Unknown []departure `json:"unknown,omitempty"`
+	// Source is the BundleSource of an inline spec.source, which is deleted as well.
+	Source string           `json:"source,omitempty"`
+	Goes   []affectedObject `json:"goes"`
+	Stays  []affectedObject `json:"stays"`
+	// Unknown could not be read.
+	Unknown []affectedObject `json:"unknown,omitempty"`
 	// Resources are the custom resources of others, of the kinds that the bundle defines.
 	Resources []population `json:"customResources,omitempty"`
 	// Needed are the deployments that depend on this one.
 	Needed []string `json:"neededBy,omitempty"`
 }
 
-// leaving says how objects are let go: as the spec says, or as the flags do.
-type leaving struct {
+// removalPolicy says whether objects are orphaned, and whether CRDs are deleted.
+type removalPolicy struct {
 	orphan      bool
-	definitions bool // CRDs go, and the custom resources of others with them
+	definitions bool // CRDs are deleted, and the custom resources of others with them
 }
 
-// leavingOf is what a spec and the flags together say.
-func leavingOf(spec *v1alpha1.BundleDeploymentSpec, o deleteOptions) leaving {
-	return leaving{
+// removalPolicyOf combines a spec and the flags.
+func removalPolicyOf(spec *v1alpha1.BundleDeploymentSpec, o deleteOptions) removalPolicy {
+	return removalPolicy{
 		orphan:      o.orphan || spec.DeletionPolicy == v1alpha1.DeletionOrphan,
 		definitions: o.definitions || spec.DeletesDefinitions(),
 	}
 }
 
-// farewellOf decides as the controller will, from what the user may read.
-func (x *explorer) farewellOf(ctx context.Context, d *v1alpha1.BundleDeployment, how leaving, force bool) (farewell, error) {
+// removalPlanOf plans the removal as the controller does, from the objects that the user may read.
+func (x *explorer) removalPlanOf(ctx context.Context, d *v1alpha1.BundleDeployment, how removalPolicy, force bool) (removalPlan, error) {
 	listed, err := inventory.Decode(d.Status.Inventory)
 	if err != nil {
-		return farewell{}, fmt.Errorf("the status of %s %s cannot be read: %w", deployments.name, d.Name, err)
+		return removalPlan{}, fmt.Errorf("the status of %s %s cannot be read: %w", deployments.name, d.Name, err)
 	}
 	in := plan.Input{
 		Owner: inventory.Owner{Namespace: d.Namespace, Name: d.Name}, Previous: listed,
 		Live: map[inventory.ID]plan.Live{}, Unreadable: map[inventory.ID]string{}, Kinds: map[schema.GroupKind]plan.Kind{},
 		Pruning: plan.Pruning{Orphan: how.orphan, Definitions: how.definitions},
 	}
-	f := farewell{Namespace: d.Namespace, Name: d.Name, Goes: []departure{}, Stays: []departure{}}
+	f := removalPlan{Namespace: d.Namespace, Name: d.Name, Goes: []affectedObject{}, Stays: []affectedObject{}}
 	if d.Spec.Source != nil {
 		f.Source = d.Name
 	}
 	if d.Spec.KubeConfig != nil {
 		f.Cluster = d.Spec.KubeConfig.SecretRef.Name
-		believe(&in)
+		assumeInventory(&in)
 	} else {
 		x.lookAtAll(ctx, &in)
 		f.Resources = x.populations(ctx, listed)
@@ -101,8 +101,8 @@ func (x *explorer) farewellOf(ctx context.Context, d *v1alpha1.BundleDeployment,
 	return f, context.Cause(ctx)
 }
 
-// believe takes the inventory at its word, where the objects are out of reach.
-func believe(in *plan.Input) {
+// assumeInventory takes the objects from the inventory, where the cluster of the objects is out of reach.
+func assumeInventory(in *plan.Input) {
 	for _, entry := range in.Previous.Entries {
 		in.Live[entry.ID] = plan.Live{Owner: in.Owner, Fields: entry.Fields}
 		in.Kinds[entry.GroupKind()] = plan.Kind{Namespaced: entry.Namespace != ""}
@@ -148,9 +148,9 @@ func (x *explorer) lookAtAll(ctx context.Context, in *plan.Input) {
 	}
 }
 
-// sort puts one object where it belongs.
-func (f *farewell) sort(deletion plan.Deletion) {
-	d := departure{Group: deletion.Group, Kind: deletion.ID.Kind, Namespace: deletion.Namespace, Name: deletion.Name, Why: deletion.Reason}
+// sort adds one object to the list that it belongs to.
+func (f *removalPlan) sort(deletion plan.Deletion) {
+	d := affectedObject{Group: deletion.Group, Kind: deletion.ID.Kind, Namespace: deletion.Namespace, Name: deletion.Name, Why: deletion.Reason}
 	switch deletion.How {
 	case plan.Delete, plan.DeleteEmpty, plan.DeleteUnused, plan.Await:
 		f.Goes = append(f.Goes, d)
@@ -165,27 +165,27 @@ func (f *farewell) sort(deletion plan.Deletion) {
 	}
 }
 
-// keepUsed moves the CRDs of which others have resources to what stays: the controller does not delete them.
-func (f *farewell) keepUsed() {
-	f.Goes = slices.DeleteFunc(f.Goes, func(d departure) bool {
+// keepUsed moves CRDs with custom resources of others to the objects that stay: the controller does not delete them.
+func (f *removalPlan) keepUsed() {
+	f.Goes = slices.DeleteFunc(f.Goes, func(d affectedObject) bool {
 		if !d.isDefinition() {
 			return false
 		}
 		at := slices.IndexFunc(f.Resources, func(p population) bool { return p.Definition == d.Name && p.Count > 0 })
 		if at >= 0 {
-			d.Why = "is kept, for others have resources of its kind"
+			d.Why = "is kept, because others have resources of its kind"
 			f.Stays = append(f.Stays, d)
 		}
 		return at >= 0
 	})
 }
 
-func (d departure) isDefinition() bool {
+func (d affectedObject) isDefinition() bool {
 	return plan.IsDefinition(inventory.ID{Group: d.Group, Kind: d.Kind, Name: d.Name})
 }
 
-// print writes it for people.
-func (f farewell) print(s style) string {
+// print writes the plan for people.
+func (f removalPlan) print(s style) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s %s/%s is to be deleted", deployments.name, f.Namespace, s.paint(bold, f.Name))
 	if f.Cluster != "" {
@@ -193,11 +193,11 @@ func (f farewell) print(s style) string {
 	}
 	fmt.Fprintf(&out, "\n")
 	if f.Source != "" {
-		fmt.Fprintf(&out, "%s the BundleSource %s (spec.source)\n", s.paint(red, "Goes with it:"), f.Source)
+		fmt.Fprintf(&out, "%s the BundleSource %s (spec.source)\n", s.paint(red, "Deleted with it:"), f.Source)
 	}
-	writeDepartures(&out, s.paint(red, "Goes"), f.Goes)
-	writeDepartures(&out, s.paint(green, "Stays"), f.Stays)
-	writeDepartures(&out, s.paint(yellow, "Could not be looked at"), f.Unknown)
+	writeAffected(&out, s.paint(red, "To delete"), f.Goes)
+	writeAffected(&out, s.paint(green, "To keep"), f.Stays)
+	writeAffected(&out, s.paint(yellow, "Could not be read"), f.Unknown)
 	for _, p := range f.Resources {
 		if p.Count > 0 || p.Problem != "" {
 			fmt.Fprintf(&out, "%s %s\n", s.paint(yellow, "Custom resources of others:"), p)
@@ -212,8 +212,8 @@ func (f farewell) print(s style) string {
 // namedOfKind is how many objects of one kind are named.
 const namedOfKind = 5
 
-// writeDepartures writes objects, a line for each kind and reason.
-func writeDepartures(out *strings.Builder, title string, all []departure) {
+// writeAffected writes objects, a line for each kind and reason.
+func writeAffected(out *strings.Builder, title string, all []affectedObject) {
 	if len(all) == 0 {
 		return
 	}

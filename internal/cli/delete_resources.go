@@ -19,7 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// definitionsResource is where CRDs are read.
+// definitionsResource is the resource of CRDs.
 var definitionsResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 // population is the custom resources of one CRD of a bundle that are not objects of the bundle.
@@ -112,7 +112,7 @@ func (x *explorer) populationOf(ctx context.Context, definition string, listed i
 	return p, true
 }
 
-// servedBy is how a CRD's resources are read: by the first version that is served.
+// servedBy is the first served version of a CRD, in which its resources are read.
 func servedBy(crd *unstructured.Unstructured) (schema.GroupVersionResource, string) {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
@@ -128,20 +128,20 @@ func servedBy(crd *unstructured.Unstructured) (schema.GroupVersionResource, stri
 	return schema.GroupVersionResource{}, kind
 }
 
-// refuseShared refuses to delete what others would put back, or what nobody could count.
-func (f farewell) refuseShared() error {
+// refuseShared refuses to delete custom resources that other deployments would create again, or that could not be counted.
+func (f removalPlan) refuseShared() error {
 	for _, p := range f.Resources {
 		switch {
 		case p.Problem != "":
-			return fmt.Errorf("the custom resources of %s cannot be deleted, for %s", p.Definition, p.Problem)
+			return fmt.Errorf("the custom resources of %s cannot be deleted: %s", p.Definition, p.Problem)
 		case len(p.Deployments) > 0:
-			return fmt.Errorf("custom resources of %s belong to %s, which would put them back: delete those first", p.Definition, strings.Join(p.Deployments, ", "))
+			return fmt.Errorf("custom resources of %s belong to %s, which would create them again: delete those first", p.Definition, strings.Join(p.Deployments, ", "))
 		}
 	}
 	return nil
 }
 
-// deleteMembers asks for the deletion of all that were shown, and of nothing that came since.
+// deleteMembers deletes the custom resources that were shown, and none that were created since.
 func (x *explorer) deleteMembers(ctx context.Context, p population) error {
 	for _, m := range p.members {
 		err := x.metadata.Resource(p.resource).Namespace(m.namespace).Delete(ctx, m.name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &m.uid}})

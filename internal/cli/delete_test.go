@@ -16,35 +16,35 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-func aFarewell() farewell {
-	f := farewell{Namespace: "demo", Name: "podinfo", Goes: []departure{}, Stays: []departure{
+func aRemovalPlan() removalPlan {
+	f := removalPlan{Namespace: "demo", Name: "podinfo", Goes: []affectedObject{}, Stays: []affectedObject{
 		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "widgets.example.org", Why: "is kept with the resources of its kind"},
 		{Kind: "PersistentVolumeClaim", Namespace: "demo", Name: "data", Why: "is kept, as its annotation satchel.dev/deletion-policy says"},
-	}, Unknown: []departure{{Kind: "Secret", Namespace: "other", Name: "a" + steering, Why: "you may not get it"}},
+	}, Unknown: []affectedObject{{Kind: "Secret", Namespace: "other", Name: "a" + steering, Why: "you may not get it"}},
 		Resources: []population{{Definition: "widgets.example.org", Kind: "Widget", Count: 3, Namespaces: []string{"a", "b"}, Deployments: []string{"a/b"}},
 			{Definition: "gadgets.example.org", Problem: "its resources cannot be listed: " + steering}},
 		Source: "podinfo", Needed: []string{"web"}}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-		f.Goes = append(f.Goes, departure{Kind: "ConfigMap", Namespace: "demo", Name: name})
+		f.Goes = append(f.Goes, affectedObject{Kind: "ConfigMap", Namespace: "demo", Name: name})
 	}
-	f.Goes = append(f.Goes, departure{Kind: "Namespace", Name: "apps", Why: "is deleted when nothing else lives in it"})
+	f.Goes = append(f.Goes, affectedObject{Kind: "Namespace", Name: "apps", Why: "is deleted when nothing else lives in it"})
 	return f
 }
 
-func TestFarewellOutput(t *testing.T) {
-	text := aFarewell().print(style{})
+func TestRemovalPlanOutput(t *testing.T) {
+	text := aRemovalPlan().print(style{})
 	golden(t, "delete/text", text)
 	if hidden := hiddenIn(text); hidden != "" {
 		t.Error(hidden)
 	}
 	for _, o := range []output{outputJSON, outputYAML} {
 		var out bytes.Buffer
-		if err := testApp(&out).printFarewell(deleteOptions{output: o}, aFarewell()); err != nil || hiddenIn(out.String()) != "" {
+		if err := testApp(&out).printRemovalPlan(deleteOptions{output: o}, aRemovalPlan()); err != nil || hiddenIn(out.String()) != "" {
 			t.Errorf("%v %s", err, hiddenIn(out.String()))
 		}
 		golden(t, "delete/"+string(o), out.String())
 	}
-	remote := aFarewell()
+	remote := aRemovalPlan()
 	remote.Cluster = "prod-eu"
 	if text := remote.print(style{}); !strings.Contains(text, "its objects are on the cluster of the Secret prod-eu") {
 		t.Error(text)
@@ -91,7 +91,7 @@ spec:
   names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]`
 
-// definition creates a CRD of a group of the namespace's own, which goes with the test.
+// definition creates a CRD in a group of the namespace, which is deleted after the test.
 func (c testCluster) definition(owner string) *unstructured.Unstructured {
 	c.t.Helper()
 	crd := parse(c.t, strings.NewReplacer("GROUP", "widgets."+c.namespace+".example.org", "NAME", c.namespace).Replace(widgets))
@@ -151,18 +151,18 @@ func TestDelete(t *testing.T) {
 	}))
 	c.create(aDeployment(called("web"), func(d *v1alpha1.BundleDeployment) { d.Spec.DependsOn = []v1alpha1.Dependency{{Name: "podinfo"}} }))
 
-	shown := []string{"Goes (1 object):\n  ConfigMap " + c.namespace + "/goes\n", "CustomResourceDefinition.apiextensions.k8s.io " + crd.GetName() + ": is kept with the resources of its kind",
+	shown := []string{"To delete (1 object):\n  ConfigMap " + c.namespace + "/goes\n", "CustomResourceDefinition.apiextensions.k8s.io " + crd.GetName() + ": is kept with the resources of its kind",
 		"ConfigMap " + c.namespace + "/foreign: is left alone: it belongs to BundleDeployment " + c.namespace + "/other", "ConfigMap " + c.namespace + "/kept: ",
 		"1 resource of " + crd.GetName() + " in " + c.namespace, "Needed by (spec.dependsOn): web"}
 	c.want(c.satchel("delete", "podinfo", "--dry-run"), ExitOK, shown...)
-	c.want(c.satchel("delete", "podinfo"), ExitError, append(shown, "nobody can be asked here", "add --yes", "comes from Argo CD")...)
+	c.want(c.satchel("delete", "podinfo"), ExitError, append(shown, "cannot ask for confirmation without a terminal", "add --yes", "comes from Argo CD")...)
 	c.want(c.satchel("delete", "podinfo", "--dry-run", "--dangerous-delete-crds"), ExitOK, crd.GetName()+": is deleted when no resource of its kind is left")
-	c.want(c.satchel("delete", "podinfo", "--dry-run", "--orphan"), ExitOK, "Stays (4 objects)")
+	c.want(c.satchel("delete", "podinfo", "--dry-run", "--orphan"), ExitOK, "To keep (4 objects)")
 	if c.deployment("podinfo").DeletionTimestamp != nil || c.deployment("podinfo").Spec.DeletionPolicy == v1alpha1.DeletionOrphan {
 		t.Fatal("something was done without a yes")
 	}
 	got := c.satchel("delete", "podinfo", "--yes", "--timeout", "700ms")
-	c.want(got, ExitNo, "deletion is asked for", "not within 700ms", "5 objects left: the controller has not begun yet", "Left (5 objects):\n")
+	c.want(got, ExitNo, "deletion requested", "not within 700ms", "5 objects left: the controller has not begun yet", "Left (5 objects):\n")
 	c.want(c.satchel("delete", "podinfo", "--timeout", "200ms"), ExitNo, "not within 200ms")
 	if got := c.satchel("wait", "podinfo", "--for", "deleted", "--timeout", "200ms"); got.code != ExitNo {
 		t.Error(got)
@@ -176,7 +176,7 @@ func TestDelete(t *testing.T) {
 	c.want(c.satchel("delete", "web", "--orphan", "--yes"), ExitOK, "BundleDeployment web: gone\n")
 }
 
-// TestDangerousDelete takes the custom resources of others along, and refuses where another deployment has them.
+// TestDangerousDelete deletes the custom resources of others too, and refuses if another deployment owns them.
 func TestDangerousDelete(t *testing.T) {
 	c := newTestCluster(t)
 	crd := c.definition("podinfo")
@@ -186,7 +186,7 @@ func TestDangerousDelete(t *testing.T) {
 	c.create(aDeployment(lists(t, crd, own)))
 
 	c.want(c.satchel("delete", "podinfo", "--dangerous-delete-crds", "--yes"), ExitError, "2 resources of "+crd.GetName()+" in "+c.namespace+", some of them of "+c.namespace+"/other",
-		"belong to "+c.namespace+"/other, which would put them back: delete those first")
+		"belong to "+c.namespace+"/other, which would create them again: delete those first")
 	if c.gone(free) || c.gone(shared) || c.deployment("podinfo").Spec.DeletesDefinitions() {
 		t.Fatal("something was done all the same")
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// awaitGone waits until the deployment is gone, and says what the controller waits for. At the end of the time it lists
-// what is left.
+// awaitGone waits until the deployment is gone, and says what the controller waits for. When the time is over it lists the
+// objects that are left.
 func (a *app) awaitGone(ctx context.Context, x *explorer, o deleteOptions, t target) error {
 	var last *v1alpha1.BundleDeployment
 	err := a.waitFor(ctx, t, o.timeout, func() (waitState, error) {
@@ -64,22 +64,22 @@ func (a *app) listLeft(d *v1alpha1.BundleDeployment) {
 		fmt.Fprintf(a.streams.Out, "%s\n", inline(err.Error()))
 		return
 	}
-	var left []departure
+	var left []affectedObject
 	for _, entry := range listed.Entries {
-		left = append(left, departure{Group: entry.Group, Kind: entry.Kind, Namespace: entry.Namespace, Name: entry.Name})
+		left = append(left, affectedObject{Group: entry.Group, Kind: entry.Kind, Namespace: entry.Namespace, Name: entry.Name})
 	}
 	var text strings.Builder
-	writeDepartures(&text, "Left", left)
+	writeAffected(&text, "Left", left)
 	fmt.Fprint(a.streams.Out, text.String())
 }
 
-// canAsk tells whether somebody sits at a terminal.
+// canAsk tells whether the input is a terminal.
 func (a *app) canAsk() bool {
 	in, isFile := a.streams.In.(*os.File)
 	return isFile && term.IsTerminal(int(in.Fd())) && isTerminal(a.streams.ErrOut)
 }
 
-// confirm asks a question that only one answer says yes to. Ctrl-C ends it.
+// confirm asks a question, and accepts one answer as yes. Ctrl-C ends it.
 func (a *app) confirm(ctx context.Context, question, wanted string) error {
 	fmt.Fprint(a.streams.ErrOut, question)
 	answers := make(chan string, 1)

@@ -64,7 +64,7 @@ type crdSummary struct {
 	Owned    bool     `json:"owned"` // of a ClusterServiceVersion; those of a plain bundle all are
 }
 
-// describe says what a converted bundle is; chart is what a chart says of itself.
+// describe describes a converted bundle; chart is the metadata of a chart.
 func describe(what string, files fs.FS, o convert.Options, result convert.Result, chart helm.Description) description {
 	d := description{
 		Bundle: what, Format: string(result.Format), Package: result.Package.Name, Version: result.Package.Version,
@@ -80,7 +80,7 @@ func describe(what string, files fs.FS, o convert.Options, result convert.Result
 	for _, r := range result.Requirements {
 		d.Requirements = append(d.Requirements, r.String())
 	}
-	// It has been entered before, so that it cannot fail now.
+	// It was entered before, so it cannot fail now.
 	if root, _, err := convert.Enter(files, o); err == nil && result.Format == convert.RegistryV1 {
 		bundle, _ := registryv1.Parse(root, o.Limits)
 		d.addCSV(&bundle.CSV)

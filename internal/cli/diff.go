@@ -20,18 +20,18 @@ func (a *app) diffCommand() *cobra.Command {
 		Use:     "diff NAME",
 		GroupID: groupPreview,
 		Short:   "Show what the controller would change in the objects of a BundleDeployment, as a unified diff",
-		Long: `Compares the objects on the cluster with what the API server says that they would become, and writes what differs as a
-unified diff; see plan for what else there is to know. As plan it writes nothing, and has your own rights.
+		Long: `Compares the objects on the cluster with the result of a dry run on the API server, and writes the differences as a
+unified diff; the command plan shows more. Like plan it changes nothing, and uses your own permissions.
 
-Left out is what only an API server writes, such as status. Values of Secrets are hidden on both sides, and so are
-annotations in which tools keep a copy of the whole object; that they differ is shown.
+Fields that only an API server writes, such as status, are left out. Values of Secrets are hidden on both sides, and so
+are annotations in which tools keep a copy of the whole object; that they differ is shown.
 
 --ignore-snippet prints what to write under spec.driftDetection for the fields of objects that the deployment applied
-before and that differ now, so that they are left to others.
+before and that differ now, so that drift of these fields is ignored.
 
 ` + previewExitCodes,
 		Example: a.example(`
-# What has drifted, or would the new revision change?
+# What has drifted, or what would the new revision change?
 satchel diff podinfo -n demo
 
 # What would this folder change?
@@ -40,7 +40,7 @@ satchel diff podinfo --path ./bundle
 # Go back: what would the revision before change?
 satchel diff podinfo --revision previous
 
-# Leave to others what others changed
+# Ignore the drift of today
 satchel diff podinfo --ignore-snippet`),
 		ValidArgsFunction: a.completeOne(deployments),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -164,8 +164,8 @@ func (o objectPreview) unified() string {
 	return text
 }
 
-// linesOf are two values as lines of YAML, in which texts look the same on both sides: where one of them has to be escaped, all
-// stand in quotes.
+// linesOf are two values as lines of YAML, in which strings look the same on both sides: if one of them has to be escaped,
+// all are quoted.
 func linesOf(before, after map[string]any) (was, will []string) {
 	quoted := !isPlainYAML(before) || !isPlainYAML(after)
 	return yamlLines(before, quoted), yamlLines(after, quoted)
@@ -190,7 +190,7 @@ func yamlLines(value map[string]any, quoted bool) []string {
 	return difflib.SplitLines(strings.TrimSuffix(string(text), "\n"))
 }
 
-// overlaid is the live value with what is desired put over it. Lists are replaced as a whole.
+// overlaid is the live value merged with the desired one. Lists are replaced as a whole.
 func overlaid(live, desired map[string]any) map[string]any {
 	if live == nil {
 		return desired

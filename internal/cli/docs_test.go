@@ -36,7 +36,7 @@ func TestDocsAreCurrent(t *testing.T) {
 				writeFolder(t, folder, want)
 			}
 			if diff := cmp.Diff(want, readFolder(t, folder)); diff != "" {
-				t.Errorf("%s is not current; write it anew with: go test ./internal/cli -update\n-want +got:\n%s", folder, diff)
+				t.Errorf("%s is not current; regenerate it with: go test ./internal/cli -update\n-want +got:\n%s", folder, diff)
 			}
 		})
 	}
@@ -76,8 +76,8 @@ func writeFolder(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// TestEveryCommandExplainsItself wants a description, examples and exit codes of each command, and completion of each
-// flag that takes one of a few words.
+// TestEveryCommandExplainsItself checks that each command has a description, examples and exit codes, and that each flag with
+// a few allowed values has completion.
 func TestEveryCommandExplainsItself(t *testing.T) {
 	root := testApp(&bytes.Buffer{}).rootCommand()
 	for _, cmd := range allCommands(root) {
@@ -146,7 +146,7 @@ func TestExamplesParse(t *testing.T) {
 	}
 }
 
-// TestPluginName shows that the program calls itself as the user does.
+// TestPluginName checks that messages name the program as the user runs it.
 func TestPluginName(t *testing.T) {
 	got := runAs(t, "/opt/bin/kubectl-satchel", time.Now, "status", "--help")
 	for _, want := range []string{"Usage:\n  kubectl satchel status NAME", "\n  kubectl satchel status podinfo -n demo\n"} {
@@ -167,7 +167,7 @@ func TestPluginName(t *testing.T) {
 	}
 }
 
-// TestHelpHidesGlobalFlags keeps a command's own flags in sight.
+// TestHelpHidesGlobalFlags checks that the help of a command lists only its own flags.
 func TestHelpHidesGlobalFlags(t *testing.T) {
 	if got := satchel(t, "get", "--help"); strings.Contains(got.out, "--as-group") || !strings.Contains(got.out, "satchel --help") {
 		t.Errorf("got\n%s", got.out)
@@ -199,7 +199,7 @@ func TestUsageErrors(t *testing.T) {
 		"unknown shell":      {"what there is", []string{"completion", "csh"}, `there is no completion for "csh": choose bash, zsh, fish or powershell; see satchel completion --help`},
 		"no cluster":         {"how to choose one", []string{"get"}, "no cluster is chosen: set KUBECONFIG, or give --kubeconfig or --server"},
 		"no such kubeconfig": {"the file is named", []string{"get", "--kubeconfig", "/none"}, "reading the kubeconfig: stat /none: no such file or directory"},
-		"nobody listens": {"which cluster, and what to do", []string{"get", "-s", "http://127.0.0.1:1"},
+		"no server": {"which cluster, and what to do", []string{"get", "-s", "http://127.0.0.1:1"},
 			"the cluster at http://127.0.0.1:1 cannot be reached (dial tcp 127.0.0.1:1: connect: connection refused): start it, or choose another with --context or --kubeconfig"},
 	} {
 		t.Run(name, func(t *testing.T) {

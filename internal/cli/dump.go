@@ -27,8 +27,8 @@ func (a *app) debugCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "debug",
 		GroupID:           groupOperate,
-		Short:             "Collect what helpers need to find a fault",
-		Long:              "Collects what others need who help to find a fault: see debug dump.\n\n" + dumpExitCodes,
+		Short:             "Collect diagnostics for support",
+		Long:              "Collects diagnostics for support: see debug dump.\n\n" + dumpExitCodes,
 		Example:           a.example("\n# Everything about Satchel in this cluster, without secrets\nsatchel debug dump -o satchel.tar.gz"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,14 +46,14 @@ func (a *app) dumpCommand() *cobra.Command {
 	o := dumpOptions{everywhere: true}
 	cmd := &cobra.Command{
 		Use:   "dump",
-		Short: "Write what is known about Satchel into an archive, without secrets",
+		Short: "Write a support bundle: diagnostics of Satchel in an archive, without secrets",
 		Long: `Writes an archive (.tar.gz) with all Satchel objects (their inventories decoded), the events about them, and of the
-controllers the Deployments, Pods, leases, network policies, events, logs and metrics, the definitions in short, and what
-check finds. It is read with your rights; what could not be read is listed in its README.txt.
+controllers the Deployments, Pods, leases, network policies, events, logs and metrics, the CRDs without schemas, and the
+findings of check. It is read with your permissions; what could not be read is listed in its README.txt.
 
-Secrets and ConfigMaps are not read. Left out of what is read are: values of annotations and environment variables,
-inline values and patches, logins and queries in URLs, private keys, and what looks like a token or password. Names of
-objects, images and hosts stay. Look through it all the same before you hand it on.
+Secrets and ConfigMaps are not read. The following is removed: values of annotations and environment variables, inline
+values and patches, logins and queries in URLs, private keys, and strings that look like a token or password. Names of
+objects, images and hosts stay. Review the archive before you share it.
 
 A file in it has at most 8 MiB, and all of them 256 MiB.
 
@@ -151,6 +151,6 @@ func (d *dumper) readme(version VersionInfo) error {
 	for _, line := range d.omitted.list() {
 		fmt.Fprintf(&text, "- %s\n", inline(redactText(line)))
 	}
-	fmt.Fprintf(&text, "\n%s stands where something was that may be secret. Nothing was read of Secrets and ConfigMaps.\n", redacted)
+	fmt.Fprintf(&text, "\n%s replaces values that may be secret. Secrets and ConfigMaps were not read.\n", redacted)
 	return d.archive.add("README.txt", []byte(text.String()))
 }

@@ -20,7 +20,7 @@ const (
 	mostOfDump = 256 << 20 // bytes of all files, uncompressed
 )
 
-// archive is a .tar.gz that is being written beside the place where it shall be.
+// archive is a .tar.gz that is written to a temporary file beside its final path.
 type archive struct {
 	file    *os.File
 	gzip    *gzip.Writer
@@ -49,7 +49,7 @@ func newArchive(wanted string, now time.Time) (*archive, error) {
 // room is how many bytes a further file may have.
 func (a *archive) room() int64 { return max(0, min(mostOfFile, mostOfDump-a.written)) }
 
-// add writes a file. What is too long loses its end, which is said at its end.
+// add writes a file. A file that is too long is cut, with a note at its end.
 func (a *archive) add(name string, content []byte) error {
 	if room := a.room(); int64(len(content)) > room {
 		content = append(content[:room:room], "\n[cut here: the dump is bounded]\n"...)
@@ -66,7 +66,7 @@ func (a *archive) add(name string, content []byte) error {
 	return nil
 }
 
-// close ends the archive and puts it in its place.
+// close ends the archive and moves it to its final path.
 func (a *archive) close() error {
 	err := errors.Join(a.tar.Close(), a.gzip.Close(), a.file.Sync(), a.file.Close())
 	if err == nil {

@@ -23,7 +23,7 @@ const (
 	mostLines        = 20_000 // of one log
 )
 
-// safeName makes part of a path of a name that somebody else chose.
+// unsafeName matches the characters that a file name of the archive must not take from the name of an object.
 var unsafeName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 func safeName(name string) string {
@@ -123,7 +123,7 @@ func inventoryText(object *unstructured.Unstructured) string {
 	return text.String()
 }
 
-// eventsResource is where events are read. Those about one kind are selected by a field, which listing does not know.
+// eventsResource is the resource of events. Those about one kind are selected by a field selector, which listing lacks.
 var eventsResource = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 
 // events are those about Satchel's objects, a line each.
@@ -162,7 +162,7 @@ func eventLine(event *unstructured.Unstructured) string {
 		text("involvedObject", "name"), text("reason"), text("message"))
 }
 
-// crds are the definitions of Satchel's kinds, without their schemas.
+// crds are the CRDs of Satchel's kinds, without their schemas.
 func (d *dumper) crds(ctx context.Context) error {
 	for _, t := range definedTypes {
 		name := t.resource + "." + v1alpha1.GroupVersion.Group

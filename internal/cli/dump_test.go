@@ -160,11 +160,11 @@ func TestDump(t *testing.T) {
 	}
 	c.want(c.satchel(args...), ExitError, "exists already: choose another with -o")
 
-	args[len(args)-1] = filepath.Join(t.TempDir(), "nobody.tar.gz")
-	c.want(c.satchel(append(args, "--as", "nobody")...), ExitOK, "Could not be read: bundledeployments.satchel.dev in the namespace", "you may not list them")
+	args[len(args)-1] = filepath.Join(t.TempDir(), "unprivileged.tar.gz")
+	c.want(c.satchel(append(args, "--as", "unprivileged")...), ExitOK, "Could not be read: bundledeployments.satchel.dev in the namespace", "you may not list them")
 }
 
-// TestDumpInterrupted leaves no file.
+// TestDumpInterrupted checks that an interrupted dump leaves no file.
 func TestDumpInterrupted(t *testing.T) {
 	c := newTestCluster(t)
 	folder := t.TempDir()
@@ -179,7 +179,7 @@ func TestDumpInterrupted(t *testing.T) {
 	}
 }
 
-// TestArchiveIsBounded cuts what is too long, and says so.
+// TestArchiveIsBounded checks that files that are too long are cut, with a note.
 func TestArchiveIsBounded(t *testing.T) {
 	folder := t.TempDir()
 	a, err := newArchive(filepath.Join(folder, "a.tar.gz"), noon)

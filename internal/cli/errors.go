@@ -67,7 +67,7 @@ type downloadError struct {
 	err  error
 }
 
-// Error says how the name was read, and why that image is not here.
+// Error says how the name was read, and why the image cannot be fetched.
 func (e *downloadError) Error() string {
 	text := fmt.Sprintf("the image %s cannot be fetched: %s", e.ref.Name(), e.cause())
 	if !looksLikeImage(e.what) {
@@ -76,7 +76,7 @@ func (e *downloadError) Error() string {
 	return text
 }
 
-// cause leaves out what has been said.
+// cause is the error without what the message says already.
 func (e *downloadError) cause() string {
 	var asked *url.Error
 	var noTLS tls.RecordHeaderError
@@ -109,7 +109,7 @@ func (a *app) explain(err error) string {
 		return fmt.Sprintf("Satchel is not installed in this cluster: the API %s is missing; install it with "+
 			"%s install, or choose another cluster with --context", v1alpha1.GroupVersion, a.name)
 	case apierrors.IsUnauthorized(err):
-		return "the cluster does not know you: the credentials of the kubeconfig are missing, wrong or expired; log in again, or choose others with --context or --user"
+		return "the cluster does not accept your credentials: those of the kubeconfig are missing, wrong or expired; log in again, or choose others with --context or --user"
 	case apierrors.IsForbidden(err) && errors.As(err, &access):
 		return a.explainForbidden(access)
 	case errors.As(err, &refused) && isUnreachable(err):

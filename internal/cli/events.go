@@ -27,10 +27,10 @@ func (a *app) eventsCommand() *cobra.Command {
 		Short:   "Show what happened to a BundleDeployment, its source, its objects and their Pods",
 		Long: `Shows the events of a BundleDeployment, of its source, of the objects in its inventory and of what those own, such as
 Pods, in one list by time, the newest last. What happened again counts as one event. Kubernetes keeps events for an hour
-unless the cluster is configured otherwise; history shows what became of revisions before.
+unless the cluster is configured otherwise; history shows the outcome of earlier revisions.
 
-What you may not read is named on standard error, and the rest is shown. Events of objects on another cluster
-(spec.kubeConfig) are there. With -w what happens next follows, until Ctrl-C.
+Events that you may not read are named on standard error, and the rest is shown. Events of objects on a remote cluster
+(spec.kubeConfig) are on that cluster. With -w new events follow, until Ctrl-C.
 
 ` + exitCodes,
 		Example: a.example(`
@@ -51,7 +51,7 @@ satchel events podinfo -w`),
 			case o.limit < 0:
 				return usageError(cmd, "--limit is a number of events, or 0 for all")
 			case o.follow && o.output != outputTable && o.output != outputWide:
-				return usageError(cmd, "-w writes lines for people: leave it or -o %s out", o.output)
+				return usageError(cmd, "-w writes lines for people: omit it or -o %s", o.output)
 			}
 			return a.events(cmd.Context(), o, t)
 		},
@@ -68,7 +68,7 @@ func (a *app) events(ctx context.Context, o eventsOptions, t target) error {
 	if err != nil {
 		return err
 	}
-	r := &eventReader{explorer: x, target: t, owners: map[inventory.ID]*inventory.ID{}, listed: map[nursery]bool{}, seen: map[string]string{}}
+	r := &eventReader{explorer: x, target: t, owners: map[inventory.ID]*inventory.ID{}, listed: map[kindInNamespace]bool{}, seen: map[string]string{}}
 	if err := r.refresh(ctx); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (a *app) printEvents(o eventsOptions, found eventList) error {
 		fmt.Fprintf(a.streams.ErrOut, "%s older are not shown; --limit 0 shows all.\n", plural(found.Older, "event"))
 	}
 	if len(found.Events) == 0 && !o.follow {
-		fmt.Fprintln(a.streams.ErrOut, "No events: nothing happened lately, or the cluster has forgotten it; status and history tell more.")
+		fmt.Fprintln(a.streams.ErrOut, "No events: nothing happened lately, or the events have expired; status and history tell more.")
 		return nil
 	}
 	fmt.Fprint(a.streams.Out, found.table(o.output == outputWide, a.now()).render(styleFor(a.streams.Out)))

@@ -25,7 +25,7 @@ const (
 	pageOfEvents = 1000
 )
 
-// eventResource is where events are, whichever API they were written to.
+// eventResource is the resource in which events of both APIs are read.
 var eventResource = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 
 // eventReader knows which events concern a deployment.
@@ -35,7 +35,7 @@ type eventReader struct {
 	concerned  map[inventory.ID]bool // the deployment, its source and the inventory
 	namespaces []string
 	owners     map[inventory.ID]*inventory.ID // what owns an object; nil for nothing
-	listed     map[nursery]bool               // of which all owners are known
+	listed     map[kindInNamespace]bool       // of which all owners are known
 	seen       map[string]string              // resource versions of events by their UID
 }
 
@@ -59,7 +59,7 @@ func (r *eventReader) refresh(ctx context.Context) error {
 	}
 	r.namespaces = []string{d.Namespace}
 	if d.Spec.KubeConfig != nil {
-		r.omitted.add("events of its %s: they are on the cluster whose kubeconfig is in the Secret %s", plural(listed.Len(), "object"), d.Spec.KubeConfig.SecretRef.Name)
+		r.omitted.add("events of its %s: they are on the cluster of the kubeconfig in the Secret %s", plural(listed.Len(), "object"), d.Spec.KubeConfig.SecretRef.Name)
 		return nil
 	}
 	for _, entry := range listed.Entries {
@@ -107,7 +107,7 @@ func (r *eventReader) read(ctx context.Context, o eventsOptions) (eventList, err
 	return found, nil
 }
 
-// eachEvent reads the events of a namespace that may concern somebody.
+// eachEvent reads the events of a namespace that may concern the deployment.
 func (r *eventReader) eachEvent(ctx context.Context, namespace string, do func(*corev1.Event)) error {
 	l := listing{resource: eventResource, namespace: namespace, whole: true, limit: mostEvents, page: pageOfEvents}
 	more, err := r.each(ctx, l, func(found sighting) {
@@ -129,7 +129,7 @@ func typedEvent(body *unstructured.Unstructured) *corev1.Event {
 	return e
 }
 
-// mayConcern tells, without asking anybody, whether an object is concerned or of a kind that is owned.
+// mayConcern tells, without a request, whether an object is concerned or of a kind that can be owned.
 func (r *eventReader) mayConcern(id inventory.ID) bool {
 	_, owned := ownable[id.GroupKind()]
 	return owned || r.concerned[id]
@@ -161,8 +161,8 @@ func (r *eventReader) concerns(ctx context.Context, id inventory.ID, generations
 	return owner != nil && r.concerns(ctx, *owner, generations-1)
 }
 
-// ownerOf finds what owns an object: all of its kind and namespace are listed once, and one that is new is asked for. What is
-// gone is presumed to have belonged to whom its name says.
+// ownerOf finds the owner of an object: all objects of its kind and namespace are listed once, and a new one is read. For an
+// object that is gone it guesses the owner from the name.
 func (r *eventReader) ownerOf(ctx context.Context, kind schema.GroupVersionKind, id inventory.ID) *inventory.ID {
 	if owner, known := r.owners[id]; known {
 		return owner
@@ -171,7 +171,7 @@ func (r *eventReader) ownerOf(ctx context.Context, kind schema.GroupVersionKind,
 	if err != nil {
 		return nil
 	}
-	at := nursery{kind: kind, namespace: id.Namespace}
+	at := kindInNamespace{kind: kind, namespace: id.Namespace}
 	if !r.listed[at] {
 		r.listed[at] = true
 		l := listing{resource: mapping.Resource, namespace: id.Namespace, limit: mostScanned}
@@ -193,7 +193,7 @@ func (r *eventReader) ownerOf(ctx context.Context, kind schema.GroupVersionKind,
 	return r.owners[id]
 }
 
-// remember takes down what owns an object.
+// remember records the owner of an object.
 func (r *eventReader) remember(kind schema.GroupVersionKind, found sighting) *inventory.ID {
 	id := inventory.ID{Group: kind.Group, Kind: kind.Kind, Namespace: found.GetNamespace(), Name: found.GetName()}
 	r.owners[id] = nil
@@ -208,7 +208,7 @@ func (r *eventReader) remember(kind schema.GroupVersionKind, found sighting) *in
 	return r.owners[id]
 }
 
-// presumed is the owner that the name of an object tells: a Pod is called after what made it, and a ReplicaSet too.
+// presumed guesses the owner from the name of an object: the names of Pods and ReplicaSets begin with that of their owner.
 func (r *eventReader) presumed(id inventory.ID) *inventory.ID {
 	at := strings.LastIndexByte(id.Name, '-')
 	if at <= 0 {

@@ -96,7 +96,7 @@ func TestEventsOfCluster(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	c.eventsFollowed(deployment, strings.TrimPrefix(pod, c.namespace+"/"))
-	c.want(c.satchel("events", "app", "--as", "nobody"), ExitError, "you may not get bundledeployments")
+	c.want(c.satchel("events", "app", "--as", "unprivileged"), ExitError, "you may not get bundledeployments")
 }
 
 // eventsFollowed records events while events -w runs.
@@ -110,7 +110,7 @@ func (c testCluster) eventsFollowed(deployment corev1.ObjectReference, pod strin
 	gone := pod[:strings.LastIndexByte(pod, '-')] + "-zzzzz"
 	c.event(corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Name: gone}, "Normal", "Killing", "of a Pod that is gone")
 	f.until("Pod " + c.namespace + "/" + gone + "  of a Pod that is gone\n")
-	// The inventory grows, and what is new in it is followed.
+	// The inventory grows, and its new objects are followed.
 	added := c.object("app", "{apiVersion: v1, kind: ConfigMap, metadata: {name: added}}")
 	d := aDeployment()
 	key := metav1.ObjectMeta{Namespace: c.namespace, Name: "app"}

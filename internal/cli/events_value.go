@@ -57,7 +57,7 @@ func newEvent(e *corev1.Event) event {
 	return found
 }
 
-// merged puts events into the order of time, those that say the same as one.
+// merged sorts events by time, and merges equal ones.
 func merged(events []event) []event {
 	type key struct {
 		kind                  string

@@ -59,8 +59,8 @@ func (a *app) examined(ctx context.Context, files fs.FS, o convert.Options, plai
 	return report, nil
 }
 
-// chartOf reads what a chart says of itself, in a worker process. The chart has been converted, so that what is wrong with it
-// was reported.
+// chartOf reads the metadata of a chart, in a worker process. The chart was converted before, so its problems are reported
+// already.
 func (a *app) chartOf(ctx context.Context, files fs.FS, o convert.Options) (chart helm.Description, err error) {
 	err = a.withPacked(ctx, files, func(pool *worker.Pool, packed jobs.Files) error {
 		chart, err = jobs.DescribeChart(ctx, pool, "", packed, o)

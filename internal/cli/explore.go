@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// explorer reads objects of any kind with the user's rights. What may not be read is
-// noted, not an error.
+// explorer reads objects of any kind with the user's permissions. Objects that the user may not read are
+// noted, and are not an error.
 type explorer struct {
 	*cluster
 	config   *rest.Config
@@ -42,7 +42,7 @@ func (a *app) explore() (*explorer, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.WarningHandler = rest.NoWarnings{} // that a kind of somebody is deprecated is not what was asked
+	config.WarningHandler = rest.NoWarnings{} // deprecation warnings about kinds of bundles are not of interest here
 	x := &explorer{cluster: c, config: config}
 	if x.bodies, err = dynamic.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("preparing the connection to the cluster: %w", err)
@@ -65,7 +65,7 @@ type sighting struct {
 	body *unstructured.Unstructured // nil when only the metadata was read
 }
 
-// How many objects one request reads: bodies may be large, such as those of definitions.
+// How many objects one request reads: bodies may be large, such as those of CRDs.
 const (
 	pageOfMetadata = 500
 	pageOfBodies   = 100
@@ -90,8 +90,8 @@ type listing struct {
 	page                int64 // how many in one request, where it is not as usual
 }
 
-// each reads objects in pages and passes them on one by one, so that no more than a page is
-// held. It tells whether there are more than the limit.
+// each reads objects in pages and passes them on one by one, so that at most one page is
+// in memory. It tells whether there are more than the limit.
 func (x *explorer) each(ctx context.Context, l listing, do func(sighting)) (more bool, err error) {
 	options := metav1.ListOptions{LabelSelector: l.selector, Limit: pageOfMetadata}
 	if l.whole {
@@ -174,7 +174,7 @@ func (a *app) noteOmitted(lines []string) {
 	}
 }
 
-// unreadable notes that objects could not be read, for want of rights or otherwise; verb is get or list.
+// unreadable notes that objects could not be read, for lack of permissions or another reason; verb is get or list.
 func (x *explorer) unreadable(verb string, resource schema.GroupVersionResource, namespace string, err error) {
 	where := "of the cluster"
 	if namespace != "" {
@@ -182,7 +182,7 @@ func (x *explorer) unreadable(verb string, resource schema.GroupVersionResource,
 	}
 	name := resource.GroupResource().String()
 	if apierrors.IsForbidden(err) {
-		x.omitted.add("%s %s: you may not %s them; ask an administrator for that right", name, where, verb)
+		x.omitted.add("%s %s: you may not %s them; ask an administrator for that permission", name, where, verb)
 		return
 	}
 	x.omitted.add("%s %s: %v", name, where, err)

@@ -29,10 +29,10 @@ func (a *app) exportCommand() *cobra.Command {
 		Use:     "export [deployment|source] NAME...",
 		GroupID: groupAct,
 		Short:   "Print manifests to commit to Git",
-		Long: `Prints BundleDeployments and BundleSources as manifests: without status, without what the API server added, and without
-the marks of whoever delivered them before. The BundleSource of an inline spec.source is part of its BundleDeployment and
-not printed by itself. What they refer to (Secrets, ServiceAccounts, ConfigMaps) is not exported; it is named on standard
-error.
+		Long: `Prints BundleDeployments and BundleSources as manifests: without status, without fields that the API server sets, and
+without the labels and annotations of the tool that applied them. The BundleSource of an inline spec.source is part of its
+BundleDeployment and not printed by itself. Secrets, ServiceAccounts and ConfigMaps that they refer to are not exported;
+they are named on standard error.
 
 Exit codes:
 
@@ -83,7 +83,7 @@ func (a *app) export(ctx context.Context, o exportOptions, targets []target) err
 	return a.printManifests(o.output, manifests)
 }
 
-// toExport reads what is exported. An inline source that is named is refused, and left out where all are meant.
+// toExport reads the objects to export. An inline source is refused by its name, and left out of all objects.
 func (c *cluster) toExport(ctx context.Context, o exportOptions, targets []target) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for _, t := range targets {
@@ -124,7 +124,7 @@ func (a *app) printManifests(o output, manifests []any) error {
 	return nil
 }
 
-// passing are labels and annotations, by how they begin, that are about how an object came here or what was asked of it.
+// passing are the prefixes of labels and annotations that record which tool applied an object, or that request something.
 var passing = []string{
 	"kubectl.kubernetes.io/last-applied-configuration", meta.ReconcileRequestAnnotation,
 	"kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/", "argocd.argoproj.io/instance", "argocd.argoproj.io/tracking-id",

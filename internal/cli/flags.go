@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The converter names fields of a BundleDeployment where something has to be chosen. Who runs a command gives flags.
+// The converter names fields of a BundleDeployment in its remedies. Users of a command give flags instead.
 var fieldsAsFlags = strings.NewReplacer(
 	"spec.format", "--format",
 	"spec.path", "--path",
@@ -29,7 +29,7 @@ var (
 	quotedFormat = regexp.MustCompile(`"([^" ]+)"`)
 )
 
-// flagsFor is what to do in the words of the command line.
+// flagsFor is a remedy that names flags instead of fields.
 func flagsFor(remedy string) string {
 	remedy = formatChoice.ReplaceAllStringFunc(remedy, func(choice string) string {
 		return quotedFormat.ReplaceAllString(strings.Replace(choice, "set spec.format to", "choose with", 1), "--format $1")

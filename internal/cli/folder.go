@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// folder is a folder of the user's disk as the controllers would see it after fetching it: without symbolic links, and
-// without anything outside.
+// folder is a local folder as the controllers would see it after fetching it: without symbolic links and files outside of it.
 type folder struct {
 	root    *os.Root
 	skipped map[string]bool // links that were met

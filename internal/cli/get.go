@@ -26,9 +26,9 @@ func (a *app) getCommand() *cobra.Command {
 		Use:     "get [deployments|sources|all] [NAME...]",
 		GroupID: groupSee,
 		Short:   "List BundleDeployments and BundleSources and their state",
-		Long: `Lists BundleDeployments (when no kind is given), BundleSources or both, one line each: whether it is Ready, the
-revision in force, the number of its objects, its age, and what its controller says. Digests are cut to 12 digits; -o
-wide shows all of them, and more columns.
+		Long: `Lists BundleDeployments (when no kind is given), BundleSources or both, one line each: whether it is Ready, the current
+revision, the number of its objects, its age, and the message of its controller. Digests are cut to 12 digits; -o wide
+shows them in full, and more columns.
 
 ` + exitCodes,
 		Example: a.example(`
@@ -38,7 +38,7 @@ satchel get
 # Deployments and sources of all namespaces
 satchel get all -A
 
-# One source, with everything it says about itself
+# One source, with all fields
 satchel get source podinfo -o yaml
 
 # Names for a script
@@ -57,7 +57,7 @@ satchel get deployments -l team=payments -o name`),
 	}
 	a.outputFlag(cmd, &o.output, outputTable, outputWide, outputJSON, outputYAML, outputName)
 	cmd.Flags().BoolVarP(&o.everywhere, "all-namespaces", "A", false, "List the objects of all namespaces.")
-	cmd.Flags().StringVarP(&o.selector, "selector", "l", "", "List only objects whose labels match, such as -l app=shop,tier!=test.")
+	cmd.Flags().StringVarP(&o.selector, "selector", "l", "", "List only objects with matching labels, such as -l app=shop,tier!=test.")
 	return cmd
 }
 

@@ -14,7 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "regenerate the golden files")
 
 // noon is the time of all tests without a cluster.
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -36,7 +36,7 @@ func golden(t *testing.T, name, got string) {
 		t.Fatalf("%v; write it with: go test ./internal/cli -update", err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs; if that is right, write it anew with: go test ./internal/cli -update\n-want +got:\n%s", file, diff)
+		t.Errorf("%s differs; if that is intended, regenerate it with: go test ./internal/cli -update\n-want +got:\n%s", file, diff)
 	}
 }
 

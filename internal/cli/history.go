@@ -21,14 +21,14 @@ func (a *app) historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "history NAME",
 		GroupID: groupSee,
-		Short:   "Show what became of the last revisions of a BundleDeployment",
-		Long: `Lists the revisions that a BundleDeployment tried, the newest first: when that began, how long it took, what became of
-it, and how many objects its plan concerned. The column STATE says which revision is in force, which was healthy last,
-and which is rejected and not tried again by itself. spec.historyLimit is how many are kept.
+		Short:   "Show the last revisions of a BundleDeployment and their outcomes",
+		Long: `Lists the revisions that a BundleDeployment tried, the newest first: when each began, how long it took, its outcome,
+and how many objects its plan changed. The column STATE says which revision is current, which was healthy last, and which
+is rejected and not retried. spec.historyLimit is how many are kept.
 
 ` + exitCodes,
 		Example: a.example(`
-# What was installed here, and what became of it?
+# Which revisions were installed here, and with which outcome?
 satchel history podinfo -n demo
 
 # Why did the last one fail, with whole digests
@@ -53,7 +53,7 @@ satchel history podinfo -o json | jq -r '.revisions[] | select(.outcome == "Heal
 type revisions struct {
 	Namespace string         `json:"namespace"`
 	Name      string         `json:"name"`
-	InForce   string         `json:"inForce,omitempty"`
+	Applied   string         `json:"inForce,omitempty"`
 	Healthy   string         `json:"lastHealthy,omitempty"`
 	Rejected  string         `json:"rejected,omitempty"`
 	Revisions []revisionLine `json:"revisions"`
@@ -63,7 +63,7 @@ type revisions struct {
 type revisionLine struct {
 	v1alpha1.RevisionRecord `json:",inline"`
 
-	States []string `json:"states,omitempty"` // InForce, LastHealthy, Rejected, Trying
+	States []string `json:"states,omitempty"` // appliedState, LastHealthy, Rejected, Trying
 }
 
 func (a *app) history(ctx context.Context, o output, t target) error {
@@ -91,15 +91,15 @@ func (a *app) history(ctx context.Context, o output, t target) error {
 	return nil
 }
 
-// newRevisions reads the history of a deployment. A revision that was tried twice is in force, or healthy, where it was
-// tried last.
+// newRevisions reads the history of a deployment. A revision that was tried twice is marked as current, or healthy, where it
+// was tried last.
 func newRevisions(d *v1alpha1.BundleDeployment) revisions {
-	found := revisions{Namespace: d.Namespace, Name: d.Name, InForce: d.Status.LastAppliedRevision,
+	found := revisions{Namespace: d.Namespace, Name: d.Name, Applied: d.Status.LastAppliedRevision,
 		Healthy: d.Status.LastHealthyRevision, Rejected: d.Status.RejectedRevision, Revisions: []revisionLine{}}
 	told := map[string]bool{}
 	for i, record := range d.Status.History {
 		line := revisionLine{RevisionRecord: record}
-		for _, is := range []struct{ state, revision string }{{"InForce", found.InForce}, {"LastHealthy", found.Healthy}, {"Rejected", found.Rejected}} {
+		for _, is := range []struct{ state, revision string }{{appliedState, found.Applied}, {"LastHealthy", found.Healthy}, {"Rejected", found.Rejected}} {
 			if is.revision == record.Revision && !told[is.state] {
 				told[is.state] = true
 				line.States = append(line.States, is.state)
@@ -113,14 +113,17 @@ func newRevisions(d *v1alpha1.BundleDeployment) revisions {
 	return found
 }
 
+// appliedState is the state of the applied revision, in the JSON output.
+const appliedState = "InForce"
+
 // stateWords are the states for people.
-var stateWords = map[string]string{"InForce": "in force", "LastHealthy": "last healthy", "Rejected": "rejected", "Trying": "being tried"}
+var stateWords = map[string]string{appliedState: "current", "LastHealthy": "last healthy", "Rejected": "rejected", "Trying": "being tried"}
 
 func (l revisionLine) state() string {
 	words := make([]string, 0, len(l.States))
 	for _, s := range l.States {
-		if s == "LastHealthy" && l.States[0] == "InForce" && l.Outcome == v1alpha1.OutcomeHealthy {
-			continue // which goes without saying
+		if s == "LastHealthy" && l.States[0] == appliedState && l.Outcome == v1alpha1.OutcomeHealthy {
+			continue // a current healthy revision is the last healthy one
 		}
 		words = append(words, stateWords[s])
 	}

@@ -46,7 +46,7 @@ func TestHistoryOfCluster(t *testing.T) {
 	c := newTestCluster(t)
 	c.create(aDeployment(tried))
 	c.create(aDeployment(called("fresh"), never))
-	c.want(c.satchel("history", "podinfo"), ExitOK, "v1.3.0@sha256:cccccccccccc   Healthy      in force", "RolledBack   rejected", "-            being tried")
+	c.want(c.satchel("history", "podinfo"), ExitOK, "v1.3.0@sha256:cccccccccccc   Healthy      current", "RolledBack   rejected", "-            being tried")
 	c.want(c.satchel("history", "podinfo", "-o", "name"), ExitOK, revisionA+"\n")
 	c.want(c.satchel("history", "podinfo", "-o", "yaml"), ExitOK, `"inForce": "`+revisionB+"\"\n")
 	var found revisions

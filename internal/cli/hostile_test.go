@@ -16,10 +16,10 @@ import (
 	"github.com/satchel-dev/satchel/internal/visible"
 )
 
-// steering are characters that steer a terminal, turn texts around, or show nothing of themselves.
+// steering are control, bidirectional and invisible characters.
 const steering = "\x1b[2J\u009b31m\u0085\u2028\u202e\u2066\u200b\u3164\U000e0041\x7f"
 
-// hiddenIn returns the first character of an output that has no business there.
+// hiddenIn returns the first control or invisible character of an output.
 func hiddenIn(text string) string {
 	for i, r := range text {
 		if r != '\n' && visible.Hidden(r) {
@@ -45,7 +45,7 @@ func writeFiles(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// quoted is a text as JSON and YAML have it.
+// quoted is a string as a JSON and YAML literal.
 func quoted(t *testing.T, text string) string {
 	t.Helper()
 	data, err := json.Marshal(text)
@@ -55,7 +55,7 @@ func quoted(t *testing.T, text string) string {
 	return strings.ReplaceAll(string(escapeHidden(data, visible.JSON)), `\udb40\udc41`, `\U000e0041`)
 }
 
-// hostileOperator is an operator's bundle in which every text that may be anything tries to steer the reader's terminal.
+// hostileOperator is an operator's bundle with control characters in every free-form string.
 func hostileOperator(t *testing.T) map[string]string {
 	t.Helper()
 	bad := quoted(t, "a"+steering+"\nb")
@@ -103,7 +103,7 @@ spec:
 // ownLine matches the lines that commands write to standard error.
 var ownLine = regexp.MustCompile(`^(|Reading .*|Hint: .*|Warning: .*|Error: .*|As installed in .*|Not shown: .*|  - .*)$`)
 
-// TestOutputsOfHostileBundles shows bundles that try to steer the reader's terminal, with every command and output.
+// TestOutputsOfHostileBundles shows bundles with control characters, with every command and output.
 func TestOutputsOfHostileBundles(t *testing.T) {
 	operator := writeFiles(t, hostileOperator(t))
 	refused := hostileOperator(t)
@@ -143,7 +143,7 @@ func TestOutputsOfHostileBundles(t *testing.T) {
 	}
 }
 
-// TestOutputsKeepEverything wants what is escaped to be read as what it was.
+// TestOutputsKeepEverything checks that escaped values decode to the original ones.
 func TestOutputsKeepEverything(t *testing.T) {
 	const text = "ordinary, ünïcode ✓ \\u202e\t" + steering + "\n\n  second line: # no comment" + steering
 	dir := writeFiles(t, map[string]string{"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {\"k\": " + quoted(t, text) + ", \"on\": \"yes\", \"n\": \"1\", plain: \"one\\ntwo\\n\"}\n"})
@@ -179,7 +179,7 @@ func TestOutputsKeepEverything(t *testing.T) {
 	}
 }
 
-// permissionsShown inspects a plain bundle with one ClusterRole that is bound to an account.
+// permissionsShown inspects a plain bundle with one ClusterRole that is bound to a ServiceAccount.
 func permissionsShown(t *testing.T, role string) (text string, d description) {
 	t.Helper()
 	dir := writeBundle(t, "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\n"+role+`
@@ -200,8 +200,8 @@ subjects: [{kind: ServiceAccount, namespace: demo, name: z}]
 	return got.out, d
 }
 
-// TestInspectHidesNoRight shows rules that were written so that a reader would miss them.
-func TestInspectHidesNoRight(t *testing.T) {
+// TestInspectHidesNoPermission shows rules that were written so that a reader would miss them.
+func TestInspectHidesNoPermission(t *testing.T) {
 	harmless := strings.Repeat("\n- {apiGroups: [a%d.example.org], resources: [a], verbs: [get]}", 1)
 	many := func(n int) string {
 		var text strings.Builder
@@ -217,7 +217,7 @@ func TestInspectHidesNoRight(t *testing.T) {
 		want          []string
 	}{
 		"among many": {reason: "the list is cut after a hundred", rules: many(300) + fmt.Sprintf(secrets, "zsecrets, secrets", "get"),
-			want: []string{"in all namespaces:\n    ! reads the Secrets of all namespaces — zsecrets, secrets in core: get\n", "and 201 more, none of them marked, for those come first; -o json prints all\n"}},
+			want: []string{"in all namespaces:\n    ! reads the Secrets of all namespaces — zsecrets, secrets in core: get\n", "and 201 more, none of them marked, because marked ones come first; -o json prints all\n"}},
 		"too many": {reason: "not even those that are marked fit", rules: wild(300) + many(50),
 			want: []string{"! has all verbs — a in a0.example.org: *\n", "and 250 more, 200 OF THEM MARKED; -o json prints all\n"}},
 		"after a line end": {reason: "a text that ends early", rules: fmt.Sprintf(secrets, "secrets", `"get\n(end)", "*"`),
@@ -244,7 +244,7 @@ func TestInspectHidesNoRight(t *testing.T) {
 		})
 	}
 	text, _ := permissionsShown(t, "aggregationRule: {clusterRoleSelectors: [{}, {matchLabels: {a: b}}]}")
-	for _, want := range []string{"! may do everything — what all ClusterRoles of the cluster give: ?\n", "! holds rights that others write — what the ClusterRoles of the cluster give that are labelled a=b: ?\n"} {
+	for _, want := range []string{"! may do everything — what all ClusterRoles of the cluster give: ?\n", "! aggregates rules that other users write — what the ClusterRoles of the cluster give that are labelled a=b: ?\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("aggregation: %q is missing in\n%s", want, text)
 		}
@@ -255,7 +255,7 @@ func TestInspectHidesNoRight(t *testing.T) {
 	}
 }
 
-// TestInspectManyAccounts wants the accounts with the greatest rights first.
+// TestInspectManyAccounts checks that the accounts with the most dangerous permissions come first.
 func TestInspectManyAccounts(t *testing.T) {
 	var text strings.Builder
 	for i := range 250 {
@@ -265,12 +265,12 @@ func TestInspectManyAccounts(t *testing.T) {
 	got := satchel(t, "inspect", writeBundle(t, text.String()))
 	first, _, _ := strings.Cut(got.out, "Permissions of User a0 ")
 	if !strings.Contains(first, "Permissions of User z (1):\n  in the namespace operators:\n    ! may do everything — what the ClusterRole cluster-admin of the cluster gives: ?\n") ||
-		!strings.Contains(got.out, "Permissions of other accounts:\n  and 151 more, none of them marked") {
+		!strings.Contains(got.out, "Permissions of other subjects:\n  and 151 more, none of them marked") {
 		t.Errorf("%.1500s", got.out)
 	}
 }
 
-// TestFlagsAreNamed wants no field of a BundleDeployment in what the commands say to do about a bundle.
+// TestFlagsAreNamed checks that remedies name flags, and no fields of a BundleDeployment.
 func TestFlagsAreNamed(t *testing.T) {
 	var sources []string
 	for _, pattern := range []string{"../convert/*.go", "../convert/*/*.go"} {

@@ -40,18 +40,18 @@ func (a *app) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "init NAME",
 		GroupID: groupAuthor,
-		Short:   "Make a bundle of manifests, of a folder or of a project of Operator SDK",
+		Short:   "Make a bundle of manifests, of a folder or of an Operator SDK project",
 		Long: `Writes a folder that is ready to be committed, and asks no cluster:
 
     NAME/bundle/                     the bundle, as it is published
     NAME/deploy/bundledeployment.yaml  the BundleDeployment that installs it
-    NAME/deploy/rbac.yaml            its account, with the least rights that it needs, as the command rbac prints them
+    NAME/deploy/rbac.yaml            its ServiceAccount, with the least permissions that it needs (see the command rbac)
 
-What --from names is copied, and what is left out is said:
+What --from names is copied, and files that are left out are named:
 
     files, or several folders   manifests, as plain+v0
     a package of a chart        (a file that ends in .tgz) that chart
-    a folder                    what it shows beyond doubt: plain+v0, registry+v1, kustomize or helm; --format chooses
+    a folder                    the format that is detected: plain+v0, registry+v1, kustomize or helm; --format chooses
     a project of Operator SDK   (it has a file PROJECT) the bundle that make bundle wrote, as registry+v1; or config/,
     or kubebuilder              built from config/default, as kustomize
     nothing                     an example to begin with
@@ -59,8 +59,8 @@ What --from names is copied, and what is left out is said:
 A bundle that render refuses is not written. The BundleDeployment takes it from --image, or from --git, a repository to
 which the folder is committed. Without both it names an image that has to be replaced.
 
-A file that is there and differs stops the command before anything is written, unless --force replaces it. Other files
-of the folder are left alone; those in NAME/bundle, which become part of the bundle, are listed as kept.
+If a file exists and differs, the command stops before it writes anything, unless --force replaces it. Other files of the
+folder are not changed; those in NAME/bundle, which become part of the bundle, are listed as kept.
 
 ` + exitCodes,
 		Example: a.example(`
@@ -90,18 +90,18 @@ satchel init shop --from deployment.yaml --from service.yaml --dry-run`),
 func (a *app) initFlags(cmd *cobra.Command, o *initOptions) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.from, "from", nil, "File or folder to make the bundle of; may be repeated.")
-	flags.StringVar(&o.dir, "dir", "", "Folder to write; without it: NAME, in the present folder.")
+	flags.StringVar(&o.dir, "dir", "", "Folder to write; without it: NAME, in the current folder.")
 	a.enumFlag(cmd, &o.format, "format", "", "Format of the bundle; detected when left out.",
 		string(convert.PlainV0), string(convert.RegistryV1), string(convert.Helm), string(convert.Kustomize))
 	flags.StringVar(&o.path, "path", "", "Folder inside the folder of --from that holds the bundle, such as an overlay of a kustomization.")
 	flags.StringVar(&o.installNamespace, "install-namespace", "", "Namespace of the objects that name none, and of the operator; without it: NAME. "+
-		"The BundleDeployment is in --namespace; without that: there, too.")
+		"The BundleDeployment is in --namespace; without that: in the same namespace.")
 	flags.StringArrayVar(&o.watchNamespaces, "watch-namespace", nil, "Namespace that the operator of a registry+v1 bundle watches; may be repeated.")
-	flags.StringVar(&o.serviceAccount, "service-account", "installer", "Account that installs the bundle.")
+	flags.StringVar(&o.serviceAccount, "service-account", "installer", "ServiceAccount that installs the bundle.")
 	flags.StringVar(&o.image, "image", "", "Image that the bundle will be pushed as.")
 	flags.StringVar(&o.git, "git", "", "URL of the Git repository that the folder is committed to.")
 	flags.StringVar(&o.branch, "branch", "main", "Branch of the Git repository.")
-	flags.BoolVar(&o.force, "force", false, "Replace files that are there.")
+	flags.BoolVar(&o.force, "force", false, "Replace existing files.")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "Say what would be written, and write nothing.")
 	a.outputFlag(cmd, &o.output, outputText, outputJSON, outputName)
 	_ = cmd.MarkFlagDirname("dir") // it only fails for a flag that does not exist
@@ -109,7 +109,7 @@ func (a *app) initFlags(cmd *cobra.Command, o *initOptions) {
 	a.completeFlag(cmd, "watch-namespace", a.completeNamespaces)
 }
 
-// check reads the arguments and refuses flags that say nothing together.
+// check reads the arguments and refuses flags that have no effect together.
 func (o *initOptions) check(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return usageError(cmd, "init needs one name, got %s", given(args))
@@ -128,7 +128,7 @@ func (o *initOptions) check(cmd *cobra.Command, args []string) error {
 		return usageError(cmd, "--git %q is no URL that begins with https://, http:// or ssh://", o.git)
 	}
 	if cmd.Flag("branch").Changed && o.git == "" {
-		return usageError(cmd, "--branch says nothing without --git")
+		return usageError(cmd, "--branch has no effect without --git")
 	}
 	o.dir = cmp.Or(o.dir, o.name)
 	o.installNamespace = cmp.Or(o.installNamespace, o.name)
@@ -139,7 +139,7 @@ func (o *initOptions) check(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// initBundle makes the bundle, looks at it, and writes it.
+// initBundle makes the bundle, checks it, and writes it.
 func (a *app) initBundle(ctx context.Context, o initOptions) (err error) {
 	taken, err := o.take()
 	if err != nil {
@@ -168,7 +168,7 @@ func (a *app) initBundle(ctx context.Context, o initOptions) (err error) {
 	return a.printInit(o, taken, w)
 }
 
-// take opens what --from names and takes a bundle of it.
+// take opens what --from names and makes a bundle of it.
 func (o *initOptions) take() (b scaffold.Bundle, err error) {
 	if len(o.from) == 0 {
 		return scaffold.Starter(o.name, convert.Format(o.format))

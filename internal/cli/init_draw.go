@@ -24,7 +24,7 @@ import (
 const (
 	bundleFolder   = "bundle"
 	deploymentFile = "deploy/bundledeployment.yaml"
-	rightsFile     = "deploy/rbac.yaml"
+	rbacFile       = "deploy/rbac.yaml"
 )
 
 // drawUp returns the files that init writes, by their names in the folder. A bundle that could not be installed is refused.
@@ -45,9 +45,9 @@ func (a *app) drawUp(ctx context.Context, o *initOptions, taken scaffold.Bundle)
 	request, guesses := named.request(result)
 	parts, err := rights.Manifests(request)
 	if err != nil {
-		return nil, fmt.Errorf("the rights cannot be told: %w", err)
+		return nil, fmt.Errorf("the permissions cannot be determined: %w", err)
 	}
-	files[rightsFile], err = partsText(parts, "", guesses.comments())
+	files[rbacFile], err = partsText(parts, "", guesses.comments())
 	for _, line := range taken.Notes {
 		fmt.Fprintln(a.streams.ErrOut, inline(line)+".")
 	}
@@ -74,7 +74,7 @@ func (a *app) convertTaken(ctx context.Context, o *initOptions, taken scaffold.B
 	defer files.Close() //nolint:errcheck // only read from
 	result, err = a.converted(ctx, files, spec.Conversion(o.deployment(taken), spec.Given{}, convert.Limits{}))
 	if err != nil && taken.Format == convert.RegistryV1 && len(o.watchNamespaces) == 0 {
-		o.watchNamespaces = []string{o.installNamespace} // an operator of the mode OwnNamespace has no other choice
+		o.watchNamespaces = []string{o.installNamespace} // an operator of the mode OwnNamespace supports nothing else
 		var again error
 		if result, again = a.converted(ctx, files, spec.Conversion(o.deployment(taken), spec.Given{}, convert.Limits{})); again != nil {
 			o.watchNamespaces = nil
@@ -88,7 +88,7 @@ func (a *app) convertTaken(ctx context.Context, o *initOptions, taken scaffold.B
 	return result, ctx.Err()
 }
 
-// placeholder is the image of a bundle of which nobody said where it will be.
+// placeholder begins the image of a bundle without --image and --git.
 const placeholder = "registry.example.com/"
 
 // deployment is the BundleDeployment that installs the bundle.
@@ -138,7 +138,7 @@ func (o *initOptions) source() v1alpha1.Source {
 	return v1alpha1.Source{Git: &v1alpha1.GitSource{Repository: o.git, Ref: &v1alpha1.GitRef{Branch: o.branch}, Directory: o.inRepository()}}
 }
 
-// inRepository is the folder of the bundle as the Git repository around it has it; without one it is taken from the root.
+// inRepository is the path of the bundle in the Git repository around it; without a repository it is taken from the root.
 func (o *initOptions) inRepository() string {
 	whole, err := filepath.Abs(filepath.Join(o.dir, bundleFolder))
 	if err != nil {

@@ -55,7 +55,7 @@ func filesIn(t *testing.T, dir string) string {
 	return strings.Join(names, " ")
 }
 
-// operatorProject is what Operator SDK makes, as far as init looks at it.
+// operatorProject are the files of an Operator SDK project that init reads.
 func operatorProject(t *testing.T, withBundle bool) map[string]string {
 	t.Helper()
 	files := map[string]string{
@@ -88,7 +88,7 @@ func readTree(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// TestInit shows what becomes of what an author has. What is written validates, and renders what was there.
+// TestInit covers the inputs of an author. The written bundle validates, and renders the same objects.
 func TestInit(t *testing.T) {
 	operator, err := filepath.Abs(initOperator)
 	if err != nil {
@@ -165,7 +165,7 @@ func readDeployment(t *testing.T, name string) *v1alpha1.BundleDeployment {
 	return d
 }
 
-// TestInitNeverOverwrites shows what happens to files that are there.
+// TestInitNeverOverwrites covers existing files.
 func TestInitNeverOverwrites(t *testing.T) {
 	source := laidOut(t, map[string]string{"a.yaml": initConfigMap, "b.yaml": strings.Replace(initConfigMap, "name: a", "name: b", 1)})
 	home, err := os.Getwd()
@@ -203,7 +203,7 @@ func TestInitNeverOverwrites(t *testing.T) {
 	golden(t, "init/forced", forced)
 }
 
-// TestInitFromGit names the folder of the bundle as its repository has it.
+// TestInitFromGit checks that the path of the bundle is that in its repository.
 func TestInitFromGit(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, ".git"), 0o755); err != nil {
@@ -223,7 +223,7 @@ func TestInitFromGit(t *testing.T) {
 	}
 }
 
-// TestInitRefuses wants nothing written where something is wrong.
+// TestInitRefuses checks that nothing is written after an error.
 func TestInitRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		from map[string]string
@@ -235,7 +235,7 @@ func TestInitRefuses(t *testing.T) {
 		"two sources":  {nil, []string{"init", "shop", "--image", "a/b", "--git", "https://x"}, "from --image or from --git"},
 		"no image":     {nil, []string{"init", "shop", "--image", "A B"}, `--image "A B" is no reference`},
 		"no URL":       {nil, []string{"init", "shop", "--git", "git@host:org/repo"}, "is no URL that begins with https://"},
-		"a branch":     {nil, []string{"init", "shop", "--branch", "x"}, "--branch says nothing without --git"},
+		"a branch":     {nil, []string{"init", "shop", "--branch", "x"}, "--branch has no effect without --git"},
 		"no file":      {nil, []string{"init", "shop", "--from", "SRC/none"}, "no such file"},
 		"no manifest":  {map[string]string{"a.txt": ""}, []string{"init", "shop", "--from", "SRC/a.txt"}, "no manifest by its name"},
 		"broken":       {map[string]string{"a.yaml": "kind: X"}, []string{"init", "shop", "--from", "SRC"}, "the object has no apiVersion"},
@@ -264,7 +264,7 @@ func TestInitRefuses(t *testing.T) {
 	}
 }
 
-// TestInitOfAPackage takes a chart as it is published.
+// TestInitOfAPackage makes a bundle of a packaged chart.
 func TestInitOfAPackage(t *testing.T) {
 	var packed bytes.Buffer
 	compressor := gzip.NewWriter(&packed)

@@ -17,7 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/scaffold"
 )
 
-// writing is what becomes of the files that init writes. Its JSON form is what init -o json prints.
+// writing lists the files that init writes. Its JSON form is what init -o json prints.
 type writing struct {
 	Format string   `json:"format"`
 	Create []string `json:"create,omitempty"`
@@ -49,7 +49,7 @@ func planWriting(dir string, files map[string][]byte) (writing, error) {
 	return w, w.lookForOthers(files)
 }
 
-// lookForOthers finds what is in the folder of the bundle besides: it becomes part of the bundle.
+// lookForOthers finds other files in the folder of the bundle: they become part of the bundle.
 func (w *writing) lookForOthers(files map[string][]byte) error {
 	err := fs.WalkDir(os.DirFS(w.dir), bundleFolder, func(name string, entry fs.DirEntry, err error) error {
 		if _, written := files[name]; err == nil && !entry.IsDir() && !written {
@@ -63,9 +63,9 @@ func (w *writing) lookForOthers(files map[string][]byte) error {
 	return nil
 }
 
-// write writes what is new or differs. It does not leave the folder, whatever links there are in it.
+// write writes files that are new or differ. It does not follow links out of the folder.
 func (w writing) write(files map[string][]byte) (err error) {
-	if err := os.MkdirAll(w.dir, 0o755); err != nil { //nolint:gosec // to be committed, for everybody
+	if err := os.MkdirAll(w.dir, 0o755); err != nil { //nolint:gosec // to be committed, readable by all users
 		return fmt.Errorf("creating the folder %s: %w", w.dir, withoutPath(err))
 	}
 	root, err := os.OpenRoot(w.dir)
@@ -127,6 +127,6 @@ func (a *app) afterInit(o initOptions) string {
 	default:
 		lines = append(lines, fmt.Sprintf("%s push %s REGISTRY/%s:v0.1.0    # and write that into %s", a.name, at(bundleFolder), o.name, at(deploymentFile)))
 	}
-	lines = append(lines, "kubectl apply -f "+at(rightsFile)+"    # once, by whoever may grant these rights; read them first", "kubectl apply -f "+at(deploymentFile))
+	lines = append(lines, "kubectl apply -f "+at(rbacFile)+"    # once, by an administrator who may grant these permissions; read them first", "kubectl apply -f "+at(deploymentFile))
 	return "\nNext:\n  " + strings.Join(lines, "\n  ") + "\n"
 }

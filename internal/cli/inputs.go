@@ -28,8 +28,8 @@ type inputsRead struct {
 	scrub    *values.Scrubber
 }
 
-// readInputs reads, with the user's rights, what the conversion of a deployment needs beside the bundle: values from Secrets
-// and ConfigMaps beside the deployment, and of a chart what the target cluster can.
+// readInputs reads, with the user's permissions, the further inputs of a deployment's conversion: values from Secrets and
+// ConfigMaps in its namespace, and for a chart the capabilities of the target cluster.
 func readInputs(ctx context.Context, d *v1alpha1.BundleDeployment, user, target *tenant.Client, files fs.FS) (read inputsRead, err error) {
 	read.needed, read.contents = spec.Inputs(d), spec.Contents{}
 	var problems []error
@@ -72,14 +72,14 @@ func readInput(ctx context.Context, user *tenant.Client, namespace string, ref s
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // it may be optional
 	case apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("you may not get %s, which holds values: what the bundle becomes cannot be told without", ref.In(namespace))
+		return nil, fmt.Errorf("you may not get %s, which holds values: the bundle cannot be converted without them", ref.In(namespace))
 	case err != nil:
 		return nil, fmt.Errorf("reading %s: %w", ref.In(namespace), err)
 	}
 	return spec.DataOf(object)
 }
 
-// capabilitiesOf asks a cluster what a chart may want to know of it.
+// capabilitiesOf reads the capabilities of a cluster that a chart may query.
 func capabilitiesOf(ctx context.Context, target *tenant.Client) (helm.Capabilities, error) {
 	version, err := target.ServerVersion(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func capabilitiesOf(ctx context.Context, target *tenant.Client) (helm.Capabiliti
 	}
 	served, silent, err := target.Kinds().Versions(ctx)
 	if err == nil && len(silent) > 0 {
-		err = fmt.Errorf("the API server of %s does not answer, so that nobody knows which kinds it has, and the chart might ask for them: see kubectl get apiservices", strings.Join(silent, ", "))
+		err = fmt.Errorf("the API server of %s does not answer, so its kinds are unknown, and the chart may depend on them: see kubectl get apiservices", strings.Join(silent, ", "))
 	}
 	return helm.Capabilities{KubeVersion: version, APIVersions: served}, err
 }

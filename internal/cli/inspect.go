@@ -24,14 +24,14 @@ func (a *app) inspectCommand() *cobra.Command {
 		GroupID: groupPreview,
 		Short:   "Show what a bundle is, what it installs and what it may do",
 		Long: `Reads a bundle from a folder or from an image and shows what it is: package, version and channels, install modes,
-objects by kind, CustomResourceDefinitions, webhooks, the rights that its accounts will hold, the images it runs, and
-what it requires of the cluster. Of a chart it shows name, version, the version of what it installs, the charts in it,
-whether there is a schema for its values, and its hooks. No cluster is asked.
+objects by kind, CustomResourceDefinitions, webhooks, the permissions of its ServiceAccounts, the images it runs, and what
+it requires of the cluster. Of a chart it shows name, version, app version, subcharts, whether there is a schema for its
+values, and its hooks. No cluster is needed.
 
-Rights by which an account can get at more than they say are marked with an exclamation mark and the reason, such as
-reading the Secrets of all namespaces, or giving itself further rights. They come first. Of each list a hundred entries
-are shown, and how many there are more; -o json has all. Words of rules that may deceive a reader stand in quotation
-marks; elsewhere, characters that steer terminals or show nothing are replaced.
+Permissions that can be used to gain further ones have an exclamation mark and the reason, such as reading the Secrets of
+all namespaces, or granting permissions. They come first. Of each list a hundred entries are shown, and how many more
+there are; -o json has all. Names in rules that could be misread are quoted; elsewhere, control characters and invisible
+characters are replaced.
 
 Without --install-namespace the bundle is shown as installed in the namespace that it suggests, or in "operators",
 watching all namespaces where it can. With it, the other flags of render count too.
@@ -47,7 +47,7 @@ satchel inspect quay.io/org/operator-bundle:v1.2.3
 # The images, for a mirror
 satchel inspect ./bundle -o json | jq -r '.images[].image'
 
-# The rights that deserve a second look
+# The dangerous permissions
 satchel inspect ./bundle -o json | jq '.permissions[].scopes[].rules[] | select(.danger)'`),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			what, err := oneBundle(cmd, args)
@@ -74,7 +74,7 @@ func (a *app) inspect(ctx context.Context, o conversionOptions, format output, w
 	return err
 }
 
-// describeBundle reads a bundle and says what it is.
+// describeBundle reads a bundle and describes it.
 func (a *app) describeBundle(ctx context.Context, o conversionOptions, what string) (d description, err error) {
 	r, err := a.open(ctx, &o, what)
 	if err != nil {

@@ -37,7 +37,7 @@ func (h hookSummary) String() string {
 	return fmt.Sprintf("%s %s: %s, weight %d, %s", h.Kind, strings.TrimPrefix(h.Namespace+"/"+h.Name, "/"), strings.Join(h.Events, ", "), h.Weight, strings.Join(h.DeletePolicies, ", "))
 }
 
-// addChart adds what a chart says of itself.
+// addChart adds the metadata of a chart.
 func (d *description) addChart(said helm.Description, hooks []convert.Hook) {
 	d.Chart = &chartSummary{
 		Name: said.Name, Version: said.Version, AppVersion: said.AppVersion, KubeVersion: said.KubeVersion,
@@ -52,7 +52,7 @@ func (d *description) addChart(said helm.Description, hooks []convert.Hook) {
 	}
 }
 
-// printHead writes what a chart is called; nothing of what is none.
+// printHead writes the metadata of a chart; nothing for other bundles.
 func (c *chartSummary) printHead(p *page) {
 	if c == nil {
 		return

@@ -33,7 +33,7 @@ func (p *page) wrapped(depth int, text string) {
 	writeWrapped(&p.out, bounded(text), indent, indent+"    ", p.width)
 }
 
-// marked writes a text that deserves a second look, after the reason: nothing of the text can hide that.
+// marked writes a dangerous item after the reason, so that the item cannot hide the reason.
 func (p *page) marked(depth int, reason, text string) {
 	indent := strings.Repeat("  ", depth)
 	var line strings.Builder
@@ -41,7 +41,7 @@ func (p *page) marked(depth int, reason, text string) {
 	p.out.WriteString(p.style.paint(red, strings.TrimSuffix(line.String(), "\n")) + "\n")
 }
 
-// maybeMarked writes a text, marked where there is a reason to.
+// maybeMarked writes an item, marked if there is a reason.
 func (p *page) maybeMarked(depth int, reason, text string) {
 	if reason != "" {
 		p.marked(depth, reason, text)
@@ -78,7 +78,7 @@ func someMarked[T any](items []T, isMarked func(T) bool) (shown []T, more string
 		}
 	}
 	if marked == 0 {
-		return shown, fmt.Sprintf("and %d more, none of them marked, for those come first; -o json prints all", len(hidden))
+		return shown, fmt.Sprintf("and %d more, none of them marked, because marked ones come first; -o json prints all", len(hidden))
 	}
 	return shown, fmt.Sprintf("and %d more, %d OF THEM MARKED; -o json prints all", len(hidden), marked)
 }
@@ -253,7 +253,7 @@ func (d description) printPermissions(p *page) {
 		holder.print(p)
 	}
 	if more != "" {
-		p.title("Permissions of other accounts")
+		p.title("Permissions of other subjects")
 		p.wrapped(1, more)
 	}
 }

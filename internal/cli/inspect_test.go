@@ -43,7 +43,7 @@ func TestInspectUsage(t *testing.T) {
 	}
 }
 
-// TestInspectFitsTheTerminal wants no line longer than the terminal, but for words that are.
+// TestInspectFitsTheTerminal checks that no line is longer than the terminal, except for long words.
 func TestInspectFitsTheTerminal(t *testing.T) {
 	var d description
 	if err := json.Unmarshal([]byte(satchel(t, "inspect", bundles+"gadget", "-o", "json").out), &d); err != nil {
@@ -57,7 +57,7 @@ func TestInspectFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// TestInspectHostile shows a bundle whose every word tries to steer the terminal, and that has too many of everything.
+// TestInspectHostile shows a bundle with control characters in every string and with too many of everything.
 func TestInspectHostile(t *testing.T) {
 	const bad = "a\x1b[2J\nb"
 	d := description{Name: bad, DisplayName: bad, Description: bad, Format: bad, Package: bad, Version: bad, Provider: bad, Channels: []string{bad}, SuggestedNamespace: bad}
@@ -99,16 +99,16 @@ func TestDangers(t *testing.T) {
 		"all verbs":         {reason: "reading is one of them", rule: rule("", "secrets", "*"), everywhere: true, want: "reads the Secrets of all namespaces"},
 		"all resources":     {reason: "and what a bundle of tomorrow brings", rule: rule("apps", "*", "get"), want: "names resources that do not exist yet"},
 		"verbs of one":      {reason: "wildcards are marked", rule: rule("", "configmaps", "*"), want: "has all verbs"},
-		"escalate":          {reason: "past RBAC's own check", rule: rule(rbac.GroupName, "clusterroles", "escalate"), want: "may give itself any right"},
-		"bind a role":       {reason: "whichever it is, it is another's", rule: named(rule(rbac.GroupName, "roles", "bind"), "admin"), want: "may give itself any right"},
-		"by another verb":   {reason: "all verbs that begin so", rule: rule("authentication.k8s.io", "userextras/scopes", "impersonate:user-info"), want: "may act as others"},
+		"escalate":          {reason: "past RBAC's own check", rule: rule(rbac.GroupName, "clusterroles", "escalate"), want: "may grant itself any permission"},
+		"bind a role":       {reason: "whichever it is, it is another's", rule: named(rule(rbac.GroupName, "roles", "bind"), "admin"), want: "may grant itself any permission"},
+		"by another verb":   {reason: "all verbs that begin so", rule: rule("authentication.k8s.io", "userextras/scopes", "impersonate:user-info"), want: "may impersonate other users"},
 		"into a Pod":        {reason: "another container in it", rule: rule("", "pods/ephemeralcontainers", "patch"), want: "may run commands in Pods"},
-		"another API":       {reason: "whoever asks for it is answered by the operator", rule: rule("apiregistration.k8s.io", "apiservices", "create"), want: "may answer in the place of other APIs"},
+		"another API":       {reason: "the operator answers requests of that API", rule: rule("apiregistration.k8s.io", "apiservices", "create"), want: "may serve in place of other APIs"},
 		"no name":           {reason: "to list is to name none", rule: named(rule("", "secrets", "list"), ""), everywhere: true, want: "reads the Secrets of all namespaces"},
 		"none among some":   {reason: "the others do not hide it", rule: named(rule("", "secrets", "list"), "a", ""), everywhere: true, want: "reads the Secrets of all namespaces"},
 		"one of everything": {reason: "only that one", rule: named(rule("*", "*", "delete"), "a"), want: "names resources that do not exist yet"},
-		"impersonate":       {reason: "the rights of another", rule: rule("", "serviceaccounts", "impersonate"), want: "may act as others"},
-		"tokens":            {reason: "the rights of another", rule: rule("", "serviceaccounts/token", "create"), want: "may act as any ServiceAccount"},
+		"impersonate":       {reason: "the permissions of another subject", rule: rule("", "serviceaccounts", "impersonate"), want: "may impersonate other users"},
+		"tokens":            {reason: "the permissions of another subject", rule: rule("", "serviceaccounts/token", "create"), want: "may authenticate as any ServiceAccount"},
 		"exec":              {reason: "a Pod's rights", rule: rule("", "pods/exec", "create"), want: "may run commands in Pods"},
 		"exec in all":       {reason: "by a pattern", rule: rule("", "*/exec", "create"), want: "may run commands in Pods"},
 		"another's group":   {reason: "Secrets of a cloud are its own affair", rule: rule("cloud.example.org", "secrets", "get"), everywhere: true},
@@ -148,7 +148,7 @@ func TestFirstParagraph(t *testing.T) {
 	}
 }
 
-// TestInspectCorpus inspects published bundles without being told anything about them.
+// TestInspectCorpus inspects published bundles without any flags.
 func TestInspectCorpus(t *testing.T) {
 	published, err := filepath.Glob("../../../shared/corpus/registryv1/bundles/*/*")
 	if err != nil || len(published) == 0 {

@@ -33,30 +33,29 @@ func (a *app) installCommand() *cobra.Command {
 		Use:     "install",
 		GroupID: groupOperate,
 		Short:   "Install Satchel itself in a cluster, or upgrade it",
-		Long: `Checks whether the cluster is fit (see check --pre), lets the API server try everything, applies the definitions, rights,
-policies and controllers that this program embeds, waits until the controllers run, and removes what an earlier version
-installed and this one does not. Run again it changes nothing; from a newer program it is the upgrade. No object that a
-BundleDeployment installed is written for that.
+		Long: `Checks the requirements (see check --pre), tries everything as a dry run on the API server, applies the CRDs, RBAC,
+policies and controllers that this program embeds, waits until the controllers run, and removes objects of an earlier
+version that this one does not have. Running it again changes nothing; running it from a newer program upgrades Satchel.
+Objects that BundleDeployments installed are not changed.
 
 The images of the controllers have to be in a registry that the cluster reaches: --registry and --tag say where, --image
-names one in full. The tag is by default the version of this program. What was chosen is remembered in the cluster, so
-that an upgrade only needs what is to be different.
+names one in full. The tag is by default the version of this program. The options are stored in the cluster, so an upgrade
+only needs those that change.
 
-It does not take over what Helm, Flux or Argo CD installed, does not go back to definitions that cannot read what is
-stored, and goes back to an older version only with --allow-downgrade. CustomResourceDefinitions and volumes are never
-removed by it.
+It does not take over an installation of Helm, Flux or Argo CD, does not downgrade to CRDs that cannot read the stored
+objects, and downgrades only with --allow-downgrade. It never removes CustomResourceDefinitions and volumes.
 
 Exit codes:
 
     0    installed (with --dry-run: possible; with --wait=false: applied)
-    1    the cluster is not fit for it, or the controllers do not run within --timeout
+    1    the cluster does not meet the requirements, or the controllers do not run within --timeout
     2    failed: no access, refused
     130  interrupted by Ctrl-C; run it again to go on`,
 		Example: a.example(`
 # What would be done?
 satchel install --registry registry.example.com/satchel --dry-run
 
-# Install, or upgrade with what was chosen then
+# Install, and later upgrade with the same options
 satchel install --registry registry.example.com/satchel
 satchel install
 
@@ -90,16 +89,16 @@ func (a *app) installFlags(cmd *cobra.Command, o *installOptions) {
 	flags.StringVar(&s.Tag, "tag", "", "The tag of both images; by default the version of this program.")
 	flags.StringToStringVar(&s.Images, "image", nil, "The image of a controller in full, such as bundle-source-controller=REFERENCE; may be repeated.")
 	flags.StringSliceVar(&s.PullSecrets, "pull-secret", nil, "A Secret in the controllers' namespace with which the images are pulled; may be repeated.")
-	flags.Int64Var(&s.Replicas, "replicas", 0, "Replicas of each controller, of which one leads; more than 1 takes --ephemeral-storage.")
+	flags.Int64Var(&s.Replicas, "replicas", 0, "Replicas of each controller, one of them the leader; more than 1 needs --ephemeral-storage.")
 	flags.BoolVar(&s.EphemeralStorage, "ephemeral-storage", false, "Keep artifacts and caches with the Pods instead of in volumes: a restart fetches everything again.")
 	flags.StringVar(&s.StorageClass, "storage-class", "", "The storage class of the volumes; by default that of the cluster.")
 	flags.StringToStringVar(&s.StorageSizes, "storage-size", nil, "The size of a controller's volume, such as bundle-source-controller=50Gi; may be repeated.")
-	flags.StringVar(&s.Selector, "watch-label-selector", "", "Look only after objects whose labels match.")
+	flags.StringVar(&s.Selector, "watch-label-selector", "", "Reconcile only objects with matching labels.")
 	flags.BoolVar(&o.policies, "network-policies", true, "Install the NetworkPolicies of the controllers.")
 	flags.BoolVar(&s.AuthenticatedArtifacts, "authenticated-artifacts", false, "Have the artifact server ask for tokens; Flux cannot load artifacts then.")
-	flags.StringSliceVar(&s.TenantNamespaces, "tenant-namespace", nil, "Let the controllers act as ServiceAccounts and read Secrets in this namespace only, instead of in all; may be repeated.")
-	flags.BoolVar(&o.export, "export", false, "Print the manifests, and ask no cluster.")
-	flags.BoolVar(&o.version, "version", false, "Print what this program embeds, and ask no cluster.")
+	flags.StringSliceVar(&s.TenantNamespaces, "tenant-namespace", nil, "Let the controllers impersonate ServiceAccounts and read Secrets in this namespace only, instead of in all; may be repeated.")
+	flags.BoolVar(&o.export, "export", false, "Print the manifests, without a cluster.")
+	flags.BoolVar(&o.version, "version", false, "Print what this program embeds, without a cluster.")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "Only list what would change, as the API server sees it.")
 	flags.BoolVar(&o.downgrade, "allow-downgrade", false, "Install an older version, although fields of resources may be lost.")
 	flags.BoolVar(&o.wait, "wait", true, "Wait until the controllers run.")
@@ -110,7 +109,7 @@ func (a *app) installFlags(cmd *cobra.Command, o *installOptions) {
 	a.completeFlag(cmd, "storage-size", fixed(install.SourceController+"=", install.DeploymentController+"="))
 }
 
-// chosen are the options of an installation: what the command line says, else what was chosen before.
+// chosen are the options of an installation: those of the command line, else those of the last installation.
 func (a *app) chosen(o installOptions, before install.Options) install.Options {
 	chosen := o.settings
 	for flag, remember := range map[string]func(){
@@ -145,7 +144,7 @@ func (a *app) exportManifests(o installOptions) error {
 		return err
 	}
 	if chosen.HasPlaceholders() {
-		fmt.Fprintf(a.streams.ErrOut, "%s the images are examples that nobody publishes: give --registry.\n", styleFor(a.streams.ErrOut).paint(yellow, "Warning:"))
+		fmt.Fprintf(a.streams.ErrOut, "%s the image references are examples, and no images are published there: give --registry.\n", styleFor(a.streams.ErrOut).paint(yellow, "Warning:"))
 	}
 	return writeManifests(a.streams.Out, objects)
 }
@@ -169,7 +168,7 @@ func (a *app) printEmbedded() error {
 	return nil
 }
 
-// install brings the cluster to what the program embeds.
+// install applies what the program embeds to the cluster.
 func (a *app) install(ctx context.Context, o installOptions) error {
 	i, err := a.newInstaller(ctx, o)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/install"
 )
 
-// preflight is check --pre, of which only what is not in order is told.
+// preflight runs check --pre, and prints only the problems.
 func (i *installer) preflight(ctx context.Context) error {
 	if err := i.examine(ctx, true); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (i *installer) preflight(ctx context.Context) error {
 	return nil
 }
 
-// try lets the API server try everything that it can judge now, and fills in the outcomes.
+// try applies all objects as a dry run, as far as that is possible now, and records the outcomes.
 func (i *installer) try(ctx context.Context) error {
 	problems := parallel.Each(ctx, atOnce, i.pieces, func(ctx context.Context, p *piece) error {
 		switch {
@@ -48,7 +48,7 @@ func (i *installer) try(ctx context.Context) error {
 		return i.apply(ctx, p, true)
 	})
 	if err := errors.Join(append(problems, context.Cause(ctx))...); err != nil {
-		return fmt.Errorf("nothing was changed, for the API server refuses it: %w", err)
+		return fmt.Errorf("nothing was changed, because the API server refuses it: %w", err)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (i *installer) apply(ctx context.Context, p *piece, dryRun bool) error {
 	return nil
 }
 
-// sameContent compares objects without what every write moves.
+// sameContent compares objects without the fields that every write changes.
 func sameContent(before, after *unstructured.Unstructured) bool {
 	content := func(o *unstructured.Unstructured) map[string]any {
 		o = o.DeepCopy()
@@ -90,7 +90,8 @@ func sameContent(before, after *unstructured.Unstructured) bool {
 	return equalJSON(content(before), content(after))
 }
 
-// carryOut does it: the record comes before what it lists, so that whatever ends this leaves nothing that nobody knows of.
+// carryOut applies the objects. The record is written before the objects that it lists, so that an interruption leaves no
+// unrecorded object.
 func (i *installer) carryOut(ctx context.Context) error {
 	record := install.Record{Version: i.app.version.Version, Options: i.chosen, OwnNamespace: i.ownsNamespace(), Objects: append(i.ids(), i.obsolete...)}
 	recorded := false
@@ -116,8 +117,8 @@ func (i *installer) carryOut(ctx context.Context) error {
 	return i.remember(ctx, record)
 }
 
-// ownsNamespace tells whether the namespace came with the installation: now, or with one by kubectl, of which there is no
-// record but rights.
+// ownsNamespace tells whether the namespace belongs to the installation: it was created now, or by an installation with
+// kubectl, which left RBAC and no record.
 func (i *installer) ownsNamespace() bool {
 	if i.before != nil {
 		return i.before.OwnNamespace
@@ -138,7 +139,7 @@ func (i *installer) remember(ctx context.Context, record install.Record) error {
 	return nil
 }
 
-// put brings one object to the cluster, and tells what changed.
+// put applies one object, and reports what changed.
 func (i *installer) put(ctx context.Context, p *piece) error {
 	switch {
 	case p.recreate != "":
@@ -172,7 +173,7 @@ func (i *installer) takeAway(ctx context.Context, p *piece) error {
 	err := i.bodies.Resource(p.resource).Namespace(p.id.Namespace).Delete(ctx, p.id.Name,
 		metav1.DeleteOptions{PropagationPolicy: &foreground, Preconditions: &metav1.Preconditions{UID: &uid}})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting %s, which has to be created anew: %w", p.id, err)
+		return fmt.Errorf("deleting %s, which has to be recreated: %w", p.id, err)
 	}
 	return i.app.waitFor(ctx, targetOf(p.id), i.flags.timeout, func() (waitState, error) { return i.gone(ctx, p) })
 }
@@ -194,11 +195,10 @@ func (e *examiner) gone(ctx context.Context, p *piece) (waitState, error) {
 	return waitState{text: "being deleted" + withFinalizers(found)}, nil
 }
 
-// formerAppliers are the field managers with which people apply manifests. What they own and the wanted object does not
-// have would stay for ever.
+// formerAppliers are the field managers of kubectl. Fields that they own and that the desired object lacks would stay forever.
 var formerAppliers = sets.New("kubectl-client-side-apply", "kubectl")
 
-// takeOver hands the fields that kubectl applied over to this program, so that those that are no longer wanted go.
+// takeOver transfers the fields that kubectl applied to this program, so that obsolete ones are removed.
 func (i *installer) takeOver(ctx context.Context, p *piece) error {
 	if !slices.ContainsFunc(p.live.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return formerAppliers.Has(f.Manager) }) {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/install"
 )
 
-// installer brings a cluster to what was chosen.
+// installer installs Satchel with the chosen options.
 type installer struct {
 	*examiner
 	app      *app
@@ -38,7 +38,7 @@ type piece struct {
 	outcome  pieceOutcome
 }
 
-// pieceOutcome is what becomes of an object of the installation.
+// pieceOutcome is what the installation does with an object.
 type pieceOutcome string
 
 // Outcomes.
@@ -51,7 +51,7 @@ const (
 	pieceKept      pieceOutcome = "kept"
 )
 
-// newInstaller reads what is installed, and compares it with what was chosen. It refuses what must not be done.
+// newInstaller reads what is installed, and compares it with the chosen options. It refuses forbidden changes.
 func (a *app) newInstaller(ctx context.Context, o installOptions) (*installer, error) {
 	e, err := a.newExaminer(o.settings.Namespace)
 	if err != nil {
@@ -80,7 +80,7 @@ func (a *app) newInstaller(ctx context.Context, o installOptions) (*installer, e
 		return nil, err
 	}
 	if i.chosen.HasPlaceholders() {
-		return nil, fmt.Errorf("the images of %s are examples that nobody publishes: push those of the release to a registry that the cluster reaches, and name it with --registry", install.PlaceholderRegistry)
+		return nil, fmt.Errorf("the images of %s are examples and not published: push those of the release to a registry that the cluster reaches, and name it with --registry", install.PlaceholderRegistry)
 	}
 	return i, nil
 }
@@ -93,7 +93,7 @@ func (i *installer) ids() []install.ID {
 	return ids
 }
 
-// recordOf is what is known of an installation; nil where nothing is.
+// recordOf is the record of an installation; nil where there is none.
 func (e *examiner) recordOf(ctx context.Context, namespace string) (*install.Record, error) {
 	kept, err := e.one(ctx, configMapsResource, namespace, install.RecordName, true)
 	switch {
@@ -108,13 +108,13 @@ func (e *examiner) recordOf(ctx context.Context, namespace string) (*install.Rec
 
 var configMapsResource = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// pieces reads what there is of the wanted objects.
+// pieces reads the existing objects of the desired ones.
 func (e *examiner) pieces(ctx context.Context, desired []*unstructured.Unstructured) ([]*piece, error) {
 	var pieces []*piece
 	for _, o := range desired {
 		mapping, err := e.mapper.RESTMapping(o.GroupVersionKind().GroupKind(), o.GroupVersionKind().Version)
 		if err != nil {
-			return nil, fmt.Errorf("the cluster does not serve %s, of which Satchel needs %s: %w", o.GroupVersionKind(), o.GetName(), err)
+			return nil, fmt.Errorf("the cluster does not serve %s, which Satchel needs for %s: %w", o.GroupVersionKind(), o.GetName(), err)
 		}
 		pieces = append(pieces, &piece{id: install.IDOf(o), desired: o, resource: mapping.Resource})
 	}
@@ -133,7 +133,7 @@ func (e *examiner) pieces(ctx context.Context, desired []*unstructured.Unstructu
 	return pieces, errors.Join(append(problems, context.Cause(ctx))...)
 }
 
-// whyRecreate says why the API server will not have an object changed; empty where it will.
+// whyRecreate says why an object cannot be updated in place; empty if it can.
 func whyRecreate(live, desired *unstructured.Unstructured) string {
 	differs := func(path ...string) bool {
 		was, _, _ := unstructured.NestedFieldNoCopy(live.Object, path...)
@@ -153,7 +153,7 @@ func whyRecreate(live, desired *unstructured.Unstructured) string {
 	return ""
 }
 
-// refuse says what speaks against the installation.
+// refuse lists what prevents the installation.
 func (i *installer) refuse() error {
 	var problems []string
 	for _, p := range i.pieces {
@@ -181,7 +181,7 @@ func (i *installer) refuse() error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return fmt.Errorf("nothing was changed, for %s", sentenceList(problems))
+	return fmt.Errorf("nothing was changed: %s", sentenceList(problems))
 }
 
 // sentenceList is one problem, or several in lines.
@@ -216,14 +216,14 @@ func subjectNamespace(binding *unstructured.Unstructured) string {
 	return ""
 }
 
-// mostLost is how many fields are named that a definition would lose.
+// mostLost is how many fields are named that a CRD would lose.
 const mostLost = 5
 
-// losses says what resources would lose with the wanted definition.
+// losses says which fields custom resources would lose with the desired CRD.
 func (i *installer) losses(p *piece) []string {
 	var problems []string
 	if lost := install.LostVersions(p.live, p.desired); len(lost) > 0 {
-		problems = append(problems, fmt.Sprintf("resources of %s are stored as %s, which this program's definition does not have: they could not be read any more; use a program that has it",
+		problems = append(problems, fmt.Sprintf("resources of %s are stored as %s, which this program's CRD does not have: they could not be read any more; use a program that has it",
 			p.id.Name, wordList(lost)))
 	}
 	lost := install.LostFields(p.live, p.desired)
@@ -234,7 +234,7 @@ func (i *installer) losses(p *piece) []string {
 	if more := len(lost) - mostLost; more > 0 {
 		shown += fmt.Sprintf(" and %d more", more)
 	}
-	return append(problems, fmt.Sprintf("the definition %s in the cluster is newer than this program: what resources have in %s would be lost; use a newer program, or add --allow-downgrade",
+	return append(problems, fmt.Sprintf("the CRD %s in the cluster is newer than this program: the fields %s of its resources would be lost; use a newer program, or add --allow-downgrade",
 		p.id.Name, inline(shown)))
 }
 

@@ -65,7 +65,7 @@ spec: {capacity: {storage: 50Gi}, accessModes: [ReadWriteOnce], persistentVolume
 	return c
 }
 
-// goneFor waits until an object is no more.
+// goneFor waits until an object does not exist.
 func (c testCluster) goneFor(o client.Object) {
 	c.t.Helper()
 	err := wait.PollUntilContextTimeout(c.t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
@@ -113,8 +113,8 @@ func (c testCluster) resourceVersions() map[string]string {
 
 func TestInstall(t *testing.T) {
 	c := bareCluster(t)
-	c.want(c.version("v1.0.0", "install"), ExitError, "are examples that nobody publishes", "--registry")
-	c.want(c.version("v1.0.0", "install", "--registry", testRegistry, "--as", "nobody"), ExitError)
+	c.want(c.version("v1.0.0", "install"), ExitError, "are examples and not published", "--registry")
+	c.want(c.version("v1.0.0", "install", "--registry", testRegistry, "--as", "unprivileged"), ExitError)
 	dry := c.version("v1.0.0", "install", "--registry", testRegistry, "--dry-run")
 	c.want(dry, ExitOK, "created   CustomResourceDefinition bundledeployments.satchel.dev", "created   Deployment satchel-system/bundle-source-controller", "this was a dry run")
 	c.want(c.version("v1.0.0", "get", "-A"), ExitError, "Satchel is not installed in this cluster")
@@ -133,7 +133,7 @@ func TestInstall(t *testing.T) {
 	}
 	var plan installPlan
 	if got := c.version("v1.0.0", "install", "--dry-run", "-o", "json", "--ephemeral-storage"); json.Unmarshal([]byte(got.out), &plan) != nil || plan.Options.Registry != testRegistry {
-		t.Errorf("what was chosen is forgotten: %s", got)
+		t.Errorf("the chosen options are not stored: %s", got)
 	}
 	kept := 0
 	for _, step := range plan.Objects {
@@ -165,7 +165,7 @@ func (c testCluster) installedObject(apiVersion, kind, name string) *unstructure
 	return o
 }
 
-// TestUpgrade goes on from another version: what that had and this one has not goes, and what must not be done is refused.
+// TestUpgrade upgrades from another version: obsolete objects are removed, and forbidden changes are refused.
 func TestUpgrade(t *testing.T) {
 	c := bareCluster(t)
 	c.want(c.version("v1.0.0", "install", "--registry", testRegistry, "--ephemeral-storage", "--wait=false"), ExitOK, "The controllers were not waited for")
@@ -207,16 +207,16 @@ func TestUpgrade(t *testing.T) {
 	c.change(definition, `{"spec":{"versions":[`+
 		`{"name":"v1alpha1","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"colour":{"type":"string"}}}}}}},`+
 		`{"name":"v9","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`)
-	c.want(c.version("v1.2.0", "install"), ExitError, "resources of bundleapprovals.satchel.dev are stored as v9, which this program's definition does not have")
+	c.want(c.version("v1.2.0", "install"), ExitError, "resources of bundleapprovals.satchel.dev are stored as v9, which this program's CRD does not have")
 	c.want(c.version("devel", "install"), ExitError, "bundleapprovals.satchel.dev in the cluster is newer than this program", "v1alpha1.spec.colour")
 	service := c.installedObject("v1", "Service", "bundle-source-controller")
 	c.change(service, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"Helm"},"annotations":{"meta.helm.sh/release-name":"satchel","meta.helm.sh/release-namespace":"ops"}}}`)
 	c.want(c.version("v1.2.0", "install"), ExitError, "Service satchel-system/bundle-source-controller comes from Helm release ops/satchel: upgrade it there")
-	c.want(c.version("v1.2.0", "uninstall", "--yes"), ExitError, "nothing was removed, for Service satchel-system/bundle-source-controller comes from Helm release ops/satchel")
+	c.want(c.version("v1.2.0", "uninstall", "--yes"), ExitError, "nothing was removed, because Service satchel-system/bundle-source-controller comes from Helm release ops/satchel")
 	c.change(service, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null},"annotations":null}}`)
 }
 
-// TestUninstall removes what is there, and wants the cluster as it was before.
+// TestUninstall removes the installation, and checks that the cluster is as it was before.
 func TestUninstall(t *testing.T) {
 	c := bareCluster(t)
 	before := c.everything()
@@ -228,20 +228,20 @@ func TestUninstall(t *testing.T) {
 
 	listed := c.version("v1.0.0", "uninstall", "--dry-run")
 	c.want(listed, ExitOK, "Deleted first (1 object):", "BundleDeployment.satchel.dev "+c.namespace+"/podinfo", "Namespace satchel-system",
-		"Stays (3 objects):", "add --crds to delete it")
-	c.want(c.version("v1.0.0", "uninstall", "--yes"), ExitError, "nothing was removed, for there are 1 BundleDeployment ("+c.namespace+"/podinfo)", "--keep-workloads or --delete-deployments")
+		"To keep (3 objects):", "add --crds to delete it")
+	c.want(c.version("v1.0.0", "uninstall", "--yes"), ExitError, "nothing was removed, because there are 1 BundleDeployment ("+c.namespace+"/podinfo)", "--keep-workloads or --delete-deployments")
 	c.want(c.version("v1.0.0", "uninstall", "--keep-workloads"), ExitError, "add --yes")
-	c.want(c.version("v1.0.0", "uninstall", "--keep-workloads", "--delete-deployments"), ExitError, "leave one of the two out")
+	c.want(c.version("v1.0.0", "uninstall", "--keep-workloads", "--delete-deployments"), ExitError, "use only one of the two")
 
 	got := c.version("v1.0.0", "uninstall", "--keep-workloads", "--crds", "--yes", "--timeout", "40s")
-	c.want(got, ExitOK, "their finalizers are taken away", "1 BundleDeployment released without the controller", "Namespace satchel-system: gone", "Satchel is removed.")
+	c.want(got, ExitOK, "The controller does not remove the finalizers", "1 BundleDeployment released without the controller", "Namespace satchel-system: gone", "Satchel is removed.")
 	if diff := cmp.Diff(before, c.everything()); diff != "" {
 		t.Errorf("the cluster is not as before: -before +after:\n%s", diff)
 	}
 	c.want(c.version("v1.0.0", "uninstall", "--yes"), ExitOK, "is not installed in the namespace satchel-system; nothing to do")
 }
 
-// everything are the names of all objects of the cluster, but for what the cluster makes by itself.
+// everything are the names of all objects of the cluster, except those that the cluster creates.
 func (c testCluster) everything() map[string]bool {
 	c.t.Helper()
 	kinds, err := discovery.NewDiscoveryClientForConfig(c.cp.RESTConfig())

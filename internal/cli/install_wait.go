@@ -24,7 +24,7 @@ func equalJSON(a, b any) bool {
 	return wrong == nil && alsoWrong == nil && bytes.Equal(first, second)
 }
 
-// awaitInstallation waits until the definitions are served and the controllers run.
+// awaitInstallation waits until the CRDs are served and the controllers run.
 func (i *installer) awaitInstallation(ctx context.Context) error {
 	if !i.flags.wait {
 		return nil
@@ -42,12 +42,12 @@ func (i *installer) awaitInstallation(ctx context.Context) error {
 	return nil
 }
 
-// settled tells whether an object is in force.
+// settled tells whether a CRD is established, or a Deployment is rolled out.
 func (i *installer) settled(ctx context.Context, p *piece) (waitState, error) {
 	found, err := i.one(ctx, p.resource, p.id.Namespace, p.id.Name, true)
 	switch {
 	case apierrors.IsNotFound(err):
-		return waitState{never: true, text: "somebody deleted it; run this again"}, nil
+		return waitState{never: true, text: "it was deleted meanwhile; run this again"}, nil
 	case err != nil:
 		return waitState{}, fmt.Errorf("reading %s: %w", p.id, err)
 	case p.id.Kind == "Deployment":
@@ -78,11 +78,11 @@ func (e *examiner) rolledOut(ctx context.Context, d *unstructured.Unstructured) 
 	return waitState{text: fmt.Sprintf("%d of %d replicas are available%s", min(available, updated), wanted, oneLine(e.podTrouble(ctx, d), 0))}
 }
 
-// irreplaceable are kinds of which an upgrade removes nothing: what is in them would be lost.
+// irreplaceable are kinds that an upgrade never removes, because their content would be lost.
 var irreplaceable = map[string]string{
-	"CustomResourceDefinition": "all resources of the kind would go with it",
-	"PersistentVolumeClaim":    "what is in the volume would go with it",
-	"Namespace":                "everything in it would go with it",
+	"CustomResourceDefinition": "all resources of the kind would be deleted with it",
+	"PersistentVolumeClaim":    "the data of the volume would be lost with it",
+	"Namespace":                "everything in it would be deleted with it",
 }
 
 // removeObsolete deletes what an earlier version installed and this one does not, and returns what of it stays.
@@ -163,11 +163,11 @@ func (i *installer) printPlan() error {
 			i.tell(step.Outcome, step.ID, step.Why)
 		}
 	}
-	fmt.Fprintf(i.app.streams.Out, "%s Nothing was changed, for this was a dry run.\n", i.counts())
+	fmt.Fprintf(i.app.streams.Out, "%s Nothing was changed: this was a dry run.\n", i.counts())
 	return nil
 }
 
-// counts says how many objects there are, and what becomes of them.
+// counts says how many objects there are, by outcome.
 func (i *installer) counts() string {
 	number := map[pieceOutcome]int{}
 	for _, p := range i.pieces {

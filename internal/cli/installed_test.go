@@ -32,7 +32,7 @@ func (c testCluster) anyClient() client.Client {
 	return anything
 }
 
-// object creates an object in the namespace from YAML; with a deployment's name it bears its labels.
+// object creates an object in the namespace from YAML; with a deployment's name it has its labels.
 func (c testCluster) object(deployment, text string) *unstructured.Unstructured {
 	c.t.Helper()
 	o := &unstructured.Unstructured{}
@@ -49,7 +49,7 @@ func (c testCluster) object(deployment, text string) *unstructured.Unstructured 
 	return o
 }
 
-// lists has a deployment's inventory list objects.
+// lists adds objects to a deployment's inventory.
 func lists(t *testing.T, objects ...*unstructured.Unstructured) func(*v1alpha1.BundleDeployment) {
 	t.Helper()
 	entries := make([]inventory.Entry, 0, len(objects))
@@ -63,7 +63,7 @@ func lists(t *testing.T, objects ...*unstructured.Unstructured) func(*v1alpha1.B
 	return func(d *v1alpha1.BundleDeployment) { d.Status.Inventory = encoded }
 }
 
-// missing is an object that nobody created.
+// missing is an object that does not exist.
 func (c testCluster) missing(apiVersion, kind, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion(apiVersion)
@@ -113,7 +113,7 @@ type following struct {
 	code     chan int
 }
 
-// follow starts a command that goes on until Ctrl-C.
+// follow starts a command that runs until Ctrl-C.
 func (c testCluster) follow(args ...string) following {
 	c.t.Helper()
 	ctx, cancel := context.WithCancel(c.t.Context())
@@ -127,7 +127,7 @@ func (c testCluster) follow(args ...string) following {
 	return f
 }
 
-// until waits for a text in the output.
+// until waits for a string in the output.
 func (f following) until(text string) {
 	f.t.Helper()
 	deadline := time.After(time.Minute)
@@ -142,7 +142,7 @@ func (f following) until(text string) {
 	}
 }
 
-// interrupt presses Ctrl-C and wants the command to end by it.
+// interrupt presses Ctrl-C and checks that the command ends.
 func (f following) interrupt() {
 	f.t.Helper()
 	f.cancel()
@@ -170,7 +170,7 @@ func (c testCluster) scale(name string, replicas int) {
 	}
 }
 
-// untilMore waits until a text stands in the output once more than before.
+// untilMore waits until the output contains a string once more than before.
 func (f following) untilMore(text, before string) {
 	f.t.Helper()
 	deadline := time.After(time.Minute)

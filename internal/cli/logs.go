@@ -90,7 +90,7 @@ func (o logsOptions) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// logReader reads logs of Pods with the user's rights.
+// logReader reads logs of Pods with the user's permissions.
 type logReader struct {
 	*explorer
 	*lineWriter

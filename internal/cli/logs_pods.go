@@ -19,7 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// logSource is a container whose log is read.
+// logSource is a container that logs are read from.
 type logSource struct {
 	logContainer
 
@@ -41,7 +41,7 @@ func (s logSource) key() string { return fmt.Sprintf("%s/%s/%d", s.uid, s.name, 
 // podResource are the Pods.
 var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// podsOf finds the containers of a deployment's Pods. Of the inventory only what may own Pods is looked at.
+// podsOf finds the containers of a deployment's Pods. It only considers objects of the inventory that may own Pods.
 func (r *logReader) podsOf(ctx context.Context, t target) ([]logSource, error) {
 	d, err := r.deployment(ctx, t)
 	if err != nil {

@@ -81,7 +81,8 @@ func (r *logReader) read(ctx context.Context, s logSource, o *corev1.PodLogOptio
 	return true
 }
 
-// unreadableLog notes why a log cannot be read. That a container has none yet, or none of before, is in the words of the cluster.
+// unreadableLog notes why a log cannot be read. If a container has no log, or no previous one, the API server's message says
+// so.
 func (r *logReader) unreadableLog(ctx context.Context, s logSource, err error) {
 	var answer apierrors.APIStatus
 	switch {
@@ -196,7 +197,7 @@ func (f *follower) begin(ctx context.Context, found []logSource) {
 	}
 }
 
-// wait takes down which logs end until it is time to look again.
+// wait records which logs end until it is time to look again.
 func (f *follower) wait(ctx context.Context, pause time.Duration, now func() time.Time) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -153,9 +153,9 @@ func (c testCluster) logsRead() {
 	}
 	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: some}, rules: [{apiGroups: [satchel.dev], resources: [bundledeployments], verbs: [get]},
 		{apiGroups: [apps], resources: [deployments, replicasets], verbs: [get, list]}, {apiGroups: [""], resources: [pods], verbs: [list]}]}`)
-	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: some}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: some}, subjects: [{kind: User, name: somebody}]}`)
-	got = c.eventually("Not shown: pods/log", "logs", "app", "--as", "somebody")
-	c.want(got, ExitOK, `Not shown: pods/log in the namespace "`+c.namespace+`": you may not get them; ask an administrator for that right`+"\n")
+	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: some}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: some}, subjects: [{kind: User, name: reader}]}`)
+	got = c.eventually("Not shown: pods/log", "logs", "app", "--as", "reader")
+	c.want(got, ExitOK, `Not shown: pods/log in the namespace "`+c.namespace+`": you may not get them; ask an administrator for that permission`+"\n")
 	if strings.Count(got.err, "pods/log") != 1 {
 		c.t.Errorf("more than one line: %s", got.err)
 	}
@@ -174,7 +174,7 @@ func (c testCluster) logsFollowed(file string) {
 		c.t.Fatal(err)
 	}
 	f.until("/main] a new line\n")
-	// A Pod that comes later is followed, too.
+	// A Pod that is created later is followed, too.
 	before := f.out.String()
 	c.scale("web", 2)
 	f.untilMore("/side] of the side\n", before)

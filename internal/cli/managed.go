@@ -11,7 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// deliverers are the field managers of programs that keep objects as a repository has them, and what they are.
+// deliverers are the field managers of GitOps tools, and the names of these tools.
 var deliverers = []struct{ manager, name string }{
 	{"kustomize-controller", "Flux's kustomize-controller"},
 	{"helm-controller", "Flux's helm-controller"},
@@ -21,8 +21,8 @@ var deliverers = []struct{ manager, name string }{
 	{"kapp", "kapp"},
 }
 
-// deliverer names what keeps an object as it is written elsewhere, such as a Kustomization of Flux; empty where nothing
-// tells of it.
+// deliverer names the owner that reconciles an object from a repository, such as a Kustomization of Flux; empty if there is
+// none.
 func deliverer(o client.Object) string {
 	live := plan.LiveOf(o, inventory.Owner{})
 	if live.Tool != "" {
@@ -41,7 +41,7 @@ func deliverer(o client.Object) string {
 	return ""
 }
 
-// warnDelivered says that somebody else decides about the object, and what to write there.
+// warnDelivered warns that a GitOps tool manages the object, and says what to change there.
 func (a *app) warnDelivered(t target, o client.Object, what string) {
 	if by := deliverer(o); by != "" {
 		fmt.Fprintf(a.streams.ErrOut, "%s %s %s comes from %s, which may undo this: %s.\n",

@@ -39,12 +39,13 @@ with --cluster from the cluster, and writes the BundleDeployments and BundleSour
                                 that stand beside it
     olm.operatorframework.io    ClusterExtension (v1, v1alpha1), with its revisions
 
-Comments say where each object comes from, what has no counterpart, and how its account gets its rights. Nothing is
-dropped silently: a field that is not known is named. What cannot be translated is refused, with file and document, and
-then nothing is written. Nothing is installed, no bundle is fetched, and without --cluster nothing but the files is read.
+Comments say where each object comes from, what has no counterpart, and how its ServiceAccount gets its permissions.
+Nothing is dropped silently: unknown fields are named. Objects that cannot be translated are refused, with file and
+document, and then nothing is written. Nothing is installed, no bundle is fetched, and without --cluster only files are
+read.
 
-Catalogs name bundles by package and channel, and Satchel by image. The image that is installed is in the InstallPlan of
-a Subscription and in the revisions and conditions of a ClusterExtension; --image names it where these are not at hand.
+Catalogs name bundles by package and channel, and Satchel by image. The installed image is in the InstallPlan of a
+Subscription and in the revisions and conditions of a ClusterExtension; --image names it where these are missing.
 
 What is installed already is taken over, without a restart, by the adopt command.
 
@@ -71,8 +72,8 @@ kubectl get bundledeployments.core.rukpak.io -o yaml | satchel migrate - --insta
 	a.outputFlag(cmd, &o.output, outputYAML, outputJSON)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.images, "image", nil, "Image of the bundle of an object, as NAME=IMAGE or NAMESPACE/NAME=IMAGE; may be repeated.")
-	flags.StringVar(&o.InstallNamespace, "install-namespace", "", "Namespace of bundles of which the manifests do not say where they are installed.")
-	flags.StringVar(&o.ServiceAccount, "service-account", "installer", "Account that installs, where the manifests name none.")
+	flags.StringVar(&o.InstallNamespace, "install-namespace", "", "Install namespace of bundles that name none in the manifests.")
+	flags.StringVar(&o.ServiceAccount, "service-account", "installer", "ServiceAccount that installs, where the manifests name none.")
 	flags.BoolVar(&o.cluster, "cluster", false, "Read the objects of the cluster: those of the namespace, and those of none.")
 	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "With --cluster: read the objects of all namespaces.")
 	a.completeFlag(cmd, "install-namespace", a.completeNamespaces)
@@ -162,11 +163,11 @@ func migrationRefused(err error) error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// noteIdle says of which objects nothing is made.
+// noteIdle names the objects that are not translated.
 func (a *app) noteIdle(idle []migrate.Idle) {
 	lines := make([]string, 0, len(idle))
 	for _, object := range idle {
-		lines = append(lines, "nothing is made of "+object.From+": "+object.Why)
+		lines = append(lines, "not translated: "+object.From+": "+object.Why)
 	}
 	a.note(lines)
 }

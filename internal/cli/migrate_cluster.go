@@ -53,7 +53,7 @@ func othersMapper() meta.RESTMapper {
 	return mapper
 }
 
-// installedByOthers reads what other installers were told, as the user.
+// installedByOthers reads the objects of other installers, as the user.
 func (a *app) installedByOthers(ctx context.Context, everywhere bool) ([]manifest.Manifest, error) {
 	config, err := a.restConfig()
 	if err != nil {

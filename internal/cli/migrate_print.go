@@ -55,7 +55,7 @@ func (a *app) printMigration(format output, result migrate.Result) error {
 	return nil
 }
 
-// comments stand above what an object became.
+// comments are written above the translation of an object.
 func (a *app) comments(item migrate.Item) []string {
 	lines := []string{"From " + inline(item.From) + "."}
 	for _, note := range item.Notes {
@@ -63,13 +63,13 @@ func (a *app) comments(item migrate.Item) []string {
 		writeWrapped(&text, inline(note), "- ", "  ", commentWidth)
 		lines = append(lines, strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")...)
 	}
-	if item.Rights != nil {
-		lines = append(lines, "The account and its rights, which an administrator reads before applying them:",
-			"  "+a.rbacFor(*item.Rights)+" | kubectl apply -f -")
+	if item.RBAC != nil {
+		lines = append(lines, "The ServiceAccount and its RBAC, which an administrator reads before applying them:",
+			"  "+a.rbacFor(*item.RBAC)+" | kubectl apply -f -")
 	}
-	if item.Adopts && item.Rights != nil {
+	if item.Adopts && item.RBAC != nil {
 		lines = append(lines, "Then, where it is installed already, show what would be taken over, and take it over:",
-			fmt.Sprintf("  %s adopt %s -n %s --dry-run", a.name, item.Rights.Name, item.Rights.Namespace))
+			fmt.Sprintf("  %s adopt %s -n %s --dry-run", a.name, item.RBAC.Name, item.RBAC.Namespace))
 	}
 	return lines
 }
@@ -77,8 +77,8 @@ func (a *app) comments(item migrate.Item) []string {
 // commentWidth is how wide notes become.
 const commentWidth = 118
 
-// rbacFor is the command that prints the rights of a deployment.
-func (a *app) rbacFor(r migrate.Rights) string {
+// rbacFor is the command that prints the RBAC of a deployment.
+func (a *app) rbacFor(r migrate.RBAC) string {
 	bundle := r.Bundle
 	if bundle == "" {
 		bundle = "./FOLDER-OF-THE-BUNDLE"

@@ -17,7 +17,7 @@ import (
 
 const migrations = "testdata/migrate/"
 
-// TestMigrate compares what each shape of the other installers' manifests becomes with what is committed.
+// TestMigrate compares the translations of the other installers' manifests, in all versions, with the golden files.
 func TestMigrate(t *testing.T) {
 	for name, args := range map[string][]string{
 		"rukpak-v1alpha1": {migrations + "rukpak-v1alpha1.yaml", "--install-namespace", "demo", "--image", "uploaded=registry.example.org/uploaded:v1"},
@@ -40,7 +40,7 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// TestMigrateStandardInput reads what kubectl prints, and a folder, as it reads files.
+// TestMigrateStandardInput checks that standard input and a folder give the same result as files.
 func TestMigrateStandardInput(t *testing.T) {
 	text, err := os.ReadFile(migrations + "olm-v0.yaml")
 	if err != nil {
@@ -62,7 +62,7 @@ func TestMigrateStandardInput(t *testing.T) {
 	}
 }
 
-// TestMigrateJSON wants the same objects, with their notes on standard error.
+// TestMigrateJSON checks that JSON has the same objects, with their notes on standard error.
 func TestMigrateJSON(t *testing.T) {
 	got := satchel(t, "migrate", migrations+"olm-v1.yaml", "-o", "json")
 	var list struct{ Items []v1alpha1.BundleDeployment }
@@ -109,7 +109,7 @@ func TestMigrateRefusals(t *testing.T) {
 	}
 }
 
-// TestMigrateHostile wants nothing of a manifest to steer the terminal, or to leave its comment.
+// TestMigrateHostile checks that strings of a manifest cannot control the terminal, and cannot end a comment.
 func TestMigrateHostile(t *testing.T) {
 	bad := quoted(t, "a"+steering+"\nkind: Secret")
 	dir := writeFiles(t, map[string]string{"a" + steering + ".yaml": `

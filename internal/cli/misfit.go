@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// fault is a place of a YAML text that does not fit its type.
+// fault is a node of a YAML document that does not fit its type.
 type fault struct {
 	line          int
 	path, message string
@@ -26,19 +26,19 @@ func (f fault) String() string {
 	return fmt.Sprintf("line %d: %s %s", f.line, f.path, f.message)
 }
 
-// walker compares a YAML text with a Go type. Aliases are followed once the decoder has bounded what they repeat.
+// walker compares a YAML document with a Go type. Aliases are followed once the decoder has bounded what they repeat.
 type walker struct {
 	faults []fault
 	left   int // nodes that may still be visited
 }
 
-// Bounds of what is said about one text.
+// Bounds of what is reported about one document.
 const (
 	mostFaults = 20
 	mostNodes  = 100_000
 )
 
-// misfits returns where a YAML text does not fit the type, as JSON decodes it: unknown and repeated fields, wrong types.
+// misfits returns where a YAML document does not fit the type, as JSON decodes it: unknown and repeated fields, wrong types.
 // The path is where the node stands.
 func misfits[T any](node *goyaml.Node, path string) []fault {
 	w := &walker{left: mostNodes}
@@ -78,7 +78,7 @@ func (w *walker) value(node *goyaml.Node, t reflect.Type, path string) {
 	}
 }
 
-// itself asks a type that decodes itself, such as a quantity.
+// itself uses the decoder of a type that has one, such as a quantity.
 func (w *walker) itself(node *goyaml.Node, t reflect.Type, path string) {
 	text, err := goyaml.Marshal(node)
 	if err == nil {
@@ -137,7 +137,7 @@ func (w *walker) scalar(node *goyaml.Node, t reflect.Type, path string) {
 	wanted, tag := "a whole number", "!!int"
 	switch t.Kind() {
 	case reflect.String:
-		wanted, tag = "a text", "!!str"
+		wanted, tag = "a string", "!!str"
 	case reflect.Bool:
 		wanted, tag = "true or false", "!!bool"
 	}
@@ -170,7 +170,7 @@ func describeNode(node *goyaml.Node) string {
 	}
 	switch node.ShortTag() {
 	case "!!str":
-		return "a text"
+		return "a string"
 	case "!!bool":
 		return "a boolean"
 	case "!!int", "!!float":
@@ -197,7 +197,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// meant suggests a field whose name differs by little.
+// meant suggests a field with a similar name.
 func meant(given string, fields map[string]reflect.Type) string {
 	names := make([]string, 0, len(fields))
 	for name := range fields {

@@ -13,16 +13,16 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// nextUp says what happens next without anybody's doing, most important first:
+// nextUp says what happens next without user action, most important first:
 //
 //	being deleted        the objects go, then the deployment
 //	suspended            nothing, until resumed
 //	change not seen yet  the controller sees it
-//	rolled back          what is in force is cared for; the rejected revision waits
-//	waits for approval   it is carried out when somebody approves
-//	stalled              nothing, until somebody changes something
+//	rolled back          drift from the applied revision is corrected; the rejected revision waits
+//	waits for approval   the plan is carried out when it is approved
+//	stalled              nothing, until the deployment or what it refers to changes
 //	failed, retrying     the next attempt, at the latest after retryInterval
-//	in progress          the attempt goes on, when what it waits for has come
+//	in progress          the attempt continues when what it waits for is available
 //	Ready                the next check, after interval
 func nextUp(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, s summary) []string {
 	var next []string
@@ -32,20 +32,20 @@ func nextUp(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, s summa
 	waits := waitsText(d)
 	switch {
 	case s.deleting:
-		return append(next, "Its objects are removed in order, then it goes itself.")
+		return append(next, "Its objects are removed in order, then the deployment itself.")
 	case s.suspended:
 		return append(next, "Nothing happens until spec.suspend is false; drift is not repaired.")
 	case s.unseen || s.ready == "":
-		return append(next, "The controller looks at it within seconds; if not, see whether bundle-deployment-controller runs.")
+		return append(next, "The controller reconciles it within seconds; if not, see whether bundle-deployment-controller runs.")
 	case s.reason == v1alpha1.ReasonApprovalPending:
 		return append(next, waits...)
 	case s.stalled && s.reason == v1alpha1.ReasonRevisionRejected:
-		next = append(next, fmt.Sprintf("The revision in force is kept from drifting. Revision %s is tried again when a reconcile is asked for, or the spec changes; another one of the source at once.",
+		next = append(next, fmt.Sprintf("Drift from the applied revision is corrected. Revision %s is tried again when a reconcile is requested, or the spec changes; another revision of the source at once.",
 			shortRevision(d.Status.RejectedRevision)))
 	case s.stalled:
-		return append(next, "Nothing is tried again until the deployment, or what it refers to, is changed.")
+		return append(next, "Nothing is retried until the deployment, or what it refers to, is changed.")
 	case s.work == meta.ProgressingWithRetryReason:
-		next = append(next, fmt.Sprintf("It is tried again, at the latest after %s.", short(d.Spec.RetryIntervalOrDefault())))
+		next = append(next, fmt.Sprintf("It is retried, at the latest after %s.", short(d.Spec.RetryIntervalOrDefault())))
 	case s.inProgress():
 		next = append(next, underWay(d, s.reason))
 	default:
@@ -55,7 +55,7 @@ func nextUp(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, s summa
 	return slices.Concat(next, waits, nextSource(source))
 }
 
-// waitsText says what is not done without consent, and what becomes of it; nothing where all is done.
+// waitsText says what waits for approval, and what happens then; nil if nothing waits.
 func waitsText(d *v1alpha1.BundleDeployment) []string {
 	pending := pendingApproval(d)
 	if pending == nil {
@@ -64,22 +64,22 @@ func waitsText(d *v1alpha1.BundleDeployment) []string {
 	plan := fmt.Sprintf("plan %s for revision %s", shortRevision(d.Status.Plan.Digest), shortRevision(d.Status.Plan.Revision))
 	switch pending.Reason {
 	case v1alpha1.ReasonPruneHeld:
-		return []string{"What left the bundle is kept: there is too much of it. It goes when somebody approves the " + plan + ", or raises spec.prune.limit."}
+		return []string{"Objects that left the bundle are kept, because there are more than spec.prune.limit. They are deleted when the " + plan + " is approved, or the limit is raised."}
 	case v1alpha1.ReasonApprovalDenied:
 		return []string{"The " + plan + " is denied; another one is planned when the bundle or the spec changes."}
 	}
-	return []string{"The " + plan + " is carried out when somebody approves it: see it with approve --dry-run."}
+	return []string{"The " + plan + " is carried out when it is approved: see it with approve --dry-run."}
 }
 
-// underWay says how what is in progress goes on.
+// underWay says what happens next while a step is in progress.
 func underWay(d *v1alpha1.BundleDeployment, reason string) string {
 	switch reason {
 	case v1alpha1.ReasonHealthProgressing:
-		return fmt.Sprintf("Health is watched; what is not healthy %s after it was applied counts as failed.", short(d.Spec.TimeoutOrDefault()))
+		return fmt.Sprintf("Health is watched; an object that is not healthy %s after it was applied counts as failed.", short(d.Spec.TimeoutOrDefault()))
 	case v1alpha1.ReasonDependencyNotReady:
 		return hints[reason]
 	}
-	return "The controller is at it."
+	return "The controller is working on it."
 }
 
 // nextCertificates says when self-signed certificates end.
@@ -98,20 +98,20 @@ func nextCertificates(d *v1alpha1.BundleDeployment, s summary, now time.Time) []
 	return []string{fmt.Sprintf("The first of its certificates ends in %s, and %s.", duration.HumanDuration(end.Sub(now)), renewal)}
 }
 
-// nextSource says when the source is looked at again.
+// nextSource says when the source is checked again.
 func nextSource(source *v1alpha1.BundleSource) []string {
 	switch {
 	case source == nil:
 		return nil
 	case source.Spec.Suspend:
-		return []string{"The source is suspended and not looked at."}
+		return []string{"The source is suspended and not checked."}
 	case source.Spec.Immutable && source.Status.Artifact != nil:
-		return []string{"The source is immutable and not looked at again."}
+		return []string{"The source is immutable and not checked again."}
 	}
 	for _, s := range source.Spec.Sources {
 		if !isPinned(s) {
-			return []string{fmt.Sprintf("The source is looked at again every %s.", short(source.Spec.IntervalOrDefault()))}
+			return []string{fmt.Sprintf("The source is checked again every %s.", short(source.Spec.IntervalOrDefault()))}
 		}
 	}
-	return []string{"The source is pinned and not looked at again."}
+	return []string{"The source is pinned and not checked again."}
 }

@@ -34,7 +34,7 @@ func no(kind, reason, message string) metav1.Condition {
 	return condition(kind, metav1.ConditionFalse, reason, message)
 }
 
-// aSource is a source that is in order.
+// aSource is a source that is Ready.
 func aSource(edit ...func(*v1alpha1.BundleSource)) *v1alpha1.BundleSource {
 	s := &v1alpha1.BundleSource{
 		ObjectMeta: metav1.ObjectMeta{Name: "podinfo", Namespace: "demo", Generation: 2, CreationTimestamp: ago(26 * time.Hour)},
@@ -56,7 +56,7 @@ func aSource(edit ...func(*v1alpha1.BundleSource)) *v1alpha1.BundleSource {
 	return s
 }
 
-// aDeployment is a deployment that is in order.
+// aDeployment is a deployment that is Ready.
 func aDeployment(edit ...func(*v1alpha1.BundleDeployment)) *v1alpha1.BundleDeployment {
 	applied := ago(2 * time.Minute)
 	d := &v1alpha1.BundleDeployment{
@@ -71,7 +71,7 @@ func aDeployment(edit ...func(*v1alpha1.BundleDeployment)) *v1alpha1.BundleDeplo
 		Status: v1alpha1.BundleDeploymentStatus{
 			ObservedGeneration: 2,
 			Conditions: []metav1.Condition{
-				yes(meta.ReadyCondition, "revision v1.3.0 is in force and healthy"),
+				yes(meta.ReadyCondition, "revision v1.3.0 is applied and healthy"),
 				yes(v1alpha1.SourceReadyCondition, ""), yes(v1alpha1.ConvertedCondition, ""),
 				yes(v1alpha1.PlannedCondition, ""), yes(v1alpha1.AppliedCondition, ""), yes(v1alpha1.HealthyCondition, ""),
 			},
@@ -108,7 +108,7 @@ func replaced(present, changed []metav1.Condition) []metav1.Condition {
 	return present
 }
 
-// without removes conditions, and what was only known after them.
+// without removes conditions, and the status fields that are set after them.
 func without(kinds ...string) func(*v1alpha1.BundleDeployment) {
 	return func(d *v1alpha1.BundleDeployment) {
 		var kept []metav1.Condition
@@ -126,7 +126,7 @@ func never(d *v1alpha1.BundleDeployment) {
 	d.Status = v1alpha1.BundleDeploymentStatus{ObservedGeneration: -1}
 }
 
-// first is a deployment of which nothing was applied before.
+// first is a deployment without an applied revision.
 func first(d *v1alpha1.BundleDeployment) {
 	d.Status.LastAppliedRevision, d.Status.LastHealthyRevision, d.Status.LastAppliedTime, d.Status.Objects = "", "", nil, nil
 }

@@ -80,7 +80,7 @@ func oneBundle(cmd *cobra.Command, args []string) (string, error) {
 	case len(args) != 1:
 		return "", usageError(cmd, "%s needs one folder or image, got %s", cmd.Name(), given(args))
 	case cmd.Flag("namespace").Changed:
-		return "", usageError(cmd, "%s asks no cluster, so --namespace means nothing here; the namespace of the operator is --install-namespace", cmd.Name())
+		return "", usageError(cmd, "%s uses no cluster, so --namespace has no effect; the namespace of the operator is --install-namespace", cmd.Name())
 	}
 	return args[0], nil
 }
@@ -125,14 +125,14 @@ func (o *conversionOptions) convert() convert.Options {
 	}
 }
 
-// meaningless says which flags were given although the bundle's format has no such options.
+// meaningless names the flags that do not apply to the bundle's format.
 func (o *conversionOptions) meaningless(format convert.Format) []string {
 	var lines []string
 	if format != convert.RegistryV1 && (len(o.watchNamespaces) > 0 || o.certificateProvider != "" || o.configFile != "") {
-		lines = append(lines, fmt.Sprintf("the bundle is %s: --watch-namespace, --certificate-provider and --config say nothing about it", format))
+		lines = append(lines, fmt.Sprintf("the bundle is %s: --watch-namespace, --certificate-provider and --config have no effect on it", format))
 	}
 	if format != convert.Helm && o.given() {
-		lines = append(lines, fmt.Sprintf("the bundle is %s: --release-name, --values, --set, --kube-version and --api-versions say nothing about it", format))
+		lines = append(lines, fmt.Sprintf("the bundle is %s: --release-name, --values, --set, --kube-version and --api-versions have no effect on it", format))
 	}
 	return lines
 }
@@ -156,7 +156,7 @@ func (a *app) open(ctx context.Context, o *conversionOptions, what string) (read
 	return reading{bundle: b, options: o}, nil
 }
 
-// convert converts what was opened, and says on standard error what was read and what is worth knowing about that.
+// convert converts the opened bundle, and writes what was read, with warnings, to standard error.
 func (a *app) convert(ctx context.Context, r reading, options convert.Options) (convert.Result, error) {
 	fmt.Fprintf(a.streams.ErrOut, "Reading %s.\n", inline(r.from))
 	result, err := a.converted(ctx, r.files, options)
@@ -176,8 +176,8 @@ func (a *app) convert(ctx context.Context, r reading, options convert.Options) (
 	return result, nil
 }
 
-// convertBundle reads and converts a bundle. What was downloaded is gone when it returns, before anything is written: whoever
-// reads the output may end the process by closing it.
+// convertBundle reads and converts a bundle. It removes the download before anything is written, because the reader of the
+// output may end the process by closing the pipe.
 func (a *app) convertBundle(ctx context.Context, o conversionOptions, what string) (result convert.Result, err error) {
 	r, err := a.open(ctx, &o, what)
 	if err != nil {
@@ -222,7 +222,7 @@ func (a *app) hint(meant string) {
 	}
 }
 
-// clusterDecides says what is not known without a cluster.
+// clusterDecides lists what is unknown without a cluster.
 func clusterDecides(result convert.Result) []string {
 	var lines []string
 	for _, o := range result.Undecided {
@@ -232,7 +232,7 @@ func clusterDecides(result convert.Result) []string {
 	return lines
 }
 
-// mostBelowHint bounds what is said of a folder that was probably not meant.
+// mostBelowHint bounds the problems that are listed of a folder that was probably not meant.
 const mostBelowHint = 5
 
 // refused lists the problems of a bundle under one sentence; hinted says that another folder was probably meant.

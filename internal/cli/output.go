@@ -102,12 +102,12 @@ func yamlText(value any) ([]byte, error) {
 	return quotedYAML(encoded)
 }
 
-// isPlainJSON tells that nothing in a text has to be escaped for people.
+// isPlainJSON tells that JSON holds no characters that have to be escaped for people.
 func isPlainJSON(encoded []byte) bool {
 	return !bytes.ContainsFunc(encoded, needsEscape) && !bytes.Contains(encoded, []byte(`\u202`))
 }
 
-// quotedYAML is JSON as YAML in which all texts are in double quotes, and escaped where that is needed.
+// quotedYAML is JSON as YAML in which all strings are in double quotes, and escaped where needed.
 func quotedYAML(encoded []byte) ([]byte, error) {
 	var document goyaml.Node
 	if err := goyaml.Unmarshal(escapeHidden(encoded, yamlEscape), &document); err != nil {
@@ -121,7 +121,7 @@ func quotedYAML(encoded []byte) ([]byte, error) {
 	return escapeHidden(quoted.Bytes(), yamlEscape), err
 }
 
-// inBlocks lays JSON out as YAML. Texts stay in double quotes: escapes mean something only there.
+// inBlocks lays JSON out as YAML. Strings stay in double quotes, because escapes only work there.
 func inBlocks(node *goyaml.Node) {
 	node.Style &^= goyaml.FlowStyle
 	for _, below := range node.Content {

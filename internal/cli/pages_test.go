@@ -17,8 +17,8 @@ import (
 	"github.com/satchel-dev/satchel/tests/docs/markdown"
 )
 
-// TestPagesParse runs each command line of satchel in README and docs as far as its flags, those in blocks that
-// tests/docs leaves out included.
+// TestPagesParse parses the flags of each satchel command line in README and docs, including blocks that tests/docs leaves
+// out.
 func TestPagesParse(t *testing.T) {
 	seen := 0
 	repository := os.DirFS("../..")

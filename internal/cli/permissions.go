@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// permissionHolder is an account and what it may do once the bundle is installed.
+// permissionHolder is an RBAC subject and its permissions once the bundle is installed.
 type permissionHolder struct {
 	Account string       `json:"account"` // "ServiceAccount ns/name", "Group x", "User x", "holders of the ClusterRole x"
 	Scopes  []permission `json:"scopes"`  // all namespaces first
 }
 
-// permission is what may be done in one namespace, or in all.
+// permission is the set of rules in one namespace, or in all.
 type permission struct {
 	Namespace string           `json:"namespace"` // empty: in all, and on what is in none
 	Rules     []permissionRule `json:"rules"`     // the most dangerous first
@@ -29,12 +29,12 @@ type permission struct {
 type permissionRule struct {
 	Resources string `json:"resources"`
 	Verbs     string `json:"verbs"`
-	Danger    string `json:"danger,omitempty"` // why to think twice
+	Danger    string `json:"danger,omitempty"` // why the rule is dangerous
 
 	rank rank
 }
 
-// role is what a Role or ClusterRole says.
+// role is the rules of a Role or ClusterRole.
 type role struct {
 	rules      []rbac.PolicyRule
 	aggregates []metav1.LabelSelector // it has the rules of the ClusterRoles of the cluster that these select
@@ -44,7 +44,7 @@ type role struct {
 // roleKey names a role among the objects of a bundle.
 type roleKey struct{ kind, namespace, name string }
 
-// granted is what accounts are given, by account and namespace.
+// granted are the rules that subjects are granted, by subject and namespace.
 type granted map[string]map[string][]permissionRule
 
 func (g granted) add(account, namespace string, rules []permissionRule) {
@@ -54,7 +54,7 @@ func (g granted) add(account, namespace string, rules []permissionRule) {
 	g[account][namespace] = append(g[account][namespace], rules...)
 }
 
-// permissionsOf returns what the roles and bindings of a bundle give, the most dangerous first.
+// permissionsOf returns the permissions that the roles and bindings of a bundle grant, the most dangerous first.
 func permissionsOf(objects []*unstructured.Unstructured) []permissionHolder {
 	roles, given := map[roleKey]role{}, granted{}
 	for _, o := range objects {
@@ -85,7 +85,7 @@ func permissionsOf(objects []*unstructured.Unstructured) []permissionHolder {
 	return given.holders()
 }
 
-// aggregateTo begins the labels by which a ClusterRole becomes a part of one that Kubernetes has for users.
+// aggregateTo begins the labels that aggregate a ClusterRole to a default user-facing role.
 const aggregateTo = "rbac.authorization.k8s.io/aggregate-to-"
 
 func isRBAC(o *unstructured.Unstructured) bool { return o.GroupVersionKind().Group == rbac.GroupName }
@@ -101,12 +101,12 @@ func readRole(o *unstructured.Unstructured) role {
 	return role{rules: read.Rules, aggregates: read.AggregationRule.ClusterRoleSelectors}
 }
 
-// unreadable stands for what the API server would not take either.
+// unreadable stands for an invalid role, which the API server would refuse as well.
 func unreadable(kind, name string) permissionRule {
 	return permissionRule{Resources: "what the " + kind + " " + word(name) + " says, which cannot be read", Verbs: "?", rank: unknown}
 }
 
-// rulesOf says what a role gives in a namespace; empty: in all.
+// rulesOf are the rules that a role grants in a namespace; empty: in all.
 func rulesOf(ref rbac.RoleRef, namespace string, roles map[roleKey]role) []permissionRule {
 	key := roleKey{kind: ref.Kind, name: ref.Name}
 	if ref.Kind == "Role" {
@@ -123,7 +123,7 @@ func rulesOf(ref rbac.RoleRef, namespace string, roles map[roleKey]role) []permi
 	return of.words(namespace == "")
 }
 
-// words says what a role gives; everywhere says that it holds in all namespaces.
+// words are the rules of a role in words; everywhere: they hold in all namespaces.
 func (r role) words(everywhere bool) []permissionRule {
 	texts := make([]permissionRule, 0, len(r.rules)+len(r.aggregates))
 	for _, rule := range r.rules {
@@ -132,7 +132,7 @@ func (r role) words(everywhere bool) []permissionRule {
 	for _, selector := range r.aggregates {
 		labels := metav1.FormatLabelSelector(&selector)
 		text := permissionRule{Resources: "what the ClusterRoles of the cluster give that are labelled " + labels, Verbs: "?",
-			Danger: "holds rights that others write", rank: dangerous}
+			Danger: "aggregates rules that other users write", rank: dangerous}
 		if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
 			text.Resources, text.Danger, text.rank = "what all ClusterRoles of the cluster give", doesEverything, everything
 		}
@@ -141,7 +141,7 @@ func (r role) words(everywhere bool) []permissionRule {
 	return texts
 }
 
-// holders sorts what is granted, without repetitions.
+// holders sorts what is granted, and removes duplicates.
 func (g granted) holders() []permissionHolder {
 	found := []permissionHolder{}
 	for account, scopes := range g {

@@ -9,7 +9,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// pinError says why a source cannot be made to fetch what a revision was made of.
+// pinError says why a source cannot be pinned to a revision.
 type pinError struct {
 	what string
 	todo string
@@ -18,8 +18,8 @@ type pinError struct {
 // Error implements error.
 func (e *pinError) Error() string { return e.what + "; " + e.todo }
 
-// pinned returns the sources so that they fetch exactly what the revision was made of. Logins, certificates and trust
-// stay as they are.
+// pinned returns the sources pinned to the content of the revision. Credentials, certificates and trust settings are not
+// changed.
 func pinned(present []v1alpha1.Source, origins, current []v1alpha1.RevisionOrigin) ([]v1alpha1.Source, error) {
 	if len(origins) == 0 {
 		return nil, &pinError{"where that revision came from was not recorded", "commit the reference that it had then"}
@@ -65,12 +65,12 @@ func pinPart(part v1alpha1.Source, origin v1alpha1.RevisionOrigin, current []v1a
 	return part, nil
 }
 
-// isUpload tells whether a revision was uploaded: it has a digest, and comes from nowhere.
+// isUpload tells whether a revision was uploaded: it has a digest and no origin.
 func isUpload(o v1alpha1.RevisionOrigin) bool {
 	return o.Image == "" && o.Git == "" && o.URL == "" && o.ConfigMap == "" && o.Digest != ""
 }
 
-// imageAt is the image by its digest; the tag that it had is kept for people, and does not count.
+// imageAt is the image by its digest; the tag that it had is only kept for people.
 func imageAt(o v1alpha1.RevisionOrigin) string {
 	if o.Reference == "" || strings.Contains(o.Reference, ":") {
 		return o.Image + "@" + o.Digest
@@ -84,24 +84,24 @@ func pinGit(git *v1alpha1.GitSource, origin v1alpha1.RevisionOrigin) error {
 		return &pinError{"its commit " + inline(origin.Digest) + " cannot be named in spec.ref.commit", "point a branch or tag at it, and commit that as ref"}
 	}
 	if git.Verify != nil && git.Verify.Mode != "" && git.Verify.Mode != "HEAD" {
-		return &pinError{"the signature of a tag is demanded (verify.mode " + git.Verify.Mode + "), and a commit has none",
+		return &pinError{"the signature of a tag is required (verify.mode " + git.Verify.Mode + "), and a commit has none",
 			"commit ref: {tag: " + dash(inline(origin.Reference)) + "}, if that still points at " + commit}
 	}
 	git.Repository, git.Directory, git.Ref = origin.Git, origin.Directory, &v1alpha1.GitRef{Commit: commit}
 	return nil
 }
 
-// sameConfigMap lets a ConfigMap be that holds now what it held then.
+// sameConfigMap accepts a ConfigMap that still has the content of the revision.
 func sameConfigMap(part v1alpha1.Source, origin v1alpha1.RevisionOrigin, current []v1alpha1.RevisionOrigin) error {
 	for _, now := range current {
 		if now.Destination == part.Destination && now.Digest == origin.Digest && part.ConfigMap.Name == origin.ConfigMap {
 			return nil
 		}
 	}
-	return &pinError{"what the ConfigMap " + origin.ConfigMap + " held then is not kept", "put its former content back, from where it is committed"}
+	return &pinError{"the content that the ConfigMap " + origin.ConfigMap + " had then is not stored", "restore its former content from Git"}
 }
 
-// originText is an origin for people.
+// originText is an origin in words.
 func originText(o v1alpha1.RevisionOrigin) string {
 	at := " at " + dash(o.Digest)
 	switch {

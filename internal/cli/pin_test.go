@@ -47,7 +47,7 @@ func TestPinned(t *testing.T) {
 			origins: []v1alpha1.RevisionOrigin{{Destination: "b", ConfigMap: "files", Digest: digestB}, {Destination: "a", Git: "https://example.org/r", Digest: "sha1:" + commit}},
 			current: []v1alpha1.RevisionOrigin{{Destination: "b", Digest: digestB}},
 			want:    []v1alpha1.Source{with2(v1alpha1.Source{Git: &v1alpha1.GitSource{Repository: "https://example.org/r", Ref: &v1alpha1.GitRef{Commit: commit}}}, "a"), with2(files, "b")}},
-		"ConfigMap":    {reason: "its former content is nowhere", present: []v1alpha1.Source{files}, origins: []v1alpha1.RevisionOrigin{{ConfigMap: "files", Digest: digestA}}, wrong: "put its former content back"},
+		"ConfigMap":    {reason: "its former content is not stored", present: []v1alpha1.Source{files}, origins: []v1alpha1.RevisionOrigin{{ConfigMap: "files", Digest: digestA}}, wrong: "restore its former content"},
 		"another kind": {reason: "a login for a registry is none for Git", present: []v1alpha1.Source{image}, origins: []v1alpha1.RevisionOrigin{fromGit}, wrong: "git https://example.org/r at sha1:"},
 		"other parts":  {reason: "there is no login for them", present: []v1alpha1.Source{with2(git, "a"), with2(files, "b")}, origins: []v1alpha1.RevisionOrigin{fromGit}, wrong: "composed of 1 source, and now there are 2"},
 		"other place":  {reason: "nothing was there", present: []v1alpha1.Source{with2(git, "a")}, origins: []v1alpha1.RevisionOrigin{fromGit}, wrong: `nothing in the folder "a"`},

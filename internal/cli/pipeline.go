@@ -33,7 +33,7 @@ type pipeline struct {
 	Warnings []string   `json:"warnings,omitempty"`
 	Next     []string   `json:"next"`
 
-	inForce bool // the deployment as it is written now is Ready
+	upToDate bool // Ready is True, and about the current spec
 }
 
 // sourceNode is where the bundle comes from.
@@ -45,7 +45,7 @@ type sourceNode struct {
 	Parts    []sourcePart `json:"parts,omitempty"`
 	Revision string       `json:"revision,omitempty"`
 	Updated  *metav1.Time `json:"updated,omitempty"`
-	Trouble  string       `json:"trouble,omitempty"` // what keeps it from being renewed
+	Trouble  string       `json:"trouble,omitempty"` // why it cannot be fetched again
 }
 
 // sourcePart is one of the places that a source takes files from, and what it resolved to.
@@ -96,13 +96,13 @@ var steps = []struct {
 }
 
 // newPipeline builds the state of a deployment; source is nil when it does not exist, and program is
-// how the user calls this one.
+// the name under which the user runs this program.
 func newPipeline(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, program string, now time.Time) pipeline {
 	s := summarize(d)
 	p := pipeline{
 		Namespace: d.Namespace, Name: d.Name, Ready: metav1.ConditionStatus(s.readiness()), Reason: s.reason,
 		State: stateOf(s), Revision: d.Status.LastAppliedRevision, Source: newSourceNode(d, source), Warnings: d.Status.Warnings,
-		Package: d.Status.Package, CertificateExpirationTime: d.Status.CertificateExpirationTime, inForce: s.isReady(),
+		Package: d.Status.Package, CertificateExpirationTime: d.Status.CertificateExpirationTime, upToDate: s.isReady(),
 	}
 	if s.ready == "" {
 		p.Ready = metav1.ConditionUnknown
@@ -116,7 +116,7 @@ func newPipeline(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, pr
 	}
 	p.Steps = append(p.Steps, newReadyStep(d, s))
 	settleSource(&p.Steps[0], source)
-	// A source that cannot be renewed stops nothing while its last artifact is there.
+	// A source that cannot be fetched again blocks nothing while its last artifact exists.
 	first := 0
 	if source != nil && source.Status.Artifact != nil {
 		first = 1
@@ -151,7 +151,7 @@ func stateOf(s summary) string {
 	return "not Ready"
 }
 
-// newStep reads one condition. A step whose reason is progress is working, whatever its status.
+// newStep reads one condition. A step with a reason of progress is working, whatever its status.
 func newStep(d *v1alpha1.BundleDeployment, kind string) stepNode {
 	c := apimeta.FindStatusCondition(d.Status.Conditions, kind)
 	if c == nil {
@@ -169,7 +169,7 @@ func newStep(d *v1alpha1.BundleDeployment, kind string) stepNode {
 	return node
 }
 
-// newReadyStep reads Ready. What it says about an older spec is no answer.
+// newReadyStep reads Ready, and ignores it if it is about an older spec.
 func newReadyStep(d *v1alpha1.BundleDeployment, s summary) stepNode {
 	node := newStep(d, v1alpha1.ReadyCondition)
 	if s.unseen && node.State != stepWaiting {
@@ -178,8 +178,7 @@ func newReadyStep(d *v1alpha1.BundleDeployment, s summary) stepNode {
 	return node
 }
 
-// markPrevious looks at what comes after the first step that failed: a plan is of no interest then, and what is applied
-// and healthy is the previous revision.
+// markPrevious changes the steps after the first one that failed: they describe the previous revision.
 func markPrevious(nodes []stepNode) {
 	failed := false
 	for i := range nodes {
@@ -211,7 +210,7 @@ func settleSource(step *stepNode, source *v1alpha1.BundleSource) {
 }
 
 // findProblem returns the first step that failed, from the given one on; only when there is none, those before count.
-// When it is the source, the source's own words say more.
+// For the source step it uses the source's own message.
 func findProblem(p pipeline, first int, source *v1alpha1.BundleSource) *problem {
 	failed := func(step stepNode) bool { return step.State == stepFailed }
 	ready := len(p.Steps) - 1
@@ -262,7 +261,7 @@ func newSourceNode(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource) 
 	return node
 }
 
-// newFluxNode describes a source of Flux by what the deployment says of it.
+// newFluxNode describes a source of Flux by the status of the deployment.
 func newFluxNode(d *v1alpha1.BundleDeployment) sourceNode {
 	node := sourceNode{Name: d.SourceText(), Exists: true, Revision: d.Status.LastAttemptedRevision}
 	ready := conditions.Get(d, v1alpha1.SourceReadyCondition)

@@ -22,17 +22,17 @@ func (a *app) planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "plan NAME",
 		GroupID: groupPreview,
-		Short:   "Show what the controller would do for a BundleDeployment, and whom that concerns",
-		Long: `Makes the plan for a BundleDeployment by the functions that the controller uses, with your own rights, and writes
-nothing: what would be created, changed, adopted and deleted, what forbids it, and what it changes for people: new
-permissions, definitions of custom resources, images, workloads that restart. Each change is tried as a dry run.
+		Short:   "Show what the controller would do for a BundleDeployment, and its impact",
+		Long: `Computes the plan of a BundleDeployment with the controller's code and your own permissions, and changes nothing. The
+plan shows what would be created, changed, adopted and deleted, what blocks it, and its impact: new permissions, CRDs,
+images, workloads that restart. Each change is tried as a dry run.
 
-Without flags it is about what the source shows now; --path, --image or --revision preview something else in its place.
-A folder or image stands for the whole artifact: spec.path is looked for in it. Where the artifact server is a Service of
-the cluster it is asked through the API server, which takes the right to get services/proxy.
+Without flags it uses the current artifact of the source; --path, --image or --revision preview something else in its
+place. A folder or image replaces the whole artifact: spec.path is looked up in it. An artifact server that is a Service
+of the cluster is reached through the API server, which needs permission to get services/proxy.
 
-Whether the deployment's account has the rights is asked as that account, if you may impersonate it. What could not be
-found out is said. Values of Secrets are never shown.
+The permissions of the deployment's ServiceAccount are checked by impersonation, if you may impersonate it. Checks that
+were not possible are named. Values of Secrets are never shown.
 
 ` + previewExitCodes,
 		Example: a.example(`
@@ -45,7 +45,7 @@ satchel plan podinfo --fields
 # What would this folder change, before it is committed?
 satchel plan podinfo --path ./bundle
 
-# For a pull request: is anything refused, and who gets which permissions?
+# For a pull request: is anything refused, and which permissions does it grant?
 satchel plan podinfo --image quay.io/org/bundle:v2 -o json | jq '.violations, .impact.permissions'`),
 		ValidArgsFunction: a.completeOne(deployments),
 		RunE: func(cmd *cobra.Command, args []string) error {

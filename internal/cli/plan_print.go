@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/visible"
 )
 
-// verbMarks are the signs, words and colours of what becomes of objects.
+// verbMarks are the signs, words and colours of the changes of objects.
 var verbMarks = map[string]struct {
 	sign, word string
 	color      color
@@ -27,7 +27,7 @@ var verbMarks = map[string]struct {
 	string(plan.Recreate): {"±", "recreate", red},
 	string(plan.Wait):     {"…", "wait for", yellow},
 	verbDelete:            {"-", "delete", red},
-	verbRelease:           {">", "let go", yellow},
+	verbRelease:           {">", "release", yellow},
 }
 
 // planText writes a preview for people.
@@ -42,17 +42,17 @@ type planText struct {
 func (v *preview) print(s style, name string, wide bool) string {
 	t := &planText{style: s, wide: wide}
 	fmt.Fprintf(t, "%s %s/%s: %s\n", v1alpha1.BundleDeploymentKind, inline(v.Namespace), s.paint(bold, inline(v.Name)), inline(v.Summary))
-	if v.InForce != "" {
-		fmt.Fprintf(t, "In force: %s\n", shortRevision(inline(v.InForce)))
+	if v.Applied != "" {
+		fmt.Fprintf(t, "Current: %s\n", shortRevision(inline(v.Applied)))
 	}
 	t.objects(v)
 	t.list("Hooks, each run once:", hookLines(v.Hooks), plain)
 	t.impact(v.Impact)
-	t.list("Refused, and nothing is touched then:", texts(v.Violations), red)
+	t.list("Refused, so nothing would be changed:", texts(v.Violations), red)
 	if v.Held != "" {
 		t.list("Held:", []string{v.Held}, yellow)
 	}
-	t.list(fmt.Sprintf("Service account %s lacks rights:", v.Account.Name), texts(v.Account.Missing), red)
+	t.list(fmt.Sprintf("ServiceAccount %s lacks permissions:", v.Account.Name), texts(v.Account.Missing), red)
 	t.list("Left out while the cluster does not serve their kinds:", v.Skipped, plain)
 	t.list("Issued by the controller, and not shown:", v.Certificates, plain)
 	t.digests(v, name)
@@ -65,11 +65,11 @@ func (v *preview) print(s style, name string, wide bool) string {
 	return t.String()
 }
 
-// notes are those of the preview, and that of the account.
+// notes are those of the preview, and that about the ServiceAccount.
 func (v *preview) notes() []string {
 	notes := slices.Clone(v.Notes)
 	if why := v.Account.Unchecked; why != "" {
-		notes = append(notes, fmt.Sprintf("the rights of service account %s were not checked: %s", v.Account.Name, why))
+		notes = append(notes, fmt.Sprintf("the permissions of ServiceAccount %s were not checked: %s", v.Account.Name, why))
 	}
 	return notes
 }
@@ -116,7 +116,7 @@ func (t *planText) objects(v *preview) {
 	}
 }
 
-// detail says in short why, and how much of an object changes.
+// detail says in short why an object changes, and how much of it.
 func (o objectPreview) detail() string {
 	var words []string
 	count := len(o.Fields) + o.More
@@ -184,7 +184,7 @@ func (t *planText) impact(v impactPreview) {
 	for _, d := range v.Definitions {
 		lines = append(lines, strings.TrimSuffix(fmt.Sprintf("%s %s: %s", strings.ToLower(d.Change), d.Name, strings.Join(d.Details, "; ")), ": "))
 	}
-	t.list("Definitions of custom resources:", lines, yellow)
+	t.list("CustomResourceDefinitions:", lines, yellow)
 	t.list("Images:", imageLines(v.Images), plain)
 	lines = nil
 	for _, r := range v.Restarts {
@@ -200,7 +200,7 @@ func (t *planText) impact(v impactPreview) {
 	t.list("Pods are replaced:", lines, yellow)
 }
 
-// imageLines say each change of an image once, and how many containers it concerns.
+// imageLines list each change of an image once, with the number of containers that use it.
 func imageLines(images []imagePreview) []string {
 	uses := map[string][]string{}
 	var lines []string
@@ -231,20 +231,20 @@ func imageLines(images []imagePreview) []string {
 func (t *planText) digests(v *preview, name string) {
 	content, same := v.Content, "content"
 	if v.secret {
-		content, same = "not told, for values of Secrets went into it", "revision"
+		content, same = "not shown, because it includes values of Secrets", "revision"
 	}
 	fmt.Fprintf(t, "\n%s %s\n", t.style.paint(bold, "Content:"), content)
 	if v.Digest != "" {
 		fmt.Fprintf(t, "%s %s, by the controller, of the same %s\n", t.style.paint(bold, "Plan:   "), inline(v.Digest), same)
 	}
-	approval := "not needed, for spec.approval.mode is " + v.Approval.Mode
+	approval := "not needed, because spec.approval.mode is " + v.Approval.Mode
 	switch {
 	case v.Approval.Needed && v.Digest != "":
 		approval = fmt.Sprintf("needed: %s. To approve it: %s approve %s -n %s", strings.Join(v.Approval.Because, ", "), name, shellWord(v.Name), shellWord(v.Namespace))
 	case v.Approval.Needed:
 		approval = fmt.Sprintf("needed: %s. The digest is known once the controller has planned it", strings.Join(v.Approval.Because, ", "))
 	case v.mode != v1alpha1.ApprovalAutomatic:
-		approval = "nothing is waited for; spec.approval.mode is " + v.Approval.Mode
+		approval = "nothing waits for approval; spec.approval.mode is " + v.Approval.Mode
 	}
 	fmt.Fprintf(t, "%s %s\n", t.style.paint(bold, "Approval:"), bounded(approval))
 }

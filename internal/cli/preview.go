@@ -34,7 +34,7 @@ type previewOptions struct {
 	ignoreSnippet   bool
 }
 
-// previewer finds out what the controller would do, by the same functions and with the user's rights.
+// previewer computes what the controller would do, with the same functions and with the user's permissions.
 type previewer struct {
 	app        *app
 	options    previewOptions
@@ -46,13 +46,13 @@ type previewer struct {
 
 	owner     inventory.Owner
 	previous  inventory.Inventory
-	scrub     *values.Scrubber // takes what Secrets hold out of messages
+	scrub     *values.Scrubber // removes values of Secrets from messages
 	made      plan.Plan
 	forecasts map[inventory.ID]apply.Forecast
 	out       *preview
 }
 
-// note adds what the user should know about what was looked at, or was not.
+// note adds a note about what the preview used, or could not check.
 func (p *previewer) note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); text != "" {
 		p.out.Notes = append(p.out.Notes, text)
@@ -125,7 +125,7 @@ func (p *previewer) convert(ctx context.Context) (result convert.Result, err err
 	return result, err
 }
 
-// reach finds the cluster that the objects go to, and makes sure that it is the one that they are on.
+// reach connects to the target cluster, and checks that it is the one with the applied objects.
 func (p *previewer) reach(ctx context.Context) error {
 	p.target = p.user
 	if ref := p.deployment.Spec.KubeConfig; ref != nil {
@@ -145,13 +145,13 @@ func (p *previewer) reach(ctx context.Context) error {
 	case err != nil:
 		p.note("whether this is the cluster that the objects are on was not checked: %v", err)
 	case identity != p.previous.Target:
-		return fmt.Errorf("the objects of %s are on another cluster than this one, where the controller would touch nothing: choose that cluster with --context, or see satchel status %s",
+		return fmt.Errorf("the objects of %s are on another cluster than this one, where the controller would change nothing: choose that cluster with --context, or see satchel status %s",
 			p.deployment.Name, p.deployment.Name)
 	}
 	return nil
 }
 
-// remote is a client for the cluster of a kubeconfig, which the user has to be allowed to read. There he is whom it logs in.
+// remote is a client for the cluster of a kubeconfig that the user may read. Its user is that of the kubeconfig.
 func (p *previewer) remote(ctx context.Context, ref *v1alpha1.KubeConfigReference) (*tenant.Client, error) {
 	named := fmt.Sprintf("Secret %s/%s, which holds the kubeconfig", p.deployment.Namespace, ref.SecretRef.Name)
 	secret, err := p.user.Get(ctx, tenant.Ref{Resource: secretResource, Namespace: p.deployment.Namespace, Name: ref.SecretRef.Name})
@@ -171,7 +171,7 @@ func (p *previewer) remote(ctx context.Context, ref *v1alpha1.KubeConfigReferenc
 	if err != nil {
 		return nil, err
 	}
-	p.note("on the other cluster it was looked and tried as %s, not as you", client.Identity())
+	p.note("on the other cluster, objects were read and dry runs made as %s, not as you", client.Identity())
 	return client.For(p.deployment.Name), nil
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// What the account lacks is found out by trying writes, too: they name the deployment, where the user
-// may impersonate that, and go out without it where not.
+// Missing permissions are also found by dry runs of writes: these impersonate the deployment's user if
+// the user may do so, and are sent without it otherwise.
 func TestT24PreviewTriesAsTheAccount(t *testing.T) {
 	for name, marks := range map[string]bool{"may name the deployment": true, "may only impersonate": false} {
 		t.Run(name, func(t *testing.T) {

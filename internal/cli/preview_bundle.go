@@ -19,14 +19,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// offered is what the source of a deployment shows.
+// offered is the artifact that the source of a deployment offers.
 type offered struct {
 	owner    artifact.Owner
 	artifact meta.Artifact
 	note     string // what is not current about it
 }
 
-// bundle opens what is previewed: a folder, an image, a revision of the history, or else what the source shows now.
+// bundle opens what is previewed: a folder, an image, a revision of the history, or else the current artifact of the source.
 func (p *previewer) bundle(ctx context.Context) (b *bundle, err error) {
 	switch {
 	case p.options.path != "":
@@ -52,7 +52,7 @@ func (p *previewer) bundle(ctx context.Context) (b *bundle, err error) {
 	return b, nil
 }
 
-// source reads what the source of the deployment shows.
+// source reads the artifact of the deployment's source.
 func (p *previewer) source(ctx context.Context) (offered, error) {
 	if ref := p.deployment.Spec.SourceRef; ref != nil && ref.IsFlux() {
 		return p.fluxSource(ctx, ref)
@@ -77,7 +77,7 @@ func (p *previewer) source(ctx context.Context) (offered, error) {
 	return found, nil
 }
 
-// fluxSource reads what a source of Flux shows.
+// fluxSource reads the artifact of a source of Flux.
 func (p *previewer) fluxSource(ctx context.Context, ref *v1alpha1.SourceReference) (offered, error) {
 	kind := strings.ToLower(ref.Kind)
 	named := fmt.Sprintf("%s %s/%s", ref.Kind, p.deployment.Namespace, ref.Name)
@@ -120,14 +120,13 @@ func (p *previewer) earlier(source offered) (meta.Artifact, error) {
 	case kept != nil && kept.Revision == record.Revision:
 		return meta.Artifact{URL: kept.URL, Revision: kept.Revision, Digest: kept.Digest}, nil
 	case record.Digest == "" || urlOf(source, record.Revision) == "":
-		return meta.Artifact{}, fmt.Errorf("where the artifact of revision %s is stored is not known: only what the source shows and what was healthy last can be previewed",
+		return meta.Artifact{}, fmt.Errorf("the location of the artifact of revision %s is unknown: only the current artifact of the source and the last healthy one can be previewed",
 			shortRevision(record.Revision))
 	}
 	return meta.Artifact{URL: urlOf(source, record.Revision), Revision: record.Revision, Digest: record.Digest}, nil
 }
 
-// urlOf is where the artifact of a revision of a BundleSource is, if it is still there; empty for other sources, which
-// store in other ways.
+// urlOf is the URL of the artifact of a revision of a BundleSource, if it is still stored; empty for other kinds of sources.
 func urlOf(source offered, revision string) string {
 	_, digest, found := strings.Cut(artifact.Identity(revision), ":")
 	if !found || source.owner != artifact.SourceOwner(source.owner.Namespace, source.owner.Name) {

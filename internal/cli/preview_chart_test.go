@@ -19,7 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
-// charted has the deployment of a cluster take values for a chart from objects beside it.
+// charted gives the deployment of a cluster values for a chart from objects of its namespace.
 func (c playedCluster) charted(from ...v1alpha1.ValuesReference) *v1alpha1.BundleDeployment {
 	c.t.Helper()
 	var d v1alpha1.BundleDeployment
@@ -33,7 +33,7 @@ func (c playedCluster) charted(from ...v1alpha1.ValuesReference) *v1alpha1.Bundl
 	return &d
 }
 
-// contentAsController is the digest of what the controller makes of a chart, with its account's view of the cluster.
+// contentAsController is the digest of a chart as the controller converts it, with its account's view of the cluster.
 func (c playedCluster) contentAsController(d *v1alpha1.BundleDeployment, dir string, contents spec.Contents) string {
 	c.t.Helper()
 	pool, err := tenant.NewPool(c.cp.RESTConfig(), tenant.Options{})
@@ -68,8 +68,8 @@ func (c playedCluster) contentAsController(d *v1alpha1.BundleDeployment, dir str
 	return digest
 }
 
-// A chart is previewed with the values that the user may read, and with what the cluster is: it becomes what it becomes for the
-// controller. What came from a Secret is not shown, and neither is a digest by which it could be guessed.
+// A chart is previewed with the values that the user may read, and with the capabilities of the cluster: the result is that of
+// the controller. Values of Secrets are not shown, and neither is a digest from which they could be guessed.
 func TestPlanOfChart(t *testing.T) {
 	const secret = "s3cr3t-c4n4ry"
 	c, dir := newPlayedCluster(t), chartFolder(t)
@@ -95,5 +95,5 @@ func TestPlanOfChart(t *testing.T) {
 		}
 	}
 	c.want(c.satchel("diff", "podinfo", "--path", dir), ExitNo, "tag: (redacted)")
-	c.want(c.satchel("plan", "podinfo", "--path", dir), ExitNo, "not told, for values of Secrets went into it")
+	c.want(c.satchel("plan", "podinfo", "--path", dir), ExitNo, "not shown, because it includes values of Secrets")
 }

@@ -82,14 +82,14 @@ func (c playedCluster) any() client.Client {
 	return made
 }
 
-// merge patches an object as somebody else.
+// merge patches an object as another client.
 func (c playedCluster) merge(apiVersion, kind, name, patch string) {
 	c.t.Helper()
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind))
 	object.SetNamespace(c.namespace)
 	object.SetName(name)
-	if err := c.any().Patch(c.t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner("somebody")); err != nil {
+	if err := c.any().Patch(c.t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner("other-client")); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -106,7 +106,7 @@ func folderOf(t *testing.T, manifests string) string {
 	return dir
 }
 
-// publish has the source show a bundle.
+// publish makes a bundle the artifact of the source.
 func (c playedCluster) publish(manifests string) {
 	c.t.Helper()
 	stored, err := c.store.Put(c.t.Context(), artifact.SourceOwner(c.namespace, "podinfo"), "v1", os.DirFS(folderOf(c.t, manifests)))
@@ -123,7 +123,7 @@ func (c playedCluster) publish(manifests string) {
 	}
 }
 
-// install applies what is published as the deployment controller does: as the account, with hashes that have a key.
+// install applies the artifact as the deployment controller does: impersonating the ServiceAccount, with keyed hashes.
 func (c playedCluster) install() {
 	c.t.Helper()
 	var source v1alpha1.BundleSource
@@ -192,7 +192,7 @@ func (c playedCluster) install() {
 	}
 }
 
-// appliedBefore stands for what the controller remembers: fields that are desired were desired before.
+// appliedBefore sets the state that the controller stores: the desired fields were applied before.
 func appliedBefore(in plan.Input) func(inventory.Entry) []*unstructured.Unstructured {
 	desired := map[inventory.ID]*unstructured.Unstructured{}
 	for _, object := range in.Desired {
@@ -277,7 +277,7 @@ subjects: [{kind: ServiceAccount, name: web}]
 `
 )
 
-// What is shown before is what is done after, from the first install on.
+// The preview shows exactly what the controller does then, from the first install on.
 func TestPlanOfCluster(t *testing.T) {
 	c := newPlayedCluster(t)
 	c.want(c.satchel("plan", "podinfo"), ExitError, "has no artifact yet")
@@ -287,7 +287,7 @@ func TestPlanOfCluster(t *testing.T) {
 	if len(first.Objects) != 4 || first.Objects[0].Verb != "Create" || first.Digest != "" || first.Account.Unchecked != "" || len(first.Account.Missing) > 0 {
 		t.Errorf("the first install: %+v", first)
 	}
-	c.want(c.satchel("plan", "podinfo"), ExitNo, "4 to create", "+ create", "new: example.org/web:1", "Approval: not needed, for spec.approval.mode is Automatic")
+	c.want(c.satchel("plan", "podinfo"), ExitNo, "4 to create", "+ create", "new: example.org/web:1", "Approval: not needed, because spec.approval.mode is Automatic")
 	c.install()
 
 	settled := c.planned(ExitOK)
@@ -336,8 +336,8 @@ func TestPlanOfCluster(t *testing.T) {
 	}
 }
 
-// Whoever may do less sees less, and is told what he does not see.
-func TestPlanOfSomebodyWithFewRights(t *testing.T) {
+// A user with few permissions sees less, and the output names what is missing.
+func TestPlanOfUserWithFewPermissions(t *testing.T) {
 	c := newPlayedCluster(t)
 	c.publish(webVersion1)
 	c.install()
@@ -348,13 +348,13 @@ func TestPlanOfSomebodyWithFewRights(t *testing.T) {
 	c.make(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: readers}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}, subjects: [{kind: User, name: reader}]}`)
 	got := c.eventually("you may not look at Secret", "plan", "podinfo", "--as", "reader", "--fields") // rights come with a delay
 	c.want(got, ExitNo, "you may not look at Secret", "not tried: you may not try it", `.data.color: "red" -> "blue"`,
-		"the rights of service account "+c.namespace+"/installer were not checked: with --as nobody else can be asked for",
+		"the permissions of ServiceAccount "+c.namespace+"/installer were not checked: with --as no other user can be impersonated",
 		"whether this is the cluster that the objects are on was not checked")
 	c.want(c.satchel("diff", "podinfo", "--as", "reader"), ExitNo, "-  color: red\n+  color: blue\n")
-	c.want(c.satchel("plan", "podinfo", "--as", "nobody"), ExitError, "you may not get bundledeployments")
+	c.want(c.satchel("plan", "podinfo", "--as", "unprivileged"), ExitError, "you may not get bundledeployments")
 }
 
-// What forbids the plan is said all at once.
+// All violations of the plan are listed at once.
 func TestPlanThatIsRefused(t *testing.T) {
 	c := newPlayedCluster(t)
 	c.make(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}`)
@@ -368,8 +368,8 @@ apiVersion: v1
 kind: Namespace
 metadata: {name: ` + c.namespace + `-new}
 `)
-	c.want(c.satchel("plan", "podinfo"), ExitNo, "Refused, and nothing is touched then:", "ConfigMap "+c.namespace+"/settings", "Unheard",
-		"Service account "+c.namespace+"/installer lacks rights:", "namespaces")
+	c.want(c.satchel("plan", "podinfo"), ExitNo, "Refused, so nothing would be changed:", "ConfigMap "+c.namespace+"/settings", "Unheard",
+		"ServiceAccount "+c.namespace+"/installer lacks permissions:", "namespaces")
 	c.want(c.satchel("plan", "podinfo", "--path", "x", "--image", "y"), ExitError, "none of the others can be")
 	c.want(c.satchel("plan", "podinfo", "--path", ""), ExitError, "--path is empty")
 	c.want(c.satchel("diff", "podinfo", "--revision", "v0"), ExitError, "history")
@@ -386,7 +386,7 @@ func TestHostilePlan(t *testing.T) {
 			t.Errorf("%v: %s: %s", args, odd, got)
 		}
 	}
-	// What YAML allows gets to the cluster.
+	// A value that YAML permits is sent to the cluster.
 	c.publish("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: \"a\\u202e\\u2066\\u3164\\nb\"}\n")
 	c.install()
 	c.merge("v1", "ConfigMap", "a", `{"data": {"k": "`+strings.Trim(quoted(t, "b\u202e"+"c"), `"`)+`"}}`)

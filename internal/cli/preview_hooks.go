@@ -20,8 +20,8 @@ type hookPreview struct {
 	text string
 }
 
-// hooks are those that would run, in their order: none where the operation has ended whose
-// content this is.
+// hooks are those that would run, in their order: none if the operation with this content has
+// ended.
 func (p *previewer) hooks() []hookPreview {
 	operation, status := plan.Upgrade, &p.deployment.Status
 	if status.LastAppliedRevision == "" {

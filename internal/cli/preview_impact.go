@@ -11,17 +11,17 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/impact"
 )
 
-// impactPreview is what changes for people.
+// impactPreview is the impact of a plan.
 type impactPreview struct {
 	Permissions []permissionPreview `json:"permissions,omitempty"`
 	Definitions []definitionPreview `json:"definitions,omitempty"`
 	Images      []imagePreview      `json:"images,omitempty"`
 	Restarts    []restartPreview    `json:"restarts,omitempty"`
-	// Further says which objects reach further than before: what guards the cluster, labels of Namespaces, privileges of Pods.
+	// Further lists objects with more access than before: admission configuration, labels of Namespaces, privileges of Pods.
 	Further []string `json:"further,omitempty"`
 }
 
-// permissionPreview is what a subject may do and could not before.
+// permissionPreview are the new permissions of a subject.
 type permissionPreview struct {
 	Subject   string   `json:"subject"`
 	Namespace string   `json:"namespace,omitempty"` // empty: in the whole cluster
@@ -47,7 +47,7 @@ type restartPreview struct {
 	Note   string   `json:"note,omitempty"`
 }
 
-// impact compares the objects as they are with those that are to be, both as the API server completes them where it says.
+// impact compares the live objects with the desired ones, both with the defaults of the API server where they are known.
 func (p *previewer) impact() impactPreview {
 	var before, after []*unstructured.Unstructured
 	for _, action := range p.made.Actions() {
@@ -74,7 +74,7 @@ func (p *previewer) impact() impactPreview {
 	return made
 }
 
-// sides are an object before and after. Where nobody says what it becomes, it stays what it is unless the bundle differs.
+// sides are an object before and after. If the dry run gave no result, it is unchanged unless the bundle differs.
 func (p *previewer) sides(action plan.Action) (was, will *unstructured.Unstructured) {
 	forecast := p.forecasts[action.ID]
 	switch {

@@ -26,8 +26,8 @@ import (
 
 var secretResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
-// plan observes the cluster, plans, and tries what would be written. The hashes of what was applied last are keyed, and the
-// key is the controller's: whatever exists counts as changed until the API server says that it would not be.
+// plan observes the cluster, plans, and tries the writes as dry runs. The hashes of the applied objects need the controller's
+// key: each existing object counts as changed until the dry run shows that it would not change.
 func (p *previewer) plan(ctx context.Context, result convert.Result) error {
 	asked, err := spec.Observing(p.deployment, false)
 	if err != nil {
@@ -54,8 +54,8 @@ func (p *previewer) plan(ctx context.Context, result convert.Result) error {
 	return nil
 }
 
-// withoutCertificates leaves the Secrets out that the controller issues for the webhooks of the bundle: they are neither
-// shown nor taken for what has left it.
+// withoutCertificates leaves out the Secrets that the controller issues for the webhooks of the bundle: they are neither
+// shown nor pruned.
 func (p *previewer) withoutCertificates(wanted []convert.Certificate) inventory.Inventory {
 	if len(wanted) == 0 {
 		return p.previous
@@ -72,7 +72,7 @@ func (p *previewer) withoutCertificates(wanted []convert.Certificate) inventory.
 	return p.previous.Without(ids...)
 }
 
-// trusting gives the objects of the bundle, with the authority filled in that they trust on the cluster already.
+// trusting returns the objects of the bundle with the CA bundles that they have on the cluster already.
 func (p *previewer) trusting(ctx context.Context, result convert.Result) ([]*unstructured.Unstructured, error) {
 	requests := make([]certificate.Request, 0, len(result.Certificates))
 	for _, one := range result.Certificates {
@@ -105,7 +105,7 @@ func (p *previewer) packages(ctx context.Context) []plan.Package {
 	return spec.Packages(list.Items, p.deployment, p.previous.Target)
 }
 
-// settle puts into the plan what the API server said about each object.
+// settle adds the results of the dry runs to the plan.
 func (p *previewer) settle() {
 	var recreated []inventory.ID
 	for i := range p.made.Stages {
@@ -130,7 +130,7 @@ func (p *previewer) settle() {
 	p.made.Recreates(recreated)
 }
 
-// preflight asks what the account lacks, as the account, where the user may act as it.
+// preflight finds the missing permissions of the ServiceAccount, if the user may impersonate it.
 func (p *previewer) preflight(ctx context.Context) error {
 	account := p.deployment.Spec.ServiceAccountName
 	p.out.Account = accountPreview{Name: p.deployment.Namespace + "/" + account}
@@ -153,7 +153,7 @@ func (p *previewer) preflight(ctx context.Context) error {
 	return nil
 }
 
-// asAccount is a client that acts as the deployment's account, or why there is none.
+// asAccount is a client that impersonates the deployment's ServiceAccount, or the reason why there is none.
 func (p *previewer) asAccount(ctx context.Context, account string) (*tenant.Client, string, error) {
 	if p.target != p.user {
 		p.out.Account.Name = p.target.Identity().String()
@@ -161,13 +161,13 @@ func (p *previewer) asAccount(ctx context.Context, account string) (*tenant.Clie
 	}
 	id := tenant.Identity{Namespace: p.deployment.Namespace, ServiceAccount: account}
 	if p.config.Impersonate.UserName != "" {
-		return nil, "with --as nobody else can be asked for", nil
+		return nil, "with --as no other user can be impersonated", nil
 	}
 	may, err := p.user.Allowed(ctx, authorizationv1.ResourceAttributes{
 		Verb: "impersonate", Resource: "serviceaccounts", Namespace: id.Namespace, Name: account,
 	})
 	if err != nil {
-		return nil, "", fmt.Errorf("asking for your rights: %w", err)
+		return nil, "", fmt.Errorf("checking your permissions: %w", err)
 	}
 	if !may {
 		return nil, "you may not impersonate it", nil
@@ -182,7 +182,7 @@ func (p *previewer) asAccount(ctx context.Context, account string) (*tenant.Clie
 		return nil, "", ctx.Err()
 	case err == nil && !exists:
 		p.out.Violations = append(p.out.Violations, violationPreview{
-			Rule: "AccountMissing", Message: fmt.Sprintf("service account %q does not exist", id), Remedy: "create it, or correct spec.serviceAccountName",
+			Rule: "AccountMissing", Message: fmt.Sprintf("ServiceAccount %q does not exist", id), Remedy: "create it, or correct spec.serviceAccountName",
 		})
 		return nil, "it does not exist", nil
 	}

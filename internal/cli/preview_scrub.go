@@ -11,8 +11,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec/values"
 )
 
-// scrub takes what came from Secrets out of all that is shown: who previews may read them, and who reads over his shoulder,
-// or in the log of a pipeline, may not.
+// scrub removes values of Secrets from the output: the user may read them, but other readers, such as those of a pipeline's
+// log, may not.
 func (v *preview) scrub(s *values.Scrubber) {
 	if s.Empty() {
 		return
@@ -27,9 +27,9 @@ func (v *preview) scrub(s *values.Scrubber) {
 	}
 }
 
-// scrubFields scrubs all texts of a value in place.
+// scrubFields scrubs all strings of a value in place.
 func scrubFields(s *values.Scrubber, v reflect.Value) {
-	switch v.Kind() { //nolint:exhaustive // what else there is holds no texts
+	switch v.Kind() { //nolint:exhaustive // the other kinds hold no strings
 	case reflect.String:
 		if v.CanSet() {
 			v.SetString(s.Text(v.String()))
@@ -57,7 +57,7 @@ func scrubbedObject(s *values.Scrubber, o *unstructured.Unstructured) *unstructu
 	return &unstructured.Unstructured{Object: fields}
 }
 
-// scrubbedValue is a copy of a value of JSON whose texts, and numbers, are scrubbed.
+// scrubbedValue is a copy of a JSON value with scrubbed strings and numbers.
 func scrubbedValue(s *values.Scrubber, value any) any {
 	switch typed := value.(type) {
 	case string:

@@ -29,12 +29,12 @@ func configMap(data map[string]any) *unstructured.Unstructured {
 	}}
 }
 
-// aPreview is one with all that can be in it.
+// aPreview is a preview with all fields set.
 func aPreview() *preview {
 	before, after := configMap(map[string]any{"color": "red", "same": "x"}), configMap(map[string]any{"color": "blue " + steering, "same": "x"})
 	changes, _ := fields.Diff(before, after)
 	v := &preview{
-		Namespace: "demo", Name: "podinfo", InForce: revisionA, Content: digestA, Digest: digestB,
+		Namespace: "demo", Name: "podinfo", Applied: revisionA, Content: digestA, Digest: digestB,
 		Summary: "1 to create, 1 to update, 1 to delete", Unchanged: 3,
 		Objects: []objectPreview{
 			{Verb: "Create", Kind: "ConfigMap", Namespace: "demo", Name: "new", Reason: "does not exist", after: configMap(nil)},
@@ -133,7 +133,7 @@ func TestArtifactClient(t *testing.T) {
 	}
 }
 
-// Ctrl-C while an artifact is downloaded leaves nothing behind, and is told from an error.
+// Ctrl-C during the download of an artifact leaves no files, and is distinguished from an error.
 func TestInterruptedDownload(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())

@@ -23,10 +23,10 @@ type preview struct {
 	Bundle   string `json:"bundle"`
 	Revision string `json:"revision,omitempty"`
 	Artifact string `json:"artifact,omitempty"`
-	InForce  string `json:"inForce,omitempty"`
+	Applied  string `json:"inForce,omitempty"`
 	Format   string `json:"format"`
-	// Content digests what the bundle becomes; it is left out where values of a Secret went into that. Digest is that of the
-	// controller's plan, where it planned the same content.
+	// Content is the digest of the converted bundle; it is left out if that includes values of a Secret. Digest is that of the
+	// controller's plan, if it planned the same content.
 	Content string `json:"content,omitempty"`
 	Digest  string `json:"digest,omitempty"`
 
@@ -48,16 +48,16 @@ type preview struct {
 
 	mode       v1alpha1.ApprovalMode
 	deployment *v1alpha1.BundleDeployment
-	secret     bool // values of a Secret went into what the bundle becomes
+	secret     bool // the converted bundle includes values of a Secret
 }
 
-// What becomes of an object, besides the verbs of a plan.
+// What happens to an object, in addition to the verbs of a plan.
 const (
 	verbDelete  = "Delete"
 	verbRelease = "Release"
 )
 
-// objectPreview is an object that does not stay as it is.
+// objectPreview is an object that would change.
 type objectPreview struct {
 	Verb      string          `json:"verb"`
 	Group     string          `json:"group,omitempty"`
@@ -67,15 +67,15 @@ type objectPreview struct {
 	Reason    string          `json:"reason,omitempty"`
 	Fields    []fields.Change `json:"fields,omitempty"`
 	More      int             `json:"more,omitempty"` // changes that are too many to list
-	// Unknown says why the API server did not say what the object would become: the fields are those of the bundle that
-	// differ. Failed says why it would refuse the object, and Contested whose fields would be taken.
+	// Unknown says why there is no result of a dry run: the fields are then those of the bundle that differ. Failed says why
+	// the API server would refuse the object, and Contested lists the field managers that would lose fields.
 	Unknown   string `json:"unknown,omitempty"`
 	Failed    string `json:"failed,omitempty"`
 	Contested string `json:"contested,omitempty"`
 
 	before, after *unstructured.Unstructured
 	desired       map[string]any // as the bundle has it
-	approximate   bool           // after is what the bundle has, without what the API server fills in
+	approximate   bool           // after is the object of the bundle, without the defaults of the API server
 	applied       bool           // by the deployment, before
 }
 
@@ -115,10 +115,10 @@ func (v violationPreview) String() string {
 	return v.Message + ": " + v.Remedy
 }
 
-// accountPreview is what the account lacks that carries the plan out.
+// accountPreview lists the permissions that the ServiceAccount lacks to carry out the plan.
 type accountPreview struct {
 	Name      string             `json:"name"`
-	Unchecked string             `json:"unchecked,omitempty"` // why nobody knows
+	Unchecked string             `json:"unchecked,omitempty"` // why the permissions are unknown
 	Missing   []violationPreview `json:"missing,omitempty"`
 }
 
@@ -129,21 +129,21 @@ type approvalPreview struct {
 	Because []string `json:"because,omitempty"`
 }
 
-// begin fills in what the deployment says.
+// begin fills in the fields that come from the deployment.
 func (v *preview) begin(d *v1alpha1.BundleDeployment, o previewOptions) {
-	v.Namespace, v.Name, v.InForce = d.Namespace, d.Name, d.Status.LastAppliedRevision
+	v.Namespace, v.Name, v.Applied = d.Namespace, d.Name, d.Status.LastAppliedRevision
 	v.mode, v.deployment = d.Spec.ApprovalModeOrDefault(), d
 	if d.Spec.Suspend {
-		v.Notes = append(v.Notes, "the deployment is suspended: nothing is done before it is resumed")
+		v.Notes = append(v.Notes, "the deployment is suspended: nothing changes until it is resumed")
 	}
 	if !d.DeletionTimestamp.IsZero() {
-		v.Notes = append(v.Notes, "the deployment is being deleted: its objects go")
+		v.Notes = append(v.Notes, "the deployment is being deleted: its objects are removed")
 	}
 	if o.path == "" && o.image == "" && o.revision == "" && d.Status.RejectedRevision != "" {
-		v.Notes = append(v.Notes, "the controller gave revision "+shortRevision(d.Status.RejectedRevision)+" up and keeps the last healthy one in force; see satchel retry")
+		v.Notes = append(v.Notes, "the controller rejected revision "+shortRevision(d.Status.RejectedRevision)+" and keeps the last healthy one applied; see satchel retry")
 	}
 	if d.Spec.DriftModeOrDefault() != v1alpha1.DriftEnabled {
-		v.Notes = append(v.Notes, "spec.driftDetection.mode is "+string(d.Spec.DriftModeOrDefault())+": what only drifted stays as it is")
+		v.Notes = append(v.Notes, "spec.driftDetection.mode is "+string(d.Spec.DriftModeOrDefault())+": drift is not corrected")
 	}
 }
 
@@ -178,8 +178,8 @@ func (p *previewer) report() {
 		v.Skipped = append(v.Skipped, id.String())
 	}
 	for _, violation := range p.made.Violations {
-		if violation.Rule == plan.PermissionMissing { // it was looked as the user
-			p.note("%s: what becomes of it is not known", strings.Replace(violation.Message, "the account may not", "you may not", 1))
+		if violation.Rule == plan.PermissionMissing { // it was checked as the user
+			p.note("%s: its change is unknown", strings.Replace(violation.Message, "the account may not", "you may not", 1))
 			continue
 		}
 		v.Violations = append(v.Violations, violationOf(violation))
@@ -191,7 +191,7 @@ func (p *previewer) report() {
 	v.approve(p.deployment)
 }
 
-// verbs of a plan that mean the same to people: what differs is brought in line.
+// verbs of a plan that users see as one: the object is updated to the bundle.
 var plainVerbs = map[plan.Verb]plan.Verb{plan.Repair: plan.Update, plan.Settle: plan.Update}
 
 func reportAction(action plan.Action, forecast apply.Forecast) objectPreview {
@@ -222,7 +222,7 @@ func reportAction(action plan.Action, forecast apply.Forecast) objectPreview {
 	return o
 }
 
-// reportDeletion passes over what is only forgotten or waited for.
+// reportDeletion skips objects that are only dropped from the inventory or waited for.
 func reportDeletion(deletion plan.Deletion, forecast apply.Forecast) (objectPreview, bool) {
 	o := objectPreview{
 		Verb: verbDelete, Group: deletion.Group, Kind: deletion.ID.Kind, Namespace: deletion.Namespace, Name: deletion.Name,
@@ -234,8 +234,8 @@ func reportDeletion(deletion plan.Deletion, forecast apply.Forecast) (objectPrev
 	return o, deletion.Deletes() || deletion.How == plan.Release
 }
 
-// isPlanned tells that this is what the controller planned, by the content. Where values of a Secret went into it, which
-// nobody digests without the controller's key, the revision has to do.
+// isPlanned tells whether the controller planned the same content. If the content includes values of a Secret, which only the
+// controller can digest with its key, it compares the revision.
 func (v *preview) isPlanned(d *v1alpha1.BundleDeployment) bool {
 	planned := d.Status.Plan
 	switch {
@@ -247,14 +247,14 @@ func (v *preview) isPlanned(d *v1alpha1.BundleDeployment) bool {
 	return planned.Content == v.Content
 }
 
-// approve says what the plan waits for. Whether it is the one that the controller made is known by its content.
+// approve says which approval the plan needs. The content tells whether it is the plan of the controller.
 func (v *preview) approve(d *v1alpha1.BundleDeployment) {
 	v.Approval.Mode = string(v.mode)
 	if v.isPlanned(d) {
 		v.Digest = d.Status.Plan.Digest
 	}
 	if v.secret {
-		v.Notes = append(v.Notes, "values of Secrets went into this: what came from them is not shown, and there is no digest of the content")
+		v.Notes = append(v.Notes, "the content includes values of Secrets: these are not shown, and there is no digest of the content")
 	}
 	pending := conditions.Get(d, v1alpha1.ApprovalPendingCondition)
 	switch {
@@ -271,7 +271,7 @@ func (v *preview) approve(d *v1alpha1.BundleDeployment) {
 	}
 }
 
-// escalations are what OnEscalation wants an approval of.
+// escalations are the changes that need approval with OnEscalation.
 func (v *preview) escalations() []string {
 	var because []string
 	if len(v.Impact.Permissions) > 0 {

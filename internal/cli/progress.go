@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// progressInterval is how often the count is written anew.
+// progressInterval is how often the count is updated.
 const progressInterval = 200 * time.Millisecond
 
 // progress counts the bytes of a download on one line of a terminal; elsewhere it writes nothing.
@@ -54,7 +54,7 @@ func (p *progress) done() {
 	<-p.ended
 }
 
-// count returns a transport whose answers are counted.
+// count returns a transport that counts the answers.
 func (p *progress) count(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)

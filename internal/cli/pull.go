@@ -42,7 +42,7 @@ func (a *app) pullCommand() *cobra.Command {
 		Short:   "Fetch an image or OCI artifact from a registry into a folder",
 		Long: `Fetches the files of an image or artifact as the source controller does, all layers in one tree, within its limits, and
 writes them into a new folder; without DIR that is named after the repository. Links are left out, and an archive with
-names that lead out of it is refused. When something fails, nothing is left behind.
+paths outside of it is refused. On failure, no files are left behind.
 
 With --key it has to be signed with that key, as push --sign-key and cosign sign --key do.
 
@@ -50,10 +50,10 @@ With --key it has to be signed with that key, as push --sign-key and cosign sign
 
 ` + exitCodes,
 		Example: a.example(`
-# Look into a bundle of somebody else
+# Inspect the files of a published bundle
 satchel pull quay.io/org/operator-bundle:v1.2.3 ./operator
 
-# Only if we signed it
+# Only if it is signed with this key
 satchel pull ghcr.io/org/bundle:v1.0.0 --key cosign.pub`),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
@@ -108,7 +108,7 @@ func (a *app) pull(ctx context.Context, o pullOptions, args []string) error {
 	return err
 }
 
-// isFree wants a folder that does not exist, or is empty.
+// isFree checks that a folder does not exist, or is empty.
 func isFree(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -130,7 +130,7 @@ func isDir(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// pullInto fetches into a folder beside the one that is wanted, and renames that in the end.
+// pullInto fetches into a temporary folder beside the wanted one, and renames it in the end.
 func (a *app) pullInto(ctx context.Context, o pullOptions, what string, ref name.Reference, dir string) (p pulled, err error) {
 	b, err := a.openImageBundle(ctx, what, o.bundleOptions)
 	if err != nil {
@@ -141,7 +141,7 @@ func (a *app) pullInto(ctx context.Context, o pullOptions, what string, ref name
 	if err != nil {
 		return p, fmt.Errorf("writing beside %s: %w", dir, withoutPath(err))
 	}
-	defer os.RemoveAll(beside) //nolint:errcheck // what is left of it where that fails, has a name that says whose it is
+	defer os.RemoveAll(beside) //nolint:errcheck // if that fails, the name of the folder says that it is temporary
 	fresh := filepath.Join(beside, "files")
 	if err := os.Mkdir(fresh, 0o755); err != nil { //nolint:gosec // the user's own files, as umask has them
 		return p, fmt.Errorf("writing beside %s: %w", dir, withoutPath(err))

@@ -31,16 +31,16 @@ func (a *app) pushCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "push PATH|LAYOUT REF",
 		GroupID: groupAuthor,
-		Short:   "Bring a folder to a registry, as an image or OCI artifact",
+		Short:   "Push a folder to a registry, as an image or OCI artifact",
 		Long: `Builds the folder of a bundle as build does, or takes the OCI layout (a folder, or an archive that ends in .tar) that
-build wrote, and pushes it under a tag. What the registry has already is not sent again, and pushing the same folder
-again changes nothing. The output says the digest, by which a BundleDeployment can name it for good.
+build wrote, and pushes it under a tag. Content that the registry has already is not sent again, and pushing the same
+folder again changes nothing. The output names the digest, with which a BundleDeployment can pin it.
 
 ` + buildHelp + `
 
 With --sign-key it is signed by its digest, as cosign sign --key does, with the file that cosign generate-key-pair wrote.
-The password is read from COSIGN_PASSWORD, or asked for on a terminal. Who deploys it names the public key in
-verify.secretRef of the source. A signature of the same key that is there already is left as it is.
+The password is read from COSIGN_PASSWORD, or asked for on a terminal. The source of a deployment names the public key in
+verify.secretRef. An existing signature of the same key is kept.
 
 ` + registryHelp + `
 
@@ -49,7 +49,7 @@ verify.secretRef of the source. A signature of the same key that is there alread
 # Publish a version
 satchel push ./bundle ghcr.io/org/bundle:v1.0.0
 
-# Signed, and saying what it was made of
+# Signed, and with its origin
 satchel push ./bundle ghcr.io/org/bundle:v1.0.0 --sign-key cosign.key \
   --source https://git.example.org/org/repo --revision main@sha1:8a1b2c3d
 
@@ -75,7 +75,7 @@ satchel push ./bundle localhost:5000/bundle:dev -o name`),
 	return cmd
 }
 
-// completePush completes a folder or archive, then nothing: registries do not list what there is to be.
+// completePush completes a folder or archive, and nothing for the reference, which may not exist yet.
 func completePush(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -132,7 +132,7 @@ func (a *app) toPush(ctx context.Context, o pushOptions, what string) (v1.Image,
 	return stored.Image, publication{From: what, Digest: stored.Digest.String(), Content: stored.Content.String()}, stored.Close, nil
 }
 
-// send pushes and shows how far that is.
+// send pushes and shows the progress.
 func (a *app) send(ctx context.Context, registry publish.Registry, to name.Tag, image v1.Image) error {
 	progress := newProgress(a.streams.ErrOut, "Pushing "+to.Name())
 	defer progress.done()
@@ -140,7 +140,7 @@ func (a *app) send(ctx context.Context, registry publish.Registry, to name.Tag, 
 	return plainHTTPHint(registry.Push(ctx, to, image))
 }
 
-// readKey reads a key, and its password where it has one.
+// readKey reads a key, and decrypts it if it has a password.
 func (a *app) readKey(file string) (*publish.Key, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

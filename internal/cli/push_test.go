@@ -26,7 +26,7 @@ import (
 	upstreams "github.com/satchel-dev/satchel/tests/upstream"
 )
 
-// registryHost starts a real registry, and keeps the logins of whoever runs the tests out of them.
+// registryHost starts a real registry, and hides the logins of the user who runs the tests.
 func registryHost(t *testing.T) string {
 	t.Helper()
 	server := upstreams.NewRegistry(t.Context())
@@ -70,7 +70,7 @@ func keyPair(t *testing.T, dir, name, password string) {
 
 var hostPort = regexp.MustCompile(`(127\.0\.0\.1|localhost):[0-9]+`)
 
-// TestPublish is the way of a bundle: build, push, tag, verify, pull; each says the same digest.
+// TestPublish runs build, push, tag, verify and pull on a bundle; each prints the same digest.
 func TestPublish(t *testing.T) {
 	host := registryHost(t)
 	bundle, err := filepath.Abs(initOperator)
@@ -124,7 +124,7 @@ func TestPublish(t *testing.T) {
 	golden(t, "publish/transcript", said.String())
 }
 
-// TestPushWhatIsIgnored leaves out what a list names, in the folder and on the command line.
+// TestPushWhatIsIgnored leaves out ignored files, by the list in the folder and on the command line.
 func TestPushWhatIsIgnored(t *testing.T) {
 	host := registryHost(t)
 	dir := laidOut(t, map[string]string{"a.yaml": initConfigMap, "docs/x.md": "x", "b.txt": "x", ".git/config": "x", ".satchelignore": "# not for clusters\n/docs/\n"})
@@ -195,7 +195,7 @@ func TestPublishRefuses(t *testing.T) {
 		"not empty":        {[]string{"pull", host + "/org/a:v1", full}, "is not empty: name another one"},
 		"verify what":      {[]string{"verify", host + "/org/a:v1"}, "verify needs --key"},
 		"verify no key":    {[]string{"verify", host + "/org/a:v1", "--key", "./none"}, "reading the key ./none"},
-		"nobody":           {[]string{"push", dir, "127.0.0.1:1/org/a:v1"}, "connection refused"},
+		"no server":        {[]string{"push", dir, "127.0.0.1:1/org/a:v1"}, "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, c.args...)
@@ -282,7 +282,7 @@ func TestLoginsAreUsed(t *testing.T) {
 	}
 }
 
-// TestPushIsInterrupted ends soon, whatever the registry does.
+// TestPushIsInterrupted checks that an interrupted push ends soon, for any behaviour of the registry.
 func TestPushIsInterrupted(t *testing.T) {
 	noLogins(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -39,35 +39,35 @@ func (a *app) rbacCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "rbac PATH|IMAGE --install-namespace NS",
 		GroupID: groupPreview,
-		Short:   "Print the rights that an account needs to install, upgrade and remove a bundle",
-		Long: `Reads a bundle as render does and prints, as a YAML stream, the account that its BundleDeployment names in
-spec.serviceAccountName, with the least rights it needs. No cluster is asked. There are three parts, and each object is
-labelled with its own:
+		Short:   "Print the RBAC that a ServiceAccount needs to install, upgrade and remove a bundle",
+		Long: `Reads a bundle as render does and prints, as a YAML stream, the ServiceAccount that its BundleDeployment names in
+spec.serviceAccountName, with the least permissions it needs. No cluster is needed. There are three parts, and each object
+has the label of its part:
 
-    satchel.dev/rbac: bootstrap    what an administrator creates first: the namespaces and the account
-    satchel.dev/rbac: required     without any of these rights an install, an upgrade or a removal fails
-    satchel.dev/rbac: recommended  list and watch let it look with one request a kind instead of one an object, and repair
-                                   drift at once instead of at spec.interval; with the others the causes of failures are
-                                   named, and what a conversion webhook leaves behind can be written anew before it goes
+    satchel.dev/rbac: bootstrap    what an administrator creates first: the namespaces and the ServiceAccount
+    satchel.dev/rbac: required     without any of these permissions an install, an upgrade or a removal fails
+    satchel.dev/rbac: recommended  list and watch: one request a kind instead of one an object, and drift is corrected at
+                                   once instead of at spec.interval; the others let messages name the causes of failures,
+                                   and let custom resources be rewritten before their conversion webhook is removed
 
-Whoever grants rights must hold them, so that everything that the bundle's own Roles grant is among the required rights;
-for a role that the bundle names and does not contain, the verb "bind" on it. Read them before you apply them: they are
-what you trust the bundle with. All else is limited to the objects of the bundle by name. To list Secrets is not even
-recommended: whoever may list them reads them all.
+Kubernetes only lets subjects grant permissions that they have, so the required permissions include everything that the
+bundle's own Roles grant, and the verb "bind" on roles that the bundle refers to and does not contain. Review them before
+you apply them: they are what you trust the bundle with. All others are limited to the objects of the bundle by name. To
+list Secrets is not even recommended, because it includes reading all of them.
 
-Names of objects change between versions. An upgrade deletes what the new version does not have any more, which takes
-the rights to it: --upgrade-from names the version that is installed. The namespaces are created here, not by
-spec.createNamespace, which would take rights in all namespaces.
+Names of objects change between versions. An upgrade deletes the objects that the new version does not have, and needs the
+permissions for that: --upgrade-from names the installed version. The namespaces are created here, not by
+spec.createNamespace, which would need permissions in all namespaces.
 
 ` + exitCodes,
 		Example: a.example(`
 # What do I trust this operator with?
 satchel rbac quay.io/org/operator-bundle:v1.2.3 --install-namespace operators --only required
 
-# Let the account "installer" of the namespace platform install it there
+# Let the ServiceAccount "installer" of the namespace platform install it
 satchel rbac ./bundle --install-namespace operators --namespace platform --name my-operator | kubectl apply -f -
 
-# The rights to upgrade, too
+# Include the permissions to upgrade
 satchel rbac quay.io/org/operator-bundle:v1.3.0 --upgrade-from quay.io/org/operator-bundle:v1.2.3 \
   --install-namespace operators`),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -93,12 +93,12 @@ func (a *app) rbacFlags(cmd *cobra.Command, o *rbacOptions) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.deployment, "name", "", "Name of the BundleDeployment; without it: that of the package, or else the last part of PATH or IMAGE. "+
 		"Its namespace is given with --namespace; without it: the install namespace.")
-	flags.StringVar(&o.serviceAccount, "service-account", "installer", "Account that installs the bundle, in the namespace of the BundleDeployment.")
+	flags.StringVar(&o.serviceAccount, "service-account", "installer", "ServiceAccount that installs the bundle, in the namespace of the BundleDeployment.")
 	flags.StringArrayVar(&o.upgradeFrom, "upgrade-from", nil,
-		"Folder or image of a version that may be installed: adds the rights to delete what only it has; may be repeated.")
-	flags.BoolVar(&o.keeps, "keep-objects", false, "With spec.prune.enabled: false and spec.deletionPolicy: Orphan: leaves out the rights to delete, which nothing takes then; not with spec.recreate: OnImmutableChange.")
-	flags.BoolVar(&o.definitions, "delete-crds", false, "With spec.crds.deletionPolicy: Delete: adds the rights to delete CRDs and to look for their resources.")
-	flags.BoolVar(&o.remote, "remote", false, "Print the rights for the cluster that spec.kubeConfig leads to: adds that to know it, by its namespace kube-system.")
+		"Folder or image of a version that may be installed: adds the permissions to delete objects that only it has; may be repeated.")
+	flags.BoolVar(&o.keeps, "keep-objects", false, "With spec.prune.enabled: false and spec.deletionPolicy: Orphan: leaves out the permissions to delete, which are not needed then; not with spec.recreate: OnImmutableChange.")
+	flags.BoolVar(&o.definitions, "delete-crds", false, "With spec.crds.deletionPolicy: Delete: adds the permissions to delete CRDs and to list their resources.")
+	flags.BoolVar(&o.remote, "remote", false, "Print the permissions for the cluster of spec.kubeConfig: adds get on the namespace kube-system, which identifies it.")
 	a.enumFlag(cmd, &o.only, "only", "", "Print one part only.", string(rights.Bootstrap), string(rights.Required), string(rights.Recommended))
 }
 
@@ -110,7 +110,7 @@ func baseName(what string) string {
 	return path.Base(path.Clean(what))
 }
 
-// rbac writes the rights that a bundle needs.
+// rbac writes the RBAC that a bundle needs.
 func (a *app) rbac(ctx context.Context, o rbacOptions, what string) error {
 	if len(o.upgradeFrom) > 0 { // the file may be standard input, which can be read once
 		if err := o.read(a); err != nil {
@@ -135,7 +135,7 @@ func (a *app) rbac(ctx context.Context, o rbacOptions, what string) error {
 	request, guesses := o.request(result, earlier...)
 	parts, err := rights.Manifests(request)
 	if err != nil {
-		return fmt.Errorf("the rights cannot be told: %w", err)
+		return fmt.Errorf("the permissions cannot be determined: %w", err)
 	}
 	a.note(o.assumed(result))
 	a.note(guesses.notes())
@@ -143,7 +143,7 @@ func (a *app) rbac(ctx context.Context, o rbacOptions, what string) error {
 	return a.writeParts(parts, o.only, guesses.comments())
 }
 
-// request is what rights are computed for, and which kinds had to be guessed.
+// request is the input of the computation of permissions, and the kinds that had to be guessed.
 func (o rbacOptions) request(result convert.Result, earlier ...convert.Result) (rights.Request, guesses) {
 	applied := o.applied(result)
 	request := rights.Request{
@@ -170,7 +170,7 @@ func (o rbacOptions) owner() inventory.Owner {
 	return inventory.Owner{Namespace: cmp.Or(o.namespace, o.installNamespace), Name: o.deployment}
 }
 
-// assumed says what was taken for the name of the deployment, where that matters.
+// assumed says which name of the deployment was assumed, where that matters.
 func (o rbacOptions) assumed(result convert.Result) []string {
 	if o.named || len(result.Certificates) == 0 {
 		return nil
@@ -178,11 +178,11 @@ func (o rbacOptions) assumed(result convert.Result) []string {
 	return []string{fmt.Sprintf("the Secret of the certificates' CA is named after the BundleDeployment, which is taken to be %s: name it with --name", o.deployment)}
 }
 
-// headings say above each part what it is.
+// headings are the comments above each part.
 var headings = map[rights.Part]string{
 	rights.Bootstrap:   "what an administrator creates first",
-	rights.Required:    "without any of these rights an install, an upgrade or a removal fails",
-	rights.Recommended: "list lets it look with one request a kind instead of one an object, and causes are named; the help says more",
+	rights.Required:    "without any of these permissions an install, an upgrade or a removal fails",
+	rights.Recommended: "list: one request a kind instead of one an object; others: messages name causes; see the help",
 }
 
 // writeParts writes one part or all of them, each under a heading.
@@ -197,7 +197,7 @@ func (a *app) writeParts(parts map[rights.Part][]*unstructured.Unstructured, onl
 	return nil
 }
 
-// partsText is one part or all of them. It is all or nothing: half of the rights is no answer.
+// partsText is one part or all of them as YAML. It is complete or fails, so that no incomplete RBAC is printed.
 func partsText(parts map[rights.Part][]*unstructured.Unstructured, only string, comments []string) ([]byte, error) {
 	var out bytes.Buffer
 	for _, part := range rights.Parts() {

@@ -30,10 +30,10 @@ type guesses []guess
 type guess struct {
 	kind       schema.GroupKind
 	resource   schema.GroupResource
-	namespaced bool // said by an object of it; otherwise that is guessed, too
+	namespaced bool // known from an object of the kind; otherwise that is guessed, too
 }
 
-// applied finds out what a deployment would apply: the objects, and the Secrets of
+// applied are the objects that a deployment would apply, and the Secrets of
 // their certificates.
 func (o rbacOptions) applied(result convert.Result) appliedObjects {
 	found := appliedObjects{}
@@ -107,7 +107,7 @@ func (g guesses) notes() []string {
 func (g guesses) comments() []string {
 	var lines []string
 	for _, kind := range g {
-		lines = append(lines, "guessed, for neither Kubernetes nor the bundle defines it: "+kind.resource.String())
+		lines = append(lines, "guessed, because neither Kubernetes nor the bundle defines it: "+kind.resource.String())
 	}
 	return lines
 }

@@ -27,13 +27,13 @@ func TestRBACOfManifests(t *testing.T) {
 	golden(t, "rbac/plain", satchel(t, "rbac", bundles+"plain", "--install-namespace", "demo", "--only", "required").String())
 }
 
-// On another cluster the account has to know which that is.
+// On a remote cluster the account needs permission to identify the cluster.
 func TestRBACOnAnotherCluster(t *testing.T) {
 	got := satchel(t, "rbac", bundles+"plain", "--install-namespace", "demo", "-n", "team", "--name", "greeter", "--remote", "--only", "required")
 	golden(t, "rbac/remote", got.String())
 }
 
-// Where nothing is ever deleted, the right to delete is left out, also of an earlier version's objects.
+// If nothing is ever deleted, permissions to delete are left out, also for an earlier version's objects.
 func TestRBACThatKeepsObjects(t *testing.T) {
 	got := satchel(t, "rbac", bundles+"registry", "--install-namespace", "demo", "--upgrade-from", bundles+"plain", "--keep-objects", "--only", "required")
 	if strings.Contains(got.out, "delete") || !strings.Contains(got.out, "patch") {
@@ -112,12 +112,12 @@ func writeBundle(t *testing.T, manifests string) string {
 	return dir
 }
 
-// What only a cluster knows is guessed, and said to be; an upgrade takes the rights on what goes.
+// Resources that only a cluster knows are guessed, with a note; an upgrade needs permissions for the objects that it deletes.
 func TestRBACGuesses(t *testing.T) {
 	now := writeBundle(t, "apiVersion: example.org/v1\nkind: Policy\nmetadata: {name: a}\n")
 	before := writeBundle(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: old}\n")
 	got := satchel(t, "rbac", now, "--install-namespace", "demo", "--name", "app", "--upgrade-from", before)
-	for _, want := range []string{"# guessed, for neither Kubernetes nor the bundle defines it: policies.example.org\n", "- policies\n", "- old\n"} {
+	for _, want := range []string{"# guessed, because neither Kubernetes nor the bundle defines it: policies.example.org\n", "- policies\n", "- old\n"} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
@@ -127,7 +127,7 @@ func TestRBACGuesses(t *testing.T) {
 	}
 }
 
-// A bundle cannot make the output show less than it grants: what does not look like what it is is refused.
+// A bundle cannot make the output show less than it grants: misleading names are refused.
 func TestRBACOfAHostileBundle(t *testing.T) {
 	role := func(rule string) string {
 		return "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\nrules: [" + rule + "]\n"
@@ -162,7 +162,7 @@ func publishedBundles(t *testing.T) []string {
 	return found
 }
 
-// Of each published bundle, no rule and no verb of what is required can be taken away unnoticed.
+// For each published bundle, the check notices each required rule or verb that is removed.
 func TestRBACOfPublishedBundles(t *testing.T) {
 	for _, dir := range publishedBundles(t) {
 		t.Run(filepath.Base(filepath.Dir(dir)), func(t *testing.T) {

@@ -31,13 +31,13 @@ func (a *app) reconcileCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "reconcile [deployment|source] NAME",
 		GroupID: groupAct,
-		Short:   "Have a BundleDeployment or BundleSource looked at now",
-		Long: `Asks the controller to look at an object now instead of at its next interval, and waits for the outcome. With
+		Short:   "Reconcile a BundleDeployment or BundleSource now",
+		Long: `Requests that the controller reconciles an object now instead of at its next interval, and waits for the outcome. With
 --with-source the source is resolved again first, so that a tag or branch that moved is installed at once.
 
 Exit codes:
 
-    0    handled, and Ready (with --wait=false: asked for)
+    0    handled, and Ready (with --wait=false: requested)
     1    handled, and not Ready
     2    failed: not found, no access, suspended, not handled within --timeout
     130  interrupted by Ctrl-C (the controller goes on)`,
@@ -76,7 +76,7 @@ func (a *app) reconcile(ctx context.Context, o reconcileOptions, t target) error
 	return a.reconcileAll(ctx, c, o, t)
 }
 
-// reconcileAll asks for an object to be handled, where wanted after its source.
+// reconcileAll requests a reconcile of an object, and with --with-source of its source before.
 func (a *app) reconcileAll(ctx context.Context, c *cluster, o reconcileOptions, t target) error {
 	targets, err := a.toReconcile(ctx, c, o, t)
 	if err != nil {
@@ -116,7 +116,7 @@ func (a *app) toReconcile(ctx context.Context, c *cluster, o reconcileOptions, t
 	return []target{source, t}, a.refuseSuspended(source, found)
 }
 
-// refuseSuspended refuses to ask for what would not be done.
+// refuseSuspended refuses suspended objects, which would not be reconciled.
 func (a *app) refuseSuspended(t target, o object) error {
 	if !summarize(o).suspended {
 		return nil
@@ -124,17 +124,17 @@ func (a *app) refuseSuspended(t target, o object) error {
 	return fmt.Errorf("the %s %q is suspended, so nothing would happen: resume it, with %s resume %s", t.kind.name, t.name, a.name, t.word())
 }
 
-// reconcileOne asks for one object to be handled and reports the outcome.
+// reconcileOne requests a reconcile of one object and reports the outcome.
 func (a *app) reconcileOne(ctx context.Context, c *cluster, t target, o reconcileOptions) error {
 	token := a.now().UTC().Format(time.RFC3339Nano)
 	if err := c.request(ctx, t, token); err != nil {
 		return err
 	}
 	if !o.wait {
-		fmt.Fprintf(a.streams.Out, "%s %s: asked for.\n", t.kind.name, t.name)
+		fmt.Fprintf(a.streams.Out, "%s %s: reconcile requested.\n", t.kind.name, t.name)
 		return nil
 	}
-	fmt.Fprintf(a.streams.ErrOut, "%s %s: asked for, waiting for the outcome ...\n", t.kind.name, t.name)
+	fmt.Fprintf(a.streams.ErrOut, "%s %s: reconcile requested, waiting for the outcome ...\n", t.kind.name, t.name)
 	return a.awaitOne(ctx, c, t, token, o.timeout)
 }
 
@@ -150,7 +150,7 @@ func (a *app) awaitOne(ctx context.Context, c *cluster, t target, token string, 
 	return a.reportOutcome(t, last)
 }
 
-// request asks for an object to be handled; token tells this request from others.
+// request requests a reconcile of an object; token identifies the request.
 func (c *cluster) request(ctx context.Context, t target, token string) error {
 	o := t.kind.empty()
 	o.SetNamespace(c.namespace)
@@ -163,8 +163,8 @@ func (c *cluster) request(ctx context.Context, t target, token string) error {
 	return nil
 }
 
-// settled tells whether the request was handled and its outcome is known: Ready, failed (also when it is tried again
-// later), stalled, or suspended in the meantime. What waits for somebody's approval may do so for days.
+// settled tells whether the request was handled and its outcome is known: Ready, failed (also when it is retried later),
+// stalled, suspended in the meantime, or waiting for approval, which may take days.
 func settled(s summary, token string) bool {
 	if s.suspended || s.deleting {
 		return true
@@ -190,7 +190,7 @@ func (a *app) reportOutcome(t target, s summary) error {
 	return errNo
 }
 
-// reportConsent says that something waits for an approval.
+// reportConsent says that a plan waits for approval.
 func (a *app) reportConsent(t target, s summary) {
 	if s.consent != "" {
 		fmt.Fprintf(a.streams.Out, "Pending: %s; see it with %[2]s plan %[3]s, and decide with %[2]s approve %[3]s or %[2]s deny %[3]s\n", s.consent, a.name, shellWord(t.name))
@@ -199,7 +199,7 @@ func (a *app) reportConsent(t target, s summary) {
 
 func (a *app) reportTooLong(t target, s summary, token string, timeout time.Duration) error {
 	if s.handled != token {
-		return fmt.Errorf("the %s %q was not handled within %s: check that its controller runs (kubectl get pods -n satchel-system); the request stays in force",
+		return fmt.Errorf("the %s %q was not handled within %s: check that its controller runs (kubectl get pods -n satchel-system); the request stays pending",
 			t.kind.name, t.name, short(timeout))
 	}
 	fmt.Fprintf(a.streams.Out, "%s %s: still in progress after %s\n%s\n", t.kind.name, t.name, short(timeout), printable(s.text()))

@@ -20,7 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// controller handles requests to reconcile, as told.
+// controller handles requests to reconcile, as configured.
 type controller struct {
 	mu      sync.Mutex
 	handled []string
@@ -79,21 +79,21 @@ func TestReconcile(t *testing.T) {
 		handled []string
 	}{
 		"ready": {reason: "the usual case", args: []string{"podinfo"}, answers: []func(object){inOrder},
-			says: []string{"asked for, waiting for the outcome ...\n", "BundleDeployment podinfo: Ready, revision v1.3.0@sha256:cccccccccccc\n"}, handled: []string{"deployment/podinfo"}},
+			says: []string{"reconcile requested, waiting for the outcome ...\n", "BundleDeployment podinfo: Ready, revision v1.3.0@sha256:cccccccccccc\n"}, handled: []string{"deployment/podinfo"}},
 		"ready later": {reason: "progress is no outcome", args: []string{"podinfo"}, answers: []func(object){atIt, inOrder},
 			says: []string{": Ready, revision"}, handled: []string{"deployment/podinfo"}},
 		"fails": {reason: "a failure is an outcome, although it is tried again", args: []string{"podinfo"}, answers: []func(object){atIt, failed}, code: ExitNo,
-			says: []string{": not Ready, HealthFailed\nPod x: no image\nWhat to do: Look at the object"}, handled: []string{"deployment/podinfo"}},
+			says: []string{": not Ready, HealthFailed\nPod x: no image\nWhat to do: See the status of the object"}, handled: []string{"deployment/podinfo"}},
 		"to be approved": {reason: "that may take days", args: []string{"podinfo"}, code: ExitNo, handled: []string{"deployment/podinfo"},
 			answers: []func(object){answer(condition(meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing, "waiting for Pods"), working(),
 				condition(v1alpha1.ApprovalPendingCondition, metav1.ConditionTrue, v1alpha1.ReasonApprovalRequired, "the plan waits"))},
 			says: []string{"not Ready", "Pending: a plan waits for approval; see it with satchel plan podinfo, and decide with satchel approve podinfo or satchel deny podinfo"}},
 		"takes long": {reason: "handled, and not settled", args: []string{"podinfo", "--timeout", "1500ms"}, answers: []func(object){atIt}, code: ExitNo,
 			says: []string{"still in progress after 1.5s\nwaiting for Pods"}, handled: []string{"deployment/podinfo"}},
-		"nobody there": {reason: "no controller runs", args: []string{"podinfo", "--timeout", "500ms"}, code: ExitError,
+		"no controller": {reason: "no controller runs", args: []string{"podinfo", "--timeout", "500ms"}, code: ExitError,
 			says: []string{`the BundleDeployment "podinfo" was not handled within 500ms: check that its controller runs`}},
 		"without waiting": {reason: "asked for, no more", args: []string{"podinfo", "--wait=false"},
-			says: []string{"BundleDeployment podinfo: asked for.\n"}},
+			says: []string{"BundleDeployment podinfo: reconcile requested.\n"}},
 		"source": {reason: "a source by itself", args: []string{"source", "podinfo"}, source: []func(object){inOrder},
 			says: []string{"BundleSource podinfo: Ready, revision v1.3.0@sha256:cccccccccccc\n"}, handled: []string{"source/podinfo"}},
 		"with source": {reason: "the source first", args: []string{"podinfo", "--with-source"}, answers: []func(object){inOrder}, source: []func(object){inOrder},

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// redacted stands where something was that may be secret.
+// redacted replaces values that may be secret.
 const redacted = "REDACTED"
 
-// secretTexts are what secrets look like wherever they stand: in messages, logs, URLs. Each leaves what its replacement says.
+// secretTexts are patterns of secrets in any string: messages, logs, URLs.
 var secretTexts = []struct {
 	pattern *regexp.Regexp
 	with    string
@@ -25,7 +25,7 @@ var secretTexts = []struct {
 	{regexp.MustCompile(`(?i)((?:pass(?:word|wd|phrase)?|token|secret|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|authorization|identity)["'\\]*\s*[=:]\s*["'\\]*)[^\s"',;&}{\\]+`), "${1}" + redacted},
 }
 
-// redactText takes out of a text what looks like a secret.
+// redactText replaces parts of a string that look like secrets.
 func redactText(text string) string {
 	for _, s := range secretTexts {
 		text = s.pattern.ReplaceAllString(text, s.with)
@@ -33,16 +33,17 @@ func redactText(text string) string {
 	return text
 }
 
-// openAnnotations are annotations whose values are of known meaning, by how they begin. Of others only the names are kept.
+// openAnnotations are prefixes of annotations with values of known meaning. Of other annotations only the names are kept.
 var openAnnotations = []string{
 	"satchel.dev/", "reconcile.fluxcd.io/", "kubectl.kubernetes.io/default-container", "deployment.kubernetes.io/", "kubernetes.io/",
 	"argocd.argoproj.io/tracking-id", "sharding.fluxcd.io/",
 }
 
-// closedFields are fields of specs whose values are somebody's own, and may be secrets: of all below them only the names are kept.
+// closedFields are fields of specs with free-form values, which may be secrets: only the names of the fields below are kept.
 var closedFields = []string{"values", "substitute", "patch", "data", "stringData", "binaryData", "env", "tls", "caBundle"}
 
-// redactObject takes out of an object what may be secret, and what only the API server needs. The object is changed.
+// redactObject removes values from an object that may be secret, and fields that only the API server needs. It changes the
+// object.
 func redactObject(object map[string]any) {
 	if metadata, _ := object["metadata"].(map[string]any); metadata != nil {
 		delete(metadata, "managedFields")
@@ -52,7 +53,7 @@ func redactObject(object map[string]any) {
 	}
 }
 
-// redactValue redacts all texts below a value.
+// redactValue redacts all strings below a value.
 func redactValue(value any) any {
 	switch value := value.(type) {
 	case string:
@@ -113,7 +114,7 @@ func closeValue(value any) any {
 	return redacted
 }
 
-// secretFlag is an argument of a program whose value, the next argument, may be secret.
+// secretFlag is a flag of a program that may have a secret value in the next argument.
 var secretFlag = regexp.MustCompile(`(?i)^--?[a-z0-9-]*(pass|token|secret|key|credential|authorization)[a-z0-9-]*$`)
 
 func isSecretFlag(argument any) bool {

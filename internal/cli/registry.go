@@ -25,12 +25,12 @@ import (
 )
 
 // registryHelp is the part of the help about registries.
-const registryHelp = `Logins are those of docker login and podman login (config.json, credential helpers included). A registry without TLS is
-spoken to on loopback; elsewhere --insecure has to say so. What a registry answers is shown in its own words.`
+const registryHelp = `Logins are those of docker login and podman login (config.json, credential helpers included). Plain HTTP is used on
+loopback, if the registry has no TLS; elsewhere it needs --insecure. Errors of a registry are shown unchanged.`
 
-// registryFlags adds the flags of commands that speak to a registry.
+// registryFlags adds the flags of commands that use a registry.
 func registryFlags(cmd *cobra.Command, insecure *bool) {
-	cmd.Flags().BoolVar(insecure, "insecure", false, "Speak plain HTTP with the registry; on loopback that is so where it has no TLS.")
+	cmd.Flags().BoolVar(insecure, "insecure", false, "Use plain HTTP with the registry; on loopback this is detected.")
 }
 
 // registry is the registry of a reference, with the user's login.
@@ -105,12 +105,12 @@ func login(ctx context.Context, repository name.Repository) (image.Keychain, err
 	}), nil
 }
 
-// trust adds the user's login, and the key that has to have signed the image. A login that cannot be read is none: most
-// bundles are public.
+// trust adds the user's login, and the key that must have signed the image. If the login cannot be read, it continues
+// without: most bundles are public.
 func (a *app) trust(ctx context.Context, o bundleOptions, ref name.Reference, to *image.Options) error {
 	keychain, err := login(ctx, ref.Context())
 	if err != nil {
-		a.note([]string{inline(err.Error()) + "; nobody is logged in"})
+		a.note([]string{inline(err.Error()) + "; continuing without a login"})
 	}
 	to.Keychain = keychain
 	if o.key == "" {
@@ -124,7 +124,7 @@ func (a *app) trust(ctx context.Context, o bundleOptions, ref name.Reference, to
 	return nil
 }
 
-// verifierOf accepts what the owner of a public key signed.
+// verifierOf accepts content that was signed with a public key.
 func verifierOf(file string) (*cosign.Verifier, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -133,8 +133,8 @@ func verifierOf(file string) (*cosign.Verifier, error) {
 	return cosign.New(cosign.Options{Keys: map[string][]byte{strings.TrimSuffix(filepath.Base(file), cosign.KeySuffix) + cosign.KeySuffix: data}})
 }
 
-// speaksTLS tells whether a server has TLS. One that does not answer at all is taken to have it, so that what is said about
-// it then is about the usual way.
+// speaksTLS tells whether a server has TLS. For one that does not answer at all it is true, so that the following error is
+// about HTTPS.
 func speaksTLS(ctx context.Context, ref name.Reference) bool {
 	client := localPolicy(nil).HTTPClient(fetch.DefaultLimits())
 	defer client.CloseIdleConnections()

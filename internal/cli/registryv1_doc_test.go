@@ -29,7 +29,7 @@ func readPage(t *testing.T) string {
 	return string(text)
 }
 
-// TestDifferencesAreDocumented wants a row for each deliberate difference from OLM v1, in order, that says what both do.
+// TestDifferencesAreDocumented checks that each deliberate difference from OLM v1 has a row, in order, about both behaviours.
 func TestDifferencesAreDocumented(t *testing.T) {
 	const differences = 17
 	_, section, found := strings.Cut(readPage(t), "\n## Where the result differs\n")
@@ -57,7 +57,7 @@ func TestDifferencesAreDocumented(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreDocumented wants the rules by which more is refused than by OLM v1 to be those of the converter.
+// TestRefusalsAreDocumented checks that the documented rules that OLM v1 lacks are those of the converter.
 func TestRefusalsAreDocumented(t *testing.T) {
 	_, section, found := strings.Cut(readPage(t), "\n| Rule | Refused is | Why |\n")
 	if !found {
@@ -101,7 +101,7 @@ func blocks(page, language string) []string {
 	return found
 }
 
-// TestPageOptions wants a section with a valid example for each option, and all YAML of the page to be what the API takes.
+// TestPageOptions checks that each option has a section with a valid example, and that the API accepts all YAML of the page.
 func TestPageOptions(t *testing.T) {
 	page := readPage(t)
 	for _, text := range blocks(page, "yaml") {

@@ -21,11 +21,10 @@ func (a *app) renderCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "render PATH|IMAGE --install-namespace NS",
 		GroupID: groupPreview,
-		Short:   "Print the manifests that a bundle becomes, without a cluster",
+		Short:   "Print the manifests that a bundle installs, without a cluster",
 		Long: `Reads a bundle from a folder or from an image and prints the manifests that a BundleDeployment would apply, as a YAML
-stream in a stable order. No cluster is asked. What exists on the disk is read as a folder; anything else is an image.
-Everything that is not a manifest goes to standard error: what was read, warnings, and, when the bundle is refused, all
-problems at once.
+stream in a stable order. No cluster is needed. A path that exists on the disk is read as a folder; anything else is an
+image. Standard error has everything else: what was read, warnings, and, when the bundle is refused, all problems at once.
 
 --config takes a file with the contents of spec.registryV1 of the BundleDeployment, such as:
 
@@ -35,19 +34,19 @@ problems at once.
       tolerations:
       - {key: dedicated, value: operators, effect: NoSchedule}
 
-Flags win over the file. A chart gets the values of --values and --set, in that order, and is told of no cluster but what
---kube-version and --api-versions say; the command plan asks the cluster. Certificates of webhooks are self-signed unless
-told otherwise: the controller issues them, so that they, and what trusts them, are announced on standard error.
+Flags take precedence over the file. A chart gets the values of --values and --set, in that order, and the capabilities of
+--kube-version and --api-versions; the command plan uses those of the cluster. Certificates of webhooks are self-signed by
+default: the controller issues them and their caBundle, so these are not printed, and named on standard error.
 
 --overlays takes the manifest of a BundleDeployment, and adapts the bundle as its fields say: commonMetadata, patches,
-namePrefix, nameSuffix, images, postBuild and imageRewrites. One that finds nothing to do is said on standard error.
+namePrefix, nameSuffix, images, postBuild and imageRewrites. Overlays without effect are named on standard error.
 
 ` + exitCodes,
 		Example: a.example(`
 # What would this folder install?
 satchel render ./bundle --install-namespace demo
 
-# What would change in the cluster? (needs its rights)
+# What would change in the cluster? (needs permissions in the cluster)
 satchel render ./bundle --install-namespace demo 2>/dev/null | kubectl diff -f -
 
 # An operator's bundle from a registry, watching two namespaces
@@ -94,7 +93,7 @@ func (a *app) render(ctx context.Context, o conversionOptions, what string) erro
 	return writeManifests(a.streams.Out, result.Objects)
 }
 
-// promises say what the controller adds to the objects when it applies them.
+// promises name what the controller adds to the objects when it applies them.
 func promises(certificates []convert.Certificate) []string {
 	if len(certificates) == 0 {
 		return nil
@@ -108,9 +107,9 @@ func promises(certificates []convert.Certificate) []string {
 		"Not shown: the caBundle of the objects annotated satchel.dev/inject-ca-from, which the controller fills in when it applies them.")
 }
 
-// authorityText names the Secret of the certificate authority, which is called after the BundleDeployment.
+// authorityText names the Secret of the certificate authority, which is named after the BundleDeployment.
 func authorityText() string {
-	return fmt.Sprintf("the Secret %s in the namespace of the BundleDeployment <name>, the authority that signs them",
+	return fmt.Sprintf("the Secret %s in the namespace of the BundleDeployment <name>, the CA that signs them",
 		certificate.AuthorityID(inventory.Owner{Name: "<name>"}).Name)
 }
 

@@ -118,7 +118,7 @@ func TestRenderRefuses(t *testing.T) {
 		"nonsense":         {reason: "neither path nor image", args: []string{"What?", "--install-namespace", "demo"}, want: []string{`"What?" is neither a folder that exists nor an image reference`}},
 		"no namespace":     {reason: "nothing is guessed", args: []string{"plain"}, want: []string{"render needs --install-namespace"}},
 		"wrong namespace":  {reason: "no namespace has such a name", args: []string{"plain", "--install-namespace", "A b"}, want: []string{`"A b"`, "correct --install-namespace"}},
-		"kubectl's flag":   {reason: "-n is about a cluster", args: []string{"plain", "-n", "demo", "--install-namespace", "demo"}, want: []string{"--namespace means nothing here"}},
+		"kubectl's flag":   {reason: "-n is about a cluster", args: []string{"plain", "-n", "demo", "--install-namespace", "demo"}, want: []string{"--namespace has no effect"}},
 		"nothing":          {reason: "what to render?", want: []string{"render needs one folder or image, got none; see satchel render --help"}},
 		"two bundles":      {reason: "one at a time", args: []string{"a", "b"}, want: []string{"got 2: a b"}},
 		"unknown format":   {reason: "the words are listed", args: []string{"plain", "--format", "jsonnet"}, want: []string{`"jsonnet" is not one of: plain+v0, registry+v1, helm, kustomize`}},
@@ -138,7 +138,7 @@ func TestRenderRefuses(t *testing.T) {
 	}
 }
 
-// TestRenderSaysHowANameWasRead: a folder wins over an image of the same name.
+// TestRenderSaysHowANameWasRead: a folder takes precedence over an image of the same name.
 func TestRenderSaysHowANameWasRead(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "example.org", "plain:v1")
 	if err := os.CopyFS(dir, os.DirFS(bundles+"plain")); err != nil {
@@ -159,7 +159,7 @@ func TestRenderSaysHowANameWasRead(t *testing.T) {
 	}
 }
 
-// TestM2RenderLeavesLinksOut: what the controllers skip is not previewed, and nothing outside is read.
+// TestM2RenderLeavesLinksOut: files that the controllers skip are not previewed, and no file outside is read.
 func TestM2RenderLeavesLinksOut(t *testing.T) {
 	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "secret.yaml")
 	manifest := func(file, name string) {
@@ -273,7 +273,7 @@ func TestRenderImage(t *testing.T) {
 		"no such tag":             {"the registry's word", "not found", []string{strings.TrimSuffix(ref, "v1") + "v2", "--insecure"}},
 		"no TLS":                  {"plain HTTP only when asked for", "", []string{ref}},
 		"no folder":               {"it was neither of both", "there is no folder x, and the image ", []string{"x", "--insecure", "--platform", "x"}},
-		"nobody listens":          {"a registry is no cluster", "the image 127.0.0.1:1/x:v1 cannot be fetched: connection refused: check the host and the port, and that the server runs\n", []string{"127.0.0.1:1/x:v1", "--insecure"}},
+		"no server":               {"a registry is no cluster", "the image 127.0.0.1:1/x:v1 cannot be fetched: connection refused: check the host and the port, and that the server runs\n", []string{"127.0.0.1:1/x:v1", "--insecure"}},
 		"no such platform syntax": {"before anything is asked", "platform", []string{ref, "--insecure", "--platform", "x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -297,7 +297,7 @@ func nothingLeft(t *testing.T, dir string) {
 	}
 }
 
-// TestRenderInterrupted ends the command while a registry keeps it waiting.
+// TestRenderInterrupted interrupts the command while a registry does not answer.
 func TestRenderInterrupted(t *testing.T) {
 	asked := make(chan struct{}, 16)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -17,22 +17,22 @@ func (a *app) retryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "retry NAME",
 		GroupID: groupAct,
-		Short:   "Try again what failed, was rejected or is stalled",
-		Long: `Has a BundleDeployment that failed tried again now, with all of its retries: a revision that remediation rejected is
-installed once more, and what is stalled is looked at as if it were new. Where it hangs at its source, that is fetched
-again first. A deployment that is Ready is left alone; reconcile has one looked at that is.
+		Short:   "Retry a BundleDeployment that failed, was rejected or is stalled",
+		Long: `Retries a BundleDeployment that failed now, with all of its retries: a revision that remediation rejected is installed
+again, and a stalled deployment is reconciled as if it were new. If it is blocked by its source, the source is fetched
+again first. A deployment that is Ready is not changed; use reconcile for it.
 
 Exit codes:
 
-    0    Ready, after the retry or without one (with --wait=false: asked for)
-    1    tried again, and not Ready
+    0    Ready, after the retry or without one (with --wait=false: requested)
+    1    retried, and not Ready
     2    failed: not found, no access, suspended, not handled within --timeout
     130  interrupted by Ctrl-C (the controller goes on)`,
 		Example: a.example(`
-# The registry was down; it is up again
+# After an outage of the registry
 satchel retry podinfo
 
-# Give the revision that was rolled back another chance
+# Try a revision again that was rolled back
 satchel retry podinfo --timeout 10m`),
 		ValidArgsFunction: a.completeOne(deployments),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,7 +65,7 @@ func (a *app) retry(ctx context.Context, o reconcileOptions, t target) error {
 	}
 	d, _ := found.(*v1alpha1.BundleDeployment)
 	if s := summarize(d); s.isReady() && d.Status.RejectedRevision == "" {
-		fmt.Fprintf(a.streams.Out, "%s: Ready with revision %s, so there is nothing to try again\n", t, dash(shortRevision(inline(s.revision))))
+		fmt.Fprintf(a.streams.Out, "%s: Ready with revision %s, so there is nothing to retry\n", t, dash(shortRevision(inline(s.revision))))
 		return nil
 	}
 	p, err := c.pipeline(ctx, t, a)
@@ -77,17 +77,17 @@ func (a *app) retry(ctx context.Context, o reconcileOptions, t target) error {
 	return a.reconcileAll(ctx, c, o, t)
 }
 
-// sayWhatFailed says what is tried again.
+// sayWhatFailed says what is retried.
 func (a *app) sayWhatFailed(t target, d *v1alpha1.BundleDeployment, p pipeline) {
 	switch {
 	case d.Status.RejectedRevision != "":
-		fmt.Fprintf(a.streams.ErrOut, "%s: revision %s was rejected, and is tried again\n", t, shortRevision(inline(d.Status.RejectedRevision)))
+		fmt.Fprintf(a.streams.ErrOut, "%s: revision %s was rejected, and is retried\n", t, shortRevision(inline(d.Status.RejectedRevision)))
 	case p.Problem != nil:
-		fmt.Fprintf(a.streams.ErrOut, "%s: %s failed (%s), and is tried again\n", t, p.Problem.Step, inline(p.Problem.Reason))
+		fmt.Fprintf(a.streams.ErrOut, "%s: %s failed (%s), and is retried\n", t, p.Problem.Step, inline(p.Problem.Reason))
 	}
 }
 
-// atSource tells whether a deployment hangs at its source.
+// atSource tells whether a deployment is blocked by its source.
 func atSource(p pipeline) bool {
 	return p.Problem != nil && p.Problem.Step == v1alpha1.SourceReadyCondition
 }

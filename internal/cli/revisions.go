@@ -9,7 +9,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// previousRevision is what --to takes for the one before.
+// previousRevision is the value of --to for the previous revision.
 const previousRevision = "previous"
 
 // contentOf is the part of a revision that identifies its content.
@@ -28,8 +28,8 @@ func newestRevision(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource)
 	return d.Status.LastAttemptedRevision
 }
 
-// findRevision finds what --to means in the history: the newest healthy one with other content than the source has, or the
-// one that is named.
+// findRevision finds the revision of --to in the history: the newest healthy one with other content than the source has, or
+// the named one.
 func findRevision(d *v1alpha1.BundleDeployment, newest, to string) (v1alpha1.RevisionRecord, error) {
 	var found []v1alpha1.RevisionRecord
 	for _, record := range d.Status.History {

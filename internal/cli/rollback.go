@@ -33,24 +33,24 @@ func (a *app) rollbackCommand() *cobra.Command {
 		GroupID: groupAct,
 		Short:   "Go back to an earlier revision, by pinning the source to it",
 		Long: `Pins the source of a BundleDeployment to what an earlier revision of its history was fetched from: an image to its
-digest, a Git repository to the commit, an archive to URL and digest. The controllers then fetch, verify and install that
-as they do any revision, and keep it. The spec of the deployment itself (patches, options) stays as it is.
+digest, a Git repository to the commit, an archive to URL and digest. The controllers then fetch, verify and install it
+like any revision. The spec of the deployment itself (patches, options) is not changed.
 
-The deployment follows its former tag or branch again when the former source is put back; how is printed. Where the
-object comes from Git, the same has to be committed there, or Flux or Argo CD will undo it: --dry-run prints what to
-commit, and changes nothing. For sources of Flux it always only prints that.
+To follow the former tag or branch again, restore the former source; the command prints how. If the object comes from Git,
+commit the same change there, or Flux or Argo CD will undo it: --dry-run prints what to commit, and changes nothing. For
+sources of Flux it never does more than that.
 
 Exit codes:
 
-    0    that revision is in force and healthy (with --wait=false: asked for; with --dry-run: printed)
-    1    it is not (yet), or what to commit was printed, for nothing could be done here
+    0    the revision is applied and healthy (with --wait=false: requested; with --dry-run: printed)
+    1    it is not (yet), or the change has to be committed to Git and was only printed
     2    failed: not found, no access, suspended, no such revision
     130  interrupted by Ctrl-C (the controllers go on)`,
 		Example: a.example(`
 # Back to the last healthy revision before this one
 satchel rollback podinfo --to previous
 
-# Back to a certain one; the history command lists them
+# Back to a named revision; the history command lists them
 satchel rollback podinfo --to v1.2.0
 
 # What to commit to Git for that
@@ -72,7 +72,7 @@ satchel rollback podinfo --to v1.2.0 --dry-run`),
 	cmd.Flags().StringVar(&o.to, "to", "", "The revision: previous, its name, or a digest of 12 or more digits.")
 	a.completeFlag(cmd, "to", a.completeRevisions)
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "Only print what to commit.")
-	cmd.Flags().BoolVar(&o.wait, "wait", true, "Wait until it is in force and healthy.")
+	cmd.Flags().BoolVar(&o.wait, "wait", true, "Wait until it is applied and healthy.")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long to wait.")
 	return cmd
 }
@@ -95,14 +95,14 @@ func (a *app) completeRevisions(cmd *cobra.Command, args []string, _ string) ([]
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-// goingBack is what a rollback is about.
+// goingBack is the input of a rollback.
 type goingBack struct {
 	target     target
 	deployment *v1alpha1.BundleDeployment
 	source     *v1alpha1.BundleSource
 	newest     string
 	record     v1alpha1.RevisionRecord
-	holder     target // the object whose sources are pinned
+	holder     target // the object with the sources that are pinned
 	holding    object
 	before     []v1alpha1.Source
 	after      []v1alpha1.Source
@@ -121,7 +121,7 @@ func (a *app) rollback(ctx context.Context, o rollbackOptions, t target) error {
 		return a.printFluxRollback(o, back)
 	}
 	if contentOf(back.record.Revision) == contentOf(back.newest) && contentOf(back.deployment.Status.LastAppliedRevision) == contentOf(back.newest) {
-		fmt.Fprintf(a.streams.Out, "%s: revision %s is in force already\n", t, shortRevision(inline(back.record.Revision)))
+		fmt.Fprintf(a.streams.Out, "%s: revision %s is applied already\n", t, shortRevision(inline(back.record.Revision)))
 		return nil
 	}
 	if back.after, err = pinned(back.before, back.record.Sources, currentOrigins(back)); err != nil {
@@ -143,7 +143,7 @@ func (a *app) rollback(ctx context.Context, o rollbackOptions, t target) error {
 	return a.awaitRevision(ctx, c, o, back)
 }
 
-// prepareRollback reads what there is, and finds the revision.
+// prepareRollback reads the deployment and its source, and finds the revision.
 func (a *app) prepareRollback(ctx context.Context, c *cluster, o rollbackOptions, t target) (goingBack, error) {
 	found, err := c.get(ctx, t)
 	if err != nil {
@@ -173,10 +173,10 @@ func (a *app) prepareRollback(ctx context.Context, c *cluster, o rollbackOptions
 	return back, nil
 }
 
-// checkRollback refuses what the API server would refuse, and names who else is concerned.
+// checkRollback refuses what the API server would refuse, and names other users of the source.
 func (a *app) checkRollback(ctx context.Context, c *cluster, back goingBack) error {
 	if back.source.Spec.Immutable {
-		return fmt.Errorf("%s is immutable, so that it cannot be pinned: create another BundleSource with the sources that %s rollback --dry-run prints, and refer to it", back.holder, a.name)
+		return fmt.Errorf("%s is immutable and cannot be pinned: create another BundleSource with the sources that %s rollback --dry-run prints, and refer to it", back.holder, a.name)
 	}
 	if back.holder.kind.name != sources.name {
 		return nil
@@ -196,7 +196,7 @@ func (a *app) checkRollback(ctx context.Context, c *cluster, back goingBack) err
 		}
 	}
 	if len(others) > 0 {
-		fmt.Fprintf(a.streams.ErrOut, "%s the BundleSource %s is used by others as well, which go back with it: %s.\n",
+		fmt.Fprintf(a.streams.ErrOut, "%s the BundleSource %s is also used by others, which are rolled back with it: %s.\n",
 			styleFor(a.streams.ErrOut).paint(yellow, "Warning:"), back.source.Name, strings.Join(others, ", "))
 	}
 	return nil
@@ -211,7 +211,7 @@ func (b goingBack) spec(parts []v1alpha1.Source) map[string]any {
 	return spec
 }
 
-// patch holds only while nobody else has changed the object.
+// patch applies only if no other client has changed the object.
 func (b goingBack) patch() map[string]any {
 	return map[string]any{"metadata": map[string]any{"resourceVersion": b.holding.GetResourceVersion()}, "spec": b.spec(b.after)}
 }
@@ -225,7 +225,7 @@ func (b goingBack) manifest() map[string]any {
 	}
 }
 
-// reportPinned says what was done, how to undo it, and who may undo it unasked.
+// reportPinned says what was done, how to undo it, and which GitOps tool may undo it.
 func (a *app) reportPinned(c *cluster, b goingBack) {
 	fmt.Fprintf(a.streams.Out, "%s: pinned to revision %s\n", b.holder, shortRevision(inline(b.record.Revision)))
 	for i, part := range b.after {
@@ -244,13 +244,13 @@ func (a *app) reportPinned(c *cluster, b goingBack) {
 	if deliverer(b.holding) == "" {
 		return
 	}
-	a.warnDelivered(b.holder, b.holding, "commit what follows, or suspend that, not Satchel's object, until it is committed")
+	a.warnDelivered(b.holder, b.holding, "commit what follows; until then suspend that tool, not Satchel's object")
 	if text, err := yamlText(b.manifest()); err == nil {
 		fmt.Fprintf(a.streams.ErrOut, "%s", text)
 	}
 }
 
-// awaitRevision waits for the revision, and ends early where the source cannot have it.
+// awaitRevision waits for the revision, and ends early if the source cannot fetch it.
 func (a *app) awaitRevision(ctx context.Context, c *cluster, o rollbackOptions, b goingBack) error {
 	waiting, cancel := context.WithTimeoutCause(ctx, o.timeout, errTooLong)
 	defer cancel()
@@ -271,7 +271,7 @@ func (a *app) awaitRevision(ctx context.Context, c *cluster, o rollbackOptions, 
 	})
 }
 
-// hopeless tells that the source cannot fetch what it is pinned to, or got something else.
+// hopeless tells that the source cannot fetch what it is pinned to, or that it fetched other content.
 func hopeless(source *v1alpha1.BundleSource, b goingBack, wanted string) waitState {
 	if source == nil || !samePins(source.Spec.Sources, b.after) {
 		return waitState{}
@@ -281,16 +281,16 @@ func hopeless(source *v1alpha1.BundleSource, b goingBack, wanted string) waitSta
 	case s.unseen || requested(source, s) != "":
 		return waitState{}
 	case s.ready == metav1.ConditionFalse && slices.Contains(lasting, s.reason):
-		return waitState{never: true, text: "the source cannot have that revision: " + inline(s.reason) + ": " + oneLine(s.message, 0) +
-			"; the previous one stays in force; put the former source back as said above"}
+		return waitState{never: true, text: "the source cannot fetch that revision: " + inline(s.reason) + ": " + oneLine(s.message, 0) +
+			"; the previous one stays applied; restore the former source as described above"}
 	case s.isReady() && source.Status.SourcesDigest == source.Spec.SourcesDigest() && contentOf(s.revision) != wanted:
 		return waitState{never: true, text: "what was fetched has other content, " + shortRevision(inline(s.revision)) +
-			": the source's ignore, platform or submodules have changed since; put the former source back as said above"}
+			": the source's ignore, platform or submodules have changed since; restore the former source as described above"}
 	}
 	return waitState{}
 }
 
-// lasting are the reasons of a source that do not pass while it is pinned.
+// lasting are the reasons of a source that do not resolve while it is pinned.
 var lasting = []string{
 	v1alpha1.ReasonNotFound, v1alpha1.ReasonDigestMismatch, v1alpha1.ReasonVerificationFailed, v1alpha1.ReasonUnauthorized,
 	v1alpha1.ReasonRefused, v1alpha1.ReasonInvalidSpec,
@@ -300,7 +300,7 @@ func samePins(a, b []v1alpha1.Source) bool {
 	return slices.EqualFunc(a, b, func(x, y v1alpha1.Source) bool { return upstream(x) == upstream(y) && isPinned(x) == isPinned(y) })
 }
 
-// currentOrigins are the digests of what the source has now.
+// currentOrigins are the origins of the source's current artifact.
 func currentOrigins(b goingBack) []v1alpha1.RevisionOrigin {
 	var now []v1alpha1.RevisionOrigin
 	for _, r := range b.source.Status.Resolved {
@@ -309,7 +309,7 @@ func currentOrigins(b goingBack) []v1alpha1.RevisionOrigin {
 	return now
 }
 
-// printFluxRollback says what to commit where Flux fetches: its objects are not Satchel's to change.
+// printFluxRollback prints what to commit for a source of Flux, which Satchel does not change.
 func (a *app) printFluxRollback(o rollbackOptions, b goingBack) error {
 	ref := b.deployment.Spec.SourceRef
 	manifest, why := fluxPin(ref, b.deployment.Namespace, b.record.Revision)
@@ -334,9 +334,9 @@ func fluxPin(ref *v1alpha1.SourceReference, namespace, revision string) (map[str
 	case "OCIRepository":
 		pin["digest"] = digest
 	case "Bucket":
-		return nil, "and a Bucket only has the newest files: put the former ones back there"
+		return nil, "and a Bucket only has the newest files: restore the former ones there"
 	default:
-		return nil, "which another controller publishes: have that one go back"
+		return nil, "which another controller publishes: roll back there"
 	}
 	return map[string]any{
 		"apiVersion": ref.APIVersion, "kind": ref.Kind,

@@ -14,16 +14,16 @@ func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   strings.ReplaceAll(a.name, " ", "-"),
 		Short: "Install cloud-native bundles on Kubernetes from Git-committed manifests",
-		Long: `Satchel installs bundles (container images, Git repositories, archives) on Kubernetes clusters, keeps what they
-installed from drifting, and removes it again. What is installed is written in BundleDeployment objects; this
-program shows what became of them, and what a bundle would install.
+		Long: `Satchel installs bundles (container images, Git repositories, archives) on Kubernetes clusters, detects and corrects
+drift, and uninstalls them in dependency order. BundleDeployment objects declare what is installed; this program shows
+their state, and what a bundle would install.
 
 ` + exitCodes,
 		Example: a.example(`
-# What is installed here, and is it in order?
+# What is installed here, and is it Ready?
 satchel get
 
-# Where does it hang?
+# Where is it stuck?
 satchel status podinfo
 
 # What would this bundle install?
@@ -109,7 +109,7 @@ const (
 	globalFlagsHint = `  -n NAMESPACE, --context, --kubeconfig and others as kubectl has them: {{.Root.DisplayName}} --help`
 )
 
-// knownCommand refuses words that are no command, and suggests those that are.
+// knownCommand refuses unknown commands, and suggests similar ones.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -129,7 +129,7 @@ const (
 	groupOperate = "operate"
 )
 
-// addClusterFlags adds the flags that say which cluster is meant and as whom, as kubectl has them.
+// addClusterFlags adds the flags of kubectl that choose the cluster and the user.
 func (a *app) addClusterFlags(root *cobra.Command) {
 	a.config.WrapConfigFn = func(config *rest.Config) *rest.Config {
 		config.UserAgent = "satchel/" + a.version.Version

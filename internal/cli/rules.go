@@ -19,7 +19,7 @@ func accountText(s rbac.Subject) string {
 	return word(s.Kind) + " " + word(s.Name)
 }
 
-// ruleText says a rule in words; everywhere says that it holds in all namespaces.
+// ruleText is a rule in words; everywhere: it holds in all namespaces.
 func ruleText(r rbac.PolicyRule, everywhere bool) permissionRule {
 	var things []string
 	if len(r.Resources) > 0 || len(r.NonResourceURLs) == 0 {

@@ -68,7 +68,7 @@ type Program struct {
 	Now func() time.Time
 }
 
-// Run runs the command that the arguments (without the program's name) say, and returns the exit code. Errors go to
+// Run runs the command of the arguments (without the program's name), and returns the exit code. Errors go to
 // the error stream as one sentence each. When ctx ends, the command cleans up and returns ExitInterrupted.
 func Run(ctx context.Context, p Program, args []string) int { return newApp(p).run(ctx, args) }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
-// accountObjects are the account and its rights, where the user wants them made.
+// accountObjects are the ServiceAccount and its RBAC, if the user wants them created.
 func (r *run) accountObjects(ctx context.Context, of *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	if !r.options.createAccount {
 		return nil, nil
@@ -29,7 +29,7 @@ func (r *run) accountObjects(ctx context.Context, of *unstructured.Unstructured)
 		return nil, fmt.Errorf("reading the spec of the deployment: %w", err)
 	}
 	if len(spec.Inputs(d)) > 0 {
-		return nil, errors.New("the rights of a bundle with values from Secrets or ConfigMaps are not known before: make the account with the command rbac, and leave --create-service-account out")
+		return nil, errors.New("the permissions of a bundle with values from Secrets or ConfigMaps cannot be computed: create the ServiceAccount with the command rbac, and omit --create-service-account")
 	}
 	result, err := r.convertFor(ctx, d)
 	if err != nil {
@@ -42,7 +42,7 @@ func (r *run) accountObjects(ctx context.Context, of *unstructured.Unstructured)
 	request, guesses := named.request(result)
 	parts, err := rights.Manifests(request)
 	if err != nil {
-		return nil, fmt.Errorf("the rights cannot be told: %w", err)
+		return nil, fmt.Errorf("the permissions cannot be determined: %w", err)
 	}
 	r.note(guesses.notes())
 	var objects []*unstructured.Unstructured
@@ -50,7 +50,7 @@ func (r *run) accountObjects(ctx context.Context, of *unstructured.Unstructured)
 		objects = append(objects, parts[part]...)
 	}
 	if r.snapshot != nil {
-		objects = append(objects, r.uploadRight(d.Spec.ServiceAccountName)...)
+		objects = append(objects, r.uploadPermission(d.Spec.ServiceAccountName)...)
 	}
 	for _, o := range objects {
 		r.labelled(o)
@@ -82,8 +82,8 @@ func (r *run) convertFor(ctx context.Context, d *v1alpha1.BundleDeployment) (res
 	return result, nil
 }
 
-// uploadRight lets an account upload the content of this run's source, and no other.
-func (r *run) uploadRight(account string) []*unstructured.Unstructured {
+// uploadPermission permits a ServiceAccount to upload the content of this run's source, and no other.
+func (r *run) uploadPermission(account string) []*unstructured.Unstructured {
 	name := fmt.Sprintf("satchel:%s:%s:upload", r.namespace, r.options.name)
 	role := &unstructured.Unstructured{Object: map[string]any{"rules": []any{map[string]any{
 		"apiGroups": []any{v1alpha1.GroupVersion.Group}, "resources": []any{"bundlesources/upload"},
@@ -102,7 +102,7 @@ func (r *run) uploadRight(account string) []*unstructured.Unstructured {
 	return []*unstructured.Unstructured{role, binding}
 }
 
-// makeAccount writes the account and its rights. What somebody else made is left as it is.
+// makeAccount writes the ServiceAccount and its RBAC. Objects that run did not create are not changed.
 func (r *run) makeAccount(ctx context.Context, objects []*unstructured.Unstructured) error {
 	for _, o := range objects {
 		resource := resourcesOfRun[o.GetKind()]
@@ -110,7 +110,7 @@ func (r *run) makeAccount(ctx context.Context, objects []*unstructured.Unstructu
 		switch {
 		case err == nil && !r.isOurs(found):
 			if o.GetKind() != "Namespace" {
-				r.note([]string{fmt.Sprintf("%s %s is there already, and is left as it is", o.GetKind(), objectPlace(o))})
+				r.note([]string{fmt.Sprintf("%s %s exists already, and is not changed", o.GetKind(), objectPlace(o))})
 			}
 			continue
 		case apierrors.IsForbidden(err) && o.GetKind() == "Namespace":
@@ -123,16 +123,16 @@ func (r *run) makeAccount(ctx context.Context, objects []*unstructured.Unstructu
 	return nil
 }
 
-// isOurs tells whether an earlier run of this name made an object.
+// isOurs tells whether an earlier run of this name created an object.
 func (r *run) isOurs(o *unstructured.Unstructured) bool {
 	return o.GetLabels()[runLabel] == r.options.name && o.GetLabels()[runNamespaceLabel] == r.namespace
 }
 
-// granting says what to do when the user may not grant what the bundle takes.
+// granting says what to do when the user may not grant the permissions that the bundle needs.
 func (r *run) granting(o *unstructured.Unstructured, err error) error {
 	if !apierrors.IsForbidden(err) {
 		return err
 	}
-	return fmt.Errorf("you may not make %s %s: whoever grants rights must hold them. Ask an administrator to apply what %s rbac prints for this bundle, "+
-		"and leave --create-service-account out (the cluster says: %w)", o.GetKind(), objectPlace(o), r.name, err)
+	return fmt.Errorf("you may not create %s %s: you can only grant permissions that you have. Ask an administrator to apply what %s rbac prints for this bundle, "+
+		"and omit --create-service-account (the cluster says: %w)", o.GetKind(), objectPlace(o), r.name, err)
 }

@@ -43,38 +43,38 @@ func (a *app) runCommand() *cobra.Command {
 		Use:     "run NAME PATH|IMAGE",
 		GroupID: groupAuthor,
 		Short:   "Run a bundle from a folder, or an image, on the cluster",
-		Long: `Brings a folder to the cluster without any registry, installs it, and says what is waited for until it is Ready. Run it
-again after each change; what did not change is neither sent nor written.
+		Long: `Uploads a folder to the cluster without a registry, installs it, and shows the progress until it is Ready. Run it again
+after each change; unchanged content is neither sent nor written.
 
     1. packs the folder as the controllers would see it, and checks it by their limits. What .satchelignore in the folder
        lists, folders of version control and symbolic links are left out
-    2. with --create-service-account: makes the account, with the least rights that the bundle takes (see the command
-       rbac). You can grant only what you may do yourself
+    2. with --create-service-account: creates the ServiceAccount, with the least permissions that the bundle needs (see
+       the command rbac). You can only grant permissions that you have
     3. writes the BundleSource NAME, which names the content by its digest
-    4. uploads the content to the source controller, by a port forward to its Pod and a token of the account that is good
-       for nothing else. It is kept only when it is all there and has that digest
+    4. uploads the content to the source controller, by a port forward to its Pod and with a token of the ServiceAccount
+       that is only valid for uploads. The content is stored only if it is complete and has that digest
     5. writes the BundleDeployment NAME, and waits
 
 An image is fetched by the source controller, in steps 3 and 5. All objects are labelled with satchel.dev/run, and the
-command cleanup removes them; objects of that name which run did not make are left alone.
+command cleanup removes them; objects of that name that run did not create are not changed.
 
 Exit codes:
 
     0    it is Ready (with --wait=false: it was written; with --dry-run: it was printed)
-    1    it is not Ready within --timeout, or never by itself
+    1    it is not Ready within --timeout, or needs user action
     2    failed: wrong use, a refused bundle, no access
     130  interrupted by Ctrl-C (the controllers go on; with --cleanup: it was removed)`,
 		Example: a.example(`
-# Try what you are working on, as the account "installer"
+# Try what you are working on, with the ServiceAccount "installer"
 satchel run greeter ./bundle
 
-# The same with an account of its own, which has what the bundle takes and no more
+# The same with a ServiceAccount of its own, which has only the permissions that the bundle needs
 satchel run greeter ./bundle --create-service-account
 
-# See it work once, and leave nothing behind
+# Test it once, and remove everything
 satchel run greeter ./bundle --create-service-account --cleanup
 
-# An image, as its registry has it
+# An image from a registry
 satchel run greeter quay.io/org/greeter-bundle:v1.2.3`),
 		ValidArgsFunction: a.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -94,14 +94,14 @@ func (a *app) runFlags(cmd *cobra.Command, o *runOptions) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.installNamespace, "install-namespace", "", "Namespace of the objects that name none; without it: that of the BundleDeployment.")
 	flags.StringArrayVar(&o.watchNamespaces, "watch-namespace", nil, "Namespace that the operator of a registry+v1 bundle watches; may be repeated.")
-	flags.StringVar(&o.specFile, "spec", "", "File with a BundleDeployment, or - for standard input: its spec is used, but for the source. Flags replace what it says.")
-	flags.StringVar(&o.account, "service-account", "", `Account that installs the bundle; without it: that of --spec, or "installer".`)
-	flags.BoolVar(&o.createAccount, "create-service-account", false, "Make the account, with the least rights that the bundle takes.")
+	flags.StringVar(&o.specFile, "spec", "", "File with a BundleDeployment, or - for standard input: its spec is used, except the source. Flags take precedence.")
+	flags.StringVar(&o.account, "service-account", "", `ServiceAccount that installs the bundle; without it: that of --spec, or "installer".`)
+	flags.BoolVar(&o.createAccount, "create-service-account", false, "Create the ServiceAccount, with the least permissions that the bundle needs.")
 	flags.StringVar(&o.pullSecret, "pull-secret", "", "Secret of the namespace with the login to the registry of an image.")
-	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long all of it may take.")
+	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long everything may take.")
 	flags.BoolVar(&o.wait, "wait", true, "Wait until it is Ready.")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "Only print what would be written.")
-	flags.BoolVar(&o.cleanup, "cleanup", false, "Remove everything again when it is Ready, when it failed, and at Ctrl-C.")
+	flags.BoolVar(&o.cleanup, "cleanup", false, "Remove everything when it is Ready, when it failed, and on Ctrl-C.")
 	_ = cmd.MarkFlagFilename("spec", "yaml", "yml", "json") // it only fails for a flag that does not exist
 	a.completeFlag(cmd, "install-namespace", a.completeNamespaces)
 	a.completeFlag(cmd, "watch-namespace", a.completeNamespaces)
@@ -110,7 +110,7 @@ func (a *app) runFlags(cmd *cobra.Command, o *runOptions) {
 // flags adds the flags about the source controller.
 func (o *uploadOptions) flags(a *app, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.systemNamespace, "system-namespace", "satchel-system", "Namespace of the controllers.")
-	cmd.Flags().StringVar(&o.address, "upload-address", "", "Where the source controller takes uploads in, as 127.0.0.1:9091, when it is no Pod of the cluster.")
+	cmd.Flags().StringVar(&o.address, "upload-address", "", "Where the source controller accepts uploads, as 127.0.0.1:9091, when it is no Pod of the cluster.")
 	a.completeFlag(cmd, "system-namespace", a.completeNamespaces)
 }
 
@@ -124,10 +124,10 @@ func (o *runOptions) check(cmd *cobra.Command, args []string) error {
 		return usageError(cmd, "the name %q cannot be that of a BundleDeployment: %s", o.name, wrong[0])
 	}
 	if o.cleanup && !o.wait {
-		return usageError(cmd, "--cleanup removes it when it is Ready, and --wait=false does not wait for that: leave one of the two out")
+		return usageError(cmd, "--cleanup removes it when it is Ready, and --wait=false does not wait for that: use only one of the two")
 	}
 	if o.cleanup && o.dryRun {
-		return usageError(cmd, "--dry-run writes nothing that --cleanup could remove: leave one of the two out")
+		return usageError(cmd, "--dry-run writes nothing that --cleanup could remove: use only one of the two")
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (*app) completeRun(_ *cobra.Command, args []string, _ string) ([]string, co
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// runBundle does all that the help promises, and removes it afterwards where that is wanted.
+// runBundle runs all steps of the help, and with --cleanup removes the objects afterwards.
 func (a *app) runBundle(ctx context.Context, o runOptions) error {
 	x, err := a.explore()
 	if err != nil {

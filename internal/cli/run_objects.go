@@ -18,13 +18,13 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// Labels of what run makes: the name of the run, and the namespace of its BundleDeployment.
+// Labels of objects that run creates: the name of the run, and the namespace of its BundleDeployment.
 const (
 	runLabel          = "satchel.dev/run"
 	runNamespaceLabel = "satchel.dev/run-namespace"
 )
 
-// resourcesOfRun are the kinds of objects that run makes.
+// resourcesOfRun are the kinds of objects that run creates.
 var resourcesOfRun = map[string]schema.GroupVersionResource{
 	v1alpha1.BundleDeploymentKind: v1alpha1.GroupVersion.WithResource(deployments.resource),
 	v1alpha1.BundleSourceKind:     v1alpha1.GroupVersion.WithResource(sources.resource),
@@ -36,7 +36,7 @@ var resourcesOfRun = map[string]schema.GroupVersionResource{
 	"ClusterRoleBinding":          {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
 }
 
-// labelled marks an object as made by this run.
+// labelled adds the labels of this run to an object.
 func (r *run) labelled(o *unstructured.Unstructured) *unstructured.Unstructured {
 	labels := o.GetLabels()
 	if labels == nil {
@@ -77,7 +77,7 @@ func (r *run) source() *unstructured.Unstructured {
 	return r.object(sources, map[string]any{"sources": []any{part}})
 }
 
-// deployment is the BundleDeployment: as the file of --spec says, and the flags, with the source of the run.
+// deployment is the BundleDeployment: from the file of --spec and the flags, with the source of the run.
 func (r *run) deployment() (*unstructured.Unstructured, error) {
 	spec, err := r.specOfFile()
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *run) specOfFile() (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading --spec %s: %w", file, withoutPath(err))
 	}
-	var typed v1alpha1.BundleDeployment // which tells of fields that do not exist
+	var typed v1alpha1.BundleDeployment // to find unknown fields
 	if err := yaml.UnmarshalStrict(content, &typed); err != nil {
 		return nil, fmt.Errorf("--spec %s is not the manifest of one BundleDeployment: %w", file, err)
 	}
@@ -170,7 +170,7 @@ func (r *run) apply(ctx context.Context, o *unstructured.Unstructured) error {
 	return nil
 }
 
-// written is what people write of an object: a controller may have written its status meanwhile.
+// written is an object without the status, which a controller may have written meanwhile.
 func written(o *unstructured.Unstructured) map[string]any {
 	bare := o.DeepCopy()
 	bare.SetManagedFields(nil)
@@ -186,7 +186,7 @@ func objectPlace(o *unstructured.Unstructured) string {
 	return o.GetNamespace() + "/" + o.GetName()
 }
 
-// writing says which object could not be written.
+// writing is the error of an object that could not be written.
 func (r *run) writing(o *unstructured.Unstructured, err error) error {
 	resource := resourcesOfRun[o.GetKind()]
 	if resource.Group == v1alpha1.GroupVersion.Group && apierrors.IsForbidden(err) {

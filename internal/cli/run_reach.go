@@ -28,17 +28,17 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/upload"
 )
 
-// forwardTimeout is how long a port forward may take to come about.
+// forwardTimeout bounds the start of a port forward.
 const forwardTimeout = 20 * time.Second
 
-// way leads to the source controller.
+// way is a connection to the source controller.
 type way struct {
 	url   string
 	close func()
 }
 
-// reach finds the way to the source controller that looks after the source: the address of --upload-address, or a port forward
-// to the Pod that leads.
+// reach connects to the source controller that reconciles the source: by the address of --upload-address, or by a port forward
+// to the leader.
 func (r *run) reach(ctx context.Context) (way, error) {
 	if r.options.address != "" {
 		return directWay(r.options.address)
@@ -64,7 +64,7 @@ func (r *run) reach(ctx context.Context) (way, error) {
 	return way{}, errors.Join(failures...)
 }
 
-// directWay is an address on this machine. The token would be readable on the way to another one.
+// directWay is an address on this machine. Uploads are not encrypted, so a token must not be sent to another machine.
 func directWay(address string) (way, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -82,8 +82,8 @@ type unfit string
 
 func (u unfit) error() error { return errors.New(string(u)) }
 
-// answers tells why a Pod is not the one to upload to; "" when it is. Whoever is asked without a token says whether it leads, and
-// nothing else.
+// answers tells why a Pod is not the one to upload to; "" when it is. It sends a request without a token, which a Pod answers
+// only with whether it leads.
 func (r *run) answers(ctx context.Context, w way) unfit {
 	_, err := upload.Client{BaseURL: w.url, Transport: upload.NewTransport()}.Present(ctx, r.contentOf())
 	switch reason := reasonOfUpload(err); reason {
@@ -119,7 +119,7 @@ func (r *run) sourceControllers(ctx context.Context) ([]unstructured.Unstructure
 	return running, nil
 }
 
-// uploadPort is the port on which a Pod takes uploads in.
+// uploadPort is the port on which a Pod accepts uploads.
 func uploadPort(pod *unstructured.Unstructured) int {
 	containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "containers")
 	for _, c := range containers {
@@ -153,7 +153,7 @@ func (r *run) forward(ctx context.Context, pod *unstructured.Unstructured) (way,
 	go func() { ended <- forwarder.ForwardPorts() }()
 	closed := func() {
 		close(stop)
-		<-ended //nolint:errcheck // that it was stopped is known
+		<-ended //nolint:errcheck // the error is that it was stopped
 	}
 	select {
 	case <-ready:

@@ -47,7 +47,7 @@ func (r *run) close() error {
 	return err
 }
 
-// all does it step by step.
+// all runs all steps.
 func (r *run) all(ctx context.Context) error {
 	if err := r.pack(ctx); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (r *run) pack(ctx context.Context) error {
 	return nil
 }
 
-// withoutIgnored leaves out what the folder's own list says.
+// withoutIgnored leaves out the files of the folder's .satchelignore.
 func withoutIgnored(files fs.FS) (fs.FS, error) {
 	list, err := fs.ReadFile(files, ignoreFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -131,7 +131,7 @@ func withoutIgnored(files fs.FS) (fs.FS, error) {
 	return left, nil
 }
 
-// refuseOthers leaves alone what somebody else made under the name.
+// refuseOthers refuses a name that is taken by an object that run did not create.
 func (r *run) refuseOthers(ctx context.Context, k kind) error {
 	found := k.empty()
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: r.options.name}, found)
@@ -141,15 +141,15 @@ func (r *run) refuseOthers(ctx context.Context, k kind) error {
 	case err != nil:
 		return &accessError{verb: "get", resource: k.resource, namespace: r.namespace, err: err}
 	case found.GetLabels()[runLabel] != r.options.name:
-		return fmt.Errorf("there is a %s %s/%s that run did not make: choose another name, or delete that first", k.name, r.namespace, r.options.name)
+		return fmt.Errorf("there is a %s %s/%s that run did not create: choose another name, or delete that first", k.name, r.namespace, r.options.name)
 	case !found.GetDeletionTimestamp().IsZero():
 		return fmt.Errorf("the %s %s/%s of an earlier run is being deleted: wait for it with the command cleanup, and run this again", k.name, r.namespace, r.options.name)
 	}
 	return nil
 }
 
-// awaitSource waits until the source has what it names. What nobody mends by waiting ends it, with the words of the server that
-// refused.
+// awaitSource waits until the source has fetched its content. It ends early, with the message of the source, for a reason that
+// needs user action.
 func (r *run) awaitSource(ctx context.Context) error {
 	t := target{kind: sources, name: r.options.name}
 	return r.waitFor(ctx, t, r.options.timeout, func() (waitState, error) {
@@ -165,13 +165,13 @@ func (r *run) awaitSource(ctx context.Context) error {
 	})
 }
 
-// isFinal are the reasons of a source that somebody has to do something about.
+// isFinal are the reasons of a source that need user action.
 var isFinal = map[string]bool{
 	v1alpha1.ReasonNotFound: true, v1alpha1.ReasonUnauthorized: true, v1alpha1.ReasonVerificationFailed: true,
 	v1alpha1.ReasonQuotaExceeded: true, v1alpha1.ReasonStorageFailed: true,
 }
 
-// awaitReady waits until the deployment runs what the source has.
+// awaitReady waits until the deployment has applied the current revision of the source.
 func (r *run) awaitReady(ctx context.Context) error {
 	t, last := r.target(), ""
 	err := r.waitFor(ctx, t, r.options.timeout, func() (waitState, error) {
@@ -200,7 +200,7 @@ func hintText(reason string) string {
 	return ""
 }
 
-// accountName is the account that installs.
+// accountName is the ServiceAccount that installs.
 func (r *run) accountName(fromSpec string) string {
 	return cmp.Or(r.options.account, fromSpec, "installer")
 }

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// grantPatience is how long the API server may take until a new right counts.
+	// grantPatience is how long the API server may take until a new permission is effective.
 	grantPatience = 10 * time.Second
-	// mostConnections is how often an upload is begun anew when its connection breaks.
+	// mostConnections is how often an upload is restarted when its connection breaks.
 	mostConnections = 3
-	// tokenSeconds is how long the token is good; the API server gives none for less.
+	// tokenSeconds is the lifetime of the token, the shortest that the API server permits.
 	tokenSeconds = 600
 )
 
-// bring uploads the folder, unless the source controller has it already.
+// bring uploads the folder, unless the source controller has stored it already.
 func (r *run) bring(ctx context.Context) error {
 	if r.snapshot == nil || r.published(ctx) {
 		return nil
@@ -61,7 +61,7 @@ func (r *run) published(ctx context.Context) bool {
 	return err == nil && s.isReady() && s.revision == r.snapshot.Digest
 }
 
-// token requests a token for uploads of the account that installs, with the user's rights.
+// token requests a token for uploads of the ServiceAccount that installs, with the user's permissions.
 func (r *run) token(ctx context.Context) (token, account string, err error) {
 	account, _, _ = unstructured.NestedString(r.installed.Object, "spec", "serviceAccountName")
 	request := &unstructured.Unstructured{Object: map[string]any{
@@ -73,7 +73,7 @@ func (r *run) token(ctx context.Context) (token, account string, err error) {
 	case apierrors.IsNotFound(err):
 		return "", "", fmt.Errorf("there is no ServiceAccount %s/%s to install the bundle: create it, name another with --service-account, or add --create-service-account", r.namespace, account)
 	case apierrors.IsForbidden(err):
-		return "", "", fmt.Errorf("you may not request a token of the ServiceAccount %s/%s, which the upload needs: ask an administrator for the right to create serviceaccounts/token there (the cluster says: %w)",
+		return "", "", fmt.Errorf("you may not request a token of the ServiceAccount %s/%s, which the upload needs: ask an administrator for permission to create serviceaccounts/token there (the cluster says: %w)",
 			r.namespace, account, err)
 	case err != nil:
 		return "", "", fmt.Errorf("requesting a token of the ServiceAccount %s/%s: %w", r.namespace, account, err)
@@ -82,14 +82,14 @@ func (r *run) token(ctx context.Context) (token, account string, err error) {
 	return token, account, nil
 }
 
-// welcome asks whether the content is there. An account that may not upload is granted that for this source, if the user may do
-// so.
+// welcome asks whether the content is stored already. If the ServiceAccount may not upload, it is granted that permission for
+// this source, if the user may grant it.
 func (r *run) welcome(ctx context.Context, c upload.Client, account string) (present bool, err error) {
 	present, err = c.Present(ctx, r.contentOf())
 	if reasonOfUpload(err) != upload.Forbidden {
 		return present, err
 	}
-	for _, o := range r.uploadRight(account) {
+	for _, o := range r.uploadPermission(account) {
 		if failed := r.apply(ctx, r.labelled(o)); failed != nil {
 			return false, fmt.Errorf("%w; and you may not grant it: %w", err, failed)
 		}
@@ -106,7 +106,7 @@ func (r *run) welcome(ctx context.Context, c upload.Client, account string) (pre
 	return present, err
 }
 
-// put sends the content; once more where the connection breaks, or others are being served.
+// put sends the content; it retries when the connection breaks, or when the server is busy.
 func (r *run) put(ctx context.Context, c upload.Client) error {
 	for broke := 1; ; {
 		err := r.putOnce(ctx, c)
@@ -121,7 +121,7 @@ func (r *run) put(ctx context.Context, c upload.Client) error {
 			return err
 		case said == nil:
 			broke++
-			fmt.Fprintf(r.streams.ErrOut, "The upload is begun anew: %s.\n", inline(err.Error()))
+			fmt.Fprintf(r.streams.ErrOut, "Restarting the upload: %s.\n", inline(err.Error()))
 		default:
 			fmt.Fprintf(r.streams.ErrOut, "Waiting: %s.\n", inline(said.Message))
 		}
@@ -167,7 +167,7 @@ func reasonOfUpload(err error) upload.Reason {
 	return ""
 }
 
-// uploading says what a failure is about.
+// uploading adds the context to an error.
 func (r *run) uploading(err error) error {
 	if err == nil {
 		return nil

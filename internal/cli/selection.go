@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// selection is how the objects of a command about several are chosen.
+// selection are the flags that select objects for a command.
 type selection struct {
 	all      bool
 	selector string
@@ -18,7 +18,7 @@ type selection struct {
 // flags adds --all and -l.
 func (s *selection) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.all, "all", false, "All of the namespace.")
-	cmd.Flags().StringVarP(&s.selector, "selector", "l", "", "Those whose labels match, such as -l app=shop,tier!=test.")
+	cmd.Flags().StringVarP(&s.selector, "selector", "l", "", "Objects with matching labels, such as -l app=shop,tier!=test.")
 }
 
 // targets reads the arguments: names, or a kind (or "all" for both) with --all or -l.
@@ -27,7 +27,7 @@ func (s selection) targets(cmd *cobra.Command, args []string) ([]target, error) 
 	named := targets[0].name != ""
 	switch {
 	case named && s.all:
-		return nil, usageError(cmd, "a name means one object, --all means all of them: leave one of the two out")
+		return nil, usageError(cmd, "a name means one object, --all means all of them: use only one of the two")
 	case named && s.selector != "":
 		return nil, usageError(cmd, "a name means one object whatever its labels: leave -l or the name out")
 	case !named && !s.all && s.selector == "":
@@ -42,7 +42,7 @@ type chosen struct {
 	object object
 }
 
-// choose reads all objects before anything is done to the first.
+// choose reads all objects before the first is changed.
 func (c *cluster) choose(ctx context.Context, s selection, targets []target) ([]chosen, error) {
 	var all []chosen
 	for _, t := range targets {

@@ -30,7 +30,7 @@ func (a *app) printSnippet(v *preview) error {
 	return err
 }
 
-// snippet makes a rule an object, and says what cannot be given to others.
+// snippet makes one rule for each object, and names the fields that cannot be ignored.
 func snippet(v *preview) (rules []v1alpha1.IgnoreRule, left []string) {
 	for _, o := range v.Objects {
 		if !o.applied || o.before == nil || o.after == nil || o.Verb != string(plan.Update) && o.Verb != string(plan.Recreate) {
@@ -42,7 +42,7 @@ func snippet(v *preview) (rules []v1alpha1.IgnoreRule, left []string) {
 		for _, change := range o.Fields {
 			pointer, ok := ignorable(o, change)
 			if !ok {
-				left = append(left, fmt.Sprintf("%s: %s is not in the bundle, or says what the object is, and cannot be given to others", o.title(), change.Path))
+				left = append(left, fmt.Sprintf("%s: %s is not in the bundle, or identifies the object, and cannot be ignored", o.title(), change.Path))
 				continue
 			}
 			rule.Paths = append(rule.Paths, pointer)

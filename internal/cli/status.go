@@ -18,11 +18,11 @@ func (a *app) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "status NAME",
 		GroupID: groupSee,
-		Short:   "Show how far a BundleDeployment is, and where it hangs",
-		Long: `Shows the pipeline of a BundleDeployment from its source to health. The first step that failed carries the whole
-message and what to do about it; at the end stands what happens next by itself.
+		Short:   "Show the progress of a BundleDeployment, and where it is stuck",
+		Long: `Shows the pipeline of a BundleDeployment from its source to health. The first failed step has the whole message and what
+to do about it; the end says what happens next without user action.
 
-Signs: ✓ done, … under way, ✗ failed, · waits for the steps before it.
+Signs: ✓ done, … in progress, ✗ failed, · waits for the steps before it.
 
 Exit codes:
 
@@ -31,7 +31,7 @@ Exit codes:
     2    failed: not found, no access
     130  interrupted by Ctrl-C`,
 		Example: a.example(`
-# Where does it hang?
+# Where is it stuck?
 satchel status podinfo -n demo
 
 # For a script: is it Ready?
@@ -78,7 +78,7 @@ func (a *app) status(ctx context.Context, o output, t target) error {
 	} else if err := printValue(a.streams.Out, o, p); err != nil {
 		return err
 	}
-	if !p.inForce {
+	if !p.upToDate {
 		return errNo
 	}
 	return nil

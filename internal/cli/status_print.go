@@ -69,7 +69,7 @@ func (p pipeline) nameWidth() int {
 	return width
 }
 
-// stepNode is the line of a step; the failed one carries its message and what to do.
+// stepNode is the line of a step; the failed one has its message and what to do.
 func (p pipeline) stepNode(step stepNode, s style, width int, now time.Time) node {
 	mark := marks[step.State]
 	line := s.paint(mark.color, mark.text) + " " + step.Name
@@ -109,7 +109,7 @@ func (p problem) nodes(s style, shown string) []node {
 	return lines
 }
 
-// lineNodes is a text that is printable already, line by line.
+// lineNodes are the lines of a text that is printable already.
 func lineNodes(text string) []node {
 	if text == "" {
 		return nil

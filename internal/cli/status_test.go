@@ -24,7 +24,7 @@ type situation struct {
 	reason     string
 	deployment *v1alpha1.BundleDeployment
 	source     *v1alpha1.BundleSource
-	inForce    bool
+	upToDate   bool
 	failed     string // the step that status points at
 }
 
@@ -34,28 +34,28 @@ func operator(d *v1alpha1.BundleDeployment) {
 	d.Status.Format, d.Status.Package, d.Status.CertificateExpirationTime = "registry+v1", &v1alpha1.PackageStatus{Name: "gadget", Version: "1.4.0"}, &end
 }
 
-// situations are what users meet.
+// situations are typical states of a deployment.
 func situations() map[string]situation {
 	return map[string]situation{
 		"ready": {
-			reason: "everything is in order", deployment: aDeployment(), source: aSource(), inForce: true,
+			reason: "everything is in order", deployment: aDeployment(), source: aSource(), upToDate: true,
 		},
 		"ready-suspended": {
-			reason: "what runs is in order, and nothing repairs it", source: aSource(), inForce: true,
+			reason: "the applied revision is healthy, and drift is not corrected", source: aSource(), upToDate: true,
 			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }),
 		},
 		"ready-pinned": {
-			reason: "a digest is not looked at again", inForce: true, deployment: aDeployment(),
+			reason: "a digest is not looked at again", upToDate: true, deployment: aDeployment(),
 			source: aSource(func(s *v1alpha1.BundleSource) { s.Spec.Sources[0].Image.Ref = "example.org/podinfo@" + digestA }),
 		},
 		"ready-several-sources": {
-			reason: "all parts are listed", inForce: true, deployment: aDeployment(), source: aSource(severalSources),
+			reason: "all parts are listed", upToDate: true, deployment: aDeployment(), source: aSource(severalSources),
 		},
 		"ready-operator": {
-			reason: "which version of which package, and that its certificates are taken care of", source: aSource(), inForce: true, deployment: aDeployment(operator),
+			reason: "which version of which package, and when its certificates are renewed", source: aSource(), upToDate: true, deployment: aDeployment(operator),
 		},
 		"certificates-late": {
-			reason: "renewing fails, and what to do", source: aSource(), inForce: true,
+			reason: "renewing fails, and what to do", source: aSource(), upToDate: true,
 			deployment: aDeployment(operator, func(d *v1alpha1.BundleDeployment) {
 				end := ago(2 * time.Hour)
 				d.Status.CertificateExpirationTime = &end
@@ -93,7 +93,7 @@ func situations() map[string]situation {
 			}),
 		},
 		"source-fails-later": {
-			reason: "what runs goes on, and the source is in trouble", inForce: true, failed: v1alpha1.SourceReadyCondition,
+			reason: "the applied revision keeps running, and the source fails", upToDate: true, failed: v1alpha1.SourceReadyCondition,
 			deployment: aDeployment(with(no(v1alpha1.SourceReadyCondition, v1alpha1.ReasonUnreachable, "image example.org/podinfo:v1.3.0: unknown host"))),
 			source:     aSource(failing(v1alpha1.ReasonUnreachable, "image example.org/podinfo:v1.3.0: unknown host")),
 		},
@@ -124,12 +124,12 @@ func situations() map[string]situation {
 			}),
 		},
 		"dependency-waits-later": {
-			reason: "what runs is cared for while what is new waits", source: aSource(),
+			reason: "drift of the applied revision is corrected while a new one waits", source: aSource(),
 			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) {
 				d.Spec.DependsOn = []v1alpha1.Dependency{{Name: "cert-manager"}, {Name: "database"}}
 				d.Status.LastAttemptedRevision, d.Status.LastAppliedRevision, d.Status.LastHealthyRevision = revisionA, revisionA, revisionA
 			}, with(condition(meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonDependencyNotReady,
-				waitsForTwo+"\nrevision "+revisionA+" stays in force and is kept from drifting"), working())),
+				waitsForTwo+"\nrevision "+revisionA+" stays applied and is kept from drifting"), working())),
 		},
 		"conversion-fails": {
 			reason: "the new revision is broken and the old one runs", source: aSource(), failed: v1alpha1.ConvertedCondition,
@@ -156,7 +156,7 @@ func situations() map[string]situation {
 			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) {
 				d.Status.RejectedRevision, d.Status.LastAppliedRevision, d.Status.LastAttemptedRevision = revisionB, revisionA, revisionA
 			}, with(
-				no(meta.ReadyCondition, v1alpha1.ReasonRevisionRejected, "revision "+revisionB+" was rejected: HealthFailed: Deployment demo/podinfo: Pod podinfo-1: no image\nrevision "+revisionA+" is in force and is kept from drifting"),
+				no(meta.ReadyCondition, v1alpha1.ReasonRevisionRejected, "revision "+revisionB+" was rejected: HealthFailed: Deployment demo/podinfo: Pod podinfo-1: no image\nrevision "+revisionA+" is applied and is kept from drifting"),
 				condition(meta.StalledCondition, metav1.ConditionTrue, v1alpha1.ReasonRevisionRejected, "see Ready"))),
 		},
 		"health-failed": {
@@ -166,21 +166,21 @@ func situations() map[string]situation {
 				no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "Deployment demo/podinfo is not healthy"), retrying())),
 		},
 		"approval-required": {
-			reason: "what runs goes on, and which command approves", source: aSource(), inForce: true,
+			reason: "the applied revision keeps running, and which command approves", source: aSource(), upToDate: true,
 			deployment: aDeployment(proposed(v1alpha1.ReasonApprovalRequired, "the plan "+digestA+" for revision v2 waits for an approval: it deletes 2 objects.\nSee it with satchel plan podinfo; approve it with satchel approve podinfo")),
 		},
 		"approval-first": {
-			reason: "nothing is installed before somebody agrees", source: aSource(), failed: v1alpha1.PlannedCondition,
+			reason: "nothing is installed before the approval", source: aSource(), failed: v1alpha1.PlannedCondition,
 			deployment: aDeployment(first, without(v1alpha1.AppliedCondition, v1alpha1.HealthyCondition), proposed(v1alpha1.ReasonApprovalRequired, "the plan waits for an approval"), with(
 				no(v1alpha1.PlannedCondition, v1alpha1.ReasonApprovalPending, "the plan waits for an approval"),
 				no(meta.ReadyCondition, v1alpha1.ReasonApprovalPending, "the plan waits for an approval"))),
 		},
 		"approval-denied": {
-			reason: "who refused it, and why", source: aSource(), inForce: true,
+			reason: "who refused it, and why", source: aSource(), upToDate: true,
 			deployment: aDeployment(proposed(v1alpha1.ReasonApprovalDenied, "BundleApproval no-thanks denies the plan: not before Christmas")),
 		},
 		"approval-prune": {
-			reason: "deletions are held", source: aSource(), inForce: true,
+			reason: "deletions are held", source: aSource(), upToDate: true,
 			deployment: aDeployment(proposed(v1alpha1.ReasonPruneHeld, "17 of 20 objects left the bundle "+steering+"\nsecond"+steering)),
 		},
 		"deleting": {
@@ -199,11 +199,11 @@ func situations() map[string]situation {
 	}
 }
 
-// waitsForTwo is what the controller says of two dependencies.
+// waitsForTwo is the controller's message about two dependencies.
 const waitsForTwo = "waiting for what spec.dependsOn names: bundledeployment demo/cert-manager is not ready: HealthProgressing\n" +
 	"bundledeployment demo/database does not exist: create it, or correct spec.dependsOn"
 
-// proposed gives a deployment a plan that somebody has to agree to.
+// proposed gives a deployment a plan that waits for approval.
 func proposed(reason, message string) func(*v1alpha1.BundleDeployment) {
 	return func(d *v1alpha1.BundleDeployment) {
 		d.Status.Plan.Digest = digestA
@@ -246,8 +246,8 @@ func TestStatus(t *testing.T) {
 			if odd := hiddenIn(p.print(style{}, noon)); odd != "" {
 				t.Error(odd)
 			}
-			if p.inForce != tc.inForce {
-				t.Errorf("%s: in force is %v, want %v", tc.reason, p.inForce, tc.inForce)
+			if p.upToDate != tc.upToDate {
+				t.Errorf("%s: up to date is %v, want %v", tc.reason, p.upToDate, tc.upToDate)
 			}
 			got := ""
 			if p.Problem != nil {
@@ -271,7 +271,7 @@ func TestStatusJSON(t *testing.T) {
 	}
 }
 
-// TestStatusColours shows that colours go where people look: nothing else changes.
+// TestStatusColours checks that colours are written to terminals only, and that they change nothing else.
 func TestStatusColours(t *testing.T) {
 	tc := situations()["plan-refused"]
 	p := newPipeline(tc.deployment, tc.source, "satchel", noon)
@@ -285,7 +285,7 @@ func TestStatusColours(t *testing.T) {
 	}
 }
 
-// TestEveryFailureHasAHint reads the reasons of the API: who meets one is told what to do.
+// TestEveryFailureHasAHint checks that each reason of the API has a hint.
 func TestEveryFailureHasAHint(t *testing.T) {
 	good := []string{"ReasonSucceeded", "ReasonProgressing", "ReasonProgressingWithRetry", "ReasonSuspended",
 		"ReasonHealthProgressing", "ReasonRollingBack", "ReasonRemoving"}

@@ -13,7 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// summary is what both kinds' objects say about themselves, in one shape.
+// summary is the status of an object of either kind.
 type summary struct {
 	ready     metav1.ConditionStatus // "" when no controller has written it yet
 	reason    string
@@ -27,7 +27,7 @@ type summary struct {
 	handled   string // the request to reconcile that was handled last
 	work      string // reason of Reconciling while it is True
 	stalled   bool
-	consent   string // what waits for somebody's approval, in words
+	consent   string // what waits for approval, in words
 }
 
 // summarize reads an object.
@@ -57,7 +57,7 @@ func summarize(o object) summary {
 	return s
 }
 
-// isReady tells whether the object as it is written now is in force.
+// isReady tells whether the current spec of the object is applied and Ready.
 func (s summary) isReady() bool { return s.ready == metav1.ConditionTrue && !s.unseen && !s.deleting }
 
 // inProgress tells whether an attempt is under way whose outcome is not known yet.

@@ -32,25 +32,25 @@ func (a *app) suspendCommand() *cobra.Command {
 		Use:     "suspend [deployment|source] NAME...",
 		GroupID: groupAct,
 		Short:   "Stop installing, upgrading and repairing, until resumed",
-		Long: `Sets spec.suspend. A suspended BundleDeployment keeps what it installed; nothing is upgraded, and drift is not
-repaired, so that something can be changed by hand. Certificates of webhooks are not renewed either. A suspended BundleSource
-is not resolved again; what it published stays. Deleting works all the same.
+		Long: `Sets spec.suspend. A suspended BundleDeployment keeps its objects; nothing is upgraded, and drift is not corrected, so
+that objects can be changed by hand. Certificates of webhooks are not renewed either. A suspended BundleSource is not
+resolved again; its artifact stays. Suspended objects can be deleted.
 
 The BundleSource of an inline spec.source is suspended in its BundleDeployment (spec.source.suspend).
 
 Exit codes:
 
-    0    suspended (or was so already)
+    0    suspended (or was suspended already)
     2    failed: not found, no access; nothing after that object was changed
     130  interrupted by Ctrl-C`,
 		Example: a.example(`
-# Stop repairs while something is tried by hand
+# Stop drift correction while you change objects by hand
 satchel suspend podinfo
 
-# Freeze what a tag points at; the deployment is still kept from drifting
+# Stop following a tag; drift of the deployment is still corrected
 satchel suspend source podinfo
 
-# Everything of a team; first only show what would be suspended
+# All objects of a team; first only show what would be suspended
 satchel suspend all -l team=payments --dry-run`),
 		ValidArgsFunction: a.completeTargets(true),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.pauseFrom(cmd, o, args) },
@@ -65,9 +65,9 @@ func (a *app) resumeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "resume [deployment|source] NAME...",
 		GroupID: groupAct,
-		Short:   "Go on with what was suspended, and wait for the outcome",
-		Long: `Takes spec.suspend away, has the objects looked at now, and waits for the outcome, as reconcile does. What was changed
-by hand meanwhile is drift, and is repaired.
+		Short:   "Resume suspended objects, and wait for the outcome",
+		Long: `Removes spec.suspend, requests a reconcile, and waits for the outcome, as the command reconcile does. Changes that were
+made by hand meanwhile are drift, and are corrected.
 
 Exit codes:
 
@@ -76,10 +76,10 @@ Exit codes:
     2    failed: not found, no access, not handled within --timeout
     130  interrupted by Ctrl-C (it stays resumed)`,
 		Example: a.example(`
-# Go on
+# Resume one deployment
 satchel resume podinfo
 
-# Everything of the namespace, deployments and sources
+# All deployments and sources of the namespace
 satchel resume all --all --wait=false`),
 		ValidArgsFunction: a.completeTargets(true),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.pauseFrom(cmd, o, args) },
@@ -127,7 +127,7 @@ func (a *app) pause(ctx context.Context, o pausing, targets []target) error {
 	return a.awaitHandled(ctx, c, resumed, token, o.timeout)
 }
 
-// pauseOne changes one object, if that changes anything, and returns what there is to wait for.
+// pauseOne changes one object, if needed, and returns the objects to wait for.
 func (a *app) pauseOne(ctx context.Context, c *cluster, o pausing, one chosen, token string) ([]target, error) {
 	if summarize(one.object).suspended == o.suspend {
 		fmt.Fprintf(a.streams.Out, "%s: %s\n", one, map[bool]string{true: "suspended already", false: "is not suspended"}[o.suspend])
@@ -143,7 +143,7 @@ func (a *app) pauseOne(ctx context.Context, c *cluster, o pausing, one chosen, t
 	return []target{one.target}, nil
 }
 
-// pauseInline changes the deployment whose inline source it is: what is changed in the source itself would be undone.
+// pauseInline changes the deployment that has the inline source: a change of the source itself would be undone.
 func (a *app) pauseInline(ctx context.Context, c *cluster, o pausing, one chosen, holder target, token string) ([]target, error) {
 	found, err := c.get(ctx, holder)
 	if err != nil {
@@ -178,7 +178,7 @@ func (a *app) reportPaused(o pausing, t target, holder object, where string) {
 	}[o.suspend])
 }
 
-// suspension is the patch of an object's own spec; what is resumed is also to be looked at now.
+// suspension is the patch of an object's own spec; a resume also requests a reconcile.
 func suspension(suspend bool, token string) map[string]any {
 	change := map[string]any{"spec": map[string]any{"suspend": suspendValue(suspend)}}
 	if !suspend {
@@ -187,7 +187,7 @@ func suspension(suspend bool, token string) map[string]any {
 	return change
 }
 
-// suspendValue takes the field away where it is to be false, as manifests have it.
+// suspendValue removes the field instead of setting it to false.
 func suspendValue(suspend bool) any {
 	if suspend {
 		return true
@@ -195,7 +195,7 @@ func suspendValue(suspend bool) any {
 	return nil
 }
 
-// inlineOwner is the deployment whose inline source a BundleSource holds; empty for others.
+// inlineOwner is the deployment that has the BundleSource as its inline source; empty for others.
 func inlineOwner(o object) string {
 	owner := metav1.GetControllerOf(o)
 	if _, isSource := o.(*v1alpha1.BundleSource); !isSource || owner == nil || owner.Kind != v1alpha1.BundleDeploymentKind {
@@ -223,8 +223,8 @@ func (c *cluster) patch(ctx context.Context, t target, change map[string]any, dr
 	return nil
 }
 
-// awaitHandled waits for the outcomes of a request, in turn and within one timeout, and reports them. The answer is no
-// when one of them is.
+// awaitHandled waits for the outcomes of a request, in turn and within one timeout, and reports them. It returns errNo if
+// one of them failed.
 func (a *app) awaitHandled(ctx context.Context, c *cluster, targets []target, token string, timeout time.Duration) error {
 	waiting, cancel := context.WithTimeoutCause(ctx, timeout, errTooLong)
 	defer cancel()
@@ -239,7 +239,7 @@ func (a *app) awaitHandled(ctx context.Context, c *cluster, targets []target, to
 	return outcome
 }
 
-// worse keeps the first failure, and no answer for lack of one.
+// worse keeps the first failure, and prefers other errors to errNo.
 func worse(a, b error) error {
 	if a == nil || a == errNo { //nolint:errorlint // errNo is compared, and never wrapped
 		return b

@@ -16,7 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// read reads an object anew.
+// read reads the current state of an object.
 func (c testCluster) read(o object, name string) {
 	c.t.Helper()
 	if err := c.client.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: name}, o); err != nil {
@@ -91,7 +91,7 @@ func TestResume(t *testing.T) {
 	c.want(c.satchel("resume", "broken"), ExitOK, "BundleDeployment broken: is not suspended\n")
 }
 
-// TestSuspendInlineSource: what belongs to a deployment is changed there, for the controller undoes it elsewhere.
+// TestSuspendInlineSource: an inline source is changed in its deployment, because the controller undoes other changes.
 func TestSuspendInlineSource(t *testing.T) {
 	c := newTestCluster(t)
 	c.create(aDeployment())
@@ -119,9 +119,9 @@ func TestRetry(t *testing.T) {
 	played.play(c, deployments, answer(yes(meta.ReadyCondition, "in order")))
 	fetched.play(c, sources, answer(yes(meta.ReadyCondition, "in order")))
 
-	c.want(c.satchel("retry", "podinfo"), ExitOK, "BundleDeployment podinfo: Ready with revision v1.3.0@sha256:cccccccccccc, so there is nothing to try again\n")
+	c.want(c.satchel("retry", "podinfo"), ExitOK, "BundleDeployment podinfo: Ready with revision v1.3.0@sha256:cccccccccccc, so there is nothing to retry\n")
 	c.want(c.satchel("retry", "paused"), ExitError, "resume it, with satchel resume paused")
-	c.want(c.satchel("retry", "rejected"), ExitOK, "revision v1.2.0@sha256:aaaaaaaaaaaa was rejected, and is tried again\n", "BundleDeployment rejected: Ready")
+	c.want(c.satchel("retry", "rejected"), ExitOK, "revision v1.2.0@sha256:aaaaaaaaaaaa was rejected, and is retried\n", "BundleDeployment rejected: Ready")
 	c.want(c.satchel("retry", "source/podinfo"), ExitError, "for a source: satchel reconcile source/podinfo")
 	played.mu.Lock()
 	defer played.mu.Unlock()
@@ -130,7 +130,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestRetryAtSource: where it hangs at the source, that goes first.
+// TestRetryAtSource: if the source failed, it is reconciled first.
 func TestRetryAtSource(t *testing.T) {
 	c := newTestCluster(t)
 	c.create(aSource(func(s *v1alpha1.BundleSource) { s.Status.Artifact = nil; s.Status.Resolved = nil },
@@ -141,7 +141,7 @@ func TestRetryAtSource(t *testing.T) {
 	var played, fetched controller
 	played.play(c, deployments, answer(yes(meta.ReadyCondition, "in order")))
 	fetched.play(c, sources, answer(yes(meta.ReadyCondition, "in order")))
-	c.want(c.satchel("retry", "podinfo"), ExitOK, "SourceReady failed (Unreachable), and is tried again\n", "BundleSource podinfo: Ready", "BundleDeployment podinfo: Ready")
+	c.want(c.satchel("retry", "podinfo"), ExitOK, "SourceReady failed (Unreachable), and is retried\n", "BundleSource podinfo: Ready", "BundleDeployment podinfo: Ready")
 }
 
 func ownedBy(d *v1alpha1.BundleDeployment) []metav1.OwnerReference {
@@ -158,7 +158,7 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 	return o
 }
 
-// newPipe is an input in which nobody types.
+// newPipe is an input without content.
 func newPipe() (in io.Reader, closeIt func()) {
 	r, w := io.Pipe()
 	return r, func() { _ = w.Close() }

@@ -13,7 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
-// tagText is what registries take as a tag (OCI distribution specification).
+// tagText matches valid tags (OCI distribution specification).
 var tagText = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 func (a *app) tagCommand() *cobra.Command {
@@ -23,17 +23,17 @@ func (a *app) tagCommand() *cobra.Command {
 		Use:     "tag REF TAG",
 		GroupID: groupAuthor,
 		Short:   "Give an image or OCI artifact of a registry another tag",
-		Long: `Points a tag of the same repository at what REF is now, without downloading it: nothing is built anew, so that the
-digest and the signatures stay. A tag that is there is moved. The output says the digest.
+		Long: `Points a tag of the same repository at what REF is now, without downloading it: nothing is rebuilt, so the digest and the
+signatures stay. An existing tag is moved. The output names the digest.
 
 ` + registryHelp + `
 
 ` + exitCodes,
 		Example: a.example(`
-# What was tested becomes the version that the stable channel follows
+# Promote a tested version to the stable channel
 satchel tag ghcr.io/org/bundle:v1.0.0 stable
 
-# By digest, so that nobody can exchange it in between
+# By digest, so that it cannot be replaced in between
 satchel tag ghcr.io/org/bundle@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef v1.0.0`),
 		ValidArgsFunction: completionOfNothing,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,7 +51,7 @@ satchel tag ghcr.io/org/bundle@sha256:0123456789abcdef0123456789abcdef0123456789
 	return cmd
 }
 
-// completionOfNothing completes no words: registries are not asked while somebody types.
+// completionOfNothing completes no words: completion sends no requests to registries.
 var completionOfNothing = cobra.NoFileCompletions
 
 func (a *app) tag(ctx context.Context, what, to string, insecure bool, o output) error {

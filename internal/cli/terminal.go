@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// isTerminal tells whether people read what is written there.
+// isTerminal tells whether the output is a terminal.
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))

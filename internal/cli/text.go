@@ -10,14 +10,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/visible"
 )
 
-// printable escapes what could steer the reader's terminal or deceive him: bundles, servers and statuses choose the words
-// that are shown. Line ends stay. Every text that is not the program's own passes through here.
+// printable escapes characters that could control the terminal or mislead the reader. Line ends stay. Every string that comes
+// from a bundle, a server or a status passes through here.
 func printable(text string) string { return strings.ReplaceAll(visible.Escape(text), "\t", " ") }
 
-// inline is printable in one line, with nothing left out: a line end is escaped like what else is hidden.
+// inline is printable in one line, with nothing left out: line ends are escaped like other hidden characters.
 func inline(text string) string { return visible.Line(strings.TrimSpace(text)) }
 
-// longestItem is what people are shown of one text, in characters.
+// longestItem is how much of one string is shown, in characters.
 const longestItem = 2000
 
 // bounded is inline up to a length; it says how many characters there are more.
@@ -45,8 +45,8 @@ func oneLine(text string, limit int) string {
 // ordinaryWord matches the words that rules of RBAC and of webhooks are made of.
 var ordinaryWord = regexp.MustCompile(`^[A-Za-z0-9*_.:@/-]+$`)
 
-// word shows a word of a rule so that it cannot pass for several, for another or for none: what is not ordinary stands in
-// quotation marks, with escapes.
+// word shows a word of a rule so that it cannot be misread as several words, another one or none: unusual words are quoted,
+// with escapes.
 func word(text string) string {
 	if ordinaryWord.MatchString(text) {
 		return text
@@ -63,7 +63,7 @@ func wordList(texts []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// shellWord quotes a text for a command line where that is needed.
+// shellWord quotes a string for a command line where that is needed.
 func shellWord(text string) string {
 	if ordinaryWord.MatchString(text) && !strings.Contains(text, "*") {
 		return text

@@ -82,7 +82,7 @@ func TestOneLine(t *testing.T) {
 	}
 }
 
-// TestColours shows who gets colours: terminals, and nobody who does not want them. A buffer is no terminal.
+// TestColours shows which outputs get colours: terminals, unless the user does not want them. A buffer is no terminal.
 func TestColours(t *testing.T) {
 	if styleFor(&bytes.Buffer{}).enabled {
 		t.Error("a file would get colours")

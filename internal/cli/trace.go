@@ -23,11 +23,11 @@ func (a *app) traceCommand() *cobra.Command {
 		GroupID: groupSee,
 		Short:   "Say where an object comes from: deployment, bundle, digest and signer",
 		Long: `Follows any object, such as a Pod, up through its owners to the BundleDeployment that installed it, and from there to
-the source of its bundle: the revision in force, the digest of the artifact, the digest of what was fetched upstream,
-and whose signature was accepted. KIND is what kubectl takes: pod, deploy, deployment.apps, a CustomResourceDefinition.
+the source of its bundle: the current revision, the digest of the artifact, the digest of what was fetched upstream, and
+the accepted signer. KIND is as in kubectl: pod, deploy, deployment.apps, a CustomResourceDefinition.
 
-Labels are easily copied or taken off, so they only say where to look: an object is a deployment's when the inventory in
-the deployment's status lists it. Where labels and inventories disagree, or an owner is gone, that is said.
+Labels are easily copied or removed, so they are only hints: an object belongs to a deployment if the inventory in the
+deployment's status lists it. The output says if labels and inventories disagree, or if an owner is gone.
 
 Exit codes:
 
@@ -39,7 +39,7 @@ Exit codes:
 # Which bundle does this Pod run, and who signed it?
 satchel trace pod/podinfo-5d8b7c-x2x9x -n demo
 
-# Whose is this definition?
+# Which deployment owns this CRD?
 satchel trace crd/gadgets.example.org
 
 # For a script: the digest of what was fetched
@@ -92,8 +92,8 @@ func (a *app) trace(ctx context.Context, o output, kind, name string) error {
 	return err
 }
 
-// mappingOf finds the kind that a word of the user means, as kubectl does: a resource, a short name or a kind, with a
-// group or without. Words of this program for its own kinds count where the cluster knows none of that name.
+// mappingOf finds the kind of a word of the user, as kubectl does: a resource, a short name or a kind, with a group or
+// without. This program's words for its own kinds count if the cluster has no kind of that name.
 func (x *explorer) mappingOf(word string) (*meta.RESTMapping, error) {
 	versioned, resource := schema.ParseResourceArg(strings.ToLower(word))
 	kind := schema.GroupVersionKind{}
@@ -149,11 +149,11 @@ func (x *explorer) asked(ctx context.Context, word, name string) (*meta.RESTMapp
 	case apierrors.IsNotFound(err):
 		hint := ""
 		if mapping.GroupVersionKind.GroupKind() == deploymentKind.GroupKind() {
-			hint = "; a BundleDeployment is meant by bundledeployment/" + name
+			hint = "; for a BundleDeployment write bundledeployment/" + name
 		}
 		return nil, sighting{}, fmt.Errorf("there is no %s %q%s%s", mapping.GroupVersionKind.Kind, name, where, hint)
 	case apierrors.IsForbidden(err):
-		return nil, sighting{}, fmt.Errorf("you may not get %s%s: ask an administrator for that right (the cluster says: %w)", resource, where, err)
+		return nil, sighting{}, fmt.Errorf("you may not get %s%s: ask an administrator for that permission (the cluster says: %w)", resource, where, err)
 	case err != nil:
 		return nil, sighting{}, fmt.Errorf("reading the %s %q%s: %w", mapping.GroupVersionKind.Kind, name, where, err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// traceVerdict is what became of a trace.
+// traceVerdict is the result of a trace.
 type traceVerdict string
 
 // Verdicts.
@@ -27,15 +27,15 @@ const (
 	listedVerdict traceVerdict = "Installed"
 	// itselfVerdict: the object is a BundleDeployment, or belongs to one as its source.
 	itselfVerdict traceVerdict = "PartOfSatchel"
-	// unlistedVerdict: the labels name a deployment whose inventory does not list the object.
+	// unlistedVerdict: the labels name a deployment, and its inventory does not list the object.
 	unlistedVerdict traceVerdict = "LabelsAreWrong"
 	// abandonedVerdict: the labels name a deployment that does not exist.
 	abandonedVerdict traceVerdict = "DeploymentIsGone"
-	// orphanedVerdict: a deployment left the object behind on purpose.
+	// orphanedVerdict: a deployment orphaned the object.
 	orphanedVerdict traceVerdict = "LeftBehind"
 	// brokenVerdict: an owner of the object is gone or cannot be read.
 	brokenVerdict traceVerdict = "OwnerIsGone"
-	// foreignVerdict: nothing says that Satchel has to do with the object.
+	// foreignVerdict: neither labels nor owners nor inventories relate the object to Satchel.
 	foreignVerdict traceVerdict = "NotInstalled"
 )
 
@@ -75,9 +75,9 @@ type climber struct {
 	known  map[inventory.Owner]*v1alpha1.BundleDeployment // nil for those that do not exist
 }
 
-// claim is what an object's metadata says about its deployment.
+// claim is a deployment that the metadata of an object names.
 type claim struct {
-	link     int // who says it
+	link     int // the object with the metadata
 	owner    inventory.Owner
 	labelled bool // by labels; else by a field manager
 }
@@ -102,8 +102,8 @@ func (x *explorer) trace(ctx context.Context, word, name string) (traced, error)
 	return c.result, context.Cause(ctx)
 }
 
-// climb goes up until the inventory of a deployment lists what it stands at. Without labels that lead there, it looks
-// through all inventories.
+// climb follows owners until the inventory of a deployment lists one. If no labels lead to a deployment, it searches all
+// inventories.
 func (c *climber) climb(ctx context.Context, mapping *meta.RESTMapping, object sighting) (*v1alpha1.BundleDeployment, error) {
 	for range highest {
 		kind := mapping.GroupVersionKind
@@ -140,7 +140,7 @@ func controllerOf(object metav1.Object) *metav1.OwnerReference {
 	return nil
 }
 
-// owner reads an owner; without a mapping it cannot be gone on from there, and the verdict says why.
+// owner reads an owner; without a mapping the trace ends there, and the verdict says why.
 func (c *climber) owner(ctx context.Context, namespace string, ref metav1.OwnerReference) (*meta.RESTMapping, sighting, error) {
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	link := traceLink{Group: kind.Group, Kind: kind.Kind, Namespace: namespace, Name: ref.Name}
@@ -166,7 +166,7 @@ func (c *climber) owner(ctx context.Context, namespace string, ref metav1.OwnerR
 		return broken("is gone")
 	case apierrors.IsForbidden(err):
 		c.unreadable("get", mapping.Resource, link.Namespace, err)
-		return broken("cannot be read by you, so that its own owners are not known")
+		return broken("cannot be read by you, so its own owners are unknown")
 	case err != nil:
 		return nil, sighting{}, fmt.Errorf("reading the owner %s: %w", link.id(), err)
 	case found.GetUID() != ref.UID:
@@ -175,12 +175,12 @@ func (c *climber) owner(ctx context.Context, namespace string, ref metav1.OwnerR
 	return mapping, found, nil
 }
 
-// claimed looks whether the deployment that the object's metadata names lists the object.
+// claimed checks whether the deployment that the object's metadata names lists the object.
 func (c *climber) claimed(ctx context.Context, object sighting) (*v1alpha1.BundleDeployment, error) {
 	at := len(c.links) - 1
 	if former := object.GetAnnotations()[v1alpha1.OrphanedAnnotation]; former != "" && (c.result.Verdict == "" || c.result.Verdict == orphanedVerdict) {
 		c.result.Verdict = orphanedVerdict
-		c.result.Explanation = fmt.Sprintf("%s was left behind on purpose by BundleDeployment %s; the next deployment that contains it takes it up", c.links[at].id(), former)
+		c.result.Explanation = fmt.Sprintf("%s was orphaned by BundleDeployment %s; the next deployment that contains it adopts it", c.links[at].id(), former)
 	}
 	for _, made := range claimsOf(object) {
 		made.link = at
@@ -212,10 +212,10 @@ func claimsOf(object metav1.Object) []claim {
 	return claims
 }
 
-// isName tells whether a text can be part of a request's path: names in metadata are anybody's words.
+// isName tells whether a string can be part of a request's path: names in metadata are not trusted.
 func isName(text string) bool { return text != "" && len(content.IsPathSegmentName(text)) == 0 }
 
-// partOfSatchel ends the way up at a BundleDeployment.
+// partOfSatchel ends the trace at a BundleDeployment.
 func (c *climber) partOfSatchel(ctx context.Context, kind schema.GroupVersionKind, object sighting) (*v1alpha1.BundleDeployment, error) {
 	if kind.GroupKind() != v1alpha1.GroupVersion.WithKind(v1alpha1.BundleDeploymentKind).GroupKind() {
 		return nil, nil

@@ -61,7 +61,7 @@ func (f *traceSource) node(s style) node {
 	return n
 }
 
-// nodes are what is known of what was fetched.
+// nodes are the lines about what was fetched.
 func (up traceUpstream) nodes(s style) []node {
 	if up.Digest == "" {
 		return nil // not known any more
@@ -76,9 +76,9 @@ func (up traceUpstream) nodes(s style) []node {
 	case up.Signer != "":
 		lines = append(lines, node{text: "signer    " + s.paint(green, inline(up.Signer))})
 	case up.Demanded:
-		lines = append(lines, node{text: "signer    " + s.paint(yellow, "a signature is demanded now; who signed what runs is not known here")})
+		lines = append(lines, node{text: "signer    " + s.paint(yellow, "the source requires a signature now; the signer of the applied revision is unknown")})
 	default:
-		lines = append(lines, node{text: "signer    none: the source demands no signature"})
+		lines = append(lines, node{text: "signer    none: the source requires no signature"})
 	}
 	return lines
 }

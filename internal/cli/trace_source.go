@@ -38,7 +38,7 @@ type traceSource struct {
 	Namespace string          `json:"namespace"`
 	Name      string          `json:"name"`
 	Revision  string          `json:"revision,omitempty"` // published now
-	Current   bool            `json:"current"`            // what is published is in force, so that digests and signers are of it
+	Current   bool            `json:"current"`            // the published revision is applied, so digests and signers are those of it
 	Upstreams []traceUpstream `json:"upstreams"`
 }
 
@@ -55,7 +55,7 @@ type traceUpstream struct {
 func newTraceDeployment(d *v1alpha1.BundleDeployment) *traceDeployment {
 	s := summarize(d)
 	found := &traceDeployment{Namespace: d.Namespace, Name: d.Name, Ready: s.readiness(), Revision: d.Status.LastAppliedRevision,
-		Digest: recordInForce(d).Digest, Applied: d.Status.LastAppliedTime, Account: d.Spec.ServiceAccountName,
+		Digest: appliedRecord(d).Digest, Applied: d.Status.LastAppliedTime, Account: d.Spec.ServiceAccountName,
 		Format: string(d.Status.Format), Package: d.Status.Package, state: stateOf(s), color: s.color()}
 	if kept := d.Status.LastHealthyArtifact; found.Digest == "" && kept != nil && kept.Revision == found.Revision {
 		found.Digest = kept.Digest
@@ -63,8 +63,8 @@ func newTraceDeployment(d *v1alpha1.BundleDeployment) *traceDeployment {
 	return found
 }
 
-// recordInForce is what the history says of the revision in force; the zero record where it says nothing.
-func recordInForce(d *v1alpha1.BundleDeployment) v1alpha1.RevisionRecord {
+// appliedRecord is the record of the applied revision in the history; the zero record if there is none.
+func appliedRecord(d *v1alpha1.BundleDeployment) v1alpha1.RevisionRecord {
 	for _, record := range d.Status.History {
 		if record.Revision == d.Status.LastAppliedRevision && record.Digest != "" {
 			return record
@@ -73,7 +73,7 @@ func recordInForce(d *v1alpha1.BundleDeployment) v1alpha1.RevisionRecord {
 	return v1alpha1.RevisionRecord{}
 }
 
-// sourceOf reads where a deployment's bundle comes from; nil where that is gone or may not be read, which is noted.
+// sourceOf reads the source of a deployment; nil if it is gone or may not be read, which is noted.
 func (c *climber) sourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) *traceSource {
 	if d.SourceName() == "" {
 		return c.fluxSourceOf(ctx, d)
@@ -84,7 +84,7 @@ func (c *climber) sourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) *t
 	var missing *notFoundError
 	switch {
 	case errors.As(err, &missing):
-		c.result.Notes = append(c.result.Notes, fmt.Sprintf("its BundleSource %s does not exist, so that digests and signer are not known", d.SourceName()))
+		c.result.Notes = append(c.result.Notes, fmt.Sprintf("its BundleSource %s does not exist, so digests and signer are unknown", d.SourceName()))
 		return nil
 	case err != nil:
 		c.unreadable("get", v1alpha1.GroupVersion.WithResource(sources.resource), d.Namespace, errors.Unwrap(err))
@@ -93,7 +93,7 @@ func (c *climber) sourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) *t
 	source := read.(*v1alpha1.BundleSource) //nolint:errcheck,forcetypeassert // the kind makes no other
 	found := &traceSource{Kind: v1alpha1.BundleSourceKind, Namespace: d.Namespace, Name: source.Name}
 	c.settleCurrent(found, d, source.Status.Artifact)
-	recorded := recordInForce(d).Sources
+	recorded := appliedRecord(d).Sources
 	for _, s := range source.Spec.Sources {
 		up := traceUpstream{From: upstream(s), Destination: s.Destination, Demanded: demandsSignature(s)}
 		for _, r := range source.Status.Resolved {
@@ -111,7 +111,7 @@ func (c *climber) sourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) *t
 	return found
 }
 
-// upstreamBefore says in words where a part of an earlier revision was fetched from.
+// upstreamBefore says where a part of an earlier revision was fetched from.
 func upstreamBefore(o v1alpha1.RevisionOrigin) string {
 	switch {
 	case o.Image != "":
@@ -124,22 +124,22 @@ func upstreamBefore(o v1alpha1.RevisionOrigin) string {
 	return "ConfigMap " + o.ConfigMap
 }
 
-// settleCurrent says whether what a source publishes is what the deployment runs.
+// settleCurrent compares the published revision of a source with the applied one.
 func (c *climber) settleCurrent(found *traceSource, d *v1alpha1.BundleDeployment, artifact *meta.Artifact) {
-	if artifact == nil && len(recordInForce(d).Sources) > 0 {
+	if artifact == nil && len(appliedRecord(d).Sources) > 0 {
 		return
 	}
 	if artifact == nil {
-		c.result.Notes = append(c.result.Notes, "the source publishes nothing now, so that digests and signer of what runs are not known any more")
+		c.result.Notes = append(c.result.Notes, "the source publishes nothing now, so digests and signer of the applied revision are unknown")
 		return
 	}
 	found.Revision = artifact.Revision
 	found.Current = artifact.Revision == d.Status.LastAppliedRevision
 	switch {
-	case !found.Current && len(recordInForce(d).Sources) > 0:
-		c.result.Notes = append(c.result.Notes, fmt.Sprintf("the source publishes revision %s now; what is said of upstream is about the one in force", artifact.Revision))
+	case !found.Current && len(appliedRecord(d).Sources) > 0:
+		c.result.Notes = append(c.result.Notes, fmt.Sprintf("the source publishes revision %s now; the upstream data is that of the applied one", artifact.Revision))
 	case !found.Current:
-		c.result.Notes = append(c.result.Notes, fmt.Sprintf("the source publishes revision %s now, so that the upstream digest and the signer of what runs are not known any more", artifact.Revision))
+		c.result.Notes = append(c.result.Notes, fmt.Sprintf("the source publishes revision %s now, so the upstream digest and the signer of the applied revision are unknown", artifact.Revision))
 	case c.result.Deployment.Digest == "":
 		c.result.Deployment.Digest = artifact.Digest
 	}
@@ -149,7 +149,7 @@ func demandsSignature(s v1alpha1.Source) bool {
 	return s.Image != nil && s.Image.Verify != nil || s.Git != nil && s.Git.Verify != nil || s.HTTP != nil && s.HTTP.Verify != nil
 }
 
-// fluxSourceOf reads a source of Flux, which says itself what it verified.
+// fluxSourceOf reads a source of Flux, and the result of its own verification.
 func (c *climber) fluxSourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) *traceSource {
 	ref := d.Spec.SourceRef
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
@@ -162,7 +162,7 @@ func (c *climber) fluxSourceOf(ctx context.Context, d *v1alpha1.BundleDeployment
 	one, err := c.one(ctx, mapping.Resource, d.Namespace, ref.Name, true)
 	switch {
 	case apierrors.IsNotFound(err):
-		c.result.Notes = append(c.result.Notes, fmt.Sprintf("its source %s %s does not exist, so that digests and signer are not known", kind.Kind, ref.Name))
+		c.result.Notes = append(c.result.Notes, fmt.Sprintf("its source %s %s does not exist, so digests and signer are unknown", kind.Kind, ref.Name))
 		return found
 	case err != nil:
 		c.unreadable("get", mapping.Resource, d.Namespace, err)

@@ -31,9 +31,9 @@ func aTrace() traced {
 
 func TestTraceOutput(t *testing.T) {
 	moved, foreign, evil := aTrace(), aTrace(), aTrace()
-	moved.Source.Current, moved.Notes = false, []string{"the source publishes revision v2 now, so that the upstream digest and the signer of what runs are not known any more"}
+	moved.Source.Current, moved.Notes = false, []string{"the source publishes revision v2 now, so the upstream digest and the signer of the applied revision are unknown"}
 	moved.Source.Upstreams = []traceUpstream{{From: "image example.org/podinfo:v1.3.0", Demanded: true}}
-	foreign.Deployment, foreign.Source, foreign.Verdict, foreign.Explanation = nil, nil, foreignVerdict, "nobody owns Deployment.apps demo/web, and no inventory that you may read lists it"
+	foreign.Deployment, foreign.Source, foreign.Verdict, foreign.Explanation = nil, nil, foreignVerdict, "Deployment.apps demo/web has no owner, and no inventory that you may read lists it"
 	bad := "a" + steering + "\nb"
 	evil.Object.Name, evil.Owners[0].Name, evil.Explanation, evil.Notes = bad, bad, bad, []string{bad}
 	evil.Deployment.Revision, evil.Deployment.Digest, evil.Deployment.Package = bad, bad, &v1alpha1.PackageStatus{Name: bad}
@@ -47,7 +47,7 @@ func TestTraceOutput(t *testing.T) {
 	}
 }
 
-// orphaned marks an object as left behind.
+// orphaned annotates an object as orphaned.
 func orphaned(text string) string {
 	return strings.Replace(text, "metadata: {", `metadata: {annotations: {satchel.dev/orphaned: other/former}, `, 1)
 }
@@ -62,7 +62,7 @@ func TestTraceOfCluster(t *testing.T) {
 	c.object("far", "{apiVersion: v1, kind: ConfigMap, metadata: {name: far}}")
 	c.object("", orphaned("{apiVersion: v1, kind: ConfigMap, metadata: {name: orphan}}"))
 	c.object("", "{apiVersion: v1, kind: ConfigMap, metadata: {name: foreign}}")
-	// Without the finalizer the collector of garbage would take it away.
+	// Without the finalizer the garbage collector would delete it.
 	lonely := c.object("", "{apiVersion: v1, kind: ConfigMap, metadata: {name: lonely, finalizers: [example.org/keep], ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-0, uid: '1', blockOwnerDeletion: false}]}}")
 	source := aSource(func(s *v1alpha1.BundleSource) {
 		s.Name = "app"
@@ -88,15 +88,15 @@ func TestTraceOfCluster(t *testing.T) {
 		"kind name": {"as kubectl has it", []string{"deploy", "web"}, ExitOK, []string{app}},
 		"group":     {"with a group", []string{"Deployment.apps/web"}, ExitOK, []string{app}},
 		"no labels": {"the inventory decides where labels are stripped", []string{"cm/bare"}, ExitOK, []string{app}},
-		"stolen":    {"labels of another do not count", []string{"cm/stolen"}, ExitOK, []string{app, "Note: the labels of ConfigMap " + c.namespace + "/stolen name BundleDeployment " + c.namespace + "/other, whose inventory does not list it"}},
-		"forged":    {"labels alone are nothing", []string{"cm/forged"}, ExitNo, []string{"whose inventory does not list it: they are copied or forged"}},
+		"stolen":    {"labels of another do not count", []string{"cm/stolen"}, ExitOK, []string{app, "Note: the labels of ConfigMap " + c.namespace + "/stolen name BundleDeployment " + c.namespace + "/other, and its inventory does not list the object"}},
+		"forged":    {"labels alone are nothing", []string{"cm/forged"}, ExitNo, []string{"and its inventory does not list the object: they are copied or forged"}},
 		"abandoned": {"the deployment is gone", []string{"cm/abandoned"}, ExitNo, []string{"never-was, which does not exist here"}},
 		"far":       {"an inventory of another cluster", []string{"cm/far"}, ExitNo, []string{"which installs on another cluster"}},
-		"orphan":    {"left behind", []string{"cm/orphan"}, ExitNo, []string{"was left behind on purpose by BundleDeployment other/former"}},
-		"foreign":   {"not Satchel's", []string{"cm/foreign"}, ExitNo, []string{"no inventory that you may read lists it, and nobody owns it"}},
+		"orphan":    {"left behind", []string{"cm/orphan"}, ExitNo, []string{"was orphaned by BundleDeployment other/former"}},
+		"foreign":   {"not Satchel's", []string{"cm/foreign"}, ExitNo, []string{"no inventory that you may read lists it, and it has no owner"}},
 		"itself":    {"a deployment", []string{"bdep/app"}, ExitOK, []string{app, "no other installed it"}},
 		"no kind":   {"what there is", []string{"widget/x"}, ExitError, []string{`the cluster knows no kind "widget"`}},
-		"no object": {"what was meant", []string{"deployment/app"}, ExitError, []string{`there is no Deployment "app" in the namespace "` + c.namespace + `"; a BundleDeployment is meant by bundledeployment/app`}},
+		"no object": {"what was meant", []string{"deployment/app"}, ExitError, []string{`there is no Deployment "app" in the namespace "` + c.namespace + `"; for a BundleDeployment write bundledeployment/app`}},
 		"no name":   {"the usage", []string{"pod"}, ExitError, []string{"trace needs one object as KIND/NAME, got 1: pod"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestTraceOfCluster(t *testing.T) {
 	c.tracedByFew()
 }
 
-// tracedAfterwards traces what runs while the source has gone on: the history knows where it came from, and who signed it.
+// tracedAfterwards traces the applied revision when the source has a newer one: the history has its origin and signer.
 func (c testCluster) tracedAfterwards(pod string) {
 	c.t.Helper()
 	d := aDeployment()
@@ -133,17 +133,17 @@ func (c testCluster) tracedAfterwards(pod string) {
 	if err := c.client.Status().Update(c.t.Context(), d); err != nil {
 		c.t.Fatal(err)
 	}
-	c.want(c.satchel("trace", pod), ExitOK, "Note: the source publishes revision "+revisionB+" now, so that the upstream digest and the signer of what runs are not known any more")
+	c.want(c.satchel("trace", pod), ExitOK, "Note: the source publishes revision "+revisionB+" now, so the upstream digest and the signer of the applied revision are unknown")
 	d.Status.History = []v1alpha1.RevisionRecord{{Revision: revisionA, Digest: digestB, StartedTime: metav1.Now(),
 		Sources: []v1alpha1.RevisionOrigin{{Image: "example.org/before", Reference: "v1.2.0", Digest: digestA, VerifiedBy: "key of before"}}}}
 	if err := c.client.Status().Update(c.t.Context(), d); err != nil {
 		c.t.Fatal(err)
 	}
 	c.want(c.satchel("trace", pod), ExitOK, "artifact  "+digestB, "image example.org/before\n", "upstream  v1.2.0 → "+digestA, "signer    key of before\n",
-		"what is said of upstream is about the one in force")
+		"the upstream data is that of the applied one")
 }
 
-// tracedByFew asks as somebody who may read ConfigMaps only.
+// tracedByFew traces as a user who may only read ConfigMaps.
 func (c testCluster) tracedByFew() {
 	c.t.Helper()
 	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: few}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]}`)
@@ -153,7 +153,7 @@ func (c testCluster) tracedByFew() {
 	c.want(c.satchel("trace", "secret/x", "--as", "few"), ExitError, `you may not get secrets in the namespace "`+c.namespace+`": ask an administrator`)
 }
 
-// TestClaims wants nothing of metadata that could lead a request elsewhere.
+// TestClaims checks that metadata cannot change the path of a request.
 func TestClaims(t *testing.T) {
 	for name, tc := range map[string]struct {
 		labels  map[string]string
@@ -180,7 +180,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestOwnersWithOddNames wants no request for a name that leads elsewhere.
+// TestOwnersWithOddNames checks that no request is sent for a name that would change its path.
 func TestOwnersWithOddNames(t *testing.T) {
 	for _, name := range []string{"../../x", "", "a/b", "%2e"} {
 		c := &climber{}

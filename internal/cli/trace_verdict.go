@@ -28,7 +28,7 @@ func (c *climber) found(d *v1alpha1.BundleDeployment, at traceLink) {
 	c.result.Verdict, c.result.Explanation = listedVerdict, fmt.Sprintf("the inventory of %s lists %s", owner, at.id())
 	for _, made := range c.claims {
 		if made.owner != owner && made.labelled {
-			c.result.Notes = append(c.result.Notes, fmt.Sprintf("the labels of %s name %s, whose inventory does not list it: they are copied or forged, and do not count", c.links[made.link].id(), made.owner))
+			c.result.Notes = append(c.result.Notes, fmt.Sprintf("the labels of %s name %s, and its inventory does not list the object: they are copied or forged, and are ignored", c.links[made.link].id(), made.owner))
 		}
 	}
 	if revision := d.Status.LastAttemptedRevision; revision != "" && revision != d.Status.LastAppliedRevision {
@@ -36,8 +36,8 @@ func (c *climber) found(d *v1alpha1.BundleDeployment, at traceLink) {
 	}
 }
 
-// searched looks through the inventories of the namespace, and of all where the user may. Who is not found there
-// gets the verdict that the labels and owners lead to.
+// searched searches the inventories of the namespace, and of all namespaces if the user may. An object that is in none gets
+// the verdict of its labels and owners.
 func (c *climber) searched(ctx context.Context) (*v1alpha1.BundleDeployment, error) {
 	for _, namespace := range slices.Compact([]string{c.links[0].Namespace, ""}) {
 		d, at, err := c.search(ctx, namespace)
@@ -83,11 +83,11 @@ func (c *climber) search(ctx context.Context, namespace string) (*v1alpha1.Bundl
 			return nil, traceLink{}, nil
 		}
 	}
-	c.omitted.add("deployments beyond the first %d, whose inventories were not looked through", mostSearched)
+	c.omitted.add("deployments beyond the first %d: their inventories were not searched", mostSearched)
 	return nil, traceLink{}, nil
 }
 
-// judge says why no deployment is the object's, by what its labels say; what was found on the way up comes before.
+// judge says why the object belongs to no deployment, by its labels; a verdict about an owner takes precedence.
 //
 //	left behind, or an owner is gone   said already
 //	labels name a deployment           it does not list the object, is of another cluster, or does not exist
@@ -102,21 +102,21 @@ func (c *climber) judge() {
 		text := fmt.Sprintf(what, who, made.owner)
 		switch {
 		case d == nil:
-			c.conclude(abandonedVerdict, text+"which does not exist here or may not be read by you; whoever made the labels, no deployment cares for the object")
+			c.conclude(abandonedVerdict, text+"which does not exist here or may not be read by you; no deployment manages the object")
 		case d.Spec.KubeConfig != nil:
 			c.conclude(unlistedVerdict, text+"which installs on another cluster")
 		default:
-			c.conclude(unlistedVerdict, text+"whose inventory does not list it: they are copied or forged, or the object left the bundle and was kept")
+			c.conclude(unlistedVerdict, text+"and its inventory does not list the object: they are copied or forged, or the object left the bundle and was kept")
 		}
 	}
 	if len(c.links) > 1 {
 		top := c.links[len(c.links)-1]
-		c.conclude(foreignVerdict, fmt.Sprintf("nobody owns %s, and no inventory that you may read lists it", top.id()))
+		c.conclude(foreignVerdict, fmt.Sprintf("%s has no owner, and no inventory that you may read lists it", top.id()))
 	}
-	c.conclude(foreignVerdict, "no inventory that you may read lists it, and nobody owns it")
+	c.conclude(foreignVerdict, "no inventory that you may read lists it, and it has no owner")
 }
 
-// conclude sets the verdict, or, where there is one, adds what more is known.
+// conclude sets the verdict, or adds the explanation to the existing one.
 func (c *climber) conclude(v traceVerdict, explanation string) {
 	switch {
 	case c.result.Verdict == "":

@@ -28,12 +28,12 @@ func (a *app) treeCommand() *cobra.Command {
 		GroupID: groupSee,
 		Short:   "Show the objects of a BundleDeployment and what they own, with their health",
 		Long: `Shows the objects in the inventory of a BundleDeployment and what they own, down to Pods: whether each is healthy, its
-age, and what keeps it from being healthy. Of kinds that are healthy as soon as they exist only metadata is read; owned
-objects are looked for where workloads and custom resources are, ReplicaSets that are scaled to nothing left out.
+age, and why it is not healthy. Of kinds that are healthy as soon as they exist only metadata is read; owned objects are
+searched in the namespaces of workloads and custom resources, without ReplicaSets that are scaled to zero.
 
-Of many healthy objects of one kind some are shown; --all shows every one, and so do -o json, yaml and name. What you
-may not read is named on standard error, and the rest is shown. Objects on another cluster (spec.kubeConfig) are listed
-and not looked at. With -w each change follows as a line, until Ctrl-C.
+Of many healthy objects of one kind some are shown; --all shows every one, and so do -o json, yaml and name. Objects that
+you may not read are named on standard error. Objects on a remote cluster (spec.kubeConfig) are listed without their
+state. With -w each change follows as a line, until Ctrl-C.
 
 ` + exitCodes,
 		Example: a.example(`
@@ -52,7 +52,7 @@ satchel tree podinfo -o name | grep ^pod/`),
 				return err
 			}
 			if o.follow && o.output != outputTable && o.output != outputWide {
-				return usageError(cmd, "-w writes lines for people: leave it or -o %s out", o.output)
+				return usageError(cmd, "-w writes lines for people: omit it or -o %s", o.output)
 			}
 			return a.tree(cmd.Context(), o, t)
 		},

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// A look follows the one before after shortestPause, or, when that took long, after so much
-// longer that a fifth of the time is spent asking.
+// The pause between two reads is shortestPause, or, when a read took long, so much longer
+// that reads take a fifth of the time.
 const (
 	shortestPause = 2 * time.Second
 	pauseFactor   = 4
 )
 
-// followTree looks again and again, and writes what changed, until ctx ends or the deployment is gone.
+// followTree reads the tree repeatedly, and writes what changed, until ctx ends or the deployment is gone.
 func (a *app) followTree(ctx context.Context, t target, x *explorer, last tree) error {
 	s := styleFor(a.streams.Out)
 	trouble, took := "", time.Duration(0)
@@ -37,7 +37,7 @@ func (a *app) followTree(ctx context.Context, t target, x *explorer, last tree) 
 		case err != nil:
 			if text := a.explain(err); text != trouble {
 				trouble = text
-				a.note([]string{text + "; it is tried again"})
+				a.note([]string{text + "; it is retried"})
 			}
 			continue
 		}
@@ -50,7 +50,7 @@ func (a *app) followTree(ctx context.Context, t target, x *explorer, last tree) 
 	}
 }
 
-// added are the lines that were not there before.
+// added are the lines of after that before lacks.
 func added(before, after []string) []string {
 	known := map[string]bool{}
 	for _, line := range before {

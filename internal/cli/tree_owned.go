@@ -30,7 +30,7 @@ var (
 	cronJobKind     = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"}
 )
 
-// makes are the kinds that objects of a kind own. Selected says that the owner's selector selects them.
+// makes are the kinds that objects of a kind own. Selected tells that the owner's selector selects them.
 var makes = map[schema.GroupKind]struct {
 	kinds    []schema.GroupVersionKind
 	selected bool
@@ -48,7 +48,7 @@ var makes = map[schema.GroupKind]struct {
 // customResource stands for the kinds of operators.
 const customResource = "*"
 
-// makerOf is the kind under which makes has what an object may own.
+// makerOf is the key of an object's kind in makes.
 func makerOf(kind schema.GroupKind) schema.GroupKind {
 	if strings.Contains(kind.Group, ".") && !strings.HasSuffix(kind.Group, ".k8s.io") {
 		return schema.GroupKind{Kind: customResource}
@@ -62,8 +62,8 @@ const (
 	fewOwners   = 4    // owners of which the selectors are asked for one by one
 )
 
-// nursery is where owned objects are looked for.
-type nursery struct {
+// kindInNamespace is a kind and a namespace in which owned objects are searched.
+type kindInNamespace struct {
 	kind      schema.GroupVersionKind
 	namespace string
 }
@@ -79,24 +79,24 @@ func (r *treeReader) descend(ctx context.Context, nodes []*treeNode) {
 	}
 }
 
-// generation finds what the owners own and is not known yet, and adds it to them.
+// generation finds objects of the owners that are not known yet, and adds them to their owners.
 func (r *treeReader) generation(ctx context.Context, owners []*treeNode, known map[types.UID]*treeNode) []*treeNode {
-	owning := map[nursery][]*treeNode{}
-	var nurseries []nursery
+	owning := map[kindInNamespace][]*treeNode{}
+	var scopes []kindInNamespace
 	for _, owner := range owners {
 		if owner.uid == "" {
 			continue
 		}
 		namespace := cmp.Or(owner.Namespace, r.deployment.InstallNamespaceOrDefault())
 		for _, kind := range makes[makerOf(owner.groupKind())].kinds {
-			at := nursery{kind: kind, namespace: namespace}
+			at := kindInNamespace{kind: kind, namespace: namespace}
 			if owning[at] == nil {
-				nurseries = append(nurseries, at)
+				scopes = append(scopes, at)
 			}
 			owning[at] = append(owning[at], owner)
 		}
 	}
-	found := parallel.Each(ctx, atOnce, nurseries, func(ctx context.Context, at nursery) []birth { return r.ownedBy(ctx, at, owning[at]) })
+	found := parallel.Each(ctx, atOnce, scopes, func(ctx context.Context, at kindInNamespace) []ownership { return r.ownedBy(ctx, at, owning[at]) })
 	var generation []*treeNode
 	for _, b := range slices.Concat(found...) {
 		if known[b.node.uid] == nil {
@@ -111,11 +111,11 @@ func (r *treeReader) generation(ctx context.Context, owners []*treeNode, known m
 	return generation
 }
 
-// birth is an object and what owns it.
-type birth struct{ owner, node *treeNode }
+// ownership is an object and what owns it.
+type ownership struct{ owner, node *treeNode }
 
 // ownedBy finds objects of one kind and namespace that the owners own.
-func (r *treeReader) ownedBy(ctx context.Context, at nursery, owners []*treeNode) []birth {
+func (r *treeReader) ownedBy(ctx context.Context, at kindInNamespace, owners []*treeNode) []ownership {
 	mapping, err := r.mapper.RESTMapping(at.kind.GroupKind(), at.kind.Version)
 	if err != nil {
 		if !apimeta.IsNoMatchError(err) {
@@ -127,14 +127,14 @@ func (r *treeReader) ownedBy(ctx context.Context, at nursery, owners []*treeNode
 	for _, owner := range owners {
 		byUID[owner.uid] = owner
 	}
-	var found []birth
+	var found []ownership
 	for _, selector := range selectorsOf(owners) {
 		l := listing{resource: mapping.Resource, namespace: at.namespace, selector: selector, whole: true, limit: mostScanned}
 		more, err := r.each(ctx, l, func(one sighting) {
 			if owner := ownerAmong(byUID, one); owner != nil && !retired(one.body) {
 				n := &treeNode{Group: at.kind.Group, Version: at.kind.Version, Kind: at.kind.Kind, Namespace: one.GetNamespace(), Name: one.GetName()}
 				r.see(ctx, n, one)
-				found = append(found, birth{owner: owner, node: n})
+				found = append(found, ownership{owner: owner, node: n})
 			}
 		})
 		if err != nil {
@@ -144,13 +144,13 @@ func (r *treeReader) ownedBy(ctx context.Context, at nursery, owners []*treeNode
 			}
 		}
 		if more {
-			r.omitted.add("some %s in the namespace %q: the first %d were looked at for what is owned", mapping.Resource.Resource, at.namespace, mostScanned)
+			r.omitted.add("some %s in the namespace %q: owned objects were searched among the first %d", mapping.Resource.Resource, at.namespace, mostScanned)
 		}
 	}
 	return found
 }
 
-// selectorsOf says how to list what the owners own: by the selector of each while they are few, else all.
+// selectorsOf are the selectors to list owned objects: that of each owner if they are few, else one for all objects.
 func selectorsOf(owners []*treeNode) []string {
 	var selectors []string
 	for _, owner := range owners {

@@ -93,8 +93,8 @@ func (n *treeNode) kindAndPlace() string {
 	return inline(n.Kind + " of " + n.Namespace)
 }
 
-// condensed leaves out healthy objects where there are many alike. For each run of those one
-// node stands at the end, with the number of those that it stands for.
+// condensed leaves out healthy objects where there are many of a kind. The last node of each
+// such run has the number of those that are left out.
 func condensed(nodes []*treeNode) (shown []*treeNode, hidden map[*treeNode]int) {
 	type alike struct{ group, kind, namespace, health string }
 	hidden, seen, last := map[*treeNode]int{}, map[alike]int{}, map[alike]*treeNode{}
@@ -119,7 +119,7 @@ func condensed(nodes []*treeNode) (shown []*treeNode, hidden map[*treeNode]int) 
 	return shown, hidden
 }
 
-// happening is what happened to an object between two looks.
+// happening is a change of an object between two reads.
 type happening struct {
 	at     metav1.Time
 	object string
@@ -136,7 +136,7 @@ func (c happening) line(s style) string {
 	return text
 }
 
-// happenings lists what differs between two looks: appeared, gone, and other states or reasons.
+// happenings lists the differences of two reads: new objects, gone ones, and changed states or reasons.
 func happenings(before, after tree, now time.Time) []happening {
 	known := map[inventory.ID]*treeNode{}
 	before.walk(func(n *treeNode) { known[n.id()] = n })
@@ -158,7 +158,7 @@ func happenings(before, after tree, now time.Time) []happening {
 		case was == nil:
 			report(n.title(false), n.Health, healthColors[n.Health], strings.TrimSpace("new  "+n.Reason))
 		case was.uid != n.uid && was.uid != "" && n.uid != "":
-			report(n.title(false), n.Health, healthColors[n.Health], strings.TrimSpace("made anew  "+n.Reason))
+			report(n.title(false), n.Health, healthColors[n.Health], strings.TrimSpace("recreated  "+n.Reason))
 		case was.Health != n.Health || was.Reason != n.Reason:
 			report(n.title(false), was.Health+" → "+n.Health, healthColors[n.Health], n.Reason)
 		}

@@ -53,7 +53,7 @@ type treeNode struct {
 	containers []logContainer // of a Pod
 }
 
-// healthyWord is the health of what does what it is for; other words are those of the package health.
+// healthyWord is the state of healthy objects; other states are those of the package health.
 const healthyWord = "Healthy"
 
 func (n *treeNode) groupKind() schema.GroupKind {
@@ -79,7 +79,7 @@ const (
 	atOnce = 8
 	// fewObjects of one kind and namespace are read one by one; more are listed by their labels.
 	fewObjects = 3
-	// mostLookups bounds what is read one by one because its labels do not show it.
+	// mostLookups bounds the objects that are read one by one because they lack the deployment's labels.
 	mostLookups = 1000
 )
 
@@ -119,7 +119,7 @@ func (x *explorer) treeOf(ctx context.Context, d *v1alpha1.BundleDeployment, wan
 		}
 	}
 	if found.Remote != "" {
-		x.omitted.add("the state of its %s: they are on the cluster whose kubeconfig is in the Secret %s", plural(len(found.Objects), "object"), found.Remote)
+		x.omitted.add("the state of its %s: they are on the cluster of the kubeconfig in the Secret %s", plural(len(found.Objects), "object"), found.Remote)
 	} else {
 		r := &treeReader{explorer: x, deployment: d, rules: rules}
 		r.look(ctx, found.Objects)
@@ -190,7 +190,7 @@ func (r *treeReader) lookAt(ctx context.Context, p place, nodes []*treeNode) {
 	r.lookUp(ctx, mapping.Resource, nodes, whole)
 }
 
-// lookAmong lists the objects that bear the deployment's labels, and returns those that were not among them.
+// lookAmong lists the objects with the deployment's labels, and returns the nodes that were not among them.
 func (r *treeReader) lookAmong(ctx context.Context, resource schema.GroupVersionResource, namespace string, nodes []*treeNode, whole bool) []*treeNode {
 	wanted := make(map[string]*treeNode, len(nodes))
 	for _, n := range nodes {
@@ -221,8 +221,8 @@ func (r *treeReader) lookAmong(ctx context.Context, resource schema.GroupVersion
 func (r *treeReader) lookUp(ctx context.Context, resource schema.GroupVersionResource, nodes []*treeNode, whole bool) {
 	parallel.Each(ctx, atOnce, nodes, func(ctx context.Context, n *treeNode) struct{} {
 		if r.lookups.Add(1) > mostLookups {
-			n.Reason = "not looked at"
-			r.omitted.add("the state of further objects: after %d that do not bear the deployment's labels no more are looked at", mostLookups)
+			n.Reason = "not read"
+			r.omitted.add("the state of further objects: at most %d without the deployment's labels are read", mostLookups)
 			return struct{}{}
 		}
 		found, err := r.one(ctx, resource, n.Namespace, n.Name, whole)
@@ -242,7 +242,7 @@ func (r *treeReader) lookUp(ctx context.Context, resource schema.GroupVersionRes
 	})
 }
 
-// see takes down what was read of an object.
+// see records the state of an object.
 func (r *treeReader) see(ctx context.Context, n *treeNode, found sighting) {
 	created := found.GetCreationTimestamp()
 	n.uid, n.Created, n.Health, n.Reason = found.GetUID(), &created, healthyWord, ""

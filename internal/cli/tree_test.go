@@ -25,7 +25,7 @@ func leaf(kind, name, state, reason string, owned ...*treeNode) *treeNode {
 		Created: &created, Owned: owned, uid: types.UID(kind + name)}
 }
 
-// aTree is a tree with all that can be in it.
+// aTree is a tree with all fields set.
 func aTree() tree {
 	t := newTree(aDeployment(with(no("Ready", v1alpha1.ReasonHealthFailed, "1 of 31 objects is not healthy"))))
 	for i := range 25 {
@@ -134,14 +134,14 @@ func TestTreeOfCluster(t *testing.T) {
 	c.followed()
 }
 
-// partlyForbidden asks as somebody who may read the deployment and Deployments only.
+// partlyForbidden asks as a user who may only read the deployment and Deployments.
 func (c testCluster) partlyForbidden() {
 	c.t.Helper()
 	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: some}, rules: [
 		{apiGroups: [satchel.dev], resources: [bundledeployments], verbs: [get]}, {apiGroups: [apps], resources: [deployments, replicasets], verbs: [get, list]}]}`)
-	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: some}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: some}, subjects: [{kind: User, name: somebody}]}`)
-	got := c.eventually("ReplicaSet "+c.namespace+"/web-", "tree", "app", "--as", "somebody")
-	c.want(got, ExitOK, `Not shown: pods in the namespace "`+c.namespace+`": you may not list them; ask an administrator for that right`, "you may not get it", "Deployment "+c.namespace+"/web")
+	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: some}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: some}, subjects: [{kind: User, name: reader}]}`)
+	got := c.eventually("ReplicaSet "+c.namespace+"/web-", "tree", "app", "--as", "reader")
+	c.want(got, ExitOK, `Not shown: pods in the namespace "`+c.namespace+`": you may not list them; ask an administrator for that permission`, "you may not get it", "Deployment "+c.namespace+"/web")
 	if strings.Count(got.err, "pods in the namespace") != 1 {
 		c.t.Errorf("more than one line: %s", got.err)
 	}
@@ -175,13 +175,13 @@ func (c testCluster) followed() {
 	}
 }
 
-// TestTreeElsewhere lists what is on another cluster and looks at nothing.
+// TestTreeElsewhere lists objects on a remote cluster without reading them.
 func TestTreeElsewhere(t *testing.T) {
 	c := newTestCluster(t)
 	c.create(aDeployment(called("far"), lists(t, c.missing("v1", "ConfigMap", "there")), func(d *v1alpha1.BundleDeployment) {
 		d.Spec.KubeConfig = &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}
 	}))
-	c.want(c.satchel("tree", "far"), ExitOK, "ConfigMap "+c.namespace+"/there     Unknown", "Not shown: the state of its 1 object: they are on the cluster whose kubeconfig is in the Secret prod\n")
-	c.want(c.satchel("tree", "far", "-w", "-o", "json"), ExitError, "-w writes lines for people: leave it or -o json out")
+	c.want(c.satchel("tree", "far"), ExitOK, "ConfigMap "+c.namespace+"/there     Unknown", "Not shown: the state of its 1 object: they are on the cluster of the kubeconfig in the Secret prod\n")
+	c.want(c.satchel("tree", "far", "-w", "-o", "json"), ExitError, "-w writes lines for people: omit it or -o json")
 	c.want(c.satchel("tree", "source/far"), ExitError, "tree is about BundleDeployments, not about a BundleSource")
 }

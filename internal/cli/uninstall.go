@@ -29,17 +29,17 @@ func (a *app) uninstallCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "uninstall",
 		GroupID: groupOperate,
-		Short:   "Remove Satchel itself from a cluster, after showing what goes and what stays",
-		Long: `Lists what goes and what stays, asks, removes the controllers with their rights, policies and volumes, and waits until
-all of it is gone. Where nobody can be asked, --yes is needed. It can be run again after it was interrupted.
+		Short:   "Remove Satchel itself from a cluster, after showing what is deleted and what stays",
+		Long: `Lists what is deleted and what stays, asks, removes the controllers with their RBAC, policies and volumes, and waits
+until all of it is gone. Without a terminal, --yes is needed. It can be run again after it was interrupted.
 
-While there are BundleDeployments it needs to be told what becomes of them. With --delete-deployments they are deleted,
-and the controllers remove what they installed, before they go themselves. With --keep-workloads they are deleted and
-what they installed stays and goes on running, marked as orphaned: the next BundleDeployment that contains it takes it
-up. Where the controllers do not do that, because they do not run, this program takes the finalizers away instead.
+While there are BundleDeployments, one of two flags is needed. With --delete-deployments they are deleted, and the
+controllers remove their objects before the controllers are removed. With --keep-workloads they are deleted, and their
+objects stay and keep running, annotated as orphaned: the next BundleDeployment that contains them adopts them. If the
+controllers do not run, this program removes the finalizers instead.
 
-The definitions of Satchel's kinds stay, and BundleSources and BundleApprovals with them, unless --crds is given. The
-namespace goes with the installation that created it, when nothing else lives in it.
+Satchel's CRDs stay, and BundleSources and BundleApprovals with them, unless --crds is given. The namespace is deleted if
+the installation created it, and if it holds no other objects.
 
 Exit codes:
 
@@ -48,10 +48,10 @@ Exit codes:
     2    failed: no access, refused, not confirmed
     130  interrupted by Ctrl-C; run it again to go on`,
 		Example: a.example(`
-# What would go?
+# What would be deleted?
 satchel uninstall --dry-run
 
-# Give up what is installed, and let it run
+# Release the installed objects, and let them run
 satchel uninstall --keep-workloads
 
 # Remove everything, in a script
@@ -61,7 +61,7 @@ satchel uninstall --delete-deployments --crds --yes`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case o.keep && o.remove:
-				return usageError(cmd, "--keep-workloads lets run what --delete-deployments removes: leave one of the two out")
+				return usageError(cmd, "--keep-workloads keeps what --delete-deployments removes: use only one of the two")
 			case o.output != outputText && !o.dryRun:
 				return usageError(cmd, "-o %s is for --dry-run", o.output)
 			}
@@ -71,11 +71,11 @@ satchel uninstall --delete-deployments --crds --yes`),
 	a.outputFlag(cmd, &o.output, outputText, outputJSON, outputYAML)
 	flags := cmd.Flags()
 	flags.StringVar(&o.namespace, "system-namespace", systemNamespace, "Where the controllers are.")
-	flags.BoolVar(&o.keep, "keep-workloads", false, "Delete the BundleDeployments, and let run what they installed.")
-	flags.BoolVar(&o.remove, "delete-deployments", false, "Delete the BundleDeployments, and what they installed.")
-	flags.BoolVar(&o.definitions, "crds", false, "Delete the definitions of Satchel's kinds too, and all resources of them.")
+	flags.BoolVar(&o.keep, "keep-workloads", false, "Delete the BundleDeployments, and keep their objects running.")
+	flags.BoolVar(&o.remove, "delete-deployments", false, "Delete the BundleDeployments and their objects.")
+	flags.BoolVar(&o.definitions, "crds", false, "Delete Satchel's CRDs too, and all resources of them.")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "Do not ask.")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "Only list what would go and what would stay.")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "Only list what would be deleted and what would stay.")
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Minute, "How long to wait.")
 	a.completeFlag(cmd, "system-namespace", a.completeNamespaces)
 	return cmd
@@ -114,7 +114,7 @@ func (a *app) confirmUninstall(ctx context.Context, o uninstallOptions) error {
 	case o.yes:
 		return nil
 	case !a.canAsk():
-		return errors.New("nobody can be asked here whether Satchel shall go: add --yes")
+		return errors.New("cannot ask for confirmation without a terminal: add --yes to remove Satchel")
 	}
 	return a.confirm(ctx, "Remove it? Type yes: ", "yes")
 }
@@ -122,7 +122,7 @@ func (a *app) confirmUninstall(ctx context.Context, o uninstallOptions) error {
 // mostRefused is how many deployments a refusal names.
 const mostRefused = 10
 
-// refuse wants to be told what becomes of the deployments, and does not begin what cannot end.
+// refuse requires one of the flags about the deployments, and refuses a removal that could not be completed.
 func (u *uninstaller) refuse() error {
 	count := len(u.deployments)
 	if count == 0 {
@@ -137,10 +137,10 @@ func (u *uninstaller) refuse() error {
 		if count > mostRefused {
 			shown = append(shown, fmt.Sprintf("and %d more", count-mostRefused))
 		}
-		return fmt.Errorf("nothing was removed, for there are %s (%s): say what becomes of what they installed, --keep-workloads or --delete-deployments",
+		return fmt.Errorf("nothing was removed, because there are %s (%s): choose what happens to their objects, --keep-workloads or --delete-deployments",
 			plural(count, "BundleDeployment"), inline(strings.Join(shown, ", ")))
 	case u.flags.remove && !u.available:
-		return fmt.Errorf("nothing was removed, for the deployment controller does not run in the namespace %s, and nobody else removes what %s installed: "+
+		return fmt.Errorf("nothing was removed, because the deployment controller does not run in the namespace %s, and only it removes what %s installed: "+
 			"see %s check, or let it run with --keep-workloads", u.namespace, plural(count, "BundleDeployment"), u.app.name)
 	}
 	return nil

@@ -17,8 +17,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/install"
 )
 
-// carryOut removes everything: deployments while their controller runs, controllers before the rights with which they
-// run, the record before the namespace that holds it.
+// carryOut removes everything: deployments while their controller runs, controllers before their RBAC, the record before the
+// namespace that holds it.
 func (u *uninstaller) carryOut(ctx context.Context) error {
 	if err := u.letDeploymentsGo(ctx); err != nil {
 		return err
@@ -50,12 +50,12 @@ func (u *uninstaller) carryOut(ctx context.Context) error {
 }
 
 func (u *uninstaller) goes(p *piece) bool {
-	return slices.ContainsFunc(u.plan.Goes, func(d departure) bool {
+	return slices.ContainsFunc(u.plan.Goes, func(d affectedObject) bool {
 		return d.Group == p.id.Group && d.Kind == p.id.Kind && d.Namespace == p.id.Namespace && d.Name == p.id.Name
 	})
 }
 
-// removePieces deletes some of the objects that go, the last applied first, and waits until they are gone.
+// removePieces deletes some of the objects, the last applied first, and waits until they are gone.
 func (u *uninstaller) removePieces(ctx context.Context, which func(*piece) bool) error {
 	var asked []*piece
 	for _, p := range slices.Backward(u.pieces) {
@@ -76,8 +76,8 @@ func (u *uninstaller) removePieces(ctx context.Context, which func(*piece) bool)
 	return nil
 }
 
-// letDeploymentsGo deletes the BundleDeployments and waits until their controller has let go of them. Where what they
-// installed stays anyway, nobody has to wait for a controller that does not come.
+// letDeploymentsGo deletes the BundleDeployments and waits until their controller has removed its finalizers. If their objects
+// stay anyway, it does not wait for a controller that does not run.
 func (u *uninstaller) letDeploymentsGo(ctx context.Context) error {
 	if len(u.deployments) == 0 {
 		return nil
@@ -99,13 +99,13 @@ func (u *uninstaller) letDeploymentsGo(ctx context.Context) error {
 	all := target{kind: kind{name: "All"}, name: "BundleDeployments"}
 	err := u.app.waitFor(waiting, all, u.flags.timeout, func() (waitState, error) { return u.departing(waiting) })
 	if u.flags.keep && errors.Is(err, errNo) && ctx.Err() == nil {
-		fmt.Fprintln(u.app.streams.ErrOut, "The controller does not let go of them: their finalizers are taken away.")
+		fmt.Fprintln(u.app.streams.ErrOut, "The controller does not remove the finalizers of the BundleDeployments: they are removed without it.")
 		return u.release(ctx)
 	}
 	return err
 }
 
-// beginDeparture asks for the deletion of a BundleDeployment.
+// beginDeparture deletes a BundleDeployment.
 func (u *uninstaller) beginDeparture(ctx context.Context, d *unstructured.Unstructured) error {
 	if by := deliverer(d); by != "" {
 		fmt.Fprintf(u.app.streams.ErrOut, "%s %s %s/%s comes from %s, which will create it again: remove its manifest there.\n",
@@ -115,7 +115,7 @@ func (u *uninstaller) beginDeparture(ctx context.Context, d *unstructured.Unstru
 	if u.flags.keep && policy != string(v1alpha1.DeletionOrphan) {
 		patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"deletionPolicy":"Orphan"}}`))
 		if err := u.client.Patch(ctx, d.DeepCopy(), patch, client.FieldOwner(fieldManager)); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("having %s %s/%s keep what it installed: %w", deployments.name, d.GetNamespace(), d.GetName(), err)
+			return fmt.Errorf("orphaning the objects of %s %s/%s: %w", deployments.name, d.GetNamespace(), d.GetName(), err)
 		}
 	}
 	uid := d.GetUID()
@@ -144,7 +144,7 @@ func (u *uninstaller) departing(ctx context.Context) (waitState, error) {
 	return waitState{text: inline(text)}, nil
 }
 
-// sweep looks for BundleDeployments that came meanwhile, now that nobody puts finalizers on them any more.
+// sweep looks for BundleDeployments that were created meanwhile, when the controllers that set finalizers are gone.
 func (u *uninstaller) sweep(ctx context.Context) error {
 	left, err := u.list(ctx, deployments, true, "")
 	if isAPIMissing(err) {
@@ -162,11 +162,11 @@ func (u *uninstaller) sweep(ctx context.Context) error {
 	case u.flags.keep:
 		return u.release(ctx)
 	}
-	return fmt.Errorf("%s came while the others were deleted, such as %s/%s, and the controllers are gone: install Satchel again to remove what they installed, or let it run with --keep-workloads",
+	return fmt.Errorf("%s were created while the others were deleted, such as %s/%s, and the controllers are gone: install Satchel again to remove their objects, or keep these with --keep-workloads",
 		plural(len(left), "BundleDeployment"), left[0].GetNamespace(), left[0].GetName())
 }
 
-// release deletes the BundleDeployments without their controller: what they installed stays as it is.
+// release deletes the BundleDeployments without their controller: their objects are not changed.
 func (u *uninstaller) release(ctx context.Context) error {
 	left, err := u.list(ctx, deployments, true, "")
 	if err != nil {
@@ -177,11 +177,11 @@ func (u *uninstaller) release(ctx context.Context) error {
 			return err
 		}
 	}
-	fmt.Fprintf(u.app.streams.Out, "%s released without the controller; what they installed is not marked as orphaned\n", plural(len(left), "BundleDeployment"))
+	fmt.Fprintf(u.app.streams.Out, "%s released without the controller; their objects are not annotated as orphaned\n", plural(len(left), "BundleDeployment"))
 	return nil
 }
 
-// releaseOne takes the finalizer away; when somebody changed the object meanwhile, it is looked at again.
+// releaseOne removes the finalizer; if another client changed the object meanwhile, it is read again.
 func (u *uninstaller) releaseOne(ctx context.Context, d *unstructured.Unstructured) error {
 	for {
 		if d.GetDeletionTimestamp().IsZero() {
@@ -202,10 +202,10 @@ func (u *uninstaller) releaseOne(ctx context.Context, d *unstructured.Unstructur
 		case err == nil, apierrors.IsNotFound(err):
 			return nil
 		case !apierrors.IsConflict(err):
-			return fmt.Errorf("taking the finalizer off %s %s/%s: %w", deployments.name, d.GetNamespace(), d.GetName(), err)
+			return fmt.Errorf("removing the finalizer of %s %s/%s: %w", deployments.name, d.GetNamespace(), d.GetName(), err)
 		}
 	}
 }
 
-// deploymentsResource is where BundleDeployments are written as they are.
+// deploymentsResource is the resource of BundleDeployments.
 var deploymentsResource = v1alpha1.GroupVersion.WithResource(deployments.resource)

@@ -30,19 +30,19 @@ type uninstaller struct {
 	plan        uninstallPlan
 }
 
-// uninstallPlan is what goes and what stays.
+// uninstallPlan lists what is deleted and what stays.
 type uninstallPlan struct {
 	Namespace string `json:"namespace"`
 	Version   string `json:"version,omitempty"`
-	// Deployments are the BundleDeployments that there are, and Fate is what becomes of what they installed.
-	Deployments []departure `json:"deployments"`
-	Fate        string      `json:"fate,omitempty"`
-	Goes        []departure `json:"goes"`
-	Stays       []departure `json:"stays"`
-	Unknown     []string    `json:"unknown,omitempty"`
+	// Deployments are the existing BundleDeployments, and Fate is what happens to their objects.
+	Deployments []affectedObject `json:"deployments"`
+	Fate        string           `json:"fate,omitempty"`
+	Goes        []affectedObject `json:"goes"`
+	Stays       []affectedObject `json:"stays"`
+	Unknown     []string         `json:"unknown,omitempty"`
 }
 
-// newUninstaller looks what there is.
+// newUninstaller reads what is installed.
 func (a *app) newUninstaller(ctx context.Context, o uninstallOptions) (*uninstaller, error) {
 	e, err := a.newExaminer(o.namespace)
 	if err != nil {
@@ -60,7 +60,7 @@ func (a *app) newUninstaller(ctx context.Context, o uninstallOptions) (*uninstal
 		return nil, err
 	}
 	if u.record == nil && !slices.ContainsFunc(u.pieces, func(p *piece) bool { return p.id.Kind != "Namespace" }) {
-		u.pieces = nil // a namespace alone is no installation
+		u.pieces = nil // only a namespace is no installation
 	}
 	if err := u.findLeases(ctx); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (a *app) newUninstaller(ctx context.Context, o uninstallOptions) (*uninstal
 	}
 	for _, p := range u.pieces {
 		if tool := deliverer(p.live); tool != "" {
-			return nil, fmt.Errorf("nothing was removed, for %s comes from %s: remove it there", p.id, inline(tool))
+			return nil, fmt.Errorf("nothing was removed, because %s comes from %s: remove it there", p.id, inline(tool))
 		}
 	}
 	return u, u.decide(ctx)
@@ -78,7 +78,7 @@ func (a *app) newUninstaller(ctx context.Context, o uninstallOptions) (*uninstal
 
 func (u *uninstaller) isEmpty() bool { return len(u.plan.Goes) == 0 && len(u.deployments) == 0 }
 
-// candidates are the objects of which the installation may consist: those of the record, else all that this program knows.
+// candidates are the possible objects of the installation: those of the record, else all that this program installs.
 func (u *uninstaller) candidates() ([]install.ID, error) {
 	if u.record != nil {
 		return append(slices.Clone(u.record.Objects), install.ID{Version: "v1", Kind: "ConfigMap", Namespace: u.namespace, Name: install.RecordName}), nil
@@ -94,7 +94,7 @@ func (u *uninstaller) candidates() ([]install.ID, error) {
 	return ids, nil
 }
 
-// there reads those objects that exist. Of objects of the cluster it leaves out what belongs to an installation elsewhere.
+// there reads the objects that exist. It leaves out cluster-scoped objects of an installation in another namespace.
 func (e *examiner) there(ctx context.Context, ids []install.ID) ([]*piece, error) {
 	pieces := make([]*piece, len(ids))
 	problems := parallel.Each(ctx, atOnce, slices.Collect(upTo(len(ids))), func(ctx context.Context, at int) error {
@@ -122,7 +122,7 @@ func (e *examiner) there(ctx context.Context, ids []install.ID) ([]*piece, error
 	pieces = slices.DeleteFunc(pieces, func(p *piece) bool { return p == nil })
 	for _, p := range pieces {
 		if other := subjectNamespace(p.live); p.id.Kind == "ClusterRoleBinding" && other != e.namespace {
-			return nil, fmt.Errorf("nothing was removed, for Satchel is installed in the namespace %s (%s): give --system-namespace %s", other, p.id, other)
+			return nil, fmt.Errorf("nothing was removed, because Satchel is installed in the namespace %s (%s): give --system-namespace %s", other, p.id, other)
 		}
 	}
 	return pieces, nil
@@ -154,7 +154,7 @@ func (u *uninstaller) findLeases(ctx context.Context) error {
 	return nil
 }
 
-// findDeployments lists the BundleDeployments of all namespaces, and looks whether their controller runs.
+// findDeployments lists the BundleDeployments of all namespaces, and checks whether their controller runs.
 func (u *uninstaller) findDeployments(ctx context.Context) (err error) {
 	if u.deployments, err = u.list(ctx, deployments, true, ""); err != nil && !isAPIMissing(err) {
 		return err
@@ -168,29 +168,29 @@ func (u *uninstaller) findDeployments(ctx context.Context) (err error) {
 	return nil
 }
 
-// decide says what becomes of each object.
+// decide plans what happens to each object.
 func (u *uninstaller) decide(ctx context.Context) error {
-	u.plan = uninstallPlan{Namespace: u.namespace, Deployments: []departure{}, Goes: []departure{}, Stays: []departure{}}
+	u.plan = uninstallPlan{Namespace: u.namespace, Deployments: []affectedObject{}, Goes: []affectedObject{}, Stays: []affectedObject{}}
 	if u.record != nil {
 		u.plan.Version = u.record.Version
 	}
 	for _, d := range u.deployments {
-		u.plan.Deployments = append(u.plan.Deployments, departure{Group: v1alpha1.GroupVersion.Group, Kind: deployments.name, Namespace: d.GetNamespace(), Name: d.GetName()})
+		u.plan.Deployments = append(u.plan.Deployments, affectedObject{Group: v1alpha1.GroupVersion.Group, Kind: deployments.name, Namespace: d.GetNamespace(), Name: d.GetName()})
 	}
 	switch {
 	case u.flags.keep:
-		u.plan.Fate = "what they installed stays, and goes on running"
+		u.plan.Fate = "their objects stay, and keep running"
 	case u.flags.remove:
-		u.plan.Fate = "what they installed is removed"
+		u.plan.Fate = "their objects are removed"
 	default:
-		u.plan.Fate = "say what becomes of what they installed: --keep-workloads or --delete-deployments"
+		u.plan.Fate = "choose what happens to their objects: --keep-workloads or --delete-deployments"
 	}
 	for _, p := range u.pieces {
 		why, err := u.whyStays(ctx, p)
 		if err != nil {
 			return err
 		}
-		d := departure{Group: p.id.Group, Kind: p.id.Kind, Namespace: p.id.Namespace, Name: p.id.Name, Why: why}
+		d := affectedObject{Group: p.id.Group, Kind: p.id.Kind, Namespace: p.id.Namespace, Name: p.id.Name, Why: why}
 		if why == "" {
 			u.plan.Goes = append(u.plan.Goes, d)
 			continue
@@ -200,7 +200,7 @@ func (u *uninstaller) decide(ctx context.Context) error {
 	return nil
 }
 
-// whyStays says why an object of the installation is left; empty where it goes.
+// whyStays says why an object of the installation is kept; empty if it is deleted.
 func (u *uninstaller) whyStays(ctx context.Context, p *piece) (string, error) {
 	switch {
 	case p.id.Kind == "CustomResourceDefinition" && !u.flags.definitions:
@@ -208,7 +208,7 @@ func (u *uninstaller) whyStays(ctx context.Context, p *piece) (string, error) {
 	case p.id.Kind != "Namespace":
 		return "", nil
 	case u.record != nil && !u.record.OwnNamespace:
-		return "it was there before Satchel", nil
+		return "it existed before Satchel", nil
 	}
 	return u.inhabited(ctx, p.id.Name)
 }
@@ -226,10 +226,10 @@ func (p uninstallPlan) print(s style) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "Satchel %sin the namespace %s is to be removed\n", strings.TrimLeft(inline(p.Version)+" ", " "), s.paint(bold, inline(p.Namespace)))
 	if len(p.Deployments) > 0 {
-		writeDepartures(&out, s.paint(red, "Deleted first"), p.Deployments)
+		writeAffected(&out, s.paint(red, "Deleted first"), p.Deployments)
 		fmt.Fprintf(&out, "  %s\n", p.Fate)
 	}
-	writeDepartures(&out, s.paint(red, "Goes"), p.Goes)
-	writeDepartures(&out, s.paint(green, "Stays"), p.Stays)
+	writeAffected(&out, s.paint(red, "To delete"), p.Goes)
+	writeAffected(&out, s.paint(green, "To keep"), p.Stays)
 	return out.String()
 }

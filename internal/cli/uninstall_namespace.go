@@ -16,36 +16,36 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 )
 
-// inhabited says what else lives in the controllers' namespace; empty when nothing does.
+// inhabited names another object in the controllers' namespace; empty when there is none.
 func (u *uninstaller) inhabited(ctx context.Context, namespace string) (string, error) {
 	resources, err := u.namespacedResources()
 	if err != nil {
 		return "", err
 	}
-	type stranger struct {
+	type foreign struct {
 		text string
 		err  error
 	}
-	for _, s := range parallel.Each(ctx, atOnce, resources, func(ctx context.Context, resource schema.GroupVersionResource) stranger {
-		text, err := u.strangerOf(ctx, resource, namespace)
-		return stranger{text, err}
+	for _, s := range parallel.Each(ctx, atOnce, resources, func(ctx context.Context, resource schema.GroupVersionResource) foreign {
+		text, err := u.foreignObject(ctx, resource, namespace)
+		return foreign{text, err}
 	}) {
 		switch {
 		case s.err != nil:
 			return "", s.err
 		case s.text != "":
-			return "other objects live in it, such as " + inline(s.text), nil
+			return "it holds other objects, such as " + inline(s.text), nil
 		}
 	}
 	return "", context.Cause(ctx)
 }
 
-// namespacedResources are all kinds of objects that can live in a namespace, each in one version. A kind whose server does
-// not answer could hide somebody's objects.
+// namespacedResources are all namespaced kinds, each in one version. It fails if an API server of a kind does not answer,
+// because there could be objects of that kind.
 func (e *examiner) namespacedResources() ([]schema.GroupVersionResource, error) {
 	lists, err := e.discovery.ServerPreferredNamespacedResources()
 	if err != nil {
-		return nil, fmt.Errorf("listing the kinds of the cluster, to see what lives in the namespace %s: %w", e.namespace, err)
+		return nil, fmt.Errorf("listing the kinds of the cluster, to find the objects of the namespace %s: %w", e.namespace, err)
 	}
 	var found []schema.GroupVersionResource
 	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists) {
@@ -62,24 +62,24 @@ func (e *examiner) namespacedResources() ([]schema.GroupVersionResource, error) 
 	return found, nil
 }
 
-// byThemselves are kinds that the cluster makes for other objects.
+// byThemselves are kinds that the cluster creates for other objects.
 var byThemselves = []string{"events", "endpoints", "endpointslices"}
 
-// ofEachNamespace are objects that the cluster makes in each namespace, by kind.
+// ofEachNamespace are objects that the cluster creates in each namespace, by kind.
 var ofEachNamespace = map[string][]string{
 	"configmaps":      {"kube-root-ca.crt", "openshift-service-ca.crt"},
 	"serviceaccounts": {"default"},
 }
 
-// mostOfKind bounds how many objects of one kind are looked at.
+// mostOfKind bounds how many objects of one kind are checked.
 const mostOfKind = 200
 
-// strangerOf is an object that belongs neither to the installation nor to one that does.
-func (u *uninstaller) strangerOf(ctx context.Context, resource schema.GroupVersionResource, namespace string) (string, error) {
-	stranger := ""
+// foreignObject is an object that belongs neither to the installation nor to one of its objects.
+func (u *uninstaller) foreignObject(ctx context.Context, resource schema.GroupVersionResource, namespace string) (string, error) {
+	foreign := ""
 	_, err := u.each(ctx, listing{resource: resource, namespace: namespace, limit: mostOfKind}, func(found sighting) {
-		if stranger == "" && !u.belongs(resource, found) {
-			stranger = resource.Resource + " " + found.GetName()
+		if foreign == "" && !u.belongs(resource, found) {
+			foreign = resource.Resource + " " + found.GetName()
 		}
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
@@ -88,10 +88,10 @@ func (u *uninstaller) strangerOf(ctx context.Context, resource schema.GroupVersi
 	if err != nil {
 		return "", fmt.Errorf("listing %s in the namespace %s: %w", resource.GroupResource(), namespace, err)
 	}
-	return stranger, nil
+	return foreign, nil
 }
 
-// belongs tells whether an object goes anyway.
+// belongs tells whether an object is deleted with the installation anyway.
 func (u *uninstaller) belongs(resource schema.GroupVersionResource, found sighting) bool {
 	return len(found.GetOwnerReferences()) > 0 || !found.GetDeletionTimestamp().IsZero() ||
 		resource.Group == "" && slices.Contains(ofEachNamespace[resource.Resource], found.GetName()) ||
@@ -99,7 +99,7 @@ func (u *uninstaller) belongs(resource schema.GroupVersionResource, found sighti
 		slices.ContainsFunc(u.deployments, func(d *unstructured.Unstructured) bool { return d.GetUID() == found.GetUID() })
 }
 
-// leaveNamespace takes back what the installation wrote to a namespace that was there before.
+// leaveNamespace removes the labels of the installation from a namespace that existed before.
 func (u *uninstaller) leaveNamespace(ctx context.Context, p *piece) error {
 	if u.record == nil || u.record.OwnNamespace {
 		return nil
@@ -107,7 +107,7 @@ func (u *uninstaller) leaveNamespace(ctx context.Context, p *piece) error {
 	bare := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": p.id.Name}}}
 	_, err := u.bodies.Resource(p.resource).Apply(ctx, p.id.Name, bare, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("taking the labels of Satchel off the namespace %s: %w", p.id.Name, err)
+		return fmt.Errorf("removing the labels of Satchel from the namespace %s: %w", p.id.Name, err)
 	}
 	return nil
 }

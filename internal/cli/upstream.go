@@ -8,7 +8,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// upstream says in words where a source takes its files from.
+// upstream says where a source takes its files from.
 func upstream(s v1alpha1.Source) string {
 	switch {
 	case s.Image != nil:
@@ -41,7 +41,7 @@ func gitRef(r *v1alpha1.GitRef) string {
 	return ""
 }
 
-// isPinned tells whether what the source names can never move, so that it is not asked again.
+// isPinned tells whether the source names immutable content, so that it is not fetched again.
 func isPinned(s v1alpha1.Source) bool {
 	switch {
 	case s.Image != nil:

@@ -25,7 +25,7 @@ type validateOptions struct {
 	rukpak bool // also by the rules of RukPak for plain+v0
 }
 
-// verdict is what validate says of a bundle. Its JSON form is what -o json prints.
+// verdict is the result of validate. Its JSON form is what -o json prints.
 type verdict struct {
 	Bundle   string         `json:"bundle"`
 	Format   string         `json:"format"`
@@ -37,23 +37,23 @@ type verdict struct {
 	installed string // where it was examined as installed, in words; empty where it did not come so far
 }
 
-const validateHelp = `Reads a bundle from a folder or from an image, looks for all problems at once, and says for each where it is, which rule
-it breaks and what to do about it. No cluster is asked.
+const validateHelp = `Reads a bundle from a folder or from an image, finds all problems at once, and reports the place of each, the rule that it
+breaks and the remedy. No cluster is needed.
 
-Errors keep a bundle from being installed. They are what render refuses, and, for registry+v1, what the suites of
-operator-framework/api refuse (olm-...) for a ClusterServiceVersion, its CustomResourceDefinitions, other objects, and
-the bundle as a whole. Warnings are what the conversion leaves out or infers, removed versions of Kubernetes' APIs, good
-practice, and what operatorhub.io asks for. What both report is said once.
+Errors prevent the installation of a bundle. They are the errors of render, and, for registry+v1, those of the suites of
+operator-framework/api (olm-...) for a ClusterServiceVersion, its CustomResourceDefinitions, other objects, and the bundle
+as a whole. Warnings are what the conversion leaves out or infers, removed versions of Kubernetes APIs, good practice, and
+requirements of operatorhub.io. A problem that both report is listed once.
 
-With --plain-v0 the bundle is held to what RukPak documents for plain+v0, which is less than Satchel takes: all manifests
-lie in the folder manifests/, without folders in it and with nothing beside them that is no manifest; there is at least
-one; and each is an object that names itself. Problems come with the line then.
+With --plain-v0 the bundle is also checked against RukPak's stricter rules for plain+v0: the folder manifests/ holds all
+manifests, no other folders and no other files; there is at least one manifest; and each is an object with a name.
+Problems have a line number then.
 
 Without --install-namespace the bundle is examined as installed in a namespace that suits it. With it, the other flags
-of render count too, so that problems of a choice are found as well. What has to be chosen, such as what the operator
-watches, is said at the end and is no problem.
+of render count too, so that problems of a choice are found as well. Choices, such as the namespaces that the operator
+watches, are listed at the end and are no problems.
 
-The output with -o json is one object, which stays as it is between versions:
+The output with -o json is one object, with a format that is stable between versions:
 
     {"bundle": "...", "format": "registry+v1", "problems": [{"severity": "error", "file": "manifests/a.yaml",
       "document": 1, "object": "Role a", "rule": "V13", "message": "...", "remedy": "..."}]}
@@ -74,16 +74,16 @@ func (a *app) validateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "validate PATH|IMAGE",
 		GroupID: groupPreview,
-		Short:   "Say everything that is wrong with a bundle, or could be better",
+		Short:   "Report all problems of a bundle, and possible improvements",
 		Long:    validateHelp,
 		Example: a.example(`
-# Is this bundle fit to be published?
+# Can this bundle be published?
 satchel validate ./bundle --strict
 
-# Would it do where I want it?
+# Does it suit my namespaces?
 satchel validate quay.io/org/operator-bundle:v1.2.3 --install-namespace operators --watch-namespace shop
 
-# Would RukPak take it too?
+# Would RukPak accept it too?
 satchel validate ./bundle --plain-v0
 
 # For a script: all errors, a line each
@@ -94,7 +94,7 @@ satchel validate ./bundle -o json | jq -r '.problems[] | select(.severity == "er
 				return err
 			}
 			if o.rukpak && o.format != "" && o.format != string(convert.PlainV0) {
-				return usageError(cmd, "--plain-v0 is about bundles of that format, and --format says %s: leave one of them out", o.format)
+				return usageError(cmd, "--plain-v0 is about bundles of that format, and --format says %s: use only one of them", o.format)
 			}
 			return a.validate(cmd.Context(), o, what)
 		},
@@ -102,7 +102,7 @@ satchel validate ./bundle -o json | jq -r '.problems[] | select(.severity == "er
 	a.conversionFlags(cmd, &o.conversionOptions, "Namespace of the objects that name none, and of the operator.")
 	a.outputFlag(cmd, &o.output, outputText, outputJSON)
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "Exit with 1 when there are warnings.")
-	cmd.Flags().BoolVar(&o.rukpak, "plain-v0", false, "Hold the bundle to the rules of RukPak for plain+v0.")
+	cmd.Flags().BoolVar(&o.rukpak, "plain-v0", false, "Check the bundle against the rules of RukPak for plain+v0.")
 	return cmd
 }
 
@@ -127,7 +127,7 @@ func (a *app) validate(ctx context.Context, o validateOptions, what string) erro
 	return nil
 }
 
-// examine reads a bundle and looks at it.
+// examine reads a bundle and checks it.
 func (a *app) examine(ctx context.Context, o validateOptions, what string) (v verdict, err error) {
 	r, err := a.open(ctx, &o.conversionOptions, what)
 	if err != nil {
@@ -141,14 +141,14 @@ func (a *app) examine(ctx context.Context, o validateOptions, what string) (v ve
 	return r.judge(what, report), nil
 }
 
-// judge says what was found in what was opened.
+// judge makes the verdict about an opened bundle.
 func (r reading) judge(what string, report lint.Report) verdict {
 	v := verdict{Bundle: what, read: r.from, Format: string(report.Format), Problems: append([]lint.Problem{}, report.Problems...), Choices: report.Choices}
 	if report.InstallNamespace != "" {
 		v.installed = installedIn(report.InstallNamespace, report.Watched)
 	}
 	for _, note := range append(r.notes(), r.options.meaningless(report.Format)...) {
-		v.Problems = append(v.Problems, lint.Problem{Severity: lint.Warning, Rule: "file", Message: note, Remedy: "see whether that is meant"})
+		v.Problems = append(v.Problems, lint.Problem{Severity: lint.Warning, Rule: "file", Message: note, Remedy: "check whether that is intended"})
 	}
 	for i, p := range v.Problems {
 		v.Problems[i].Message, v.Problems[i].Remedy = flagsFor(p.Message), flagsFor(p.Remedy)
@@ -209,8 +209,8 @@ func (v verdict) describe() string {
 	return text + "."
 }
 
-// writeProblems writes those of one severity: where they are above all that are there, and what to do below all for which
-// that is the same.
+// writeProblems writes the problems of one severity: the place once above its problems, and the remedy once below the
+// problems that have the same.
 func (v verdict) writeProblems(out *strings.Builder, severity lint.Severity, width int) {
 	of := slices.DeleteFunc(slices.Clone(v.Problems), func(p lint.Problem) bool { return p.Severity != severity })
 	shown, more := some(of)

@@ -13,8 +13,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/lint"
 )
 
-// TestM8HostileBundlesAreExaminedInWorkers: a value that contains itself overflows the stack, which ends the worker process and not
-// this one, whichever command reads the chart.
+// TestM8HostileBundlesAreExaminedInWorkers: a value that contains itself overflows the stack, which ends the worker process
+// and not this one, for every command that reads the chart.
 func TestM8HostileBundlesAreExaminedInWorkers(t *testing.T) {
 	chart := t.TempDir()
 	for name, content := range map[string]string{
@@ -87,8 +87,7 @@ func TestValidateUsage(t *testing.T) {
 	}
 }
 
-// TestValidateIsBounded shows what people see of a bundle in which everything is wrong, and that nothing of it can steer
-// their terminal.
+// TestValidateIsBounded checks the output for a bundle with errors everywhere, and that it contains no control characters.
 func TestValidateIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	var text strings.Builder
@@ -127,7 +126,7 @@ func TestWriteWrapped(t *testing.T) {
 	}
 }
 
-// TestValidateAndInspectImage shows that images are read as folders are, and that nothing of them stays.
+// TestValidateAndInspectImage checks that images are read like folders, and that no files of them are left.
 func TestValidateAndInspectImage(t *testing.T) {
 	ref, digest := serveImage(t)
 	temporary := t.TempDir()

@@ -36,9 +36,9 @@ func (a *app) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "verify REF --key FILE",
 		GroupID: groupAuthor,
-		Short:   "Say whether an image or OCI artifact is signed with a key",
-		Long: `Asks a registry what REF is, and looks for a signature of exactly that digest, as the source controller does for a source
-with verify.provider cosign: in both forms that cosign writes, and without a transparency log.
+		Short:   "Check whether an image or OCI artifact is signed with a key",
+		Long: `Resolves REF in a registry, and looks for a signature of exactly that digest, as the source controller does for a source
+with verify.provider cosign: in both formats of cosign, and without a transparency log.
 
 ` + registryHelp + `
 
@@ -49,7 +49,7 @@ Exit codes:
     2    failed: wrong use, no such image, no access, a key that cannot be read
     130  interrupted by Ctrl-C`,
 		Example: a.example(`
-# Would a cluster take it?
+# Would a source with verify accept it?
 satchel verify ghcr.io/org/bundle:v1.0.0 --key cosign.pub`),
 		ValidArgsFunction: completionOfNothing,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -77,7 +77,7 @@ func (a *app) versionCommand() *cobra.Command {
 # Both
 satchel version
 
-# Without asking a cluster
+# Without a cluster
 satchel version --client -o json`),
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -94,7 +94,7 @@ satchel version --client -o json`),
 		},
 	}
 	a.outputFlag(cmd, &o, outputText, outputJSON, outputYAML)
-	cmd.Flags().BoolVar(&clientOnly, "client", false, "Show only the version of this program, and ask no cluster.")
+	cmd.Flags().BoolVar(&clientOnly, "client", false, "Show only the version of this program, without a cluster.")
 	return cmd
 }
 

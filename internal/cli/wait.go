@@ -17,7 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// waitPause lies between two looks at what is waited for.
+// waitPause is the pause between two reads of an object.
 const waitPause = 500 * time.Millisecond
 
 // What wait can wait for.
@@ -40,24 +40,24 @@ func (a *app) waitCommand() *cobra.Command {
 		Use:     "wait [deployment|source] NAME...",
 		GroupID: groupAct,
 		Short:   "Wait until objects are Ready, have a revision, or are gone",
-		Long: `Waits, and says on standard error what is waited for whenever that changes. It changes nothing.
+		Long: `Waits for a condition, and shows the progress on standard error. It changes nothing.
 
-    --for ready           Ready with the spec as it is now and, of a BundleDeployment, with what its source has now.
-                          It ends early, with 1, at what does not get Ready by itself: stalled or suspended.
-    --for revision=REV    the same with this revision: all of it, what is before the @, or a digest of 12 or more digits
-    --for deleted         gone, with all that was installed
+    --for ready           Ready with the current spec and, for a BundleDeployment, the current revision of its source.
+                          It ends early, with 1, for an object that needs user action: stalled or suspended.
+    --for revision=REV    Ready with this revision: its full name, the part before the @, or a digest of 12 or more digits
+    --for deleted         gone, with all installed objects
 
 Exit codes:
 
-    0    so it is
-    1    not within --timeout, or never by itself
+    0    condition met
+    1    timed out, stalled or suspended
     2    failed: not found, no access
     130  interrupted by Ctrl-C`,
 		Example: a.example(`
-# In a pipeline, after the manifests were applied
+# In a pipeline, after applying the manifests
 satchel wait podinfo --timeout 10m
 
-# Until a release is out
+# Until a release is installed
 satchel wait podinfo --for revision=v1.4.0
 
 # All sources of a team
@@ -84,7 +84,7 @@ satchel wait podinfo --for deleted`),
 	return cmd
 }
 
-// check refuses what cannot be waited for.
+// check refuses unknown conditions.
 func (o waitOptions) check(cmd *cobra.Command) error {
 	revision, isRevision := strings.CutPrefix(o.until, forRevision)
 	if isRevision && revision != "" || o.until == forReady || o.until == forDeleted {
@@ -117,7 +117,7 @@ func (a *app) wait(ctx context.Context, o waitOptions, targets []target) error {
 	return outcome
 }
 
-// chooseToWait is choose; who waits for objects to go is content with those that are gone.
+// chooseToWait is choose; with --for deleted, objects that do not exist are no error.
 func (a *app) chooseToWait(ctx context.Context, c *cluster, o waitOptions, targets []target) ([]chosen, error) {
 	if o.until != forDeleted {
 		return c.choose(ctx, o.selection, targets)
@@ -138,19 +138,19 @@ func (a *app) chooseToWait(ctx context.Context, c *cluster, o waitOptions, targe
 	return all, nil
 }
 
-// waitState is what a look at an object found.
+// waitState is the progress of a wait.
 type waitState struct {
 	done  bool
-	never bool   // not by itself
+	never bool   // needs user action
 	text  string // what is waited for, or what the outcome is
 }
 
-// waitOne looks at one object until it is known how it ends.
+// waitOne waits for one object.
 func (a *app) waitOne(ctx context.Context, c *cluster, o waitOptions, t target) error {
 	return a.waitFor(ctx, t, o.timeout, func() (waitState, error) { return a.look(ctx, c, o, t) })
 }
 
-// waitFor looks again and again, says what is waited for when that changes, and prints how it ends.
+// waitFor calls look repeatedly, prints what is waited for when that changes, and prints the outcome.
 func (a *app) waitFor(ctx context.Context, t target, timeout time.Duration, look func() (waitState, error)) error {
 	said := ""
 	for {
@@ -177,7 +177,7 @@ func (a *app) waitFor(ctx context.Context, t target, timeout time.Duration, look
 	}
 }
 
-// waitEnded tells the end of the time from Ctrl-C.
+// waitEnded distinguishes a timeout from Ctrl-C.
 func (a *app) waitEnded(ctx context.Context, t target, said string, timeout time.Duration) error {
 	if !errors.Is(context.Cause(ctx), errTooLong) {
 		return context.Cause(ctx)
@@ -228,7 +228,7 @@ func (c *cluster) sourceOf(ctx context.Context, o object) (*v1alpha1.BundleSourc
 func judgeDeletion(o object) waitState {
 	s := summarize(o)
 	if !s.deleting {
-		return waitState{text: "nobody has asked for its deletion"}
+		return waitState{text: "its deletion has not been requested"}
 	}
 	return waitState{text: "being deleted" + withText(s)}
 }
@@ -258,22 +258,22 @@ func judgeReadiness(o object, source *v1alpha1.BundleSource, wanted string, part
 	return waitState{text: waitsFor(o, s, behind, ready)}
 }
 
-// waitsFor says why the object is not as it is wanted.
+// waitsFor says why the condition is not met.
 func waitsFor(o object, s summary, behind string, ready bool) string {
 	switch approval := approvalText(o); {
 	case ready:
 		return "it is Ready with revision " + dash(shortRevision(inline(s.revision)))
 	case s.isReady() && behind != "" && approval != "":
-		return "it waits for an approval: " + approval
+		return "it waits for approval: " + approval
 	case s.isReady() && behind != "":
 		return behind
 	case s.isReady():
-		return "somebody asked for a look, which is not done yet"
+		return "a reconcile was requested and is not handled yet"
 	}
 	return oneLine(s.text(), 0)
 }
 
-// approvalText is what a deployment waits for consent to; empty where it does not.
+// approvalText names the plan that waits for approval; empty if none does.
 func approvalText(o object) string {
 	pending := apimeta.FindStatusCondition(o.GetConditions(), v1alpha1.ApprovalPendingCondition)
 	if pending == nil || pending.Status != metav1.ConditionTrue {
@@ -282,7 +282,7 @@ func approvalText(o object) string {
 	return oneLine(pending.Message, 0)
 }
 
-// behindSource says what of the source is not in force yet.
+// behindSource says which revision of the source is not applied yet.
 func behindSource(o object, source *v1alpha1.BundleSource) string {
 	d, isDeployment := o.(*v1alpha1.BundleDeployment)
 	if !isDeployment || source == nil || source.Spec.Suspend {

@@ -23,13 +23,13 @@ func TestJudgeReadiness(t *testing.T) {
 	}{
 		"ready":         {reason: "the usual end", source: aSource(), want: waitState{done: true, text: "Ready, revision v1.3.0@sha256:cccccccccccc"}},
 		"flux":          {reason: "a source of Flux is not looked at", want: waitState{done: true, text: "Ready, revision v1.3.0@sha256:cccccccccccc"}},
-		"unseen":        {reason: "what is Ready is the spec of before", edit: func(d *v1alpha1.BundleDeployment) { d.Generation = 3 }, source: aSource(), want: waitState{text: "the controller has not seen the latest change yet; before: revision v1.3.0 is in force and healthy"}},
+		"unseen":        {reason: "what is Ready is the spec of before", edit: func(d *v1alpha1.BundleDeployment) { d.Generation = 3 }, source: aSource(), want: waitState{text: "the controller has not seen the latest change yet; before: revision v1.3.0 is applied and healthy"}},
 		"newer source":  {reason: "what is Ready is the revision of before", source: newer, want: waitState{text: "its source has another revision, v1.4.0@sha256:aaaaaaaaaaaa"}},
 		"source edited": {reason: "what the source names now is not known yet", source: aSource(func(s *v1alpha1.BundleSource) { s.Generation = 3 }), want: waitState{text: "its source podinfo is being fetched"}},
 		"source frozen": {reason: "a suspended source does not move", source: aSource(func(s *v1alpha1.BundleSource) { s.Generation, s.Spec.Suspend = 3, true }), want: waitState{done: true, text: "Ready, revision v1.3.0@sha256:cccccccccccc"}},
 		"asked": {reason: "a look was asked for", edit: func(d *v1alpha1.BundleDeployment) {
 			d.Annotations = map[string]string{meta.ReconcileRequestAnnotation: "x"}
-		}, source: aSource(), want: waitState{text: "somebody asked for a look, which is not done yet"}},
+		}, source: aSource(), want: waitState{text: "a reconcile was requested and is not handled yet"}},
 		"suspended": {reason: "Ready is Ready", edit: func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }, source: aSource(), want: waitState{done: true, text: "Ready, revision v1.3.0@sha256:cccccccccccc"}},
 		"suspended and not ready": {reason: "nothing would happen", edit: func(d *v1alpha1.BundleDeployment) {
 			d.Spec.Suspend = true
@@ -93,7 +93,7 @@ func TestWait(t *testing.T) {
 	c.want(c.satchel("wait", "none"), ExitError, `there is no BundleDeployment "none"`)
 	c.want(c.satchel("wait", "none", "--for", "deleted"), ExitOK, "BundleDeployment none: gone\n")
 	c.want(c.satchel("wait", "podinfo", "--for", "revision=v2", "--timeout", "100ms"), ExitNo, "not within 100ms: it is Ready with revision v1.3.0@")
-	c.want(c.satchel("wait", "--all", "--for", "deleted", "--timeout", "100ms"), ExitNo, "nobody has asked for its deletion")
+	c.want(c.satchel("wait", "--all", "--for", "deleted", "--timeout", "100ms"), ExitNo, "its deletion has not been requested")
 
 	slow := c.deployment("slow")
 	done := make(chan outcome)

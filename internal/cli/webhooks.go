@@ -19,7 +19,7 @@ type webhookSummary struct {
 	ServedBy      string   `json:"servedBy"` // "Deployment x" or "Service ns/x"
 	FailurePolicy string   `json:"failurePolicy,omitempty"`
 	Rules         []string `json:"rules"`            // what is intercepted, or converted
-	Danger        string   `json:"danger,omitempty"` // why to think twice
+	Danger        string   `json:"danger,omitempty"` // why it is dangerous
 }
 
 // definedWebhooks are those of a ClusterServiceVersion.

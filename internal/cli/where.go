@@ -19,11 +19,11 @@ const (
 	mostNamed    = 3
 )
 
-// partOf begins what is said where a part of a bundle was given.
+// partOf begins the hint about a folder that is a part of a bundle.
 const partOf = "this is only a part of what looks like a registry+v1 bundle; if that was meant, "
 
-// meant says which folder was probably meant where the given one is not a bundle: the one that it is a part of, or, if it is
-// of no use, one below it. It is empty where there is no such folder.
+// meant suggests another folder if the given one is not a bundle: the bundle that it is a part of, or, if it is useless, one
+// below it. It is empty if there is no such folder.
 func (b *bundle) meant(given string, useless bool) string {
 	given = path.Clean(filepath.ToSlash(given))
 	if !fs.ValidPath(given) || !isFolder(b.files, given) {

@@ -19,8 +19,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
 
-// workerOptions bound the process that converts a bundle for its user: more than the controllers allow, and not all that
-// the machine has.
+// workerOptions bound the process that converts a bundle: more than the controllers allow, and not all resources of the
+// machine.
 func workerOptions() worker.Options {
 	return worker.Options{Workers: 1, CPU: 2 * time.Minute, Memory: 2 << 30, Output: 256 << 20, Wall: 10 * time.Minute}
 }
@@ -47,7 +47,7 @@ func (a *app) close() error {
 	return a.pool.Close()
 }
 
-// withPacked gives the files of a bundle to a job in a worker process: a hostile bundle does not take the machine.
+// withPacked gives the files of a bundle to a job in a worker process, so that a hostile bundle cannot exhaust the machine.
 func (a *app) withPacked(ctx context.Context, files fs.FS, run func(*worker.Pool, jobs.Files) error) error {
 	pool, err := a.workers()
 	if err != nil {
@@ -68,7 +68,7 @@ func (a *app) withPacked(ctx context.Context, files fs.FS, run func(*worker.Pool
 	return err
 }
 
-// converted converts a bundle as the controller does, in a worker process. What is wrong with the bundle is a *convert.Error.
+// converted converts a bundle as the controller does, in a worker process. A problem of the bundle is a *convert.Error.
 func (a *app) converted(ctx context.Context, files fs.FS, o convert.Options) (convert.Result, error) {
 	var converted *jobs.Converted
 	err := a.withPacked(ctx, files, func(pool *worker.Pool, packed jobs.Files) (err error) {

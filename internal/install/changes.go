@@ -13,7 +13,7 @@ import (
 // change applies a part of the options.
 type change func(Options, []*unstructured.Unstructured) ([]*unstructured.Unstructured, error)
 
-// changes are all there are, in their order; the namespace comes last, so that it reaches what others add.
+// changes are all changes, in their order; the namespace comes last, so that it applies to objects that others add.
 var changes = []change{images, replicas, storage, selector, networkPolicies, authenticatedArtifacts, tenants, namespace}
 
 // each edits the objects of a kind in place.
@@ -96,7 +96,7 @@ func images(o Options, objects []*unstructured.Unstructured) ([]*unstructured.Un
 	})
 }
 
-// replicas that share nothing can replace one another while the others run.
+// replicas sets the number of replicas. Several share no volume, so they use a rolling update.
 func replicas(o Options, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	if o.Replicas <= 1 {
 		return objects, nil
@@ -136,8 +136,8 @@ func ephemeral(d *unstructured.Unstructured) error {
 	}, inPod("volumes")...)
 }
 
-// selector has each controller look after a part of the objects. The lease of a part has a name of its own, which ends in
-// a hash.
+// selector limits each controller to objects with a label selector (a shard). The lease of a shard has its own name, which
+// ends in a hash.
 func selector(o Options, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	if o.Selector == "" {
 		return objects, nil
@@ -165,7 +165,7 @@ func networkPolicies(o Options, objects []*unstructured.Unstructured) ([]*unstru
 }
 
 // namespace moves everything to another namespace than satchel-system: objects, subjects, and the names of Services and
-// accounts in command lines.
+// ServiceAccounts in command lines.
 func namespace(o Options, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	to := o.namespace()
 	for _, object := range objects {

@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// LostVersions are versions in which a cluster has stored resources, and which another definition of the kind does not know:
-// with it they could not be read any more.
+// LostVersions are versions in which a cluster has stored resources, and which the desired CRD lacks: with it they could not
+// be read any more.
 func LostVersions(live, desired *unstructured.Unstructured) []string {
 	stored, _, _ := unstructured.NestedStringSlice(live.Object, "status", "storedVersions")
 	known := versionsOf(desired)
 	return slices.DeleteFunc(stored, func(version string) bool { return known[version] != nil })
 }
 
-// LostFields are fields of a definition that another one of the kind does not know: what resources have there would be
-// dropped when they are written. Those of a field that is lost as a whole are not listed one by one.
+// LostFields are fields of a CRD that the desired CRD lacks: they would be dropped from resources on the next write. The
+// fields below a field that is lost as a whole are not listed.
 func LostFields(live, desired *unstructured.Unstructured) []string {
 	var lost []string
 	known := versionsOf(desired)
@@ -33,7 +33,7 @@ func LostFields(live, desired *unstructured.Unstructured) []string {
 	return lost
 }
 
-// versionsOf are the schemas of a definition's versions.
+// versionsOf are the schemas of a CRD's versions.
 func versionsOf(definition *unstructured.Unstructured) map[string]map[string]any {
 	found := map[string]map[string]any{}
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
@@ -73,11 +73,10 @@ func compareFields(path string, live, desired map[string]any, lost *[]string) {
 	}
 }
 
-// described is what git describe makes of a commit between releases: nobody can tell whether it is newer than a release.
+// described matches the output of git describe for a commit between releases, which has no order relative to releases.
 var described = regexp.MustCompile(`-\d+-g[0-9a-f]{7,}|-dirty$`)
 
-// Order is how two releases follow one another: below 0 where the first is the older one. Where one of the versions is
-// not that of a release it is not known.
+// Order compares two releases: below 0 if the first is older. It is unknown if one of the versions is not that of a release.
 func Order(a, b string) (order int, known bool) {
 	first, wrong := semver.StrictNewVersion(trimV(a))
 	second, alsoWrong := semver.StrictNewVersion(trimV(b))

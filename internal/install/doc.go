@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install knows the objects of which an installation of Satchel consists: those of config/default, and what
-// options change in them. It is pure; who applies them is somebody else.
+// Package install returns the objects of an installation of Satchel: those of config/default, as changed by options. It is
+// pure: it does not apply them.
 package install

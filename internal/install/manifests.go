@@ -18,12 +18,12 @@ import (
 	"github.com/satchel-dev/satchel/config"
 )
 
-// manifests are the objects of config/default but the definitions; TestManifestsAreCurrent writes them.
+// manifests are the objects of config/default without the CRDs; TestManifestsAreCurrent writes them.
 //
 //go:embed manifests.yaml
 var manifests []byte
 
-// Manifests returns the objects of an installation, in the order in which they are applied: what others need comes first.
+// Manifests returns the objects of an installation, in the order in which they are applied: dependencies come first.
 func Manifests(o Options) ([]*unstructured.Unstructured, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func Manifests(o Options) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// everything are the objects of config/default, in its order: Namespaces, definitions, and what remains.
+// everything are the objects of config/default, in its order: Namespaces, CRDs, and the others.
 func everything() ([]*unstructured.Unstructured, error) {
 	objects, err := parse(manifests)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var update = flag.Bool("update", false, "write manifests.yaml anew")
+var update = flag.Bool("update", false, "regenerate manifests.yaml")
 
 const manifestsHeader = `# SPDX-License-Identifier: Apache-2.0
 #
@@ -48,7 +48,7 @@ func kustomized(t *testing.T, folder string) []*unstructured.Unstructured {
 	return objects
 }
 
-// TestManifestsAreCurrent renders config/default and compares it with what is embedded.
+// TestManifestsAreCurrent renders config/default and compares it with the embedded manifests.
 func TestManifestsAreCurrent(t *testing.T) {
 	want := kustomized(t, "default")
 	var text bytes.Buffer
@@ -109,7 +109,7 @@ func order(objects []*unstructured.Unstructured) []string {
 	return kinds
 }
 
-// TestOptionsAreOverlays wants of options what the overlays of config/ give.
+// TestOptionsAreOverlays checks that options give the same result as the overlays of config/.
 func TestOptionsAreOverlays(t *testing.T) {
 	for folder, o := range map[string]Options{
 		"overlays/authenticated-artifacts":  {AuthenticatedArtifacts: true},
@@ -154,7 +154,7 @@ func TestOptions(t *testing.T) {
 	}{
 		"replicas":    {"more than one lead in turn", Options{Replicas: 3, EphemeralStorage: true}, "Deployment", []string{"spec", "replicas"}, all(2, int64(3))},
 		"rolling":     {"what shares no volume needs no pause", Options{Replicas: 3, EphemeralStorage: true}, "Deployment", []string{"spec", "strategy"}, all(2, nil)},
-		"one":         {"the volume has to be given up first", Options{EphemeralStorage: true}, "Deployment", []string{"spec", "strategy", "type"}, all(2, "Recreate")},
+		"one":         {"the volume has to be released first", Options{EphemeralStorage: true}, "Deployment", []string{"spec", "strategy", "type"}, all(2, "Recreate")},
 		"no claims":   {"nothing is claimed", Options{EphemeralStorage: true}, "PersistentVolumeClaim", []string{"metadata", "name"}, nil},
 		"class":       {"clusters without a default", Options{StorageClass: "fast"}, "PersistentVolumeClaim", []string{"spec", "storageClassName"}, all(2, "fast")},
 		"size":        {"of one of them", Options{StorageSizes: map[string]string{SourceController: "50Gi"}}, "PersistentVolumeClaim", []string{"spec", "resources", "requests", "storage"}, []any{"2Gi", "50Gi"}},
@@ -201,7 +201,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestNamespace wants no trace of the default namespace, whatever else is chosen.
+// TestNamespace checks that no object names the default namespace, with any other options.
 func TestNamespace(t *testing.T) {
 	objects, err := Manifests(Options{Namespace: "platform", AuthenticatedArtifacts: true, TenantNamespaces: []string{"shop"}, Selector: "a=b"})
 	if err != nil {

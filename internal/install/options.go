@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// The controllers, by the names of their Deployments, accounts and images.
+// The controllers, by the names of their Deployments, ServiceAccounts and images.
 const (
 	SourceController     = "bundle-source-controller"
 	DeploymentController = "bundle-deployment-controller"
@@ -28,9 +28,9 @@ var Controllers = []string{SourceController, DeploymentController}
 const (
 	// DefaultNamespace is where config/default puts the controllers.
 	DefaultNamespace = "satchel-system"
-	// PlaceholderRegistry stands in config/default, for nobody publishes images there.
+	// PlaceholderRegistry is the registry in config/default, where no images are published.
 	PlaceholderRegistry = "registry.example.org/satchel"
-	// placeholderTag stands there as well.
+	// placeholderTag is the tag in config/default.
 	placeholderTag = "dev"
 )
 
@@ -42,11 +42,11 @@ type Options struct {
 	Registry string `json:"registry,omitempty"`
 	// Tag is the tag of both images.
 	Tag string `json:"tag,omitempty"`
-	// Images are references in full, by the name of the controller; they outweigh Registry and Tag.
+	// Images are references in full, by the name of the controller; they take precedence over Registry and Tag.
 	Images map[string]string `json:"images,omitempty"`
 	// PullSecrets are names of Secrets in the controllers' namespace, with which their images are pulled.
 	PullSecrets []string `json:"pullSecrets,omitempty"`
-	// Replicas of each controller, of which one leads; default 1. More than one takes ephemeral storage.
+	// Replicas of each controller, one of them the leader; default 1. More than one needs ephemeral storage.
 	Replicas int64 `json:"replicas,omitempty"`
 	// EphemeralStorage keeps artifacts and caches with the Pods instead of in PersistentVolumeClaims.
 	EphemeralStorage bool `json:"ephemeralStorage,omitempty"`
@@ -54,14 +54,14 @@ type Options struct {
 	StorageClass string `json:"storageClass,omitempty"`
 	// StorageSizes are the sizes of the claims, by the name of the controller.
 	StorageSizes map[string]string `json:"storageSizes,omitempty"`
-	// Selector has the controllers look only after objects with such labels.
+	// Selector limits the controllers to objects with matching labels.
 	Selector string `json:"selector,omitempty"`
 	// WithoutNetworkPolicies leaves the NetworkPolicies out.
 	WithoutNetworkPolicies bool `json:"withoutNetworkPolicies,omitempty"`
 	// AuthenticatedArtifacts has the artifact server ask for tokens, as config/overlays/authenticated-artifacts does.
 	AuthenticatedArtifacts bool `json:"authenticatedArtifacts,omitempty"`
-	// TenantNamespaces, where there are any, are the only ones in which the controllers may act as ServiceAccounts and
-	// read Secrets, as config/overlays/namespaced-impersonation has it.
+	// TenantNamespaces, if not empty, are the only namespaces in which the controllers may impersonate ServiceAccounts and
+	// read Secrets, as in config/overlays/namespaced-impersonation.
 	TenantNamespaces []string `json:"tenantNamespaces,omitempty"`
 }
 
@@ -76,12 +76,12 @@ func (o Options) Image(controller string) string {
 	return cmp.Or(o.Registry, PlaceholderRegistry) + "/" + controller + ":" + cmp.Or(o.Tag, placeholderTag)
 }
 
-// HasPlaceholders tells that an image is one that nobody publishes.
+// HasPlaceholders tells whether an image reference is a placeholder, which is not published.
 func (o Options) HasPlaceholders() bool {
 	return slices.ContainsFunc(Controllers, func(c string) bool { return strings.HasPrefix(o.Image(c), PlaceholderRegistry+"/") })
 }
 
-// Validate lists all that is wrong with the options, sorted.
+// Validate lists all problems of the options, sorted.
 func (o Options) Validate() error {
 	var problems []string
 	complain := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
@@ -127,7 +127,7 @@ func (o Options) storageProblems() []string {
 		problems = append(problems, fmt.Sprintf("%d replicas cannot share a volume that is mounted once: choose ephemeral storage, or one replica", o.Replicas))
 	}
 	if o.EphemeralStorage && (o.StorageClass != "" || len(o.StorageSizes) > 0) {
-		problems = append(problems, "ephemeral storage has neither class nor size: leave one of the two out")
+		problems = append(problems, "ephemeral storage has neither class nor size: use only one of the two")
 	}
 	for _, controller := range slices.Sorted(maps.Keys(o.StorageSizes)) {
 		if size, err := resource.ParseQuantity(o.StorageSizes[controller]); err != nil || size.Sign() <= 0 {

@@ -46,7 +46,7 @@ func sendToken(d *unstructured.Unstructured) error {
 	}, inPod("volumes")...)
 }
 
-// narrowed are the ClusterRoles that tenants concern, and who has them.
+// narrowed are the ClusterRoles that TenantNamespaces bind by namespace, and the controllers that have them.
 var narrowed = map[string]string{"satchel-impersonator": DeploymentController, "satchel-secret-reader": SourceController}
 
 // tenants is config/overlays/namespaced-impersonation.

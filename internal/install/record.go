@@ -15,8 +15,7 @@ import (
 // RecordName is the ConfigMap in the controllers' namespace that says what an installation consists of.
 const RecordName = "satchel-installation"
 
-// Record is what is remembered of an installation: for upgrades what was chosen, for upgrades and removal which objects
-// there are.
+// Record is the stored state of an installation: the options for upgrades, and the objects for upgrades and removal.
 type Record struct {
 	// Version is that of the program that installed.
 	Version string
@@ -24,7 +23,7 @@ type Record struct {
 	Options Options
 	// Objects are all that were applied and not removed since.
 	Objects []ID
-	// OwnNamespace tells that the namespace came with the installation.
+	// OwnNamespace tells that the installation created the namespace.
 	OwnNamespace bool
 }
 
@@ -67,7 +66,7 @@ func (r Record) Without(others []ID) []ID {
 	return slices.DeleteFunc(slices.Clone(r.Objects), func(id ID) bool { return slices.ContainsFunc(others, id.Same) })
 }
 
-// ConfigMap is the record as it is kept.
+// ConfigMap is the stored form of the record.
 func (r Record) ConfigMap() (*unstructured.Unstructured, error) {
 	options, err := json.Marshal(r.Options)
 	if err != nil {

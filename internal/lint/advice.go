@@ -9,15 +9,15 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
-// advice is what we say about a finding of upstream that contains given words.
+// advice adapts a finding of upstream that contains given words.
 type advice struct {
 	words string
 	// message replaces upstream's up to the kind that it ends with; empty: upstream's stays.
 	message string
 	remedy  string
-	// severity replaces the suite's where Satchel deals with what is found; empty: the suite's stays.
+	// severity replaces the suite's where Satchel handles the problem; empty: the suite's stays.
 	severity Severity
-	// ours is the rule under which the converter reports the same; dropped says that it is no news to anybody.
+	// ours is the rule under which the converter reports the same; dropped leaves the finding out.
 	ours    string
 	dropped bool
 }
@@ -54,7 +54,7 @@ var advices = []advice{
 		remedy: "list it in spec.customresourcedefinitions.owned", severity: Warning},
 	{words: "invalid service account found", message: "the ClusterServiceVersion names this account too; the two are merged",
 		remedy: "leave it out, or rename one of them", severity: Warning},
-	{words: "maximum bundle compressed size", remedy: "make it smaller for OLM v0, which keeps a bundle in one ConfigMap; Satchel does not mind", severity: Warning},
+	{words: "maximum bundle compressed size", remedy: "make it smaller for OLM v0, which keeps a bundle in one ConfigMap; Satchel has no such limit", severity: Warning},
 	{words: "unable to check the bundle", dropped: true},
 	{words: "relatedImages[", remedy: "give an image reference, such as registry.example.org/tool:v1"},
 	{words: "release versioning", remedy: "rename the ClusterServiceVersion"},
@@ -81,7 +81,7 @@ var advices = []advice{
 	{words: "set of standard categories", remedy: "choose among the categories of operatorhub.io"},
 }
 
-// advise finds what we say about a finding.
+// advise finds the advice for a finding.
 func advise(f *finding) {
 	at := slices.IndexFunc(advices, func(a advice) bool { return strings.Contains(f.Message, a.words) })
 	if at < 0 {
@@ -98,7 +98,7 @@ func advise(f *finding) {
 	}
 }
 
-// settle makes one sentence of what upstream says in several, or in the order of a map.
+// settle makes one stable sentence of upstream messages that have several sentences, or the order of a map.
 func settle(text string) string {
 	if _, after, found := strings.Cut(text, "resource requests for the container: ("); found {
 		name, _, _ := strings.Cut(after, ")")
@@ -155,7 +155,7 @@ var warnings = []struct{ words, rule, remedy string }{
 
 // warning is one of the converter's, which begin with the file that they are about.
 func warning(text string) Problem {
-	p := Problem{Severity: Warning, Rule: "conversion", Message: text, Remedy: "see whether that is meant"}
+	p := Problem{Severity: Warning, Rule: "conversion", Message: text, Remedy: "check whether that is intended"}
 	if file, rest, found := strings.Cut(text, ": "); found && manifest.Named(file) && !strings.Contains(file, " ") {
 		p.File, p.Message = file, rest
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 )
 
-// choices says in sentences what somebody who installs the bundle chooses, or cannot choose. They are no problems.
+// choices are sentences about the choices of the user who installs the bundle. They are no problems.
 func (t *tree) choices() []string {
 	if t.bundle == nil {
 		return nil
@@ -100,8 +100,8 @@ func Watched(result convert.Result) []string {
 	return slices.Compact(found)
 }
 
-// ForOLMOnly warns of ClusterServiceVersions among the objects of a plain bundle: whoever reads only manifests/ of a
-// registry+v1 bundle, or the bundle in that format, installs a description of an operator instead of the operator.
+// ForOLMOnly warns of ClusterServiceVersions among the objects of a plain bundle. A plain bundle that is a registry+v1 bundle,
+// or its folder manifests/, installs the description of an operator instead of the operator.
 func ForOLMOnly(result convert.Result) []Problem {
 	var found []Problem
 	for _, o := range result.Objects {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lint says everything that is wrong with a bundle, or could be better: what the converter refuses or warns of,
-// and what the suites of operator-framework/api find in a registry+v1 bundle. Bundles are not trusted: whatever they
-// hold, the answer is a bounded list of problems.
+// Package lint reports all problems of a bundle, and possible improvements: errors and warnings of the converter, and findings
+// of the suites of operator-framework/api in a registry+v1 bundle. Bundles are not trusted: for any content the result is a
+// bounded list of problems.
 package lint
 
 import (
@@ -19,14 +19,13 @@ type Severity string
 
 // Severities.
 const (
-	// Error stands for what keeps the bundle from being installed, by Satchel or, as operator-framework/api has it, by OLM.
+	// Error is a problem that prevents the installation, by Satchel or, according to operator-framework/api, by OLM.
 	Error Severity = "error"
-	// Warning stands for what should be looked at, although the bundle can be installed.
+	// Warning is a problem that should be checked, although the bundle can be installed.
 	Warning Severity = "warning"
 )
 
-// Problem is one thing that is wrong, where, by which rule, and what to do about it. It never holds what a manifest gives
-// as data of a Secret.
+// Problem is one problem with its place, rule and remedy. It never contains data of a Secret.
 type Problem struct {
 	Severity Severity `json:"severity"`
 	File     string   `json:"file"`
@@ -51,8 +50,8 @@ type Report struct {
 	Choices []string
 }
 
-// Bundle looks at a bundle. Without an install namespace in the options it is converted for one that suits it, so that
-// only what is wrong with the bundle itself is found.
+// Bundle checks a bundle. Without an install namespace in the options it is converted for one that suits it, so that only
+// problems of the bundle itself are found.
 func Bundle(files fs.FS, o convert.Options) Report {
 	root, format, err := convert.Enter(files, o)
 	if err != nil {
@@ -70,7 +69,7 @@ func Bundle(files fs.FS, o convert.Options) Report {
 	return Report{Format: format, Problems: order(problems), InstallNamespace: o.InstallNamespace, Watched: watched, Choices: t.choices()}
 }
 
-// conversion is what the converter says, and what is watched by what it makes.
+// conversion returns the problems of the conversion, and the namespaces that the converted operator watches.
 func conversion(files fs.FS, o convert.Options) (problems []Problem, watched []string) {
 	result, err := convert.Convert(files, o)
 	if err != nil {
@@ -96,7 +95,7 @@ func refusals(err error) []Problem {
 	return problems
 }
 
-// order sorts problems, errors first, and drops repetitions: the same words about the same object, whoever says them.
+// order sorts problems, errors first, and drops duplicates: the same message about the same object, from any validator.
 func order(problems []Problem) []Problem {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.File, b.File), cmp.Compare(a.Document, b.Document),

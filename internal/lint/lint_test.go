@@ -27,7 +27,7 @@ const annotations = `annotations:
   operators.operatorframework.io.bundle.channels.v1: stable
 `
 
-// tool is a ClusterServiceVersion without a fault, which edit may spoil.
+// tool is a valid ClusterServiceVersion, which edit may change.
 func tool(t *testing.T, edit func(csv map[string]any)) fstest.MapFS {
 	t.Helper()
 	var csv map[string]any
@@ -131,7 +131,7 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-// TestChoices wants what is chosen at the installation to be said, and never as a problem.
+// TestChoices checks that choices of the installation are listed, and not as problems.
 func TestChoices(t *testing.T) {
 	const option = "watchNamespaces (--watch-namespace)"
 	for name, tc := range map[string]struct {
@@ -172,7 +172,7 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// TestPartOfABundle warns where the description of an operator passes for a manifest.
+// TestPartOfABundle checks the warning about a ClusterServiceVersion that is read as a manifest.
 func TestPartOfABundle(t *testing.T) {
 	csv := fstest.MapFS{"csv.yaml": tool(t, nil)["manifests/csv.yaml"]}
 	got := Bundle(csv, options)
@@ -181,7 +181,7 @@ func TestPartOfABundle(t *testing.T) {
 	}
 }
 
-// TestSuiteCrashes puts a validator in that cannot bear what it sees.
+// TestSuiteCrashes adds a validator that panics.
 func TestSuiteCrashes(t *testing.T) {
 	crashing := suite{rule: "crashing", validator: validator.ValidatorFunc(func(...any) []upstream.ManifestResult { panic("no") }),
 		subjects: (*tree).theCSV, remedy: "look at it yourself"}
@@ -197,7 +197,7 @@ func TestSuiteCrashes(t *testing.T) {
 	}
 }
 
-// TestManyFindings bounds what is said of a bundle with a fault in each of its objects.
+// TestManyFindings checks the bound of findings, for a bundle with a fault in each object.
 func TestManyFindings(t *testing.T) {
 	files := tool(t, nil)
 	var text strings.Builder
@@ -211,7 +211,7 @@ func TestManyFindings(t *testing.T) {
 	}
 }
 
-// TestSettle makes what upstream says in the order of a map the same each time.
+// TestSettle checks that upstream messages in the order of a map become stable.
 func TestSettle(t *testing.T) {
 	for in, want := range map[string]string{
 		`channel(s) ["b" "a"] are not following the recommended naming convention: https://x`:                                               "channels that do not follow the convention of names: a, b",
@@ -225,7 +225,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestWarningsOfTheConverter wants each warning that the converter can give to be told apart.
+// TestWarningsOfTheConverter checks that each warning of the converter gets its own rule.
 func TestWarningsOfTheConverter(t *testing.T) {
 	dir := filepath.Join("..", "convert", "registryv1")
 	sources, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -262,7 +262,7 @@ func TestWarningsOfTheConverter(t *testing.T) {
 	}
 }
 
-// TestCorpus wants no error about a published bundle, and what is said to be complete and the same each time.
+// TestCorpus checks that published bundles have no errors, and that the reports are complete and stable.
 func TestCorpus(t *testing.T) {
 	bundles, err := filepath.Glob("../../../shared/corpus/registryv1/bundles/*/*")
 	if err != nil || len(bundles) == 0 {
@@ -281,7 +281,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// FuzzBundle feeds the suites with whatever can be read: they must neither end the process nor say without bound.
+// FuzzBundle runs the suites on any input: they must not end the process, and their findings are bounded.
 func FuzzBundle(f *testing.F) {
 	seeds, err := filepath.Glob("../cli/testdata/bundles/*/manifests/*.yaml")
 	if err != nil || len(seeds) == 0 {

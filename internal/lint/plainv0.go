@@ -12,7 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
-// Rules of RukPak for plain+v0 bundles, as Problem.Rule. Satchel takes more than these allow.
+// Rules of RukPak for plain+v0 bundles, as Problem.Rule. Satchel accepts more than these allow.
 const (
 	RulePlainFolder  = "plain-folder"  // all manifests lie in manifests/ at the root
 	RulePlainFlat    = "plain-flat"    // which has no folders
@@ -22,8 +22,8 @@ const (
 // plainFolder is where RukPak looks for manifests.
 const plainFolder = "manifests"
 
-// PlainV0 looks at a bundle as Bundle does, by the rules that RukPak documents for plain+v0 as well: what breaks one of
-// them is an error. Problems have the line of their document, or a nearer one, where there is one.
+// PlainV0 checks a bundle as Bundle does, and against the rules that RukPak documents for plain+v0: a violation is an error.
+// Problems have the line of their document, or a more precise one, if it is known.
 func PlainV0(files fs.FS, o convert.Options) Report {
 	o.Format = convert.PlainV0
 	root, _, err := convert.Enter(files, o)
@@ -40,7 +40,7 @@ func PlainV0(files fs.FS, o convert.Options) Report {
 // isLeftOut tells the warning about files that are left out: by RukPak's rules each of them is an error.
 func isLeftOut(p Problem) bool { return p.Severity == Warning && p.Rule == "P4" }
 
-// strictlyPlain is what is wrong by RukPak's rules only.
+// strictlyPlain are the violations of RukPak's rules only.
 func strictlyPlain(root fs.FS, limits convert.Limits) []Problem {
 	info, err := fs.Lstat(root, plainFolder)
 	if err != nil || !info.IsDir() {

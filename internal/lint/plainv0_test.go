@@ -19,7 +19,7 @@ type place struct {
 	Rule string
 }
 
-// TestPlainV0 is RukPak's rules, one case each, beside what Satchel takes of the same bundle.
+// TestPlainV0 has one case for each of RukPak's rules, and whether Satchel accepts the same bundle.
 func TestPlainV0(t *testing.T) {
 	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "
 	for name, c := range map[string]struct {

@@ -14,7 +14,7 @@ import (
 // SuggestedNamespace is the annotation by which a bundle says where it wants to be installed.
 const SuggestedNamespace = "operatorframework.io/suggested-namespace"
 
-// Suitable fills in what the user left open, so that a bundle can be converted without a choice of namespaces: one to
+// Suitable fills in the namespaces that the user did not give, so that a bundle can be converted: one to
 // install in, the one that the bundle suggests, and one to watch where it cannot watch all.
 func Suitable(files fs.FS, o convert.Options) convert.Options {
 	t := &tree{}

@@ -44,7 +44,7 @@ var suites = []suite{
 
 const forCatalogs = "correct it before the bundle is offered on operatorhub.io"
 
-// subject is what a suite looks at, and where it was read. Suites change what they are given, so each gets its own.
+// subject is the input of a suite, and where it was read. Suites modify their input, so each gets its own.
 type subject struct {
 	at    manifest.Manifest
 	value any
@@ -94,7 +94,7 @@ func (t *tree) examine() []finding {
 	return found
 }
 
-// run runs one suite on one subject. A suite that cannot bear a bundle says so and stops; the others go on.
+// run runs one suite on one subject. A suite that panics is reported as crashed; the others continue.
 func run(s suite, on subject) (found []upstream.Error) {
 	defer func() {
 		if crash := recover(); crash != nil {
@@ -115,7 +115,7 @@ const (
 	mostOfSuite  = 100
 	mostFindings = 1000
 	tooMany      = "there are more findings than are listed"
-	crashed      = "the suite cannot take this object, so that it was not examined to the end"
+	crashed      = "the suite crashed on this object, so its checks are incomplete"
 )
 
 // finding is what a suite found, with what it is about.
@@ -126,7 +126,7 @@ type finding struct {
 	kind   string // the CustomResourceDefinition it is about; empty where that is not said
 }
 
-// finding says in our words what upstream found.
+// finding translates a finding of upstream.
 func (t *tree) finding(s suite, on subject, e upstream.Error) finding {
 	f := finding{Problem: Problem{Severity: Warning, Rule: s.rule, Message: message(e)}}
 	if e.Level == upstream.LevelError && !s.advice {
@@ -161,7 +161,7 @@ func (t *tree) nameOf(kind schema.GroupVersionKind) string {
 	return owned[at].Name
 }
 
-// accountNamed is the ServiceAccount that a message is about, or what it would be about otherwise.
+// accountNamed is the ServiceAccount that a message is about, or otherwise if it is about none.
 func (t *tree) accountNamed(name string, otherwise manifest.Manifest, text string) manifest.Manifest {
 	if !strings.Contains(text, "service account") {
 		return otherwise
@@ -174,7 +174,7 @@ func (t *tree) accountNamed(name string, otherwise manifest.Manifest, text strin
 	return otherwise
 }
 
-// longestMessage bounds a message, in bytes: upstream quotes what it does not like.
+// longestMessage bounds a message, in bytes: upstream quotes invalid values.
 const longestMessage = 400
 
 // withoutValue is the detail, and where that is the text of a field's error, without the value in it: that may be as long

@@ -20,7 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 )
 
-// tree is a registry+v1 bundle as the suites want it, and where each of its objects was read.
+// tree is a registry+v1 bundle in the types of the suites, and where each of its objects was read.
 type tree struct {
 	bundle *manifests.Bundle // nil when there is no ClusterServiceVersion to examine
 	csv    manifest.Manifest
@@ -34,10 +34,10 @@ type definition struct {
 	typed any
 }
 
-// readTree reads what can be read; what cannot is the converter's to report.
+// readTree reads all readable files; the converter reports the others.
 func readTree(files fs.FS, limits manifest.Limits) (t *tree) {
 	t = &tree{}
-	defer func() { _ = recover() }() // a bundle that upstream's types cannot take is not examined by them
+	defer func() { _ = recover() }() // a bundle that makes upstream's types panic is not checked by them
 	reader := manifest.NewReader(files, limits)
 	entries, _ := fs.ReadDir(files, "manifests") // the converter reports it
 	for _, entry := range entries {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// fields is a part of an object that is taken apart: what was asked for is taken out, and what is left in the end was not
-// understood.
+// fields is a mapping of an object that is being translated: translated fields are removed, and the fields that are left in
+// the end are unknown ones.
 type fields struct {
 	of   *reading
 	path string
@@ -39,7 +39,7 @@ func (f fields) wrong(key, wanted string) {
 	f.of.refuse(ruleValue, f.at(key)+" is not "+wanted, "correct it")
 }
 
-// text takes a text; empty when it is missing.
+// text takes a string; empty when it is missing.
 func (f fields) text(key string) string {
 	value, found := f.take(key)
 	if !found {
@@ -52,7 +52,7 @@ func (f fields) text(key string) string {
 	return text
 }
 
-// flag takes a truth value.
+// flag takes a boolean.
 func (f fields) flag(key string) bool {
 	value, found := f.take(key)
 	if !found {
@@ -65,7 +65,7 @@ func (f fields) flag(key string) bool {
 	return flag
 }
 
-// texts takes a list of texts.
+// texts takes a list of strings.
 func (f fields) texts(key string) []string {
 	value, found := f.take(key)
 	if !found {
@@ -147,14 +147,14 @@ func (f fields) decode(key string, into any) bool {
 	return err == nil
 }
 
-// rest notes what is left: fields that were not understood. Empty mappings say nothing.
+// rest notes the fields that are left, which are unknown. Empty mappings are ignored.
 func (f fields) rest() {
 	for _, path := range leaves(f.path, f.left) {
 		f.of.note("%s is not known here, and has no effect", path)
 	}
 }
 
-// mostLeaves bounds what is said of one object.
+// mostLeaves bounds the unknown fields that are listed of one object.
 const mostLeaves = 50
 
 // leaves are the paths of what a mapping holds: down to lists and scalars, sorted.
@@ -193,7 +193,7 @@ func shown(key string) string {
 	return key
 }
 
-// quoted shows a text of the manifests in a message.
+// quoted shows a string of the manifests in a message.
 func quoted(text string) string { return strconv.QuoteToGraphic(shown(text)) }
 
 func contains(list []string, item string) bool { return slices.Contains(list, item) }

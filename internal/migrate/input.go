@@ -13,14 +13,14 @@ import (
 
 // Options are what the manifests do not say.
 type Options struct {
-	// Images are the images of bundles, by the names of what is migrated (NAME or NAMESPACE/NAME). They count before what
-	// the manifests say.
+	// Images are the images of bundles, by the names of what is migrated (NAME or NAMESPACE/NAME). They take precedence
+	// over the manifests.
 	Images map[string]string
-	// Namespace receives what names no namespace of its own; empty: that in which the bundle is installed.
+	// Namespace is that of objects that name none; empty: that in which the bundle is installed.
 	Namespace string
-	// InstallNamespace is where bundles are installed of which the manifests do not say it.
+	// InstallNamespace is the install namespace of bundles that name none in their manifests.
 	InstallNamespace string
-	// ServiceAccount installs where the manifests name no account.
+	// ServiceAccount installs where the manifests name none.
 	ServiceAccount string
 }
 
@@ -41,7 +41,7 @@ const (
 	olmV1Group  = "olm.operatorframework.io"
 )
 
-// input is what was read, by what it is.
+// input are the manifests that were read, by their role.
 type input struct {
 	options Options
 
@@ -61,7 +61,7 @@ func kindOf(o *unstructured.Unstructured) string {
 	return o.GroupVersionKind().Group + "/" + o.GetKind()
 }
 
-// migrators make something of the kinds that are migrated.
+// migrators translate the kinds that are migrated.
 var migrators = map[string]func(*input, *reading){
 	rukpakGroup + "/BundleDeployment": migrateRukPakDeployment,
 	rukpakGroup + "/Bundle":           migrateRukPakBundle,
@@ -69,7 +69,7 @@ var migrators = map[string]func(*input, *reading){
 	olmV1Group + "/ClusterExtension":  migrateExtension,
 }
 
-// versions of the API groups whose shapes are known, by kind; of what is only looked into, any will do.
+// knownVersions are the supported API versions, by kind; of kinds that are only read for data, any version is supported.
 var knownVersions = map[string][]string{
 	rukpakGroup + "/BundleDeployment": {"v1alpha1", "v1alpha2"},
 	rukpakGroup + "/Bundle":           {"v1alpha1"},
@@ -77,7 +77,7 @@ var knownVersions = map[string][]string{
 	olmV1Group + "/ClusterExtension":  {"v1", "v1alpha1"},
 }
 
-// without says why nothing is made of kinds that only stand beside what is migrated.
+// without says why kinds are not translated that only accompany the migrated ones.
 var without = map[string]string{
 	olmGroup + "/CatalogSource":     "Satchel has no catalogs: a BundleDeployment names its bundle itself",
 	olmGroup + "/OperatorCondition": "Satchel keeps no OperatorConditions: an operator that says it cannot be upgraded now is upgraded all the same",
@@ -138,7 +138,7 @@ func (in *input) addItem(kind string, m manifest.Manifest) {
 	}
 }
 
-// reading is one object that is migrated, and what becomes of it.
+// reading is one object that is migrated, and its translation.
 type reading struct {
 	manifest.Manifest
 
@@ -148,7 +148,7 @@ type reading struct {
 	notes    []string
 	problems []manifest.Problem
 	made     []any
-	rights   *Rights
+	rights   *RBAC
 	adopts   bool
 }
 
@@ -157,7 +157,7 @@ func (r *reading) note(format string, args ...any) {
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
 }
 
-// refuse says what keeps the object from being migrated.
+// refuse reports why the object cannot be migrated.
 func (r *reading) refuse(rule, message, remedy string) {
 	r.problems = append(r.problems, r.Problem(rule, message, remedy))
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// deployment begins the BundleDeployment that an object becomes. Where it is installed has to be known: what other
-// installers guessed from the content of a bundle is not known here.
+// deployment begins the BundleDeployment that an object is translated to. The install namespace has to be given: the content
+// of the bundle, from which other installers infer it, is not available here.
 func (r *reading) deployment(installNamespace, account string) *v1alpha1.BundleDeployment {
 	install := installNamespace
 	if install == "" {
@@ -43,7 +43,7 @@ func (r *reading) deployment(installNamespace, account string) *v1alpha1.BundleD
 	return d
 }
 
-// source begins the BundleSource that an object becomes.
+// source begins the BundleSource that an object is translated to.
 func (r *reading) source() *v1alpha1.BundleSource {
 	namespace := r.in.options.Namespace
 	if namespace == "" {
@@ -58,7 +58,7 @@ func (r *reading) source() *v1alpha1.BundleSource {
 	}
 }
 
-// metadata keeps the labels and annotations of people. Those of tools say what they own.
+// metadata keeps the labels and annotations of users, and drops those with which tools record ownership.
 func (r *reading) metadata(namespace string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: r.Object.GetName(), Namespace: namespace,
@@ -66,7 +66,7 @@ func (r *reading) metadata(namespace string) metav1.ObjectMeta {
 	}
 }
 
-// toolPrefixes begin the labels and annotations by which tools mark objects.
+// toolPrefixes are the prefixes of labels and annotations that tools set.
 var toolPrefixes = []string{
 	"kubectl.kubernetes.io/", "core.rukpak.io/", "olm.", "operators.coreos.com/", "operatorframework.io/", "argocd.argoproj.io/",
 	"kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/", "meta.helm.sh/", "app.kubernetes.io/managed-by",
@@ -96,10 +96,10 @@ func registry(d *v1alpha1.BundleDeployment) *v1alpha1.RegistryV1Options {
 	return d.Spec.RegistryV1
 }
 
-// finish makes the BundleDeployment what the object becomes.
+// finish adds the BundleDeployment to the result.
 func (r *reading) finish(d *v1alpha1.BundleDeployment) {
 	r.made, r.adopts = append(r.made, d), true
-	r.rights = &Rights{
+	r.rights = &RBAC{
 		InstallNamespace: d.Spec.InstallNamespace, Namespace: d.Namespace, Name: d.Name, Account: d.Spec.ServiceAccountName,
 		Format: string(d.Spec.Format), Path: d.Spec.Path,
 	}

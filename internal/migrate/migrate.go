@@ -10,11 +10,11 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
-// Result is what becomes of the manifests.
+// Result is the translation of the manifests.
 type Result struct {
 	// Items are what was migrated, in the order of the files.
 	Items []Item
-	// Idle are objects of which nothing is made.
+	// Idle are objects that are not translated.
 	Idle []Idle
 }
 
@@ -22,18 +22,18 @@ type Result struct {
 type Item struct {
 	// From names it, with file and document.
 	From string
-	// Objects are what it becomes: a BundleDeployment or a BundleSource.
+	// Objects are its translation: a BundleDeployment or a BundleSource.
 	Objects []any
-	// Notes are what has no counterpart, and what is to be done.
+	// Notes are fields without counterpart, and what the user has to do.
 	Notes []string
-	// Rights is how the account gets its rights; nil where none is needed.
-	Rights *Rights
+	// RBAC are the arguments of the rbac command for the ServiceAccount; nil if it needs no permissions.
+	RBAC *RBAC
 	// Adopts tells that what is installed is to be taken over.
 	Adopts bool
 }
 
-// Rights are what the rbac command has to be called with.
-type Rights struct {
+// RBAC are the arguments of the rbac command.
+type RBAC struct {
 	// Bundle is the image; empty where only the source knows it.
 	Bundle string
 	// Format of the bundle, where it is known.
@@ -66,7 +66,7 @@ func Migrate(manifests []manifest.Manifest, options Options) (Result, error) {
 		migrators[kindOf(m.Object)](in, r)
 		r.spec.rest()
 		in.problems = append(in.problems, r.problems...)
-		result.Items = append(result.Items, Item{From: place(m), Objects: r.made, Notes: r.notes, Rights: r.rights, Adopts: r.adopts})
+		result.Items = append(result.Items, Item{From: place(m), Objects: r.made, Notes: r.notes, RBAC: r.rights, Adopts: r.adopts})
 	}
 	in.problems = append(in.problems, twice(result.Items, in.items)...)
 	in.unusedImages()

@@ -49,7 +49,7 @@ var sampleOptions = Options{
 	Images: map[string]string{},
 }
 
-// TestNothingIsDropped puts a field that nobody knows into each mapping of what is migrated, and wants it named.
+// TestNothingIsDropped adds an unknown field to each mapping of the migrated objects, and checks that it is named.
 func TestNothingIsDropped(t *testing.T) {
 	tried := 0
 	for name, data := range sampleFiles(t) {
@@ -79,7 +79,7 @@ func TestNothingIsDropped(t *testing.T) {
 	}
 }
 
-// mappings are the paths of all mappings below a value, but for free ones.
+// mappings are the paths of all mappings below a value, except free-form ones.
 func mappings(path string, value any) []string {
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -104,7 +104,7 @@ func put(object map[string]any, path, value string) {
 	object[keys[len(keys)-1]] = value
 }
 
-// TestInputStays wants what was read to be as it was: it is a value.
+// TestInputStays checks that the input is not changed.
 func TestInputStays(t *testing.T) {
 	for name, data := range sampleFiles(t) {
 		manifests, untouched := read(data), read(data)
@@ -117,7 +117,7 @@ func TestInputStays(t *testing.T) {
 	}
 }
 
-// FuzzMigrate: nothing panics, the outcome is the same each time, and what is refused says where.
+// FuzzMigrate: nothing panics, the outcome is stable, and each refusal has a place.
 func FuzzMigrate(f *testing.F) {
 	for _, data := range sampleFiles(f) {
 		f.Add(data)

@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 )
 
-// migrateSubscription makes a BundleDeployment of a Subscription and what OLM made of it.
+// migrateSubscription makes a BundleDeployment of a Subscription and the objects that OLM created for it.
 func migrateSubscription(in *input, r *reading) {
 	packageName := r.spec.text("name")
 	installed := firstOf(r.status.text("installedCSV"), r.spec.text("startingCSV"))
@@ -39,7 +39,7 @@ func migrateSubscription(in *input, r *reading) {
 	r.finish(d)
 }
 
-// channel notes what led to the version that is installed, and tells whether upgrades want an approval.
+// channel notes the channel of the installed version, and tells whether upgrades need approval.
 func (r *reading) channel() (manual bool) {
 	channel, source, namespace := r.spec.text("channel"), r.spec.text("source"), r.spec.text("sourceNamespace")
 	r.note("upgrades along the channel %s of the CatalogSource %s have no counterpart: an upgrade is another image in spec.source",
@@ -55,7 +55,7 @@ func (r *reading) channel() (manual bool) {
 	return false
 }
 
-// group is what an OperatorGroup says.
+// group is the content of an OperatorGroup.
 type group struct {
 	name    string
 	targets []string // empty: all namespaces
@@ -149,7 +149,7 @@ func (in *input) version(r *reading, name string) *manifest.Manifest {
 // keptAnnotations are what OLM itself adds to a ClusterServiceVersion, and thereby to Pods.
 var keptAnnotations = []string{"operatorframework.io/properties"}
 
-// keepPods adds what OLM adds to the Pods of an operator and the bundle does not have: else they would restart.
+// keepPods adds the annotations and variables that OLM adds to the Pods of an operator, so that they do not restart.
 func (r *reading) keepPods(options *v1alpha1.RegistryV1Options, g group, version *manifest.Manifest) {
 	annotations := map[string]string{}
 	if g.name != "" {
@@ -182,7 +182,7 @@ func (r *reading) keepPods(options *v1alpha1.RegistryV1Options, g group, version
 	r.note("operatorConditions and the annotations of deploymentConfig are as OLM set them, so that no Pod restarts; with the next upgrade they can go")
 }
 
-// checkVersion says what of a ClusterServiceVersion Satchel refuses or does not do.
+// checkVersion notes the parts of a ClusterServiceVersion that Satchel refuses or does not support.
 func (r *reading) checkVersion(version manifest.Manifest) {
 	beside := &reading{Manifest: version, in: r.in}
 	spec := fieldsOf(beside, version.Object.DeepCopy().Object, "spec")
@@ -193,8 +193,8 @@ func (r *reading) checkVersion(version manifest.Manifest) {
 		r.note("spec.cleanup of the ClusterServiceVersion has no counterpart: a deletion waits for custom resources of the bundle, and deletes no others")
 	}
 	if len(spec.list("webhookdefinitions")) > 0 {
-		r.note("the bundle has webhooks: their certificates are issued anew by Satchel (self-signed), and their configurations, which OLM named with a " +
-			"random suffix, have to go once Satchel's are there: satchel adopt --delete-leftovers does that")
+		r.note("the bundle has webhooks: Satchel issues new certificates for them (self-signed), and their configurations, which OLM named with a " +
+			"random suffix, have to be deleted once Satchel's exist: satchel adopt --delete-leftovers does that")
 	}
 }
 

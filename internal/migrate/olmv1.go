@@ -15,7 +15,7 @@ func migrateExtension(in *input, r *reading) {
 	install := firstOf(r.spec.text("namespace"), r.spec.text("installNamespace"))
 	account := r.spec.sub("serviceAccount").text("name")
 	if account != "" {
-		r.note("the ServiceAccount %s stays; what Satchel needs beyond the rights that it has, the rbac command prints", account)
+		r.note("the ServiceAccount %s stays; the rbac command prints the permissions that Satchel needs", account)
 	}
 	d := r.deployment(install, account)
 	d.Spec.Format = v1alpha1.FormatRegistryV1
@@ -146,7 +146,7 @@ func (r *reading) extensionConfig(d *v1alpha1.BundleDeployment) {
 	}
 }
 
-// catalog notes what led to the version that is installed.
+// catalog notes the catalog settings that led to the installed version.
 func (r *reading) catalog() {
 	source := r.spec.sub("source")
 	if kind := source.text("sourceType"); kind != "" && kind != "Catalog" {

@@ -45,7 +45,7 @@ type Options struct {
 	Kind Kind
 	// Annotations of the manifest.
 	Annotations map[string]string
-	// Created is when the bundle was made; the zero time says nothing, so that the digest depends on the content alone.
+	// Created is when the bundle was made; with the zero time the digest depends only on the content.
 	Created time.Time
 }
 
@@ -103,7 +103,7 @@ func (p *Packed) configured(image v1.Image, o Options) (v1.Image, error) {
 	return mutate.ConfigMediaType(image, types.OCIConfigJSON), nil
 }
 
-// annotationsFile is where a registry+v1 bundle says what its image is labelled with.
+// annotationsFile holds the labels of the image of a registry+v1 bundle.
 const annotationsFile = "metadata/annotations.yaml"
 
 // labels are the annotations of the bundle; none without the file.
@@ -119,7 +119,7 @@ func labels(p *Packed) (map[string]string, error) {
 		Annotations map[string]string `json:"annotations"`
 	}
 	if err := yaml.Unmarshal(data, &content); err != nil {
-		return nil, fmt.Errorf("reading the labels of the image: %s: it is no mapping of texts: correct the file", annotationsFile)
+		return nil, fmt.Errorf("reading the labels of the image: %s: it is no mapping of strings: correct the file", annotationsFile)
 	}
 	return content.Annotations, nil
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// WriteLayout writes an image as an OCI layout in a tar archive that has the same bytes each time. What was there is
-// replaced once all is written.
+// WriteLayout writes an image as an OCI layout in a reproducible tar archive. An existing file is replaced once all is
+// written.
 func WriteLayout(ctx context.Context, file string, image v1.Image) (err error) {
 	dir, err := os.MkdirTemp("", "satchel-")
 	if err != nil {
@@ -85,8 +85,8 @@ func IsLayout(path string) bool {
 	return err == nil
 }
 
-// OpenLayout reads the one image of an OCI layout, a folder or a tar archive, and makes sure that the source controller
-// would take it: each layer is unpacked within the limits. Close it.
+// OpenLayout reads the one image of an OCI layout, a folder or a tar archive, and checks that the source controller
+// would accept it: each layer is unpacked within the limits. Close it.
 func OpenLayout(ctx context.Context, path string, limits fetch.Limits) (s *Stored, err error) {
 	s = &Stored{}
 	defer func() {

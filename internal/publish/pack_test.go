@@ -55,8 +55,8 @@ func digestOf(t testing.TB, image v1.Image, err error) string {
 	return digest.String()
 }
 
-// TestReproducible is what a digest depends on, and what not. That of the first case is pinned: it may only change with
-// the compressor, and its content with nothing.
+// TestReproducible lists what a digest depends on, and what it does not. The digest of the first case is pinned: it may only
+// change with the compressor, and its content never.
 func TestReproducible(t *testing.T) {
 	base := func() fstest.MapFS {
 		return tree("manifests/a.yaml", configMap, "manifests/b/c.yaml", "x", "README.md", "y")
@@ -99,7 +99,7 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// TestImages shows what the two kinds look like from outside.
+// TestImages checks the manifests and labels of the two kinds.
 func TestImages(t *testing.T) {
 	annotations := "annotations:\n  operators.operatorframework.io.bundle.mediatype.v1: registry+v1\n  operators.operatorframework.io.bundle.package.v1: shop\n"
 	p := packed(t, tree("manifests/a.yaml", configMap, "metadata/annotations.yaml", annotations))
@@ -130,7 +130,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestRefused: what the source controller would refuse is refused before it is sent, in its words.
+// TestRefused: content that the source controller would refuse is refused before it is sent, with the same message.
 func TestRefused(t *testing.T) {
 	small := fetch.DefaultLimits()
 	small.FileBytes, small.Entries, small.Depth, small.ExtractedBytes, small.DownloadBytes = 100, 5, 3, 250, 1<<20

@@ -36,7 +36,7 @@ type Registry struct {
 	Pause time.Duration
 }
 
-// tries of a request that failed in a way that may pass; the pauses between them grow threefold.
+// tries bounds the attempts of a request with a temporary failure; the pauses between them grow threefold.
 const tries = 4
 
 func (r Registry) options(ctx context.Context) []remote.Option {
@@ -51,8 +51,7 @@ func (r Registry) options(ctx context.Context) []remote.Option {
 	}
 }
 
-// mayPass tells failures of a connection that are worth another try. A host that does not exist, and a certificate that is
-// not trusted, stay so.
+// mayPass tells whether a failure of a connection may be temporary. An unknown host and an untrusted certificate are not.
 func mayPass(err error) bool {
 	var answer *transport.Error
 	if errors.As(err, &answer) {
@@ -62,7 +61,7 @@ func mayPass(err error) bool {
 		fetch.ReasonOf(err) == fetch.Timeout && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// Push brings an image to a registry, under a tag. Layers that the registry has are not sent again.
+// Push pushes an image to a registry, under a tag. Layers that the registry has are not sent again.
 func (r Registry) Push(ctx context.Context, to name.Tag, image v1.Image) error {
 	options := r.options(ctx)
 	if r.Progress != nil {
@@ -97,7 +96,7 @@ func (r Registry) Head(ctx context.Context, ref name.Reference) (v1.Hash, error)
 	return found.Digest, nil
 }
 
-// explain says what the registry answered, in words, and what to do.
+// explain describes the answer of the registry, and what to do.
 func (r Registry) explain(ctx context.Context, ref name.Reference, doing string, err error) error {
 	if err == nil {
 		return nil
@@ -121,7 +120,7 @@ func (r Registry) explain(ctx context.Context, ref name.Reference, doing string,
 	return fetch.Describe(err, "%s %s", doing, ref.Name())
 }
 
-// inWords asks once more where the answer to a HEAD request said no, which has no words.
+// inWords repeats a failed HEAD request, which has no message, with GET.
 func (r Registry) inWords(ctx context.Context, ref name.Reference, answer *transport.Error) *transport.Error {
 	if len(answer.Errors) > 0 || answer.Request == nil || answer.Request.Method != http.MethodHead {
 		return answer
@@ -136,7 +135,7 @@ func (r Registry) inWords(ctx context.Context, ref name.Reference, answer *trans
 
 func reasonOf(code int) fetch.Reason { return fetch.ReasonOf(fetch.StatusError(code, nil, "")) }
 
-// wordsOf is the answer of a registry: the code, and what it says itself.
+// wordsOf is the answer of a registry: the code and its messages.
 func wordsOf(answer *transport.Error) string {
 	text := fmt.Sprintf("the registry answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
 	var said []string

@@ -47,7 +47,7 @@ func tagged(t testing.TB, text string) name.Tag {
 }
 
 // TestFetchedAsItWasPushed pushes both kinds to a real registry. What the source controller's fetcher makes of them is
-// the tree whose digest was said, and whoever pushes again changes nothing.
+// the tree with the printed digest, and a second push changes nothing.
 func TestFetchedAsItWasPushed(t *testing.T) {
 	server := upstream.NewRegistry(t.Context())
 	defer server.Close()
@@ -115,7 +115,7 @@ func cosignKey(t testing.TB, private crypto.Signer, password string) (key, publi
 	return pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED SIGSTORE PRIVATE KEY", Bytes: sealed}), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: spki})
 }
 
-// TestSign signs with each kind of key. The verifier of the source controller takes that, and refuses it with another key.
+// TestSign signs with each kind of key. The verifier of the source controller accepts that, and refuses it with another key.
 func TestSign(t *testing.T) {
 	generate := map[string]func() (crypto.Signer, error){
 		"P-256": func() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) },
@@ -217,7 +217,7 @@ func TestReadKey(t *testing.T) {
 	}
 }
 
-// TestAnswers is what people are told when a registry does not do what it should.
+// TestAnswers checks the messages about failing registries.
 func TestAnswers(t *testing.T) {
 	answer := func(status int, body string) func(http.ResponseWriter, *http.Request) bool {
 		return func(w http.ResponseWriter, r *http.Request) bool {
@@ -264,7 +264,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestTriesAgain: a failure that passes is no failure, and an interrupted push ends at once.
+// TestTriesAgain: temporary failures are retried, and an interrupted push ends at once.
 func TestTriesAgain(t *testing.T) {
 	p := packed(t, tree("a.yaml", configMap))
 	made, err := p.Image(publish.Options{Kind: publish.Artifact})

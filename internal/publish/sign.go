@@ -29,8 +29,8 @@ const (
 	signatureSuffix     string          = ".sig"
 )
 
-// Sign signs an image by its digest and stores the signature beside it, as cosign sign --key does. It is false where a
-// signature of this key is there already.
+// Sign signs an image by its digest and stores the signature beside it, as cosign sign --key does. It returns false if a
+// signature of this key exists already.
 func (r Registry) Sign(ctx context.Context, image name.Digest, key *Key) (bool, error) {
 	at := image.Context().Tag(strings.Replace(image.DigestStr(), ":", "-", 1) + signatureSuffix)
 	signatures, err := r.signatures(ctx, at)
@@ -71,7 +71,7 @@ func (r Registry) signatures(ctx context.Context, at name.Tag) (v1.Image, error)
 	return nil, r.explain(ctx, at, "looking for signatures", err)
 }
 
-// mostSignatures bounds the signatures of one image, of which a verifier looks at so many.
+// mostSignatures bounds the signatures of one image; a verifier reads no more.
 const mostSignatures = 50
 
 // signed tells whether one of the signatures is of this key and of this content.
@@ -81,7 +81,7 @@ func (k *Key) signed(signatures v1.Image, content []byte) (bool, error) {
 		return false, fmt.Errorf("reading the signatures: %w", err)
 	}
 	if len(manifest.Layers) >= mostSignatures {
-		return false, fmt.Errorf("the image has %d signatures already, and no more are looked at: delete those that nobody needs, as with cosign clean", len(manifest.Layers))
+		return false, fmt.Errorf("the image has %d signatures already, and no more are read: delete unused ones, as with cosign clean", len(manifest.Layers))
 	}
 	wanted, _, err := v1.SHA256(bytes.NewReader(content))
 	if err != nil {

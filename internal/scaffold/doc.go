@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scaffold makes the files of a bundle out of what an author has: manifests, a folder of a known format, a
-// project of Operator SDK, or nothing yet. It reads what it is given and writes nowhere.
+// Package scaffold makes the files of a bundle from the files of an author: manifests, a folder of a known format, an
+// Operator SDK project, or nothing yet. It reads its input and writes nothing.
 package scaffold

@@ -41,7 +41,7 @@ func (p project) title() string {
 	return strings.TrimSpace("a project of " + kind + " " + p.Name)
 }
 
-// takeProject takes of a project what fits the wanted format:
+// takeProject takes the part of a project that fits the wanted format:
 //
 //	wanted              bundle/   config/default   taken
 //	registry+v1, none   yes       any              bundle/manifests and bundle/metadata
@@ -65,7 +65,7 @@ func takeProject(source Source, want convert.Format, folder string) (Bundle, err
 	t.note("%s is %s", source.Name, p.title())
 	switch {
 	case want == convert.PlainV0:
-		return Bundle{}, fmt.Errorf("%s is %s, whose manifests have to be built first: run make build-installer, and give --from %s/dist/install.yaml",
+		return Bundle{}, fmt.Errorf("%s is %s, and its manifests have to be built first: run make build-installer, and give --from %s/dist/install.yaml",
 			source.Name, p.title(), strings.TrimSuffix(source.Name, "/"))
 	case bundled && want != convert.Kustomize:
 		return t.fromBundle(source)
@@ -85,7 +85,7 @@ func (t *taker) bases(has func(string) bool) string {
 	return ""
 }
 
-// fromBundle takes the bundle that the project made.
+// fromBundle takes the generated bundle of the project.
 func (t *taker) fromBundle(source Source) (Bundle, error) {
 	t.Format = convert.RegistryV1
 	err := errors.Join(t.tree(source, projectBundle+"/manifests", "manifests", all), t.tree(source, projectBundle+"/metadata", "metadata", all))

@@ -9,7 +9,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 )
 
-// Starter is a bundle to begin with: an account, a Deployment that may run on any cluster, and a Service. There is one in
+// Starter is an example bundle: a ServiceAccount, a Deployment that runs on any cluster, and a Service. There is one in
 // plain+v0 and one in kustomize.
 func Starter(name string, want convert.Format) (Bundle, error) {
 	b := Bundle{Format: convert.PlainV0, Files: map[string][]byte{}, Notes: []string{"nothing was named with --from: the bundle holds an example, which runs and does nothing"}}

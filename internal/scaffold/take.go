@@ -39,7 +39,7 @@ type Bundle struct {
 // mostBytes bounds what is read: a bundle with more manifests is refused anyway.
 const mostBytes = 64 << 20
 
-// Take makes a bundle of what the author names. A folder is taken for what it shows beyond doubt, unless a format is
+// Take makes a bundle of the files that the author names. The format of a folder is detected, unless a format is
 // wanted; several sources are plain manifests.
 func Take(sources []Source, want convert.Format, folder string) (Bundle, error) {
 	if len(sources) == 1 && strings.HasSuffix(sources[0].File, ".tgz") {

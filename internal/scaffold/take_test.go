@@ -24,7 +24,7 @@ func tree(pairs ...string) fstest.MapFS {
 	return files
 }
 
-// TestTakeSeveral keeps folders apart by their names, and says what it leaves out.
+// TestTakeSeveral separates folders by their names, and names the files that it leaves out.
 func TestTakeSeveral(t *testing.T) {
 	linked := tree("b.yaml", object, "notes.txt", "x", ".hidden/c.yaml", object)
 	linked["link.yaml"] = &fstest.MapFile{Data: []byte("b.yaml"), Mode: fs.ModeSymlink | 0o777}
@@ -43,7 +43,7 @@ func TestTakeSeveral(t *testing.T) {
 	}
 }
 
-// TestTakeIsBounded reads no more than a bundle could be.
+// TestTakeIsBounded checks that no more is read than a bundle may contain.
 func TestTakeIsBounded(t *testing.T) {
 	large := strings.Repeat("#", 33<<20)
 	for name, c := range map[string]struct {

@@ -176,7 +176,7 @@ func TestRollbackOfArchive(t *testing.T) {
 	namespace := r.namespace(t)
 	s, served := archiveReleases(t)
 	key, _ := r.bring(t, s, namespace, "archive")
-	r.satchel(t, namespace, "rollback", "archive", "--to", "previous").says(t, 1, "the source cannot have that revision: DigestMismatch", "the previous one stays in force")
+	r.satchel(t, namespace, "rollback", "archive", "--to", "previous").says(t, 1, "the source cannot fetch that revision: DigestMismatch", "the previous one stays applied")
 	if !r.holds(t, namespace, "archive-two-00") {
 		t.Error("what ran is gone")
 	}
@@ -215,7 +215,7 @@ func TestRollbackOfSharedSource(t *testing.T) {
 		return isReady(d) && d.Status.LastAppliedRevision != first.Status.LastAppliedRevision
 	})
 	other := r.deploy(t, namespace, "other", "", func(d *v1alpha1.BundleDeployment) { refers(d); d.Spec.Suspend = true })
-	r.satchel(t, namespace, "rollback", "first", "--to", "previous").says(t, 0, "BundleSource shared: pinned to revision ", "is used by others as well, which go back with it: "+other.Name,
+	r.satchel(t, namespace, "rollback", "first", "--to", "previous").says(t, 0, "BundleSource shared: pinned to revision ", "is also used by others, which are rolled back with it: "+other.Name,
 		"comes from Argo CD", "commit what follows", "      ref: "+strings.TrimSuffix(image, ":stable")+":stable@sha256:")
 	if !r.holds(t, namespace, "shared-one-00") {
 		t.Error("the objects are not those of the first release")
@@ -264,7 +264,7 @@ func TestRetryOfRejected(t *testing.T) {
 		return d.Status.RejectedRevision != "" && conditions.IsStalled(d)
 	})
 	r.satchel(t, namespace, "wait", "judged").says(t, 1, "it is stalled")
-	r.satchel(t, namespace, "retry", "judged").says(t, 1, "was rejected, and is tried again", "not Ready, RevisionRejected", "retry command")
+	r.satchel(t, namespace, "retry", "judged").says(t, 1, "was rejected, and is retried", "not Ready, RevisionRejected", "retry command")
 	again := r.until(t, key, "rejected again", func(d *v1alpha1.BundleDeployment) bool {
 		return d.Status.RejectedRevision != "" && conditions.IsStalled(d)
 	})
@@ -301,7 +301,7 @@ spec:
 	if err := r.admin.Create(t.Context(), free); err != nil {
 		t.Fatal(err)
 	}
-	r.satchel(t, namespace, "delete", "operator", "--dry-run").says(t, 0, "ConfigMap "+namespace+"/goes", "Stays (1 object):\n  CustomResourceDefinition.apiextensions.k8s.io "+crd, "1 resource of "+crd)
+	r.satchel(t, namespace, "delete", "operator", "--dry-run").says(t, 0, "ConfigMap "+namespace+"/goes", "To keep (1 object):\n  CustomResourceDefinition.apiextensions.k8s.io "+crd, "1 resource of "+crd)
 	r.satchel(t, namespace, "delete", "operator").says(t, 2, "add --yes")
 	r.satchel(t, namespace, "delete", "operator", "--yes").says(t, 0, "BundleDeployment operator: gone\n")
 	exists := func(name string) bool {

@@ -58,7 +58,7 @@ func TestUpgradeAndUninstall(t *testing.T) {
 		t.Errorf("the Deployment of the bundle is another one: %s, was %s", after, before)
 	}
 
-	r.satchel(t, namespace, "uninstall", "--yes").says(t, 2, "nothing was removed, for there are 1 BundleDeployment")
+	r.satchel(t, namespace, "uninstall", "--yes").says(t, 2, "nothing was removed, because there are 1 BundleDeployment")
 	r.satchel(t, namespace, "uninstall", "--delete-deployments", "--crds", "--yes").says(t, 0, "All BundleDeployments: gone", "Satchel is removed.")
 	var gone appsv1.Deployment
 	if err := r.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "app"}, &gone); !apierrors.IsNotFound(err) {

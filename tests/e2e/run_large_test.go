@@ -120,7 +120,7 @@ func TestRunOfALargeFolder(t *testing.T) {
 	c := newCutter(t, r.uploads)
 	for _, percent := range []int64{10, 50, 99} {
 		c.most.Store(int64(size) * percent / 100)
-		r.satchel(t, namespace, "run", "large", dir, "--upload-address", c.Addr().String()).says(t, 2, "The upload is begun anew", "the connection to the source controller broke")
+		r.satchel(t, namespace, "run", "large", dir, "--upload-address", c.Addr().String()).says(t, 2, "Restarting the upload", "the connection to the source controller broke")
 		r.nothingHalfDone(t, namespace)
 	}
 	if c.cuts.Load() < 9 {

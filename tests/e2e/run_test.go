@@ -144,8 +144,8 @@ func TestRunLeavesOthersAlone(t *testing.T) {
 	key := r.deploy(t, namespace, "theirs", r.push(t, "theirs:v1", configMaps("theirs", 1)), nil)
 	r.ready(t, key)
 	dir := folder(t, map[string]string{"a.yaml": configMapText("mine", "one")})
-	r.satchel(t, namespace, r.runs("theirs", dir)...).says(t, 2, "that run did not make")
-	r.satchel(t, namespace, "cleanup", "theirs").says(t, 2, "was not made by run")
+	r.satchel(t, namespace, r.runs("theirs", dir)...).says(t, 2, "that run did not create")
+	r.satchel(t, namespace, "cleanup", "theirs").says(t, 2, "was not created by run")
 	r.ready(t, key)
 }
 
@@ -169,7 +169,7 @@ func TestRunOfATenant(t *testing.T) {
 	as("editor", r.runs("app", dir, "--create-service-account", "--service-account", "own")...).says(t, 0, "BundleDeployment app: Ready")
 	as("editor", "cleanup", "app").says(t, 0, "BundleDeployment app: gone\n")
 	grasping := folder(t, map[string]string{"a.yaml": "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: " + namespace + "}\nrules: [{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]\n"})
-	as("editor", r.runs("grasp", grasping, "--create-service-account", "--service-account", "grasp")...).says(t, 2, "whoever grants rights must hold them", "satchel rbac")
+	as("editor", r.runs("grasp", grasping, "--create-service-account", "--service-account", "grasp")...).says(t, 2, "you can only grant permissions that you have", "satchel rbac")
 	as("editor", "cleanup", "grasp").says(t, 0)
 	as("editor", r.runs("app", dir)[:3]...).says(t, 2, "you may not list the Pods of the namespace satchel-system", "satchel-uploader")
 	as("editor", "cleanup", "app").says(t, 0, "gone")

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// action is what somebody may do or not.
+// action is a request that RBAC permits or denies.
 type action struct{ verb, group, resource, namespace string }
 
 func (a action) String() string {
@@ -49,10 +49,10 @@ var installing = []struct {
 	{"rbac.authorization.k8s.io", "rolebindings", true},
 }
 
-// rights looks whether the user may install. The API server lets nobody grant what he may not do himself, so the rights of
-// the controllers are asked for as well.
-func (e *examiner) rights(ctx context.Context) {
-	const check = "Your rights"
+// permissions checks that the user may install. The API server only lets users grant permissions that they have, so the
+// permissions of the controllers are checked as well.
+func (e *examiner) permissions(ctx context.Context) {
+	const check = "Your permissions"
 	var wanted []action
 	for _, r := range installing {
 		for _, verb := range []string{"create", "patch"} {
@@ -80,7 +80,7 @@ func (e *examiner) rights(ctx context.Context) {
 		}
 	}
 	if len(missing) > 0 {
-		e.add(check, checkFailed, "Have a cluster administrator install Satchel, or grant you these rights.", "to install Satchel you also need to: %s", strings.Join(missing, ", "))
+		e.add(check, checkFailed, "Have a cluster administrator install Satchel, or grant you these permissions.", "to install Satchel you also need to: %s", strings.Join(missing, ", "))
 		return
 	}
 	e.add(check, checkOK, "", "you may install Satchel")
@@ -91,7 +91,7 @@ func (e *examiner) mayI(ctx context.Context, a action) (bool, error) {
 	return e.review(ctx, "SelfSubjectAccessReview", "selfsubjectaccessreviews", map[string]any{"resourceAttributes": a.attributes()})
 }
 
-// may asks whether an account may do something.
+// may asks whether a ServiceAccount may do something.
 func (e *examiner) may(ctx context.Context, namespace, account string, a action) (bool, error) {
 	return e.review(ctx, "SubjectAccessReview", "subjectaccessreviews", map[string]any{
 		"resourceAttributes": a.attributes(), "user": "system:serviceaccount:" + namespace + ":" + account,
@@ -109,26 +109,26 @@ func (e *examiner) review(ctx context.Context, kind, resource string, spec map[s
 	return allowed, nil
 }
 
-// deploymentAccount is the account of the deployment controller.
+// deploymentAccount is the ServiceAccount of the deployment controller.
 const deploymentAccount = "bundle-deployment-controller"
 
-// impersonation looks whether the deployment controller may act as the accounts of the tenants: everywhere, or in each
-// namespace that has deployments.
+// impersonation checks that the deployment controller may impersonate the ServiceAccounts of the tenants: everywhere, or in
+// each namespace that has deployments.
 func (e *examiner) impersonation(ctx context.Context) {
 	const check = "Impersonation"
 	impersonate := action{verb: "impersonate", resource: "serviceaccounts"}
 	everywhere, err := e.may(ctx, e.namespace, deploymentAccount, impersonate)
 	switch {
 	case err != nil:
-		e.add(check, checkUnknown, "", "the rights of %s/%s cannot be asked for: %s", e.namespace, deploymentAccount, e.whyNot(err))
+		e.add(check, checkUnknown, "", "the permissions of %s/%s cannot be checked: %s", e.namespace, deploymentAccount, e.whyNot(err))
 		return
 	case everywhere:
-		e.add(check, checkOK, "", "the deployment controller may act as the ServiceAccounts of all namespaces")
+		e.add(check, checkOK, "", "the deployment controller may impersonate the ServiceAccounts of all namespaces")
 		return
 	}
 	listed, err := e.list(ctx, deployments, true, "")
 	if err != nil {
-		e.add(check, checkUnknown, "", "the deployment controller may not act as accounts everywhere, and deployments cannot be listed: %s", e.whyNot(err))
+		e.add(check, checkUnknown, "", "the deployment controller may not impersonate ServiceAccounts everywhere, and deployments cannot be listed: %s", e.whyNot(err))
 		return
 	}
 	namespaces := map[string]bool{}
@@ -144,13 +144,13 @@ func (e *examiner) impersonation(ctx context.Context) {
 	}
 	if len(missing) > 0 {
 		e.add(check, checkFailed, "Bind satchel-impersonator to the controller in these namespaces, or in the cluster (config/overlays/namespaced-impersonation).",
-			"the deployment controller may not act as the ServiceAccounts of: %s", strings.Join(missing, ", "))
+			"the deployment controller may not impersonate the ServiceAccounts of: %s", strings.Join(missing, ", "))
 		return
 	}
 	if len(namespaces) == 0 {
 		e.add(check, checkWarning, "Bind satchel-impersonator to the controller where there will be deployments (config/overlays/namespaced-impersonation).",
-			"the deployment controller may not act as accounts everywhere, and there are no deployments yet to see where it should")
+			"the deployment controller may not impersonate ServiceAccounts everywhere, and there are no deployments yet that show where it must")
 		return
 	}
-	e.add(check, checkOK, "", "the deployment controller may act as the ServiceAccounts of the %s that have deployments", plural(len(namespaces), "namespace"))
+	e.add(check, checkOK, "", "the deployment controller may impersonate the ServiceAccounts of the %s that have deployments", plural(len(namespaces), "namespace"))
 }

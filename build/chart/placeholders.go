@@ -11,36 +11,35 @@ import (
 	"github.com/satchel-dev/satchel/internal/install"
 )
 
-// marks stand in an object for parts of a template, as texts that YAML needs not quote.
-type marks struct{ parts []part }
+// placeholders stand in an object for parts of a template. They are strings that YAML does not quote.
+type placeholders struct{ parts []part }
 
-// part is what takes the place of a mark, or of the line with it.
+// part replaces a placeholder, or the line that contains it.
 type part struct {
 	text  string
 	whole bool // takes the whole line, with its indentation put before each line of it
 }
 
-// inline is a mark for a value within a line.
-func (m *marks) inline(text string) string { return m.add(part{text: text}) }
+// inline returns a placeholder for a value within a line.
+func (m *placeholders) inline(text string) string { return m.add(part{text: text}) }
 
-// line is a mark for a field with its name.
-func (m *marks) line(text string) string { return m.add(part{text: text, whole: true}) }
+// line returns a placeholder for a field with its name.
+func (m *placeholders) line(text string) string { return m.add(part{text: text, whole: true}) }
 
-func (m *marks) add(p part) string {
+func (m *placeholders) add(p part) string {
 	m.parts = append(m.parts, p)
 	return fmt.Sprintf("mark%dkram", len(m.parts)-1)
 }
 
-// replace puts the parts into a line. The controllers' namespace is the one text that all objects share; definitions do not
-// know it.
-func (m *marks) replace(line, kind string) string {
+// replace puts the parts into a line. The controllers' namespace occurs in all objects except CRDs.
+func (m *placeholders) replace(line, kind string) string {
 	if kind == "CustomResourceDefinition" {
 		return m.withParts(line)
 	}
 	return strings.ReplaceAll(m.withParts(line), install.DefaultNamespace, `{{ include "satchel.namespace" . }}`)
 }
 
-func (m *marks) withParts(line string) string {
+func (m *placeholders) withParts(line string) string {
 	for at, p := range m.parts {
 		mark := fmt.Sprintf("mark%dkram", at)
 		if !strings.Contains(line, mark) {
@@ -62,20 +61,20 @@ func (m *marks) withParts(line string) string {
 	return line
 }
 
-// edit puts marks into the objects of a kind.
+// edit puts placeholders into the objects of a kind.
 type edit struct {
 	kind string
-	do   func(*unstructured.Unstructured, *marks) error
+	do   func(*unstructured.Unstructured, *placeholders) error
 }
 
 var edits = []edit{
-	{"CustomResourceDefinition", keepDefinition},
+	{"CustomResourceDefinition", keepCRD},
 	{"Deployment", deployment},
 	{"PersistentVolumeClaim", claim},
 }
 
-// keepDefinition has Helm keep the definition.
-func keepDefinition(o *unstructured.Unstructured, m *marks) error {
+// keepCRD has Helm keep the CRD on uninstall.
+func keepCRD(o *unstructured.Unstructured, m *placeholders) error {
 	return unstructured.SetNestedField(o.Object, m.line(`
 {{- if .Values.crds.keep }}
 helm.sh/resource-policy: keep
@@ -90,7 +89,7 @@ func valuesOf(o *unstructured.Unstructured) string {
 	return ".Values.deploymentController"
 }
 
-func claim(o *unstructured.Unstructured, m *marks) error {
+func claim(o *unstructured.Unstructured, m *placeholders) error {
 	if err := unstructured.SetNestedField(o.Object, m.inline("{{ "+valuesOf(o)+".storageSize }}"), "spec", "resources", "requests", "storage"); err != nil {
 		return err
 	}
@@ -100,7 +99,7 @@ storageClassName: {{ . }}
 {{- end }}`), "spec", "storageClassName")
 }
 
-func deployment(o *unstructured.Unstructured, m *marks) error {
+func deployment(o *unstructured.Unstructured, m *placeholders) error {
 	values := valuesOf(o)
 	spec, _, err := unstructured.NestedMap(o.Object, "spec")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // Exit codes of a worker process. Go's runtime exits with 2.
 const (
 	exitSetup = 3 // the process could not be confined
-	exitCPU   = 4 // the CPU time is used up, where the signal does not end the process
+	exitCPU   = 4 // the CPU time is used up, on systems where the signal does not end the process
 )
 
 // File descriptors that a worker process starts with, after stdin, stdout and stderr.
@@ -52,8 +52,8 @@ type child struct {
 	limits   limits
 }
 
-// setup reads the limits, which come from the parent and hold nothing of an input,
-// confines the process and tells that it is ready.
+// setup reads the limits, which the parent sends and which contain no input, confines
+// the process and reports that it is ready.
 func (c *child) setup() error {
 	h, _, err := c.socket.readHeader()
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *child) setup() error {
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(int64(c.limits.memory / 16 * 13)) //nolint:gosec // Options.validate bounds it
 	debug.SetTraceback("none")
-	time.Local = time.UTC // the file of the time zone is not read later
+	time.Local = time.UTC // so that the time zone file is not read later
 	if err := confine(c.limits); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (c *child) serve() error {
 	}
 }
 
-// do calls the handler. A panic ends the process, as nothing is known of its state then.
+// do calls the handler. A panic ends the process, since its state is unknown then.
 func (c *child) do(kind string, input Input) ([]byte, error) {
 	handler, found := c.handlers[kind]
 	if !found {

@@ -13,9 +13,9 @@ import (
 
 const receiveFlags = unix.MSG_CMSG_CLOEXEC
 
-// confine takes from the process what a job does not need. Its nice value is inherited.
+// confine drops all privileges and resources that a job does not need. The nice value is inherited.
 func confine(l limits) error {
-	runtime.LockOSThread() // no_new_privs and the filter are set by one thread, for all
+	runtime.LockOSThread() // one thread sets no_new_privs and the filter for all
 	defer runtime.UnlockOSThread()
 	if err := endBySIGXCPU(); err != nil {
 		return fmt.Errorf("giving SIGXCPU its default action: %w", err)
@@ -23,7 +23,7 @@ func confine(l limits) error {
 	if err := limitResources(l); err != nil {
 		return err
 	}
-	// The kernel ends workers first when memory gets short. Not all systems let a process write it.
+	// The kernel kills workers first when memory is short. Not all systems let a process write it.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("setting no_new_privs: %w", err)
@@ -44,8 +44,8 @@ func endBySIGXCPU() error {
 	return nil
 }
 
-// limitResources bounds memory and what a job does not need at all. The CPU time is
-// bounded by the parent before each job.
+// limitResources limits memory and resources that no job needs. The parent limits the
+// CPU time before each job.
 func limitResources(l limits) error {
 	for _, bound := range []struct {
 		resource int

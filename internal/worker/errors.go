@@ -26,13 +26,13 @@ const (
 
 // LimitError means that a job exceeded a limit, and was ended by it.
 //
-// Output and memory depend on the input only. CPU seconds vary by a factor of two with the
-// machine's load, and so does time: after those, the caller tries the same input once more,
-// later, and then only when the input or the limits change.
+// Output and memory depend on the input only. CPU seconds and time vary by a factor of two
+// with the machine's load: after those, the caller retries the same input once, later, and
+// then only when the input or the limits change.
 type LimitError struct {
 	// Limit is one of the constants above.
 	Limit string
-	// Budget is the limit's value for people, such as "20s" or "512 MiB".
+	// Budget is the limit's value in messages, such as "20s" or "512 MiB".
 	Budget string
 }
 
@@ -62,9 +62,9 @@ func (e *BudgetError) Error() string {
 }
 
 // CrashError means that two worker processes ended without a result and without having
-// exceeded a limit: a bug in a library, or something outside ended them.
+// exceeded a limit: by a bug in a library, or from outside.
 type CrashError struct {
-	// End is how the second one ended. It holds nothing of the input.
+	// End is how the second one ended. It contains no input.
 	End string
 }
 

@@ -42,8 +42,8 @@ func attack(ctx context.Context, p *Pool, attackers, each int) (*atomic.Int64, *
 	return &exploded, &done
 }
 
-// TestFair lets namespaces queue bombs while another one does small jobs: the latter wait
-// for at most a few bombs, all of them together.
+// TestFair lets namespaces queue bombs while another one runs small jobs: all of these
+// together wait for at most a few bombs.
 func TestFair(t *testing.T) {
 	for name, tc := range map[string]struct {
 		attackers, each, most int

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// using returns the process that does a job now, or 0.
+// usingPid returns the process that runs a job now, or 0.
 func (p *Pool) usingPid() int {
 	return p.count(func() int {
 		for _, u := range p.using {
@@ -62,7 +62,7 @@ func TestF45Signals(t *testing.T) {
 		}
 	}
 	if _, err := strike(t, p, syscall.SIGKILL, 2); limitOf(err) != "memory 256 MiB" {
-		t.Errorf("killed twice: got %v, want what the kernel does when memory is short", err)
+		t.Errorf("killed twice: got %v, want the error of a kill by the kernel when memory is short", err)
 	}
 	if _, err := strike(t, p, syscall.SIGSTOP, 2); !errors.As(err, new(*CrashError)) {
 		t.Errorf("stopped twice: got %v", err)
@@ -70,7 +70,7 @@ func TestF45Signals(t *testing.T) {
 	mustRun(t, p, "echo", "still there")
 }
 
-// TestF45Idle ends and stops idle workers, the spare one too: the next job does not notice.
+// TestF45Idle ends and stops idle workers, the spare one too: the next job succeeds.
 func TestF45Idle(t *testing.T) {
 	p := newPool(t, testOptions())
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
@@ -87,7 +87,7 @@ func TestF45Idle(t *testing.T) {
 	}
 }
 
-// TestF45Garbage lets a worker send what is no answer, and close its socket.
+// TestF45Garbage lets a worker send an invalid answer, and close its socket.
 func TestF45Garbage(t *testing.T) {
 	p := newPool(t, testOptions())
 	header := header{kind: messageResult, job: 1, length: 1 << 40}.bytes()
@@ -143,7 +143,7 @@ func processes(t *testing.T) map[int]processState {
 	return all
 }
 
-// TestI6Baseline leaves no process, descriptor or goroutine, whatever happened to jobs.
+// TestI6Baseline: no process, descriptor or goroutine is left, however jobs ended.
 func TestI6Baseline(t *testing.T) {
 	descriptors := func() int {
 		entries, err := os.ReadDir("/proc/self/fd")
@@ -190,7 +190,7 @@ func mustRunOnce(t *testing.T) {
 	jobs.Wait()
 }
 
-// TestManyJobs replaces a process after 1,000 jobs, until when it does not grow.
+// TestManyJobs: a process is replaced after 1,000 jobs, and does not grow before.
 func TestManyJobs(t *testing.T) {
 	o := testOptions()
 	p := newPool(t, o)

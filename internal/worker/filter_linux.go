@@ -16,9 +16,9 @@ const (
 	offsetArguments    = 16
 )
 
-// allowedCalls is what Go's runtime, reading and writing of open files and the clock need.
-// Everything else is refused with EPERM: sockets, programs, opening, other processes,
-// changes of limits.
+// allowedCalls are the system calls of Go's runtime, for reading and writing open files,
+// and for the clock. Everything else is refused with EPERM: sockets, programs, opening
+// files, other processes, changes of limits.
 var allowedCalls = append([]uint32{
 	// Files that are open.
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_PREAD64, unix.SYS_RECVMSG, unix.SYS_CLOSE, unix.SYS_FSTAT,
@@ -30,7 +30,7 @@ var allowedCalls = append([]uint32{
 	unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_RESTART_SYSCALL,
 	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_EVENTFD2,
 	unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
-	// Clock, chance, resources used.
+	// Clock, random numbers, used resources.
 	unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM, unix.SYS_GETRUSAGE,
 }, architectureCalls...)
 
@@ -60,7 +60,7 @@ func filterProgram(self uint32) []unix.SockFilter {
 	for _, call := range allowedCalls {
 		f.ifEqual(call, unix.SECCOMP_RET_ALLOW)
 	}
-	// The C library and Go fall back to clone, whose flags can be read.
+	// The C library and Go fall back to clone, and the filter can read its flags.
 	f.ifEqual(unix.SYS_CLONE3, unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS))
 	f.argument(unix.SYS_CLONE, 0, bitsSet, unix.CLONE_THREAD)
 	f.argument(unix.SYS_MMAP, 2, bitsClear, unix.PROT_EXEC)
@@ -95,7 +95,7 @@ func (f *filter) unlessEqual(value, answer uint32) {
 	f.answer(answer)
 }
 
-// condition is what is asked of the lower 32 bits of an argument.
+// condition is a condition on the lower 32 bits of an argument.
 type condition int
 
 const (

@@ -34,11 +34,11 @@ const (
 	messageLarge  = 'o' // from the worker: the result exceeds the limit of output
 )
 
-// maxErrorText bounds what a handler's error says.
+// maxErrorText bounds the message of a handler's error, in bytes.
 const maxErrorText = 4096
 
 // errGarbage means that the other side does not speak the protocol.
-var errGarbage = errors.New("the worker process sent what is no message")
+var errGarbage = errors.New("the worker process sent an invalid message")
 
 // header is the start of a message.
 type header struct {
@@ -57,7 +57,7 @@ func (h header) bytes() []byte {
 	return encoded
 }
 
-// parseHeader checks what does not depend on the state of the conversation.
+// parseHeader parses a header and checks it, except what depends on earlier messages.
 func parseHeader(encoded [headerSize]byte) (header, error) {
 	h := header{
 		kind: encoded[1], name: encoded[2], files: encoded[3],
@@ -106,7 +106,8 @@ func readAnswer(r io.Reader, job uint32, limit int64) (answer, error) {
 	return answer{kind: h.kind, data: data}, nil
 }
 
-// limits are what a worker is told first: bytes of memory and of output, seconds of CPU time a job.
+// limits are sent to a worker first: bytes of memory and of output, seconds of CPU time for each
+// job.
 type limits struct{ memory, output, cpu uint64 }
 
 const limitsSize = 24

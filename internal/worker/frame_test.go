@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzReadAnswer reads what a worker process might send, of which nothing is trusted.
+// FuzzReadAnswer reads untrusted bytes of a worker process.
 func FuzzReadAnswer(f *testing.F) {
 	f.Add(append(header{kind: messageResult, job: 1, length: 3}.bytes(), "abc"...))
 	f.Add(append(header{kind: messageError, job: 1, length: 5}.bytes(), "short"...))
@@ -29,7 +29,7 @@ func FuzzReadAnswer(f *testing.F) {
 	})
 }
 
-// FuzzHeader reads headers; what is accepted is written as it was.
+// FuzzHeader reads headers; an accepted one is encoded to the same bytes.
 func FuzzHeader(f *testing.F) {
 	f.Add(header{kind: messageJob, name: 4, files: 1, job: 7, length: 9}.bytes())
 	f.Fuzz(func(t *testing.T, sent []byte) {
@@ -43,7 +43,7 @@ func FuzzHeader(f *testing.F) {
 	})
 }
 
-// TestLimitsEncoding sends limits as they are.
+// TestLimitsEncoding encodes and parses limits.
 func TestLimitsEncoding(t *testing.T) {
 	want := limits{memory: 1 << 40, output: 2, cpu: 3}
 	if got := parseLimits([limitsSize]byte(want.bytes())); got != want {

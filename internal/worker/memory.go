@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// idleMemory is what the spare process takes.
+// idleMemory is the memory of the spare process.
 const idleMemory = 48 * mebibyte
 
 // checkMemory refuses more memory for this process and its workers than the container has.
-// A process without GOMEMLIMIT, as the CLI, is not checked.
+// A process without GOMEMLIMIT, such as the CLI, is not checked.
 func checkMemory(o *Options, container int64) error {
 	own := debug.SetMemoryLimit(-1)
 	if own == math.MaxInt64 {
@@ -46,7 +46,7 @@ func checkFile(file *os.File) error {
 	var failed error
 	err = connection.Control(func(fd uintptr) { flags, failed = unix.FcntlInt(fd, unix.F_GETFL, 0) })
 	if err := errors.Join(err, failed); err != nil {
-		return fmt.Errorf("judging the file of a job: %w", err)
+		return fmt.Errorf("checking the file of a job: %w", err)
 	}
 	if flags&unix.O_ACCMODE != unix.O_RDONLY {
 		return fmt.Errorf("the file %s of a job is not opened for reading only", file.Name())

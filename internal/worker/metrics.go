@@ -24,11 +24,11 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "satchel_worker_jobs_total",
-			Help: "Attempts to do a job in a worker process, by kind and by how they ended.",
+			Help: "Attempts to do a job in a worker process, by kind and end.",
 		}, []string{"kind", "end"}),
 		cpu: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "satchel_worker_cpu_seconds_total",
-			Help: "CPU time that worker processes used for a namespace since it last had its whole budget.",
+			Help: "CPU time that worker processes used for a namespace since its budget was last full.",
 		}, []string{"namespace"}),
 		length: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "satchel_worker_job_duration_seconds",
@@ -45,9 +45,9 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		name, help string
 		value      func(*Pool) float64
 	}{
-		{"satchel_worker_running_jobs", "Jobs that worker processes do now.", func(p *Pool) float64 { return float64(len(p.using)) }},
+		{"satchel_worker_running_jobs", "Jobs that run in worker processes.", func(p *Pool) float64 { return float64(len(p.using)) }},
 		{"satchel_worker_waiting_jobs", "Jobs that wait for a worker process.", (*Pool).waitingJobs},
-		{"satchel_worker_oldest_job_seconds", "For how long the oldest running job has run.", (*Pool).oldestJob},
+		{"satchel_worker_oldest_job_seconds", "How long the oldest running job has run.", (*Pool).oldestJob},
 		{"satchel_worker_processes", "Worker processes.", func(p *Pool) float64 { return float64(len(p.processes())) }},
 		{"satchel_worker_resident_bytes", "Memory of all worker processes.", (*Pool).residentBytes},
 	} {
@@ -64,7 +64,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, err
 }
 
-// observe makes gauges show the Pool.
+// observe makes the gauges read the Pool.
 func (m *Metrics) observe(p *Pool) {
 	if m != nil {
 		m.pool.Store(p)
@@ -78,7 +78,7 @@ func (m *Metrics) ended(kind string, e end) {
 	}
 }
 
-// took observes what an attempt used.
+// took observes the CPU time and duration of an attempt.
 func (m *Metrics) took(r Request, cpu, wall time.Duration) {
 	if m != nil {
 		m.cpu.WithLabelValues(r.Namespace).Add(cpu.Seconds())
@@ -101,7 +101,7 @@ func (m *Metrics) started(err error) {
 	m.starts.WithLabelValues(result).Inc()
 }
 
-// forget drops what was observed of namespaces.
+// forget drops the metrics of namespaces.
 func (m *Metrics) forget(namespaces []string) {
 	if m == nil {
 		return

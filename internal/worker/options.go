@@ -12,26 +12,26 @@ import (
 
 const mebibyte = 1 << 20
 
-// Options bound what workers may use.
+// Options limit the resources of workers.
 type Options struct {
 	// Workers is how many jobs run at once.
 	Workers int
-	// Spare tells to keep one process started for the next namespace, beside Workers. It
-	// hides the time that a start takes.
+	// Spare keeps one process started for the next namespace, beside Workers, which
+	// hides the start time.
 	Spare bool
 
 	// CPU time of one job. The kernel counts in whole seconds.
 	CPU time.Duration
-	// Memory of one process, in bytes of mapped private memory (RLIMIT_DATA). The garbage
-	// collector is told to stay below 13/16 of it.
+	// Memory of one process, in bytes of mapped private memory (RLIMIT_DATA). The limit
+	// of the garbage collector is 13/16 of it.
 	Memory int64
-	// Output is the most bytes that a job may return.
+	// Output is the maximal size of a job's result, in bytes.
 	Output int64
 	// Wall is how long a job may run.
 	Wall time.Duration
 
 	// NamespaceCPU is the CPU time that one namespace has in NamespaceWindow; 0 is no bound.
-	// What is used comes back evenly.
+	// It is refilled evenly.
 	NamespaceCPU, NamespaceWindow time.Duration
 
 	// Metrics may be nil.
@@ -47,7 +47,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// BindFlags adds a flag for each option; what the options hold is the default.
+// BindFlags adds a flag for each option; the current values are the defaults.
 func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Workers, "workers", o.Workers,
 		"How many worker processes convert bundles at once. One more is kept started for the next namespace.")
@@ -73,7 +73,7 @@ func (m *mebibytes) Set(value string) error {
 	return err
 }
 
-// validate refuses options with which nothing works.
+// validate refuses unusable options.
 func (o *Options) validate() error {
 	switch {
 	case o.Workers < 1:

@@ -16,7 +16,7 @@ const (
 	maxJobs = 1000
 	// idleTime is how long a process waits for another job of its namespace.
 	idleTime = time.Minute
-	// preemptEvery is how often running jobs are looked at while others wait.
+	// preemptEvery is how often running jobs are checked while others wait.
 	preemptEvery = 50 * time.Millisecond
 )
 
@@ -27,7 +27,7 @@ type Pool struct {
 	start   func(*os.ProcAttr) (*os.Process, error) // the starter's; tests replace it
 	now     func() time.Time
 
-	// attempts are calls of Run that may hold a process, and starts of a spare.
+	// attempts counts calls of Run that may hold a process, and starts of a spare.
 	attempts sync.WaitGroup
 
 	mu       sync.Mutex
@@ -35,22 +35,22 @@ type Pool struct {
 	budgets  *budgets
 	queue    *queue
 	idle     []*process // each has served a namespace; the longest idle one first
-	spare    *process   // has not
-	starting bool       // of the spare
+	spare    *process   // has served none
+	starting bool       // a start of the spare is running
 	using    map[*job]*use
-	ticking  bool        // a look at running jobs is planned
-	trimmer  *time.Timer // set while a look at idle processes is planned
+	ticking  bool        // a check of running jobs is planned
+	trimmer  *time.Timer // set while a check of idle processes is planned
 }
 
 // use is a process that does a job.
 type use struct {
 	process *process
 	began   time.Time
-	before  time.Duration // the CPU time that it had used
+	before  time.Duration // its CPU time before the job
 }
 
-// New checks that the memory of all workers fits into the container's limit beside what
-// GOMEMLIMIT leaves to this process, and starts the spare process if there is one.
+// New checks that the memory of all workers fits into the container's limit beside the
+// GOMEMLIMIT of this process, and starts the spare process if there is one.
 func New(o Options) (*Pool, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -76,8 +76,8 @@ func New(o Options) (*Pool, error) {
 }
 
 // Run does a job and returns the handler's result. Its errors are LimitError, BudgetError,
-// CrashError, JobError, ErrUnavailable, ErrClosed and that of the context. A job that is
-// running when the context ends costs its process.
+// CrashError, JobError, ErrUnavailable, ErrClosed and that of the context. If the context
+// ends while the job runs, its process is killed.
 func (p *Pool) Run(ctx context.Context, r Request) ([]byte, error) {
 	if len(r.Kind) == 0 || len(r.Kind) > maxKind {
 		return nil, fmt.Errorf("the kind %q of a job is empty or longer than %d bytes", r.Kind, maxKind)
@@ -104,7 +104,7 @@ func (p *Pool) Run(ctx context.Context, r Request) ([]byte, error) {
 	}
 }
 
-// answer translates the end of the last attempt.
+// answer translates the end of the last attempt to a result or an error.
 func (p *Pool) answer(ctx context.Context, kind string, got result) ([]byte, error) {
 	switch got.end {
 	case endDone:
@@ -172,7 +172,7 @@ func (p *Pool) enqueue(j *job, first bool) error {
 	return nil
 }
 
-// withdraw removes a job whose turn has not come.
+// withdraw removes a job that has not started.
 func (p *Pool) withdraw(j *job) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -223,7 +223,7 @@ func (o *Options) limits() limits {
 	return limits{memory: uint64(o.Memory), output: uint64(o.Output), cpu: uint64(math.Ceil(o.CPU.Seconds()))} //nolint:gosec // validate: positive
 }
 
-// use notes that the process does the job from now on.
+// use records that the process runs the job from now on.
 func (p *Pool) use(j *job, w *process) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -239,7 +239,7 @@ func (p *Pool) use(j *job, w *process) time.Time {
 func (p *Pool) release(j *job, w *process, cpu time.Duration) {
 	keep := w != nil && p.isReusable(w)
 	if w != nil && !keep {
-		w.dispose() // before another one takes its memory
+		w.dispose() // before another process needs its memory
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -261,8 +261,8 @@ func (p *Pool) isReusable(w *process) bool {
 	return !w.hasEnded() && w.jobs < maxJobs && mapped < p.options.Memory/4*3
 }
 
-// dispatch lets all jobs start that can, and refuses those of namespaces without CPU time.
-// The caller holds mu.
+// dispatch starts all jobs that may start, and refuses those of namespaces without CPU
+// time. The caller holds mu.
 func (p *Pool) dispatch() {
 	now := p.now()
 	for namespace, jobs := range p.queue.waiting {
@@ -280,8 +280,8 @@ func (p *Pool) dispatch() {
 }
 
 // grant picks a process for a job: that of the namespace, or the spare one. A second
-// attempt gets one that is started for it, as whatever ended the first one may have ended
-// the spare one too.
+// attempt gets a new process, since the cause that ended the first one may have ended the
+// spare one too.
 func (p *Pool) grant(j *job) grant {
 	var g grant
 	if !j.again {
@@ -322,21 +322,21 @@ func (p *Pool) startSpare() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.starting = false
-		if err == nil { // else the next job tries again, and tells
+		if err == nil { // else the next job tries again, and reports the error
 			p.spare = w
 		}
 	}()
 }
 
-// planTrim plans to look for what is not needed any more. The caller holds mu.
+// planTrim schedules trim. The caller holds mu.
 func (p *Pool) planTrim() {
 	if !p.closed && p.trimmer == nil && len(p.idle)+len(p.budgets.used) > 0 {
 		p.trimmer = time.AfterFunc(idleTime, p.trim)
 	}
 }
 
-// trim ends processes that were idle for long, and forgets namespaces that have all their
-// CPU time again.
+// trim ends processes that were idle for long, and forgets namespaces with a full CPU
+// budget.
 func (p *Pool) trim() {
 	p.mu.Lock()
 	var kept, dropped []*process
@@ -357,7 +357,7 @@ func (p *Pool) trim() {
 	}
 }
 
-// tick plans a look at running jobs if jobs wait that could run in place of them.
+// tick schedules a check for preemption if jobs wait.
 func (p *Pool) tick() {
 	if p.ticking || p.options.Workers < 2 || p.budgets.capacity == 0 || len(p.queue.waiting) == 0 || p.closed {
 		return
@@ -372,9 +372,9 @@ func (p *Pool) tick() {
 	})
 }
 
-// preempt ends a job if all workers have used much for their jobs while one waits of a
-// namespace that has not. Jobs that were heavy when they were started go on: they leave a
-// worker to the others.
+// preempt ends a job if all running jobs have used much CPU time while a job of a light
+// namespace waits. Jobs that were heavy at their start continue: they leave a worker to
+// the others.
 func (p *Pool) preempt() {
 	if len(p.queue.running) < p.options.Workers || !p.queue.lightWaits(p.now()) {
 		return

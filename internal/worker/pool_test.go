@@ -66,7 +66,7 @@ func TestLimits(t *testing.T) {
 	p := newPool(t, o)
 	cases := map[string]struct{ reason, kind, data, want string }{
 		"CPU":         {"M25: the signal ends the process", "spin", "", "cpu 2s"},
-		"memory":      {"Go's runtime gives up when nothing can be mapped", "allocate", "1000", "memory 256 MiB"},
+		"memory":      {"Go's runtime exits when no memory can be mapped", "allocate", "1000", "memory 256 MiB"},
 		"stack":       {"recursion without end takes memory", "recurse", "", "memory 256 MiB"},
 		"output":      {"a result is held by the controller", "output", "1048577", "output 1 MiB"},
 		"most output": {"the limit itself is allowed", "output", "1048576", "<nil>"},
@@ -83,7 +83,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestErrors tells a handler's error from a crash.
+// TestErrors distinguishes a handler's error from a crash.
 func TestErrors(t *testing.T) {
 	p := newPool(t, testOptions())
 	if _, err := run(t, p, "error", "not now"); !errors.As(err, new(*JobError)) || !strings.Contains(err.Error(), "not now") {
@@ -216,7 +216,7 @@ func TestF45StartFails(t *testing.T) {
 	mustRun(t, p, "echo", "works again")
 }
 
-// TestOptions refuses options with which nothing works.
+// TestOptions refuses unusable options.
 func TestOptions(t *testing.T) {
 	cases := map[string]func(*Options){
 		"no worker":        func(o *Options) { o.Workers = 0 },
@@ -237,7 +237,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestErrorTexts reads the errors as a condition shows them.
+// TestErrorTexts compares the messages of the errors.
 func TestErrorTexts(t *testing.T) {
 	o := DefaultOptions()
 	var all bytes.Buffer

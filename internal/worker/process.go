@@ -22,19 +22,19 @@ type process struct {
 	ends   ends
 	stderr tail
 
-	// ended is closed when the process was waited for; then the following are set and
-	// stderr is complete.
+	// ended is closed when the process has been reaped; then the fields below are set
+	// and stderr is complete.
 	ended    chan struct{}
 	status   syscall.WaitStatus
 	finalCPU time.Duration
-	finally  string // for people
+	finally  string // for messages
 
 	namespace string
 	jobs      uint32
 	idleSince time.Time
 
 	mu     sync.Mutex
-	killed end // why this process ended it; none if it did not
+	killed end // why this process killed it; none if it did not
 }
 
 // end is how an attempt to do a job ended.
@@ -52,7 +52,7 @@ const (
 	endOutput   end = LimitOutput
 	endTime     end = LimitTime
 	endKernel   end = "killed"  // SIGKILL, not by this process
-	endCrash    end = "crashed" // or no sense in what it sent
+	endCrash    end = "crashed" // or it sent an invalid message
 	endStart    end = "unavailable"
 )
 
@@ -64,7 +64,7 @@ func (w *process) wait() {
 		_, _ = io.Copy(&w.stderr, w.ends.stderr)
 	}()
 	if awaitStop(w.handle.Pid) {
-		w.kill(endCrash) // nothing goes on in a stopped process
+		w.kill(endCrash) // a stopped process makes no progress
 	}
 	state, err := w.handle.Wait()
 	w.finally = fmt.Sprint(state)
@@ -74,7 +74,7 @@ func (w *process) wait() {
 		w.status, _ = state.Sys().(syscall.WaitStatus)
 		w.finalCPU = state.UserTime() + state.SystemTime()
 	}
-	// Whatever a process of it might still hold the pipe is not waited for.
+	// Descendants that may still hold the pipe are not waited for.
 	_ = w.ends.stderr.SetReadDeadline(time.Now().Add(time.Second))
 	<-copied
 	close(w.ended)
@@ -90,14 +90,14 @@ func (w *process) kill(reason end) {
 	}
 }
 
-// dispose ends the process, waits for it and frees what belongs to it.
+// dispose ends the process, waits for it and frees its resources.
 func (w *process) dispose() {
 	w.kill(endCanceled)
 	<-w.ended
 	w.ends.close()
 }
 
-// hasEnded tells whether the process is gone, or going.
+// hasEnded tells whether the process has ended or was killed.
 func (w *process) hasEnded() bool {
 	select {
 	case <-w.ended:
@@ -109,16 +109,16 @@ func (w *process) hasEnded() bool {
 	}
 }
 
-// result is how one attempt went.
+// result is the result of one attempt.
 type result struct {
 	end    end
 	data   []byte
 	cpu    time.Duration
-	detail string // for people, without anything of the input
+	detail string // for messages, without any input
 }
 
-// do gives a job to the process and waits for the answer. After anything but an answer
-// the process has ended.
+// do sends a job to the process and waits for the answer. Without an answer the process
+// has ended.
 func (w *process) do(ctx context.Context, r Request, o *Options) result {
 	before := cpuTime(w.handle.Pid)
 	w.jobs++
@@ -139,15 +139,14 @@ func (w *process) do(ctx context.Context, r Request, o *Options) result {
 	w.awaitEnd()
 	end := result{end: w.classify(), cpu: max(w.finalCPU-before, 0), detail: w.finally}
 	if end.end == endCPU && end.cpu < o.CPU/2 {
-		end.end = endCrash // what is left of an earlier job: the limit was not raised
+		end.end = endCrash // only the rest of an earlier job's limit: it was not raised
 	}
 	return end
 }
 
 var answerEnds = map[byte]end{messageResult: endDone, messageError: endError, messageLarge: endOutput}
 
-// awaitEnd gives a process whose socket is closed some time to end by itself, and ends it
-// then.
+// awaitEnd gives a process with a closed socket some time to end, and then kills it.
 func (w *process) awaitEnd() {
 	grace := time.NewTimer(2 * time.Second)
 	defer grace.Stop()
@@ -194,7 +193,7 @@ func (w *process) sendJob(r Request) error {
 	return err
 }
 
-// sendWithFile writes bytes with which a descriptor of the file goes to the child.
+// sendWithFile writes bytes together with a descriptor of the file.
 func (w *process) sendWithFile(b []byte, file *os.File) error {
 	from, err := file.SyscallConn()
 	if err != nil {
@@ -278,7 +277,7 @@ func (t *tail) has(texts ...string) bool {
 	return false
 }
 
-// limitError is the error of an end by a limit.
+// limitError is the error of an attempt that a limit ended.
 func limitError(e end, o *Options) error {
 	budgets := map[end]string{
 		endCPU: o.CPU.String(), endTime: o.Wall.String(), endMemory: inMebibytes(o.Memory), endOutput: inMebibytes(o.Output),

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// job is a request on its way through the queue.
+// job is a request in the queue.
 type job struct {
 	request Request
-	// turn gets one grant when the job may start, or must not.
+	// turn receives one grant when the job may start, or is refused.
 	turn chan grant
 	// again marks the second attempt after a process crashed or was killed. It gets a fresh
 	// process.
@@ -18,7 +18,7 @@ type job struct {
 	// alone marks the second attempt after the kernel killed a process, probably because
 	// memory was short: no other job runs at the time.
 	alone bool
-	// heavy marks a job that counts as one of a namespace that uses much.
+	// heavy marks a job that counts as heavy, like those of namespaces that have used much CPU time.
 	heavy bool
 }
 
@@ -31,16 +31,15 @@ type grant struct {
 
 // queue decides which job is next. One job of a namespace runs at a time. Namespaces that
 // have used little CPU time recently come first, in turn; the others come in the order of
-// what they have used, and leave one of several workers to the former. So whatever a
-// namespace queues, it delays others by at most one job, which ends or is preempted when
-// it has used much.
+// their used CPU time, and leave one of several workers to the former. So a namespace
+// delays others by at most one job, which ends or is preempted when it has used much.
 type queue struct {
 	workers int
 	budgets *budgets
 	waiting map[string][]*job
 	running map[string]*job
-	// places are those of namespaces in a line: one joins at the end, and goes to the end
-	// when one of its jobs was started.
+	// places are the places of namespaces in the queue: a namespace joins at the end, and
+	// moves to the end when one of its jobs was started.
 	places map[string]uint64
 	last   uint64
 }
@@ -52,11 +51,11 @@ func newQueue(workers int, b *budgets) *queue {
 	}
 }
 
-// muchShare is the part of its CPU time from which a namespace counts as one that uses much: half a second of a minute, more
-// than most bundles take. It decides how long a small job may wait for large ones of two namespaces.
+// muchShare is the part of its CPU budget above which a namespace counts as heavy: half a second of a minute, more than most
+// bundles need. It decides how long a small job may wait for large ones of two namespaces.
 const muchShare = 120
 
-// much is the CPU time from which a namespace, or a job, counts as heavy.
+// much is the CPU time above which a namespace, or a job, counts as heavy.
 func (q *queue) much() time.Duration { return q.budgets.capacity / muchShare }
 
 func (q *queue) isHeavy(j *job, now time.Time) bool {
@@ -83,7 +82,7 @@ func (q *queue) toEnd(namespace string) {
 	q.places[namespace] = q.last
 }
 
-// remove takes a waiting job out. It tells whether the job waited.
+// remove removes a waiting job. It returns whether the job waited.
 func (q *queue) remove(j *job) bool {
 	namespace := j.request.Namespace
 	i := slices.Index(q.waiting[namespace], j)
@@ -125,7 +124,7 @@ func (q *queue) next(now time.Time) *job {
 	return best
 }
 
-// occupied tells how many heavy jobs run, and whether one runs that has to be alone.
+// occupied returns how many heavy jobs run, and whether one of the running jobs has to be alone.
 func (q *queue) occupied() (heavies int, alone bool) {
 	for _, j := range q.running {
 		alone = alone || j.alone
@@ -179,8 +178,7 @@ func (r rank) before(other rank) bool {
 	}
 }
 
-// lightWaits tells whether a job waits of a namespace that has used little, and that has
-// no running job.
+// lightWaits tells whether a job of a light namespace without a running job waits.
 func (q *queue) lightWaits(now time.Time) bool {
 	for namespace, jobs := range q.waiting {
 		if q.running[namespace] == nil && !q.isHeavy(jobs[0], now) {

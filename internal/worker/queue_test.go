@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// line is a queue whose clock the test moves.
+// line is a queue with a clock that the test moves.
 type line struct {
 	*queue
 	now time.Time
@@ -39,7 +39,7 @@ func (l *line) order() string {
 	return strings.Join(names, " ")
 }
 
-// TestQueueInTurn lets namespaces that use little take turns.
+// TestQueueInTurn: light namespaces take turns.
 func TestQueueInTurn(t *testing.T) {
 	l := newLine(1)
 	l.join("a", "a", "a", "a", "b", "c", "b")
@@ -48,7 +48,7 @@ func TestQueueInTurn(t *testing.T) {
 	}
 }
 
-// TestQueueComesBack lets a namespace that always comes back wait for its turn.
+// TestQueueComesBack: a namespace that always queues another job waits for its turn.
 func TestQueueComesBack(t *testing.T) {
 	l := newLine(1)
 	l.join("b", "b", "b", "a")
@@ -135,7 +135,7 @@ func TestQueueAlone(t *testing.T) {
 	}
 }
 
-// TestBudgets spends CPU time and gets it back.
+// TestBudgets uses CPU time and waits for the refill.
 func TestBudgets(t *testing.T) {
 	b, now := newBudgets(time.Minute, 10*time.Minute), time.Unix(1e9, 0)
 	b.charge("a", 30*time.Second, now)

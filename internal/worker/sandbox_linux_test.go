@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestUnprivileged runs tests as the controllers run: as a user without privileges that
-// cannot get any.
+// TestUnprivileged runs tests like the controllers: as an unprivileged user with
+// no_new_privs.
 func TestUnprivileged(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can become another user")
@@ -85,7 +85,7 @@ func TestSandboxAttemptsWork(t *testing.T) {
 	}
 }
 
-// TestOtherABI ends a process that uses the x32 ABI, whose numbers the filter does not know.
+// TestOtherABI: the filter ends a process that uses the x32 ABI.
 func TestOtherABI(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("there is one ABI")
@@ -96,8 +96,8 @@ func TestOtherABI(t *testing.T) {
 	}
 }
 
-// TestConfined reads from outside what a worker is: all threads have the filter, nothing
-// is inherited.
+// TestConfined checks a worker from outside: all threads have the filter, nothing is
+// inherited.
 func TestConfined(t *testing.T) {
 	inherited, err := os.Open("/")
 	if err != nil {
@@ -183,8 +183,8 @@ func TestInheritedDescriptors(t *testing.T) {
 	}
 }
 
-// TestSIGXCPU fails without endBySIGXCPU: Go's runtime drops the signal, and a job of too
-// much CPU time goes on for ever.
+// TestSIGXCPU fails without endBySIGXCPU: Go's runtime drops the signal, and a job that
+// exceeds its CPU time runs for ever.
 func TestSIGXCPU(t *testing.T) {
 	p := newPool(t, testOptions())
 	_, err := run(t, p, "signal", "")

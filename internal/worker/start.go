@@ -21,13 +21,13 @@ import (
 const startTimeout = time.Minute
 
 // starter starts processes, all from one goroutine that is locked to its thread for ever: on Linux a child
-// ends when the thread that started it ends, and has its nice value.
+// ends with the thread that started it, and inherits its nice value.
 type starter struct {
 	requests chan startRequest
 }
 
-// processStarter is the one of this process. Its thread never ends: Go may have started other children of the
-// process from it, before it was locked, and they may ask to end with their thread.
+// processStarter is the starter of this process. Its thread never ends: Go may have started other children
+// from it, before it was locked, that end with their thread.
 var processStarter = sync.OnceValue(newStarter)
 
 type startRequest struct {
@@ -46,7 +46,7 @@ func newStarter() *starter {
 	return s
 }
 
-// serve never unlocks the thread: its nice value must not come to other goroutines.
+// serve never unlocks the thread: its nice value must not affect other goroutines.
 func (s *starter) serve() {
 	runtime.LockOSThread()
 	lowerPriority()
@@ -56,8 +56,8 @@ func (s *starter) serve() {
 	}
 }
 
-// startProcess starts a process that gets no descriptor but those of the attributes. Go
-// takes care of the ones that it opened; others are inherited, or opened by C code.
+// startProcess starts a process that inherits only the descriptors of the attributes.
+// Go closes the ones that it opened; others were inherited, or opened by C code.
 func startProcess(attributes *os.ProcAttr) (*os.Process, error) {
 	if err := closeOnExec(); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (s *starter) start(attributes *os.ProcAttr) (*os.Process, error) {
 	return answer.process, answer.err
 }
 
-// ends are the ends of the parent's connections with one child.
+// ends are the parent's ends of the connections to one child.
 type ends struct {
 	socket, stderr *os.File
 	life           io.Closer // nil on Linux
@@ -86,8 +86,8 @@ func (e ends) close() {
 	}
 }
 
-// launch starts a process and returns before it is ready. The error is one of the
-// machine's: no process, memory or descriptor left.
+// launch starts a process and returns before it is ready. It fails if the machine has
+// no process, memory or descriptor left.
 func (p *Pool) launch() (*process, error) {
 	theirs, ours, err := connections()
 	if err != nil {
@@ -110,8 +110,8 @@ func (p *Pool) launch() (*process, error) {
 	return w, nil
 }
 
-// connections makes the pipes and the socket of one child: what the child gets after stdin
-// and stdout, and what the parent keeps.
+// connections makes the pipes and the socket of one child: the child's ends after stdin
+// and stdout, and the parent's ends.
 func connections() (theirs []*os.File, ours ends, err error) {
 	var opened []*os.File
 	defer func() {
@@ -148,7 +148,7 @@ func connections() (theirs []*os.File, ours ends, err error) {
 	return theirs, ours, nil
 }
 
-// greet tells a started process its limits and waits until it is confined.
+// greet sends a started process its limits and waits until it is confined.
 func (w *process) greet(l limits) error {
 	timeout := time.AfterFunc(startTimeout, func() { w.kill(endTime) })
 	defer timeout.Stop()
@@ -164,12 +164,12 @@ func (w *process) greet(l limits) error {
 		return nil
 	}
 	w.dispose()
-	// What the process says here is its own, as it has not seen an input.
+	// The output of the process contains no input, since it has not received any.
 	return fmt.Errorf("%w: it ended by %s: %s", err, w.finally, strings.TrimSpace(w.stderr.String()))
 }
 
-// isShortage tells whether a start failed because the machine has nothing left. It is for
-// people only: every failure to start is ErrUnavailable.
+// isShortage tells whether a start failed because the machine has no resources left. It
+// is for metrics only: every failure to start is ErrUnavailable.
 func isShortage(err error) bool {
 	for _, shortage := range []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE} {
 		if errors.Is(err, shortage) {

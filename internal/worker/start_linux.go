@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// niceness of workers: controllers come first when processors are short.
+// niceness of workers: controllers have priority when CPUs are busy.
 const niceness = 10
 
 // executable is this binary, even if its file was replaced.
@@ -23,8 +23,8 @@ func executable() string { return "/proc/self/exe" }
 // lowerPriority sets the nice value of the calling thread, which its children inherit.
 func lowerPriority() { _ = unix.Setpriority(unix.PRIO_PROCESS, 0, niceness) }
 
-// attributes make a child end with the thread that started it. What a terminal sends to
-// the process group of the CLI is not for workers.
+// attributes make a child end with the thread that started it. Workers have a process
+// group of their own, so they do not receive the terminal signals of the CLI.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }
@@ -76,7 +76,7 @@ func cpuTime(pid int) time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// raiseCPULimit gives a process so much CPU time beyond what it has used. The kernel
+// raiseCPULimit sets the CPU limit of a process to the used time plus more. The kernel
 // counts whole seconds.
 func raiseCPULimit(pid int, used, more time.Duration) error {
 	var limit unix.Rlimit

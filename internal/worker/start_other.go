@@ -23,7 +23,8 @@ func executable() string {
 
 func lowerPriority() {}
 
-// attributes: what a terminal sends to the process group of the CLI is not for workers.
+// attributes: workers have a process group of their own, so they do not receive the
+// terminal signals of the CLI.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

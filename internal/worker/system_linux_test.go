@@ -18,7 +18,7 @@ import (
 
 var shortages = []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE}
 
-// attempts are what a worker must not be able to do. Each returns nil if it could.
+// attempts are actions that the sandbox must refuse. Each returns nil if it succeeded.
 var attempts = map[string]func() error{
 	"socket":          func() error { _, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0); return err },
 	"datagram socket": func() error { _, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM, 0); return err },
@@ -80,8 +80,7 @@ func rawError(call, a, b, c uintptr) error {
 	return nil
 }
 
-// refusedOnly returns an error only if it is one of the sandbox, and not one that the
-// attempt would have met without it.
+// refusedOnly accepts only errors of the sandbox, not those that occur without it.
 func refusedOnly(err error) error {
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) {
 		return err

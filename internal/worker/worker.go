@@ -5,7 +5,7 @@
 // A Pool starts children of the same binary, gives each job to one of them and returns
 // what the job's handler returned. A child is confined before it reads a job: it opens no
 // file, has no network, starts no program, and ends when it exceeds its CPU time or its
-// memory. ADR 19 tells why.
+// memory. See ADR 19.
 //
 // A binary that uses a Pool calls Main first:
 //
@@ -14,8 +14,8 @@
 //		...
 //	}
 //
-// Run blocks until the job's turn comes and the job is done. A caller that must not block
-// for as long as other jobs of the same namespace take calls it in a goroutine of its own.
+// Run blocks until the job's turn comes and the job is done. A caller that must not wait
+// for other jobs of the same namespace calls it in a goroutine of its own.
 package worker
 
 import (
@@ -23,12 +23,12 @@ import (
 )
 
 // Handler does one job inside a worker process. An error means that the job could not be
-// done for an internal reason and is returned by Pool.Run as text; a refusal of the input
-// is part of the result, encoded by the handler. What libraries keep between calls has to
-// be reset by the handler, as a process serves many jobs of one namespace.
+// done for an internal reason and is returned by Pool.Run as a string; a refusal of the
+// input is part of the result, encoded by the handler. The handler has to reset the state
+// that libraries keep between calls, since a process serves many jobs of one namespace.
 type Handler func(Input) ([]byte, error)
 
-// Input is what a handler gets.
+// Input is the input of a handler.
 type Input struct {
 	// Data is the job's own copy.
 	Data []byte
@@ -39,7 +39,8 @@ type Input struct {
 
 // Request is a job.
 type Request struct {
-	// Namespace whose budget pays for the job. A process serves one namespace only.
+	// Namespace that is charged for the CPU time of the job. A process serves one namespace
+	// only.
 	Namespace string
 	// Kind names the handler.
 	Kind string
@@ -49,7 +50,7 @@ type Request struct {
 	File *os.File
 }
 
-// argument is what a Pool starts its own binary with.
+// argument is the argument with which a Pool starts its own binary.
 const argument = "satchel-worker-process"
 
 // Main runs the process as a worker and never returns if a Pool started it; else it

@@ -54,7 +54,7 @@ var templateBombs = map[string]string{
 	"pattern of files":           `{{ .Files.Glob (repeat 50 "{a,*}") }}`,
 }
 
-// bombs are all of them.
+// bombs are the bombs of all formats.
 func bombs() map[string]bomb {
 	chart := func(more fstest.MapFS) fstest.MapFS {
 		files := fstest.MapFS{
@@ -88,7 +88,7 @@ func bombs() map[string]bomb {
 
 const oneMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {a: x}\n"
 
-// copies doubles what it made before with each of its operations.
+// copies doubles its result with each operation.
 var copies = "- {op: add, path: /data, value: {a: {b: x}}}\n" +
 	strings.Repeat("- {op: copy, from: /data, path: /data/a/c}\n- {op: copy, from: /data/a, path: /data/d}\n", 40)
 

@@ -23,19 +23,18 @@ import (
 type Conversion struct {
 	Files   Files
 	Options convert.Options
-	// Capabilities asks the cluster what a chart may want to know of it; only where the bundle is a chart. Nil: the options
-	// hold what there is to know.
-	// It returns warnings beside them.
+	// Capabilities asks the cluster for its capabilities, if the bundle is a chart. Nil: the options contain them. It
+	// also returns warnings.
 	Capabilities func(context.Context) (helm.Capabilities, []string, error)
 }
 
-// Converted is what a bundle became. Its objects are decoded by Result only.
+// Converted is the result of a conversion. Only Result decodes its objects.
 type Converted struct {
 	// Values is how many fields, list items and scalars the objects have.
 	Values int64
 	// Content is the digest of the objects and hooks: see plan.Content.
 	Content string
-	// Capabilities that were asked for; nil where none were. Warnings are of asking.
+	// Capabilities that were asked for; nil for none. Warnings are those of Conversion.Capabilities.
 	Capabilities *helm.Capabilities
 	Warnings     []string
 
@@ -51,7 +50,7 @@ type convertRequest struct {
 
 type convertAnswer struct {
 	Refused refusal
-	// Asks is the only answer for a chart whose capabilities are not known.
+	// Asks is the only answer for a chart without known capabilities.
 	Asks    bool
 	Values  int64
 	Content string
@@ -78,7 +77,7 @@ type hookHead struct {
 	DeletePolicies []string
 }
 
-// Convert converts a bundle in a worker process, for a namespace whose budget pays for it. What is wrong with the bundle is a
+// Convert converts a bundle in a worker process, on the CPU budget of a namespace. Problems of the bundle are a
 // *convert.Error, as convert.Convert returns it; other errors are those of worker.Pool.Run and of Capabilities.
 func Convert(ctx context.Context, runner Runner, namespace string, c Conversion) (*Converted, error) {
 	request := convertRequest{Index: c.Files.Index, Options: c.Options, Ask: c.Capabilities != nil}
@@ -159,7 +158,7 @@ func convertBundle(in worker.Input) ([]byte, error) {
 	})
 }
 
-// isChart tells whether a bundle is a chart; what is wrong with it is told by its conversion.
+// isChart tells whether a bundle is a chart; its conversion reports problems.
 func isChart(files fs.FS, o convert.Options) bool {
 	_, format, err := convert.Enter(files, o)
 	return err == nil && format == convert.Helm
@@ -193,13 +192,13 @@ func answerOf(result convert.Result, installNamespace string) (convertAnswer, er
 	return answer, err
 }
 
-// contentOf are the objects of which a plan is made, for their digest.
+// contentOf are the objects of a plan, for their digest.
 func contentOf(result convert.Result) []*unstructured.Unstructured {
 	all := append([]*unstructured.Unstructured(nil), result.Objects...)
 	return append(all, plan.Rendered(spec.Hooks(result))...)
 }
 
-// Values counts a value and all that it contains.
+// Values counts a value and all values that it contains.
 func Values(value any) int64 {
 	count := int64(1)
 	switch typed := value.(type) {
@@ -215,5 +214,5 @@ func Values(value any) int64 {
 	return count
 }
 
-// Size is how many bytes the encoded objects take.
+// Size is the size of the encoded objects in bytes.
 func (c *Converted) Size() int64 { return int64(len(c.answer.Objects)) }

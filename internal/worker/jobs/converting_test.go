@@ -18,8 +18,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
 
-// Environment of the process that convertForEver runs in: the folder of its temporary files, and after how many conversions it
-// ends; none: never.
+// Environment variables of the process of convertForEver: the folder of its temporary files, and the number of conversions;
+// none: without end.
 const (
 	convertingIn   = "SATCHEL_TEST_CONVERTING_IN"
 	convertingOnly = "SATCHEL_TEST_CONVERTING_ONLY"
@@ -62,7 +62,7 @@ func convertForEver(dir string) int {
 	return 0
 }
 
-// convertOnce says "converted", or what is wrong.
+// convertOnce returns "converted", or the problem.
 func convertOnce(pool *worker.Pool, dir, namespace string, chart fs.FS) string {
 	write, read, err := packed.Temporary(dir, "converting-")
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
 
-// measured are the bundles whose cost is measured: the small ones of package convert, one of each format with many objects,
-// and the largest of the corpus where it is beside the repository.
+// measured are the bundles for cost measurements: the small ones of package convert, one of each format with many objects,
+// and the largest of the corpus if that is beside the repository.
 func measured(tb testing.TB) map[string]fs.FS {
 	tb.Helper()
 	all := map[string]fs.FS{
@@ -202,13 +202,13 @@ func children() []childProcess {
 	return found
 }
 
-// unbounded is a pool whose namespace has all CPU time.
+// unbounded is a pool without a CPU budget for namespaces.
 func unbounded(tb testing.TB) *worker.Pool {
 	return newPool(tb, func(o *worker.Options) { o.NamespaceCPU, o.Spare = 0, false })
 }
 
-// mostCost is the most CPU time that a conversion in a worker may take, beside that in process. Of bundles that take less than a
-// millisecond, what each job costs (system calls, encoding) may be more.
+// mostCost is the most CPU time that a conversion in a worker may take, beside that in process. For bundles that take less
+// than a millisecond, the overhead of each job (system calls, encoding) may be more.
 const (
 	mostCost = 1.6
 	perJob   = 500 * time.Microsecond

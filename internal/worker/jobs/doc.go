@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jobs is what worker processes do: they convert bundles, find the format of one, describe charts and judge the
-// upgrades of CRDs. The files of a bundle come by descriptor, options and results as CBOR, which keeps integers and
-// floating-point numbers apart. Options can hold values of Secrets: they go through memory only.
+// Package jobs has the jobs of worker processes: they convert bundles, find the format of one, describe charts and
+// judge the upgrades of CRDs. The files of a bundle are passed by descriptor, options and results as CBOR, which
+// distinguishes integers from floating-point numbers. Options can contain values of Secrets: they stay in memory.
 package jobs
 
 import (
@@ -41,7 +41,7 @@ type Files struct {
 	Index []packed.Entry
 }
 
-// deepest is how deep objects may be nested on their way: manifests are limited to less.
+// deepest is the nesting limit of the encoding: that of manifests is lower.
 const deepest = 1000
 
 // encoding and decoding keep Go values as they are: nil and empty containers, integers and floating-point numbers.
@@ -64,10 +64,10 @@ func must[T any](mode T, err error) T {
 	return mode
 }
 
-// refusal is a *convert.Error on its way; nil stands for none.
+// refusal is an encoded *convert.Error; nil for none.
 type refusal []convert.Problem
 
-// refused takes the problems out of an error of package convert.
+// refused returns the problems in an error of package convert.
 func refused(err error) (refusal, error) {
 	if err == nil {
 		return nil, nil
@@ -100,7 +100,7 @@ func Run(ctx context.Context, runner Runner, namespace, kind string, files *os.F
 
 func decode(data []byte, into any) error {
 	if err := decoding.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("decoding what a worker process answered: %w", err)
+		return fmt.Errorf("decoding the answer of a worker process: %w", err)
 	}
 	return nil
 }

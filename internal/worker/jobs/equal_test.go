@@ -47,7 +47,7 @@ func pack(t testing.TB, files fs.FS) jobs.Files {
 	return jobs.Files{File: read, Index: index}
 }
 
-// requireEqual converts a bundle in both ways: result and error are the same, to the type of each number.
+// requireEqual converts a bundle in both ways and compares result and error, including the type of each number.
 func requireEqual(t *testing.T, runner jobs.Runner, files fs.FS, o convert.Options) {
 	t.Helper()
 	want, wantErr := convert.Convert(files, o)
@@ -165,7 +165,8 @@ const numbers = `{"apiVersion":"example.org/v1","kind":"Thing","metadata":{"name
 "integer":3,"whole":3.0,"large":9223372036854775807,"small":-9223372036854775808,"beyond":1e300,"fraction":0.1,"negative":-0.5,
 "empty":{},"none":[],"null":null,"text":"3","binary":"\u0000\u00ff","nested":[[],[{}],[[null]]]}}`
 
-// TestValuesSurvive: the type of each number, empty and absent containers, objects whose scope the cluster knows.
+// TestValuesSurvive: the type of each number, empty and absent containers, objects with a scope that only the cluster
+// knows.
 func TestValuesSurvive(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "manifests"), 0o700); err != nil {
@@ -190,7 +191,7 @@ func TestValuesSurvive(t *testing.T) {
 	}
 }
 
-// TestProblemsSurvive: all of them, and whether trying again may help.
+// TestProblemsSurvive: all problems, and whether a retry may help.
 func TestProblemsSurvive(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 3 {
@@ -214,7 +215,7 @@ func TestProblemsSurvive(t *testing.T) {
 	}
 }
 
-// TestCapabilitiesAreAskedForCharts, and for nothing else.
+// TestCapabilitiesAreAskedForCharts: and for no other format.
 func TestCapabilitiesAreAskedForCharts(t *testing.T) {
 	for bundle, want := range map[string]int{"press": 1, "kiosk": 0, "shop": 0, "gadget": 0} {
 		asked := 0

@@ -14,7 +14,8 @@ import (
 
 type judgeRequest struct{ Live, Desired map[string]any }
 
-// Judge is crdsafety.Judge in a worker process. What exceeds a limit of the process remains unjudged.
+// Judge is crdsafety.Judge in a worker process. An upgrade that exceeds a limit of the process is not
+// judged.
 func Judge(ctx context.Context, runner Runner, namespace string, live, desired *unstructured.Unstructured) (crdsafety.Judgement, error) {
 	var judgement crdsafety.Judgement
 	err := Run(ctx, runner, namespace, judgeKind, nil, judgeRequest{Live: live.Object, Desired: desired.Object}, &judgement)
@@ -25,7 +26,7 @@ func Judge(ctx context.Context, runner Runner, namespace string, live, desired *
 	return judgement, err
 }
 
-// judgeUpgrade is the job. Its end is that of the process.
+// judgeUpgrade is the job. The limits of the process end it.
 func judgeUpgrade(in worker.Input) ([]byte, error) {
 	return Handle(in, func(request judgeRequest) (crdsafety.Judgement, error) {
 		return crdsafety.Judge(context.Background(), &unstructured.Unstructured{Object: request.Live}, &unstructured.Unstructured{Object: request.Desired})

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// TestF45KilledWhileConverting kills workers, and at last the process that uses them, at random moments of real conversions: after
-// the first its results are correct, and after both no process and no temporary file is left.
+// TestF45KilledWhileConverting kills workers, and finally the process that uses them, at random moments of real conversions:
+// after killed workers the results are correct, and in the end no process and no temporary file is left.
 func TestF45KilledWhileConverting(t *testing.T) {
 	rounds := 3
 	if full() {
@@ -83,7 +83,7 @@ func TestF45KilledWhileConverting(t *testing.T) {
 	}
 }
 
-// inSession are the processes of a session; zombies whose parent has ended do not count: init reaps them.
+// inSession are the processes of a session; zombies without a parent do not count: init reaps them.
 func inSession(session int) []int {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	var found []int
@@ -113,7 +113,7 @@ mount -o remount,bind,ro /
 if touch /writable 2>/dev/null; then echo "the root is writable"; exit 1; fi
 exec setpriv --reuid 65532 --regid 65532 --clear-groups --no-new-privs env -i "$3=$1" "$4=20" TMPDIR="$1" "$1/converting"`
 
-// TestUnprivilegedWithReadOnlyRoot converts as the container of the controllers does: as user 65532, with a read-only root file
+// TestUnprivilegedWithReadOnlyRoot converts like the container of the controllers: as user 65532, with a read-only root file
 // system and no_new_privs.
 func TestUnprivilegedWithReadOnlyRoot(t *testing.T) {
 	if os.Geteuid() != 0 {

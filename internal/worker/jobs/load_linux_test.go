@@ -24,8 +24,8 @@ import (
 // full tells whether the release suite runs.
 func full() bool { return os.Getenv("SATCHEL_FULL") != "" }
 
-// TestWorkerMemoryAndRetirement: what a worker has resident does not grow with the number of its jobs, and it is replaced after
-// 1,000 of them.
+// TestWorkerMemoryAndRetirement: the resident memory of a worker does not grow with the number of its jobs, and it is replaced
+// after 1,000 of them.
 func TestWorkerMemoryAndRetirement(t *testing.T) {
 	const retireAfter, most = 1000, 192 << 20
 	if !full() {
@@ -61,7 +61,7 @@ func TestWorkerMemoryAndRetirement(t *testing.T) {
 	}
 }
 
-// BenchmarkStart is the start of a worker process with a first, small job: CPU time beside the time that the benchmark tells.
+// BenchmarkStart starts a worker process with a first, small job, and also reports its CPU time.
 func BenchmarkStart(b *testing.B) {
 	files := pack(b, os.DirFS(filepath.Join(bundles, "kiosk")))
 	used := time.Duration(0)

@@ -66,7 +66,8 @@ func costly(size int) fstest.MapFS {
 	return fstest.MapFS{"kustomization.yaml": {Data: []byte(patches.String())}, "all.yaml": {Data: []byte(objects.String())}}
 }
 
-// M25: a bundle that takes minutes ends at its CPU time, while others are converted, and the pool goes on.
+// M25: a bundle that takes minutes is ended by its CPU limit, while others are converted, and the pool
+// continues.
 func TestM25CostlyBundleEndsAtItsLimit(t *testing.T) {
 	pool := newPool(t, func(o *worker.Options) { o.CPU = 2 * time.Second })
 	ended := make(chan error, 1)
@@ -84,7 +85,7 @@ func TestM25CostlyBundleEndsAtItsLimit(t *testing.T) {
 	requireEqual(t, pool, costly(3), convert.Options{InstallNamespace: "attacker"})
 }
 
-// TestCancelledConversionsEnd: a conversion whose result is not needed any more uses no more CPU time.
+// TestCancelledConversionsEnd: a cancelled conversion uses no more CPU time.
 func TestCancelledConversionsEnd(t *testing.T) {
 	pool := newPool(t, func(*worker.Options) {})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -96,7 +97,7 @@ func TestCancelledConversionsEnd(t *testing.T) {
 	}
 }
 
-// TestUpgradesAreJudgedInProcesses as crdsafety does.
+// TestUpgradesAreJudgedInProcesses: with the results of crdsafety.
 func TestUpgradesAreJudgedInProcesses(t *testing.T) {
 	pool := newPool(t, func(*worker.Options) {})
 	crd := func(properties string) *unstructured.Unstructured {

@@ -59,7 +59,7 @@ func situations() map[string]situation {
 			deployment: aDeployment(operator, func(d *v1alpha1.BundleDeployment) {
 				end := ago(2 * time.Hour)
 				d.Status.CertificateExpirationTime = &end
-				d.Status.Warnings = []string{"certificates: the one in Secret demo/gadget-cert ends on 2026-05-04 10:00:00 and could not be renewed so far", "another one"}
+				d.Status.Warnings = []string{"certificates: the one in Secret demo/gadget-cert expires on 2026-05-04 10:00:00 and could not be renewed so far", "another one"}
 			}),
 		},
 		"never-seen": {
@@ -200,7 +200,7 @@ func situations() map[string]situation {
 }
 
 // waitsForTwo is the controller's message about two dependencies.
-const waitsForTwo = "waiting for what spec.dependsOn names: bundledeployment demo/cert-manager is not ready: HealthProgressing\n" +
+const waitsForTwo = "waiting for spec.dependsOn: bundledeployment demo/cert-manager is not ready: HealthProgressing\n" +
 	"bundledeployment demo/database does not exist: create it, or correct spec.dependsOn"
 
 // proposed gives a deployment a plan that waits for approval.

@@ -9,29 +9,29 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// While the API server is away every watch and every reconcile fails, each with a line of
-// its own. Of each message so many lines are let through at once, and then one a second.
-// What becomes of an object is in its conditions, and no line of these.
+// While the API server is unavailable, every watch and every reconcile logs an error. Of
+// each message errorBurst lines are written at once, and then one a second. No
+// information about objects is lost: it is in their conditions.
 const (
 	errorBurst  = 10
 	errorRate   = rate.Limit(1)
-	mostErrors  = 256 // messages that are told apart
+	mostErrors  = 256 // distinct messages that are counted
 	omittedKey  = "omitted"
 	otherErrors = ""
 )
 
-// errorLog is a sink that bounds lines about errors.
+// errorLog is a sink that limits the rate of error lines.
 type errorLog struct {
 	logr.LogSink
 	share *errorShares
 }
 
-// newErrorLog bounds the lines about errors of a logger.
+// newErrorLog limits the rate of error lines of a logger.
 func newErrorLog(log logr.Logger) logr.Logger {
 	return log.WithSink(errorLog{LogSink: log.GetSink(), share: &errorShares{of: map[string]*errorShare{}}})
 }
 
-// Error implements logr.LogSink. The first line after others were left out says how many.
+// Error implements logr.LogSink. The first line after omitted ones says how many were omitted.
 func (l errorLog) Error(err error, message string, values ...any) {
 	omitted, ok := l.share.take(message)
 	if !ok {
@@ -64,7 +64,8 @@ type errorShare struct {
 	omitted int
 }
 
-// take tells whether a line with this message may be written, and how many were not since the last one.
+// take tells whether a line with this message may be written, and how many were omitted since the last
+// one.
 func (s *errorShares) take(message string) (omitted int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 )
 
 // F7: while everything fails, the log has a bounded number of lines of each message, and
-// says how many there would have been.
+// the number of omitted ones.
 func TestF7ErrorsInTheLogAreBounded(t *testing.T) {
 	var lines []string
 	plain := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
@@ -40,7 +40,7 @@ func TestF7ErrorsInTheLogAreBounded(t *testing.T) {
 	}
 }
 
-// Messages that are never the same take no memory without end.
+// The memory for distinct messages is bounded.
 func TestF7MessagesInTheLogAreBounded(t *testing.T) {
 	log := newErrorLog(funcr.New(func(string, string) {}, funcr.Options{}))
 	for i := range 10 * mostErrors {

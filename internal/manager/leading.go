@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// errLeadsNoLonger is the answer to a write of a process that led once.
-var errLeadsNoLonger = errors.New("not sent: this process led, and has not renewed its lease in time, so that another one may lead")
+// errLeaseLost is the answer to a write of a process that lost its lease.
+var errLeaseLost = errors.New("not sent: this process has not renewed its lease in time, so another one may be the leader")
 
-// leading keeps a process that led, and hung, from writing when it goes on: others wait
-// for the duration of the lease since its last renewal, and may lead after that. The
-// election ends such a process as well, but only when its own timer is served, and what
-// was in the midst of an apply is served first.
+// leading prevents writes of a process that was leader, stalled, and continues: another
+// one may lead once the duration of the lease since its last renewal is over. The
+// election also ends such a process, but only when its timer fires, and a running apply
+// may continue before that.
 type leading struct {
 	leases   string // path of the leases of the controllers
 	duration time.Duration
@@ -34,7 +34,7 @@ func newLeading(namespace string, duration time.Duration) *leading {
 	}
 }
 
-// wrap has requests of a client go through the check.
+// wrap checks the requests of a client.
 func (l *leading) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		switch {
@@ -46,7 +46,7 @@ func (l *leading) wrap(next http.RoundTripper) http.RoundTripper {
 			if request.Body != nil {
 				_ = request.Body.Close()
 			}
-			return nil, errLeadsNoLonger
+			return nil, errLeaseLost
 		}
 		return next.RoundTrip(request)
 	})
@@ -57,8 +57,8 @@ func changes(request *http.Request) bool {
 	return request.Method != http.MethodGet && request.Method != http.MethodHead
 }
 
-// renews tells whether a request is one of the election, and not of a tenant who writes
-// leases: the name of the client is not theirs to choose.
+// renews tells whether a request belongs to the election, and is not a write of a lease
+// for a tenant, who cannot set the user agent.
 func (l *leading) renews(request *http.Request) bool {
 	return strings.HasPrefix(request.URL.Path, l.leases) && strings.HasSuffix(request.UserAgent(), "leader-election") &&
 		request.Header.Get("Impersonate-User") == ""
@@ -75,7 +75,7 @@ func (l *leading) renew(next http.RoundTripper, request *http.Request) (*http.Re
 	return response, err
 }
 
-// over tells whether somebody else may lead by now.
+// over tells whether another process may be the leader by now.
 func (l *leading) over() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,8 +18,8 @@ func (p *passed) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: p.status, Body: http.NoBody}, nil
 }
 
-// What writes after its lease is over is stopped, whoever it acts as; what never led is
-// not, and neither is what reads.
+// Writes after the end of the lease are refused, whichever user they impersonate; reads
+// are not, nor writes of a process that was never the leader.
 func TestWritesEndWithTheLease(t *testing.T) {
 	const lease = "/apis/coordination.k8s.io/v1/namespaces/satchel-system/leases/c"
 	renewal := request{http.MethodPut, lease, "c/v1/leader-election", ""}
@@ -33,8 +33,8 @@ func TestWritesEndWithTheLease(t *testing.T) {
 		stopped bool
 	}{
 		"leads":         {"a leader writes", renewal, 200, 30 * time.Second, write, false},
-		"hung":          {"another one may lead by now", renewal, 200, 36 * time.Second, write, true},
-		"reads":         {"reading harms nobody", renewal, 200, time.Hour, request{http.MethodGet, write.path, "", ""}, false},
+		"stalled":       {"another one may lead by now", renewal, 200, 36 * time.Second, write, true},
+		"reads":         {"reads are harmless", renewal, 200, time.Hour, request{http.MethodGet, write.path, "", ""}, false},
 		"renews late":   {"the election decides that by itself", renewal, 200, time.Hour, renewal, false},
 		"never led":     {"without a lease nothing is counted: a replica that waits answers requests for artifacts", write, 200, time.Hour, write, false},
 		"not renewed":   {"a refused renewal is none, and there was none before", renewal, 409, time.Hour, write, false},
@@ -53,7 +53,7 @@ func TestWritesEndWithTheLease(t *testing.T) {
 			}
 			now = now.Add(tc.elapsed)
 			err := tc.then.do(t, client)
-			if stopped := errors.Is(err, errLeadsNoLonger); stopped != tc.stopped || server.count != 2 != tc.stopped {
+			if stopped := errors.Is(err, errLeaseLost); stopped != tc.stopped || server.count != 2 != tc.stopped {
 				t.Errorf("%v, and %d requests reached the server: %s", err, server.count, tc.reason)
 			}
 		})

@@ -6,12 +6,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// longestLibraryLine bounds what is kept of one line.
+// longestLibraryLine bounds the length of a line.
 const longestLibraryLine = 512
 
-// libraryLog takes what libraries write to Go's standard logger, such as net/http about a
-// server that sends what nobody asked for. Upstreams of tenants cause these lines and choose
-// a part of them, so that they are shown only when debugging, and never as lines of their own.
+// libraryLog receives what libraries write to Go's standard logger, such as net/http about an
+// unsolicited response. Upstreams of tenants cause these lines and control a part of them, so
+// they are logged only at debug level, and as a quoted value.
 type libraryLog struct{}
 
 // Write implements io.Writer.

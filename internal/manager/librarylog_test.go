@@ -11,7 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// What an upstream makes net/http say is no line of the log of its own.
+// Messages of net/http that an upstream causes are not written as lines of the log.
 func TestLibrariesDoNotWriteLines(t *testing.T) {
 	var lines []string
 	ctrl.SetLogger(funcr.NewJSON(func(line string) { lines = append(lines, line) }, funcr.Options{Verbosity: 1}))

@@ -13,8 +13,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/visible"
 )
 
-// newLogger is Flux's logger.NewLogger, which offers no place for a writer, with lines in which everything is visible: the
-// messages of tenants' objects and servers are in them.
+// newLogger is Flux's logger.NewLogger with a writer that escapes invisible characters: the lines contain messages of
+// tenants' objects and servers.
 func newLogger(o logger.Options, out io.Writer) logr.Logger {
 	encoded := zap.JSONEncoder
 	level := logger.LowercaseLevelEncoder

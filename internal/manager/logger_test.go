@@ -14,7 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/visible"
 )
 
-// TestM30LogsHideNothing logs what a tenant may have written, in every place of an entry.
+// TestM30LogsHideNothing logs strings of a tenant in every part of an entry.
 func TestM30LogsHideNothing(t *testing.T) {
 	const hostile = "a\u202eb\u200bc\x1b[2J\u0085d\u2028e\x7f"
 	for _, encoding := range []string{"json", "console"} {

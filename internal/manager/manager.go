@@ -49,20 +49,19 @@ type Options struct {
 	MetricsAddr, HealthAddr string
 	// PprofAddr is a listen address for Go's profiles, on loopback; "0" switches them off.
 	PprofAddr string
-	// Concurrent is how many objects are reconciled at once. Set before the flags are
-	// bound it is the default, which otherwise is 8.
+	// Concurrent is how many objects are reconciled at once. A value that is set before
+	// the flags are bound is the default, which otherwise is 8.
 	Concurrent int
 	// Namespace is the controller's own namespace, which holds its lease.
 	Namespace string
-	// EventsAddr is where events are posted in Flux's format; "" for nowhere.
+	// EventsAddr is the URL to which events are posted in Flux's format; "" for none.
 	EventsAddr string
-	// Version is what the linker said about the binary; where it said nothing, what
-	// the Go toolchain recorded counts.
+	// Version is set by the linker; if it is empty, the version recorded by the Go
+	// toolchain is used.
 	Version string
-	// Shard is the part of all objects that this process looks after: all of them,
-	// where the command line says nothing.
+	// Shard selects the objects that this process reconciles: all of them by default.
 	Shard shard.Shard
-	// Lean keeps no inventories of deployments in the cache, for who never reads them.
+	// Lean drops the inventories of deployments from the cache, for processes that never read them.
 	Lean bool
 
 	selector     string
@@ -83,7 +82,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.EventsAddr, "events-addr", "",
 		"The URL of Flux's notification controller, to which events are posted beside recording them in Kubernetes; empty for none.")
 	fs.StringVar(&o.selector, "watch-label-selector", "",
-		"Look only after objects whose labels match, such as sharding.fluxcd.io/key=shard1, so that several instances share the work; empty for all objects. Each selector has a leader of its own.")
+		"Reconcile only objects with labels that match, such as sharding.fluxcd.io/key=shard1, so that several instances share the work; empty for all objects. Each selector has a leader of its own.")
 	fs.BoolVar(&o.printVersion, "version", false, "Print the version and end.")
 	o.log.BindFlags(fs)
 	o.client.BindFlags(fs)
@@ -153,7 +152,8 @@ func (o *Options) parse(fs *pflag.FlagSet, args []string) error {
 	return err
 }
 
-// checkLoopback refuses a listen address that other machines could reach: profiles are served to whoever asks.
+// checkLoopback refuses a listen address that other machines could reach: profiles are served without
+// authentication.
 func checkLoopback(address string) error {
 	if address == "0" {
 		return nil
@@ -168,7 +168,7 @@ func checkLoopback(address string) error {
 	return nil
 }
 
-// version completes what the linker said.
+// version is the version set by the linker, or else the recorded one.
 func version(linked string) string {
 	if linked != "" {
 		return linked
@@ -209,8 +209,8 @@ func (o *Options) restConfig(ctx context.Context) (*rest.Config, error) {
 	return config, nil
 }
 
-// New builds a manager with probes, and with a cache that holds only Satchel's
-// own kinds: whatever else is read by name goes to the API server.
+// New builds a manager with probes, and with a cache that holds only Satchel's own
+// kinds: other objects are read by name from the API server.
 func New(config *rest.Config, name string, o Options) (ctrl.Manager, error) {
 	config = rest.CopyConfig(config)
 	guard := timeline.New(time.Now)
@@ -256,9 +256,9 @@ func New(config *rest.Config, name string, o Options) (ctrl.Manager, error) {
 	return timeline.With(mgr, guard)
 }
 
-// trim drops of a deployment what nobody reads here, before it is cached. Deployments
-// of other shards stay, since those of this one may refer to them and their sources
-// may be of this one.
+// trim removes unused fields of a deployment before it is cached. Deployments of other
+// shards stay in the cache, since those of this one may refer to them and their sources
+// may belong to this one.
 func (o Options) trim(object any) (any, error) {
 	if d, ok := object.(*v1alpha1.BundleDeployment); ok {
 		d.ManagedFields = nil
@@ -269,7 +269,7 @@ func (o Options) trim(object any) (any, error) {
 	return object, nil
 }
 
-// notifier is a manager whose recorder also posts events.
+// notifier is a manager with a recorder that also posts events.
 type notifier struct {
 	ctrl.Manager
 	recorder *notify.Recorder
@@ -286,6 +286,6 @@ func notifying(mgr ctrl.Manager, name, address string) (ctrl.Manager, error) {
 	return notifier{mgr, recorder}, mgr.Add(recorder)
 }
 
-// gracePeriod is how long running reconciles may go on after a signal: less than
-// the 30 s after which a kubelet kills.
+// gracePeriod is how long running reconciles may continue after a signal: less than the
+// 30 s after which a kubelet kills the process.
 const gracePeriod = 20 * time.Second

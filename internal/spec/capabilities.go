@@ -11,7 +11,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert/helm"
 )
 
-// Capabilities is what a status says of what a chart was told of the cluster: the version, and a digest of the sorted list.
+// Capabilities summarizes for the status the capabilities that a chart received: the version, and a digest of the sorted
+// list of API versions.
 func Capabilities(told helm.Capabilities) *v1alpha1.Capabilities {
 	sum := sha256.Sum256([]byte(strings.Join(told.APIVersions, "\n")))
 	return &v1alpha1.Capabilities{KubeVersion: told.KubeVersion, APIVersions: "sha256:" + hex.EncodeToString(sum[:])}

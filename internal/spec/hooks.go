@@ -9,7 +9,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 )
 
-// Hooks are those of a conversion, as a plan has them.
+// Hooks translates the hooks of a conversion to those of a plan.
 func Hooks(of convert.Result) []plan.Hook {
 	var hooks []plan.Hook
 	for _, hook := range of.Hooks {

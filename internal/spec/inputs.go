@@ -23,10 +23,10 @@ import (
 // InputRef names a Secret or a ConfigMap in the namespace of a deployment.
 type InputRef struct{ Kind, Name string }
 
-// SecretKind is the kind of the inputs of which nothing may be shown.
+// SecretKind is the kind of the inputs with values that may not be shown.
 const SecretKind = "Secret"
 
-// In names the object for people: "secret shop/db".
+// In names the object in messages: "secret shop/db".
 func (r InputRef) In(namespace string) string {
 	return strings.ToLower(r.Kind) + " " + namespace + "/" + r.Name
 }
@@ -35,17 +35,17 @@ func (r InputRef) In(namespace string) string {
 type Input struct {
 	InputRef
 
-	// Key that is needed; "" for all that there are.
+	// Key that is needed; "" for all keys.
 	Key string
 	// Optional: it may be missing, as may its key.
 	Optional bool
-	// Document: the key holds a document of values, and no text by itself.
+	// Document: the key holds a document of values, not a single value.
 	Document bool
 	// Field of the spec that names it.
 	Field string
 }
 
-// Contents are what inputs hold under their keys. One that does not exist has no entry.
+// Contents are the data of inputs by key. A missing input has no entry.
 type Contents map[InputRef]map[string]string
 
 // Inputs are those that the spec of a deployment names, in its order.
@@ -68,16 +68,16 @@ func Inputs(d *v1alpha1.BundleDeployment) []Input {
 	return inputs
 }
 
-// DataOf is what a Secret or a ConfigMap holds, as the API server gives it.
+// DataOf returns the data of a Secret or a ConfigMap from the API server.
 func DataOf(object *unstructured.Unstructured) (map[string]string, error) {
 	plain, encoded := "data", "binaryData"
 	if object.GetKind() == SecretKind {
-		plain, encoded = "stringData", "data" // the first is never answered
+		plain, encoded = "stringData", "data" // the API server never returns the first
 	}
 	held, _, err := unstructured.NestedStringMap(object.Object, plain)
 	binary, _, failed := unstructured.NestedStringMap(object.Object, encoded)
 	if err != nil || failed != nil {
-		return nil, fmt.Errorf("%s %s/%s holds something else than texts", strings.ToLower(object.GetKind()), object.GetNamespace(), object.GetName())
+		return nil, fmt.Errorf("%s %s/%s has data that are not strings", strings.ToLower(object.GetKind()), object.GetNamespace(), object.GetName())
 	}
 	if held == nil {
 		held = map[string]string{}
@@ -92,7 +92,7 @@ func DataOf(object *unstructured.Unstructured) (map[string]string, error) {
 	return held, nil
 }
 
-// InputRefs are the objects of inputs, each once, in their order.
+// InputRefs are the distinct objects of inputs, in their order.
 func InputRefs(inputs []Input) []InputRef {
 	var refs []InputRef
 	for _, input := range inputs {
@@ -103,7 +103,7 @@ func InputRefs(inputs []Input) []InputRef {
 	return refs
 }
 
-// Lacking says which inputs that are not optional do not exist, or lack their key; nil when none does.
+// Lacking lists the required inputs that do not exist, or lack their key; nil when there are none.
 func Lacking(namespace string, inputs []Input, contents Contents) error {
 	var lines []error
 	for _, input := range inputs {
@@ -120,13 +120,13 @@ func Lacking(namespace string, inputs []Input, contents Contents) error {
 	return errors.Join(lines...)
 }
 
-// FromSecrets tells whether a Secret is among what the inputs hold.
+// FromSecrets tells whether one of the inputs with contents is a Secret.
 func FromSecrets(inputs []Input, contents Contents) bool {
 	return slices.ContainsFunc(inputs, func(input Input) bool { return input.Kind == SecretKind && contents[input.InputRef] != nil })
 }
 
-// DigestInputs is the digest of inputs and what they hold, made with a key, so that whoever reads it cannot guess what is
-// secret; "" when there are none. Of an object nothing counts but the keys that are needed.
+// DigestInputs is the keyed digest (HMAC) of inputs and their contents, so that a reader cannot test guesses of secret
+// values; "" when there are none. Only the needed keys of an object count.
 func DigestInputs(inputs []Input, contents Contents, key []byte) (string, error) {
 	if len(inputs) == 0 {
 		return "", nil
@@ -156,7 +156,7 @@ func DigestInputs(inputs []Input, contents Contents, key []byte) (string, error)
 	return "hmac-sha256:" + hex.EncodeToString(mac.Sum(nil)), nil
 }
 
-// Scrubber takes out of texts what the Secrets among the inputs hold. Names that the spec has itself are no secrets.
+// Scrubber returns a scrubber for the values of the Secrets among the inputs. Names in the spec are not secret.
 func Scrubber(d *v1alpha1.BundleDeployment, inputs []Input, contents Contents) *values.Scrubber {
 	scrubber := &values.Scrubber{}
 	scrubber.Public(d.Name, d.Namespace, d.InstallNamespaceOrDefault(), d.ReleaseNameOrDefault(), d.Spec.ServiceAccountName)
@@ -180,8 +180,8 @@ func Scrubber(d *v1alpha1.BundleDeployment, inputs []Input, contents Contents) *
 // variableName is what a key must be to name a variable.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// Variables are the values that spec.postBuild.substituteFrom gives to variables: the later inputs win. Keys that cannot name
-// a variable are left out.
+// Variables are the variables of spec.postBuild.substituteFrom: later inputs win. Keys that are no valid names of variables
+// are ignored.
 func Variables(d *v1alpha1.BundleDeployment, contents Contents) map[string]string {
 	given := map[string]string{}
 	if d.Spec.PostBuild == nil {
@@ -197,8 +197,8 @@ func Variables(d *v1alpha1.BundleDeployment, contents Contents) map[string]strin
 	return given
 }
 
-// HelmValues are the values for the templates of a chart: those of the inputs, and those of the spec over them. It fails
-// with a *values.Error that names objects, keys and places, and nothing of what they hold.
+// HelmValues are the values for the templates of a chart: those of the inputs, overridden by those of the spec. It fails
+// with a *values.Error that names objects, keys and lines, but never contents.
 func HelmValues(d *v1alpha1.BundleDeployment, contents Contents) (map[string]any, error) {
 	helm := d.Spec.Helm
 	if helm == nil {

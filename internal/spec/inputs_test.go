@@ -22,7 +22,7 @@ var (
 	mapBase  = spec.InputRef{Kind: "ConfigMap", Name: "base"}
 )
 
-// charted is a deployment with a document of a ConfigMap, and a single value of a Secret.
+// charted is a deployment with values from a ConfigMap, and a single value from a Secret.
 func charted() *v1alpha1.BundleDeployment {
 	return &v1alpha1.BundleDeployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "shop"},
@@ -55,12 +55,12 @@ func TestHelmValues(t *testing.T) {
 	broken := held()
 	broken[mapBase]["values.yaml"] = "- s3cr3t"
 	_, err = spec.HelmValues(charted(), broken)
-	if err == nil || err.Error() != "configmap team/base, key values.yaml (spec.helm.valuesFrom[0]): line 1: values are a mapping of names to values, and this is something else" {
+	if err == nil || err.Error() != "configmap team/base, key values.yaml (spec.helm.valuesFrom[0]): line 1: values are a mapping of names to values, and this is not one" {
 		t.Error(err)
 	}
 }
 
-// TestVariables: the later inputs win, all of their keys count that can name a variable, and a missing one gives none.
+// TestVariables: later inputs win, only keys that are valid names of variables count, and a missing input has none.
 func TestVariables(t *testing.T) {
 	d := &v1alpha1.BundleDeployment{Spec: v1alpha1.BundleDeploymentSpec{PostBuild: &v1alpha1.PostBuild{SubstituteFrom: []v1alpha1.SubstituteReference{
 		{Kind: "ConfigMap", Name: "base"}, {Kind: "Secret", Name: "db"}, {Kind: "Secret", Name: "none", Optional: true},
@@ -114,7 +114,7 @@ func TestLacking(t *testing.T) {
 	}
 }
 
-// TestInputsDigest: the digest changes exactly when what is used of the inputs does.
+// TestInputsDigest: the digest changes exactly when the used parts of the inputs do.
 func TestInputsDigest(t *testing.T) {
 	digest := func(d *v1alpha1.BundleDeployment, c spec.Contents, key string) string {
 		got, err := spec.DigestInputs(spec.Inputs(d), c, []byte(key))
@@ -154,7 +154,7 @@ func TestInputsDigest(t *testing.T) {
 	}
 }
 
-// TestI8Scrubber: values of Secrets that are used go, names that everybody knows stay, and so does what a ConfigMap holds.
+// TestI8Scrubber: used values of Secrets are removed; public names and values of ConfigMaps stay.
 func TestI8Scrubber(t *testing.T) {
 	c := held()
 	c[secretDB]["password"] = "team-s3cr3t"
@@ -180,7 +180,7 @@ func TestDataOf(t *testing.T) {
 		"ConfigMap":  {object: map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "y"}, "binaryData": map[string]any{"b": encoded}}, want: map[string]string{"a": "y", "b": "x"}},
 		"empty":      {object: map[string]any{"kind": "ConfigMap"}, want: map[string]string{}},
 		"no base64":  {object: map[string]any{"kind": "Secret", "metadata": map[string]any{"namespace": "n", "name": "s"}, "data": map[string]any{"a": "s3cr3t!"}}, fails: "secret n/s, key a: this is not base64"},
-		"no strings": {object: map[string]any{"kind": "Secret", "metadata": map[string]any{"namespace": "n", "name": "s"}, "data": map[string]any{"a": int64(1)}}, fails: "holds something else than texts"},
+		"no strings": {object: map[string]any{"kind": "Secret", "metadata": map[string]any{"namespace": "n", "name": "s"}, "data": map[string]any{"a": int64(1)}}, fails: "has data that are not strings"},
 	} {
 		got, err := spec.DataOf(&unstructured.Unstructured{Object: tc.object})
 		if diff := cmp.Diff(tc.want, got); diff != "" || (err != nil) != (tc.fails != "") || err != nil && (!strings.Contains(err.Error(), tc.fails) || strings.Contains(err.Error(), "s3cr3t")) {

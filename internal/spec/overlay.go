@@ -7,8 +7,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert/overlay"
 )
 
-// Overlay is how the bundle of a deployment is adapted. Values of variables that are read from elsewhere are for the caller
-// to fill in.
+// Overlay returns the overlay options of a deployment. The caller fills in the variables that are read from inputs.
 func Overlay(of *v1alpha1.BundleDeploymentSpec) overlay.Options {
 	o := overlay.Options{NamePrefix: of.NamePrefix, NameSuffix: of.NameSuffix}
 	for _, p := range of.Patches {

@@ -14,7 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
-// TestOverlay: no field of the spec is lost on its way, and variables come from where the spec says.
+// TestOverlay: no field of the spec is lost, and variables come from the sources in the spec.
 func TestOverlay(t *testing.T) {
 	d := &v1alpha1.BundleDeployment{Spec: v1alpha1.BundleDeploymentSpec{
 		Patches: []v1alpha1.Patch{{Patch: "a: b", Target: &v1alpha1.ObjectSelector{

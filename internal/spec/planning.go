@@ -17,9 +17,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 )
 
-// Observing is what the spec of a deployment says about a plan. What its bundle and its status say is for the caller to
-// fill in. While only what is applied already is cared for, which was judged before, little of it matters: keeping. The
-// error says which rule of spec.driftDetection cannot be read.
+// Observing returns the plan options in the spec of a deployment. The caller fills in what depends on its bundle and
+// its status. With keeping, for drift correction of the applied revision, which passed the checks before, only a few
+// options are set. The error says which rule of spec.driftDetection is invalid.
 func Observing(d *v1alpha1.BundleDeployment, keeping bool) (apply.Observing, error) {
 	o := apply.Observing{
 		InstallNamespace: d.InstallNamespaceOrDefault(), CreateNamespace: d.Spec.CreateNamespace, Optional: optionalKinds(d), Keeping: keeping,
@@ -39,12 +39,12 @@ func Observing(d *v1alpha1.BundleDeployment, keeping bool) (apply.Observing, err
 	return o, nil
 }
 
-// Ignore are the fields that a deployment gives to others.
+// Ignore compiles the rules for fields that drift correction ignores.
 func Ignore(d *v1alpha1.BundleDeployment) (plan.Ignore, error) {
 	return plan.NewIgnore(IgnoreRules(d))
 }
 
-// IgnoreRules are the same, as the spec has them.
+// IgnoreRules are these rules, not compiled.
 func IgnoreRules(d *v1alpha1.BundleDeployment) []plan.IgnoreRule {
 	var rules []plan.IgnoreRule
 	for _, rule := range d.Spec.IgnoredPaths() {
@@ -60,7 +60,7 @@ func IgnoreRules(d *v1alpha1.BundleDeployment) []plan.IgnoreRule {
 	return rules
 }
 
-// Pruning is how objects are let go.
+// Pruning returns the options for deleting and orphaning objects.
 func Pruning(of *v1alpha1.BundleDeploymentSpec) plan.Pruning {
 	most, percent := of.Prune.LimitOrDefault()
 	return plan.Pruning{
@@ -73,7 +73,7 @@ func Pruning(of *v1alpha1.BundleDeploymentSpec) plan.Pruning {
 	}
 }
 
-// optionalKinds are those of which objects are left out while nobody serves them.
+// optionalKinds are the kinds of objects that are skipped while their kind is not served.
 func optionalKinds(d *v1alpha1.BundleDeployment) []schema.GroupKind {
 	kinds := make([]schema.GroupKind, 0, len(d.Spec.OptionalKinds))
 	for _, kind := range d.Spec.OptionalKinds {
@@ -82,8 +82,8 @@ func optionalKinds(d *v1alpha1.BundleDeployment) []schema.GroupKind {
 	return kinds
 }
 
-// Packages are those that other deployments, of the same namespace, have installed on the cluster with the identity
-// target. While a newer version is on its way, it is the last one that was healthy. Sorted.
+// Packages are those that other deployments of the same namespace have installed on the cluster with the identity
+// target, sorted. During an upgrade it is the last version that was healthy.
 func Packages(deployments []v1alpha1.BundleDeployment, of *v1alpha1.BundleDeployment, target string) []plan.Package {
 	installed := map[plan.Package]bool{}
 	for i := range deployments {
@@ -98,7 +98,7 @@ func Packages(deployments []v1alpha1.BundleDeployment, of *v1alpha1.BundleDeploy
 	})
 }
 
-// Ranks are those of the objects of a conversion, by identity; nil where it gave none.
+// Ranks are the ranks of the objects of a conversion, by identity; nil if it has none.
 func Ranks(of convert.Result) map[inventory.ID]int {
 	if len(of.Ranks) != len(of.Objects) {
 		return nil

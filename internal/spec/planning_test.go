@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
-// deployment is one whose spec sets everything that a plan depends on.
+// deployment has a spec that sets everything that a plan depends on.
 func deployment() *v1alpha1.BundleDeployment {
 	return &v1alpha1.BundleDeployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "x"},
@@ -30,7 +30,7 @@ func deployment() *v1alpha1.BundleDeployment {
 	}
 }
 
-// TestEveryOptionOfAPlanIsMapped fails when something of a plan that the spec decides gets no value from one that sets everything.
+// TestEveryOptionOfAPlanIsMapped fails if an option of a plan gets no value from a spec that sets everything.
 func TestEveryOptionOfAPlanIsMapped(t *testing.T) {
 	got, err := spec.Observing(deployment(), false)
 	if err != nil {

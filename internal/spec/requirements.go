@@ -7,7 +7,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 )
 
-// Requirements hands what a bundle requires from conversion to planning, which do not know one another.
+// Requirements translates the requirements of a bundle from conversion to planning, which do not import
+// each other.
 func Requirements(of []convert.Requirement) []plan.Requirement {
 	if len(of) == 0 {
 		return nil

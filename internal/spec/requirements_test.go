@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
-// Nothing is lost between the two, and both call the kinds by the same words.
+// No field is lost in the translation, and both packages use the same names of kinds.
 func TestRequirements(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "db.example.org", Version: "v1", Kind: "Etcd"}
 	got := spec.Requirements([]convert.Requirement{{

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spec turns what users write in the spec of a BundleDeployment into the options of the packages that do the
-// work, with its defaults. The controller and the CLI both take them from here, so that what is previewed is what is
-// executed.
+// Package spec translates the spec of a BundleDeployment, with its defaults, into the options of the packages that
+// do the work. The controller and the CLI both use it, so that a preview equals the execution.
 package spec
 
 import (
@@ -17,17 +16,17 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 )
 
-// Given is what a conversion is given beside the bundle and the spec.
+// Given are the inputs of a conversion beside the bundle and the spec.
 type Given struct {
 	// Contents of the Secrets and ConfigMaps that the spec names.
 	Contents Contents
-	// Values for the templates of a chart, made of them: see HelmValues.
+	// Values for the templates of a chart, merged from them: see HelmValues.
 	Values map[string]any
-	// Capabilities of the target cluster; those of no cluster where they are not known.
+	// Capabilities of the target cluster; the zero value if they are not known.
 	Capabilities helm.Capabilities
 }
 
-// Conversion is how the bundle of a deployment is converted.
+// Conversion returns the options for converting the bundle of a deployment.
 func Conversion(d *v1alpha1.BundleDeployment, given Given, limits convert.Limits) convert.Options {
 	adapted := Overlay(&d.Spec)
 	if adapted.Substitution != nil {
@@ -53,10 +52,10 @@ func AsksCapabilities(d *v1alpha1.BundleDeployment, files fs.FS) bool {
 		return d.Spec.Format == v1alpha1.FormatHelm
 	}
 	_, format, err := convert.Enter(files, convert.Options{Path: d.Spec.Path, InstallNamespace: d.InstallNamespaceOrDefault()})
-	return err == nil && format == convert.Helm // what fails is told by the conversion
+	return err == nil && format == convert.Helm // the conversion reports the failure
 }
 
-// RegistryV1 are the options of the format registry+v1; those that are left out, or all of them, have their defaults.
+// RegistryV1 are the options of the format registry+v1, with defaults for those that are not set.
 func RegistryV1(given *v1alpha1.RegistryV1Options) registryv1.Options {
 	if given == nil {
 		given = &v1alpha1.RegistryV1Options{}

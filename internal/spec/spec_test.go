@@ -62,7 +62,7 @@ func TestConversion(t *testing.T) {
 	}
 }
 
-// TestEveryOptionIsMapped fails when an option of the converter gets no value from a spec that sets everything.
+// TestEveryOptionIsMapped fails if an option of the converter gets no value from a spec that sets everything.
 func TestEveryOptionIsMapped(t *testing.T) {
 	given := v1alpha1.RegistryV1Options{
 		WatchNamespaces: []string{"a"}, CertificateProvider: "cert-manager", DeploymentConfig: &apiextensionsv1.JSON{Raw: []byte(`{}`)},

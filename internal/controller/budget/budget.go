@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package budget gives reconciles that depend on the API server of a tenant a budget of time. It ends the turn of a reconcile,
-// not the attempt: what the server confirmed is kept, and the next turn goes on from there. Only several turns in a row
-// without progress are a failure.
+// Package budget gives reconciles that depend on the API server of a tenant a time budget. It ends the turn of a reconcile,
+// not the attempt: confirmed work is kept, and the next turn continues from there. Only several turns in a row without
+// progress are a failure.
 package budget
 
 import (
@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// Default is the budget of a turn where none is given.
+	// Default is the budget of a turn if none is given.
 	Default = 2 * time.Minute
 	// MostIdle is how many turns in a row may confirm nothing; the last of them is a failure.
 	MostIdle = 3
 )
 
-// Begin begins a turn: its context ends with the budget.
+// Begin starts a turn: its context ends with the budget.
 func Begin(ctx context.Context, budget time.Duration) (context.Context, context.CancelFunc) {
 	if budget <= 0 {
 		budget = Default
@@ -32,10 +32,11 @@ func Begin(ctx context.Context, budget time.Duration) (context.Context, context.
 	return context.WithTimeoutCause(ctx, budget, tenant.ErrTurnOver)
 }
 
-// Over tells that the context of a turn ended because its budget is used up.
+// Over tells whether the context of a turn ended because its budget is used up.
 func Over(turn context.Context) bool { return errors.Is(context.Cause(turn), tenant.ErrTurnOver) }
 
-// Turns remembers of each object what its last turns achieved. The zero value is ready for use; it is safe for concurrent use.
+// Turns remembers the progress of the last turns of each object. The zero value is ready for use; it is safe for concurrent
+// use.
 type Turns struct {
 	mu   sync.Mutex
 	kept map[types.NamespacedName]*turns
@@ -48,8 +49,8 @@ type turns struct {
 	passed map[inventory.ID]string
 }
 
-// End notes the end of a turn whose budget was used up, and whether it made progress. It tells whether that is a failure: the
-// third turn in a row about the same without progress is, and the third after that.
+// End records that a turn used up its budget, and whether it made progress. It returns whether that is a failure: the third
+// turn in a row for the same input without progress is, and the third after that.
 func (t *Turns) End(key types.NamespacedName, about string, progress bool) (failed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,7 +64,7 @@ func (t *Turns) End(key types.NamespacedName, about string, progress bool) (fail
 	return of.idle > 0 && of.idle%MostIdle == 0
 }
 
-// Pass notes what passed a dry run, each in one state of the object: it is not asked about again in the next turns.
+// Pass records the objects that passed a dry run, each with its state: the next turns do not repeat these dry runs.
 func (t *Turns) Pass(key types.NamespacedName, passed map[inventory.ID]string) {
 	if len(passed) == 0 {
 		return
@@ -91,7 +92,7 @@ func (t *Turns) Passed(key types.NamespacedName, id inventory.ID, state string) 
 	return found && known == state
 }
 
-// Forget drops what is known of an object: a reconcile of it came to its end, or it is gone.
+// Forget drops the records of an object: a reconcile of it has completed, or it is gone.
 func (t *Turns) Forget(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

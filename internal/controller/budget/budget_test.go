@@ -15,8 +15,8 @@ import (
 
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
 
-// T21b: three turns in a row without progress are a failure, and each three after them; progress, another spec, or a reconcile
-// that came to its end begin the count again.
+// T21b: three turns in a row without progress are a failure, and each three after them; progress, another spec, or a completed
+// reconcile reset the count.
 func TestT21bThreeIdleTurnsAreAFailure(t *testing.T) {
 	t.Parallel()
 	type turn struct {
@@ -66,7 +66,7 @@ func TestT21bDryRunsAreRememberedByState(t *testing.T) {
 	}
 }
 
-// Only the budget ends a turn: not the deadline or the cancellation of what is around it.
+// Only the budget ends a turn: not the deadline or the cancellation of the parent context.
 func TestT21bOnlyTheBudgetEndsATurn(t *testing.T) {
 	t.Parallel()
 	turn, cancel := budget.Begin(t.Context(), time.Nanosecond)
@@ -88,7 +88,7 @@ func TestT21bOnlyTheBudgetEndsATurn(t *testing.T) {
 		}
 		cancel()
 		if budget.Over(turn) {
-			t.Errorf("%s: a turn that was ended counts as one whose budget is used up", name)
+			t.Errorf("%s: a cancelled turn counts as out of budget", name)
 		}
 	}
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package census counts the objects that a controller looks after by the state they
-// are in, when its metrics are collected. Nothing is kept up to date in between, and no
-// metric has a label of a tenant's choice.
+// Package census counts the objects of a controller by state when its metrics are
+// collected. Nothing is updated in between, and tenants do not control any label value.
 package census
 
 import (
@@ -26,13 +25,13 @@ var (
 		"How many objects the deployments have applied, and how many of them are not healthy.", []string{"state"}, nil)
 )
 
-// Census collects the figures of one kind.
+// Census collects the metrics of one kind.
 type Census struct {
 	// Reader reads the objects, from a cache.
 	Reader client.Reader
-	// Shard restricts the list to what this process looks after.
+	// Shard restricts the list to the objects that this process reconciles.
 	Shard client.ListOption
-	// Leads is closed when this process works; one that only waits counts nothing.
+	// Leads is closed when this process is the leader; others count nothing.
 	Leads <-chan struct{}
 	// Sources counts BundleSources instead of BundleDeployments.
 	Sources bool
@@ -103,7 +102,7 @@ func (c Census) sources(ctx context.Context, count *tally) error {
 	return nil
 }
 
-// condition is what makes objects count together.
+// condition is the key by which objects are counted.
 type condition struct {
 	kind   string
 	status metav1.ConditionStatus

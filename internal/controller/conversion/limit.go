@@ -16,8 +16,8 @@ func isLimit(err error) bool {
 	return errors.As(err, &limit)
 }
 
-// Excesses remember which conversions exceeded a limit, so that the same input is not tried again and again. The zero
-// value is ready for use.
+// Excesses remembers which conversions exceeded a limit, so that the same input is not converted again and again. The
+// zero value is ready for use.
 type Excesses struct {
 	mu    sync.Mutex
 	known map[types.NamespacedName]excess
@@ -29,8 +29,8 @@ type excess struct {
 	err   *worker.LimitError
 }
 
-// Note notes that a conversion exceeded a limit, and tells whether trying the same again cannot help: CPU time depends on
-// the load of the machine, and is tried once more.
+// Note records that a conversion exceeded a limit, and returns whether a retry cannot help. CPU time depends on the load
+// of the machine, so that limit allows one retry.
 func (e *Excesses) Note(key types.NamespacedName, about string, err *worker.LimitError) (final bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -49,7 +49,7 @@ func (e *Excesses) Note(key types.NamespacedName, about string, err *worker.Limi
 
 func (e excess) final() bool { return e.err.Limit != worker.LimitCPU || e.times > 1 }
 
-// Final returns the limit that the conversion of the same exceeded before, where trying again cannot help.
+// Final returns the limit that the conversion of the same input exceeded before, if a retry cannot help.
 func (e *Excesses) Final(key types.NamespacedName, about string) *worker.LimitError {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -59,7 +59,7 @@ func (e *Excesses) Final(key types.NamespacedName, about string) *worker.LimitEr
 	return nil
 }
 
-// Forget drops what is remembered of an object.
+// Forget drops the record of an object.
 func (e *Excesses) Forget(key types.NamespacedName) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conversion lets reconciles convert bundles in worker processes without holding a worker of the controller for as
-// long as that takes, and shares the memory that converted objects need between namespaces.
+// Package conversion lets reconciles convert bundles in worker processes without blocking a worker of the controller
+// meanwhile, and shares the memory for converted objects between namespaces.
 package conversion
 
 import (
@@ -16,24 +16,24 @@ import (
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
 
-// ErrPending means that the conversion waits or is under way. The object is queued again when it is done, or when its turn
-// has come.
+// ErrPending means that the conversion waits or runs. The object is queued again when it has ended, or when its turn has
+// come.
 var ErrPending = errors.New("the conversion is under way")
 
-// errFlooded means that the answers of other conversions, which wait to be read, take all the memory there is for them.
+// errFlooded means that the unread results of other conversions use all the memory for them.
 var errFlooded = errors.New("too many conversions ended at once: it is tried again")
 
 const (
 	patience = time.Second // by default
-	// perNamespace is how many conversions of one namespace are under way or wait for a worker process.
+	// perNamespace is how many conversions of one namespace run or wait for a worker process.
 	perNamespace = 2
-	// mostUnread bounds the encoded objects that wait to be read by a reconcile.
+	// mostUnread bounds the encoded objects that no reconcile has read yet, in bytes.
 	mostUnread = 96 << 20
 )
 
-// Queue holds the conversions that are under way, at most one of each object.
+// Queue holds the running conversions, at most one for each object.
 type Queue struct {
-	// Turns are those of objects that wait to begin.
+	// Turns of the objects that wait for a conversion.
 	Turns *fair.Turns
 	// Patience is how long a reconcile waits for the conversion that it starts; most take a fraction of it.
 	Patience time.Duration
@@ -44,27 +44,27 @@ type Queue struct {
 	unread  int64
 }
 
-// pending is a conversion that was begun.
+// pending is a conversion that was started.
 type pending struct {
 	about  string
 	cancel context.CancelCauseFunc
-	done   chan struct{} // closed at the end; what follows is constant then
+	done   chan struct{} // closed at the end; the fields below are constant then
 	result *jobs.Converted
 	err    error
 	size   int64
-	// awaited while the reconcile that began it waits for it, which needs not be woken then.
+	// awaited: the reconcile that started it still waits for it, so it need not be woken.
 	awaited bool
 }
 
-// NewQueue returns a queue that calls wake when a conversion ended for which no reconcile waits any more.
+// NewQueue returns a queue that calls wake when a conversion has ended and no reconcile waits for it any more.
 func NewQueue(wake func(types.NamespacedName)) *Queue {
 	return &Queue{Turns: fair.NewTurns(perNamespace), Patience: patience, wake: wake, pending: map[types.NamespacedName]*pending{}}
 }
 
-// Convert converts what about names. Only the reconcile that begins a conversion waits for it, and not for long; ErrPending
-// tells that it goes on. A later call with the same about takes the result. One with another about ends ErrPending until
-// the earlier conversion has ended, unless that exceeded a limit, which is returned: a user who changes the input all the time
-// shall learn of it. end is called once the conversion has ended, or at once where none is begun.
+// Convert converts the input that about identifies. Only the reconcile that starts a conversion waits for it, for at most
+// Patience; ErrPending means that it continues. A later call with the same about takes the result. A call with another about
+// returns ErrPending until the earlier conversion has ended. If that exceeded a limit, its error is returned, so that a user
+// who changes the input all the time sees it. end is called once the conversion has ended, or at once if none is started.
 func (q *Queue) Convert(ctx context.Context, key types.NamespacedName, about string, convert func(context.Context) (*jobs.Converted, error), end func()) (*jobs.Converted, error) {
 	q.mu.Lock()
 	if earlier := q.pending[key]; earlier != nil {
@@ -93,7 +93,7 @@ func (q *Queue) Convert(ctx context.Context, key types.NamespacedName, about str
 	return nil, ErrPending
 }
 
-// leave tells that no reconcile waits for a conversion any more, and whether it ended meanwhile.
+// leave records that no reconcile waits for a conversion any more, and returns whether it ended meanwhile.
 func (q *Queue) leave(p *pending) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -121,8 +121,8 @@ func (q *Queue) begin(ctx context.Context, key types.NamespacedName, about strin
 	return p
 }
 
-// ended keeps the result until a reconcile takes it, and has the object reconciled unless one waits for it: each
-// reconcile that converts would be followed by another one, without end where it fails.
+// ended keeps the result until a reconcile takes it, and wakes the object unless a reconcile waits for it:
+// otherwise each reconcile with a conversion would cause another one, endlessly if it fails.
 func (q *Queue) ended(key types.NamespacedName, p *pending, result *jobs.Converted, err error) {
 	q.mu.Lock()
 	p.result, p.err = result, err
@@ -141,7 +141,7 @@ func (q *Queue) ended(key types.NamespacedName, p *pending, result *jobs.Convert
 	}
 }
 
-// take hands out what an ended conversion yielded, once.
+// take returns the result of an ended conversion, once.
 func (q *Queue) take(key types.NamespacedName, p *pending, about string) (*jobs.Converted, error) {
 	select {
 	case <-p.done:
@@ -152,7 +152,7 @@ func (q *Queue) take(key types.NamespacedName, p *pending, about string) (*jobs.
 	if p.about == about || isLimit(p.err) {
 		return p.result, p.err
 	}
-	q.wake(key) // to begin with what there is now
+	q.wake(key) // to convert the current input
 	return nil, ErrPending
 }
 
@@ -165,10 +165,10 @@ func (q *Queue) remove(key types.NamespacedName, p *pending) {
 	}
 }
 
-// Leave gives up the turn that an object waits for, or was promised, and does not need now.
+// Leave releases the turn that an object waits for, or was promised.
 func (q *Queue) Leave(key types.NamespacedName) { q.Turns.Drop(key) }
 
-// End ends the conversion of an object, if one is under way, and drops its result, which is not needed any more.
+// End cancels the conversion of an object, if one runs, and drops its result.
 func (q *Queue) End(key types.NamespacedName) {
 	q.mu.Lock()
 	p := q.pending[key]
@@ -185,7 +185,7 @@ func (q *Queue) End(key types.NamespacedName) {
 
 var errNotWanted = errors.New("the deployment is deleted or suspended")
 
-// Pending is how many conversions are under way, or ended and not yet taken.
+// Pending is how many conversions are running, or have results that were not taken yet.
 func (q *Queue) Pending() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

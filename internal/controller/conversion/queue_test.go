@@ -48,7 +48,7 @@ func convertWith(t *testing.T, q *conversion.Queue, k types.NamespacedName, abou
 	return err
 }
 
-// TestLongConversionsHoldNoWorker: the reconcile that begins one ends soon, the object is woken, and its next reconcile
+// TestLongConversionsHoldNoWorker: the reconcile that starts one ends soon, the object is woken, and its next reconcile
 // takes the result.
 func TestLongConversionsHoldNoWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -79,8 +79,8 @@ func TestLongConversionsHoldNoWorker(t *testing.T) {
 	})
 }
 
-// TestConversionsOutliveTheirReconcile: one whose turn or time ends leaves the conversion to the next one, and no error of its
-// own context.
+// TestConversionsOutliveTheirReconcile: a reconcile that is cancelled or times out leaves the conversion to the next one,
+// without an error of its own context.
 func TestConversionsOutliveTheirReconcile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := conversion.NewQueue(func(types.NamespacedName) {})
@@ -98,8 +98,8 @@ func TestConversionsOutliveTheirReconcile(t *testing.T) {
 	})
 }
 
-// TestShortConversionsAreWaitedFor, and leave nothing behind: no object is woken for what its reconcile has taken, or
-// one whose plan is refused would be converted again and again without a pause.
+// TestShortConversionsAreWaitedFor: an object is not woken for a result that its reconcile has taken, or a refused
+// plan would be converted again and again without a pause.
 func TestShortConversionsAreWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var called atomic.Int32
@@ -120,8 +120,8 @@ func TestShortConversionsAreWaitedFor(t *testing.T) {
 	})
 }
 
-// TestNoConversionIsLost that ends at the very moment in which its reconcile stops waiting: the result is taken, or
-// the object is woken.
+// TestNoConversionIsLost: a conversion ends just when its reconcile stops waiting: the result is taken, or the
+// object is woken.
 func TestNoConversionIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var called atomic.Int32
@@ -144,7 +144,7 @@ func TestNoConversionIsLost(t *testing.T) {
 	})
 }
 
-// TestNamespacesWaitForTheirOwn: two of a namespace at a time, others are not concerned.
+// TestNamespacesWaitForTheirOwn: two of a namespace at a time; other namespaces are not affected.
 func TestNamespacesWaitForTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := conversion.NewQueue(func(types.NamespacedName) {})
@@ -171,7 +171,7 @@ func TestNamespacesWaitForTheirOwn(t *testing.T) {
 	})
 }
 
-// TestChangedInput: the result of what was begun before is dropped, but for a limit that it exceeded.
+// TestChangedInput: the result for an earlier input is dropped, except the error of a limit.
 func TestChangedInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var called atomic.Int32
@@ -201,7 +201,7 @@ func TestChangedInput(t *testing.T) {
 	})
 }
 
-// TestEndOfAConversion: deleting the deployment ends what runs.
+// TestEndOfAConversion: deleting the deployment cancels its conversion.
 func TestEndOfAConversion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := conversion.NewQueue(func(types.NamespacedName) {})
@@ -216,7 +216,8 @@ func TestEndOfAConversion(t *testing.T) {
 	})
 }
 
-// TestLimitsAreFinal at once, but for CPU time, which depends on the machine's load; other input is tried again.
+// TestLimitsAreFinal: limits are final at once, except CPU time, which depends on the machine's load; other input is
+// tried.
 func TestLimitsAreFinal(t *testing.T) {
 	var known conversion.Excesses
 	cpu, memory := &worker.LimitError{Limit: worker.LimitCPU}, &worker.LimitError{Limit: worker.LimitMemory}

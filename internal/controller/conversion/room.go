@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Room shares the memory that decoded objects take, in values (fields, list items, scalars). Bundles of up to Free values
-// need none, since no more of them are held than the controller has workers: so whatever large ones take, small ones do not
-// wait. A namespace gets half of the room; a single bundle may have more, up to all of it. Those that wait hold no worker:
-// they are woken in the order in which they came, those first whose namespaces hold least.
+// Room shares the memory for decoded objects, in values (fields, list items, scalars). Bundles of up to free values need no
+// room, since there are at most as many of them as the controller has workers: so small bundles never wait for large ones.
+// A namespace gets half of the room; a single bundle may use more, up to all of it. Waiting objects hold no worker: they
+// are woken in the order of their arrival, those of the namespaces that hold least first.
 type Room struct {
 	total, free int64
 	wake        func(types.NamespacedName)
@@ -29,13 +29,13 @@ type waiter struct {
 	weight int64
 }
 
-// NewRoom returns a room for total values.
+// NewRoom returns a room for total values; objects of up to free values need none.
 func NewRoom(total, free int64, wake func(types.NamespacedName)) *Room {
 	return &Room{total: total, free: free, wake: wake, by: map[string]int64{}, held: map[types.NamespacedName]int64{}}
 }
 
-// Take takes room for an object, in place of what it holds or was promised. Without room the object waits, and is woken
-// when there is some, which is kept for it until Leave.
+// Take reserves room for an object, replacing what it holds or was promised. Without room the object waits, and is
+// woken when there is room, which is kept for it until Leave.
 func (r *Room) Take(key types.NamespacedName, values int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +62,7 @@ func (r *Room) fits(namespace string, weight int64) bool {
 	return r.used+weight <= r.total && (r.by[namespace] == 0 || r.by[namespace]+weight <= r.total/2)
 }
 
-// put changes what an object holds.
+// put changes how much an object holds.
 func (r *Room) put(key types.NamespacedName, change int64) {
 	r.used += change
 	if r.by[key.Namespace] += change; r.by[key.Namespace] == 0 {
@@ -73,8 +73,8 @@ func (r *Room) put(key types.NamespacedName, change int64) {
 	}
 }
 
-// next promises room to those that wait, and wakes them but for the one that asks just now. One for which there is no room keeps later ones waiting, or it
-// would wait for ever; one whose namespace has its share does not.
+// next promises room to waiting objects, and wakes them, except the asking one. An object without enough room blocks later
+// ones, or it would wait for ever, unless its namespace has used up its share.
 func (r *Room) next(asking types.NamespacedName) {
 	for {
 		best := -1
@@ -102,7 +102,7 @@ func (r *Room) unwait(key types.NamespacedName) {
 	r.waiting = slices.DeleteFunc(r.waiting, func(w waiter) bool { return w.key == key })
 }
 
-// Leave gives back what an object holds or was promised.
+// Leave releases what an object holds or was promised.
 func (r *Room) Leave(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,7 +112,7 @@ func (r *Room) Leave(key types.NamespacedName) {
 	}
 }
 
-// Forget is Leave for an object that needs no room any more.
+// Forget is Leave, and also stops waiting.
 func (r *Room) Forget(key types.NamespacedName) {
 	r.mu.Lock()
 	r.unwait(key)

@@ -17,12 +17,12 @@ func key(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// woken records who was woken.
+// woken records which objects were woken.
 type woken []types.NamespacedName
 
 func (w *woken) wake(key types.NamespacedName) { *w = append(*w, key) }
 
-// M9, T21: what bundles take in memory together is bounded, small ones never wait, and large ones of a namespace leave
+// M9, T21: the memory of all bundles together is bounded, small ones never wait, and large ones of a namespace leave
 // half of the room to others.
 func TestM9RoomIsShared(t *testing.T) {
 	var called woken
@@ -61,8 +61,8 @@ func TestM9RoomIsShared(t *testing.T) {
 	}
 }
 
-// TestEverybodyGetsRoom: whatever the order, all are served in the end, nothing is lost, and the bound holds.
-func TestEverybodyGetsRoom(t *testing.T) {
+// TestAllGetRoom: in any order, all are served in the end, no room is lost, and the bound holds.
+func TestAllGetRoom(t *testing.T) {
 	const total = 1000
 	var called woken
 	room := conversion.NewRoom(total, 20, called.wake)

@@ -19,29 +19,28 @@ import (
 type consent struct {
 	substance
 
-	// digest of the plan, and base, that of the one before.
+	// digest of the plan; base is the digest of the plan before it.
 	digest, base string
 	// record is the plan that was executed last; nil when there is none that is proven.
 	record *v1alpha1.ExecutedPlan
-	// underWay: the plan is that one, or what is left of it.
+	// underWay: the plan is the recorded one, or the rest of it.
 	underWay bool
-	// returning: remediation goes back to what was approved and healthy.
+	// returning: remediation rolls back to a revision that was approved and healthy.
 	returning bool
-	// destroys are the objects whose deletion is not approved yet.
+	// destroys are the objects with deletions that are not approved yet.
 	destroys []inventory.ID
 	// approved allows the plan, and denied forbids it; nil without such a decision.
 	approved, denied *v1alpha1.BundleApproval
-	// demand is what the namespace demands.
+	// demand is the approval that the spec and the namespace require.
 	demand demand
-	// asks says what it takes an approval for; empty while it takes none.
+	// asks lists the reasons why the plan needs an approval; empty if it needs none.
 	asks []string
 	// begun: this reconcile recorded that the plan is executed.
 	begun bool
 }
 
-// consider finds out what a plan is in the terms of approvals, and who decided what about
-// it. A prune that is held is released where the plan is approved: then the plan is made
-// again.
+// consider computes the digest of a plan and looks up the decisions about it. Where a
+// plan with a held prune is approved, the plan is made again without the limit.
 func (r *Reconciler) consider(ctx context.Context, s *state, observed plan.Input, made *plan.Plan) error {
 	if s.keeping {
 		return nil
@@ -76,7 +75,7 @@ func (r *Reconciler) consider(ctx context.Context, s *state, observed plan.Input
 	return nil
 }
 
-// follow finds what the plan follows in the record of the last plan that was begun.
+// follow sets the base of the plan from the record of the last plan that was begun.
 func (c *consent) follow() {
 	if c.record == nil {
 		return
@@ -88,8 +87,8 @@ func (c *consent) follow() {
 	c.base = c.record.Plan
 }
 
-// settled tells that nothing is to be decided: the plan was begun before, and what it
-// deletes was allowed then.
+// settled tells that no decision is needed: the plan was begun before, and its
+// deletions were approved then.
 func (c *consent) settled() bool { return c.underWay && len(c.destroys) == 0 }
 
 // approve stops a plan that waits for an approval. The first line that holds
@@ -127,13 +126,13 @@ func (s *state) pending() error {
 	return failure{reason: v1alpha1.ReasonApprovalRequired, waiting: true, woken: true, err: errors.New(s.requiredText())}
 }
 
-// awaitsApproval tells that a step found that the plan must not be executed yet.
+// awaitsApproval tells whether a step failed because the plan is not approved.
 func awaitsApproval(err error) bool {
 	reason := judge(err).reason
 	return err != nil && (reason == v1alpha1.ReasonApprovalRequired || reason == v1alpha1.ReasonApprovalDenied)
 }
 
-// requiredText says what is asked for, and how to give it.
+// requiredText says what needs an approval, and how to approve it.
 func (s *state) requiredText() string {
 	c, d := s.consent, s.object
 	return fmt.Sprintf("the plan %s for revision %s waits for an approval: %s.\nSee it with satchel plan %s -n %s; approve it with satchel approve %s -n %s --plan %s, or refuse it with satchel deny",
@@ -147,11 +146,11 @@ func (s *state) deniedText() string {
 	if reason := strings.TrimSpace(c.denied.Spec.Reason); reason != "" {
 		why = reason
 	}
-	return fmt.Sprintf("the plan %s for revision %s is denied by bundleapproval %s: %s.\nPropose another plan, by another revision or spec; or delete that bundleapproval to have it decided anew",
+	return fmt.Sprintf("the plan %s for revision %s is denied by bundleapproval %s: %s.\nPropose another plan, by another revision or spec; or delete that bundleapproval to decide again",
 		c.digest, s.revision(), c.denied.Name, why)
 }
 
-// asks says what of the plan takes an approval, as the mode has it.
+// asks lists what in the plan needs an approval in the current mode.
 func (r *Reconciler) asks(s *state) ([]string, error) {
 	deletions := destroysText("deleted", s.consent.destroys)
 	switch {
@@ -164,7 +163,7 @@ func (r *Reconciler) asks(s *state) ([]string, error) {
 	return slices.Concat(s.consent.demand.because, more, deletions), err
 }
 
-// mostAsked is how many objects are named of a kind of thing that is asked for.
+// mostAsked bounds how many objects of each kind of reason are named.
 const mostAsked = 10
 
 // destroysText names what would be deleted, or recreated.

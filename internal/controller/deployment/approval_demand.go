@@ -15,20 +15,20 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// demand is what approval a plan of a deployment needs, as its spec and its namespace have it.
+// demand is the approval that the spec and the namespace of a deployment require for a plan.
 type demand struct {
-	// mode that holds: that of the spec, or a stricter one.
+	// mode that applies: that of the spec, or a stricter one.
 	mode v1alpha1.ApprovalMode
-	// because says what needs an approval whatever the plan does; empty where nothing does.
+	// because says why every plan needs an approval; empty if not every plan does.
 	because []string
-	// grounds is the digest of what the plan is made of; empty where that is not known.
+	// grounds is the digest of what the plan is made of; empty if unknown.
 	grounds string
 }
 
-// demandOn decides which mode holds. In a namespace that demands approval nothing that the admission
-// policy would refuse is believed, for it may not be installed, or not have been:
+// demandOn decides which mode applies. In a namespace that requires approval it does not rely on the
+// admission policy, which may not be, or not have been, installed:
 //
-//	the namespace demands nothing          the mode of the spec
+//	the namespace requires nothing          the mode of the spec
 //	Manual                                 Manual
 //	nothing was approved yet               OnEscalation, and the plan waits in any case
 //	OnEscalation                           OnEscalation
@@ -45,7 +45,7 @@ func (r *Reconciler) demandOn(ctx context.Context, s *state, record *v1alpha1.Ex
 	case record == nil:
 		d.because = []string{"no plan of this BundleDeployment was approved yet, and its namespace has the label " + label}
 	case automatic && (d.grounds == "" || record.Grounds != d.grounds):
-		d.because = []string{"the mode Automatic was not approved for the present spec, source and inputs, and the namespace has the label " + label}
+		d.because = []string{"the mode Automatic was not approved for the current spec, source and inputs, and the namespace has the label " + label}
 	case automatic:
 		return d, nil
 	}
@@ -53,8 +53,8 @@ func (r *Reconciler) demandOn(ctx context.Context, s *state, record *v1alpha1.Ex
 	return d, nil
 }
 
-// grounds is the digest of what people of the namespace decide about a plan: the spec but for its times, the
-// spec of the source, and the contents of the inputs.
+// grounds is the digest of what users of the namespace control of a plan: the spec without its intervals,
+// the spec of the source, and the contents of the inputs.
 func (s *state) grounds() string {
 	if s.source == nil || s.source.grounds == "" {
 		return ""
@@ -65,9 +65,9 @@ func (s *state) grounds() string {
 	return digestOfAll("satchel.dev/grounds/v1", spec, s.source.grounds, s.inputs.digest)
 }
 
-// groundsOf is the digest of the spec of a source but for its times. What people of the namespace change
-// without the spec counts as well: a ConfigMap or an upload by its revision, and the Secrets with the keys and policies
-// that signatures are verified with by the trust that the status names.
+// groundsOf is the digest of the spec of a source without its intervals. It includes what users of the namespace change
+// outside the spec: a ConfigMap or an upload by its revision, and the Secrets with the keys and policies for signatures
+// by the trust digest in the status.
 func groundsOf(source *v1alpha1.BundleSource) string {
 	spec, content := source.Spec.DeepCopy(), ""
 	var trust []string
@@ -86,7 +86,7 @@ func groundsOf(source *v1alpha1.BundleSource) string {
 	return digestOfAll("satchel.dev/source-grounds/v1", source.Name, spec, content, trust)
 }
 
-// fluxGrounds is the digest of the spec of a source of Flux; empty while its artifact may be of another spec.
+// fluxGrounds is the digest of the spec of a Flux source; empty while its artifact may belong to another spec.
 func fluxGrounds(source fluxObject) string {
 	ready := conditions.Get(source, meta.ReadyCondition)
 	if ready == nil || ready.Status != metav1.ConditionTrue || ready.ObservedGeneration != source.GetGeneration() {
@@ -105,7 +105,7 @@ func fluxGrounds(source fluxObject) string {
 	return digestOfAll("satchel.dev/source-grounds/v1", source.GetName(), object.Spec)
 }
 
-// digestOfAll digests values as JSON; empty where one has none, which does not happen to types of the API.
+// digestOfAll digests values as JSON; empty if one cannot be encoded, which does not happen for API types.
 func digestOfAll(values ...any) string {
 	data, err := json.Marshal(values)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/impact"
 )
 
-// escalations says what of the plan goes beyond what was executed last, but for what it
-// deletes: other ServiceAccounts and clusters, another deletionPolicy, new permissions, changes
-// of CRDs, objects that are adopted or recreated, and what package escalation finds.
+// escalations lists what in the plan goes beyond the last executed plan, except deletions:
+// other ServiceAccounts and clusters, another deletionPolicy, new permissions, changes of CRDs,
+// objects that are adopted or recreated, and what package escalation finds.
 func (r *Reconciler) escalations(s *state) ([]string, error) {
 	found := s.reaches()
 	var recreated, adopted []inventory.ID
@@ -28,12 +28,12 @@ func (r *Reconciler) escalations(s *state) ([]string, error) {
 			adopted = append(adopted, action.ID)
 		}
 	}
-	found = slices.Concat(found, destroysText("deleted and created again", recreated), destroysText("adopted, which others created", adopted))
+	found = slices.Concat(found, destroysText("recreated", recreated), destroysText("adopted from other owners", adopted))
 	contents, err := r.contentEscalations(s)
 	return append(found, contents...), err
 }
 
-// reaches says how the spec goes beyond the last plan, whatever the content.
+// reaches lists what in the spec goes beyond the last plan, whatever the content.
 func (s *state) reaches() []string {
 	was, spec := s.consent.record, &s.object.Spec
 	if was == nil {
@@ -52,11 +52,10 @@ func (s *state) reaches() []string {
 	return found
 }
 
-// reachesElsewhere says whether the last plan was executed as another ServiceAccount, or on
-// another cluster.
+// reachesElsewhere lists changes of the ServiceAccount or the cluster since the last plan.
 func (s *state) reachesElsewhere() []string { return elsewhere(s.consent.record, &s.object.Spec) }
 
-// elsewhere says in what a spec differs from a plan that was executed: in the ServiceAccount or in the cluster.
+// elsewhere lists the differences in ServiceAccount and cluster between a spec and an executed plan.
 func elsewhere(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentSpec) []string {
 	var found []string
 	changed := func(what, before, now string) {
@@ -70,15 +69,16 @@ func elsewhere(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentSpec) 
 	return found
 }
 
-// contentEscalations says which permissions and CRDs are new. What was applied last
-// is read from the controller's own files. Where it is missing, that is not known.
+// contentEscalations lists new permissions and changed CRDs, compared with what was
+// applied last, which is read from the controller's cache. If it is missing there, the
+// result says so.
 func (r *Reconciler) contentEscalations(s *state) ([]string, error) {
 	last, found, err := readSnapshot(r.Snapshots, string(s.object.UID))
 	if err != nil {
 		return nil, err
 	}
 	if !found && (s.object.Status.LastAppliedRevision != "" || s.consent.record != nil && s.previous.Len() > 0) {
-		return []string{"what was applied last is not in the controller's cache any more, so that nobody can tell what is new"}, nil
+		return []string{"what was applied last is not in the controller's cache any more, so new permissions and CRD changes are not known"}, nil
 	}
 	desired, err := s.rendered(s.plan.Objects())
 	if err != nil {
@@ -87,10 +87,10 @@ func (r *Reconciler) contentEscalations(s *state) ([]string, error) {
 	before, after := slices.Concat(last.Objects, plan.Rendered(last.Hooks)), slices.Concat(desired, plan.Rendered(s.hooks))
 	change := impact.Of(before, after, s.object.InstallNamespaceOrDefault())
 	further := escalation.Of(before, after, s.object.InstallNamespaceOrDefault())
-	return slices.Concat(listed("new permissions", change.Permissions), listed("changes of definitions", change.Definitions), listed("reaching further", further)), nil
+	return slices.Concat(listed("new permissions", change.Permissions), listed("changes of CRDs", change.Definitions), listed("reaching further", further)), nil
 }
 
-// listed names so many things of a kind; nothing for none.
+// listed names up to mostAsked things of a kind; nil for none.
 func listed[T fmt.Stringer](what string, things []T) []string {
 	if len(things) == 0 {
 		return nil

@@ -20,7 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// left makes a deployment one that the running controller leaves to a driver.
+// left makes the running controller leave a deployment to a driver.
 func left(d *v1alpha1.BundleDeployment) { d.Labels = map[string]string{driven: "true"} }
 
 // waits reconciles until a plan for a revision waits for an approval, and returns its digest.
@@ -37,9 +37,9 @@ func (d *driver) waits(t *testing.T, revision string) string {
 	return ""
 }
 
-// Killed after each of the writes that carrying an approved plan out takes, the controller
-// goes on with it when it comes back, without being asked twice; the approval is used up,
-// and the deletions that it allowed are done.
+// A controller that is killed after any write of an approved plan continues the plan after
+// its restart without a second approval; the approval is consumed, and the approved
+// deletions are done.
 func TestKilledWithAnApprovedPlan(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -93,8 +93,8 @@ func beforeWriteTo(path string, do func()) transport.WrapperFunc {
 	}
 }
 
-// An approval that somebody withdraws, or a spec that somebody edits, in the very moment
-// in which the plan is begun: nothing is written, and it is asked again.
+// The approval is withdrawn, or the spec is edited, just when the plan is begun: nothing
+// is written, and the plan waits for approval again.
 func TestApprovalWithdrawnAtTheLastMoment(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -138,8 +138,8 @@ func TestApprovalWithdrawnAtTheLastMoment(t *testing.T) {
 	}
 }
 
-// Remediation goes back to a revision that was approved without asking again; the revision
-// that failed, tried once more, takes another approval.
+// Remediation rolls back to an approved revision without another approval; a retry of the
+// failed revision needs one.
 func TestApprovalAndRollback(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -158,12 +158,13 @@ func TestApprovalAndRollback(t *testing.T) {
 	}
 	r.handled(t, key) // has the rejected one tried again
 	if _, again := r.awaits(t, key, second.Revision, v1alpha1.ReasonApprovalRequired); again == failing {
-		t.Error("what failed and was given up has the digest of what was approved before")
+		t.Error("the rejected plan has the digest of the plan that was approved before")
 	}
 }
 
-// Who may edit and delete a deployment destroys no more by that than was approved: what
-// was approved to be kept stays, whatever the spec says when the deployment goes.
+// Users who may edit and delete a deployment can destroy no more than was approved:
+// what was approved to be kept stays, whatever the spec says when the deployment is
+// deleted.
 func TestApprovalOfWhatARemovalDestroys(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -18,8 +18,8 @@ import (
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
-// What a status says was carried out is believed as the controller wrote it: not with any
-// field changed, not of another deployment, not with another key.
+// The executed plan in a status is trusted only as the controller wrote it: not with a
+// changed field, not from another deployment, not with another key.
 func TestProofOfWhatWasCarriedOut(t *testing.T) {
 	former, latest := bytes.Repeat([]byte("a"), 32), bytes.Repeat([]byte("b"), 32)
 	with := func(data map[string][]byte) *deployment.Reconciler {
@@ -65,9 +65,9 @@ func TestProofOfWhatWasCarriedOut(t *testing.T) {
 	}
 }
 
-// While another account is proposed, what runs is cared for as the one for which that was
-// approved, and the other one writes nothing.
-func TestApprovalAndAnotherAccount(t *testing.T) {
+// While another ServiceAccount is proposed, drift is corrected as the approved
+// ServiceAccount, and the other one writes nothing.
+func TestApprovalAndAnotherServiceAccount(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	g := r.guarded(t)
@@ -84,7 +84,7 @@ func TestApprovalAndAnotherAccount(t *testing.T) {
 		r.patch(t, aConfigMap(namespace, "a"), `{"data":{"value":"drifted"}}`)
 		r.holds(t, namespace, "a", "one")
 		if written := r.writesAs(t, namespace, "stronger", mark); len(written) > 0 {
-			t.Errorf("written as an account for which nobody approved anything: %v", written)
+			t.Errorf("written as a ServiceAccount without an approval: %v", written)
 		}
 		if written := r.writesAs(t, namespace, "installer", mark); len(written) == 0 {
 			t.Error("the audit log does not show who repaired it")
@@ -97,7 +97,7 @@ func TestApprovalAndAnotherAccount(t *testing.T) {
 	})
 	caredAsInstaller(mark)
 	r.delete(t, object("satchel.dev/v1alpha1", "BundleSource", namespace, before.SourceName()))
-	r.until(t, g.key, "nobody can tell what the plan is", func(d *v1alpha1.BundleDeployment) bool {
+	r.until(t, g.key, "the plan is unknown", func(d *v1alpha1.BundleDeployment) bool {
 		return conditions.IsFalse(d, v1alpha1.SourceReadyCondition)
 	})
 	caredAsInstaller(r.mark(t))

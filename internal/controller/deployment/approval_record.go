@@ -34,8 +34,8 @@ func (r *Reconciler) approvals(ctx context.Context, d *v1alpha1.BundleDeployment
 	return list.Items, nil
 }
 
-// decisions finds who approves the plan and who denies it. What has expired, was
-// consumed or is being deleted does not count.
+// decisions finds the bundleapprovals that approve and deny the plan. Those that have
+// expired, were consumed or are being deleted do not count.
 func (r *Reconciler) decisions(ctx context.Context, s *state, c *consent) error {
 	all, err := r.approvals(ctx, s.object)
 	if err != nil {
@@ -54,7 +54,7 @@ func (r *Reconciler) decisions(ctx context.Context, s *state, c *consent) error 
 	return nil
 }
 
-// before is what begin replaces in the status.
+// before holds the status fields that begin replaces.
 type before struct {
 	executed  *v1alpha1.ExecutedPlan
 	encoded   *v1alpha1.Inventory
@@ -63,7 +63,7 @@ type before struct {
 }
 
 // begin records that the plan is executed, and by which approval, unless that is
-// recorded.
+// recorded already.
 func (r *Reconciler) begin(s *state) {
 	c := s.consent
 	if s.keeping || c == nil || c.settled() || c.underWay && c.record.Plan == c.digest && c.approved == nil {
@@ -85,9 +85,9 @@ func (r *Reconciler) begin(s *state) {
 	c.begun, s.object.Status.Executed = true, record
 }
 
-// consume marks what allowed the plan, so that it allows nothing else, before anything is
-// written. Where that fails because it was withdrawn, what was recorded is taken back.
-// A process that died before it came here finds the approval by the record.
+// consume marks the approval of the plan as consumed before anything is written, so that
+// it allows nothing else. If that fails because the approval was withdrawn, the record is
+// undone. After a crash, the approval is found by the record.
 func (r *Reconciler) consume(ctx context.Context, s *state) (step.Outcome, error) {
 	record := s.object.Status.Executed
 	if !s.due || s.keeping || s.consent == nil || record == nil || record.Approval == "" {
@@ -104,7 +104,7 @@ func (r *Reconciler) consume(ctx context.Context, s *state) (step.Outcome, error
 		err := r.markConsumed(ctx, &all[i], s)
 		switch withdrawn := apierrors.IsConflict(err) || apierrors.IsNotFound(err); {
 		case withdrawn && s.consent.begun && all[i].Name == record.Approval:
-			return step.Stop, s.takeBack(err)
+			return step.Stop, s.undoBegin(err)
 		case err != nil && !withdrawn:
 			return step.Stop, err
 		}
@@ -117,7 +117,7 @@ func allows(one *v1alpha1.BundleApproval, digest string) bool {
 	return one.Spec.Plan == digest && one.Spec.Decision == v1alpha1.DecisionApprove && one.Status.ConsumedTime == nil
 }
 
-// markConsumed writes into the approval that its plan was begun.
+// markConsumed records in the approval that its plan was begun.
 func (r *Reconciler) markConsumed(ctx context.Context, one *v1alpha1.BundleApproval, s *state) error {
 	before := one.DeepCopy()
 	one.Status.ConsumedTime = new(metaTime(s.now))
@@ -128,8 +128,9 @@ func (r *Reconciler) markConsumed(ctx context.Context, one *v1alpha1.BundleAppro
 	return nil
 }
 
-// takeBack undoes in the status what begin and remember recorded: nothing was written.
-func (s *state) takeBack(err error) error {
+// undoBegin restores the status fields that begin and remember changed: no object was
+// written.
+func (s *state) undoBegin(err error) error {
 	s.object.Status.Executed, s.object.Status.Inventory, s.previous = s.unbegun.executed, s.unbegun.encoded, s.unbegun.inventory
 	s.object.Status.Hooks = s.unbegun.hooks
 	s.consent.begun, s.consent.approved = false, nil

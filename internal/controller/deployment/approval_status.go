@@ -12,10 +12,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/report"
 )
 
-// setApproval tells what waits for an approval. The first line that
-// holds decides.
+// setApproval sets the ApprovalPending condition. The first line that holds decides.
 //
-//	nothing was planned                      as it was
+//	nothing was planned                      unchanged
 //	the plan waits, or is denied             ApprovalRequired, ApprovalDenied
 //	a prune is held, and is denied           ApprovalDenied
 //	a prune is held                          PruneHeld
@@ -40,11 +39,11 @@ func setApproval(s *state, err error) {
 	}
 }
 
-// setAwaiting sums up while a plan waits for an approval; the first line that
-// holds decides.
+// setAwaiting sets Ready while a plan waits for an approval; the first line that holds
+// decides.
 //
 //	nothing is applied                       not Ready: ApprovalPending
-//	it cannot be cared for                   Retrying
+//	its drift cannot be corrected            Retrying
 //	it is healthy                            Ready
 //	else                                     Progressing, Retrying when overdue or failed
 func setAwaiting(s *state, err error) {
@@ -54,12 +53,12 @@ func setAwaiting(s *state, err error) {
 	switch {
 	case last == "":
 		report.Retrying(d, v1alpha1.ReasonApprovalPending, judge(err).Error())
-	case s.careErr != nil:
-		report.Retrying(d, judge(s.careErr).reason, "revision "+last+" stays in force, but could not be compared with the cluster: "+judge(s.careErr).Error()+waits)
+	case s.keepErr != nil:
+		report.Retrying(d, judge(s.keepErr).reason, "revision "+last+" stays applied, but could not be compared with the cluster: "+judge(s.keepErr).Error()+waits)
 	case s.kept == nil || s.kept.health == nil || healthy == nil:
-		report.Progressing(d, v1alpha1.ReasonProgressing, "revision "+last+" stays in force"+waits)
+		report.Progressing(d, v1alpha1.ReasonProgressing, "revision "+last+" stays applied"+waits)
 	case healthy.Status == metav1.ConditionTrue:
-		report.Ready(d, v1alpha1.ReasonSucceeded, fmt.Sprintf("revision %s stays in force: %d objects, %s%s", last, s.kept.note.total, s.kept.healthyWords(), waits))
+		report.Ready(d, v1alpha1.ReasonSucceeded, fmt.Sprintf("revision %s stays applied: %d objects, %s%s", last, s.kept.note.total, s.kept.healthyWords(), waits))
 	case healthy.Status == metav1.ConditionUnknown:
 		report.Progressing(d, healthy.Reason, healthy.Message+waits)
 	default:
@@ -67,8 +66,8 @@ func setAwaiting(s *state, err error) {
 	}
 }
 
-// emitApproval records that something waits for consent, once for what it is, and which
-// approval had a plan carried out.
+// emitApproval emits an event when a plan or prune waits for an approval, once for each
+// message, and when an approved plan is executed.
 func (r *Reconciler) emitApproval(s *state) {
 	was, is := conditions.Get(s.before, v1alpha1.ApprovalPendingCondition), conditions.Get(s.object, v1alpha1.ApprovalPendingCondition)
 	if is != nil && (was == nil || was.Message != is.Message) {
@@ -82,6 +81,6 @@ func (r *Reconciler) emitApproval(s *state) {
 		}
 	}
 	if c := s.consent; c != nil && c.begun && s.object.Status.Executed.Approval != "" {
-		r.normal(s, "Approved", "Approve", fmt.Sprintf("the plan %s for revision %s is carried out, as bundleapproval %s allows", c.digest, s.revision(), s.object.Status.Executed.Approval))
+		r.normal(s, "Approved", "Approve", fmt.Sprintf("the plan %s for revision %s is executed, as bundleapproval %s allows", c.digest, s.revision(), s.object.Status.Executed.Approval))
 	}
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
-// someone is a client of a person who has roles in a namespace.
+// someone is a client of a user with roles in a namespace.
 func (r *rig) someone(t *testing.T, namespace, name string, roles ...string) client.Client {
 	t.Helper()
 	user := name + "-" + namespace
@@ -45,14 +45,14 @@ func (r *rig) someone(t *testing.T, namespace, name string, roles ...string) cli
 	return c
 }
 
-// guarded is a deployment in a namespace that requires approval, of which one revision is
-// approved and runs and the next one waits, and the people around it.
+// guarded is a deployment in a namespace that requires approval, with its users. One
+// revision is approved and runs, and the next one waits.
 type guarded struct {
 	*rig
 
 	key              client.ObjectKey
 	tenant, approver client.Client
-	first            *v1alpha1.BundleDeployment // as it was with the first revision in force
+	first            *v1alpha1.BundleDeployment // as it was with the first revision applied
 	used             *v1alpha1.BundleApproval
 }
 
@@ -88,7 +88,7 @@ func (r *rig) guarded(t *testing.T) *guarded {
 	return g
 }
 
-// approves approves a plan as the one who may.
+// approves approves a plan as the approver.
 func (g *guarded) approves(t *testing.T, digest string) *v1alpha1.BundleApproval {
 	t.Helper()
 	approval := &v1alpha1.BundleApproval{ObjectMeta: metav1.ObjectMeta{Namespace: g.key.Namespace, GenerateName: "app-"}}
@@ -112,8 +112,8 @@ func (g *guarded) merge(ctx context.Context, patch any, status bool) error {
 	return g.tenant.Patch(ctx, d, client.RawPatch(types.MergePatchType, data))
 }
 
-// anew is a deployment of the source as a tenant would create it.
-func (g *guarded) anew(name string, mode v1alpha1.ApprovalMode) *v1alpha1.BundleDeployment {
+// newDeployment is a deployment of the source as a tenant would create it.
+func (g *guarded) newDeployment(name string, mode v1alpha1.ApprovalMode) *v1alpha1.BundleDeployment {
 	d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: g.key.Namespace, Name: name}}
 	d.Spec.ServiceAccountName = "installer"
 	d.Spec.SourceRef = &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: "app"}
@@ -135,7 +135,7 @@ func (g *guarded) apply(ctx context.Context, spec string) error {
 
 type fields = map[string]any
 
-// edits are what a tenant may think of; refused tells which the API server does not let through.
+// edits are attempts of a tenant; refused tells which the API server rejects.
 func (g *guarded) edits() map[string]struct {
 	refused bool
 	edit    func(context.Context) error
@@ -200,16 +200,18 @@ func (g *guarded) edits() map[string]struct {
 			return g.tenant.Patch(ctx, ns, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"satchel.dev/approval":null}}}`)))
 		}},
 		"another deployment": {true, func(ctx context.Context) error {
-			return g.tenant.Create(ctx, g.anew("app2", v1alpha1.ApprovalAutomatic))
+			return g.tenant.Create(ctx, g.newDeployment("app2", v1alpha1.ApprovalAutomatic))
 		}},
-		"another, without a mode": {true, func(ctx context.Context) error { return g.tenant.Create(ctx, g.anew("app2", "")) }},
-		"another that asks":       {false, func(ctx context.Context) error { return g.tenant.Create(ctx, g.anew("app2", v1alpha1.ApprovalManual)) }},
+		"another, without a mode": {true, func(ctx context.Context) error { return g.tenant.Create(ctx, g.newDeployment("app2", "")) }},
+		"another that asks": {false, func(ctx context.Context) error {
+			return g.tenant.Create(ctx, g.newDeployment("app2", v1alpha1.ApprovalManual))
+		}},
 	}
 }
 
 func fieldsOf(name string) map[string]string { return map[string]string{name: name} }
 
-// planned are the writes as the installer that carry a plan out: all but deletions.
+// planned are the writes of the installer that execute a plan, except deletions.
 func (g *guarded) planned(t *testing.T, since controlplane.AuditMark) []controlplane.AuditEvent {
 	t.Helper()
 	return g.audit(t, since, func(e controlplane.AuditEvent) bool {
@@ -217,9 +219,9 @@ func (g *guarded) planned(t *testing.T, since controlplane.AuditMark) []controlp
 	})
 }
 
-// Whoever may edit a deployment, and even its status, but not approve, gets no plan
-// executed in a namespace that requires approval: not by an edit of whatever, nor by
-// deleting it and creating it again. The audit log says so.
+// A user who may edit a deployment, and even its status, but not approve, gets no plan
+// executed in a namespace that requires approval: neither by any edit, nor by deleting
+// and recreating it. The audit log shows it.
 func TestTenantCannotGetAPlanExecuted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -237,12 +239,12 @@ func TestTenantCannotGetAPlanExecuted(t *testing.T) {
 		r.edit(t, g.key, func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = false })
 		r.handled(t, g.key)
 	}
-	if err := g.tenant.Delete(t.Context(), g.anew("app", "")); err != nil {
+	if err := g.tenant.Delete(t.Context(), g.newDeployment("app", "")); err != nil {
 		t.Fatal(err)
 	}
 	r.gone(t, object("satchel.dev/v1alpha1", "BundleDeployment", g.key.Namespace, "app"))
 	for mode, refused := range map[v1alpha1.ApprovalMode]bool{v1alpha1.ApprovalAutomatic: true, "": true, v1alpha1.ApprovalManual: false} {
-		if err := g.tenant.Create(t.Context(), g.anew("app", mode)); apierrors.IsForbidden(err) != refused {
+		if err := g.tenant.Create(t.Context(), g.newDeployment("app", mode)); apierrors.IsForbidden(err) != refused {
 			t.Errorf("created again with the mode %q: %v", mode, err)
 		}
 	}
@@ -251,7 +253,7 @@ func TestTenantCannotGetAPlanExecuted(t *testing.T) {
 	_, digest := r.awaits(t, g.key, again.Revision, v1alpha1.ReasonApprovalRequired)
 	r.handled(t, g.key)
 	if written := g.planned(t, mark); len(written) > 0 {
-		t.Errorf("executed although nobody approved it: %v", written)
+		t.Errorf("executed without an approval: %v", written)
 	}
 	if digest == g.used.Spec.Plan {
 		t.Error("what was deleted and created again has the digest of the plan that was approved before")

@@ -12,19 +12,19 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
-// substance is what a plan is of, in digests: see package plan. The content tells nothing
-// of Secrets; the material does, to who has the key.
+// substance holds the digests of what a plan contains: see package plan. The content
+// digest reveals nothing about Secrets; the material digest includes them, keyed.
 type substance struct{ content, material, terms, key string }
 
-// digestMaterial digests what the conversion yielded together with its Secrets. The content was digested by the worker
-// process, which does not know the key.
+// digestMaterial digests the converted objects with their Secrets. The worker process, which does not know the key,
+// digested the content.
 func (r *Reconciler) digestMaterial(s *state) (err error) {
 	all := slices.Concat(s.desired, plan.Rendered(s.hooks))
 	s.substance.material, err = plan.Material(s.substance.content, s.inputs.digest, all, s.hashKey)
 	return err
 }
 
-// terms are those of the spec, on the cluster that is reached.
+// terms are the settings of the spec, on the target cluster.
 func (s *state) terms() plan.Terms {
 	of := &s.object.Spec
 	terms := plan.Terms{
@@ -40,7 +40,7 @@ func (s *state) terms() plan.Terms {
 	return terms
 }
 
-// kubeConfigText is a reference to a kubeconfig in words; "" for none.
+// kubeConfigText is a reference to a kubeconfig as a string; "" for none.
 func kubeConfigText(ref *v1alpha1.KubeConfigReference) string {
 	if ref == nil {
 		return ""
@@ -48,18 +48,19 @@ func kubeConfigText(ref *v1alpha1.KubeConfigReference) string {
 	return strings.TrimSuffix(ref.SecretRef.Name+"/"+ref.SecretRef.Key, "/")
 }
 
-// about are the parts of a proof: only this installation can make it, and it is valid for one deployment and purpose.
-func about(d *v1alpha1.BundleDeployment, purpose string, text []byte) []string {
+// proofParts are the signed parts of a proof: only this installation can make it, and it is valid for one deployment
+// and purpose.
+func proofParts(d *v1alpha1.BundleDeployment, purpose string, text []byte) []string {
 	return []string{"satchel.dev/proof/v1", string(d.UID), purpose, string(text)}
 }
 
-// prove gives a record of a plan its proof.
+// prove signs the record of a plan.
 func (r *Reconciler) prove(d *v1alpha1.BundleDeployment, record *v1alpha1.ExecutedPlan) {
-	record.Proof = r.Keys.Sign(about(d, "executed", textOf(*record))...)
+	record.Proof = r.Keys.Sign(proofParts(d, "executed", recordBytes(*record))...)
 }
 
-// textOf is a record as it is proven.
-func textOf(record v1alpha1.ExecutedPlan) []byte {
+// recordBytes is a record as it is signed.
+func recordBytes(record v1alpha1.ExecutedPlan) []byte {
 	record.Proof = ""
 	text, err := json.Marshal(record) // strings, a time and a flag: it cannot fail
 	if err != nil {
@@ -68,22 +69,22 @@ func textOf(record v1alpha1.ExecutedPlan) []byte {
 	return text
 }
 
-// proven is the plan that the status says was executed, unless another client wrote that.
+// proven is the executed plan in the status; nil if this installation did not sign it.
 func (r *Reconciler) proven(d *v1alpha1.BundleDeployment) *v1alpha1.ExecutedPlan {
 	record := d.Status.Executed
-	if record == nil || !r.Keys.Verify(record.Proof, about(d, "executed", textOf(*record))...) {
+	if record == nil || !r.Keys.Verify(record.Proof, proofParts(d, "executed", recordBytes(*record))...) {
 		return nil
 	}
 	return record
 }
 
-// proveHealthy is the proof that a revision was healthy, for remediation.
+// proveHealthy signs that a revision was healthy, for remediation.
 func (r *Reconciler) proveHealthy(d *v1alpha1.BundleDeployment, material string) string {
-	return r.Keys.Sign(about(d, "healthy", []byte(material))...)
+	return r.Keys.Sign(proofParts(d, "healthy", []byte(material))...)
 }
 
 func (r *Reconciler) wasHealthy(d *v1alpha1.BundleDeployment, kept *v1alpha1.KeptArtifact) bool {
-	return r.Keys.Verify(kept.Proof, about(d, "healthy", []byte(kept.Material))...)
+	return r.Keys.Verify(kept.Proof, proofParts(d, "healthy", []byte(kept.Material))...)
 }
 
 // unlock decrypts the key of the hashes in the status. Where the keys of the installation were rotated, it encrypts that key
@@ -108,8 +109,8 @@ func (r *Reconciler) unlock(s *state) {
 	}
 }
 
-// returns tells whether the revision that remediation goes back to was executed before
-// with the terms of now.
+// returns tells whether the revision that remediation rolls back to was executed before
+// with the current terms.
 func (r *Reconciler) returns(s *state, c *consent) bool {
 	kept := s.object.Status.LastHealthyArtifact
 	return kept != nil && c.record != nil && c.record.Terms == c.terms && kept.Material == c.material && r.wasHealthy(s.object, kept)

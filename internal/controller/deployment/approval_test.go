@@ -63,7 +63,7 @@ func (r *rig) consumed(t *testing.T, approval *v1alpha1.BundleApproval) {
 	}
 }
 
-// writesAs are the writes as an account of a namespace since a mark.
+// writesAs are the writes since a mark that impersonate a ServiceAccount of a namespace.
 func (r *rig) writesAs(t *testing.T, namespace, account string, since controlplane.AuditMark) []string {
 	t.Helper()
 	var found []string
@@ -75,8 +75,8 @@ func (r *rig) writesAs(t *testing.T, namespace, account string, since controlpla
 	return found
 }
 
-// Nothing is written before the first plan is approved; what runs is cared for while the
-// next one waits; and each approval has its plan carried out once.
+// Nothing is written before the first plan is approved; drift is corrected while the
+// next one waits; and each approval executes its plan once.
 func TestApprovalManual(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -100,7 +100,7 @@ func TestApprovalManual(t *testing.T) {
 	if conditions.Has(d, v1alpha1.ApprovalPendingCondition) || d.Status.Executed.Approval != approval.Name || d.Status.Executed.Plan != digest || d.Status.History[0].Plan != digest {
 		t.Errorf("executed %+v, history %+v:\n%s", d.Status.Executed, d.Status.History[0], describe(d))
 	}
-	r.told(t, namespace, "Approved: the plan "+digest+" for revision "+first.Revision+" is carried out, as bundleapproval "+approval.Name+" allows")
+	r.told(t, namespace, "Approved: the plan "+digest+" for revision "+first.Revision+" is executed, as bundleapproval "+approval.Name+" allows")
 
 	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two"), "b.yaml": configMap("b", "two")})
 	d, next := r.awaits(t, key, second.Revision, v1alpha1.ReasonApprovalRequired)
@@ -118,7 +118,7 @@ func TestApprovalManual(t *testing.T) {
 	late := r.decide(t, key, next) // a denial wins
 	r.handled(t, key)
 	if value := r.value(t, t.Context(), namespace, "a"); value != "one" {
-		t.Errorf("a plan that somebody denied was carried out: %s", value)
+		t.Errorf("a denied plan was executed: %s", value)
 	}
 	r.delete(t, denial)
 	r.ready(t, key, second.Revision)
@@ -128,8 +128,8 @@ func TestApprovalManual(t *testing.T) {
 	}
 }
 
-// What was previewed and approved is not what an edit made of it since: it is not carried
-// out, and is not when the edit is taken back and another plan came before it either.
+// An edit after the approval makes another plan, which is not executed, nor is the
+// approved one when the edit is reverted after another plan was executed.
 func TestApprovalOfWhatWasEditedSince(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -159,7 +159,7 @@ func TestApprovalOfWhatWasEditedSince(t *testing.T) {
 	}
 	r.handled(t, key)
 	if value := r.value(t, t.Context(), namespace, "a"); value != "" {
-		t.Fatalf("carried out although nobody approved it: %s", value)
+		t.Fatalf("executed without an approval: %s", value)
 	}
 	var found v1alpha1.BundleApproval
 	if err := r.admin.Get(t.Context(), client.ObjectKeyFromObject(stale), &found); err != nil || found.Status.ConsumedTime != nil {
@@ -186,8 +186,8 @@ func TestApprovalExpired(t *testing.T) {
 	r.ready(t, key, first.Revision)
 }
 
-// A prune that is held goes on when somebody approves the plan, although every plan is
-// carried out by itself; what somebody denies stays held.
+// A held prune is executed when the plan is approved, although the mode is Automatic; a
+// denied one stays held.
 func TestApprovalReleasesAHeldPrune(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -219,7 +219,8 @@ func TestApprovalReleasesAHeldPrune(t *testing.T) {
 	r.consumed(t, approval)
 }
 
-// escalating are upgrades of a bundle, and what each asks for; nothing where it passes.
+// escalating are upgrades of a bundle, and what each needs approval for; nothing if it
+// passes.
 func escalating(namespace, group string) map[string]struct {
 	reason string
 	bundle fstest.MapFS
@@ -242,15 +243,15 @@ func escalating(namespace, group string) map[string]struct {
 		spec   func(*v1alpha1.BundleDeployment)
 		asks   []string
 	}{
-		"plain upgrade":   {"content may change, and come", with(fstest.MapFS{"c.yaml": configMap("c", "new")}), nil, nil},
-		"fewer rights":    {"a binding that goes is a deletion", with(fstest.MapFS{"role.yaml": role("reader", "list"), "more.yaml": role("other", "list")}, "b.yaml"), nil, []string{"would be deleted"}},
-		"new permissions": {"somebody may do more", with(fstest.MapFS{"role.yaml": role("reader", "get, delete")}), nil, []string{"new permissions", "delete", "configmaps"}},
-		"new binding":     {"somebody else may do it", with(fstest.MapFS{"c.yaml": file(bindingText("another", "reader"))}), nil, []string{"new permissions", "another"}},
-		"definition":      {"everybody's resources are concerned", with(fstest.MapFS{"crd.yaml": file(strings.Replace(string(crd(group).Data), "type: object, properties: {spec", "type: object, properties: {more: {type: string}, spec", 1))}), nil, []string{"changes of definitions", "gadgets." + group}},
-		"deletion":        {"what is gone is gone", with(nil, "a.yaml"), nil, []string{"1 objects would be deleted: ConfigMap " + namespace + "/a"}},
-		"account": {"another account may do other things", with(nil), func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "second" },
+		"plain upgrade":     {"content may change, and come", with(fstest.MapFS{"c.yaml": configMap("c", "new")}), nil, nil},
+		"fewer permissions": {"a removed binding is a deletion", with(fstest.MapFS{"role.yaml": role("reader", "list"), "more.yaml": role("other", "list")}, "b.yaml"), nil, []string{"would be deleted"}},
+		"new permissions":   {"a subject gets more permissions", with(fstest.MapFS{"role.yaml": role("reader", "get, delete")}), nil, []string{"new permissions", "delete", "configmaps"}},
+		"new binding":       {"another subject gets the permissions", with(fstest.MapFS{"c.yaml": file(bindingText("another", "reader"))}), nil, []string{"new permissions", "another"}},
+		"definition":        {"all resources of the kind are affected", with(fstest.MapFS{"crd.yaml": file(strings.Replace(string(crd(group).Data), "type: object, properties: {spec", "type: object, properties: {more: {type: string}, spec", 1))}), nil, []string{"changes of definitions", "gadgets." + group}},
+		"deletion":          {"what is gone is gone", with(nil, "a.yaml"), nil, []string{"1 objects would be deleted: ConfigMap " + namespace + "/a"}},
+		"account": {"another ServiceAccount may have other permissions", with(nil), func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "second" },
 			[]string{`spec.serviceAccountName changes from "installer" to "second"`}},
-		"policy": {"definitions would go one day, with all resources", with(nil), func(d *v1alpha1.BundleDeployment) {
+		"policy": {"CRDs would be deleted one day, with all resources", with(nil), func(d *v1alpha1.BundleDeployment) {
 			d.Spec.CRDs = &v1alpha1.CRDOptions{DeletionPolicy: v1alpha1.DeletionDelete}
 		}, []string{"CustomResourceDefinitions would be deleted"}},
 	}
@@ -267,8 +268,9 @@ func bindingText(name, role string) string {
 
 func binding(name string) *fstest.MapFile { return file(bindingText(name, name)) }
 
-// With OnEscalation an upgrade passes by itself, unless it gives new permissions, changes
-// definitions, deletes, or is as somebody else: then it says what it asks for.
+// With OnEscalation an upgrade passes without approval, unless it grants new permissions,
+// changes CRDs, deletes objects, or uses another ServiceAccount: then the message names
+// it.
 func TestApprovalOnEscalation(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// indexApprovals lets decisions be found by their deployment in the cache, as the API
-// server finds them.
+// indexApprovals indexes decisions by their deployment in the cache, like the
+// selectable field in the API server.
 func indexApprovals(mgr ctrl.Manager) error {
 	return mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.BundleApproval{}, decisionField, func(object client.Object) []string {
 		if decision, ok := object.(*v1alpha1.BundleApproval); ok {
@@ -34,8 +34,8 @@ func decided(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: decision.Namespace, Name: decision.Spec.Deployment}}}
 }
 
-// newlyDecided tells that a decision about a prune that is held was made or withdrawn,
-// since the status was written. What waits as a whole is looked at in full anyway.
+// newlyDecided tells whether a decision about a held prune was made or withdrawn since
+// the status was written. A plan that waits as a whole is planned in full in any case.
 func (r *Reconciler) newlyDecided(ctx context.Context, s *state) (bool, error) {
 	pending := conditions.Get(s.before, v1alpha1.ApprovalPendingCondition)
 	if s.note.held == nil || pending == nil || s.before.Status.Plan == nil {

@@ -13,16 +13,16 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// begunObject is an object as it was planned to be written, and the hash by which the
-// inventory knows that content.
+// begunObject is an object as it was planned, and the hash of its content in the
+// inventory.
 type begunObject struct {
 	Rendered string                     `json:"rendered"`
 	Object   *unstructured.Unstructured `json:"object"`
 }
 
-// beginPlan notes, before the first write, what is about to be written: in the inventory
-// by hashes, by which the same plan recognizes what a process wrote that died, and in the
-// cache by content, by which a later revision knows which fields were this deployment's.
+// beginPlan records the planned writes before the first one: in the inventory by hashes,
+// so that the same plan recognizes writes of a process that died, and in the cache by
+// content, so that a later revision knows which fields this deployment owned.
 func (r *Reconciler) beginPlan(s *state) error {
 	s.plan.Begin()
 	if s.keeping {
@@ -34,7 +34,7 @@ func (r *Reconciler) beginPlan(s *state) error {
 	return nil
 }
 
-// keptFile is a snapshot of which only what was begun is read.
+// keptFile is a snapshot with only the begun objects decoded.
 type keptFile struct {
 	Revision     string          `json:"revision"`
 	Target       string          `json:"target"`
@@ -70,8 +70,8 @@ func (r *Reconciler) keepBegun(s *state) error {
 	return r.Snapshots.Save(string(s.object.UID), data)
 }
 
-// begunObjects are the objects of the plan that are about to be written, but for the
-// Secrets of certificates.
+// begunObjects are the objects that the plan is about to write, without the Secrets of
+// certificates.
 func (s *state) begunObjects() ([]begunObject, error) {
 	hashes := map[inventory.ID]string{}
 	planned := s.plan.Beginning()
@@ -89,8 +89,8 @@ func (s *state) begunObjects() ([]begunObject, error) {
 	return begun, nil
 }
 
-// withBegun adds what is planned to what was begun before: of that, what the inventory
-// still refers to, and what the plan has nothing of.
+// withBegun adds the planned objects to those begun before. Of the latter it keeps
+// those that the inventory still refers to and those that are not in the plan.
 func withBegun(before, planned []begunObject, listed inventory.Inventory) (all []begunObject, changed bool) {
 	renewed := make(map[inventory.ID]string, len(planned))
 	for _, object := range planned {
@@ -111,7 +111,7 @@ func withBegun(before, planned []begunObject, listed inventory.Inventory) (all [
 	return append(all, planned...), same < len(planned)
 }
 
-// readBegun notes what was begun before this reconcile.
+// readBegun indexes the objects that were begun before this reconcile.
 func (s *state) readBegun(begun []begunObject) {
 	if s.begun != nil {
 		return
@@ -123,8 +123,8 @@ func (s *state) readBegun(begun []begunObject) {
 	}
 }
 
-// earlier gives the contents of an object that may have been written before, of what is
-// kept: of the last apply, and of the one that was begun since, if it is what the entry says.
+// earlier returns the kept contents that may have been written to an object: those of the
+// last apply, and those begun since with the hash of the inventory entry.
 func (s *state) earlier(snapshots *artifact.Snapshots, entry inventory.Entry) []*unstructured.Unstructured {
 	var contents []*unstructured.Unstructured
 	if last := s.lastFields(snapshots, entry.ID); last != nil {

@@ -21,21 +21,21 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 )
 
-// issuance is what certify found of the certificates that the objects want, and
-// what it made of that.
+// issuance holds the certificates that certify found on the cluster and those that it
+// issued.
 type issuance struct {
-	// found are the Secrets as they are on the cluster, provably the deployment's.
+	// found are the live Secrets that provably belong to the deployment.
 	found map[inventory.ID]*unstructured.Unstructured
 	// hidden Secrets may not be read.
 	hidden map[inventory.ID]bool
-	// set is what is to be there.
+	// set is the desired set of certificates.
 	set certificate.Set
 	// secrets are those of set.
 	secrets map[inventory.ID]*unstructured.Unstructured
 }
 
-// certify reads the certificates that the objects mount and trust, and issues in
-// memory what is missing or due. Nothing is written before the plan is carried out.
+// certify reads the certificates that the objects mount and trust, and issues in memory
+// those that are missing or due. Nothing is written before the plan is executed.
 func (r *Reconciler) certify(ctx context.Context, s *state) (step.Outcome, error) {
 	if !s.due || len(s.wanted) == 0 {
 		return step.Continue, nil
@@ -70,9 +70,9 @@ func certificateIDs(authority inventory.ID, wanted []convert.Certificate) []inve
 
 var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
-// findCertificates reads the Secrets by name, as the tenant. What is not there,
-// may not be read, or is not the deployment's, counts as absent: the plan says
-// what is wrong with it.
+// findCertificates reads the Secrets by name, as the tenant. Secrets that do not exist,
+// may not be read, or do not belong to the deployment count as absent: the plan reports
+// them.
 func findCertificates(ctx context.Context, s *state) (*issuance, error) {
 	type answer struct {
 		secret *unstructured.Unstructured
@@ -101,8 +101,8 @@ func findCertificates(ctx context.Context, s *state) (*issuance, error) {
 	return made, nil
 }
 
-// owns tells whether an object is provably the deployment's, as the plan decides
-// it: everything else is a collision.
+// owns tells whether an object provably belongs to the deployment, by the rule of the
+// plan: every other object is a collision.
 func (s *state) owns(object *unstructured.Unstructured) bool {
 	live := plan.LiveOf(object, s.owner)
 	entry, _ := s.previous.Get(inventory.IDOf(object))
@@ -110,8 +110,8 @@ func (s *state) owns(object *unstructured.Unstructured) bool {
 	return entry.Confirmed() && !taken || live.Ours(s.owner) && !live.Fields.IsZero()
 }
 
-// issue decides what the Secrets are to hold. A successor of the authority signs
-// only once everything on the cluster trusts it.
+// issue computes the contents of the Secrets. A new CA signs only once every object on
+// the cluster trusts it.
 func (r *Reconciler) issue(ctx context.Context, s *state, made *issuance) error {
 	in := certificate.Input{Now: s.now, Entropy: r.Entropy, Owner: s.owner, Home: s.home, Serving: made.found, Wanted: requests(s.wanted)}
 	var err error
@@ -142,9 +142,9 @@ func requests(wanted []convert.Certificate) []certificate.Request {
 	return asked
 }
 
-// genuine leaves of the authority's Secret what certainly is of this deployment: what
-// was applied last, or else what the cluster trusts already. Neither labels nor the
-// name of a field manager prove anything: whoever writes a Secret chooses them.
+// genuine keeps of the CA's Secret what certainly belongs to this deployment: what was
+// applied last, or else what the cluster trusts already. Labels and field manager names
+// prove nothing: every writer of a Secret chooses them.
 func (s *state) genuine(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if live == nil || s.asRecorded(live) {
 		return live, nil
@@ -156,7 +156,7 @@ func (s *state) genuine(ctx context.Context, live *unstructured.Unstructured) (*
 	return certificate.Known(live, trusting), nil
 }
 
-// asRecorded tells whether a Secret of a certificate holds what was applied last.
+// asRecorded tells whether a certificate Secret holds what was applied last.
 func (s *state) asRecorded(live *unstructured.Unstructured) bool {
 	bare := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": live.Object["type"], "data": live.Object["data"],
@@ -175,7 +175,7 @@ func (s *state) trusts(object *unstructured.Unstructured) bool {
 }
 
 // liveTrusting reads the objects on the cluster that trust the certificates; all tells
-// whether none of those that exist was hidden.
+// whether every existing one could be read.
 func (s *state) liveTrusting(ctx context.Context) (found []*unstructured.Unstructured, all bool, err error) {
 	all = true
 	for _, object := range s.desired {
@@ -205,8 +205,8 @@ func (s *state) trustedBy(ctx context.Context, bundle []byte) (bool, error) {
 	}), err
 }
 
-// unseen refuses to overwrite Secrets that could not be read when the certificates
-// were issued, and can be now: what they hold has to be known first.
+// unseen refuses to overwrite Secrets that could not be read when the certificates were
+// issued but can be read now: their contents have to be known first.
 func (s *state) unseen() error {
 	if s.issued == nil {
 		return nil
@@ -219,8 +219,8 @@ func (s *state) unseen() error {
 	return nil
 }
 
-// planned are the objects to bring to the cluster: those of the bundle, with the
-// authority filled in where they trust it, and the Secrets.
+// planned are the objects to apply: those of the bundle, with the CA injected where
+// they trust it, and the certificate Secrets.
 func (s *state) planned() []*unstructured.Unstructured {
 	if s.issued == nil {
 		return s.desired
@@ -235,8 +235,8 @@ func (s *state) planned() []*unstructured.Unstructured {
 	return objects
 }
 
-// rendered gives the objects of the plan as the bundle has them: without what
-// certify added, for that is found on the cluster, and no key leaves it.
+// rendered returns the objects of the plan as the bundle has them, without what certify
+// added: that is read from the cluster, and no key leaves it.
 func (s *state) rendered(objects []plan.Object) ([]*unstructured.Unstructured, error) {
 	original := map[inventory.ID]*unstructured.Unstructured{}
 	for _, object := range s.desired {

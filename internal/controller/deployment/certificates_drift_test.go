@@ -19,8 +19,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// planted makes the Secrets of another, sound authority for the deployment app: the
-// authority and the serving certificate.
+// planted makes the Secrets of another, valid CA for the deployment app: the CA and the
+// serving certificate.
 func planted(t *testing.T, namespace string) (authority, serving *unstructured.Unstructured) {
 	t.Helper()
 	host := "gadgets-service." + namespace
@@ -34,8 +34,8 @@ func planted(t *testing.T, namespace string) (authority, serving *unstructured.U
 	return set.Secrets[0], set.Secrets[1]
 }
 
-// certificateDamages are ways in which people change what belongs to certificates;
-// each says whether the authority must stay the same.
+// certificateDamages are changes of certificate objects by users; each says whether the
+// CA must stay the same.
 var certificateDamages = map[string]struct {
 	do    func(r *rig, t *testing.T, namespace, group string)
 	stays bool
@@ -133,13 +133,13 @@ func TestF26DriftOfCertificates(t *testing.T) {
 	}
 }
 
-// Whoever may write the Secret of the authority, under whatever name, must not become
-// the one whom the API server trusts.
+// A user who may write the Secret of the CA, under any field manager, must not get
+// another CA trusted by the API server.
 func TestT13PlantedAuthority(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for name, write := range map[string]func(namespace string, live *unstructured.Unstructured) error{
-		"as somebody else": func(_ string, live *unstructured.Unstructured) error { return r.admin.Update(t.Context(), live) },
+		"as another field manager": func(_ string, live *unstructured.Unstructured) error { return r.admin.Update(t.Context(), live) },
 		"in the name of the deployment": func(namespace string, live *unstructured.Unstructured) error {
 			return r.applyAs(t, namespace, live)
 		},
@@ -163,8 +163,8 @@ func TestT13PlantedAuthority(t *testing.T) {
 	}
 }
 
-// An authority that was there before the first revision, and looks like the
-// deployment's own in every way, is not trusted either.
+// A CA that existed before the first revision, and looks like the deployment's own in
+// every way, is not trusted either.
 func TestT13AuthorityPlantedBeforehand(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

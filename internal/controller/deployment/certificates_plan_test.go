@@ -27,7 +27,7 @@ import (
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
-// Somebody's Secret is a collision, and its key never signs for us.
+// A foreign Secret is a collision, and its key never signs for the deployment.
 func TestT13ForeignSecretsOfTheNames(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -47,7 +47,7 @@ func TestT13ForeignSecretsOfTheNames(t *testing.T) {
 		}
 	}
 	if d.Status.CertificateExpirationTime != nil {
-		t.Errorf("the status tells of somebody else's certificate, which ends on %s", d.Status.CertificateExpirationTime)
+		t.Errorf("the status has the expiry of a foreign certificate: %s", d.Status.CertificateExpirationTime)
 	}
 	r.untouched(t, mark, namespace, group)
 	r.delete(t, authority)
@@ -85,7 +85,7 @@ func TestT5NoRightToSecrets(t *testing.T) {
 	message := conditions.GetMessage(d, v1alpha1.PlannedCondition)
 	for _, name := range []string{authoritySecret, servingSecret} {
 		if !strings.Contains(message, name) || !strings.Contains(message, "secrets") {
-			t.Errorf("the right to Secret %s is not named: %s", name, message)
+			t.Errorf("the permission on Secret %s is not named: %s", name, message)
 		}
 	}
 	r.untouched(t, mark, namespace, group)
@@ -95,7 +95,7 @@ func TestT5NoRightToSecrets(t *testing.T) {
 	r.verified(t, namespace, group)
 }
 
-// foreignDefinition brings a kind of cert-manager's, whose controller is not there.
+// foreignDefinition is a CRD of cert-manager, without its controller.
 func foreignDefinition(plural, kind string) *unstructured.Unstructured {
 	o := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", plural+".cert-manager.io")
 	o.Object["spec"] = map[string]any{
@@ -129,7 +129,7 @@ func TestSwitchOfTheProvider(t *testing.T) {
 	for _, name := range []string{servingSecret, authoritySecret} {
 		r.gone(t, object("v1", "Secret", namespace, name))
 	}
-	r.eventually(t, t.Context(), "the bundles are given up", func(context.Context) (bool, string) {
+	r.eventually(t, t.Context(), "the CA bundles are released", func(context.Context) (bool, string) {
 		for kind, bundle := range r.bundles(t, group) {
 			if len(bundle) > 0 {
 				return false, kind
@@ -139,7 +139,7 @@ func TestSwitchOfTheProvider(t *testing.T) {
 	})
 	r.must(t, object("cert-manager.io/v1", "Certificate", namespace, servingSecret))
 
-	// And back, over the bundle that somebody else filled in meanwhile.
+	// And back, over a CA bundle that another client has injected meanwhile.
 	r.patch(t, crdObject(group), `{"spec":{"conversion":{"webhook":{"clientConfig":{"caBundle":"`+
 		base64.StdEncoding.EncodeToString(r.cp.RESTConfig().CAData)+`"}}}}}`)
 	provider("self-signed")
@@ -148,7 +148,7 @@ func TestSwitchOfTheProvider(t *testing.T) {
 	r.ready(t, key, published.Revision)
 }
 
-// A dry run is asked about what will be written: the real bundle.
+// A dry run contains what will be written: the real CA bundle.
 func TestDryRunSeesTheRealBundle(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -217,7 +217,7 @@ func TestNoKeyOnTheVolume(t *testing.T) {
 	}
 }
 
-// holdsKey tells whether a text holds the private key of a Secret in any way.
+// holdsKey tells whether a string contains the private key of a Secret in any encoding.
 func holdsKey(text string, secret *corev1.Secret) bool {
 	key := secret.Data["tls.key"]
 	for _, form := range []string{string(key), base64.StdEncoding.EncodeToString(key), strings.Split(string(key), "\n")[1], "PRIVATE KEY"} {
@@ -228,7 +228,8 @@ func holdsKey(text string, secret *corev1.Secret) bool {
 	return false
 }
 
-// What is in force is cared for while a newer revision fails, its certificates too.
+// The applied revision is reconciled while a newer one fails, including its
+// certificates.
 func TestCertificatesOfTheKeptRevision(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

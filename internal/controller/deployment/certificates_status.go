@@ -19,17 +19,17 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// inForce is the state of the revision that the cluster runs.
-func (s *state) inForce() *state {
+// appliedState is the state of the revision that the cluster runs.
+func (s *state) appliedState() *state {
 	if s.kept != nil {
 		return s.kept
 	}
 	return s
 }
 
-// lives are those of the certificates on the cluster as this reconcile leaves them,
-// sorted by Secret; false when it did not find out.
-func (s *state) lives() ([]certificate.End, bool) {
+// certificateEnds are the expiry times of the certificates on the cluster after this
+// reconcile, sorted by Secret; false if they are unknown.
+func (s *state) certificateEnds() ([]certificate.End, bool) {
 	if s.issued == nil {
 		return nil, s.reached[v1alpha1.AppliedCondition]
 	}
@@ -46,7 +46,7 @@ func (s *state) lives() ([]certificate.End, bool) {
 	return ends, len(s.issued.hidden) == 0
 }
 
-// writtenCertificates are the Secrets of certificates whose outcome was one of the kinds.
+// writtenCertificates are the certificate Secrets with an outcome of one of the kinds.
 func (s *state) writtenCertificates(kinds ...apply.Kind) []inventory.ID {
 	var ids []inventory.ID
 	if s.applied == nil || s.issued == nil {
@@ -60,11 +60,11 @@ func (s *state) writtenCertificates(kinds ...apply.Kind) []inventory.ID {
 	return ids
 }
 
-// setCertificates tells when the first serving certificate ends, and warns of what
-// should have been renewed long ago.
+// setCertificates sets when the first serving certificate expires, and warns of
+// certificates with an overdue renewal.
 func setCertificates(s *state) {
-	looked := s.inForce()
-	ends, known := looked.lives()
+	looked := s.appliedState()
+	ends, known := looked.certificateEnds()
 	if !known {
 		setUnseen(s)
 		return
@@ -77,32 +77,33 @@ func setCertificates(s *state) {
 			s.object.Status.CertificateExpirationTime = &until
 		}
 		if end.Late(s.now) {
-			warnings = append(warnings, fmt.Sprintf("the one in %s ends on %s and could not be renewed so far", end.ID, until.UTC().Format(time.DateTime)))
+			warnings = append(warnings, fmt.Sprintf("the one in %s expires on %s and could not be renewed so far", end.ID, until.UTC().Format(time.DateTime)))
 		}
 	}
 	s.object.Status.Warnings = withCertificateWarnings(s.object.Status.Warnings, warnings)
 }
 
-// setUnseen warns of certificates that were found out about earlier and were not
-// looked at now, by the time that the status has kept.
+// setUnseen warns of certificates that were not read in this reconcile, by the expiry
+// time in the status.
 func setUnseen(s *state) {
 	first := s.object.Status.CertificateExpirationTime
 	if first != nil && first.Sub(s.now) < lastPart {
-		warning := fmt.Sprintf("the first ends on %s and could not be renewed so far", first.UTC().Format(time.DateTime))
+		warning := fmt.Sprintf("the first expires on %s and could not be renewed so far", first.UTC().Format(time.DateTime))
 		s.object.Status.Warnings = withCertificateWarnings(s.object.Status.Warnings, []string{warning})
 	}
 }
 
-// lastPart of the life of a serving certificate; see certificate.End.Late.
+// lastPart is the last part of the lifetime of a serving certificate; see
+// certificate.End.Late.
 const lastPart = certificate.ServingLife / 6
 
-// certificateWarning begins each warning of certificates, which lasts until the
-// next look at them.
+// certificateWarning is the prefix of warnings about certificates, which last until the
+// next check.
 const certificateWarning = "certificates: "
 
 func isCertificateWarning(warning string) bool { return strings.HasPrefix(warning, certificateWarning) }
 
-// withCertificateWarnings replaces the warnings of certificates; they come first,
+// withCertificateWarnings replaces the warnings about certificates; they come first,
 // and the number stays bounded.
 func withCertificateWarnings(all, about []string) []string {
 	var warnings []string
@@ -112,9 +113,9 @@ func withCertificateWarnings(all, about []string) []string {
 	return ahead(bounded(warnings), slices.DeleteFunc(slices.Clone(all), isCertificateWarning))
 }
 
-// showExpiry publishes when the certificates on the cluster end.
+// showExpiry publishes when the certificates on the cluster expire.
 func (r *Reconciler) showExpiry(s *state) {
-	lives, known := s.inForce().lives()
+	lives, known := s.appliedState().certificateEnds()
 	if !known {
 		return
 	}
@@ -125,9 +126,10 @@ func (r *Reconciler) showExpiry(s *state) {
 	r.Expiry.show(client.ObjectKeyFromObject(s.object), ends)
 }
 
-// emitCertificates names what was issued, and warns once of what cannot be renewed.
+// emitCertificates emits events for issued certificates, and one warning for those that
+// cannot be renewed.
 func (r *Reconciler) emitCertificates(s *state) {
-	looked := s.inForce()
+	looked := s.appliedState()
 	written := looked.writtenCertificates(apply.Created, apply.Updated)
 	if looked.issued != nil {
 		for _, one := range looked.issued.set.Issued {
@@ -143,16 +145,16 @@ func (r *Reconciler) emitCertificates(s *state) {
 	}
 }
 
-// renewal is when the certificates have to be looked at next; zero when there are
-// none. The first line that holds decides.
+// renewal is when the certificates have to be checked next; zero when there are none.
+// The first line that holds decides.
 //
-//	a successor of the authority waits  soon
-//	they were looked at                 as they say
-//	nothing was due                     as they said last
+//	a new CA waits to be trusted        soon
+//	they were checked                   as they say
+//	nothing was due                     as noted last
 //	there are none                      never
 //	else                                when the first that is known of is due
 func (s *state) renewal() time.Time {
-	looked, first := s.inForce(), s.object.Status.CertificateExpirationTime
+	looked, first := s.appliedState(), s.object.Status.CertificateExpirationTime
 	switch {
 	case looked.issued != nil && looked.issued.set.Waiting:
 		return s.now.Add(trustPause)
@@ -166,17 +168,17 @@ func (s *state) renewal() time.Time {
 	return first.Add(-2 * lastPart)
 }
 
-// trustPause is how soon it is asked again whether everything trusts the successor
-// of an authority, which takes a day at least.
+// trustPause is the interval of checks whether every object trusts a new CA, which
+// takes a day at least.
 const trustPause = time.Hour
 
-// calmly is the pause before something is tried again for which nobody waits.
-func (s *state) calmly() time.Duration {
+// backgroundRetryInterval is the pause before retrying something that is not urgent.
+func (s *state) backgroundRetryInterval() time.Duration {
 	return min(s.object.Spec.RetryIntervalOrDefault(), s.object.Spec.IntervalOrDefault())
 }
 
-// untilRenewal shortens a pause so that it ends when certificates are due. What is
-// overdue could not be done just now.
+// untilRenewal shortens a pause so that it ends when certificates are due. An overdue
+// renewal has just failed.
 func (s *state) untilRenewal(pause time.Duration) time.Duration {
 	switch at := s.renewal(); {
 	case at.IsZero():
@@ -184,5 +186,5 @@ func (s *state) untilRenewal(pause time.Duration) time.Duration {
 	case at.After(s.now):
 		return min(pause, at.Sub(s.now))
 	}
-	return min(pause, s.calmly())
+	return min(pause, s.backgroundRetryInterval())
 }

@@ -147,7 +147,7 @@ func TestSelfSignedInstallAndRemoval(t *testing.T) {
 		}
 	}
 	if bundle := r.bundles(t, group)["CustomResourceDefinition"]; len(bundle) > 0 {
-		t.Error("the CRD that stays goes on trusting an authority that is gone")
+		t.Error("the remaining CRD still trusts a deleted CA")
 	}
 }
 

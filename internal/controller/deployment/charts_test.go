@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// chart is one whose template writes a ConfigMap with three values; more are further files.
+// chart has a template of a ConfigMap with three values; more are further files.
 func chart(more fstest.MapFS) fstest.MapFS {
 	files := fstest.MapFS{
 		"Chart.yaml":  file("apiVersion: v2\nname: shop\nversion: 1.0.0\n"),
@@ -60,8 +60,8 @@ func (r *rig) base(t *testing.T, namespace, document string) {
 	}
 }
 
-// A chart gets its values in the order of the references, and those of the spec over them; a change of any is followed. It is
-// told of the cluster that receives it, and the plan says what.
+// A chart gets its values in the order of the references, overridden by those of the spec; changes of any are applied. It
+// gets the capabilities of the target cluster, and the plan records them.
 func TestChartValues(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -84,14 +84,14 @@ func TestChartValues(t *testing.T) {
 
 	r.base(t, namespace, "- s3cr3t")
 	r.unready(t, key, v1alpha1.ReasonInputInvalid)
-	r.until(t, key, "it says where", says("configmap "+namespace+"/base, key values.yaml (spec.helm.valuesFrom[0]): line 1: values are a mapping", "stays in force and is kept from drifting"))
+	r.until(t, key, "it says where", says("configmap "+namespace+"/base, key values.yaml (spec.helm.valuesFrom[0]): line 1: values are a mapping", "stays applied and is kept from drifting"))
 	r.base(t, namespace, "host: base")
 	r.ready(t, key, published.Revision)
 	r.nowhere(t, key)
 }
 
-// What a template, a schema or the API server says of a value of a Secret is told without it, wherever it is told; of what a
-// template says itself nothing is told (L1), for it can encode the value.
+// Messages of a template, a schema or the API server never show the value of a Secret; a message of the template itself is
+// not shown at all (L1), since it can encode the value.
 func TestI8ChartsThatFailOnSecrets(t *testing.T) {
 	for name, tc := range map[string]struct {
 		files fstest.MapFS
@@ -121,7 +121,8 @@ func TestI8ChartsThatFailOnSecrets(t *testing.T) {
 	}
 }
 
-// The digest of the plan changes exactly when an input does, and the content is told only where no Secret went into it.
+// The digest of the plan changes exactly when an input does, and the content digest is shown only if no Secret is an
+// input.
 func TestPlanDigestFollowsInputs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -102,7 +102,7 @@ func (r *rig) must(t *testing.T, o *unstructured.Unstructured) *unstructured.Uns
 // patch changes an object as a user would, by a JSON merge patch.
 func (r *rig) patch(t *testing.T, o *unstructured.Unstructured, merge string) {
 	t.Helper()
-	if err := r.admin.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(merge)), client.FieldOwner("somebody")); err != nil {
+	if err := r.admin.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(merge)), client.FieldOwner("other-client")); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -171,7 +171,7 @@ func (r *rig) events(t *testing.T, namespace, about string) []string {
 	return found
 }
 
-// told waits for an event about the deployment app; they are recorded after the status.
+// told waits for an event about the deployment app; events are recorded after the status.
 func (r *rig) told(t *testing.T, namespace, text string) {
 	t.Helper()
 	r.eventually(t, t.Context(), "an event says "+text, func(context.Context) (bool, string) {
@@ -206,9 +206,9 @@ func (r *rig) mark(t *testing.T) controlplane.AuditMark {
 	return mark
 }
 
-// looks waits until the running controller has looked n times more at what an account
-// installs, from now on and to the end each time. It returns what the controller asked
-// the API server meanwhile, about the namespace and what is named after it.
+// looks waits until the running controller has completed n more reconciles as an
+// account. It returns the requests of the controller meanwhile for the namespace and
+// for objects named after it.
 func (r *rig) looks(t *testing.T, namespace, account string, n int) []controlplane.AuditEvent {
 	t.Helper()
 	mark := r.mark(t)
@@ -228,7 +228,7 @@ func (r *rig) looks(t *testing.T, namespace, account string, n int) []controlpla
 	return all
 }
 
-// handled asks for a look and waits until it is over.
+// handled requests a reconcile and waits until it is over.
 func (r *rig) handled(t *testing.T, key client.ObjectKey) {
 	t.Helper()
 	at := time.Now().Format(time.RFC3339Nano)
@@ -238,7 +238,7 @@ func (r *rig) handled(t *testing.T, key client.ObjectKey) {
 	r.until(t, key, "the request is handled", func(d *v1alpha1.BundleDeployment) bool { return d.Status.LastHandledReconcileAt == at })
 }
 
-// isWrite tells the requests that change something from reads and questions.
+// isWrite tells whether a request changes something.
 func isWrite(e controlplane.AuditEvent) bool {
 	switch e.Verb {
 	case "get", "list", "watch":
@@ -293,7 +293,7 @@ func crdObject(group string) *unstructured.Unstructured {
 	return object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "gadgets."+group)
 }
 
-// group is an API group of a test's own, whose CRD goes at the end.
+// group is an API group for one test; its CRD is deleted at the end.
 func (r *rig) group(t *testing.T, namespace string) string {
 	t.Helper()
 	group := namespace + ".example.org"

@@ -23,15 +23,15 @@ import (
 )
 
 // How many values (fields, list items, scalars) of objects are held at once. One bundle may have a million by default; a
-// value takes some 200 bytes, and twice that while a plan holds the objects rendered and completed. What goes to other
-// clusters has a room of its own, since their servers decide how long it is held.
+// value takes some 200 bytes, and twice that while a plan holds the objects rendered and completed. Objects for other
+// clusters have a limit of their own, since those servers decide how long they are held.
 const (
 	mostValues       = 1_000_000
 	mostRemoteValues = 500_000
 	freeValues       = 20_000
 )
 
-// roomOf is the room that the objects of a deployment take.
+// roomOf is the memory limit that the objects of a deployment count against.
 func (r *Reconciler) roomOf(d *v1alpha1.BundleDeployment) *conversion.Room {
 	if d.Spec.KubeConfig != nil {
 		return r.remoteRoom
@@ -39,12 +39,12 @@ func (r *Reconciler) roomOf(d *v1alpha1.BundleDeployment) *conversion.Room {
 	return r.room
 }
 
-// hold takes room for objects until the state is closed. Without room the deployment is woken when there is some.
+// hold reserves room for objects until the state is closed. If there is none, the deployment is woken when there is.
 func (r *Reconciler) hold(s *state, values int64) error {
 	key, room := client.ObjectKeyFromObject(s.object), r.roomOf(s.object)
 	if !room.Take(key, values) {
 		return failure{reason: v1alpha1.ReasonWaitingForMemory, waiting: true, woken: true, err: errors.New(
-			"waiting until other large bundles are applied: their objects take all the memory that there is for them")}
+			"waiting until other large bundles are applied: their objects use all the memory for decoded objects")}
 	}
 	s.release = func() { room.Leave(key) }
 	return nil
@@ -59,10 +59,11 @@ func valuesOf(objects []*unstructured.Unstructured) int64 {
 	return count
 }
 
-// giveUpPlaces gives up the places that were kept for a deployment whose reconcile ended without asking for them.
-func (r *Reconciler) giveUpPlaces(s *state, err error) {
+// releasePlaces releases the queue places that were kept for a deployment if its reconcile ended without asking for
+// them.
+func (r *Reconciler) releasePlaces(s *state, err error) {
 	key := client.ObjectKeyFromObject(s.object)
-	if judge(err).reason != v1alpha1.ReasonWaitingForMemory && judge(s.careErr).reason != v1alpha1.ReasonWaitingForMemory {
+	if judge(err).reason != v1alpha1.ReasonWaitingForMemory && judge(s.keepErr).reason != v1alpha1.ReasonWaitingForMemory {
 		r.room.Forget(key)
 		r.remoteRoom.Forget(key)
 	}
@@ -82,14 +83,14 @@ func (r *Reconciler) abandon() predicate.Predicate {
 	}}
 }
 
-// conversionInput names all that the conversion depends on, beside the cluster: it is not repeated after it exceeded a limit as
-// long as this is the same.
+// conversionInput identifies everything that the conversion depends on, except the cluster. A conversion that exceeded a limit
+// is not repeated while this stays the same.
 func (s *state) conversionInput() string {
 	a := s.attempt()
 	return fmt.Sprintf("%s %d %q %q %q", s.object.UID, a.generation, a.revision, a.digest, a.inputs)
 }
 
-// converted converts the bundle in a worker process, or takes what that yielded earlier.
+// converted converts the bundle in a worker process, or returns an earlier result.
 func (r *Reconciler) converted(ctx context.Context, s *state, given spec.Given) (*jobs.Converted, error) {
 	key, about, content := client.ObjectKeyFromObject(s.object), s.conversionInput(), s.content
 	if limit := r.excesses.Final(key, about); limit != nil {
@@ -112,7 +113,7 @@ func (r *Reconciler) converted(ctx context.Context, s *state, given spec.Given) 
 	return nil, r.conversionFailure(key, about, s.revision(), err)
 }
 
-// conversionFailure says what a failed conversion means. The first line that holds decides.
+// conversionFailure classifies a failed conversion. The first line that holds decides.
 //
 //	it is under way                            waits, and is woken
 //	the bundle is refused                      ConversionFailed, stalled unless a file could not be read just now
@@ -151,7 +152,7 @@ func exceeded(limit *worker.LimitError, final bool) failure {
 	return failure{reason: v1alpha1.ReasonLimitExceeded, stalled: final, err: fmt.Errorf("converting the bundle %w%s", limit, when)}
 }
 
-// judgeUpgrade judges the upgrade of a CRD in a worker process. What exceeds a limit remains unjudged.
+// judgeUpgrade judges the upgrade of a CRD in a worker process. One that exceeds a limit is not judged.
 func (r *Reconciler) judgeUpgrade(namespace string) func(ctx context.Context, live, desired *unstructured.Unstructured) (crdsafety.Judgement, error) {
 	return func(ctx context.Context, live, desired *unstructured.Unstructured) (crdsafety.Judgement, error) {
 		return jobs.Judge(ctx, r.Workers, namespace, live, desired)

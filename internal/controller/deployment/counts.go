@@ -11,14 +11,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/report"
 )
 
-// setPlan sums the plan up.
+// setPlan writes the summary of the plan to the status.
 func setPlan(s *state) {
 	if s.plan == nil {
 		return
 	}
 	if was := s.object.Status.Plan; s.plan.Quiet() && was != nil && was.Revision == s.revision() {
 		s.digested(was)
-		return // what the plan of this revision was is more telling than that nothing is left to do
+		return // the plan of this revision is more informative than an empty one
 	}
 	s.object.Status.Plan = &v1alpha1.PlanStatus{
 		Revision: s.revision(),
@@ -38,7 +38,7 @@ func (s *state) digested(sum *v1alpha1.PlanStatus) {
 		sum.Digest, sum.Content = c.digest, c.content
 		sum.Inputs, sum.Capabilities = s.inputs.digest, s.capabilities
 		if s.inputs.secret() {
-			sum.Content = "" // whoever reads it could guess by it what is secret
+			sum.Content = "" // a reader could test guesses of secret values against it
 		}
 	}
 }
@@ -58,8 +58,9 @@ func setCounts(s *state) {
 	}
 }
 
-// setWarnings takes the warnings of the plan, which come first, of the conversion and
-// of what was written. They hold as long as the objects do: comparing finds none anew.
+// setWarnings collects the warnings of the plan, which come first, of the conversion
+// and of writes. They are kept as long as the objects: a comparison without writes
+// yields none again.
 func setWarnings(s *state) {
 	same := s.sameAsBefore()
 	switch {
@@ -79,8 +80,7 @@ func (s *state) planWarnings() []string {
 	return bounded(s.plan.Warnings)
 }
 
-// ahead puts the first warnings before others, of which so many follow as there is
-// room for.
+// ahead puts the first warnings before others, up to mostWarnings.
 func ahead(first, others []string) []string {
 	all := slices.Clone(first)
 	for _, other := range others {
@@ -94,7 +94,7 @@ func ahead(first, others []string) []string {
 // mostWarnings bounds the warnings in a status.
 const mostWarnings = 20
 
-// bounded sorts warnings, drops repetitions and keeps so many as help.
+// bounded sorts warnings, drops duplicates and keeps up to mostWarnings.
 func bounded(warnings []string) []string {
 	sorted := slices.Compact(slices.Sorted(slices.Values(warnings)))
 	if len(sorted) > mostWarnings {

@@ -16,7 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// gitSource makes the source of a name one that nobody of the namespace changes but by its spec.
+// gitSource turns a source into one that users of the namespace can change only by its spec.
 func (r *rig) gitSource(t *testing.T, namespace, name, repository string) {
 	t.Helper()
 	source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -35,7 +35,7 @@ func (r *rig) gitSource(t *testing.T, namespace, name, repository string) {
 	}
 }
 
-// automatic is a deployment of the mode Automatic in a namespace that demands approval, whose first plan was approved.
+// automatic is a deployment of the mode Automatic with an approved first plan, in a namespace that requires approval.
 func (r *rig) automatic(t *testing.T, namespace string, change func(*v1alpha1.BundleDeployment)) client.ObjectKey {
 	t.Helper()
 	r.gitSource(t, namespace, "app", "https://git.example.org/app")
@@ -53,8 +53,8 @@ func (r *rig) automatic(t *testing.T, namespace string, change func(*v1alpha1.Bu
 	return key
 }
 
-// In a namespace that demands approval, Automatic holds for the spec, the source and the inputs that were approved: a new
-// upstream revision of the same source passes, and a change of any of them waits.
+// In a namespace that requires approval, Automatic applies to the approved spec, source and inputs: a new upstream
+// revision of the same source passes, and a change of any of them waits.
 func TestT26WhatAnAutomaticDeploymentUsesIsApproved(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -64,7 +64,7 @@ func TestT26WhatAnAutomaticDeploymentUsesIsApproved(t *testing.T) {
 		key := r.automatic(t, namespace, variables("values"))
 		waits := func(what, revision string) string {
 			d, digest := r.awaits(t, key, revision, v1alpha1.ReasonApprovalRequired)
-			if message := conditions.GetMessage(d, v1alpha1.ApprovalPendingCondition); !strings.Contains(message, "the mode Automatic was not approved for the present spec, source and inputs") {
+			if message := conditions.GetMessage(d, v1alpha1.ApprovalPendingCondition); !strings.Contains(message, "the mode Automatic was not approved for the current spec, source and inputs") {
 				t.Errorf("%s: %s", what, message)
 			}
 			return digest
@@ -91,7 +91,7 @@ func TestT26WhatAnAutomaticDeploymentUsesIsApproved(t *testing.T) {
 	})
 }
 
-// What people of the namespace change without a spec, as a ConfigMap, is approved by its content.
+// What users of the namespace change outside a spec, such as a ConfigMap, is approved by its content.
 func TestT26ContentOfTheNamespaceIsApproved(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -109,8 +109,8 @@ func TestT26ContentOfTheNamespaceIsApproved(t *testing.T) {
 	})
 }
 
-// The controller enforces the label by itself: a switch to Automatic gains nothing, and what was left behind by a deployment
-// that was deleted is not adopted by the next one of the same name without an approval.
+// The controller itself enforces the label: a switch to Automatic gains nothing, and objects left behind by a deleted
+// deployment are not adopted without an approval by the next one of the same name.
 func TestT27TheControllerEnforcesTheLabel(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -144,7 +144,7 @@ func TestT27TheControllerEnforcesTheLabel(t *testing.T) {
 	})
 }
 
-// What was carried out before the label was set goes on being corrected; what comes next is approved.
+// Drift of plans that were executed before the label was set is still corrected; the next plan needs an approval.
 func TestT27TheLabelIsSetLater(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -160,7 +160,7 @@ func TestT27TheLabelIsSetLater(t *testing.T) {
 	r.awaits(t, key, second.Revision, v1alpha1.ReasonApprovalRequired)
 }
 
-// T25 on a cluster: what reaches further waits in the mode OnEscalation, also where the namespace demands nothing.
+// T25 on a cluster: escalations wait in the mode OnEscalation, also if the namespace requires nothing.
 func TestT25EscalationsWait(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -172,7 +172,7 @@ func TestT25EscalationsWait(t *testing.T) {
 		"webhook":    {file("apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\nmetadata: {name: NS}\nspec: {policyName: none, validationActions: [Deny]}\n"), "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io NS is new"},
 		"deployment": {file("apiVersion: satchel.dev/v1alpha1\nkind: BundleDeployment\nmetadata: {name: other}\nspec: {serviceAccountName: installer, suspend: true, sourceRef: {kind: BundleSource, name: app}}\n"), "BundleDeployment.satchel.dev NS/other is new"},
 		"pod":        {file("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 0, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {hostNetwork: true, containers: [{name: web, image: x}]}}}\n"), "uses hostNetwork"},
-		"adoption":   {configMap("foreign", "ours"), "adopted, which others created: ConfigMap NS/foreign"},
+		"adoption":   {configMap("foreign", "ours"), "adopted from other owners: ConfigMap NS/foreign"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -194,7 +194,7 @@ func TestT25EscalationsWait(t *testing.T) {
 	}
 }
 
-// T28 on a cluster: without a mode of approval the spec has to consent.
+// T28 on a cluster: without an approval mode the spec has to allow it.
 func TestT28PodSecurityLabelsOfABundle(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -19,9 +19,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/expression"
 )
 
-// depend holds what is new back until the deployments of spec.dependsOn are ready. What
-// is in force already is cared for whatever they are: a dependency that is not ready for
-// a while takes nothing down with it.
+// depend holds a new revision or spec back until the deployments of spec.dependsOn are
+// ready. The applied revision is reconciled regardless: a dependency that is temporarily
+// not ready does not affect it.
 func (r *Reconciler) depend(ctx context.Context, s *state) (step.Outcome, error) {
 	if s.rulesErr != nil {
 		return step.Stop, s.rulesErr
@@ -35,14 +35,14 @@ func (r *Reconciler) depend(ctx context.Context, s *state) (step.Outcome, error)
 	for _, dependency := range wanted {
 		names[dependency.Name] = true
 	}
-	r.dependencies.set(key, names) // before anything is looked at: what changes after that wakes the deployment
+	r.dependencies.set(key, names) // before the first read: later changes wake the deployment
 	others, err := r.neighbours(ctx, key.Namespace)
 	if err != nil {
 		return step.Stop, err
 	}
 	if cycle := cycleThrough(key.Name, others.dependsOn(s.object)); cycle != nil {
 		return step.Stop, failure{reason: v1alpha1.ReasonDependencyCycle, stalled: true, err: fmt.Errorf(
-			"spec.dependsOn leads in a circle, and none can be first: %s: take one of these dependencies away", strings.Join(cycle, "→"))}
+			"spec.dependsOn has a cycle: %s: remove one of these dependencies", strings.Join(cycle, "→"))}
 	}
 	if !s.appliedAsIs() {
 		if err := lackingDependencies(ctx, s.object, others); err != nil {
@@ -53,14 +53,15 @@ func (r *Reconciler) depend(ctx context.Context, s *state) (step.Outcome, error)
 	return step.Continue, nil
 }
 
-// appliedAsIs tells whether the artifact was applied completely, for this very spec.
+// appliedAsIs tells whether the artifact was applied completely with the current spec.
 func (s *state) appliedAsIs() bool {
 	applied := conditions.Get(s.object, v1alpha1.AppliedCondition)
 	return applied != nil && !s.changedInputs() && conditions.IsTrue(s.object, v1alpha1.AppliedCondition) &&
 		applied.ObservedGeneration == s.object.Generation && s.object.Status.LastAppliedRevision == s.revision()
 }
 
-// neighbours are the deployments of one namespace by name. They are not to be changed.
+// neighbours are the deployments of one namespace by name. They are shared with the
+// cache and must not be changed.
 type neighbours map[string]*v1alpha1.BundleDeployment
 
 func (r *Reconciler) neighbours(ctx context.Context, namespace string) (neighbours, error) {
@@ -75,8 +76,8 @@ func (r *Reconciler) neighbours(ctx context.Context, namespace string) (neighbou
 	return all, nil
 }
 
-// dependsOn gives the names that a deployment depends on; of itself as it is, and of
-// the others as they were listed.
+// dependsOn returns the names that a deployment depends on; the current object is used
+// for the deployment itself, the list for the others.
 func (n neighbours) dependsOn(itself *v1alpha1.BundleDeployment) func(string) []string {
 	return func(name string) []string {
 		of := n[name]
@@ -93,8 +94,8 @@ func (n neighbours) dependsOn(itself *v1alpha1.BundleDeployment) func(string) []
 	}
 }
 
-// cycleThrough finds the shortest way from a deployment back to itself, with both ends;
-// nil when there is none. Circles that it merely leads to are those of others.
+// cycleThrough finds the shortest cycle through a deployment, with both ends; nil when
+// there is none. Cycles among its dependencies alone do not count.
 func cycleThrough(start string, dependsOn func(string) []string) []string {
 	from := map[string]string{}
 	for queue := []string{start}; len(queue) > 0; queue = queue[1:] {
@@ -122,7 +123,7 @@ func wayTo(start, last string, from map[string]string) []string {
 	return way
 }
 
-// lackingDependencies says which dependencies are not ready, all of them, a line each.
+// lackingDependencies lists all dependencies that are not ready, a line each.
 func lackingDependencies(ctx context.Context, d *v1alpha1.BundleDeployment, others neighbours) error {
 	var lines []string
 	for _, dependency := range d.Spec.DependsOn {
@@ -139,11 +140,11 @@ func lackingDependencies(ctx context.Context, d *v1alpha1.BundleDeployment, othe
 		return nil
 	}
 	return failure{reason: v1alpha1.ReasonDependencyNotReady, waiting: true, woken: true,
-		err: errors.New("waiting for what spec.dependsOn names: " + strings.Join(lines, "\n"))}
+		err: errors.New("waiting for spec.dependsOn: " + strings.Join(lines, "\n"))}
 }
 
-// notReady says in words why a dependency keeps a deployment waiting; nothing when it
-// does not. The words stay the same while nothing changes.
+// notReady says why a dependency keeps a deployment waiting; "" when it does not. The
+// message is stable while nothing changes.
 func notReady(ctx context.Context, dependency v1alpha1.Dependency, other, d *v1alpha1.BundleDeployment) (string, error) {
 	ready, err := compileReady(dependency)
 	switch {
@@ -178,7 +179,7 @@ func compileReady(dependency v1alpha1.Dependency) (*expression.Expression, error
 	return compiled, nil
 }
 
-// invalidExpression is the failure of an expression that nothing but an edit helps.
+// invalidExpression is the failure of an expression that the user has to correct.
 func invalidExpression(where string, err error) error {
 	return failure{reason: v1alpha1.ReasonInvalidExpression, stalled: true, err: fmt.Errorf("%s: %w: correct it", where, err)}
 }
@@ -199,11 +200,11 @@ func evaluateReady(ctx context.Context, dependency v1alpha1.Dependency, ready *e
 	case expression.IsExpensive(err):
 		return "", invalidExpression("spec.dependsOn, readyExpr of "+dependency.Name, err)
 	case errors.As(err, &known):
-		return "is ready, and its readyExpr has no answer: " + known.Message, nil
+		return "is ready, but its readyExpr fails: " + known.Message, nil
 	case err != nil:
 		return "", err
 	case !holds:
-		return "is ready, and its readyExpr is not true", nil
+		return "is ready, but its readyExpr is not true", nil
 	}
 	return "", nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// on makes a deployment depend on others, and look for nothing by itself.
+// on makes a deployment depend on others, with a long interval.
 func on(names ...string) func(*v1alpha1.BundleDeployment) {
 	return func(d *v1alpha1.BundleDeployment) {
 		d.Spec.RetryInterval = v1alpha1.Duration{Duration: time.Hour}
@@ -42,7 +42,8 @@ func broken() fstest.MapFS {
 	return fstest.MapFS{"b.yaml": file("kind: ConfigMap\nmetadata: {name: x}\n")}
 }
 
-// TestDependsOnIsWokenByEvents installs three deployments of which each needs the next one, the last one first.
+// TestDependsOnIsWokenByEvents installs three deployments; each depends on the next one, and the last one
+// is ready first.
 func TestDependsOnIsWokenByEvents(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -69,7 +70,7 @@ func TestDependsOnIsWokenByEvents(t *testing.T) {
 	if took > 30*time.Second {
 		t.Errorf("took %s, want at most 5 s", took)
 	}
-	r.remove(t, dbKey) // who depends on it keeps nobody from going
+	r.remove(t, dbKey) // dependents do not block the deletion
 	r.edit(t, webKey, func(d *v1alpha1.BundleDeployment) { d.Spec.Timeout = v1alpha1.Duration{Duration: time.Minute} })
 	d = r.until(t, webKey, "what is new waits", says("db does not exist"))
 	if d.Status.LastAppliedRevision != web.Revision {
@@ -77,7 +78,7 @@ func TestDependsOnIsWokenByEvents(t *testing.T) {
 	}
 }
 
-// TestDependencyThatFailsLater wants what is in force to be cared for, and only what is new to wait.
+// TestDependencyThatFailsLater: the applied revision is reconciled, and only a new one waits.
 func TestDependencyThatFailsLater(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -98,8 +99,8 @@ func TestDependencyThatFailsLater(t *testing.T) {
 	}
 
 	second := r.publish(t, namespace, "web", "v2", fstest.MapFS{"b.yaml": configMap("web", "2")})
-	r.until(t, webKey, "the second revision waits, and the first is cared for",
-		says(v1alpha1.ReasonDependencyNotReady, "revision "+first.Revision+" stays in force and is kept from drifting"))
+	r.until(t, webKey, "the second revision waits, and the first is reconciled",
+		says(v1alpha1.ReasonDependencyNotReady, "revision "+first.Revision+" stays applied and is kept from drifting"))
 	r.patch(t, web, `{"data":{"value":"x"}}`)
 	r.untilValue(t, namespace, "web", "1")
 	r.publish(t, namespace, "db", "v3", fstest.MapFS{"b.yaml": configMap("db", "3")})
@@ -152,7 +153,7 @@ func TestReadyExpr(t *testing.T) {
 	key := r.deploy(t, namespace, "web", with("dep.metadata.labels['schema'] == self.metadata.name"))
 	r.until(t, key, "no answer", says(v1alpha1.ReasonDependencyNotReady, "no such key: labels"))
 	r.edit(t, dbKey, func(d *v1alpha1.BundleDeployment) { d.Labels = map[string]string{"schema": "old"} })
-	r.until(t, key, "not true", says("is ready, and its readyExpr is not true"))
+	r.until(t, key, "not true", says("is ready, but its readyExpr is not true"))
 	for what, expr := range map[string]string{"no expression": "dep.", "unknown": "other.x == 1", "M22, too much": bomb()} {
 		r.edit(t, key, with(expr))
 		d := r.unready(t, key, v1alpha1.ReasonInvalidExpression)
@@ -161,7 +162,7 @@ func TestReadyExpr(t *testing.T) {
 		}
 	}
 	r.edit(t, key, with("dep.metadata.?labels[?'schema'].orValue('') == self.metadata.name"))
-	r.until(t, key, "not true", says("is ready, and its readyExpr is not true"))
+	r.until(t, key, "not true", says("is ready, but its readyExpr is not true"))
 	r.edit(t, dbKey, func(d *v1alpha1.BundleDeployment) { d.Labels = map[string]string{"schema": "web"} })
 	r.ready(t, key, published.Revision)
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // dependents lists the deployments that wait for this one. Any change of it counts,
-// since a readyExpr may look at every field.
+// since a readyExpr may read every field.
 func (r *Reconciler) dependents(_ context.Context, of client.Object) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, key := range r.dependencies.by(of.GetNamespace(), of.GetName()) {
@@ -26,8 +26,9 @@ func (r *Reconciler) dependents(_ context.Context, of client.Object) []reconcile
 	return requests
 }
 
-// rewired lets through that a deployment comes with dependencies, or changes them.
-func rewired() predicate.Predicate {
+// dependenciesChanged passes new deployments with dependencies, and changes of
+// dependencies.
+func dependenciesChanged() predicate.Predicate {
 	dependencies := func(object client.Object) []v1alpha1.Dependency {
 		if d, ok := object.(*v1alpha1.BundleDeployment); ok {
 			return d.Spec.DependsOn
@@ -39,13 +40,13 @@ func rewired() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			return !equality.Semantic.DeepEqual(dependencies(e.ObjectOld), dependencies(e.ObjectNew))
 		},
-		DeleteFunc:  func(event.DeleteEvent) bool { return false }, // whoever waits for it is woken by dependents
+		DeleteFunc:  func(event.DeleteEvent) bool { return false }, // dependents wakes those that wait for it
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }
 
-// downstream lists all that depend on a deployment, by way of others too: when its
-// dependencies change, each of them may have become part of a circle, also those that
+// downstream lists all direct and indirect dependents of a deployment: when its
+// dependencies change, each of them may have become part of a cycle, also those that
 // wait for nothing.
 func (r *Reconciler) downstream(ctx context.Context, of client.Object) []reconcile.Request {
 	others, err := r.neighbours(ctx, of.GetNamespace())

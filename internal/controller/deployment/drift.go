@@ -13,12 +13,12 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
-// mostDrift bounds what the status says of drift.
+// mostDrift bounds the list of drift in the status.
 const mostDrift = 20
 
-// lenient tells that drift is left as it is: by the mode, and because the revision,
-// the spec and its inputs were in force before.
-func (s *state) lenient() bool {
+// leavesDrift tells that drift is not corrected: by the mode, and because the revision,
+// the spec and its inputs were applied before.
+func (s *state) leavesDrift() bool {
 	if s.object.Spec.DriftModeOrDefault() == v1alpha1.DriftEnabled {
 		return false
 	}
@@ -29,7 +29,7 @@ func (s *state) lenient() bool {
 // warns tells that drift is reported.
 func (s *state) warns() bool { return s.object.Spec.DriftModeOrDefault() == v1alpha1.DriftWarn }
 
-// ignoring are the rules that give fields to others.
+// ignoring are the rules that exclude fields from drift correction.
 func (s *state) ignoring() (plan.Ignore, error) {
 	ignore, err := spec.Ignore(s.object)
 	if err != nil {
@@ -38,7 +38,8 @@ func (s *state) ignoring() (plan.Ignore, error) {
 	return ignore, nil
 }
 
-// leave takes the repairs out of a plan, and says what differs where that is reported.
+// leave removes the repairs from a plan, and records the differences where drift is
+// reported.
 func (r *Reconciler) leave(ctx context.Context, s *state, made *plan.Plan) error {
 	var left []plan.Object
 	for i := range made.Stages {
@@ -55,7 +56,8 @@ func (r *Reconciler) leave(ctx context.Context, s *state, made *plan.Plan) error
 	return r.explain(ctx, s, left)
 }
 
-// explain says of the first objects which fields differ, and who changed them.
+// explain records which fields of the first objects differ, and which clients changed
+// them.
 func (r *Reconciler) explain(ctx context.Context, s *state, objects []plan.Object) error {
 	s.compared = true
 	if !s.warns() {
@@ -72,8 +74,8 @@ func (r *Reconciler) explain(ctx context.Context, s *state, objects []plan.Objec
 	return nil
 }
 
-// setDrift says what differs, and what is not watched. What differed when it was last
-// compared does so until it is compared again, or watches say that nothing does.
+// setDrift sets the drift found and the objects that are not watched. Drift is kept in
+// the status until the next comparison, or until watches report that there is none.
 func setDrift(s *state) {
 	of := s
 	if s.kept != nil {
@@ -101,13 +103,14 @@ func setDrift(s *state) {
 	}
 }
 
-// emitDriftFound tells of drift that is left, once for as long as it is the same.
+// emitDriftFound emits an event for drift that is not corrected, once while it stays
+// the same.
 func (r *Reconciler) emitDriftFound(s *state) {
 	var before []string
 	if was := s.before.Status.Drift; was != nil {
 		before = was.Found
 	}
 	if is := s.object.Status.Drift; s.warns() && is != nil && len(is.Found) > 0 && !slices.Equal(before, is.Found) {
-		r.warning(s, "DriftFound", "Compare", "differs from the bundle, and is left so: "+strings.Join(is.Found, "; "))
+		r.warning(s, "DriftFound", "Compare", "differs from the bundle, and is not corrected: "+strings.Join(is.Found, "; "))
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// damages are ways in which people change what a deployment applied.
+// damages are changes of applied objects by users.
 var damages = map[string]func(r *rig, t *testing.T, o *unstructured.Unstructured){
 	"deleted": func(r *rig, t *testing.T, o *unstructured.Unstructured) { t.Helper(); r.delete(t, o) },
 	"edited": func(r *rig, t *testing.T, o *unstructured.Unstructured) {
@@ -97,7 +97,7 @@ func TestF26DriftOfTwentyObjects(t *testing.T) {
 			t.Errorf("%s was written", name)
 		}
 	}
-	r.told(t, namespace, "DriftCorrected: restored what somebody had changed: ")
+	r.told(t, namespace, "DriftCorrected: restored objects that another client had changed: ")
 }
 
 func TestF25OnlyOwnFieldsAreReverted(t *testing.T) {
@@ -115,7 +115,7 @@ func TestF25OnlyOwnFieldsAreReverted(t *testing.T) {
 	web := object("apps/v1", "Deployment", namespace, "web")
 	r.patch(t, web, `{"spec":{"replicas":3},"metadata":{"annotations":{"example.org/note":"theirs"}}}`)
 	r.holds(t, namespace, "a", "one")
-	r.looks(t, namespace, "installer", 2) // a write of somebody is answered once, by a look whether anything of ours is gone
+	r.looks(t, namespace, "installer", 2) // a foreign write is answered once, by a comparison of the fields of the deployment
 	asked := r.looks(t, namespace, "installer", 3)
 	data, _, _ := unstructured.NestedStringMap(r.must(t, aConfigMap(namespace, "a")).Object, "data")
 	if data["extra"] != "theirs" || data["value"] != "one" {
@@ -127,7 +127,7 @@ func TestF25OnlyOwnFieldsAreReverted(t *testing.T) {
 	}
 	for _, e := range asked {
 		if e.ImpersonatedUser != "" && isWrite(e) {
-			t.Errorf("the fight goes on: %s", e)
+			t.Errorf("the conflict goes on: %s", e)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func TestF27ImmutableFieldKeepsTheOldRevision(t *testing.T) {
 	r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two"), "b.yaml": file(changed)})
 	d := r.unready(t, key, v1alpha1.ReasonDryRunFailed)
 	message := conditions.GetMessage(d, "Ready")
-	for _, want := range []string{"Deployment.apps " + namespace + "/web", "immutable", "delete the object", "revision " + first.Revision + " stays in force"} {
+	for _, want := range []string{"Deployment.apps " + namespace + "/web", "immutable", "delete the object", "revision " + first.Revision + " stays applied"} {
 		if !strings.Contains(message, want) {
 			t.Errorf("%q is not in the message: %s", want, message)
 		}
@@ -160,8 +160,8 @@ func TestF27ImmutableFieldKeepsTheOldRevision(t *testing.T) {
 	// The remedy that the message gives works.
 	r.delete(t, web)
 	third := r.publish(t, namespace, "app", "v3", fstest.MapFS{"a.yaml": configMap("a", "three"), "b.yaml": file(changed)})
-	r.eventually(t, t.Context(), "the new revision is in force", func(ctx context.Context) (bool, string) {
-		_ = client.IgnoreNotFound(r.admin.Delete(ctx, web)) // care brings the old one back
+	r.eventually(t, t.Context(), "the new revision is applied", func(ctx context.Context) (bool, string) {
+		_ = client.IgnoreNotFound(r.admin.Delete(ctx, web)) // drift correction recreates the old one
 		var d v1alpha1.BundleDeployment
 		err := r.admin.Get(ctx, key, &d)
 		return err == nil && d.Status.LastAppliedRevision == third.Revision, describe(&d)

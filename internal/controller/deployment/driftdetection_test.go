@@ -30,8 +30,8 @@ func foundDrift(d *v1alpha1.BundleDeployment) string {
 	return strings.Join(d.Status.Drift.Found, "\n")
 }
 
-// In the mode Warn drift is named, with the field and who, and left; a new revision
-// brings everything back.
+// In the mode Warn drift is reported with the field and its manager, and not corrected;
+// a new revision restores everything.
 func TestDriftWarn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -41,7 +41,7 @@ func TestDriftWarn(t *testing.T) {
 	key := r.deploy(t, namespace, "app", both(seldom, mode(v1alpha1.DriftWarn)))
 	r.ready(t, key, published.Revision)
 	r.patch(t, aConfigMap(namespace, "a"), `{"data":{"value":"theirs"}}`)
-	want := "ConfigMap " + namespace + `/a: .data.value changed by "somebody"`
+	want := "ConfigMap " + namespace + `/a: .data.value changed by "other-client"`
 	r.until(t, key, "the status names it", func(d *v1alpha1.BundleDeployment) bool { return foundDrift(d) == want })
 	r.delete(t, aConfigMap(namespace, "b"))
 	d := r.until(t, key, "and what was deleted", func(d *v1alpha1.BundleDeployment) bool {
@@ -50,7 +50,7 @@ func TestDriftWarn(t *testing.T) {
 	if !conditions.IsTrue(d, "Ready") {
 		t.Errorf("drift that is left makes it unready:\n%s", describe(d))
 	}
-	r.told(t, namespace, "DriftFound: differs from the bundle, and is left so: "+want)
+	r.told(t, namespace, "DriftFound: differs from the bundle, and is not corrected: "+want)
 	r.handled(t, key)
 	if got := r.value(t, t.Context(), namespace, "a"); got != "theirs" || r.get(t, aConfigMap(namespace, "b")) {
 		t.Errorf("it was repaired: %q", got)
@@ -81,8 +81,8 @@ func TestDriftDisabled(t *testing.T) {
 	r.holds(t, namespace, "a", "one")
 }
 
-// In the mode Disabled nothing is listed at the interval: it is not to be compared. Health is looked
-// at all the same, one object at a time where it is not watched.
+// In the mode Disabled nothing is listed at the interval, since nothing is compared. Health is still
+// checked, one object at a time if it is not watched.
 func TestDriftDisabledListsNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -123,7 +123,7 @@ func TestDriftDisabledListsNothing(t *testing.T) {
 	r.holds(t, namespace, "a", "one")
 }
 
-// A field that is given to others is not looked at, beside others that are.
+// An ignored field is not compared; the other fields of the object are.
 func TestF25IgnoredFieldsSurvive(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -154,7 +154,7 @@ func TestF25IgnoredFieldsSurvive(t *testing.T) {
 	r.unready(t, key, v1alpha1.ReasonPlanRefused)
 }
 
-// Who writes a field whenever it was put back is named, and gets few answers.
+// A client that changes a field after each repair is named, and repairs become rare.
 func TestF25FightingManagerIsNamed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -171,18 +171,18 @@ func TestF25FightingManagerIsNamed(t *testing.T) {
 		time.Sleep(50 * time.Millisecond) // as a controller would
 	}
 	if got := len(r.writes(t, namespace, began)); got < 3 || got > 6 {
-		t.Errorf("%d writes in ten seconds of a fight, want three at once and one or two later", got)
+		t.Errorf("%d writes in ten seconds of a conflict, want three at once and one or two later", got)
 	}
-	r.told(t, namespace, "DriftContested: ConfigMap "+namespace+`/a: .data.value changed by "somebody", again and again`)
+	r.told(t, namespace, "DriftContested: ConfigMap "+namespace+`/a: .data.value changed by "other-client", again and again`)
 	r.until(t, key, "the status tells", func(d *v1alpha1.BundleDeployment) bool {
-		return strings.Contains(foundDrift(d), `"somebody", again and again`)
+		return strings.Contains(foundDrift(d), `"other-client", again and again`)
 	})
 	r.holds(t, namespace, "a", "one")
 }
 
-// Who may not watch has drift repaired at the interval, and the status says so; so
-// it is when the right is taken away.
-func TestT5WithoutTheRightToWatch(t *testing.T) {
+// Without the permission to watch, drift is repaired at the interval, and the status
+// says so; also when the permission is removed later.
+func TestT5WithoutPermissionToWatch(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	namespace := r.namespace(t)
@@ -207,7 +207,7 @@ func TestT5WithoutTheRightToWatch(t *testing.T) {
 	r.until(t, key, "it is watched", func(d *v1alpha1.BundleDeployment) bool { return d.Status.Drift == nil })
 }
 
-// bind makes an account with a role.
+// bind makes a ServiceAccount with a role.
 func (r *rig) bind(t *testing.T, namespace, account, role string) {
 	t.Helper()
 	sa := object("v1", "ServiceAccount", namespace, account)

@@ -57,7 +57,7 @@ type driver struct {
 	room inventory.Limit
 }
 
-// told records events in words.
+// told records events as strings.
 type told struct {
 	mu    sync.Mutex
 	notes []string
@@ -70,8 +70,8 @@ func (e *told) Eventf(_, _ runtime.Object, kind, reason, _, note string, args ..
 	e.notes = append(e.notes, kind+" "+reason+": "+fmt.Sprintf(note, args...))
 }
 
-// drive starts a driver of a deployment; the clock says now. Its connections may be
-// wrapped.
+// drive starts a driver of a deployment; the clock starts at the current time. Its
+// connections may be wrapped.
 func (r *rig) drive(t *testing.T, key client.ObjectKey, wrap transport.WrapperFunc) *driver {
 	t.Helper()
 	shared.running.Unwatch(key) // it leads no longer
@@ -114,7 +114,7 @@ func (d *driver) again(t *testing.T, wrap transport.WrapperFunc) *driver {
 		Client: cached(own), APIReader: own, Events: d.told, Tenants: tenants, Expiry: expiry, Keys: keys,
 		Artifacts: d.loader(t), Snapshots: d.snapshots(t), Watches: d.watches, InventoryLimit: d.room, Workers: shared.running.Workers, Now: func() time.Time { return d.now },
 	})
-	d.WaitForConversions() // nobody wakes a driver
+	d.WaitForConversions() // a driver has no wake-ups
 	t.Cleanup(d.CloseWatches)
 	return d
 }
@@ -157,8 +157,8 @@ func (d *driver) snapshots(t *testing.T) *artifact.Snapshots {
 	return snapshots
 }
 
-// reconcile runs the driver once; where that ends because the bundle takes long to convert, again when it is converted,
-// as the queue of the running controller would.
+// reconcile runs the driver once, and again after a pending conversion has ended, as the queue of the running
+// controller would.
 func (d *driver) reconcile(t *testing.T) ctrl.Result {
 	t.Helper()
 	var result ctrl.Result
@@ -210,7 +210,7 @@ func (d *driver) deployment(t *testing.T) *v1alpha1.BundleDeployment {
 	return &found
 }
 
-// heard tells whether an event contained a text.
+// heard tells whether an event contained a string.
 func (d *driver) heard(text string) bool {
 	d.told.mu.Lock()
 	defer d.told.mu.Unlock()

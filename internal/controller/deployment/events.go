@@ -17,7 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// emit records what this reconcile changed; nothing where nothing happened.
+// emit emits events for what this reconcile changed; none if nothing changed.
 func (r *Reconciler) emit(s *state) {
 	r.emitRecovered(s)
 	r.emitPlanWarnings(s)
@@ -34,24 +34,24 @@ func (r *Reconciler) emit(s *state) {
 	r.emitReady(s.before, s.object)
 }
 
-// emitPlanWarnings tells what the plan may cost, such as an upgrade of CRDs that is
-// allowed nevertheless: once, for as long as the status holds the warning.
+// emitPlanWarnings emits the warnings of the plan, such as an unsafe upgrade of CRDs
+// that is allowed: once, while the status holds the warning.
 func (r *Reconciler) emitPlanWarnings(s *state) {
 	if fresh := s.fresh(s.planWarnings(), nil); fresh != "" {
 		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, "PlanWarning", "Plan", "%s", fresh)
 	}
 }
 
-// emitObjectWarnings tells what the API server, or the conversion, warned of: once, for as
-// long as the status holds the warning.
+// emitObjectWarnings emits the warnings of the API server and of the conversion: once,
+// while the status holds the warning.
 func (r *Reconciler) emitObjectWarnings(s *state) {
 	if fresh := s.fresh(s.object.Status.Warnings, s.planWarnings()); fresh != "" {
 		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, "ObjectWarning", "Apply", "%s", fresh)
 	}
 }
 
-// fresh are the warnings that the status did not hold before, without others, as the
-// text of an event; "" for none.
+// fresh joins the warnings that the status did not hold before, without those of the
+// second list, to the message of an event; "" for none.
 func (s *state) fresh(warnings, without []string) string {
 	left := slices.DeleteFunc(slices.Clone(warnings), func(warning string) bool {
 		return slices.Contains(s.before.Status.Warnings, warning) || slices.Contains(without, warning)
@@ -60,7 +60,7 @@ func (s *state) fresh(warnings, without []string) string {
 }
 
 func (r *Reconciler) emitApplied(s *state) {
-	r.emitRepaired(s, s.mended.result())
+	r.emitRepaired(s, s.repaired.result())
 	if s.applied == nil {
 		return
 	}
@@ -72,12 +72,12 @@ func (r *Reconciler) emitApplied(s *state) {
 	case was == "":
 		r.normal(s, "Installed", "Apply", fmt.Sprintf("applied revision %s: %d objects created, %d updated", s.revision(), created, updated))
 	default:
-		r.normal(s, "Upgraded", "Apply", fmt.Sprintf("went from revision %s to %s: %d objects created, %d updated", was, is, created, updated))
+		r.normal(s, "Upgraded", "Apply", fmt.Sprintf("upgraded from revision %s to %s: %d objects created, %d updated", was, is, created, updated))
 	}
 	r.emitDrift(s)
 }
 
-// emitAdopted names what was taken over from others.
+// emitAdopted names the adopted objects.
 func (r *Reconciler) emitAdopted(s *state) {
 	var adopted []string
 	for _, outcome := range s.applied.Outcomes {
@@ -86,25 +86,25 @@ func (r *Reconciler) emitAdopted(s *state) {
 		}
 	}
 	if len(adopted) > 0 {
-		r.normal(s, "Adopted", "Apply", fmt.Sprintf("took over %d objects: %s", len(adopted), strings.Join(adopted, "; ")))
+		r.normal(s, "Adopted", "Apply", fmt.Sprintf("adopted %d objects: %s", len(adopted), strings.Join(adopted, "; ")))
 	}
 }
 
-// emitRecreated names what was deleted because fields of it cannot change.
+// emitRecreated names objects that were deleted because of changes to immutable fields.
 func (r *Reconciler) emitRecreated(s *state) {
-	var anew []inventory.ID
+	var recreated []inventory.ID
 	for _, outcome := range s.applied.Outcomes {
 		if outcome.Recreates() {
-			anew = append(anew, outcome.ID)
+			recreated = append(recreated, outcome.ID)
 		}
 	}
-	if len(anew) > 0 {
-		r.normal(s, "Recreated", "Apply", fmt.Sprintf("deleted %d objects to create them anew, for fields of them cannot change: %s", len(anew), names(anew)))
+	if len(recreated) > 0 {
+		r.normal(s, "Recreated", "Apply", fmt.Sprintf("deleted %d objects to recreate them, since immutable fields of them change: %s", len(recreated), names(recreated)))
 	}
 }
 
-// emitDrift names what was put right: objects that somebody changed, and those
-// that were deleted although they had been applied.
+// emitDrift names the objects with corrected drift: those changed or deleted by another
+// client.
 func (r *Reconciler) emitDrift(s *state) {
 	r.emitRepaired(s, s.applied)
 }
@@ -120,16 +120,16 @@ func (r *Reconciler) emitRepaired(s *state, result *apply.Result) {
 		}
 	}
 	if len(repaired) > 0 {
-		r.normal(s, "DriftCorrected", "Apply", "restored what somebody had changed: "+strings.Join(repaired, ", "))
+		r.normal(s, "DriftCorrected", "Apply", "restored objects that another client had changed: "+strings.Join(repaired, ", "))
 	}
 }
 
-// emitRejected tells that a revision was given up for the last healthy one. That it is
-// in force again, Ready tells.
+// emitRejected emits that a revision was rejected and the last healthy one is rolled
+// back to. Ready tells when that is applied.
 func (r *Reconciler) emitRejected(s *state) {
-	if s.givenUp {
+	if s.rejectedNow {
 		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, "RollingBack", "Remediate", "%s",
-			"going back to revision "+s.object.Status.LastHealthyArtifact.Revision+": "+s.rejection())
+			"rolling back to revision "+s.object.Status.LastHealthyArtifact.Revision+": "+s.rejection())
 	}
 }
 
@@ -143,7 +143,7 @@ func (r *Reconciler) emitPruned(s *state) {
 	r.notes(s, "Prune", s.pruned.Notes)
 }
 
-// emitKept names what a removal leaves on purpose.
+// emitKept names the objects that a removal keeps on purpose.
 func (r *Reconciler) emitKept(s *state) {
 	if s.removed == nil {
 		return
@@ -154,10 +154,11 @@ func (r *Reconciler) emitKept(s *state) {
 	}
 }
 
-// mostNotes is how many objects have an event each.
+// mostNotes is how many objects have an event of their own.
 const mostNotes = 10
 
-// notes names what is kept on purpose, an event each; many share the last one.
+// notes names objects that are kept on purpose, an event each; the last event lists the
+// rest.
 func (r *Reconciler) notes(s *state, action string, notes []string) {
 	for i, note := range notes {
 		if more := len(notes) - mostNotes; i == mostNotes-1 && more > 0 {
@@ -189,7 +190,7 @@ func (r *Reconciler) warning(s *state, reason, action, note string) {
 	r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, reason, action, "%s", note)
 }
 
-// emitRemoval records a removal that fails, once a message.
+// emitRemoval emits a failed removal, once for each message.
 func (r *Reconciler) emitRemoval(s *state) {
 	was, is := conditions.Get(s.before, meta.ReadyCondition), conditions.Get(s.object, meta.ReadyCondition)
 	if is.Status == metav1.ConditionFalse && (was == nil || was.Message != is.Message) {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Expiry shows as metrics when the self-signed certificates of deployments end.
-// It is safe for concurrent use; a nil one shows nothing.
+// Expiry exposes as metrics when the self-signed certificates of deployments expire. It
+// is safe for concurrent use; a nil one exposes nothing.
 type Expiry struct {
 	gauge *prometheus.GaugeVec
 
@@ -31,8 +31,8 @@ func NewExpiry(registry prometheus.Registerer) (*Expiry, error) {
 	return &Expiry{gauge: gauge, shown: map[types.NamespacedName]map[string]time.Time{}}, nil
 }
 
-// show replaces what is shown of a deployment; the keys are Secrets as
-// namespace/name. No ends: the deployment is gone, or has no certificates.
+// show replaces the metrics of a deployment; the keys are Secrets as namespace/name. No
+// ends: the deployment is gone, or has no certificates.
 func (e *Expiry) show(key types.NamespacedName, ends map[string]time.Time) {
 	if e == nil {
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 )
 
-// Steps are the names of the steps of a reconcile, in order, each with the condition that tells of its failure.
+// Steps are the names of the steps of a reconcile, in order, each with the condition that reports its failure.
 func Steps() (steps [][2]string) {
 	for _, s := range declaredSteps() {
 		steps = append(steps, [2]string{s.name, s.condition})

@@ -11,20 +11,21 @@ import (
 	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
-// failure is why a step did not do its work, with what that means for the
-// conditions and the next attempt.
+// failure is why a step failed or waits, with the consequences for the conditions and
+// the next attempt.
 type failure struct {
 	// reason is one of the reasons of the API.
 	reason string
 	// err says what happened, to which object, and what to do.
 	err error
-	// stalled: retrying cannot help until somebody changes something.
+	// stalled: retrying cannot help until the user changes something.
 	stalled bool
-	// waiting: nothing is wrong yet; what is waited for wakes the deployment.
+	// waiting: not an error; the awaited event wakes the deployment.
 	waiting bool
-	// woken: an event tells when it is over, so that nobody has to look before the interval.
+	// woken: an event wakes the deployment when it is over, so that no retry is needed
+	// before the interval.
 	woken bool
-	// after is when to try again, where that is known; 0: as failures are.
+	// after is the pause before the retry, if known; 0 for the backoff of failures.
 	after time.Duration
 }
 
@@ -32,8 +33,8 @@ func (f failure) Error() string { return f.err.Error() }
 
 func (f failure) Unwrap() error { return f.err }
 
-// judge gives the failure behind an error of a step; errors of no known kind,
-// such as those of an unreachable API server, are retried.
+// judge returns the failure behind an error of a step; errors of unknown kinds, such as
+// those of an unreachable API server, are retried.
 func judge(err error) failure {
 	var known failure
 	var costly *pattern.Error

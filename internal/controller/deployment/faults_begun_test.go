@@ -66,7 +66,7 @@ func TestF34KilledThenEdited(t *testing.T) {
 		"install, same revision":         {"the plan was recorded by hash", nil, configMap("x", "two"), nil, false},
 		"install, volume lost":           {"the status is enough", nil, configMap("x", "two"), nil, true},
 		"install, next revision":         {"the fields that were begun are known", nil, configMap("x", "two"), configMap("x", "three"), false},
-		"upgrade with a field":           {"the field was planned, and nobody had it then", configMap("x", "one"), upgraded, nil, false},
+		"upgrade with a field":           {"the field was planned, and had no owner then", configMap("x", "one"), upgraded, nil, false},
 		"upgrade, volume lost":           {"the status is enough", configMap("x", "one"), upgraded, nil, true},
 		"upgrade, then another revision": {"both contents are known", configMap("x", "one"), upgraded, configMap("x", "three"), false},
 	} {
@@ -115,7 +115,7 @@ func TestF34KilledThenEdited(t *testing.T) {
 	}
 }
 
-// undrive gives a deployment back to the running controller.
+// undrive returns a deployment to the running controller.
 func (r *rig) undrive(t *testing.T, key client.ObjectKey) {
 	t.Helper()
 	d := object("satchel.dev/v1alpha1", "BundleDeployment", key.Namespace, key.Name)

@@ -29,7 +29,8 @@ func foreign(namespace, name string) *corev1.ConfigMap {
 
 // F35: while the deployment is suspended, another tool deletes an object of it and creates
 // one of its own with the same name. That one is neither overwritten nor deleted with the
-// deployment. What the deployment's labels are on is still its own, whoever created it.
+// deployment. An object with the deployment's labels still belongs to it, whichever client
+// created it.
 func TestF35RecreatedByAnotherTool(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -57,7 +58,7 @@ func TestF35RecreatedByAnotherTool(t *testing.T) {
 		return conditions.GetReason(d, meta.ReadyCondition) == v1alpha1.ReasonPlanRefused
 	})
 	if message := conditions.GetMessage(d, meta.ReadyCondition); !strings.Contains(message, "ConfigMap "+namespace+"/theirs exists already and belongs to Helm release") {
-		t.Errorf("the message does not say whose it is: %s", message)
+		t.Errorf("the message does not name the owner: %s", message)
 	}
 	r.untilValue(t, namespace, "restored", "one")
 	if got := r.value(t, t.Context(), namespace, "theirs"); got != "theirs" {

@@ -22,8 +22,8 @@ import (
 // longest is six times the target for the repair of one object, a second.
 const longest = 6 * time.Second
 
-// F33: one object of the applied revision cannot be looked at, planned or written. All
-// others are put back at once, as watches tell, and the one is named.
+// F33: one object of the applied revision cannot be read, planned or written. Drift of
+// all others is corrected at once by watches, and the message names the one.
 func TestF33TheRestIsKept(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -67,7 +67,7 @@ func TestF33TheRestIsKept(t *testing.T) {
 			named: "/taken exists already", unplanned: true,
 		},
 		"permission gone": {
-			reason: "the account may not write one of the kinds any more",
+			reason: "the ServiceAccount may not write one of the kinds any more",
 			object: func(_, _, _ string) string {
 				return "apiVersion: v1\nkind: Service\nmetadata: {name: shut}\nspec: {ports: [{port: 80}]}\n"
 			},
@@ -127,7 +127,8 @@ func TestF33TheRestIsKept(t *testing.T) {
 	}
 }
 
-// narrow takes the permission to write Services from the account of a namespace.
+// narrow removes the permission to write Services from the ServiceAccount of a
+// namespace.
 func (r *rig) narrow(t *testing.T, namespace string) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{Rules: []rbacv1.PolicyRule{

@@ -31,9 +31,9 @@ spec:
         env: [{name: HOST, value: h}, {name: PORT, value: "1"}, {name: URL, value: "$(HOST):$(PORT)"}]
 `
 
-// F38: another client changes the order of a list by PUT. No managed field tells of that, and
-// the status that the Deployment's controller writes right after must not hide it. The order
-// of what changed is put back, again and again; scaling goes on as before.
+// F38: another client changes the order of a list by PUT. The managed fields do not show
+// that, and the status that the Deployment's controller writes right after must not hide it.
+// The order of what changed is put back, again and again; scaling goes on as before.
 func TestF38OrderOfLists(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

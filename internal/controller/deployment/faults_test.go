@@ -110,7 +110,7 @@ func TestF6PruneDeniedAndAllowedLater(t *testing.T) {
 			t.Errorf("%s is not named: %s", name, message)
 		}
 	}
-	if strings.Contains(message, "stays in force") || d.Status.Inventory.Count != 4 {
+	if strings.Contains(message, "stays applied") || d.Status.Inventory.Count != 4 {
 		t.Errorf("%d objects in the inventory, want 4; message: %s", d.Status.Inventory.Count, message)
 	}
 	if got := r.value(t, t.Context(), namespace, "keep"); got != "two" {
@@ -172,7 +172,7 @@ func TestF20DefinitionThatIsNeverEstablished(t *testing.T) {
 	r := newRig(t)
 	namespace := r.namespace(t)
 	group := r.group(t, namespace)
-	// The names of the kind are taken by another definition of the group.
+	// The names of the kind are used by another CRD of the group.
 	rival := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "rivals."+group)
 	rival.Object["spec"] = map[string]any{
 		"group": group, "scope": "Namespaced",
@@ -252,7 +252,7 @@ func TestF22WholeNamespaceDeleted(t *testing.T) {
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: far, namespace: " + elsewhere + "}\ndata: {value: one}")})
 	key := r.deploy(t, namespace, "app", quick)
 	r.ready(t, key, published.Revision)
-	// The account goes first, as it may when the namespace is emptied.
+	// The ServiceAccount is deleted first, as may happen when the namespace is deleted.
 	r.delete(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "installer"}})
 	r.delete(t, object("v1", "Namespace", "", namespace))
 	r.eventually(t, t.Context(), "the deployment lets its namespace go", func(ctx context.Context) (bool, string) {

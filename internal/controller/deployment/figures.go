@@ -12,8 +12,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// registerCacheFigures registers the figures of the cache of artifacts, which are
-// read when they are collected.
+// registerCacheFigures registers the metrics of the artifact cache, which are read when
+// they are collected.
 func registerCacheFigures(registry prometheus.Registerer, loader *artifact.Loader) error {
 	return errors.Join(
 		registry.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
@@ -28,19 +28,19 @@ func registerCacheFigures(registry prometheus.Registerer, loader *artifact.Loade
 	)
 }
 
-// registerRemoteFigures registers the figures of remote clusters, which are read when they are collected.
+// registerRemoteFigures registers the metrics of remote clusters, which are read when they are collected.
 func registerRemoteFigures(registry prometheus.Registerer, remotes *tenant.Remotes) error {
 	return errors.Join(
 		registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "satchel_remote_clusters_unreachable", Help: "How many clusters of kubeconfigs nothing is sent to for now, because they do not answer or too slowly.",
+			Name: "satchel_remote_clusters_unreachable", Help: "How many clusters of kubeconfigs receive no requests for now, because they do not answer or answer too slowly.",
 		}, func() float64 { return float64(remotes.Figures().Unreachable) })),
 		registry.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "satchel_remote_answers_refused_total", Help: "Answers of clusters of kubeconfigs that were larger than is read.",
+			Name: "satchel_remote_answers_refused_total", Help: "Answers of clusters of kubeconfigs that were refused because they are too large.",
 		}, func() float64 { return float64(remotes.Figures().Refused) })),
 	)
 }
 
-// registerWatchFigures registers the figures of the watches, which are read when they
+// registerWatchFigures registers the metrics of the watches, which are read when they
 // are collected.
 func registerWatchFigures(registry prometheus.Registerer, figures func() watch.Figures) error {
 	return errors.Join(
@@ -48,13 +48,13 @@ func registerWatchFigures(registry prometheus.Registerer, figures func() watch.F
 			Name: "satchel_watches", Help: "How many watches of the objects of deployments are open.",
 		}, func() float64 { return float64(figures().Open) })),
 		registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "satchel_watch_gaps", Help: "How many collections of objects are looked at only at the interval, because they cannot be watched.",
+			Name: "satchel_watch_gaps", Help: "How many collections of objects are compared only at the interval, because they cannot be watched.",
 		}, func() float64 { return float64(figures().Gaps) })),
 		registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "satchel_watched_objects", Help: "How many objects of deployments are to be watched.",
+			Name: "satchel_watched_objects", Help: "How many objects of deployments should be watched.",
 		}, func() float64 { return float64(figures().Objects) })),
 		registry.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "satchel_watch_events_total", Help: "How often something was told of objects of deployments.",
+			Name: "satchel_watch_events_total", Help: "Watch events of objects of deployments.",
 		}, func() float64 { return float64(figures().Events) })),
 	)
 }

@@ -29,14 +29,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// fluxObject is a source of Flux.
+// fluxObject is a Flux source.
 type fluxObject interface {
 	client.Object
 	conditions.Getter
 	GetArtifact() *meta.Artifact
 }
 
-// fluxKinds are the sources of Flux that a deployment may name.
+// fluxKinds are the kinds of Flux sources that a deployment may reference.
 var fluxKinds = map[string]func() fluxObject{
 	sourcev1.GitRepositoryKind:    func() fluxObject { return &sourcev1.GitRepository{} },
 	sourcev1.OCIRepositoryKind:    func() fluxObject { return &sourcev1.OCIRepository{} },
@@ -44,7 +44,7 @@ var fluxKinds = map[string]func() fluxObject{
 	sourcev1.ExternalArtifactKind: func() fluxObject { return &sourcev1.ExternalArtifact{} },
 }
 
-// fluxSource is the source of Flux that a deployment names, with an artifact.
+// fluxSource is the Flux source that a deployment references, with an artifact.
 func (r *Reconciler) fluxSource(ctx context.Context, d *v1alpha1.BundleDeployment) (*origin, error) {
 	ref := d.Spec.SourceRef
 	newObject, known := fluxKinds[ref.Kind]
@@ -76,8 +76,8 @@ func (r *Reconciler) fluxSource(ctx context.Context, d *v1alpha1.BundleDeploymen
 	return nil, failure{reason: v1alpha1.ReasonSourceNotReady, err: fmt.Errorf("%s %s: %s", name, key, found.ready.Message)}
 }
 
-// fluxWatches watches the sources of Flux from when the cluster serves them, which may
-// be long after this controller started, or never.
+// fluxWatches watches Flux sources once the cluster serves them, which may be long
+// after this controller started, or never.
 type fluxWatches struct {
 	reconciler *Reconciler
 	controller controller.Controller
@@ -85,7 +85,7 @@ type fluxWatches struct {
 	mapper     apimeta.RESTMapper
 }
 
-// lookForFlux is how often it is looked for kinds that are not served yet.
+// lookForFlux is the interval of checks for kinds that are not served yet.
 const lookForFlux = 30 * time.Second
 
 // Start implements manager.Runnable.
@@ -111,7 +111,7 @@ func (w *fluxWatches) Start(ctx context.Context) error {
 	return nil
 }
 
-// watch begins to watch a kind, and tells whether the cluster serves it.
+// watch starts to watch a kind, and tells whether the cluster serves it.
 func (w *fluxWatches) watch(ctx context.Context, kind string) bool {
 	if _, err := w.mapper.RESTMapping(sourcev1.GroupVersion.WithKind(kind).GroupKind(), sourcev1.GroupVersion.Version); err != nil {
 		return false
@@ -119,15 +119,15 @@ func (w *fluxWatches) watch(ctx context.Context, kind string) bool {
 	handle := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 		return w.reconciler.usersOfFlux(ctx, kind, object)
 	})
-	err := w.controller.Watch(source.Kind(w.cache, client.Object(fluxKinds[kind]()), handle, fluxMoved()))
+	err := w.controller.Watch(source.Kind(w.cache, client.Object(fluxKinds[kind]()), handle, fluxSourceChanged()))
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "sources of Flux are not watched: deployments look at them at their interval", "kind", kind)
+		ctrl.LoggerFrom(ctx).Error(err, "Flux sources are not watched: deployments read them at their interval", "kind", kind)
 	}
 	return true
 }
 
-// fluxMoved lets through what a deployment has to know of a source.
-func fluxMoved() predicate.Predicate {
+// fluxSourceChanged passes changes of a source that matter to deployments.
+func fluxSourceChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(fluxObject)
 		after, fine := e.ObjectNew.(fluxObject)
@@ -136,7 +136,7 @@ func fluxMoved() predicate.Predicate {
 	}}
 }
 
-// usersOfFlux lists the deployments to wake when a source of Flux changes.
+// usersOfFlux lists the deployments to wake when a Flux source changes.
 func (r *Reconciler) usersOfFlux(ctx context.Context, kind string, object client.Object) []reconcile.Request {
 	var deployments v1alpha1.BundleDeploymentList
 	if err := r.Client.List(ctx, &deployments, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {

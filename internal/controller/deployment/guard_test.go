@@ -64,7 +64,7 @@ func approvalFile(namespace, deployment, plan string) *fstest.MapFile {
 	return file(fmt.Sprintf("apiVersion: satchel.dev/v1alpha1\nkind: BundleApproval\nmetadata: {name: smuggled, namespace: %s}\nspec: {deployment: %s, plan: %q, decision: Approve}\n", namespace, deployment, plan))
 }
 
-// A bundle approves no plan of another deployment, and does not take off the label that demands approval.
+// A bundle approves no plan of another deployment, and does not remove the label that requires approval.
 func TestT24BundlesApproveNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

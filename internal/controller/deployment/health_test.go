@@ -24,7 +24,7 @@ var sick = map[string]struct{ labels, spec, says string }{
 	"crashing":      {labels: "annotations: {" + controlplane.PodAnnotation + ": " + controlplane.PodCrash + "}", says: ": container main keeps crashing with exit code 1"},
 }
 
-// sickWorkload is a workload whose Pods have something more in their template.
+// sickWorkload is a workload with additions to its Pod template.
 func sickWorkload(metadata, spec string) *fstest.MapFile {
 	manifest := strings.Replace(string(workload("web", "example.org/web:1").Data), "    spec:", "    spec:\n      "+spec, 1)
 	return file(strings.Replace(manifest, "metadata: {labels: {app: web}}", "metadata:\n      labels: {app: web}\n      "+metadata, 1))
@@ -79,8 +79,8 @@ func TestF29NewRevisionSupersedesAWait(t *testing.T) {
 	}
 }
 
-// A workload that is deleted between the comparison with the cluster and the look at
-// its health is on its way back, long before the interval is over.
+// A workload that is deleted between the comparison with the cluster and the health
+// check is recreated long before the interval is over.
 func TestWorkloadDeletedBeforeItsHealthIsReadIsPutBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// rulesOf reads by which rules the health of objects is judged. What spec.healthChecks
-// names may not exist, of whatever kind it is.
+// rulesOf compiles the health rules of a deployment. Objects of spec.healthChecks may
+// be missing, and may have any kind.
 func rulesOf(spec *v1alpha1.BundleDeploymentSpec) (health.Rules, error) {
 	all := make([]health.Expressions, 0, len(spec.HealthCheckExprs))
 	for _, of := range spec.HealthCheckExprs {
@@ -33,8 +33,8 @@ func rulesOf(spec *v1alpha1.BundleDeploymentSpec) (health.Rules, error) {
 	return rules, nil
 }
 
-// healthChecks are the objects that spec.healthChecks names. One of a kind that is not
-// served has no resource, and so is not healthy.
+// healthChecks are the objects that spec.healthChecks names. One of an unserved kind
+// has no resource, and so is not healthy.
 func healthChecks(ctx context.Context, s *state) ([]plan.Object, error) {
 	objects := make([]plan.Object, 0, len(s.object.Spec.HealthChecks))
 	for _, check := range s.object.Spec.HealthChecks {
@@ -58,7 +58,7 @@ func healthChecks(ctx context.Context, s *state) ([]plan.Object, error) {
 	return objects, nil
 }
 
-// lookedAt is of how many objects a report of health is.
+// lookedAt is the number of objects that a health report covers.
 func (s *state) lookedAt() int {
 	if len(s.object.Spec.HealthChecks) > 0 {
 		return len(s.note.objects)
@@ -66,7 +66,7 @@ func (s *state) lookedAt() int {
 	return s.note.total
 }
 
-// healthyWords says that all is healthy that is looked at.
+// healthyWords says that all checked objects are healthy.
 func (s *state) healthyWords() string {
 	if checks := len(s.object.Spec.HealthChecks); checks > 0 {
 		return fmt.Sprintf("the %d of spec.healthChecks are healthy", checks)

@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// TestHealthCheckExprs has the annotation of a ConfigMap say how it is.
+// TestHealthCheckExprs evaluates health by an annotation of a ConfigMap.
 func TestHealthCheckExprs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -76,7 +76,7 @@ func TestCauseOfMissingPods(t *testing.T) {
 	quota := object("v1", "ResourceQuota", namespace, "none")
 	quota.Object["spec"] = map[string]any{"hard": map[string]any{"pods": "0"}}
 	r.create(t, quota)
-	r.eventually(t, t.Context(), "the quota is in force", func(context.Context) (bool, string) {
+	r.eventually(t, t.Context(), "the quota is enforced", func(context.Context) (bool, string) {
 		_, found, _ := unstructured.NestedMap(r.must(t, quota).Object, "status", "hard")
 		return found, ""
 	})

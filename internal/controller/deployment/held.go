@@ -9,8 +9,8 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// Holds shows as a metric how many objects each deployment keeps because their
-// deletion is held. A nil one shows nothing.
+// Holds exposes as a metric how many objects each deployment keeps because their
+// deletion is held. A nil one exposes nothing.
 type Holds struct{ gauge *prometheus.GaugeVec }
 
 // NewHolds registers satchel_prune_held at the registry.
@@ -22,7 +22,7 @@ func NewHolds(registry prometheus.Registerer) (*Holds, error) {
 	return &Holds{gauge: gauge}, registry.Register(gauge)
 }
 
-// show replaces what is shown of a deployment; nothing when none is held.
+// show sets the metric of a deployment; it is removed when none is held.
 func (h *Holds) show(key types.NamespacedName, held int) {
 	switch {
 	case h == nil:
@@ -33,7 +33,7 @@ func (h *Holds) show(key types.NamespacedName, held int) {
 	}
 }
 
-// showHeld shows what is held of the deployment, once a plan has told.
+// showHeld exposes how many objects of the deployment are held, once a plan was made.
 func (r *Reconciler) showHeld(s *state) {
 	if s.plan == nil || !s.reached[v1alpha1.PlannedCondition] {
 		return

@@ -16,9 +16,9 @@ import (
 // longestCause bounds the message of a record in the history, in bytes.
 const longestCause = 512
 
-// record0 is the record of the revision that is tried or in force; nil when there is
-// none. While the source's revision is rejected it is of that one.
-func (s *state) record0() *v1alpha1.RevisionRecord {
+// currentRecord is the record of the revision that is tried or applied; nil when there
+// is none. While the source's revision is rejected it is the record of that one.
+func (s *state) currentRecord() *v1alpha1.RevisionRecord {
 	history, revision := s.object.Status.History, s.revision()
 	if s.rejected != nil {
 		revision = s.rejected.Revision
@@ -29,14 +29,13 @@ func (s *state) record0() *v1alpha1.RevisionRecord {
 	return &history[0]
 }
 
-// beginRecord puts the revision that is tried at the head of the history: another one
-// than before, one that was rejected and is tried again, or one that another spec,
-// or other inputs of it, change.
+// beginRecord puts the revision that is tried at the head of the history: a new one, a
+// rejected one that is tried again, or one with a changed spec or inputs.
 func beginRecord(s *state) {
 	if s.artifact == nil || !s.due || s.rejected != nil {
 		return
 	}
-	record := s.record0()
+	record := s.currentRecord()
 	edited := record != nil && s.plan != nil && s.edits(record)
 	if edited && !s.writes() {
 		record.Generation, record.Attempts, record.LastFailedTime = s.object.Generation, 0, nil
@@ -50,7 +49,7 @@ func beginRecord(s *state) {
 	}
 }
 
-// edits tells that the spec, or its inputs, are others than those with which a revision was tried.
+// edits tells whether the spec or its inputs changed since a revision was tried.
 func (s *state) edits(record *v1alpha1.RevisionRecord) bool {
 	return record.Generation != s.object.Generation || s.changedInputs()
 }
@@ -68,10 +67,10 @@ func (s *state) newRecord() *v1alpha1.RevisionRecord {
 	return &status.History[0]
 }
 
-// setHistory writes down what became of the revision.
+// setHistory records the outcome of the revision.
 func setHistory(s *state, err error) {
 	status := &s.object.Status
-	if record := s.record0(); record != nil {
+	if record := s.currentRecord(); record != nil {
 		settleRecord(s, record, err)
 	}
 	if limit := s.object.Spec.HistoryLimitOrDefault(); len(status.History) > limit {
@@ -80,8 +79,8 @@ func setHistory(s *state, err error) {
 	boundOrigins(status.History)
 }
 
-// settleRecord gives a record its outcome; the first line that holds decides. What was
-// healthy once stays so in the history.
+// settleRecord sets the outcome of a record; the first line that holds decides. A
+// revision that was healthy once stays Healthy in the history.
 //
 //	it has been rejected, and the other one is healthy   RolledBack
 //	it is healthy                                        Healthy
@@ -110,8 +109,8 @@ func finish(record *v1alpha1.RevisionRecord, outcome v1alpha1.Outcome, message s
 	record.Outcome, record.Message = outcome, report.Shorten(message, longestCause)
 }
 
-// whyFailed says why the revision is not installed, or not healthy; empty where nothing
-// is wrong with it, or nobody knows.
+// whyFailed says why the revision is not installed, or not healthy; empty if it is, or
+// if the cause is unknown.
 func (s *state) whyFailed(err error) string {
 	var known failure
 	switch {

@@ -16,8 +16,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
-// operate finds out which operation the plan is, and stops one of which a hook failed before
-// anything was applied: what was in force before stays so.
+// operate determines the operation of the plan. It stops an operation with a hook that
+// failed before anything was applied: the applied revision stays.
 func (r *Reconciler) operate(ctx context.Context, s *state) (step.Outcome, error) {
 	if !s.due || s.keeping {
 		return step.Continue, nil
@@ -47,9 +47,9 @@ func (r *Reconciler) operate(ctx context.Context, s *state) (step.Outcome, error
 	return step.Continue, nil
 }
 
-// continues tells whether the plan is of the operation that the status tells of, or of what
-// that brought. Where the key was lost, nobody can tell whether a Secret has
-// another value: then it is so for the same artifact and spec.
+// continues tells whether the plan belongs to the operation in the status, or to its
+// result. If the key was lost, changes of Secret values cannot be detected: then the same
+// artifact and spec count as the same operation.
 func (r *Reconciler) continues(s *state, was *v1alpha1.HooksStatus) bool {
 	key := s.keyID()
 	if was.Key == key {
@@ -62,7 +62,7 @@ func (r *Reconciler) continues(s *state, was *v1alpha1.HooksStatus) bool {
 	return true
 }
 
-// keyID tells one hash key from another, and nothing else about it.
+// keyID identifies a hash key without revealing it.
 func (s *state) keyID() string { return shortDigest("satchel.dev/key-id/v1", string(s.hashKey)) }
 
 func shortDigest(parts ...string) string {
@@ -70,8 +70,8 @@ func shortDigest(parts ...string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// endRecovery tells whether the plan is of what had been applied before the status was lost, as far as that is known: no hook
-// runs for it. Another revision is an upgrade. What comes after this plan has a status again.
+// endRecovery tells whether the plan is for the revision that had been applied before the status was lost, as far as that is
+// known: no hook runs for it. Another revision is an upgrade. Later plans have a status again.
 func (s *state) endRecovery() bool {
 	listed, last := s.object.Status.Inventory, s.object.Status.LastAppliedRevision
 	if listed == nil || !listed.Recovered {
@@ -81,11 +81,11 @@ func (s *state) endRecovery() bool {
 	return last == "" || last == s.revision()
 }
 
-// newOperation is that of the plan, of which no hook has run yet.
+// newOperation is the operation of the plan, before its first hook.
 func (r *Reconciler) newOperation(s *state, was *v1alpha1.HooksStatus) *v1alpha1.HooksStatus {
 	operation, former, onDelete := plan.Upgrade, "", count32(plan.HookRuns(s.plan.Hooks, plan.Removing))
 	if was != nil {
-		former, onDelete = was.Run, max(onDelete, was.OnDelete) // those of what is applied until the operation is over
+		former, onDelete = was.Run, max(onDelete, was.OnDelete) // the hooks of the applied revision count until the operation is over
 	}
 	if s.object.Status.LastAppliedRevision == "" {
 		operation = s.plan.First()
@@ -107,8 +107,8 @@ func count32(runs []plan.HookRun) int32 {
 	return int32(len(runs)) //nolint:gosec // G115: bounded by the objects of a bundle
 }
 
-// supersede ends the hook of an operation that another one takes the place of. It says what it
-// waits for.
+// supersede deletes the running hook of an operation that another one replaces. It returns
+// what it waits for.
 func (r *Reconciler) supersede(ctx context.Context, s *state, was *v1alpha1.HooksStatus) (waits string, err error) {
 	if was == nil || was.Running == nil {
 		return "", nil
@@ -119,12 +119,12 @@ func (r *Reconciler) supersede(ctx context.Context, s *state, was *v1alpha1.Hook
 	case err != nil:
 		return "", err
 	case !gone:
-		return fmt.Sprintf("the %s of revision %s is given up, and is being deleted", plan.HookText(was.Running.Event, id), was.Revision), nil
+		return fmt.Sprintf("the %s of revision %s is superseded, and is being deleted", plan.HookText(was.Running.Event, id), was.Revision), nil
 	}
 	return "", s.dropHook(id)
 }
 
-// retryHooks has the hooks of the event at which one failed run anew, when that is asked for.
+// retryHooks runs the hooks of the failed event again when that is requested.
 func (s *state) retryHooks(was *v1alpha1.HooksStatus) {
 	failed := was.Failed
 	if failed == nil || failed.Generation == s.object.Generation && failed.Requested == requested(s.object) && !s.triesHooksAgain(failed) {
@@ -133,7 +133,7 @@ func (s *state) retryHooks(was *v1alpha1.HooksStatus) {
 	s.rewind(was, s.plan.Hooks)
 }
 
-// rewind goes back to the first hook of the event at which one failed, as another run.
+// rewind goes back to the first hook of the failed event, as a new run.
 func (s *state) rewind(was *v1alpha1.HooksStatus, hooks []plan.HookObject) {
 	was.Completed = 0
 	if comesAfter(was.Failed.Event) {
@@ -142,13 +142,13 @@ func (s *state) rewind(was *v1alpha1.HooksStatus, hooks []plan.HookObject) {
 	was.Run, was.Failed = shortDigest("satchel.dev/hook-run/v1", was.Run), nil
 }
 
-// triesHooksAgain tells whether remediation gives the revision another attempt.
+// triesHooksAgain tells whether remediation retries the revision.
 func (s *state) triesHooksAgain(failed *v1alpha1.FailedHook) bool {
-	record := s.record0()
+	record := s.currentRecord()
 	return record != nil && s.object.Spec.RollsBack() && record.Attempts > failed.Attempts && record.Attempts <= s.object.Spec.Remediation.Retries
 }
 
-// part are the runs of before, or of after, the operation.
+// part selects the runs before, or after, the operation.
 func part(runs []plan.HookRun, after bool) []plan.HookRun {
 	var chosen []plan.HookRun
 	for _, run := range runs {
@@ -173,7 +173,7 @@ func (r *Reconciler) hookRunner(s *state) apply.Hooks {
 	return apply.Hooks{Client: s.client, Owner: s.owner, Rules: s.rules, Protection: plan.Protection(s.object.Spec.CollisionProtectionOrDefault())}
 }
 
-// hookFailure is the failure of a revision, or of a removal, of which a hook failed.
+// hookFailure is the failure of a revision, or of a removal, by a failed hook.
 func (s *state) hookFailure(failed *v1alpha1.FailedHook) error {
 	text := fmt.Sprintf("%s failed: %s", plan.HookText(failed.Event, hookID(failed.HookReference)), failed.Message)
 	switch {
@@ -185,10 +185,10 @@ func (s *state) hookFailure(failed *v1alpha1.FailedHook) error {
 		return failure{reason: v1alpha1.ReasonHookFailed, err: fmt.Errorf("%s", text)}
 	}
 	return failure{reason: v1alpha1.ReasonHookFailed, stalled: true, err: fmt.Errorf(
-		"%s.\nIt runs again when the source has another revision, the spec changes, or a reconcile is asked for", text)}
+		"%s.\nIt runs again when the source has another revision, the spec changes, or a reconcile is requested", text)}
 }
 
-// failedHook is the hook whose failure stands in the status; nil for none.
+// failedHook is the failed hook in the status; nil for none.
 func (s *state) failedHook() *v1alpha1.FailedHook {
 	if s.object.Status.Hooks == nil {
 		return nil

@@ -11,9 +11,9 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// Where a status was lost, as in a restore from a backup, hooks of what is applied do not run again: also where the inventory
-// is rebuilt by one reconcile, and the plan made by a later one, and whether the controller's volume was lost as well. An
-// upgrade afterwards runs its hooks, also one that waits already.
+// After a lost status, as in a restore from a backup, hooks of the applied revision do not run again: also if the inventory
+// is rebuilt by one reconcile and the plan made by a later one, with and without the controller's volume. A later or waiting
+// upgrade runs its hooks.
 func TestHooksAfterALostStatus(t *testing.T) {
 	t.Parallel()
 	chart := func(value string) fstest.MapFS {

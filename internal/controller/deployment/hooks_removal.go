@@ -16,7 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
-// beforeRemoval runs the hooks that come before the first deletion.
+// beforeRemoval runs the hooks before the first deletion.
 func (r *Reconciler) beforeRemoval(ctx context.Context, s *state) (step.Outcome, error) {
 	record := s.object.Status.Hooks
 	if !s.hasDeleteHooks() || record.Removed {
@@ -25,8 +25,7 @@ func (r *Reconciler) beforeRemoval(ctx context.Context, s *state) (step.Outcome,
 	return r.deletionHooks(ctx, s, false)
 }
 
-// afterRemoval runs the hooks that come after the last deletion, and then removes what is left
-// of them.
+// afterRemoval runs the hooks after the last deletion, and then removes their objects.
 func (r *Reconciler) afterRemoval(ctx context.Context, s *state) (step.Outcome, error) {
 	if !s.hasDeleteHooks() || !s.removed.Done() {
 		return step.Continue, nil
@@ -49,27 +48,27 @@ func (r *Reconciler) afterRemoval(ctx context.Context, s *state) (step.Outcome, 
 	return r.removeObjects(ctx, s)
 }
 
-// hasDeleteHooks tells whether hooks surround the removal: those of a bundle that was applied
-// once, of which something is deleted.
+// hasDeleteHooks tells whether the removal has hooks: only a bundle that was applied once
+// has.
 func (s *state) hasDeleteHooks() bool {
 	record := s.object.Status.Hooks
 	return record != nil && (record.OnDelete > 0 || record.Operation == v1alpha1.HookDelete) && s.object.Status.LastAppliedRevision != ""
 }
 
-// betweenHooks tells that the objects are gone, and hooks of the removal are left to run.
+// betweenHooks tells that the objects are gone and hooks of the removal still have to run.
 func (s *state) betweenHooks() bool {
 	record := s.object.Status.Hooks
 	return record != nil && record.Operation == v1alpha1.HookDelete && record.Removed && record.FinishedTime == nil
 }
 
-// deletionHooks runs the hooks before, or after, the deletion. Where none is to run, because
-// somebody says so, because everything is kept, or because the namespace is going, all count
-// as done.
+// deletionHooks runs the hooks before, or after, the deletion. If hooks are skipped, by the
+// annotation, because everything is kept, or because the namespace is being deleted, all
+// count as done.
 func (r *Reconciler) deletionHooks(ctx context.Context, s *state, after bool) (step.Outcome, error) {
 	if why, err := r.skipsHooks(ctx, s); err != nil || why != "" {
 		return step.Continue, r.skipHooks(s, why, err)
 	}
-	hooks, err := r.hooksInForce(ctx, s)
+	hooks, err := r.appliedHooks(ctx, s)
 	if err != nil {
 		return step.Stop, failure{reason: v1alpha1.ReasonHookFailed, err: fmt.Errorf(
 			"the hooks that run when this BundleDeployment is deleted cannot be run: %w.\nTo remove without them, annotate the BundleDeployment with %s: Skip", err, v1alpha1.DeleteHooksAnnotation)}
@@ -85,8 +84,8 @@ func (r *Reconciler) deletionHooks(ctx context.Context, s *state, after bool) (s
 	return step.Continue, nil
 }
 
-// beginDeletion makes the removal the operation, or has the hooks run anew of which one failed,
-// when that is asked for. It says what it waits for.
+// beginDeletion makes the removal the current operation, or runs the hooks of the failed event
+// again when that is requested. It returns what it waits for.
 func (r *Reconciler) beginDeletion(ctx context.Context, s *state, hooks []plan.HookObject) (waits string, err error) {
 	was := s.object.Status.Hooks
 	if was.Operation == v1alpha1.HookDelete {
@@ -106,7 +105,7 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *state, hooks []plan.H
 	return "", nil
 }
 
-// skipsHooks says why no hook of the removal runs; nothing when they do.
+// skipsHooks says why the hooks of the removal are skipped; "" when they run.
 func (r *Reconciler) skipsHooks(ctx context.Context, s *state) (why string, err error) {
 	if strings.EqualFold(s.object.Annotations[v1alpha1.DeleteHooksAnnotation], "Skip") {
 		return "the annotation " + v1alpha1.DeleteHooksAnnotation + " says so", nil
@@ -124,7 +123,7 @@ func (r *Reconciler) skipsHooks(ctx context.Context, s *state) (why string, err 
 	return "", nil
 }
 
-// skipHooks records that no hook of the removal runs, unless that is recorded.
+// skipHooks records that the hooks of the removal are skipped.
 func (r *Reconciler) skipHooks(s *state, why string, err error) error {
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
-// longestHookMessage bounds why a hook failed, in bytes.
+// longestHookMessage bounds the message of a failed hook, in bytes.
 const longestHookMessage = 1024
 
 // hookWait is a hook that an apply waits for, without content.
@@ -25,15 +25,14 @@ type hookWait struct {
 	uid string
 }
 
-// hooksPending tells that hooks of the operation are left to run.
+// hooksPending tells that hooks of the operation still have to run.
 func (s *state) hooksPending() bool {
 	record := s.object.Status.Hooks
 	return record != nil && record.FinishedTime == nil
 }
 
-// runHooks runs those of the operation's hooks that come before it, or after it, one after
-// the other. It waits for none of them: it says which is waited for, nothing when all of them
-// have done their work.
+// runHooks runs the hooks before, or after, the operation, one after the other. It does not
+// block: it returns the hook that is waited for, "" when all have completed.
 func (r *Reconciler) runHooks(ctx context.Context, s *state, hooks []plan.HookObject, after bool) (waits string, err error) {
 	if s.keeping || !s.hooksPending() {
 		return "", nil
@@ -41,7 +40,7 @@ func (r *Reconciler) runHooks(ctx context.Context, s *state, hooks []plan.HookOb
 	record := s.object.Status.Hooks
 	if record.Failed != nil {
 		if !after && comesAfter(record.Failed.Event) {
-			return "", nil // the objects are cared for all the same
+			return "", nil // the drift of the objects is corrected all the same
 		}
 		return "", s.hookFailure(record.Failed)
 	}
@@ -51,7 +50,7 @@ func (r *Reconciler) runHooks(ctx context.Context, s *state, hooks []plan.HookOb
 	if after {
 		end = len(runs)
 	}
-	for int(s.object.Status.Hooks.Completed) < end { // what is written comes back as another value
+	for int(s.object.Status.Hooks.Completed) < end { // a write replaces the status
 		if waits, err := r.advance(ctx, s, runs); waits != "" || err != nil {
 			return waits, err
 		}
@@ -63,8 +62,8 @@ func (r *Reconciler) runHooks(ctx context.Context, s *state, hooks []plan.HookOb
 	return "", nil
 }
 
-// advance brings the next hook as far as it gets now. What is about to happen is stored
-// before it happens, so that whoever comes after a crash knows of it.
+// advance runs the next hook as far as possible now. Each action is stored before it
+// happens, so that it is known after a crash.
 func (r *Reconciler) advance(ctx context.Context, s *state, runs []plan.HookRun) (waits string, err error) {
 	run := runs[s.object.Status.Hooks.Completed]
 	if err := r.announceHook(ctx, s, run); err != nil {
@@ -95,7 +94,8 @@ func (r *Reconciler) advance(ctx context.Context, s *state, runs []plan.HookRun)
 	return hookText(run, how), nil
 }
 
-// announceHook stores that a hook is about to run, and lists its object, unless that is stored.
+// announceHook stores that a hook is about to run, and lists its object in the inventory,
+// unless that is stored already.
 func (r *Reconciler) announceHook(ctx context.Context, s *state, run plan.HookRun) error {
 	record := s.object.Status.Hooks
 	if record.Running != nil {
@@ -146,8 +146,8 @@ func (s *state) hookOverdue() bool {
 	return running != nil && s.now.Sub(running.StartedTime.Time) > s.object.Spec.TimeoutOrDefault()
 }
 
-// failHook records that the hook which runs failed, and lets go of what the policies of it and
-// of those before it say.
+// failHook records that the running hook failed, and deletes the objects of hooks as the
+// delete policies of it and of the earlier ones say.
 func (r *Reconciler) failHook(ctx context.Context, s *state, runs []plan.HookRun, message string) error {
 	record := s.object.Status.Hooks
 	run := runs[record.Completed]
@@ -156,7 +156,7 @@ func (r *Reconciler) failHook(ctx context.Context, s *state, runs []plan.HookRun
 		HookReference: referenceTo(run), Message: report.Shorten(message, longestHookMessage),
 		Generation: s.object.Generation, Requested: requested(s.object),
 	}
-	if of := s.record0(); of != nil && !s.edits(of) { // an edited revision is counted from the first
+	if of := s.currentRecord(); of != nil && !s.edits(of) { // an edited revision is counted from the first
 		failed.Attempts = of.Attempts
 	}
 	record.Failed, record.Running = failed, nil
@@ -181,8 +181,8 @@ func (r *Reconciler) failHook(ctx context.Context, s *state, runs []plan.HookRun
 	return s.hookFailure(failed)
 }
 
-// tidy deletes what hooks left that are to go once all of their event have succeeded, the last
-// one first: those before may be what it ran with.
+// tidy deletes the objects of hooks with the policy to delete them after success, the last one
+// first, since it may depend on the earlier ones.
 func (r *Reconciler) tidy(ctx context.Context, s *state, runs []plan.HookRun) error {
 	for _, run := range slices.Backward(runs) {
 		if slices.Contains(run.Policies, plan.HookSucceeded) {
@@ -194,8 +194,8 @@ func (r *Reconciler) tidy(ctx context.Context, s *state, runs []plan.HookRun) er
 	return nil
 }
 
-// clear deletes what a hook left, as far as the inventory lists it. What is not gone at once
-// stays listed: it is looked at again, or goes with the deployment.
+// clear deletes the object of a hook if the inventory lists it. An object that is not gone
+// at once stays listed: it is deleted later, or with the deployment.
 func (r *Reconciler) clear(ctx context.Context, s *state, id inventory.ID) error {
 	if !s.previous.Has(id) {
 		return nil
@@ -212,7 +212,7 @@ func (s *state) keepHook(run plan.HookRun) error {
 	return s.noteHook(run.ID, &inventory.Entry{ID: run.ID, Version: run.Resource.Version, Mark: inventory.RunOnce})
 }
 
-// dropHook takes the object of a hook out of the inventory: it is gone.
+// dropHook removes the object of a hook, which is gone, from the inventory.
 func (s *state) dropHook(id inventory.ID) error { return s.noteHook(id, nil) }
 
 func (s *state) noteHook(id inventory.ID, entry *inventory.Entry) error {
@@ -223,7 +223,7 @@ func (s *state) noteHook(id inventory.ID, entry *inventory.Entry) error {
 	return s.record(s.withHooks(s.previous))
 }
 
-// withHooks is an inventory with what became of hooks in this reconcile.
+// withHooks is an inventory with the changes by hooks in this reconcile.
 func (s *state) withHooks(of inventory.Inventory) inventory.Inventory {
 	var with []inventory.Entry
 	var without []inventory.ID
@@ -237,8 +237,8 @@ func (s *state) withHooks(of inventory.Inventory) inventory.Inventory {
 	return of.Without(without...).With(with...)
 }
 
-// sameHook tells that the apply waits for the same hook as before, or for none. Each has the
-// whole timeout.
+// sameHook tells that the apply waits for the same hook as before, or for none. Each hook
+// has the whole timeout.
 func (s *state) sameHook() bool {
 	if s.note.hook == nil || s.hookAt == nil {
 		return s.note.hook == nil && s.hookAt == nil
@@ -246,8 +246,7 @@ func (s *state) sameHook() bool {
 	return s.note.hook.uid == s.hookAt.uid
 }
 
-// stillRuns looks at the hook that an apply waits for, and at nothing else, as long as it has not
-// ended.
+// stillRuns checks only the hook that an apply waits for, while it has not ended.
 func (r *Reconciler) stillRuns(ctx context.Context, s *state) (waits string, err error) {
 	at, record := s.note.hook, s.object.Status.Hooks
 	if at == nil || record == nil || record.Running == nil || record.Running.UID != at.uid || s.hookOverdue() {
@@ -260,8 +259,8 @@ func (r *Reconciler) stillRuns(ctx context.Context, s *state) (waits string, err
 	return hookText(at.run, how), nil
 }
 
-// afterHealth runs the hooks that come after the operation, once everything is healthy. Only then
-// the revision is.
+// afterHealth runs the hooks after the operation, once all objects are healthy. The revision is
+// healthy only after these.
 func (r *Reconciler) afterHealth(ctx context.Context, s *state) (step.Outcome, error) {
 	if s.keeping || s.health == nil || !s.health.Healthy() {
 		return step.Continue, nil
@@ -288,15 +287,16 @@ func (r *Reconciler) afterwards(ctx context.Context, s *state) (waits string, er
 	if record.Total == 0 && record.Failed == nil {
 		return "", nil
 	}
-	hooks, err := r.hooksInForce(ctx, s)
+	hooks, err := r.appliedHooks(ctx, s)
 	if err != nil {
 		return "", err
 	}
 	return r.runHooks(ctx, s, hooks, true)
 }
 
-// hooksInForce are those of what is applied: of the plan, or else of what was applied last.
-func (r *Reconciler) hooksInForce(ctx context.Context, s *state) ([]plan.HookObject, error) {
+// appliedHooks are the hooks of the applied revision: those of the plan, or else those of
+// the snapshot.
+func (r *Reconciler) appliedHooks(ctx context.Context, s *state) ([]plan.HookObject, error) {
 	if s.plan != nil {
 		return s.plan.Hooks, nil
 	}
@@ -305,7 +305,7 @@ func (r *Reconciler) hooksInForce(ctx context.Context, s *state) ([]plan.HookObj
 	case err != nil:
 		return nil, err
 	case !found:
-		return nil, fmt.Errorf("what was applied last is not in the controller's cache any more, so that its hooks are not known")
+		return nil, fmt.Errorf("what was applied last is not in the controller's cache any more, so its hooks are not known")
 	}
 	return apply.CompleteHooks(ctx, s.client, s.owner, s.object.InstallNamespaceOrDefault(), last.Hooks)
 }

@@ -80,13 +80,13 @@ func everyHook(value string) fstest.MapFS {
 	})
 }
 
-// created lists what accounts of a namespace created in it since a mark, in order.
+// created lists what ServiceAccounts of a namespace created in it since a mark, in order.
 func (r *rig) created(t *testing.T, namespace string, since controlplane.AuditMark) []string {
 	t.Helper()
 	return r.names(t, namespace, since, func(e controlplane.AuditEvent) bool { return e.Verb == "patch" && e.Code == http.StatusCreated })
 }
 
-// names lists the names of what accounts of a namespace wrote in it, in order.
+// names lists the names of the objects that ServiceAccounts of a namespace wrote in it, in order.
 func (r *rig) names(t *testing.T, namespace string, since controlplane.AuditMark, wanted func(controlplane.AuditEvent) bool) []string {
 	t.Helper()
 	all := r.audit(t, since, func(e controlplane.AuditEvent) bool {
@@ -160,8 +160,8 @@ func TestHooksOfEachOperation(t *testing.T) {
 	r.gone(t, aConfigMap(namespace, "after-delete-first"))
 }
 
-// A hook that fails before an upgrade fails the revision, and the last one stays in force. It is not
-// tried again by itself, but when that is asked for.
+// A hook that fails before an upgrade fails the revision, and the last one stays applied. It is
+// retried only on request.
 func TestHookThatFailsBeforeAnUpgrade(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -174,8 +174,8 @@ func TestHookThatFailsBeforeAnUpgrade(t *testing.T) {
 	r.ready(t, key, first.Revision)
 	second := r.publish(t, namespace, "app", "v2", chart("two", brokenJob))
 	d := r.unready(t, key, v1alpha1.ReasonHookFailed)
-	r.until(t, key, "it is stalled, and the last revision in force", func(d *v1alpha1.BundleDeployment) bool {
-		return conditions.IsTrue(d, "Stalled") && strings.Contains(conditions.GetMessage(d, "Ready"), "revision "+first.Revision+" stays in force")
+	r.until(t, key, "it is stalled, and the last revision is applied", func(d *v1alpha1.BundleDeployment) bool {
+		return conditions.IsTrue(d, "Stalled") && strings.Contains(conditions.GetMessage(d, "Ready"), "revision "+first.Revision+" stays applied")
 	})
 	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "pre-upgrade hook Job.batch "+namespace+"/migrate failed: the Job failed") {
 		t.Errorf("the message is %s", message)
@@ -201,8 +201,8 @@ func TestHookThatFailsBeforeAnUpgrade(t *testing.T) {
 	_ = second
 }
 
-// A hook that fails after an upgrade is tried as often as remediation has it; then the last healthy
-// revision comes back, as an upgrade.
+// A hook that fails after an upgrade is retried as often as remediation says; then the last healthy
+// revision is applied again, as an upgrade.
 func TestHookThatFailsAfterAnUpgrade(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -225,7 +225,7 @@ func TestHookThatFailsAfterAnUpgrade(t *testing.T) {
 	}
 }
 
-// A hook that the API server refuses is tried as often as remediation has it. An edit in between begins the count again, and the
+// A hook that the API server refuses is retried as often as remediation says. An edit in between resets the count, and the
 // attempts go on.
 func TestRefusedHookIsTriedAgain(t *testing.T) {
 	t.Parallel()
@@ -259,7 +259,7 @@ func TestRefusedHookIsTriedAgain(t *testing.T) {
 	r.holds(t, namespace, "object", "one")
 }
 
-// A hook before a removal that fails holds it, until somebody says that it is not needed.
+// A failed hook before a removal blocks it, until the annotation skips the hook.
 func TestHookThatHoldsARemoval(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -284,8 +284,8 @@ func TestHookThatHoldsARemoval(t *testing.T) {
 	}
 }
 
-// Killed after each of the writes of an installation and of an upgrade, the controller that comes back
-// runs each hook once, and none is forgotten.
+// A controller that is killed after any write of an installation or an upgrade runs each hook exactly
+// once after its restart.
 func TestKilledAroundHooks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -24,15 +24,15 @@ import (
 
 // inputs are the Secrets and ConfigMaps that the conversion needs.
 type inputs struct {
-	sought bool // needed are known
+	sought bool // needed is known
 	needed []spec.Input
-	// read: they were read in this reconcile, and contents and values are of them.
+	// read: they were read in this reconcile into contents and values.
 	read     bool
 	contents spec.Contents
 	values   map[string]any // for the templates of a chart
-	// digest of them: see status.plan.inputs. Where they were not read, it is that of last time.
+	// digest of them: see status.plan.inputs. If they were not read, it is the last known one.
 	digest string
-	// readings are how the objects were.
+	// readings are the observed versions of the objects.
 	readings []watch.Reading
 }
 
@@ -41,8 +41,8 @@ func (in *inputs) secret() bool {
 	return slices.ContainsFunc(in.needed, func(i spec.Input) bool { return i.Kind == spec.SecretKind })
 }
 
-// findInputs finds out whether the Secrets and ConfigMaps that the conversion needs are others than last time, by reading
-// them where that is not known.
+// findInputs finds out whether the Secrets and ConfigMaps that the conversion needs have changed, by reading them if that
+// is not known.
 func (r *Reconciler) findInputs(ctx context.Context, s *state) (step.Outcome, error) {
 	s.inputs.sought, s.inputs.needed = true, spec.Inputs(s.object)
 	if len(s.inputs.needed) == 0 {
@@ -61,7 +61,7 @@ func (r *Reconciler) findInputs(ctx context.Context, s *state) (step.Outcome, er
 	return step.Continue, nil
 }
 
-// readInputs reads the inputs, once a reconcile, and puts the values together.
+// readInputs reads the inputs, once in a reconcile, and merges the values.
 func (r *Reconciler) readInputs(ctx context.Context, s *state) error {
 	in := &s.inputs
 	if in.read {
@@ -86,7 +86,7 @@ func (r *Reconciler) readInputs(ctx context.Context, s *state) error {
 	return err
 }
 
-// inlineValues are those of the spec, where nothing else is needed.
+// inlineValues sets the values of the spec, if no inputs are needed.
 func (s *state) inlineValues() error {
 	var err error
 	if s.inputs.values, err = spec.HelmValues(s.object, nil); err != nil {
@@ -95,7 +95,7 @@ func (s *state) inlineValues() error {
 	return nil
 }
 
-// lacking is the failure of inputs that do not exist, unless the account may not get others.
+// lacking is the failure of missing inputs, unless others are forbidden, which is reported first.
 func lacking(s *state, contents spec.Contents, hidden error) error {
 	if hidden != nil {
 		return nil
@@ -111,8 +111,8 @@ func (s *state) inputsKey() []byte {
 	return keyring.Derive(s.hashKey, "satchel.dev/inputs/v1", string(s.object.UID))
 }
 
-// fetchInputs reads Secrets and ConfigMaps of the deployment's namespace by their names, as its account, and notes how they
-// were. Those that do not exist are not among the contents.
+// fetchInputs reads Secrets and ConfigMaps of the deployment's namespace by name, impersonating its ServiceAccount, and
+// notes their versions. Missing ones are not in the contents.
 func (r *Reconciler) fetchInputs(ctx context.Context, s *state, refs []spec.InputRef) (spec.Contents, error) {
 	answers := s.getInputs(ctx, refs)
 	contents, problems := spec.Contents{}, []error(nil)
@@ -142,20 +142,20 @@ func (r *Reconciler) fetchInputs(ctx context.Context, s *state, refs []spec.Inpu
 	return contents, allOf(problems)
 }
 
-// mostInputBytes are what all inputs of a deployment may hold together.
+// mostInputBytes bounds the total size of the inputs of a deployment.
 const mostInputBytes = 4 << 20
 
 var errManyInputs = fmt.Errorf("the Secrets and ConfigMaps that the deployment names hold more than %d bytes together: name fewer, or smaller ones", mostInputBytes)
 
-// inputAnswer is what reading an input gave.
+// inputAnswer is the result of reading an input.
 type inputAnswer struct {
 	data    map[string]string
 	version string
 	err     error
 }
 
-// getInputs reads inputs, a few at a time, and keeps no more than they may hold together. How the rest is, is noted all the
-// same: a change of it has to be told.
+// getInputs reads inputs, a few at a time, and keeps at most mostInputBytes. The versions of the rest are noted too, so
+// that their changes are detected.
 func (s *state) getInputs(ctx context.Context, refs []spec.InputRef) []inputAnswer {
 	var held atomic.Int64
 	return parallel.Each(ctx, 4, refs, func(ctx context.Context, ref spec.InputRef) inputAnswer {
@@ -177,7 +177,7 @@ func (s *state) getInputs(ctx context.Context, refs []spec.InputRef) []inputAnsw
 	})
 }
 
-// allOf are several failures as one, with the reason of the first.
+// allOf joins several failures, with the reason of the first.
 func allOf(problems []error) error {
 	if len(problems) < 2 {
 		return errors.Join(problems...)
@@ -187,7 +187,7 @@ func allOf(problems []error) error {
 	return f
 }
 
-// field of the spec that names an input first.
+// field is the first field of the spec that names an input.
 func (in *inputs) field(ref spec.InputRef) string {
 	for _, input := range in.needed {
 		if input.InputRef == ref {
@@ -197,7 +197,7 @@ func (in *inputs) field(ref spec.InputRef) string {
 	return ""
 }
 
-// inputRef is where an input is.
+// inputRef is the reference to an input.
 func (s *state) inputRef(ref spec.InputRef) tenant.Ref {
 	resource := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	if ref.Kind == spec.SecretKind {
@@ -206,13 +206,13 @@ func (s *state) inputRef(ref spec.InputRef) tenant.Ref {
 	return tenant.Ref{Resource: resource, Namespace: s.object.Namespace, Name: ref.Name}
 }
 
-// changedInputs tells that the inputs are others than those of the plan that the status sums up.
+// changedInputs tells that the inputs changed since the plan in the status.
 func (s *state) changedInputs() bool {
 	was := s.before.Status.Plan
 	return s.inputs.digest != "" && was != nil && was.Inputs != s.inputs.digest
 }
 
-// reconsider tries a revision again that was rejected with other inputs.
+// reconsider retries a revision that was rejected with other inputs.
 func (s *state) reconsider() {
 	if s.rejected == nil || !s.changedInputs() {
 		return
@@ -221,7 +221,7 @@ func (s *state) reconsider() {
 	s.object.Status.RejectedRevision, s.lifted = "", true
 }
 
-// follow has changes of the inputs told, at once where that is possible.
+// follow subscribes to changes of the inputs.
 func (r *Reconciler) follow(s *state, err error) {
 	key := client.ObjectKeyFromObject(s.object)
 	switch failed := step.Failed(err); {

@@ -43,9 +43,9 @@ func (r *rig) keep(t *testing.T, namespace, name string, data map[string]string)
 	}
 }
 
-// A change of a Secret is followed within seconds, long before the interval is over, and is another plan of the same
-// revision; what is optional takes effect when it comes. A Secret that goes is missed at once: what it brought stays in force
-// and is kept from drifting until it is there again.
+// A change of a Secret is applied within seconds, long before the interval is over, as another plan of the same revision; an
+// optional input takes effect when it is created. A deleted Secret is reported at once: the applied objects stay, and their
+// drift is corrected, until it exists again.
 func TestInputsAreFollowed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -75,7 +75,7 @@ func TestInputsAreFollowed(t *testing.T) {
 
 	r.delete(t, object("v1", "Secret", namespace, "db"))
 	r.unready(t, key, v1alpha1.ReasonInputNotFound)
-	r.until(t, key, "it says what is missing", says("secret "+namespace+"/db does not exist: create it, or correct spec.postBuild.substituteFrom[0]", "stays in force and is kept from drifting"))
+	r.until(t, key, "it says what is missing", says("secret "+namespace+"/db does not exist: create it, or correct spec.postBuild.substituteFrom[0]", "stays applied and is kept from drifting"))
 	r.delete(t, aConfigMap(namespace, "a"))
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
 		d.Annotations = map[string]string{"reconcile.fluxcd.io/requestedAt": "now"}
@@ -103,7 +103,7 @@ func (r *rig) nowhere(t *testing.T, d interface{ String() string }) {
 	}
 }
 
-// reader is an account that may write ConfigMaps and read the Secret db by its name, and what verbs besides say of that.
+// reader is a ServiceAccount that may write ConfigMaps and get the Secret db by name, with more verbs on that Secret.
 func (r *rig) reader(t *testing.T, verbs ...string) (namespace string, role *rbacv1.Role) {
 	t.Helper()
 	namespace = r.namespace(t)
@@ -118,9 +118,9 @@ func (r *rig) reader(t *testing.T, verbs ...string) (namespace string, role *rba
 
 func asReader(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "reader" }
 
-// An account that may watch one Secret by its name, and list none, has a change followed at once. Everything is asked as the
-// account, and nothing is listed.
-func TestT7InputsAreReadAsTheAccount(t *testing.T) {
+// With the permission to watch one Secret by name, and to list none, a change is applied at once. All requests impersonate
+// the ServiceAccount, and nothing is listed.
+func TestT7InputsAreReadAsTheServiceAccount(t *testing.T) {
 	r := newRig(t)
 	mark := r.mark(t)
 	namespace, _ := r.reader(t, "get", "watch")
@@ -140,7 +140,7 @@ func TestT7InputsAreReadAsTheAccount(t *testing.T) {
 	for _, e := range asked {
 		verbs[e.Verb]++
 		if e.ImpersonatedUser != "system:serviceaccount:"+namespace+":reader" || e.Verb != "get" && e.Verb != "watch" || e.Code != 200 {
-			t.Errorf("not as the account: %s", e)
+			t.Errorf("not as the ServiceAccount: %s", e)
 		}
 		if query, err := url.ParseQuery(e.RequestURI[strings.IndexByte(e.RequestURI, '?')+1:]); e.Verb == "watch" && (err != nil || query.Get("fieldSelector") != "metadata.name=db") {
 			t.Errorf("not by name: %s", e)
@@ -151,9 +151,9 @@ func TestT7InputsAreReadAsTheAccount(t *testing.T) {
 	}
 }
 
-// An account that may not watch its Secret has a change followed at the interval, and the status says so. While the Secret is
-// missing it is looked for every few seconds, whatever the interval.
-func TestT5InputsWithoutTheRightToWatch(t *testing.T) {
+// Without the permission to watch its Secret, a change is applied at the interval, and the status says so. A missing Secret
+// is looked for every few seconds, whatever the interval.
+func TestT5InputsWithoutPermissionToWatch(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	namespace, role := r.reader(t, "get")
@@ -169,7 +169,7 @@ func TestT5InputsWithoutTheRightToWatch(t *testing.T) {
 	r.holds(t, namespace, "a", canary+"-2")
 
 	r.edit(t, key, seldom)
-	r.until(t, key, "the longer interval is in force", isReady)
+	r.until(t, key, "the longer interval applies", isReady)
 	role.Rules[1].ResourceNames = []string{"another"}
 	if err := r.admin.Update(t.Context(), role); err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestT5InputsWithoutTheRightToWatch(t *testing.T) {
 		d.Annotations = map[string]string{"reconcile.fluxcd.io/requestedAt": "now"}
 	})
 	r.unready(t, key, v1alpha1.ReasonInputNotFound)
-	r.until(t, key, "it says which right is missing", says("serviceaccount "+namespace+"/reader may not get secret "+namespace+"/db, which spec.postBuild.substituteFrom[0] names: grant it"))
+	r.until(t, key, "it says which permission is missing", says("serviceaccount "+namespace+"/reader may not get secret "+namespace+"/db, which spec.postBuild.substituteFrom[0] names: grant it"))
 	role.Rules[1].ResourceNames = []string{"db"}
 	if err := r.admin.Update(t.Context(), role); err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func TestT5InputsWithoutTheRightToWatch(t *testing.T) {
 	r.nowhere(t, key)
 }
 
-// What the API server quotes of an object that it refuses may have come from a Secret: it is told without.
+// The API server may quote values of a Secret from an object that it refuses: messages do not show them.
 func TestI8RefusedSecretsAreNotTold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

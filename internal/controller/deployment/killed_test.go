@@ -26,9 +26,8 @@ func changes(request *http.Request) bool {
 	return request.Method == http.MethodPatch && request.URL.Query().Get("dryRun") == ""
 }
 
-// dying are connections that end once the API server has carried a write out, before
-// it can answer, and stay dead. Who sent nothing after it is as who died before the
-// next one.
+// dying are connections that break after the API server has executed a write, before it
+// answers, and stay broken. That is the same as a crash before the next write.
 type dying struct {
 	mu   sync.Mutex
 	left int
@@ -84,9 +83,9 @@ func (s *selfSigned) beforeSuccession(t *testing.T, settle func()) {
 	s.works(t)
 }
 
-// killed kills the controller after each of the writes that the succession of an
-// authority takes, another one each time. The next process must go on with it, and no
-// webhook may ever be without trust. It counts the kills.
+// killed kills the controller after each write of a CA rotation, a different one each
+// time. The next process must continue, and no webhook may ever be without trust. It
+// counts the kills.
 func (s *selfSigned) killed(t *testing.T, settle func()) int {
 	t.Helper()
 	for kills := 0; ; kills += betweenKills() {

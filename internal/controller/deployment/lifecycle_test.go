@@ -89,7 +89,7 @@ func TestDriftIsRepairedOnTheInterval(t *testing.T) {
 	}
 }
 
-func TestTheLastRevisionIsKeptWhileANewerFails(t *testing.T) {
+func TestLastRevisionIsKeptWhileUpgradeFails(t *testing.T) {
 	r := newRig(t)
 	namespace := r.namespace(t)
 	good := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})

@@ -17,8 +17,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-// lineage finds the deployments above one whose bundle brings others: whose bundle brought it,
-// and so on, as their labels say. Those of other clusters are not to be seen from here, and have
+// lineage finds the parents of a deployment that installs other deployments: the one that
+// installed it, and so on, by their labels. Parents in other clusters are not visible, and have
 // other UIDs.
 func (r *Reconciler) lineage(ctx context.Context, d *v1alpha1.BundleDeployment, desired []*unstructured.Unstructured) (plan.Lineage, error) {
 	if !slices.ContainsFunc(desired, func(o *unstructured.Unstructured) bool { return plan.IsDeployment(inventory.IDOf(o)) }) {
@@ -34,15 +34,15 @@ func (r *Reconciler) lineage(ctx context.Context, d *v1alpha1.BundleDeployment, 
 		above := &v1alpha1.BundleDeployment{}
 		err := r.Client.Get(ctx, key, above)
 		if apierrors.IsNotFound(err) {
-			return found, nil // the labels outlived it, or are of another cluster
+			return found, nil // it is gone, or in another cluster
 		}
 		if err != nil {
 			return found, fmt.Errorf("reading bundledeployment %s, which brought this one: %w", key, err)
 		}
 		if _, known := found.Members[above.UID]; known {
-			return found, nil // somebody has forged labels
+			return found, nil // the labels are forged
 		}
-		found.Members[above.UID] = fmt.Sprintf("the deployment %s, by whose bundle this one came", key)
+		found.Members[above.UID] = fmt.Sprintf("the deployment %s, which installed this one", key)
 		found.Depth++
 		at = above
 	}

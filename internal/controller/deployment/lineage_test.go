@@ -20,7 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
-// bringing is the manifest of a deployment of the source of the given name.
+// bringing is the manifest of a deployment with the given source.
 func bringing(name, source, account string) *fstest.MapFile {
 	return file("apiVersion: satchel.dev/v1alpha1\nkind: BundleDeployment\nmetadata: {name: " + name + "}\nspec:\n" +
 		"  sourceRef: {kind: BundleSource, name: " + source + "}\n  serviceAccountName: " + account + "\n" +
@@ -32,8 +32,8 @@ func aDeployment(namespace, name string) *unstructured.Unstructured {
 	return object("satchel.dev/v1alpha1", "BundleDeployment", namespace, name)
 }
 
-// A bundle that contains its own deployment is refused, whatever may be taken from others, and goes
-// like any other.
+// A bundle that contains its own deployment is refused, whatever the collision protection, and is
+// removed like any other.
 func TestT19BundleOfItself(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -41,7 +41,7 @@ func TestT19BundleOfItself(t *testing.T) {
 		t.Run(string(protection), func(t *testing.T) {
 			t.Parallel()
 			namespace := r.namespace(t)
-			r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one"), "self.yaml": bringing("app", "other", "nobody")})
+			r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one"), "self.yaml": bringing("app", "other", "missing")})
 			key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) { d.Spec.CollisionProtection = protection }))
 			d := r.unready(t, key, v1alpha1.ReasonPlanRefused)
 			want := "BundleDeployment.satchel.dev " + namespace + "/app is this deployment itself: take it out of the bundle"
@@ -56,8 +56,8 @@ func TestT19BundleOfItself(t *testing.T) {
 	}
 }
 
-// Two deployments that contain each other: the second one is refused to take the first one over, or
-// their removals would wait for each other. Both go when the first one is deleted.
+// Two deployments that contain each other: the second one may not adopt the first one, or their
+// removals would wait for each other. Both are removed when the first one is deleted.
 func TestT19BundleOfWhatBroughtIt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -70,7 +70,7 @@ func TestT19BundleOfWhatBroughtIt(t *testing.T) {
 		return r.get(t, aDeployment(namespace, "inner")), ""
 	})
 	d := r.unready(t, inner, v1alpha1.ReasonPlanRefused)
-	want := "BundleDeployment.satchel.dev " + namespace + "/outer is the deployment " + namespace + "/outer, by whose bundle this one came"
+	want := "BundleDeployment.satchel.dev " + namespace + "/outer is the deployment " + namespace + "/outer, which installed this one"
 	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, want) {
 		t.Errorf("the message is %q", message)
 	}
@@ -81,8 +81,8 @@ func TestT19BundleOfWhatBroughtIt(t *testing.T) {
 	r.gone(t, aDeployment(namespace, "inner"))
 }
 
-// Deployments that bring deployments end at a depth, and go in order: what brings an account goes
-// after the deployment that acts as it.
+// Nested deployments are limited in depth, and are removed in order: the one that installed a
+// ServiceAccount after the deployment that uses it.
 func TestT19NestedDeployments(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -112,7 +112,7 @@ func TestT19NestedDeployments(t *testing.T) {
 	}
 }
 
-// account is the manifest of an account that may do everything in its namespace.
+// account is the manifest of a ServiceAccount with all permissions in its namespace.
 func account(namespace, name string) *fstest.MapFile {
 	return file("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: " + name + "}\n---\n" +
 		"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: " + namespace + "-" + name + "}\n" +
@@ -120,9 +120,10 @@ func account(namespace, name string) *fstest.MapFile {
 		"subjects: [{kind: ServiceAccount, name: " + name + ", namespace: " + namespace + "}]\n")
 }
 
-// A bundle gives no account to anybody: to bring a deployment that acts as a stronger account of the
-// namespace takes the right to create deployments there, which is the right to use that account.
-func TestT19StrongerAccountOfTheNamespace(t *testing.T) {
+// A bundle grants no ServiceAccount: installing a deployment that uses a stronger ServiceAccount of
+// the namespace needs the permission to create deployments there, which includes the use of that
+// ServiceAccount.
+func TestT19StrongerServiceAccountOfTheNamespace(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	namespace := r.namespace(t) // "installer" may do everything
@@ -137,7 +138,7 @@ func TestT19StrongerAccountOfTheNamespace(t *testing.T) {
 	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "narrow" }))
 	d := r.unready(t, key, v1alpha1.ReasonPlanRefused)
 	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "create, delete, get, patch bundledeployments.satchel.dev (stronger)") {
-		t.Errorf("the message does not name the right: %s", message)
+		t.Errorf("the message does not name the permission: %s", message)
 	}
 	if written := r.writes(t, namespace, mark); len(written) > 0 || r.get(t, aDeployment(namespace, "stronger")) {
 		t.Errorf("part of the bundle was written: %v", written)
@@ -149,7 +150,7 @@ func TestT19StrongerAccountOfTheNamespace(t *testing.T) {
 		return e.Namespace == namespace && e.Resource == "services" && isWrite(e)
 	}) {
 		if e.ImpersonatedUser != "system:serviceaccount:"+namespace+":installer" {
-			t.Errorf("somebody else wrote for the inner deployment: %s", e)
+			t.Errorf("another user wrote for the inner deployment: %s", e)
 		}
 	}
 	r.remove(t, key)
@@ -157,8 +158,8 @@ func TestT19StrongerAccountOfTheNamespace(t *testing.T) {
 	r.gone(t, object("v1", "Service", namespace, "s"))
 }
 
-// The controller's own Deployment and lease are like everybody's: not in reach of a tenant's
-// account, and not taken over by one that may do everything.
+// The controller's own Deployment and lease are not special: a tenant's ServiceAccount
+// cannot change them, and one with all permissions does not adopt them.
 func TestT19TheControllersOwnObjects(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

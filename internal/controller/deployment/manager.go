@@ -48,9 +48,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
 
-// FieldManager owns the statuses, finalizers and inline sources that this
-// controller writes. The objects of bundles are written by a field manager of
-// their deployment's own.
+// FieldManager owns the statuses, finalizers and inline sources that this controller
+// writes. Each deployment has a field manager of its own for the objects of its bundle.
 const FieldManager = "bundle-deployment-controller"
 
 // Deps is what the controller works with.
@@ -58,10 +57,10 @@ type Deps struct {
 	// Client reads BundleDeployments and BundleSources from a cache, and writes
 	// them; it never touches an object of a bundle.
 	Client client.Client
-	// Shard is the part of all deployments that is looked after.
+	// Shard selects the deployments that this process reconciles.
 	Shard shard.Shard
-	// APIReader reads past the cache: namespaces by name, deployments once at the start, and
-	// one of which a write failed.
+	// APIReader bypasses the cache: for namespaces by name, all deployments once at the
+	// start, and a deployment after a failed write.
 	APIReader client.Reader
 	// Events records what changed.
 	Events events.EventRecorder
@@ -75,15 +74,15 @@ type Deps struct {
 	Expiry *Expiry
 	// Holds shows which prunes are held; may be nil.
 	Holds *Holds
-	// Tenants holds the clients that act as service accounts.
+	// Tenants holds the clients that impersonate ServiceAccounts.
 	Tenants *tenant.Pool
 	// Remotes holds the clients of other clusters.
 	Remotes *tenant.Remotes
 	// OwnCluster permits kubeconfigs that lead to the cluster of the controller itself.
 	OwnCluster bool
-	// PerNamespace is how many deployments of one namespace are worked on at once; any number if 0.
+	// PerNamespace is how many deployments of one namespace are reconciled at once; any number if 0.
 	PerNamespace int
-	// Remotely is how many deployments to other clusters are worked on at once, and
+	// Remotely is how many deployments to other clusters are reconciled at once, and
 	// RemotelyPerNamespace how many of one namespace; any number if 0.
 	Remotely, RemotelyPerNamespace int
 	// RemoteTurn is how long one turn of a deployment to another cluster may take; 2 min if 0.
@@ -96,14 +95,14 @@ type Deps struct {
 	Snapshots *artifact.Snapshots
 	// Manifests bound what a bundle may contain; zero fields have their defaults.
 	Manifests convert.Limits
-	// Watches say how tenants' objects are watched; not at all when the Limit is 0. Whom they
-	// wake, and who exists, is for the controller to say.
+	// Watches configures how tenants' objects are watched; not at all when the Limit is 0.
+	// The controller sets Wake and Exists.
 	Watches watch.Options
-	// InventoryLimit bounds what the inventory of a deployment takes in its status.
+	// InventoryLimit bounds the size of the inventory in the status of a deployment.
 	InventoryLimit inventory.Limit
 	// Keys of the installation prove what was approved, and protect the keys of hashes.
 	Keys keyring.Ring
-	// Entropy is what keys are made of; the operating system's by default.
+	// Entropy is the source of randomness for keys; that of the operating system by default.
 	Entropy io.Reader
 	// Timeline notices that the API server's storage went back in time; may be nil.
 	Timeline *timeline.Guard
@@ -116,11 +115,11 @@ type Reconciler struct {
 	Deps
 	writer  report.Writer
 	backoff retry.Backoff
-	// demands spaces what users demand.
+	// demands limits the rate of edits and reconcile requests.
 	demands *retry.Demands
 	memory  memory
 	awaited awaited
-	// dependencies are those that deployments wait for just now.
+	// dependencies are those that deployments currently wait for.
 	dependencies awaited
 	conversions  *conversion.Queue
 	excesses     conversion.Excesses
@@ -130,16 +129,16 @@ type Reconciler struct {
 	kinds        *kindWaits
 	shares       *fair.Turns         // of all deployments, by namespace
 	turns        *fair.Turns         // of deployments to remote clusters, by namespace
-	remotely     *semaphore.Weighted // all of them that are worked on; nil for any number
-	remoteTurns  budget.Turns        // what the last turns of deployments to other clusters achieved
+	remotely     *semaphore.Weighted // all deployments to remote clusters that are reconciled; nil for any number
+	remoteTurns  budget.Turns        // the progress of the last turns of deployments to other clusters
 	watches      *watch.Hub
 	labels       nslabel.Reader
-	names        *watch.Names // watches what conversions need beside bundles
+	names        *watch.Names // watches the Secrets and ConfigMaps that conversions need
 	scrubs       scrubs
 	waker        *waker
 }
 
-// NewReconciler returns a reconciler on the given collaborators.
+// NewReconciler returns a reconciler with the given dependencies.
 func NewReconciler(deps Deps) *Reconciler {
 	if deps.Entropy == nil {
 		deps.Entropy = rand.Reader
@@ -178,10 +177,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	}
 	running, err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BundleDeployment{}, builder.WithPredicates(r.abandon(), r.Shard.Predicate(changed))).
-		Watches(&v1alpha1.BundleSource{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(sourceMoved())).
-		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(packageMoved())).
+		Watches(&v1alpha1.BundleSource{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(sourceChanged())).
+		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(packageChanged())).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.dependents)).
-		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.downstream), builder.WithPredicates(rewired())).
+		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.downstream), builder.WithPredicates(dependenciesChanged())).
 		Watches(&v1alpha1.BundleApproval{}, handler.EnqueueRequestsFromMapFunc(decided), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(r.shares.Source()).
 		WatchesRawSource(r.conversions.Turns.Source()).
@@ -209,8 +208,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	return mgr.Add(&fluxWatches{reconciler: r, controller: running, cache: mgr.GetCache(), mapper: mgr.GetRESTMapper()})
 }
 
-// statusLost lets through that somebody emptied a status, as a restore from a
-// backup does: it is written anew before anything depends on it.
+// statusLost passes updates that emptied a status, as a restore from a backup does, so
+// that it is written again at once.
 func statusLost() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.BundleDeployment)
@@ -220,9 +219,9 @@ func statusLost() predicate.Predicate {
 	}}
 }
 
-// sourceMoved lets through what a deployment has to know of a source: that it
-// came or went, and a change of its artifact or of its readiness.
-func sourceMoved() predicate.Predicate {
+// sourceChanged passes creation and deletion of a source, and changes of its artifact,
+// trust and readiness.
+func sourceChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.BundleSource)
 		after, fine := e.ObjectNew.(*v1alpha1.BundleSource)
@@ -270,7 +269,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, r.forget(request.NamespacedName)
 	}
 	if !r.Shard.Owns(object) {
-		return ctrl.Result{}, r.forget(request.NamespacedName) // another instance looks after it
+		return ctrl.Result{}, r.forget(request.NamespacedName) // another instance reconciles it
 	}
 	if pause := r.demandPause(object); pause > 0 {
 		return ctrl.Result{RequeueAfter: pause}, nil
@@ -303,15 +302,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return r.suspended(bounded, s)
 	}
 	err = r.deliver(bounded, s)
-	r.care(bounded, s, err)
+	r.keepApplied(bounded, s, err)
 	err = r.scrub(bounded, s, err)
 	if ctx.Err() != nil {
-		return ctrl.Result{}, nil // the process ends, or leads no longer: this is no failure of the deployment
+		return ctrl.Result{}, nil // the process ends, or lost its lease: this is no failure of the deployment
 	}
 	return r.finish(context.WithoutCancel(ctx), s, err)
 }
 
-// demandPause is how long an edit, or a request to reconcile, has to wait; see retry.Demands. A deletion never waits.
+// demandPause is how long an edit, or a reconcile request, has to wait; see retry.Demands. A deletion never waits.
 func (r *Reconciler) demandPause(d *v1alpha1.BundleDeployment) time.Duration {
 	key := client.ObjectKeyFromObject(d)
 	switch {
@@ -325,14 +324,14 @@ func (r *Reconciler) demandPause(d *v1alpha1.BundleDeployment) time.Duration {
 	return 0
 }
 
-// took counts a reconcile for what its namespace demands.
+// took counts the duration of a reconcile against its namespace.
 func (r *Reconciler) took(key types.NamespacedName, began time.Time) {
 	now := r.Now()
 	r.demands.Took(key, now.Sub(began), now)
 }
 
-// forget drops what is kept of a deployment that is gone, also where somebody
-// took its finalizer off.
+// forget drops everything kept for a deployment that is gone, also if its finalizer was
+// removed by another client.
 func (r *Reconciler) forget(key types.NamespacedName) error {
 	r.shares.Drop(key)
 	r.turns.Drop(key)
@@ -355,13 +354,13 @@ func (r *Reconciler) forget(key types.NamespacedName) error {
 	r.Work.forget(key)
 	uid := r.memory.forget(key)
 	if uid == "" {
-		return nil // the next start sweeps what is left of it
+		return nil // the next start removes its files
 	}
 	return errors.Join(r.Snapshots.Delete(string(uid)), r.Artifacts.Forget(string(uid)))
 }
 
-// longestReconcile bounds one reconcile, which never waits for health. What it
-// did not finish, the next one goes on with.
+// longestReconcile bounds one reconcile, which never waits for health. The next one
+// continues unfinished work.
 const longestReconcile = 10 * time.Minute
 
 // write stores the status as it is now, if it differs from what is stored.
@@ -374,7 +373,7 @@ func (r *Reconciler) write(ctx context.Context, s *state) error {
 	return nil
 }
 
-// finish writes the status and says when to come back.
+// finish writes the status and returns when to reconcile again.
 func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Result, error) {
 	if report.IsStale(err) {
 		return ctrl.Result{RequeueAfter: r.backoff.Conflicted(client.ObjectKeyFromObject(s.object))}, nil // decided on a stale copy; nothing was written
@@ -383,13 +382,13 @@ func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Resu
 	defer cancel()
 	r.Work.count(s)
 	r.subscribe(s, err)
-	r.giveUpPlaces(s, err)
-	pending := errors.Is(err, conversion.ErrPending) && s.sameAsBefore() // what is converted again stays as it is told
+	r.releasePlaces(s, err)
+	pending := errors.Is(err, conversion.ErrPending) && s.sameAsBefore() // while the same revision is converted again the status stays
 	if !pending && !s.keepsTold() {
 		updateStatus(s, err)
 	}
 	if failed := r.write(ctx, s); failed != nil {
-		r.memory.forget(client.ObjectKeyFromObject(s.object)) // or an inventory that was not stored would be believed
+		r.memory.forget(client.ObjectKeyFromObject(s.object)) // or an inventory that was not stored would be trusted
 		return r.backoff.Conflict(client.ObjectKeyFromObject(s.object), failed)
 	}
 	s.note.version = s.object.ResourceVersion
@@ -408,7 +407,7 @@ func (r *Reconciler) newState(object *v1alpha1.BundleDeployment) *state {
 		object: object, before: object.DeepCopy(), stored: object.DeepCopy(), now: r.Now(), room: r.InventoryLimit,
 		owner: inventory.Owner{Namespace: object.Namespace, Name: object.Name},
 	}
-	if object.Spec.KubeConfig != nil { // the deployment's namespace need not exist there
+	if object.Spec.KubeConfig != nil { // the deployment's namespace may not exist there
 		s.home = object.InstallNamespaceOrDefault()
 	}
 	s.rules, s.rulesErr = rulesOf(&object.Spec)
@@ -417,7 +416,7 @@ func (r *Reconciler) newState(object *v1alpha1.BundleDeployment) *state {
 	return s
 }
 
-// protect puts the finalizer on, before anything is written for the deployment.
+// protect adds the finalizer before anything is written for the deployment.
 func (r *Reconciler) protect(ctx context.Context, s *state) (step.Outcome, error) {
 	if controllerutil.ContainsFinalizer(s.object, v1alpha1.Finalizer) {
 		return step.Continue, nil

@@ -18,46 +18,46 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/retry"
 )
 
-// note is what the controller remembers of a deployment between two
-// reconciles, so that waiting for health costs nothing but reading health. It
-// is lost with the process; the next reconcile is a full one then.
+// note is what the controller remembers of a deployment between two reconciles, so that
+// a wait for health only reads health. It is lost with the process; then the next
+// reconcile is a full one.
 type note struct {
-	uid        types.UID
-	attempt    attempt
-	checked    time.Time
-	wrote      time.Time            // when an object was last written
-	renew      time.Time            // when certificates have to be looked at; zero when there are none
-	waits      time.Time            // since when an apply waits for something; zero when it does not
-	total      int                  // objects in all
-	phase      *apply.PhaseWait     // what an apply waits for; nil when it is not for health
-	phaseSince time.Time            // when that was found by comparing everything
-	hook       *hookWait            // what an apply waits for; nil when it is not for a hook
-	skipped    int                  // objects that are left out for now
-	objects    []plan.Object        // those whose health is looked at, without content
-	unhealthy  []plan.Object        // those of them that were not healthy when last seen
-	prune      []plan.DeletionStage // to carry out once all is healthy
-	held       *plan.Held           // what left the bundle and is kept for now
-	pauses     int                  // how often something under way was looked at since the last write
-	missing    bool                 // of the unhealthy, some do not exist any more
-	removing   bool                 // the deployment is being removed
-	version    string               // of the BundleDeployment as it was written last
-	behind     time.Time            // since when the cache has not shown that; zero when it has
-	sick       time.Time            // since when objects are not healthy that had been, and nobody changed; zero when none are
+	uid            types.UID
+	attempt        attempt
+	checked        time.Time
+	wrote          time.Time            // when an object was last written
+	renew          time.Time            // when certificates have to be checked; zero when there are none
+	waits          time.Time            // since when an apply waits; zero when it does not
+	total          int                  // objects in all
+	phase          *apply.PhaseWait     // the health that an apply waits for; nil for none
+	phaseSince     time.Time            // when that was found by comparing everything
+	hook           *hookWait            // the hook that an apply waits for; nil for none
+	skipped        int                  // objects that are left out for now
+	objects        []plan.Object        // those with health checks, without content
+	unhealthy      []plan.Object        // those of them that were not healthy when last seen
+	prune          []plan.DeletionStage // to carry out once all is healthy
+	held           *plan.Held           // objects that left the bundle and are kept for now
+	pauses         int                  // how often unfinished work was checked since the last write
+	missing        bool                 // some of the unhealthy do not exist any more
+	removing       bool                 // the deployment is being removed
+	version        string               // resource version of the BundleDeployment as it was written last
+	behind         time.Time            // since when the cache is older than that; zero when it is not
+	unhealthySince time.Time            // since when formerly healthy, unchanged objects are unhealthy; zero when none are
 
-	fights map[inventory.ID]fight        // over objects that were repaired lately
-	looked map[inventory.ID]health.Sight // how the objects were when their health was looked at last
+	conflicts map[inventory.ID]fieldConflict // about objects that were repaired recently
+	looked    map[inventory.ID]health.Sight  // the last observed health of the objects
 
-	material string                  // what the revision became: see substance
+	material string                  // digest of the converted revision: see substance
 	contains *v1alpha1.PackageStatus // the package that the revision is; nil for none
 }
 
-// old tells that the object, which comes from a cache, was read before this controller
-// wrote it last: its inventory would be that of before.
+// old tells that the object from the cache is older than the last write of this
+// controller: its inventory would be outdated.
 func (s *state) old() bool {
 	return retry.Older(s.object.ResourceVersion, s.note.version)
 }
 
-// attempt is what a full reconcile was about; when it changes, another is due.
+// attempt identifies the input of a full reconcile; when it changes, another is due.
 type attempt struct {
 	generation int64
 	revision   string // of the artifact
@@ -72,7 +72,7 @@ type memory struct {
 	notes map[types.NamespacedName]note
 }
 
-// recall finds the note of a deployment; one of an earlier deployment of the
+// recall finds the note of a deployment; the note of an earlier deployment with the
 // same name does not count.
 func (m *memory) recall(key types.NamespacedName, uid types.UID) (note, bool) {
 	m.mu.Lock()
@@ -84,7 +84,7 @@ func (m *memory) recall(key types.NamespacedName, uid types.UID) (note, bool) {
 	return n, true
 }
 
-// clear drops all notes, and says of which deployments they were.
+// clear drops all notes, and returns the keys of their deployments.
 func (m *memory) clear() []types.NamespacedName {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -102,7 +102,7 @@ func (m *memory) keep(key types.NamespacedName, n note) {
 	m.notes[key] = n
 }
 
-// forget drops a note and says whose it was; "" when there was none.
+// forget drops a note and returns the UID of its deployment; "" when there was none.
 func (m *memory) forget(key types.NamespacedName) types.UID {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -32,7 +32,7 @@ func costlyKustomization(size int) fstest.MapFS {
 	return fstest.MapFS{"kustomization.yaml": file(patches.String()), "all.yaml": file(objects.String())}
 }
 
-// costlySchema is a chart whose schema for values has many ways to the same pattern, over a value of a megabyte.
+// costlySchema is a chart with a values schema that has many ways to the same pattern, over a value of a megabyte.
 func costlySchema() fstest.MapFS {
 	const levels, width = 4, 12
 	var definitions []string
@@ -202,10 +202,10 @@ func (a attack) saysWhy(t *testing.T, r *rig, key client.ObjectKey) {
 	t.Logf("%s says: %s", key, conditions.GetMessage(&d, meta.ReadyCondition))
 }
 
-// M25 to M28, T16: what a tenant with three namespaces deploys and changes all the time ends at a limit, which the status
-// names; the deployment of another tenant is applied as if it were not there, its deleted object comes back, and deleting the
-// attacker's deployments ends them. The common suite has one namespace and does not compare times.
-func TestM25CostlyBundlesStopNobodyElse(t *testing.T) {
+// M25 to M28, T16: what a tenant with three namespaces deploys and changes all the time stops at a limit, which the status
+// names; the deployment of another tenant is applied without delay, its deleted object is recreated, and deleting the
+// attacker's deployments removes them. The common suite has one namespace and does not compare times.
+func TestM25CostlyBundlesDoNotBlockOthers(t *testing.T) {
 	full := releaseSuite()
 	edits, namespaces := 5, 1
 	if full {

@@ -7,9 +7,9 @@ import (
 	"testing/fstest"
 )
 
-// operator is a bundle of the format registry+v1 whose Deployment serves a
-// validating, a mutating and a conversion webhook. No Pod of it runs in tests, so
-// the webhooks' failures are ignored. The group is of the test's own.
+// operator is a registry+v1 bundle with a Deployment that serves a validating, a
+// mutating and a conversion webhook. No Pod of it runs in tests, so the webhooks'
+// failures are ignored. Each test has its own group.
 func operator(group, version string) fstest.MapFS {
 	fill := strings.NewReplacer("GROUP", group, "VERSION", version)
 	return fstest.MapFS{

@@ -23,25 +23,25 @@ import (
 )
 
 const (
-	// kindsPause is how often it is looked for kinds that deployments wait for.
+	// kindsPause is the interval of checks for kinds that deployments wait for.
 	kindsPause = 2 * time.Second
-	// kindsTimeout bounds one question, and kindsAtOnce how many are asked at once: a
-	// remote cluster that does not answer keeps no other waiting.
+	// kindsTimeout bounds one discovery request, and kindsAtOnce how many run at once:
+	// a remote cluster that does not answer does not delay the others.
 	kindsTimeout, kindsAtOnce = 5 * time.Second, 8
 )
 
-// kindWaits looks for the kinds that deployments wait for, and queues these when one is
-// served: one small request of discovery a kind and cluster, however many deployments
-// wait for it, and none while nobody does.
+// kindWaits checks for the kinds that deployments wait for, and queues the deployments
+// when one is served: one small discovery request for each kind and cluster, however
+// many deployments wait for it, and none while none does.
 //
-// A watch of CustomResourceDefinitions would tell sooner. But it takes a right to read
-// them all, by the controller itself, which has no other one to objects of bundles;
-// it knows nothing of kinds that an aggregated API server brings; and on a remote cluster
-// nobody may have that right. Discovery is open to everybody who is logged in.
+// A watch of CustomResourceDefinitions would be faster. But the controller itself would
+// need permission to read all CRDs, and it has no other permission on objects of bundles;
+// such a watch does not cover kinds of aggregated API servers; and on a remote cluster
+// that permission may be missing. Every authenticated user may use discovery.
 type kindWaits struct {
 	mu    sync.Mutex
 	waits map[types.NamespacedName]*kindWait
-	some  chan struct{} // told that somebody waits
+	some  chan struct{} // signals that a deployment waits
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
@@ -56,7 +56,7 @@ func newKindWaits() *kindWaits {
 	return &kindWaits{waits: map[types.NamespacedName]*kindWait{}, some: make(chan struct{}, 1)}
 }
 
-// set replaces what a deployment waits for; with no kinds it is forgotten.
+// set replaces the kinds that a deployment waits for; with no kinds it is forgotten.
 func (w *kindWaits) set(key types.NamespacedName, on *tenant.Kinds, kinds []schema.GroupKind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,14 +71,14 @@ func (w *kindWaits) set(key types.NamespacedName, on *tenant.Kinds, kinds []sche
 	}
 }
 
-// came tells whether one of the kinds that a deployment waits for is served since.
+// came tells whether one of the kinds that a deployment waits for is served now.
 func (w *kindWaits) came(key types.NamespacedName) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.waits[key] != nil && w.waits[key].came
 }
 
-// Source connects it with the queue of the controller, which has to watch it.
+// Source connects it to the queue of the controller.
 func (w *kindWaits) Source() source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		w.mu.Lock()
@@ -120,7 +120,7 @@ type kindQuestion struct {
 	kind schema.GroupKind
 }
 
-// wanted are the questions to ask, each once.
+// wanted are the distinct questions to ask.
 func (w *kindWaits) wanted() []kindQuestion {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,7 +137,7 @@ func (w *kindWaits) wanted() []kindQuestion {
 	return questions
 }
 
-// look asks one question, and queues who waits for the answer.
+// look asks one question, and queues the deployments that wait for the kind.
 func (w *kindWaits) look(ctx context.Context, q kindQuestion) {
 	ctx, cancel := context.WithTimeout(ctx, kindsTimeout)
 	defer cancel()
@@ -164,7 +164,7 @@ func (w *kindWaits) look(ctx context.Context, q kindQuestion) {
 	}
 }
 
-// awaitKinds has the kinds looked for of which objects were left out.
+// awaitKinds waits for the kinds of the objects that were skipped.
 func (r *Reconciler) awaitKinds(s *state, made plan.Plan) {
 	var kinds []schema.GroupKind
 	seen := map[schema.GroupKind]bool{}
@@ -177,10 +177,11 @@ func (r *Reconciler) awaitKinds(s *state, made plan.Plan) {
 	r.kinds.set(client.ObjectKeyFromObject(s.object), s.client.Kinds(), kinds)
 }
 
-// mostSkippedNamed is how many objects that are left out a message names.
+// mostSkippedNamed is how many skipped objects a message names.
 const mostSkippedNamed = 5
 
-// skippedText says what a plan leaves out, and until when; nothing when it does not.
+// skippedText names the objects that a plan skips until their kinds are served; "" for
+// none.
 func skippedText(skipped []inventory.ID) string {
 	if len(skipped) == 0 {
 		return ""

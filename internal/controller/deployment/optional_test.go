@@ -29,8 +29,8 @@ func parsed(t *testing.T, manifest *fstest.MapFile) *unstructured.Unstructured {
 	return o
 }
 
-// TestOptionalKinds installs an object of a kind that comes later and goes again, as an account that has no rights to
-// that kind until it comes, and that never looks by itself.
+// TestOptionalKinds installs an object of a kind that appears later and disappears again, as a ServiceAccount without
+// permissions on that kind until it appears, and with a long interval.
 func TestOptionalKinds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -73,7 +73,7 @@ func TestOptionalKinds(t *testing.T) {
 		return conditions.IsTrue(d, "Ready") && *d.Status.Objects == v1alpha1.ObjectCounts{Applied: 3}
 	})
 	took := time.Since(began)
-	t.Logf("applied %s after the definition was created", took.Round(time.Millisecond))
+	t.Logf("applied %s after the CRD was created", took.Round(time.Millisecond))
 	if took > 30*time.Second {
 		t.Errorf("took %s, want at most 5 s", took)
 	}

@@ -8,11 +8,11 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// mostOrigins bounds, in bytes, what the history says of where its revisions came from.
+// mostOrigins bounds the origins of revisions in the history, in bytes.
 const mostOrigins = 32 << 10
 
-// originsOf says where the parts of a source's artifact were fetched from; nothing while
-// its status is about other sources than its spec names.
+// originsOf lists where the parts of a source's artifact were fetched from; nil while
+// its status does not match its spec.
 func originsOf(source *v1alpha1.BundleSource) []v1alpha1.RevisionOrigin {
 	if source.Status.SourcesDigest != source.Spec.SourcesDigest() {
 		return nil
@@ -32,8 +32,8 @@ func originsOf(source *v1alpha1.BundleSource) []v1alpha1.RevisionOrigin {
 	return origins
 }
 
-// recordOrigins keeps where the revision was fetched from last, for another digest may
-// have the same content.
+// recordOrigins records where the revision was fetched from last, since another digest
+// may have the same content.
 func (s *state) recordOrigins(record *v1alpha1.RevisionRecord) {
 	if s.source != nil && len(s.source.parts) > 0 {
 		record.Sources = s.source.parts
@@ -64,7 +64,7 @@ func repositoryOf(ref string) string {
 	return ref
 }
 
-// boundOrigins keeps the origins of the newest revisions, as far as there is room.
+// boundOrigins keeps the origins of the newest revisions within the limit.
 func boundOrigins(history []v1alpha1.RevisionRecord) {
 	room := mostOrigins
 	for i := range history {

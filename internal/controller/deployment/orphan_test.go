@@ -18,7 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// F41: a removal that fails for want of its ServiceAccount or of permissions, or waits for a finalizer, ends
+// F41: a removal that fails for lack of its ServiceAccount or of permissions, or waits for a finalizer, ends
 // once spec.deletionPolicy is Orphan, whenever that is set. What is kept is named in an event.
 func TestF41OrphanAlwaysEnds(t *testing.T) {
 	t.Parallel()
@@ -29,18 +29,19 @@ func TestF41OrphanAlwaysEnds(t *testing.T) {
 	}
 	cases := map[string]struct {
 		hinder func(t *testing.T, namespace string)
-		// stuck is what the removal says before it is set, goes whether that takes objects along.
+		// stuck is the message of the removal before it is set; goes tells whether objects are deleted with
+		// it.
 		stuck string
 		goes  bool
 		told  string
 	}{
-		"ServiceAccount gone": {account, "does not exist: create it", false, "LeftBehind: 2 objects are kept, and could not be marked as orphaned (serviceaccount"},
+		"ServiceAccount gone": {account, "does not exist: create it", false, "LeftBehind: 2 objects are kept, and could not be annotated as orphaned (serviceaccount"},
 		"permissions gone": {
 			func(t *testing.T, namespace string) {
 				t.Helper()
 				r.delete(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-installer"}})
 			},
-			"is forbidden", false, "LeftBehind: 2 objects are kept, and could not be marked as orphaned (",
+			"is forbidden", false, "LeftBehind: 2 objects are kept, and could not be annotated as orphaned (",
 		},
 		"finalizer of another controller": {
 			func(t *testing.T, namespace string) {

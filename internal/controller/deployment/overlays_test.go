@@ -47,7 +47,7 @@ func TestOverlays(t *testing.T) {
 	})
 	r.until(t, key, "it is refused", says(v1alpha1.ReasonConversionFailed, "ConfigMap a: spec.patches[0]: operation 1 (remove /data/nothing) fails: the object has nothing there"))
 	r.delete(t, aConfigMap(namespace, "a"))
-	r.holds(t, namespace, "a", "large") // what was applied stays in force
+	r.holds(t, namespace, "a", "large") // the applied revision stays
 
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Patches, d.Spec.PostBuild, d.Spec.CommonMetadata, d.Spec.NamePrefix = nil, nil, nil, "eu-"

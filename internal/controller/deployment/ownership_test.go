@@ -72,8 +72,8 @@ func TestPruneHeld(t *testing.T) {
 	})
 }
 
-// What a revision brought that was never healthy goes without asking; so does what is
-// renamed.
+// Objects of a revision that was never healthy are pruned without approval; so are
+// renamed ones.
 func TestPruneNotHeld(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -95,7 +95,7 @@ func TestPruneNotHeld(t *testing.T) {
 	r.until(t, key, "ten objects", func(d *v1alpha1.BundleDeployment) bool { return d.Status.Inventory.Count == 10 && !isHeld(d) })
 }
 
-// What has to go first is gone before the new revision is applied, and waited for.
+// Objects that have to be deleted first are gone before the new revision is applied.
 func TestPruneBeforeApply(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -120,8 +120,8 @@ func TestPruneBeforeApply(t *testing.T) {
 	r.gone(t, aConfigMap(namespace, "c01"))
 }
 
-// What another tool has is adopted when the spec says so; the status counts it, and an
-// event names whose it was.
+// Objects of another tool are adopted if the spec says so; the status counts them, and
+// an event names the former owner.
 func TestAdoption(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -142,15 +142,15 @@ func TestAdoption(t *testing.T) {
 	if d = r.ready(t, key, first.Revision); d.Status.Plan.Adopt != 1 || d.Status.Plan.Create != 0 {
 		t.Errorf("plan %+v", d.Status.Plan)
 	}
-	r.told(t, namespace, "Adopted: took over 1 objects: ConfigMap "+namespace+"/a, which belongs to Helm release shop/web")
+	r.told(t, namespace, "Adopted: adopted 1 objects: ConfigMap "+namespace+"/a, which belongs to Helm release shop/web")
 	live := r.must(t, aConfigMap(namespace, "a"))
 	if data, _, _ := unstructured.NestedStringMap(live.Object, "data"); len(data) != 1 || data["value"] != "one" || len(live.GetAnnotations()) > 0 {
 		t.Errorf("data %v, annotations %v", data, live.GetAnnotations())
 	}
 }
 
-// What a deployment leaves on purpose the next one takes up, data and all.
-func TestOrphanedDeploymentIsTakenUp(t *testing.T) {
+// Objects that a deployment orphans are adopted by the next one, with their data.
+func TestOrphanedDeploymentIsAdopted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	namespace := r.namespace(t)
@@ -170,8 +170,8 @@ func TestOrphanedDeploymentIsTakenUp(t *testing.T) {
 	}
 }
 
-// A field that cannot be changed has the object created anew, once, where that is
-// asked for; the plan counts it and an event names it.
+// A change of an immutable field recreates the object, once, if the spec allows it; the
+// plan counts it and an event names it.
 func TestF27Recreated(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -189,7 +189,7 @@ func TestF27Recreated(t *testing.T) {
 	if r.must(t, web).GetUID() == uid {
 		t.Error("it is the same object")
 	}
-	r.told(t, namespace, "Recreated: deleted 1 objects to create them anew, for fields of them cannot change: Deployment.apps "+namespace+"/web")
+	r.told(t, namespace, "Recreated: deleted 1 objects to recreate them, since immutable fields of them change: Deployment.apps "+namespace+"/web")
 	deleted := r.audit(t, since, func(e controlplane.AuditEvent) bool {
 		return e.Verb == "delete" && e.Namespace == namespace && e.Resource == "deployments" && e.Code != http.StatusConflict // its status moved meanwhile
 	})
@@ -198,8 +198,8 @@ func TestF27Recreated(t *testing.T) {
 	}
 }
 
-// Where status and cache are both lost, as in a restore from a backup on another
-// volume, what left the bundle meanwhile is found by its labels and pruned, and a
+// If status and cache are both lost, as in a restore from a backup on another volume,
+// objects that left the bundle meanwhile are found by their labels and pruned, and a
 // removal removes everything.
 func TestInventoryRebuilt(t *testing.T) {
 	t.Parallel()
@@ -229,7 +229,7 @@ func TestInventoryRebuilt(t *testing.T) {
 	}
 }
 
-// An inventory that nobody can read does not keep a deployment from going, nor its objects here:
+// An unreadable inventory does not block the removal of a deployment, nor of its objects here:
 // they are found by their labels. On another cluster nothing is looked for.
 func TestUnreadableInventoryAtRemoval(t *testing.T) {
 	t.Parallel()
@@ -269,13 +269,13 @@ func TestUnreadableInventoryAtRemoval(t *testing.T) {
 	}
 }
 
-// loseEverything takes the status of a deployment away, and what is kept of it.
+// loseEverything deletes the status of a deployment and its snapshot.
 func (r *rig) loseEverything(t *testing.T, key client.ObjectKey) {
 	t.Helper()
 	r.loses(t, key, v1alpha1.BundleDeploymentStatus{})
 }
 
-// loses gives a deployment another status, and takes away what is kept of it.
+// loses replaces the status of a deployment, and deletes its snapshot.
 func (r *rig) loses(t *testing.T, key client.ObjectKey, left v1alpha1.BundleDeploymentStatus) {
 	t.Helper()
 	var d v1alpha1.BundleDeployment

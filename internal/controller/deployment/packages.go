@@ -23,7 +23,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
-// packageStatus is the package of a bundle for its status.
+// packageStatus is the package of a bundle for the status.
 func packageStatus(p convert.Package) *v1alpha1.PackageStatus {
 	if p.Name == "" {
 		return nil
@@ -32,7 +32,7 @@ func packageStatus(p convert.Package) *v1alpha1.PackageStatus {
 }
 
 // packages are those that other deployments of the same namespace have installed on a
-// cluster. Those of other namespaces are nobody's business here.
+// cluster. Packages of other namespaces stay private.
 func (r *Reconciler) packages(ctx context.Context, of *v1alpha1.BundleDeployment, target string) ([]plan.Package, error) {
 	var deployments v1alpha1.BundleDeploymentList
 	if err := r.Client.List(ctx, &deployments, client.InNamespace(of.Namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -42,7 +42,7 @@ func (r *Reconciler) packages(ctx context.Context, of *v1alpha1.BundleDeployment
 }
 
 // provides is the package that a deployment has installed; nil when there is none.
-// While a newer version is on its way, it is the last one that was healthy.
+// During an upgrade it is the last version that was healthy.
 func provides(d *v1alpha1.BundleDeployment) *v1alpha1.PackageStatus {
 	if !d.DeletionTimestamp.IsZero() {
 		return nil
@@ -50,7 +50,7 @@ func provides(d *v1alpha1.BundleDeployment) *v1alpha1.PackageStatus {
 	return d.Status.Package
 }
 
-// namesOf are the packages that requirements are about.
+// namesOf are the names of the required packages.
 func namesOf(requirements []convert.Requirement) map[string]bool {
 	names := map[string]bool{}
 	for _, requirement := range requirements {
@@ -62,15 +62,15 @@ func namesOf(requirements []convert.Requirement) map[string]bool {
 	return names
 }
 
-// awaited remembers which names deployments of their namespace wait for, so that they
-// are woken when one comes: packages that they require, or other deployments. The zero
+// awaited remembers the names that deployments wait for in their namespace, so that
+// they are woken when one appears: required packages, or other deployments. The zero
 // value is ready for use.
 type awaited struct {
 	mu    sync.Mutex
 	names map[types.NamespacedName]map[string]bool
 }
 
-// set replaces what a deployment waits for; with no names it is forgotten.
+// set replaces the names that a deployment waits for; with no names it is forgotten.
 func (a *awaited) set(key types.NamespacedName, names map[string]bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -84,7 +84,7 @@ func (a *awaited) set(key types.NamespacedName, names map[string]bool) {
 	a.names[key] = names
 }
 
-// by lists who waits for a name of a namespace.
+// by lists the deployments that wait for a name in a namespace.
 func (a *awaited) by(namespace, name string) []types.NamespacedName {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -97,9 +97,9 @@ func (a *awaited) by(namespace, name string) []types.NamespacedName {
 	return keys
 }
 
-// packageMoved lets through that a deployment begins to provide a package, or
-// another version.
-func packageMoved() predicate.Predicate {
+// packageChanged passes deployments that start to provide a package, or another
+// version.
+func packageChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
@@ -112,8 +112,8 @@ func packageMoved() predicate.Predicate {
 	}
 }
 
-// waitingFor lists the deployments that wait for the package which another one has
-// just installed: they require it, and their plan is refused.
+// waitingFor lists the deployments that wait for a package that another one has just
+// installed: they require it, and their plan is refused.
 func (r *Reconciler) waitingFor(ctx context.Context, provider client.Object) []reconcile.Request {
 	other, ok := provider.(*v1alpha1.BundleDeployment)
 	if !ok || provides(other) == nil {

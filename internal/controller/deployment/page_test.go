@@ -30,7 +30,7 @@ func TestPageHasTheFlags(t *testing.T) {
 	page.HasFlags(t, pageName, flags)
 }
 
-// code is the controller's, with what it registers metrics in.
+// code is the code of the controller and of the packages that register its metrics.
 func code(t *testing.T) string {
 	t.Helper()
 	files, err := filepath.Glob("*.go")

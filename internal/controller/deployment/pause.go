@@ -10,16 +10,15 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/retry"
 )
 
-// settled tells that nothing is under way: everything is applied and healthy, and
-// nothing is going.
+// settled tells that no work is unfinished: everything is applied, healthy and pruned.
 func (s *state) settled() bool {
 	return s.waitsFor == "" && s.hookWaits == "" && (s.health == nil || s.health.Healthy() && len(s.note.prune) == 0)
 }
 
-// pause is how long until the next look, and keeps what that look needs.
+// pause returns the time until the next reconcile, and keeps the note for it.
 func (r *Reconciler) pause(s *state, err error) time.Duration {
 	spec, key := &s.object.Spec, client.ObjectKeyFromObject(s.object)
-	if s.givenUp {
+	if s.rejectedNow {
 		r.backoff.Succeeded(key)
 		r.memory.keep(key, note{uid: s.object.UID})
 		return time.Second / 10
@@ -54,29 +53,29 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 	case s.waitsFor != "" && s.waitedLong():
 		return min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault())
 	case s.waitsFor != "", s.hookWaits != "":
-		return pace(looks)
+		return pollPause(looks)
 	case s.overdue():
 		return min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault())
 	}
-	return min(s.patience(looks), spec.IntervalOrDefault())
+	return min(s.unhealthyPause(looks), spec.IntervalOrDefault())
 }
 
-// patience is the pause before looking again at what is not healthy. Where watches
-// tell of its status, all that may change without is why its Pods do not run.
-func (s *state) patience(looks int) time.Duration {
+// unhealthyPause is the pause before unhealthy objects are checked again. If their
+// status is watched, only the reason why their Pods do not run may change unnoticed.
+func (s *state) unhealthyPause(looks int) time.Duration {
 	switch {
-	case !s.note.sick.IsZero():
-		return max(recovery-s.now.Sub(s.note.sick), time.Second/10)
+	case !s.note.unhealthySince.IsZero():
+		return max(recovery-s.now.Sub(s.note.unhealthySince), time.Second/10)
 	case s.watched():
 		return min(watchedPause<<min(looks, 4), s.untilOverdue())
 	}
-	return pace(looks)
+	return pollPause(looks)
 }
 
-// watchedPause is the first pause between looks at unhealthy objects that are watched.
+// watchedPause is the first pause between checks of unhealthy objects that are watched.
 const watchedPause = 2 * time.Second
 
-// untilOverdue is how long until the time to become healthy is over.
+// untilOverdue is the time until the timeout to become healthy.
 func (s *state) untilOverdue() time.Duration {
 	deadline := s.note.wrote
 	if at := s.object.Status.LastAppliedTime; at != nil && at.After(deadline) {

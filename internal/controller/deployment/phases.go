@@ -22,8 +22,8 @@ func (s *state) holdPhase(held *apply.PhaseWait) {
 	s.phase = held
 }
 
-// stillHeld looks at what a phase waits for, and at nothing else, as long as that is
-// not healthy and the interval is not over.
+// stillHeld checks only the objects that a phase waits for, while they are not healthy
+// and the interval is not over.
 func (r *Reconciler) stillHeld(ctx context.Context, s *state) (step.Outcome, error) {
 	held := s.note.phase
 	if s.note.attempt == s.attempt() && s.note.hook != nil {
@@ -48,8 +48,7 @@ func (r *Reconciler) stillHeld(ctx context.Context, s *state) (step.Outcome, err
 	return step.Stop, nil
 }
 
-// waiting says why an apply that is not finished waits, and whether it has done so for
-// too long.
+// waiting says why an unfinished apply waits, and whether it has timed out.
 func (s *state) waiting() (reason string, over bool) {
 	over = s.waitedLong() || s.phase != nil && s.phase.Report.Failed()
 	switch {

@@ -38,13 +38,14 @@ type Options struct {
 	ArtifactServers []string
 	// FluxServers are the base URLs from which artifacts of Flux's sources may be loaded.
 	FluxServers []string
-	// ArtifactTokenFile holds the token that our own artifact servers may ask for.
+	// ArtifactTokenFile holds the token for our own artifact servers.
 	ArtifactTokenFile string
-	// ArtifactCAFile holds the authorities by which https artifact servers are trusted.
+	// ArtifactCAFile holds the CAs by which https artifact servers are trusted.
 	ArtifactCAFile string
 	// Namespace of the controllers, which holds the Secret with the keys.
 	Namespace string
-	// CachePath is the folder of loaded artifacts and of what was applied last.
+	// CachePath is the folder of loaded artifacts and of snapshots of what was applied
+	// last.
 	CachePath string
 	// CacheMiB bounds the loaded artifacts in it.
 	CacheMiB int64
@@ -52,7 +53,7 @@ type Options struct {
 	Egress fetch.AddressPolicy
 	// OwnCluster permits kubeconfigs that lead to the cluster of the controller itself.
 	OwnCluster bool
-	// PerNamespace is how many deployments of one namespace are worked on at once.
+	// PerNamespace is how many deployments of one namespace are reconciled at once.
 	PerNamespace int
 	// RemoteTurn is how long one turn of a deployment to another cluster may take.
 	RemoteTurn time.Duration
@@ -75,27 +76,27 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 		"http://source-controller.flux-system.svc.cluster.local.", "http://source-controller.flux-system.svc.cluster.local", "http://source-controller.flux-system.svc",
 	}, "The base URLs from which artifacts of Flux's sources may be loaded; empty for none.")
 	fs.StringVar(&o.ArtifactTokenFile, "artifact-token-file", "",
-		"A file with the token that is sent to the --artifact-servers, and to nobody else; read again for each download.")
+		"A file with the token that is sent only to the --artifact-servers; read again for each download.")
 	fs.StringVar(&o.ArtifactCAFile, "artifact-ca-file", "",
-		"A file with the authorities, in PEM, by which https artifact servers are trusted instead of those of the system; read again for each connection.")
+		"A file with the CA certificates, in PEM, by which https artifact servers are trusted instead of those of the system; read again for each connection.")
 	fs.StringVar(&o.CachePath, "cache-path", "/cache", "The folder for loaded artifacts and for what was applied last.")
 	fs.Int64Var(&o.CacheMiB, "cache-size-mib", 1024, "How many MiB of artifacts are kept in the cache.")
 	o.Egress.BindAddressFlags(fs, "that kubeconfigs may lead to", "that kubeconfigs may not lead to")
 	fs.BoolVar(&o.OwnCluster, "allow-kubeconfig-to-own-cluster", false,
 		"Permit kubeconfigs that lead to the cluster in which the controller runs; its API server's address, too.")
 	fs.IntVar(&o.PerNamespace, "concurrent-per-namespace", 4,
-		"How many deployments of one namespace are worked on at once, and never more than half of --concurrent, so that those of one tenant do not keep others waiting; 0 for any number.")
+		"How many deployments of one namespace are reconciled at once, and never more than half of --concurrent, so that one tenant does not block others; 0 for any number.")
 	fs.DurationVar(&o.RemoteTurn, "remote-turn", budget.Default,
-		"How long a deployment with spec.kubeConfig is worked on at once. Then its worker is released, and the next turn goes on; three turns in a row in which the other cluster confirms nothing are a failure.")
+		"How long one turn of a deployment with spec.kubeConfig may take. Then its worker is released, and the next turn continues; three turns in a row without a confirmed request of the other cluster are a failure.")
 	fs.IntVar(&o.WatchLimit, "watch-limit", 2000,
-		"How many watches of the objects of deployments are open at once, no account having more than a quarter of them; what is beyond is compared at the interval. 0 for none.")
+		"How many watches of the objects of deployments are open at once, at most a quarter of them for one ServiceAccount; all other objects are compared at the interval. 0 for none.")
 	o.Limits.BindContentFlags(fs)
 	o.Manifests.BindFlags(fs)
 	o.Workers.BindFlags(fs)
 }
 
-// Setup adds the deployment controller to a manager. It looks after the deployments of
-// a shard, running so many reconciles at once.
+// Setup adds the deployment controller to a manager. It reconciles the deployments of a
+// shard, with the given number of workers.
 func (o Options) Setup(ctx context.Context, mgr ctrl.Manager, concurrent int, part shard.Shard) error {
 	_, err := o.setup(ctx, mgr, concurrent, part)
 	return err
@@ -133,7 +134,7 @@ func (o Options) setup(ctx context.Context, mgr ctrl.Manager, concurrent int, pa
 	return reconciler, errors.Join(registerRemoteFigures(metrics.Registry, deps.Remotes), registerWatchFigures(metrics.Registry, reconciler.watches.Figures), mgr.Add(sweepOnce(reconciler)), reconciler.SetupWithManager(mgr, concurrent))
 }
 
-// closing ends the worker processes with the manager; also those of a replica that waits to lead.
+// closing ends the worker processes with the manager, also in a replica that waits for the lease.
 type closing struct{ workers io.Closer }
 
 // Start implements manager.Runnable.
@@ -189,7 +190,7 @@ func (o Options) collaborators(ctx context.Context, mgr ctrl.Manager) (Deps, err
 	}, nil
 }
 
-// dialer connects to the servers of kubeconfigs, where that is permitted.
+// dialer connects to the permitted servers of kubeconfigs.
 func (o Options) dialer(apiServer string) tenant.Dial {
 	policy := o.Egress
 	if !o.OwnCluster {

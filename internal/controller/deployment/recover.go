@@ -17,8 +17,8 @@ import (
 )
 
 // lost tells that an inventory may have been lost, as in a restore from a backup: the
-// deployment was worked on before, for it has the finalizer, and lists nothing, not
-// even its cluster, or nothing that can be read.
+// deployment was reconciled before, since it has the finalizer, but its inventory is
+// missing or cannot be read.
 func (s *state) lost() bool {
 	return !s.listed() && controllerutil.ContainsFinalizer(s.before, v1alpha1.Finalizer)
 }
@@ -26,11 +26,11 @@ func (s *state) lost() bool {
 // listed tells that the status has an inventory.
 func (s *state) listed() bool { return s.before.Status.Inventory != nil && !s.unreadable }
 
-// recover looks for the objects of a deployment whose inventory was lost, by their
-// labels, before anything is pruned or removed. What it finds is listed beside what
-// was applied last, if that is known, and stored with the status, whatever comes of
-// this reconcile. Where nothing is found, an empty inventory is stored, so that it is
-// not looked for again.
+// recover rebuilds a lost inventory: it finds the objects of the deployment by their
+// labels, before anything is pruned or removed. They are listed beside what was applied
+// last, if that is known, and stored with the status, whatever the outcome of this
+// reconcile. If none is found, an empty inventory is stored, so that the search is not
+// repeated.
 func (r *Reconciler) recover(ctx context.Context, s *state) (step.Outcome, error) {
 	if s.listed() || !s.lost() {
 		return step.Continue, nil
@@ -49,9 +49,9 @@ func (r *Reconciler) recover(ctx context.Context, s *state) (step.Outcome, error
 	return step.Continue, nil
 }
 
-// beginInventory has an empty inventory stored with the first status, whatever comes of
-// the reconcile: without it, a deployment that has no objects yet could not be told from
-// one whose status was lost. It names this cluster; for another one see target.
+// beginInventory stores an empty inventory with the first status, whatever the outcome
+// of the reconcile: without it, a deployment without objects would look like one that
+// lost its status. It names this cluster; for another one see target.
 func (r *Reconciler) beginInventory(ctx context.Context, s *state) error {
 	if s.object.Status.Inventory != nil {
 		return nil
@@ -68,7 +68,7 @@ func (r *Reconciler) beginInventory(ctx context.Context, s *state) error {
 	return err
 }
 
-// knownNamespaces are those in which the deployment is known to have, or to want, objects.
+// knownNamespaces are those in which the deployment has, or may have, objects.
 func (s *state) knownNamespaces() []string {
 	names := []string{s.object.Namespace, s.object.InstallNamespaceOrDefault()}
 	for _, entry := range s.previous.Entries {
@@ -80,7 +80,8 @@ func (s *state) knownNamespaces() []string {
 	return slices.Compact(names)
 }
 
-// emitRecovered records that an inventory was rebuilt, and what of it is not known.
+// emitRecovered emits that an inventory was rebuilt, and which kinds could not be
+// searched everywhere.
 func (r *Reconciler) emitRecovered(s *state) {
 	if s.recovered == nil {
 		return
@@ -91,7 +92,7 @@ func (r *Reconciler) emitRecovered(s *state) {
 	}
 	note := fmt.Sprintf("the inventory %s; %d objects were found by their labels", why, len(s.recovered.Entries))
 	if unseen := s.recovered.Unseen; len(unseen) > 0 {
-		note += "; where the account may not list them everywhere, these kinds were looked for in known namespaces only, or not at all: " + strings.Join(unseen, ", ")
+		note += "; the ServiceAccount may not list these kinds in all namespaces, so they were looked for in known namespaces only, or not at all: " + strings.Join(unseen, ", ")
 	}
 	r.normal(s, "InventoryRebuilt", "Recover", note)
 }

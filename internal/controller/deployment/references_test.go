@@ -28,8 +28,8 @@ func imagesOf(namespace, name string, secrets ...string) *v1alpha1.BundleSource 
 	return source
 }
 
-// Who may write sources names only Secrets and ConfigMaps that he may get himself, each time the spec changes. The largest
-// source stays within the budget of the policy.
+// Writers of sources may reference only Secrets and ConfigMaps that they may get themselves; each spec change is checked.
+// The largest source stays within the budget of the policy.
 func TestT23WritersNameWhatTheyMayGet(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

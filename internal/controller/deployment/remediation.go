@@ -19,9 +19,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// chooseRevision takes the last healthy revision instead of the source's, while that
-// one is rejected. It is no longer when the source has another revision, the spec
-// changed, or a reconcile was asked for.
+// chooseRevision uses the last healthy revision instead of the source's while that one
+// is rejected. The rejection ends when the source has another revision, the spec
+// changes, or a reconcile is requested.
 func (s *state) chooseRevision() error {
 	status := &s.object.Status
 	kept := status.LastHealthyArtifact
@@ -41,21 +41,21 @@ func (s *state) chooseRevision() error {
 	return nil
 }
 
-// asked tells that somebody changed the spec, or asked for a reconcile, since the status
-// was written.
+// asked tells that the spec changed, or a reconcile was requested, since the status was
+// written.
 func (s *state) asked() bool {
 	return s.before.Status.ObservedGeneration != s.object.Generation ||
 		requested(s.object) != "" && requested(s.object) != s.before.Status.LastHandledReconcileAt
 }
 
-// ownerOf is the source that an artifact was loaded of, in the deployment's namespace.
+// ownerOf is the source of a kept artifact, in the deployment's namespace.
 func ownerOf(kept *v1alpha1.KeptArtifact, namespace string) (artifact.Owner, error) {
 	kind, name, _ := strings.Cut(kept.Source, "/")
 	owner := artifact.Owner{Kind: kind, Namespace: namespace, Name: name}
 	return owner, owner.Validate()
 }
 
-// keepHealthy remembers where the content of the healthy revision is, and what it became.
+// keepHealthy records the artifact of the healthy revision, and the digest of its objects.
 func (r *Reconciler) keepHealthy(s *state) {
 	if s.artifact == nil || s.source == nil || s.artifact.Revision != s.object.Status.LastAppliedRevision {
 		return
@@ -67,8 +67,8 @@ func (r *Reconciler) keepHealthy(s *state) {
 	}
 }
 
-// worthKeeping are the artifacts that must stay in the cache: what runs, and what may
-// be returned to.
+// worthKeeping are the artifacts that must stay in the cache: the applied one, and the
+// one for a rollback.
 func (s *state) worthKeeping() []artifact.Kept {
 	kept := []artifact.Kept{{Owner: s.source.owner, Digest: s.artifact.Digest}}
 	if healthy := s.object.Status.LastHealthyArtifact; healthy != nil && s.object.Spec.RollsBack() {
@@ -79,16 +79,16 @@ func (s *state) worthKeeping() []artifact.Kept {
 	return kept
 }
 
-// retries tells whether failures of the revision are counted, and it is tried again.
+// retries tells whether failures of the revision are counted and retried.
 func (s *state) retries() bool {
 	return s.rejected == nil && s.object.Spec.RollsBack() && s.object.Status.LastHealthyRevision != s.revision()
 }
 
-// setRemediation counts the failures of a revision, and rejects it after so many that
-// the last healthy one comes back. What was healthy once under this spec has nothing
-// to go back to, and nor has the first revision.
+// setRemediation counts the failures of a revision, and rejects it when its retries are
+// used up, so that the last healthy one is applied again. A revision that was healthy
+// once, and the first revision, have nothing to roll back to.
 func setRemediation(s *state, err error) {
-	record := s.record0()
+	record := s.currentRecord()
 	if record == nil || !s.retries() || record.Attempts > s.object.Spec.Remediation.Retries || !s.failedAgain(record, err) {
 		return
 	}
@@ -98,13 +98,13 @@ func setRemediation(s *state, err error) {
 	case record.Attempts <= s.object.Spec.Remediation.Retries:
 		s.note.checked = time.Time{} // all is compared and applied again
 	case s.object.Status.LastHealthyArtifact != nil:
-		s.object.Status.RejectedRevision, s.givenUp = s.revision(), true
+		s.object.Status.RejectedRevision, s.rejectedNow = s.revision(), true
 	}
 }
 
 // failedAgain tells whether this is another failure of the revision: it could not be
-// applied, or is not healthy although it should be. What may pass by itself, such as a
-// webhook that cannot be reached, is one when it lasts longer than the timeout.
+// applied, or is not healthy in time. A transient error, such as an unreachable
+// webhook, counts when it lasts longer than the timeout.
 func (s *state) failedAgain(record *v1alpha1.RevisionRecord, err error) bool {
 	since := record.StartedTime.Time
 	if record.LastFailedTime != nil {
@@ -125,7 +125,7 @@ func (s *state) failedAgain(record *v1alpha1.RevisionRecord, err error) bool {
 	return s.overdue() || s.health.Failed() && (record.Attempts == 0 || lasted >= s.object.Spec.RetryIntervalOrDefault())
 }
 
-// failedFor tells whether an error is a failure of the revision after it lasted so long.
+// failedFor tells whether an error that lasted so long is a failure of the revision.
 func (s *state) failedFor(err error, lasted time.Duration) bool {
 	reason := judge(err).reason
 	refused := step.Failed(err) == stepApply && reason == v1alpha1.ReasonApplyFailed
@@ -133,24 +133,24 @@ func (s *state) failedFor(err error, lasted time.Duration) bool {
 		refused && (!s.mayPass() || lasted > s.object.Spec.TimeoutOrDefault())
 }
 
-// mayPass tells that every object that could not be applied was refused for a reason
-// that may be gone a moment later.
+// mayPass tells that every object that could not be applied failed with a transient
+// error.
 func (s *state) mayPass() bool {
 	return s.applied != nil && !slices.ContainsFunc(s.applied.Errors(), func(e *apply.ObjectError) bool { return !e.Transient() })
 }
 
-// triedAgain is since when a revision that failed is tried once more; zero when it is not.
+// triedAgain is since when a failed revision is retried; zero when it is not.
 func (s *state) triedAgain() time.Time {
-	record := s.record0()
+	record := s.currentRecord()
 	if record == nil || record.LastFailedTime == nil || !s.object.Spec.RollsBack() || record.Attempts > s.object.Spec.Remediation.Retries {
 		return time.Time{}
 	}
 	return record.LastFailedTime.Time
 }
 
-// remedy says what becomes of a revision that fails.
+// remedy says what happens next to a failed revision.
 func (s *state) remedy() string {
-	record := s.record0()
+	record := s.currentRecord()
 	if record == nil || record.Attempts == 0 || s.rejected != nil || !s.object.Spec.RollsBack() || s.object.Status.LastHealthyRevision == s.revision() {
 		return ""
 	}
@@ -158,7 +158,7 @@ func (s *state) remedy() string {
 	if record.Attempts < tries {
 		return fmt.Sprintf("\nattempt %d of %d failed: it is tried again", record.Attempts, tries)
 	}
-	return "\nthere is no healthy revision to go back to: it stays, and is tried again"
+	return "\nthere is no healthy revision to roll back to: it stays, and is retried"
 }
 
 // rejection says which revision was rejected, and why.
@@ -172,37 +172,37 @@ func (s *state) rejection() string {
 	return "revision " + status.RejectedRevision + " was rejected"
 }
 
-// setRolledBack sums up while the source's revision is rejected; the first line that
+// setRolledBack sets Ready while the source's revision is rejected; the first line that
 // holds decides.
 //
 //	it was rejected just now                     Progressing
-//	the last healthy one is being brought back   Progressing, Retrying when a step fails or it is not healthy
-//	it is in force                               Stalled, for the source's revision is not tried
+//	the last healthy one is being applied again  Progressing, Retrying when a step fails or it is not healthy
+//	it is applied                                Stalled, since the source's revision is not retried
 func setRolledBack(s *state, err error) {
 	d, text := s.object, s.rejection()
 	back := "revision " + d.Status.LastHealthyArtifact.Revision
 	healthy := conditions.Get(d, v1alpha1.HealthyCondition)
 	switch {
-	case s.givenUp:
-		report.Progressing(d, v1alpha1.ReasonRollingBack, text+"\ngoing back to "+back)
+	case s.rejectedNow:
+		report.Progressing(d, v1alpha1.ReasonRollingBack, text+"\nrolling back to "+back)
 	case err != nil && judge(err).waiting:
 		report.Progressing(d, judge(err).reason, text+"\n"+judge(err).Error())
 	case err != nil:
-		report.Retrying(d, v1alpha1.ReasonRollbackFailed, text+"\ngoing back to "+back+" failed: "+judge(err).Error()+inForce(s, err))
+		report.Retrying(d, v1alpha1.ReasonRollbackFailed, text+"\nrolling back to "+back+" failed: "+judge(err).Error()+appliedText(s, err))
 	case s.waitsFor != "":
-		report.Progressing(d, v1alpha1.ReasonRollingBack, text+"\ngoing back to "+back+": "+s.waitsFor)
+		report.Progressing(d, v1alpha1.ReasonRollingBack, text+"\nrolling back to "+back+": "+s.waitsFor)
 	case s.health == nil || healthy == nil || healthy.Status == metav1.ConditionUnknown:
-		report.Progressing(d, v1alpha1.ReasonRollingBack, text+"\nwent back to "+back+", which is not healthy yet"+s.ailing())
+		report.Progressing(d, v1alpha1.ReasonRollingBack, text+"\nrolled back to "+back+", which is not healthy yet"+s.unhealthyText())
 	case healthy.Status == metav1.ConditionTrue:
-		report.Stalled(d, v1alpha1.ReasonRevisionRejected, text+"\n"+back+" is in force and is kept from drifting"+stillGoing(s)+
-			"; the rejected one is tried again when the source has another revision, the spec changes, or a reconcile is asked for")
+		report.Stalled(d, v1alpha1.ReasonRevisionRejected, text+"\n"+back+" is applied and is kept from drifting"+stillGoing(s)+
+			"; the rejected one is tried again when the source has another revision, the spec changes, or a reconcile is requested")
 	default:
-		report.Retrying(d, v1alpha1.ReasonHealthFailed, text+"\n"+back+" is in force, and is not healthy"+s.ailing())
+		report.Retrying(d, v1alpha1.ReasonHealthFailed, text+"\n"+back+" is applied, and is not healthy"+s.unhealthyText())
 	}
 }
 
-// ailing says what is not healthy.
-func (s *state) ailing() string {
+// unhealthyText says what is not healthy.
+func (s *state) unhealthyText() string {
 	if s.health == nil {
 		return ""
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// rollsBack makes a deployment give a revision up after so many retries, and after so
-// long without health.
+// rollsBack makes a deployment reject a revision after the retries and the timeout for
+// health.
 func rollsBack(retries int32, timeout time.Duration) func(*v1alpha1.BundleDeployment) {
 	return func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Remediation = &v1alpha1.RemediationOptions{Strategy: v1alpha1.RemediationRollback, Retries: retries}
@@ -54,8 +54,8 @@ func outcomes(d *v1alpha1.BundleDeployment) string {
 	return strings.Join(words, ", ")
 }
 
-// What never becomes ready gives way to the last healthy revision, which is cared for
-// until the source has another one.
+// A revision that never becomes ready is replaced by the last healthy one, which is
+// reconciled until the source has another one.
 func TestRollbackOfWhatNeverBecomesReady(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -68,7 +68,7 @@ func TestRollbackOfWhatNeverBecomesReady(t *testing.T) {
 	message := conditions.GetMessage(d, "Ready")
 	for _, says := range []string{
 		"revision " + second.Revision + " was rejected: HealthFailed: 1 of 3 objects are not healthy: Deployment.apps " + namespace + "/web", "didn't match",
-		"revision " + first.Revision + " is in force",
+		"revision " + first.Revision + " is applied",
 	} {
 		if !strings.Contains(message, says) {
 			t.Errorf("the message lacks %q: %s", says, message)
@@ -86,7 +86,7 @@ func TestRollbackOfWhatNeverBecomesReady(t *testing.T) {
 	}
 	r.holds(t, namespace, "a", "one")
 	r.gone(t, aConfigMap(namespace, "b"))
-	r.told(t, namespace, "RollingBack: going back to revision "+first.Revision)
+	r.told(t, namespace, "RollingBack: rolling back to revision "+first.Revision)
 	r.patch(t, r.must(t, aConfigMap(namespace, "a")), `{"data":{"value":"changed"}}`)
 	r.holds(t, namespace, "a", "one")
 	third := r.publish(t, namespace, "app", "v3", good("three"))
@@ -107,8 +107,8 @@ func (r *rig) badValue(t *testing.T, namespace string) (lift func()) {
 	})
 }
 
-// What cannot be applied is tried again as often as is allowed, and then gives way. When
-// somebody asks for it, it is tried anew.
+// A revision that cannot be applied is retried as often as allowed, and then rolled
+// back. On request it is tried again.
 func TestRollbackOfWhatCannotBeApplied(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -139,7 +139,7 @@ func TestRollbackOfWhatCannotBeApplied(t *testing.T) {
 	}
 	r.handledAgain(t, key)
 	if d := r.unready(t, key, v1alpha1.ReasonRevisionRejected); outcomes(d) != "v2 RolledBack, v2 RolledBack, v1 Healthy" {
-		t.Errorf("after it was tried anew the history is %s", outcomes(d))
+		t.Errorf("after it was tried again the history is %s", outcomes(d))
 	}
 	lift()
 	r.eventually(t, t.Context(), "the policy is lifted", func(ctx context.Context) (bool, string) {
@@ -166,7 +166,8 @@ func (r *rig) handledAgain(t *testing.T, key client.ObjectKey) {
 	})
 }
 
-// The first revision has nothing to go back to, and with the strategy None nothing does.
+// The first revision has nothing to roll back to, and with the strategy None nothing is
+// rolled back.
 func TestNothingToGoBackTo(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -174,7 +175,7 @@ func TestNothingToGoBackTo(t *testing.T) {
 	r.publish(t, namespace, "app", "v1", sickly("one"))
 	key := r.deploy(t, namespace, "app", both(quick, rollsBack(1, 2*time.Second)))
 	d := r.until(t, key, "it says that there is none", func(d *v1alpha1.BundleDeployment) bool {
-		return strings.HasSuffix(conditions.GetMessage(d, "Ready"), "\nthere is no healthy revision to go back to: it stays, and is tried again")
+		return strings.HasSuffix(conditions.GetMessage(d, "Ready"), "\nthere is no healthy revision to roll back to: it stays, and is retried")
 	})
 	if d.Status.RejectedRevision != "" || d.Status.History[0].Attempts != 2 || outcomes(d) != "v1 Failed" {
 		t.Errorf("rejected %q, %s after %d attempts", d.Status.RejectedRevision, outcomes(d), d.Status.History[0].Attempts)
@@ -263,7 +264,7 @@ func TestRollbackOfWhatFluxHasDeleted(t *testing.T) {
 	r.holds(t, namespace, "a", "one")
 }
 
-// A definition that may not go back keeps the rejected revision, and that is said.
+// A CRD that may not be downgraded keeps the rejected revision, and the message says so.
 func TestRollbackThatIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -280,7 +281,7 @@ func TestRollbackThatIsRefused(t *testing.T) {
 	})
 	d := r.unready(t, key, v1alpha1.ReasonRollbackFailed)
 	message := conditions.GetMessage(d, "Ready")
-	for _, says := range []string{"revision " + second.Revision + " was rejected", "going back to revision " + first.Revision + " failed", "spec.width", "revision " + second.Revision + " stays in force"} {
+	for _, says := range []string{"revision " + second.Revision + " was rejected", "rolling back to revision " + first.Revision + " failed", "spec.width", "revision " + second.Revision + " stays applied"} {
 		if !strings.Contains(message, says) {
 			t.Errorf("the message lacks %q: %s", says, message)
 		}

@@ -19,11 +19,12 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
-// kubeconfigPause is how soon a kubeconfig that cannot be used is read again.
+// kubeconfigPause is the pause before an unusable kubeconfig is read again.
 const kubeconfigPause = 5 * time.Second
 
-// remoteClient gets the client for the cluster that spec.kubeConfig names. The Secret is
-// read as the deployment's account here, each time: another one makes another client.
+// remoteClient gets the client for the cluster of spec.kubeConfig. The Secret is read on
+// this cluster each time, impersonating the deployment's ServiceAccount: a changed
+// kubeconfig makes another client.
 func (r *Reconciler) remoteClient(ctx context.Context, s *state) error {
 	named := fmt.Sprintf("secret %s/%s", s.object.Namespace, s.object.Spec.KubeConfig.SecretRef.Name)
 	data, err := r.kubeconfig(ctx, s, named)
@@ -72,7 +73,7 @@ func (r *Reconciler) kubeconfig(ctx context.Context, s *state, named string) ([]
 	return nil, failure{reason: v1alpha1.ReasonKubeConfigNotFound, err: fmt.Errorf("%s has no key %q: add it, or correct spec.kubeConfig.secretRef.key", named, keys[0])}
 }
 
-// identify says which cluster the deployment's client reaches.
+// identify returns the ID of the cluster that the deployment's client reaches.
 func (r *Reconciler) identify(ctx context.Context, s *state) (string, error) {
 	own, err := r.Tenants.Target(ctx)
 	if err != nil || s.remote == "" {
@@ -80,7 +81,7 @@ func (r *Reconciler) identify(ctx context.Context, s *state) (string, error) {
 	}
 	there, err := s.client.Target(ctx)
 	if err != nil {
-		return "", s.ofRemote(err)
+		return "", s.remoteFailure(err)
 	}
 	if there == own && !r.OwnCluster {
 		return "", failure{reason: v1alpha1.ReasonKubeConfigRefused, stalled: true, err: fmt.Errorf(
@@ -89,14 +90,14 @@ func (r *Reconciler) identify(ctx context.Context, s *state) (string, error) {
 	return there, nil
 }
 
-// ofRemote words what a remote cluster answered to the question who it is. The first
-// line that holds decides.
+// remoteFailure classifies the error of a remote cluster that could not be identified.
+// The first line that holds decides.
 //
 //	the address lists forbid the server         KubeConfigRefused
 //	no answer                                   ClusterUnreachable
-//	the user is nobody, or may not be the account, or may not know the cluster   ClusterDenied
+//	unauthenticated, or not permitted to impersonate or to get the cluster's ID   ClusterDenied
 //	any other answer                            ClusterUnreachable
-func (s *state) ofRemote(err error) error {
+func (s *state) remoteFailure(err error) error {
 	id := s.client.Identity()
 	var unreachable *tenant.UnreachableError
 	switch {
@@ -109,12 +110,12 @@ func (s *state) ofRemote(err error) error {
 			"%s: the API server %s does not accept the credentials: renew them", s.remote, id.Host)}
 	case apierrors.IsForbidden(err):
 		return failure{reason: v1alpha1.ReasonClusterDenied, err: fmt.Errorf(
-			"%s: %s has to be allowed to get the namespace kube-system there, by which the cluster is known%s: %w", s.remote, id, s.orImpersonate(), err)}
+			"%s: %s has to be allowed to get the namespace kube-system there, which identifies the cluster%s: %w", s.remote, id, s.orImpersonate(), err)}
 	}
 	return failure{reason: v1alpha1.ReasonClusterUnreachable, err: fmt.Errorf("%s: the API server %s: %w", s.remote, id.Host, err)}
 }
 
-// goneForGood says what to do about a removal whose cluster does not come back.
+// goneForGood says what to do about a removal when its cluster is gone for good.
 func (s *state) goneForGood() string {
 	if s.object.DeletionTimestamp.IsZero() {
 		return ""
@@ -129,18 +130,19 @@ func (s *state) orImpersonate() string {
 	return ", and the user of the kubeconfig to impersonate it"
 }
 
-// ofCluster tells of a step in which a remote cluster did not answer that it did not.
-func (s *state) ofCluster(err error) error {
+// asRemoteFailure reports a step that failed because a remote cluster did not answer as
+// unreachable.
+func (s *state) asRemoteFailure(err error) error {
 	var unreachable *tenant.UnreachableError
 	var known failure
 	var failed *step.Error
 	if s.remote != "" && errors.As(err, &failed) && !errors.As(err, &known) && errors.As(err, &unreachable) {
-		return &step.Error{Step: failed.Step, Err: s.ofRemote(err)}
+		return &step.Error{Step: failed.Step, Err: s.remoteFailure(err)}
 	}
 	return err
 }
 
-// unusable tells of a failure that another kubeconfig ends.
+// unusable tells whether a failure needs another kubeconfig or other permissions.
 func unusable(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonKubeConfigNotFound, v1alpha1.ReasonKubeConfigRefused, v1alpha1.ReasonClusterDenied:
@@ -149,14 +151,13 @@ func unusable(reason string) bool {
 	return false
 }
 
-// crowdPause is how soon a deployment comes back that found all places for remote
-// clusters taken.
+// crowdPause is the pause of a deployment when all places for remote clusters are
+// taken.
 const crowdPause = 500 * time.Millisecond
 
-// turn takes a turn for a deployment, so that those of one namespace, however many there are
-// and however often somebody asks for them, do not keep those of others waiting. Without one
-// the reconcile ends, and comes back after the pause; where that is zero it is called when its
-// turn has come.
+// turn takes a turn for a deployment, so that many deployments or reconcile requests of one
+// namespace do not block other namespaces. Without a turn the reconcile ends, and is repeated
+// after the pause; if that is zero it is queued when its turn has come.
 func (r *Reconciler) turn(d *v1alpha1.BundleDeployment) (done func(), pause time.Duration, ok bool) {
 	share, ok := r.shares.Take(client.ObjectKeyFromObject(d))
 	if !ok {
@@ -170,9 +171,9 @@ func (r *Reconciler) turn(d *v1alpha1.BundleDeployment) (done func(), pause time
 	return func() { pass(); share() }, 0, true
 }
 
-// remoteTurn takes one more for a deployment to another cluster, so that those of one namespace
-// do not keep half of the workers waiting for clusters that do not answer, nor those of all
-// namespaces together. Others need none.
+// remoteTurn takes a second turn for a deployment to another cluster, so that clusters that do
+// not answer never block all workers, nor those of one namespace half of them. Other
+// deployments need none.
 func (r *Reconciler) remoteTurn(d *v1alpha1.BundleDeployment) (done func(), pause time.Duration, ok bool) {
 	key := client.ObjectKeyFromObject(d)
 	if d.Spec.KubeConfig == nil {

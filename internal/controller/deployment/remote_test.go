@@ -27,16 +27,17 @@ import (
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
-// abroad is a deployment whose objects go to another cluster, which is the same one
-// under another name: a kubeconfig with the token of an account of the namespace there.
+// abroad is a deployment to another cluster, which is the same one under another name:
+// a kubeconfig with the token of a ServiceAccount of the namespace there.
 type abroad struct {
 	*rig
 	namespace, there string
 }
 
-// newAbroad has an account at home that may read the Secret prod and nothing else, and
-// there an agent that may do everything in its namespace and know the cluster, and
-// impersonate the account deployer, which may do the same.
+// newAbroad has a local ServiceAccount that may only read the Secret prod, and a remote
+// one, agent, with all permissions in its namespace, the permission to identify the
+// cluster, and to impersonate the ServiceAccount deployer, which has the same
+// permissions.
 func (r *rig) newAbroad(t *testing.T) *abroad {
 	t.Helper()
 	a := &abroad{rig: r, namespace: controlplane.NewNamespace(t, r.cp), there: controlplane.NewNamespace(t, r.cp)}
@@ -57,7 +58,7 @@ func (r *rig) newAbroad(t *testing.T) *abroad {
 	return a
 }
 
-// grant makes an account, where there is none, and gives it rights in the namespace.
+// grant creates a ServiceAccount, if missing, with permissions in the namespace.
 func (a *abroad) grant(t *testing.T, namespace, account string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	_ = a.admin.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}})
@@ -73,7 +74,7 @@ func (a *abroad) bind(t *testing.T, namespace, role string, subject rbacv1.Subje
 	})
 }
 
-// mayImpersonate lets the agent act as deployer.
+// mayImpersonate lets the agent impersonate deployer.
 func (a *abroad) mayImpersonate(t *testing.T) {
 	t.Helper()
 	a.create(t, &rbacv1.Role{
@@ -83,7 +84,8 @@ func (a *abroad) mayImpersonate(t *testing.T) {
 	a.bind(t, a.namespace, "impersonate", rbacv1.Subject{Kind: "ServiceAccount", Namespace: a.there, Name: "agent"})
 }
 
-// kubeconfig is one with the token of an account; change may adjust cluster and user.
+// kubeconfig is a kubeconfig with the token of a ServiceAccount; change may adjust
+// cluster and user.
 func (a *abroad) kubeconfig(t *testing.T, account string, change func(cluster, user map[string]any)) string {
 	t.Helper()
 	config, err := installation.AccountConfig(t.Context(), a.cp.RESTConfig(), a.there, account)
@@ -144,10 +146,10 @@ func (a *abroad) user(account string) string {
 	return "system:serviceaccount:" + a.there + ":" + account
 }
 
-// On the other cluster everything is done as the user of the kubeconfig, or as the account
-// that it impersonates there. Of the controller itself, and of the account at home, there
-// is no trace there.
-func TestT7RemoteIsTheUserOrTheAccountThere(t *testing.T) {
+// On the other cluster every request is made by the user of the kubeconfig, or
+// impersonates the remote ServiceAccount. The controller itself and the local
+// ServiceAccount make none there.
+func TestT7RemoteIsTheUserOrTheServiceAccountThere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for account, key := range map[string]string{"": "value", "deployer": "other"} {
@@ -175,7 +177,7 @@ func TestT7RemoteIsTheUserOrTheAccountThere(t *testing.T) {
 	}
 }
 
-// checkWho looks at who asked for anything in the namespace there.
+// checkWho checks the users of all requests in the remote namespace.
 func (a *abroad) checkWho(t *testing.T, mark controlplane.AuditMark, account string) {
 	t.Helper()
 	impersonated := ""
@@ -188,7 +190,7 @@ func (a *abroad) checkWho(t *testing.T, mark controlplane.AuditMark, account str
 		case e.User == controllerUser && strings.Contains(e.RequestURI, a.there):
 			t.Errorf("as the controller: %v", e)
 		case e.User == controllerUser && e.Namespace == a.namespace && e.ImpersonatedUser != "" && (e.Resource != "secrets" || e.Verb != "get"):
-			t.Errorf("as the account at home: %v", e)
+			t.Errorf("as the local ServiceAccount: %v", e)
 		case e.User == a.user("agent") && account != "" && e.ImpersonatedUser == "" && e.Verb == "create" && e.Resource == "selfsubjectaccessreviews":
 			// The user asks for itself whether its writes may name the deployment.
 		case e.User == a.user("agent") && e.ImpersonatedUser != impersonated:
@@ -256,8 +258,8 @@ func TestKubeconfigThatCannotBeHad(t *testing.T) {
 	says(v1alpha1.ReasonKubeConfigNotFound, "secret NS/prod does not exist")
 	a.store(t, map[string]string{"config": "a"})
 	says(v1alpha1.ReasonKubeConfigNotFound, `secret NS/prod has no key "value"`)
-	a.grant(t, a.there, "stranger")
-	a.store(t, map[string]string{"value": a.kubeconfig(t, "stranger", nil)})
+	a.grant(t, a.there, "unprivileged")
+	a.store(t, map[string]string{"value": a.kubeconfig(t, "unprivileged", nil)})
 	says(v1alpha1.ReasonClusterDenied, "has to be allowed to get the namespace kube-system there")
 	a.store(t, map[string]string{"value": a.kubeconfig(t, "agent", func(_, user map[string]any) { user["token"] = "expired" })})
 	says(v1alpha1.ReasonClusterDenied, "does not accept the credentials")
@@ -271,10 +273,10 @@ func TestKubeconfigThatCannotBeHad(t *testing.T) {
 	says(v1alpha1.ReasonKubeConfigNotFound, "serviceaccount NS/installer may not get secret NS/prod")
 	a.bind(t, a.namespace, "installer", rbacv1.Subject{Kind: "ServiceAccount", Namespace: a.namespace, Name: "installer"})
 	r.ready(t, key, published.Revision)
-	r.remove(t, key) // while the rights are there
+	r.remove(t, key) // while the permissions exist
 }
 
-// Another kubeconfig in the Secret is used from the next look on.
+// Another kubeconfig in the Secret is used from the next reconcile on.
 func TestKubeconfigIsRotated(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -299,9 +301,9 @@ func TestKubeconfigIsRotated(t *testing.T) {
 	}
 }
 
-// A cluster that does not answer is named, its deployments keep no others waiting, and
-// a removal says how to get rid of it.
-func TestS7UnreachableClusterHurtsNobodyElse(t *testing.T) {
+// A cluster that does not answer is named, its deployments do not block others, and a
+// removal says how to finish it.
+func TestS7UnreachableClusterDoesNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	a := r.newAbroad(t)
@@ -379,7 +381,8 @@ func TestT9OwnClusterIsRefused(t *testing.T) {
 	driven.ready(t)
 }
 
-// The certificates of webhooks, with the key of their authority, are where the objects are.
+// The certificates of webhooks, with the key of their CA, are on the cluster of the
+// objects.
 func TestCertificatesAreOnTheOtherCluster(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

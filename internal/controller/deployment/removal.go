@@ -22,12 +22,13 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
-// lastTries is how many failures in a row it takes before a deployment whose own
-// namespace is going, with the rights to clean up, is let go.
+// lastTries is how many failures in a row it takes before the finalizer is removed
+// anyway, if the deployment's own namespace is being deleted with the permissions to
+// clean up.
 const lastTries = 6
 
-// remove takes away what the deployment installed, in order, and lets the
-// deployment go when nothing is left.
+// remove deletes what the deployment installed, in order, and removes the finalizer
+// when nothing is left.
 func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(s.object, v1alpha1.Finalizer) {
 		return ctrl.Result{}, nil
@@ -35,12 +36,12 @@ func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) 
 	r.beginRemoval(s)
 	turn, cancel := r.beginTurn(ctx, s)
 	defer cancel()
-	err := r.scrub(ctx, s, r.endTurn(turn, s, s.ofCluster(step.Run(turn, r.bind(declaredRemoval()), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Removing)))))
+	err := r.scrub(ctx, s, r.endTurn(turn, s, s.asRemoteFailure(step.Run(turn, r.bind(declaredRemoval()), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Removing)))))
 	r.emitRecovered(s)
 	r.emitKept(s)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		return ctrl.Result{}, nil // the process ends, or leads no longer
+		return ctrl.Result{}, nil // the process ends, or lost its lease
 	case s.cut != uncut:
 		return r.finishRemoval(ctx, s, nil)
 	case err == nil && s.removed.Done() && s.hookWaits == "":
@@ -51,7 +52,8 @@ func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) 
 	return r.finishRemoval(ctx, s, err)
 }
 
-// beginRemoval forgets what installing took: a removal counts its own looks and failures.
+// beginRemoval resets the note and backoff of the installation: a removal counts its own
+// checks and failures.
 func (r *Reconciler) beginRemoval(s *state) {
 	if s.note.removing {
 		return
@@ -63,7 +65,7 @@ func (r *Reconciler) beginRemoval(s *state) {
 	r.unwatch(key)
 }
 
-// removalAccount is account, unless there is nothing to remove.
+// removalAccount is the step account, unless there is nothing to remove.
 func (r *Reconciler) removalAccount(ctx context.Context, s *state) (step.Outcome, error) {
 	var err error
 	if s.previous, err = r.inventory(s); err != nil {
@@ -75,16 +77,16 @@ func (r *Reconciler) removalAccount(ctx context.Context, s *state) (step.Outcome
 	}
 	outcome, err := r.account(ctx, s)
 	if s.previous.Len() == 0 && err != nil && judge(err).reason == v1alpha1.ReasonAccountNotFound {
-		s.removed = &apply.Removed{} // nothing is known to be there, and nobody may look
+		s.removed = &apply.Removed{} // nothing is known to exist, and without the ServiceAccount nothing can be listed
 		return step.Stop, nil
 	}
 	return outcome, err
 }
 
-// removeObjects deletes what is due, and says what is waited for.
+// removeObjects deletes the objects that are due, and records which it waits for.
 func (r *Reconciler) removeObjects(ctx context.Context, s *state) (step.Outcome, error) {
 	if s.betweenHooks() {
-		s.removed = &apply.Removed{} // what is listed are hooks that run
+		s.removed = &apply.Removed{} // the inventory lists only running hooks
 		return step.Continue, nil
 	}
 	pruning, err := r.allowedPruning(ctx, s)
@@ -105,7 +107,7 @@ func (r *Reconciler) removeObjects(ctx context.Context, s *state) (step.Outcome,
 	return step.Continue, nil
 }
 
-// finishRemoval writes what is left and what is waited for.
+// finishRemoval writes the status of an unfinished removal.
 func (r *Reconciler) finishRemoval(ctx context.Context, s *state, err error) (ctrl.Result, error) {
 	reportRemoval(s, err)
 	if failed := r.write(ctx, s); failed != nil {
@@ -124,12 +126,12 @@ func (r *Reconciler) finishRemoval(ctx context.Context, s *state, err error) (ct
 	if s.cut != uncut {
 		return ctrl.Result{RequeueAfter: turnPause}, nil
 	}
-	return ctrl.Result{RequeueAfter: pace(looks)}, nil
+	return ctrl.Result{RequeueAfter: pollPause(looks)}, nil
 }
 
-// release lets the deployment go, and forgets it. With the error of a removal
-// that was given up, what stays behind is named.
-func (r *Reconciler) release(ctx context.Context, s *state, givenUp error) (ctrl.Result, error) {
+// release removes the finalizer, and forgets the deployment. With the error of a failed
+// removal, an event names the objects left behind.
+func (r *Reconciler) release(ctx context.Context, s *state, cause error) (ctrl.Result, error) {
 	before := s.object.DeepCopy()
 	controllerutil.RemoveFinalizer(s.object, v1alpha1.Finalizer)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
@@ -137,18 +139,18 @@ func (r *Reconciler) release(ctx context.Context, s *state, givenUp error) (ctrl
 		return r.backoff.Conflict(client.ObjectKeyFromObject(s.object), fmt.Errorf("releasing bundledeployment %s/%s: %w", s.object.Namespace, s.object.Name, err))
 	}
 	switch {
-	case givenUp == nil:
+	case cause == nil:
 	case r.orphans(ctx, s):
-		r.listUnreleased(s, givenUp)
+		r.listUnreleased(s, cause)
 	default:
-		r.listLeftovers(s, givenUp)
+		r.listLeftovers(s, cause)
 	}
 	return ctrl.Result{}, r.forget(client.ObjectKeyFromObject(s.object))
 }
 
-// abandoned tells that the removal keeps failing while the deployment's own
-// namespace is being deleted: the account and its rights are gone then, and
-// will not come back.
+// abandoned tells that the removal keeps failing while the deployment's own namespace
+// is being deleted: the ServiceAccount and its permissions are gone then, and will not
+// return.
 func (r *Reconciler) abandoned(ctx context.Context, s *state) bool {
 	if r.backoff.Count(client.ObjectKeyFromObject(s.object)) < lastTries {
 		return false
@@ -158,9 +160,9 @@ func (r *Reconciler) abandoned(ctx context.Context, s *state) bool {
 	return err == nil && !namespace.DeletionTimestamp.IsZero()
 }
 
-// endsAnyway tells that everything is to be kept, and cannot be marked as orphaned: at once
-// where the ServiceAccount is gone or the cluster is another one, else after so many tries.
-// What keeps objects needs no permission, and so must never be stuck for want of one.
+// endsAnyway tells that everything is to be kept, and cannot be annotated as orphaned: at
+// once if the ServiceAccount is gone or the cluster is another one, else after lastTries
+// failures. A removal that keeps all objects must never be stuck for lack of permissions.
 func (r *Reconciler) endsAnyway(ctx context.Context, s *state, err error) bool {
 	if !r.orphans(ctx, s) {
 		return false
@@ -172,13 +174,13 @@ func (r *Reconciler) endsAnyway(ctx context.Context, s *state, err error) bool {
 	return r.backoff.Count(client.ObjectKeyFromObject(s.object)) >= lastTries
 }
 
-// orphans tells that everything is to be kept; not while that cannot be found out.
+// orphans tells that everything is to be kept; false while that is unknown.
 func (r *Reconciler) orphans(ctx context.Context, s *state) bool {
 	pruning, err := r.allowedPruning(ctx, s)
 	return err == nil && pruning.Orphan
 }
 
-// listUnreleased names in an event what is kept as it is, with its labels.
+// listUnreleased emits an event with the objects that are kept with their labels.
 func (r *Reconciler) listUnreleased(s *state, err error) {
 	if s.previous.Len() == 0 {
 		return
@@ -187,13 +189,13 @@ func (r *Reconciler) listUnreleased(s *state, err error) {
 	for _, entry := range s.previous.Entries {
 		left = append(left, entry.ID)
 	}
-	r.warning(s, "LeftBehind", "Remove", fmt.Sprintf("%d objects are kept, and could not be marked as orphaned (%s): %s",
+	r.warning(s, "LeftBehind", "Remove", fmt.Sprintf("%d objects are kept, and could not be annotated as orphaned (%s): %s",
 		len(left), judge(err).Error(), names(left)))
 }
 
-// listLeftovers names in an event what stays behind; what lives in the namespace
-// goes with it. The event is about the namespace, and so kept in namespace
-// default: a namespace that is being deleted takes no events.
+// listLeftovers emits an event with the objects left behind, without those that are
+// deleted with the namespace. The event is about the namespace, and so is stored in
+// namespace default: a namespace that is being deleted accepts no events.
 func (r *Reconciler) listLeftovers(s *state, err error) {
 	var left []inventory.ID
 	for _, entry := range s.previous.Entries {
@@ -207,12 +209,12 @@ func (r *Reconciler) listLeftovers(s *state, err error) {
 	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
 	namespace.Name = s.object.Namespace
 	r.Events.Eventf(namespace, s.object, corev1.EventTypeWarning, "LeftBehind", "Remove", "%s",
-		fmt.Sprintf("bundledeployment %s/%s went with its namespace and could not remove its objects (%s); delete these yourself: %s",
+		fmt.Sprintf("bundledeployment %s/%s was deleted with its namespace and could not remove its objects (%s); delete these yourself: %s",
 			s.object.Namespace, s.object.Name, judge(err).Error(), names(left)))
 }
 
-// pace is the pause before looking again at something that is under way: short
-// at first, then longer.
-func pace(looks int) time.Duration {
+// pollPause is the pause before unfinished work is checked again: short at first, then
+// longer.
+func pollPause(looks int) time.Duration {
 	return min(200*time.Millisecond<<min(looks, 5), 5*time.Second)
 }

@@ -45,17 +45,17 @@ func TestRemovalKeepsDefinitionsAndTakesResourcesFirst(t *testing.T) {
 	r.gone(t, operator)
 	definition := r.must(t, crdObject(group))
 	if definition.GetAnnotations()[orphaned] != namespace+"/app" || definition.GetLabels()[v1alpha1.DeploymentLabel] != "" {
-		t.Errorf("the CRD is not marked as left behind: %v %v", definition.GetAnnotations(), definition.GetLabels())
+		t.Errorf("the CRD is not annotated as orphaned: %v %v", definition.GetAnnotations(), definition.GetLabels())
 	}
 	r.must(t, users)
 	r.told(t, namespace, "Kept: CustomResourceDefinition.apiextensions.k8s.io gadgets."+group+" is kept, marked "+orphaned)
 
-	// Installing it again, by another name, takes the CRD up.
+	// Installing it again, under another name, adopts the CRD.
 	again := r.publish(t, namespace, "again", "v1", bundle)
 	r.ready(t, r.deploy(t, namespace, "again", quick), again.Revision)
 	definition = r.must(t, crdObject(group))
 	if _, still := definition.GetAnnotations()[orphaned]; still || definition.GetLabels()[v1alpha1.DeploymentLabel] != "again" {
-		t.Errorf("the CRD was not taken up: %v %v", definition.GetAnnotations(), definition.GetLabels())
+		t.Errorf("the CRD was not adopted: %v %v", definition.GetAnnotations(), definition.GetLabels())
 	}
 }
 
@@ -77,7 +77,7 @@ func TestNamespaceThatDoesNotExist(t *testing.T) {
 	r.gone(t, aConfigMap(elsewhere, "a"))
 	target := r.must(t, object("v1", "Namespace", "", elsewhere))
 	if target.GetDeletionTimestamp() != nil || len(target.GetLabels()[v1alpha1.DeploymentLabel]) > 0 {
-		t.Error("the namespace that was created goes, or is marked as owned")
+		t.Error("the namespace that was created goes, or has the labels of an owner")
 	}
 	r.delete(t, target)
 }
@@ -145,13 +145,13 @@ func TestPruneDisabled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if kept.GetAnnotations()[v1alpha1.OrphanedAnnotation] == "" || kept.GetLabels()[v1alpha1.DeploymentLabel] != "" {
-		t.Errorf("annotations %v, labels %v: the object is not marked as nobody's", kept.GetAnnotations(), kept.GetLabels())
+		t.Errorf("annotations %v, labels %v: the object is not annotated as orphaned", kept.GetAnnotations(), kept.GetLabels())
 	}
 }
 
-// Where nothing is ever deleted, the right to delete is not asked for, and not used: not when an
-// object leaves the bundle, and not when the deployment goes.
-func TestNothingIsDeletedWithoutTheRight(t *testing.T) {
+// If nothing is ever deleted, the permission to delete is neither required nor used: neither
+// when an object leaves the bundle, nor when the deployment is deleted.
+func TestNothingIsDeletedWithoutPermission(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	namespace := r.namespace(t)
@@ -175,7 +175,7 @@ func TestNothingIsDeletedWithoutTheRight(t *testing.T) {
 	r.remove(t, key)
 	for _, name := range []string{"a", "b"} {
 		if kept := r.must(t, aConfigMap(namespace, name)); kept.GetAnnotations()[orphaned] == "" || kept.GetLabels()[v1alpha1.DeploymentLabel] != "" {
-			t.Errorf("%s is not marked as nobody's: %v %v", name, kept.GetAnnotations(), kept.GetLabels())
+			t.Errorf("%s is not annotated as orphaned: %v %v", name, kept.GetAnnotations(), kept.GetLabels())
 		}
 	}
 }
@@ -214,10 +214,10 @@ func TestRemovalOfWhatWasNeverInstalled(t *testing.T) {
 	mine := aConfigMap(namespace, "a")
 	r.create(t, mine)
 	r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
-	key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "nobody" })
+	key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "missing" })
 	r.unready(t, key, v1alpha1.ReasonAccountNotFound)
-	r.remove(t, key) // although the account does not exist
+	r.remove(t, key) // although the ServiceAccount does not exist
 	if err := r.admin.Get(context.Background(), client.ObjectKeyFromObject(mine), mine); err != nil {
-		t.Errorf("somebody's object is gone: %v", err)
+		t.Errorf("a foreign object is gone: %v", err)
 	}
 }

@@ -26,7 +26,7 @@ func late(t *testing.T, secret *corev1.Secret) time.Time {
 	return leaf(t, secret).NotAfter.Add(-60 * day)
 }
 
-// A renewal that cannot be written is warned of, and tried again.
+// A renewal that cannot be written causes a warning, and is retried.
 func TestWarningWhenRenewalFails(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -44,7 +44,7 @@ func TestWarningWhenRenewalFails(t *testing.T) {
 		result = s.reconcile(t)
 	}
 	found := s.deployment(t)
-	want := "certificates: the one in Secret " + s.namespace + "/" + servingSecret + " ends on " + until.UTC().Format(time.DateTime)
+	want := "certificates: the one in Secret " + s.namespace + "/" + servingSecret + " expires on " + until.UTC().Format(time.DateTime)
 	if len(found.Status.Warnings) != 1 || !strings.HasPrefix(found.Status.Warnings[0], want) {
 		t.Errorf("warnings %q, want one: %s", found.Status.Warnings, want)
 	}
@@ -68,7 +68,7 @@ func TestWarningWhenRenewalFails(t *testing.T) {
 	}
 }
 
-// Where the Secrets may not be read any more, what was known stays known.
+// If the Secrets may not be read any more, the known expiry times are kept.
 func TestWarningWhenSecretsCannotBeRead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -86,7 +86,7 @@ func TestWarningWhenSecretsCannotBeRead(t *testing.T) {
 	if !found.Status.CertificateExpirationTime.Equal(before.Status.CertificateExpirationTime) {
 		t.Errorf("status says %s, want %s as before", found.Status.CertificateExpirationTime, before.Status.CertificateExpirationTime)
 	}
-	if warned := strings.Join(found.Status.Warnings, "\n"); !strings.Contains(warned, "certificates: the first ends on") {
+	if warned := strings.Join(found.Status.Warnings, "\n"); !strings.Contains(warned, "certificates: the first expires on") {
 		t.Errorf("warnings %q", found.Status.Warnings)
 	}
 	if message := conditions.GetMessage(found, v1alpha1.PlannedCondition); !strings.Contains(message, servingSecret) {

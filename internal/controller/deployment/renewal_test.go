@@ -88,8 +88,8 @@ func TestRestartAppliesNothing(t *testing.T) {
 	}
 }
 
-// The certificate is renewed when two thirds of its life are over, whatever the
-// interval; the authority, what trusts it, and the Pods stay as they are.
+// The certificate is renewed when two thirds of its lifetime are over, whatever the
+// interval; the CA, the objects that trust it, and the Pods do not change.
 func TestRenewalOfTheServingCertificate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -136,8 +136,8 @@ func TestRenewalOfTheServingCertificate(t *testing.T) {
 	}
 }
 
-// Three years before an authority ends it gets a successor, which is trusted first
-// and signs a day later, when everything was seen to trust it.
+// Three years before a CA expires a new one is made, which is trusted first and signs a
+// day later, when every object trusts it.
 func TestRotationOfTheAuthority(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

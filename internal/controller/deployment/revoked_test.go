@@ -17,10 +17,10 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/watch"
 )
 
-// TestT5RightsTakenFromAWatch: an account that watches, may not any more, and may again. Its watch
-// ends with the rights, the status says what is found at the interval only, and what happened
-// meanwhile is put back when it is watched again.
-func TestT5RightsTakenFromAWatch(t *testing.T) {
+// TestT5PermissionTakenFromAWatch: a ServiceAccount loses the permission to watch, and gets it
+// back. Its watch ends with the permission, the status says what is compared at the interval
+// only, and drift from meanwhile is corrected when it is watched again.
+func TestT5PermissionTakenFromAWatch(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	namespace := r.namespace(t)
@@ -60,7 +60,7 @@ func TestT5RightsTakenFromAWatch(t *testing.T) {
 		d.reconcile(t)
 	}
 	if got := r.value(t, t.Context(), namespace, "a"); got != "unseen" {
-		t.Errorf("the value is %q: somebody told of what the account may not see", got)
+		t.Errorf("the value is %q: the controller was told of an object that the ServiceAccount may not read", got)
 	}
 	d.now = d.now.Add(8760 * time.Hour)
 	d.putsBack(t, namespace) // at the interval, as the status says
@@ -88,7 +88,7 @@ func (d *driver) watched(t *testing.T, open int, gap string) {
 	})
 }
 
-// putsBack reconciles until the object is as the bundle has it.
+// putsBack reconciles until the object matches the bundle.
 func (d *driver) putsBack(t *testing.T, namespace string) {
 	t.Helper()
 	d.r.eventually(t, t.Context(), "the object is put back", func(ctx context.Context) (bool, string) {

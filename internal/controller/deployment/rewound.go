@@ -16,14 +16,15 @@ import (
 )
 
 const (
-	// cachePause is mostly enough for the cache to see what was written.
+	// cachePause is usually enough for the cache to see a write.
 	cachePause = 50 * time.Millisecond
-	// longestLag is how long a cache may be behind what was written before the API server is asked.
+	// longestLag is how long the cache may be older than the last write before the API server is
+	// asked.
 	longestLag = 2 * time.Second
 )
 
-// rewound drops what is remembered of all deployments: the storage of the API server went back in
-// time, and nothing of it need be so any more. Each is compared with the cluster again.
+// rewound drops the notes of all deployments: the storage of the API server was restored to an
+// earlier time. Each deployment is compared with the cluster again.
 func (r *Reconciler) rewound() {
 	for _, key := range r.memory.clear() {
 		r.unwatch(key)
@@ -32,8 +33,8 @@ func (r *Reconciler) rewound() {
 	r.Tenants.Kinds().Forget()
 }
 
-// cached reads deployments and sources from the cache, unless that may still be of a time that was
-// taken back.
+// cached reads deployments and sources from the cache, unless that may still hold objects from
+// before a restore.
 func (r *Reconciler) cached() client.Reader {
 	if r.Timeline.Unsettled() {
 		return r.APIReader
@@ -41,8 +42,8 @@ func (r *Reconciler) cached() client.Reader {
 	return r.Client
 }
 
-// behind waits until the cache shows what was written last. Where even the API server has an older
-// object, that was taken back, and is forgotten.
+// behind waits until the cache shows the last write. If the API server has an older object, too,
+// the write was undone by a restore, and the note is dropped.
 func (r *Reconciler) behind(ctx context.Context, s *state) (ctrl.Result, error) {
 	key := client.ObjectKeyFromObject(s.object)
 	switch {
@@ -58,7 +59,7 @@ func (r *Reconciler) behind(ctx context.Context, s *state) (ctrl.Result, error) 
 		return ctrl.Result{RequeueAfter: longestLag}, client.IgnoreNotFound(wrapRead(key, err))
 	}
 	if retry.Older(live.ResourceVersion, s.note.version) {
-		ctrl.LoggerFrom(ctx).Info("the API server has an older object than was written: what is remembered of it is dropped",
+		ctrl.LoggerFrom(ctx).Info("the API server has an older object than was written: its note is dropped",
 			"resourceVersion", live.ResourceVersion, "written", s.note.version)
 		r.memory.forget(key)
 		r.unwatch(key)

@@ -42,7 +42,7 @@ import (
 
 func TestMain(m *testing.M) {
 	worker.Main(jobs.Handlers())
-	ctrl.SetLogger(logr.Discard())      // what the controller says is in events and statuses
+	ctrl.SetLogger(logr.Discard())     // what the controller says is in events and statuses
 	_ = flag.Set("test.parallel", "8") // the tests mostly wait
 	code := controlplane.RunMain(m)
 	_ = os.RemoveAll(shared.dir)
@@ -55,8 +55,8 @@ const patience = 3 * time.Minute
 // driven is a label of deployments that the running controller leaves to a driver.
 const driven = "example.org/driven"
 
-// rig is a control plane with Satchel's definitions and rights, the deployment
-// controller running with exactly its own rights, and an artifact server.
+// rig is a control plane with Satchel's CRDs and RBAC, the deployment controller
+// running with exactly its own permissions, and an artifact server.
 type rig struct {
 	cp    *controlplane.ControlPlane
 	admin client.Client
@@ -65,7 +65,7 @@ type rig struct {
 	artifacts string
 	// flux is the artifact server of Flux's controllers.
 	flux *fluxServer
-	// down holds an outage for each namespace whose artifacts the server does not give out.
+	// down holds an outage for each namespace without artifacts from the server.
 	down sync.Map
 }
 
@@ -170,7 +170,7 @@ func betweenKills() int {
 	return 3
 }
 
-// namespace is a fresh namespace with an account that may do everything.
+// namespace is a new namespace with a ServiceAccount that has all permissions.
 func (r *rig) namespace(t *testing.T) string {
 	t.Helper()
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -280,7 +280,7 @@ func (r *rig) until(t *testing.T, key client.ObjectKey, what string, holds func(
 	return &d
 }
 
-// ready waits until a revision is in force and healthy.
+// ready waits until a revision is applied and healthy.
 func (r *rig) ready(t *testing.T, key client.ObjectKey, revision string) *v1alpha1.BundleDeployment {
 	t.Helper()
 	return r.until(t, key, "Ready at "+revision, func(d *v1alpha1.BundleDeployment) bool {

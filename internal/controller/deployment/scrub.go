@@ -19,17 +19,17 @@ import (
 	"github.com/satchel-dev/satchel/internal/visible"
 )
 
-// scrubs hold what must not be shown of the inputs of each deployment: what came from Secrets, and what did before them.
-// The zero value is ready for use.
+// scrubs hold the secret values of the inputs of each deployment, present and former, which must not be shown. The zero
+// value is ready for use.
 type scrubs struct {
 	mu sync.Mutex
 	of map[types.NamespacedName]*values.Scrubber
-	// complete are the deployments of which every Secret was read by this process.
+	// complete are the deployments with every Secret read by this process.
 	complete map[types.NamespacedName]bool
 }
 
-// learn keeps what the Secrets among the inputs hold, beside what they held before: objects and messages of the last revision
-// may still have that.
+// learn adds the values of the Secrets among the inputs to the earlier ones: objects and messages of the last revision may
+// still contain those.
 func (c *scrubs) learn(d *v1alpha1.BundleDeployment, needed []spec.Input, contents spec.Contents) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +47,7 @@ func (c *scrubs) learn(d *v1alpha1.BundleDeployment, needed []spec.Input, conten
 	c.of[key] = fresh
 }
 
-// find gives what must not be shown of a deployment; nil when there is nothing.
+// find returns the secret values of a deployment; nil when there are none.
 func (c *scrubs) find(key types.NamespacedName) *values.Scrubber {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,24 +61,24 @@ func (c *scrubs) forget(key types.NamespacedName) {
 	delete(c.complete, key)
 }
 
-// knows tells whether everything is known that must not be shown of a deployment.
+// knows tells whether all secret values of a deployment are known.
 func (c *scrubs) knows(key types.NamespacedName) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.complete[key]
 }
 
-// cleaner makes text fit to be shown.
+// cleaner removes secret values from messages.
 type cleaner struct {
 	scrubber *values.Scrubber
-	// withholds: the Secrets could not be read since the process began, so that nobody knows what must not be shown.
+	// withholds: the Secrets were not readable since the process began, so the secret values are unknown.
 	withholds bool
 }
 
-// withheld takes the place of what API servers, webhooks and hooks say.
-const withheld = "what the API server, a webhook or a hook says is not shown, since it may hold values of the Secrets of spec.helm.valuesFrom and spec.postBuild.substituteFrom, and these cannot be read: see that they exist and that the ServiceAccount may get them"
+// withheld replaces messages of API servers, webhooks and hooks.
+const withheld = "the message of the API server, a webhook or a hook is not shown, since it may contain values of the Secrets of spec.helm.valuesFrom and spec.postBuild.substituteFrom, and these cannot be read: check that they exist and that the ServiceAccount may get them"
 
-// text cleans what others say; nothing stays nothing.
+// text cleans a message of an API server, webhook or hook; "" stays "".
 func (c cleaner) text(of string) string {
 	if c.withholds && of != "" {
 		return withheld
@@ -86,8 +86,8 @@ func (c cleaner) text(of string) string {
 	return clean(c.scrubber, of)
 }
 
-// cleaner gives what cleans the texts of a deployment. What a process that began a moment ago does not know yet it reads here:
-// a removal, or the care for what is applied while its source is missing, comes without the step that reads the inputs.
+// cleaner returns the cleaner for the messages of a deployment. After a process start it reads the Secrets here: a removal, or
+// drift correction while the source is missing, runs without the step that reads the inputs.
 func (r *Reconciler) cleaner(ctx context.Context, s *state) cleaner {
 	key := client.ObjectKeyFromObject(s.object)
 	secret := slices.DeleteFunc(spec.Inputs(s.object), func(i spec.Input) bool { return i.Kind != spec.SecretKind })
@@ -100,27 +100,27 @@ func (r *Reconciler) cleaner(ctx context.Context, s *state) cleaner {
 	return cleaner{scrubber: r.scrubs.find(key), withholds: len(secret) > 0 && !r.scrubs.knows(key)}
 }
 
-// clean takes what came from Secrets out of a text, and escapes what readers could not see in it.
+// clean removes secret values from a message, and escapes invisible characters.
 func clean(scrubber *values.Scrubber, text string) string { return visible.Escape(scrubber.Text(text)) }
 
-// scrub cleans all that a reconcile is going to tell: before it is compared with what was told before, so that it stays the
-// same. It returns the failure, cleaned as well.
+// scrub cleans all messages of a reconcile before they are compared with those in the status, so that they stay stable. It
+// returns the cleaned failure.
 func (r *Reconciler) scrub(ctx context.Context, s *state, err error) error {
 	cleaner := r.cleaner(ctx, s)
 	s.scrub(cleaner)
 	if s.kept != nil {
 		s.kept.scrub(cleaner)
 	}
-	s.careErr = scrubFailure(cleaner, s.careErr)
+	s.keepErr = scrubFailure(cleaner, s.keepErr)
 	return scrubFailure(cleaner, err)
 }
 
-// scrubFailure gives a failure a clean text, with the same step and the same consequences.
+// scrubFailure cleans the message of a failure, with the same step and the same consequences.
 func scrubFailure(cleaner cleaner, err error) error {
 	if err == nil {
 		return nil
 	}
-	// Up to the step that reads the inputs nothing is written, so that no answer holds anything of them.
+	// Up to the step that reads the inputs nothing is written, so no answer contains their values.
 	cleaner.withholds = cleaner.withholds && isAfter(err, stepInputs)
 	if cleaner.text(err.Error()) == err.Error() {
 		return err
@@ -134,7 +134,7 @@ func scrubFailure(cleaner cleaner, err error) error {
 	return f
 }
 
-// cleanError is an error with another text.
+// cleanError is an error with another message.
 type cleanError struct {
 	text string
 	err  error
@@ -168,7 +168,7 @@ func (s *state) scrub(cleaner cleaner) {
 	if s.removed != nil {
 		all(s.removed.Notes)
 	}
-	for _, result := range []*apply.Result{s.applied, s.mended.result()} {
+	for _, result := range []*apply.Result{s.applied, s.repaired.result()} {
 		if result != nil {
 			all(result.Warnings)
 		}

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// I8: a process that began a moment ago has not read the Secrets. What the API server says of a removal is told without their
-// values nevertheless, and not at all where they cannot be read any more.
+// I8: a new process has not read the Secrets yet. Messages of the API server about a removal are still shown without their
+// values, and not at all if the Secrets cannot be read any more.
 func TestI8NothingIsToldBeforeSecretsAreRead(t *testing.T) {
 	t.Parallel()
 	for name, readable := range map[string]bool{"readable": true, "gone": false} {
@@ -53,7 +53,7 @@ func TestI8NothingIsToldBeforeSecretsAreRead(t *testing.T) {
 			}
 			want := "kept, for its value is (redacted)"
 			if !readable {
-				want = "is not shown, since it may hold values of the Secrets"
+				want = "is not shown, since it may contain values of the Secrets"
 			}
 			if message := conditions.GetMessage(d.deployment(t), meta.ReadyCondition); !strings.Contains(message, want) {
 				t.Errorf("want it to say %q:\n%s", want, told)

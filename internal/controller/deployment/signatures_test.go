@@ -36,8 +36,8 @@ func (r *rig) requireSignatures(t *testing.T, namespace string, policies bool) {
 	})
 }
 
-// In a namespace that requires signatures a deployment takes nothing of which no signature is demanded, whatever the source
-// controller and the admission policies do. What ran before stays and is corrected.
+// In a namespace that requires signatures a deployment installs only sources that require a signature, whatever the source
+// controller and the admission policies do. The applied revision stays, and its drift is corrected.
 func TestT29DeploymentsTakeOnlyWhatIsSigned(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -90,7 +90,7 @@ func TestT29DeploymentsTakeOnlyWhatIsSigned(t *testing.T) {
 	}
 }
 
-// A source that demands a signature of each part, and has it accepted, is taken in such a namespace.
+// A source that requires a signature of each part, and has accepted them, is installed in such a namespace.
 func TestT29SignedSourcesAreTaken(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -102,7 +102,7 @@ func TestT29SignedSourcesAreTaken(t *testing.T) {
 	r.ready(t, key, first.Revision)
 }
 
-// signedParts are sources that demand a signature each.
+// signedParts are sources that each require a signature.
 func signedParts() []v1alpha1.Source {
 	keys := &v1alpha1.LocalReference{Name: "keys"}
 	return []v1alpha1.Source{
@@ -114,7 +114,7 @@ func signedParts() []v1alpha1.Source {
 	}
 }
 
-// The admission policy refuses sources that demand no signature, of anyone, where they are created and where their sources
+// The admission policy refuses sources without a required signature, from any user, on creation and when their sources
 // change; and no bundle removes or changes the label.
 func TestT29PolicyOnSources(t *testing.T) {
 	t.Parallel()

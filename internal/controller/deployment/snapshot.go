@@ -16,29 +16,28 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// snapshot is what a deployment applied last: by it the running revision is kept
-// from drifting while a newer one cannot be fetched, converted or planned, and
-// an upgrade knows which fields were its own.
+// snapshot is what a deployment applied last. It serves to correct drift of the running
+// revision while a newer one cannot be fetched, converted or planned, and tells an
+// upgrade which fields the deployment owned.
 type snapshot struct {
 	// Revision of the artifact.
 	Revision string `json:"revision"`
 	// Target is the cluster that holds the objects.
 	Target string `json:"target"`
-	// Objects as they were applied, but for what certify adds.
+	// Objects as they were applied, without what certify adds.
 	Objects []*unstructured.Unstructured `json:"objects"`
-	// Certificates that the objects mount and trust; none in snapshots of before
-	// there were any.
+	// Certificates that the objects mount and trust; absent in old snapshots.
 	Certificates []convert.Certificate `json:"certificates,omitempty"`
 	// Hooks of the revision.
 	Hooks []plan.Hook `json:"hooks,omitempty"`
-	// Begun are objects of newer plans, of which some may have been written.
+	// Begun are objects of newer plans, some of which may have been written.
 	Begun []begunObject `json:"begun,omitempty"`
 }
 
-// lastFields gives an object with all the fields that were this deployment's when
-// it was applied last; nil when it was not. What certify adds counts, whatever the
-// value was: it is made anew. The bundle of an object that trusts none of the
-// certificates, then or now, does not.
+// lastFields returns an object with all the fields that this deployment owned when it
+// was applied last; nil if it was not applied. Fields that certify adds are included
+// with any value, since they are issued again. The CA bundle of an object that trusts
+// none of the certificates, then or now, is not.
 func (s *state) lastFields(snapshots *artifact.Snapshots, id inventory.ID) *unstructured.Unstructured {
 	if s.issued != nil && s.issued.secrets[id] != nil {
 		return s.issued.secrets[id]
@@ -50,8 +49,8 @@ func (s *state) lastFields(snapshots *artifact.Snapshots, id inventory.ID) *unst
 	return certificate.Inject(last, nil)
 }
 
-// trustsNow tells whether an object of the revision trusts one of the certificates:
-// its bundle is taken from whoever filled it in before, as cert-manager does.
+// trustsNow tells whether an object of the revision trusts one of the certificates: its
+// CA bundle is taken from its former owner, such as cert-manager.
 func (s *state) trustsNow(id inventory.ID) bool {
 	return slices.ContainsFunc(s.desired, func(object *unstructured.Unstructured) bool {
 		return inventory.IDOf(object) == id && s.trusts(object)
@@ -63,7 +62,7 @@ func (s *state) lastApplied(snapshots *artifact.Snapshots, id inventory.ID) *uns
 	s.loadOnce.Do(func() {
 		last, _, err := readSnapshot(snapshots, string(s.object.UID))
 		if err != nil {
-			return // without it, a field that somebody took is reported instead of taken back
+			return // without it, a field of another field manager is reported instead of reclaimed
 		}
 		s.lastWanted = last.Certificates
 		s.readBegun(last.Begun)
@@ -75,8 +74,8 @@ func (s *state) lastApplied(snapshots *artifact.Snapshots, id inventory.ID) *uns
 	return s.last[id]
 }
 
-// readSnapshot reads what is kept of a deployment; applied tells that a revision was
-// applied as a whole.
+// readSnapshot reads the snapshot of a deployment; applied tells that a revision was
+// applied completely.
 func readSnapshot(snapshots *artifact.Snapshots, uid string) (last snapshot, applied bool, err error) {
 	data, found, err := snapshots.Load(uid)
 	if err != nil || !found {
@@ -88,8 +87,8 @@ func readSnapshot(snapshots *artifact.Snapshots, uid string) (last snapshot, app
 	return last, last.Revision != "", nil
 }
 
-// inventory lists the objects as planned: whether they are still there, and
-// ours, is for the next look at the cluster to say.
+// inventory lists the objects as planned: the next comparison with the cluster finds
+// out whether they still exist and belong to the deployment.
 func (s snapshot) inventory(authority inventory.ID) inventory.Inventory {
 	entries := make([]inventory.Entry, 0, len(s.Objects))
 	for _, id := range certificateIDs(authority, s.Certificates) {
@@ -104,9 +103,8 @@ func (s snapshot) inventory(authority inventory.ID) inventory.Inventory {
 	return inventory.New(s.Target, entries...)
 }
 
-// saveSnapshot keeps the objects of the plan, complete as they were applied, when
-// they are not the ones kept already. The Secrets of certificates stay on the
-// cluster only.
+// saveSnapshot stores the objects of the plan as they were applied, if they are not
+// stored already. The Secrets of certificates stay on the cluster only.
 func (r *Reconciler) saveSnapshot(s *state) error {
 	objects, err := s.rendered(s.plan.Objects())
 	if err != nil {

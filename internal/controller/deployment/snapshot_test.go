@@ -18,7 +18,7 @@ import (
 
 const oldLayout = `{"revision":"v1","target":"uid","objects":[{"apiVersion":"v1","data":{"a":"b"},"kind":"ConfigMap","metadata":{"name":"a","namespace":"shop"}}]}`
 
-// A snapshot of before there were certificates is read, and written, as it was.
+// A snapshot of the layout without certificates is read and written unchanged.
 func TestF30SnapshotOfTheOldLayout(t *testing.T) {
 	snapshots, err := artifact.OpenSnapshots(t.TempDir(), nil)
 	if err != nil {
@@ -43,8 +43,8 @@ func TestF30SnapshotOfTheOldLayout(t *testing.T) {
 	}
 }
 
-// The bundle of a webhook counts as applied by this deployment where certify filled it
-// in last, or does now, and nowhere else.
+// The CA bundle of a webhook counts as applied by this deployment only if certify
+// injected it last, or does now.
 func TestBundlesOfTheLastApply(t *testing.T) {
 	webhook := func(name, from string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
@@ -61,8 +61,8 @@ func TestBundlesOfTheLastApply(t *testing.T) {
 	}{
 		"stays":     {"it trusts the same as before", "tools/first", "tools/first", true},
 		"renamed":   {"the Secret has another name", "tools/first", "tools/second", true},
-		"given up":  {"it trusts nobody of ours any more, and did", "tools/first", "tools/of-others", true},
-		"taken":     {"somebody else filled it in before", "tools/of-others", "tools/second", true},
+		"released":  {"it trusted our certificates, and does no longer", "tools/first", "tools/of-others", true},
+		"taken":     {"another client injected it before", "tools/of-others", "tools/second", true},
 		"of others": {"it never was ours", "tools/of-others", "tools/of-others", false},
 		"gone":      {"it never was ours, and left the bundle", "tools/of-others", "", false},
 	}

@@ -28,9 +28,10 @@ type origin struct {
 	ready    *metav1.Condition // nil when the source says nothing
 	parts    []v1alpha1.RevisionOrigin
 	grounds  string // digest of its spec: see groundsOf
-	// unverified are the parts of which no signature is demanded, in words.
+	// unverified names the parts that require no signature.
 	unverified []string
-	// untrusted says why the source's present trust has not accepted the artifact; "" when it has, or nothing is demanded.
+	// untrusted says why the source's current trust settings have not accepted the artifact; "" when they have, or no
+	// signature is required.
 	untrusted string
 }
 
@@ -42,8 +43,9 @@ func originOf(source *v1alpha1.BundleSource) *origin {
 	}
 }
 
-// untrusted says why the present trust of a source has not accepted what it publishes; "" when it has, or no signature is
-// demanded. False with an artifact is about newer content, which was refused: what is published was accepted.
+// untrusted says why the current trust settings of a source have not accepted what it publishes; "" when they have, or no
+// signature is required. A False condition with an artifact is about newer content, which was refused: the published
+// content was accepted.
 func untrusted(source *v1alpha1.BundleSource) string {
 	verified := conditions.Get(source, v1alpha1.SourceVerifiedCondition)
 	switch {
@@ -57,8 +59,9 @@ func untrusted(source *v1alpha1.BundleSource) string {
 	return verified.Message
 }
 
-// trusted stops a deployment whose source demands a signature and has not accepted what it publishes by its present trust,
-// or does not demand one although the namespace requires it. A deployment that runs that very revision, unedited, goes on with it.
+// trusted stops a deployment if its source requires a signature and has not accepted what it publishes by its current trust
+// settings, or requires none although the namespace does. A deployment that already runs that revision, unedited, continues
+// with it.
 func (r *Reconciler) trusted(ctx context.Context, s *state) (step.Outcome, error) {
 	if s.appliedAsIs() {
 		return step.Continue, nil
@@ -71,12 +74,12 @@ func (r *Reconciler) trusted(ctx context.Context, s *state) (step.Outcome, error
 	}
 	return step.Stop, failure{reason: v1alpha1.ReasonSourceNotTrusted, err: fmt.Errorf(
 		"the trust of bundlesource %s/%s does not accept revision %s, so that only deployments that run it already keep it, as they are: "+
-			"restore the key in its Secret, or have it signed by who is trusted now: %s",
+			"restore the key in its Secret, or sign it with a trusted key: %s",
 		s.source.owner.Namespace, s.source.owner.Name, s.revision(), s.source.untrusted)}
 }
 
-// signatureRequired fails where the namespace requires signatures by its label and the source does not demand one of all its
-// parts. The source controller publishes nothing in that case; this does not depend on it.
+// signatureRequired fails if the namespace requires signatures by its label and the source does not for all its parts. The
+// source controller publishes nothing in that case; this check does not rely on it.
 func (r *Reconciler) signatureRequired(ctx context.Context, s *state) error {
 	if len(s.source.unverified) == 0 {
 		return nil
@@ -86,14 +89,14 @@ func (r *Reconciler) signatureRequired(ctx context.Context, s *state) error {
 		return err
 	}
 	return failure{reason: v1alpha1.ReasonSignatureRequired, err: fmt.Errorf(
-		"namespace %s has the label %s=%s, and no signature is demanded of %s of %s %s/%s, so that only deployments that run revision %s already keep it, as they are: "+
+		"namespace %s has the label %s=%s, and no signature is required of %s of %s %s/%s, so that only deployments that run revision %s already keep it, as they are: "+
 			"set verify on each part of a BundleSource, or install from another namespace",
 		s.object.Namespace, v1alpha1.RequireSignaturesLabel, v1alpha1.RequireSignatures, strings.Join(s.source.unverified, ", "),
 		s.source.owner.Kind, s.source.owner.Namespace, s.source.owner.Name, s.revision())}
 }
 
-// findSource keeps the inline source in a BundleSource of the deployment's name,
-// or reads the referenced one, and takes its artifact.
+// findSource creates or updates the BundleSource of an inline source, or reads the
+// referenced source, and takes its artifact.
 func (r *Reconciler) findSource(ctx context.Context, s *state) (step.Outcome, error) {
 	var err error
 	if ref := s.object.Spec.SourceRef; ref != nil && ref.IsFlux() {
@@ -111,8 +114,8 @@ func (r *Reconciler) findSource(ctx context.Context, s *state) (step.Outcome, er
 	return step.Continue, s.chooseRevision()
 }
 
-// currentSource is the BundleSource of a deployment. The first list after a start may come from an API server that is
-// behind: a revision other than the last one that was tried is believed only as the API server has it.
+// currentSource is the BundleSource of a deployment. The cache may be outdated after a start: a revision other than
+// the last one that was tried is read from the API server.
 func (r *Reconciler) currentSource(ctx context.Context, s *state) (*origin, error) {
 	found, err := r.ownSource(ctx, r.cached(), s.object)
 	was := &s.before.Status
@@ -139,9 +142,9 @@ func (r *Reconciler) ownSource(ctx context.Context, reader client.Reader, d *v1a
 	return originOf(source), nil
 }
 
-// sourceProblem says why a source has nothing to install: it was never fetched,
-// or its spec changed and what it names now could not be fetched. A source that
-// merely cannot be polled at the moment still has its artifact.
+// sourceProblem says why a source has nothing to install: it was never fetched, or its
+// spec changed and could not be fetched since. A source that merely cannot be polled at
+// the moment still has its artifact.
 func sourceProblem(source *v1alpha1.BundleSource) error {
 	current := source.Status.SourcesDigest == source.Spec.SourcesDigest()
 	if current && source.Status.Artifact != nil {
@@ -186,14 +189,14 @@ func (r *Reconciler) keepInlineSource(ctx context.Context, reader client.Reader,
 			"bundlesource %s exists and does not belong to this deployment, which needs that name for its inline source: delete or rename it, or refer to it by spec.sourceRef", key)}
 	}
 	asked := requested(d) != d.Status.LastHandledReconcileAt && requested(d) != requested(&source)
-	if equality.Semantic.DeepEqual(source.Spec, *d.Spec.Source) && !asked && !r.Shard.Carry(d, source.DeepCopy()) {
+	if equality.Semantic.DeepEqual(source.Spec, *d.Spec.Source) && !asked && !r.Shard.CopyLabels(d, source.DeepCopy()) {
 		return &source, nil
 	}
 	return r.updateInlineSource(ctx, d, &source)
 }
 
-// dropInlineSource deletes the BundleSource that held an inline source once the
-// deployment installs another one, unless somebody refers to it.
+// dropInlineSource deletes the BundleSource of a former inline source once the
+// deployment installs another one, unless another deployment refers to it.
 func (r *Reconciler) dropInlineSource(ctx context.Context, d *v1alpha1.BundleDeployment) error {
 	if d.SourceName() == d.Name {
 		return nil
@@ -222,9 +225,9 @@ func (r *Reconciler) createInlineSource(ctx context.Context, d *v1alpha1.BundleD
 	if err := controllerutil.SetControllerReference(d, source, r.Client.Scheme()); err != nil {
 		return nil, fmt.Errorf("owning bundlesource %s/%s: %w", d.Namespace, d.Name, err)
 	}
-	r.Shard.Carry(d, source)
+	r.Shard.CopyLabels(d, source)
 	err := r.Client.Create(ctx, source, client.FieldOwner(FieldManager))
-	if apierrors.IsAlreadyExists(err) { // created a moment ago; the cache will show by whom
+	if apierrors.IsAlreadyExists(err) { // created a moment ago; the cache will show its owner
 		return nil, failure{reason: v1alpha1.ReasonSourceNotReady, waiting: true,
 			err: fmt.Errorf("waiting for bundlesource %s/%s to be fetched", d.Namespace, d.Name)}
 	}
@@ -237,12 +240,11 @@ func (r *Reconciler) createInlineSource(ctx context.Context, d *v1alpha1.BundleD
 	return source, nil
 }
 
-// updateInlineSource carries the spec over, a request to reconcile at once, and the
-// labels of the shard.
+// updateInlineSource copies the spec, a reconcile request, and the labels of the shard.
 func (r *Reconciler) updateInlineSource(ctx context.Context, d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource) (*v1alpha1.BundleSource, error) {
 	before := source.DeepCopy()
 	source.Spec = *d.Spec.Source.DeepCopy()
-	r.Shard.Carry(d, source)
+	r.Shard.CopyLabels(d, source)
 	if at := requested(d); at != "" {
 		metav1.SetMetaDataAnnotation(&source.ObjectMeta, meta.ReconcileRequestAnnotation, at)
 	}
@@ -256,7 +258,7 @@ func (r *Reconciler) updateInlineSource(ctx context.Context, d *v1alpha1.BundleD
 	return source, nil
 }
 
-// requested is the value of the annotation that asks for a reconcile now.
+// requested is the value of the annotation that requests a reconcile.
 func requested(object metav1.Object) string {
 	at, _ := meta.ReconcileAnnotationValue(object.GetAnnotations())
 	return at

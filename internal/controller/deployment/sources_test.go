@@ -19,7 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// inline is a source spec whose content is of no interest: the test publishes.
+// inline is a source spec with any content: the test publishes the artifact.
 func inline(name string) *v1alpha1.BundleSourceSpec {
 	return &v1alpha1.BundleSourceSpec{Sources: []v1alpha1.Source{{ConfigMap: &v1alpha1.LocalReference{Name: name}}}}
 }
@@ -67,7 +67,7 @@ func TestInlineSourceLifeCycle(t *testing.T) {
 	})
 	failed := r.unready(t, key, v1alpha1.ReasonSourceNotReady)
 	message := conditions.GetMessage(failed, "Ready")
-	if !strings.Contains(message, "configmap two does not exist") || !strings.Contains(message, "revision "+first.Revision+" stays in force and is kept from drifting") {
+	if !strings.Contains(message, "configmap two does not exist") || !strings.Contains(message, "revision "+first.Revision+" stays applied and is kept from drifting") {
 		t.Errorf("the message does not tell the cause and what runs: %s", message)
 	}
 	r.delete(t, aConfigMap(namespace, "a"))
@@ -104,7 +104,7 @@ func TestInlineSourceGoesWhenAnotherIsReferredTo(t *testing.T) {
 	r.gone(t, old)
 }
 
-func TestInlineSourceOfSomebodyElse(t *testing.T) {
+func TestInlineSourceOfAnotherOwner(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	namespace := r.namespace(t)
@@ -116,7 +116,7 @@ func TestInlineSourceOfSomebodyElse(t *testing.T) {
 	}
 	var source v1alpha1.BundleSource
 	if err := r.admin.Get(t.Context(), key, &source); err != nil || len(source.OwnerReferences) > 0 || source.Spec.Sources[0].ConfigMap.Name != "content" {
-		t.Errorf("somebody else's source was touched (%v): %v", err, source.Spec)
+		t.Errorf("a foreign source was changed (%v): %v", err, source.Spec)
 	}
 	r.delete(t, &source)
 	r.sourceOf(t, key, func(s *v1alpha1.BundleSource) bool { return len(s.OwnerReferences) == 1 })
@@ -138,7 +138,7 @@ func TestSourceThatDoesNotExist(t *testing.T) {
 	// Deleted later: what runs goes on running.
 	r.delete(t, &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "app"}})
 	d = r.unready(t, key, v1alpha1.ReasonSourceNotFound)
-	if !strings.Contains(conditions.GetMessage(d, "Ready"), "revision "+published.Revision+" stays in force and is kept from drifting") {
+	if !strings.Contains(conditions.GetMessage(d, "Ready"), "revision "+published.Revision+" stays applied and is kept from drifting") {
 		t.Errorf("the message does not say what runs: %s", conditions.GetMessage(d, "Ready"))
 	}
 	if r.value(t, t.Context(), namespace, "a") != "one" {
@@ -183,8 +183,8 @@ func TestArtifactServerDown(t *testing.T) {
 	r.ready(t, key, second.Revision)
 }
 
-// TestF24AbsentArtifactIsAskedForSeldom: while the server does not have what a source advertises, it is
-// asked once in five seconds, however many deployments want it and however often; what runs is kept.
+// TestF24AbsentArtifactIsAskedForSeldom: while the server does not have the advertised artifact, it is
+// asked once in five seconds, however many deployments need it; the applied revision stays.
 func TestF24AbsentArtifactIsAskedForSeldom(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -218,7 +218,7 @@ func TestF24AbsentArtifactIsAskedForSeldom(t *testing.T) {
 	r.remove(t, eager) // or it would claim the object while the first one goes
 }
 
-func TestSameContentUnderANewTag(t *testing.T) {
+func TestSameContentUnderAnotherTag(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	namespace := r.namespace(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// demandSignature has a source demand a signature, and say how that stands.
+// demandSignature makes a source require a signature, and sets its condition.
 func (r *rig) demandSignature(t *testing.T, namespace, name string, verified metav1.ConditionStatus, reason string) {
 	t.Helper()
 	var source v1alpha1.BundleSource
@@ -35,7 +35,8 @@ func (r *rig) demandSignature(t *testing.T, namespace, name string, verified met
 	})
 }
 
-// TestM34Deployments: what the present trust of a source has not accepted stays with who runs it, and goes to nobody else.
+// TestM34Deployments: content that the current trust settings of a source have not accepted stays in deployments that run
+// it, and is not installed by others.
 func TestM34Deployments(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -62,13 +63,13 @@ func TestM34Deployments(t *testing.T) {
 		d.Spec.CommonMetadata = &v1alpha1.CommonMetadata{Labels: map[string]string{"edited": "yes"}}
 	})
 	edited := r.unready(t, key, v1alpha1.ReasonSourceNotTrusted)
-	if !strings.Contains(conditions.GetMessage(edited, meta.ReadyCondition), "stays in force") {
+	if !strings.Contains(conditions.GetMessage(edited, meta.ReadyCondition), "stays applied") {
 		t.Errorf("an edit: %s", describe(edited))
 	}
 	r.delete(t, aConfigMap(namespace, "a"))
 	r.holds(t, namespace, "a", "one") // also while an edit waits
 
-	// Newer content that was refused is no reason not to take what was accepted.
+	// Accepted content is installed although newer content was refused.
 	r.demandSignature(t, namespace, "app", metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed)
 	r.ready(t, key, first.Revision)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// lagging is a cache that was filled by an API server that is behind: it has a source as it was.
+// lagging is a cache filled by an outdated API server: it has an old version of a source.
 type lagging struct {
 	client.Client
 	source *v1alpha1.BundleSource
@@ -26,9 +26,9 @@ func (l lagging) Get(ctx context.Context, key client.ObjectKey, into client.Obje
 	return l.Client.Get(ctx, key, into, options...)
 }
 
-// F15: after a restart the list of BundleSources comes from an API server that is behind. The older
-// revision is not applied, and what the newer one added is not pruned; also while the list has the
-// source as it was before it was fetched at all.
+// F15: after a restart the list of BundleSources comes from an outdated API server. The older
+// revision is not applied, and objects of the newer one are not pruned; also if the list has the
+// source from before its first fetch.
 func TestF15StaleListOfSources(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
-// updateStatus writes every condition and count of a deployment from what the
-// steps found out, also when one of them failed.
+// updateStatus sets every condition and count of a deployment from the facts of the
+// steps, also when one of them failed.
 func updateStatus(s *state, err error) {
 	markHandled(s.object)
 	setPlan(s)
@@ -37,7 +37,7 @@ func updateStatus(s *state, err error) {
 	setReady(s, err)
 }
 
-// markHandled keeps the generation and the request that were handled.
+// markHandled records the generation and the reconcile request that were handled.
 func markHandled(d *v1alpha1.BundleDeployment) {
 	d.Status.ObservedGeneration = d.Generation
 	if at := requested(d); at != "" {
@@ -45,8 +45,8 @@ func markHandled(d *v1alpha1.BundleDeployment) {
 	}
 }
 
-// setSourceReady tells of the source, also where its last artifact is still
-// usable although it cannot be polled.
+// setSourceReady sets SourceReady, also if the source cannot be polled and its last
+// artifact is used.
 func setSourceReady(s *state) {
 	if s.source == nil || s.artifact == nil {
 		return
@@ -67,7 +67,7 @@ func readiness(source *v1alpha1.BundleSource) *metav1.Condition {
 	return conditions.Get(source, meta.ReadyCondition)
 }
 
-// setReached marks the steps that succeeded.
+// setReached sets the conditions of the steps that succeeded.
 func setReached(s *state) {
 	messages := map[string]string{
 		v1alpha1.ConvertedCondition: fmt.Sprintf("%d objects as %s", len(s.desired), s.object.Status.Format),
@@ -81,7 +81,7 @@ func setReached(s *state) {
 	}
 }
 
-// plannedMessage tells of a plan without violations, and what it warns of.
+// plannedMessage is the message of a plan without violations, with its warnings.
 func plannedMessage(s *state) string {
 	text := "the plan for " + s.revision() + " has no violations"
 	if s.plan != nil {
@@ -93,7 +93,7 @@ func plannedMessage(s *state) string {
 	return text
 }
 
-// setFailed marks the step that failed.
+// setFailed sets the condition of the step that failed.
 func setFailed(s *state, err error) {
 	kind := declared(err).condition
 	if kind == "" {
@@ -107,7 +107,7 @@ func setFailed(s *state, err error) {
 	report.Set(s.object, kind, status, f.reason, f.Error())
 }
 
-// setPending tells what an unfinished apply waits for.
+// setPending sets the Applied condition of an unfinished apply.
 func setPending(s *state) {
 	if s.waitsFor == "" {
 		return
@@ -120,14 +120,14 @@ func setPending(s *state) {
 	report.Set(s.object, v1alpha1.AppliedCondition, status, reason, s.waitsFor)
 }
 
-// waitedLong tells that what an apply waits for should have come by now. What turns with a budget achieve is judged by their
-// number; see endTurn.
+// waitedLong tells that an apply has waited longer than the timeout. Turns with a budget are judged by their number; see
+// endTurn.
 func (s *state) waitedLong() bool {
 	return s.cut == uncut && s.now.Sub(s.note.waits) > s.object.Spec.TimeoutOrDefault()
 }
 
-// setHealthy tells of the health of what is applied: this revision, or the last
-// one while this one fails.
+// setHealthy sets the health of the applied revision: this one, or the last one while
+// this one fails.
 func setHealthy(s *state) {
 	looked := s
 	if s.kept != nil {
@@ -142,11 +142,11 @@ func setHealthy(s *state) {
 		return
 	}
 	if looked.hookFailed {
-		return // setFailed told
+		return // setFailed has set it
 	}
 	if left := len(looked.leftOut); left > 0 && looked.health.Healthy() {
 		report.Set(s.object, kind, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing,
-			fmt.Sprintf("%d objects of revision %s cannot be looked at: %s", left, s.object.Status.LastAppliedRevision, looked.leftOut[0]))
+			fmt.Sprintf("the health of %d objects of revision %s cannot be checked: %s", left, s.object.Status.LastAppliedRevision, looked.leftOut[0]))
 		return
 	}
 	if looked.health.Healthy() {
@@ -161,12 +161,12 @@ func setHealthy(s *state) {
 	report.Set(s.object, kind, status, reason, looked.health.Message())
 }
 
-// overdue tells that the time to become healthy is over. It counts from the last
-// write, also where that repaired something. What is missing was deleted after it had
-// been applied, and is put back first. What had been healthy, and fails without anybody
-// having changed it, has little time to recover.
+// overdue tells that the timeout to become healthy is over. It counts from the last
+// write, including repairs. A missing object was deleted after it had been applied, and
+// is recreated first. An unchanged object that was healthy before has only the short
+// time of recovery.
 func (s *state) overdue() bool {
-	if !s.note.sick.IsZero() && !s.note.missing && s.now.Sub(s.note.sick) >= recovery {
+	if !s.note.unhealthySince.IsZero() && !s.note.missing && s.now.Sub(s.note.unhealthySince) >= recovery {
 		return true
 	}
 	since := s.object.Status.LastAppliedTime
@@ -174,11 +174,11 @@ func (s *state) overdue() bool {
 		s.now.Sub(s.note.wrote) > s.object.Spec.TimeoutOrDefault() && s.now.Sub(s.triedAgain()) > s.object.Spec.TimeoutOrDefault()
 }
 
-// recovery is how long something may be unhealthy that had been healthy, before it is
-// reported: a Pod that is replaced by another one in good order is no failure.
+// recovery is how long an object that was healthy may be unhealthy before that is
+// reported: the normal replacement of a Pod is no failure.
 const recovery = 2 * time.Second
 
-// setReady sums up; the first line that holds decides.
+// setReady sets Ready, Reconciling and Stalled; the first line that holds decides.
 //
 //	a revision is rejected            see setRolledBack
 //	the plan waits for an approval    see setAwaiting
@@ -190,7 +190,7 @@ const recovery = 2 * time.Second
 //	else                              Ready
 func setReady(s *state, err error) {
 	d := s.object
-	if s.givenUp || s.rejected != nil {
+	if s.rejectedNow || s.rejected != nil {
 		setRolledBack(s, err)
 		return
 	}
@@ -221,7 +221,7 @@ func setReady(s *state, err error) {
 	}
 }
 
-// stillGoing names what left the bundle and has not gone yet.
+// stillGoing names objects that left the bundle and still exist.
 func stillGoing(s *state) string {
 	if held := s.note.held; held != nil {
 		return fmt.Sprintf("; %d objects that left the bundle are kept: see %s", len(held.Objects), v1alpha1.ApprovalPendingCondition)
@@ -229,12 +229,12 @@ func stillGoing(s *state) string {
 	if s.pruned == nil || len(s.pruned.Waiting) == 0 {
 		return ""
 	}
-	return "; not gone yet of what left the bundle: " + names(s.pruned.Waiting)
+	return "; objects that left the bundle still exist: " + names(s.pruned.Waiting)
 }
 
 func setUnready(s *state, err error) {
 	f := judge(err)
-	message := f.Error() + inForce(s, err)
+	message := f.Error() + appliedText(s, err)
 	switch {
 	case f.stalled:
 		report.Stalled(s.object, f.reason, message)
@@ -245,8 +245,8 @@ func setUnready(s *state, err error) {
 	}
 }
 
-// inForce says which revision goes on running while this one fails in a step.
-func inForce(s *state, err error) string {
+// appliedText says which revision stays applied while this one fails in a step.
+func appliedText(s *state, err error) string {
 	failed := step.Failed(err)
 	last := s.object.Status.LastAppliedRevision
 	switch {
@@ -255,19 +255,19 @@ func inForce(s *state, err error) string {
 	case last == s.revision() && s.kept == nil:
 		return "" // it is the one that fails
 	case failed == stepApply, failed == stepPruneFirst:
-		return "\nuntil this succeeds, some objects are as revision " + last + " has them"
+		return "\nuntil this succeeds, some objects stay at revision " + last
 	}
-	text := "\nrevision " + last + " stays in force"
+	text := "\nrevision " + last + " stays applied"
 	switch {
-	case s.careErr != nil:
-		return text + ", but could not be compared with the cluster: " + judge(s.careErr).Error()
+	case s.keepErr != nil:
+		return text + ", but could not be compared with the cluster: " + judge(s.keepErr).Error()
 	case s.kept != nil:
-		return text + s.careWords(judge(err).Error())
+		return text + s.keptText(judge(err).Error())
 	}
 	return text
 }
 
-// announce says, before the first write, what is under way.
+// announce sets Reconciling, before the first write.
 func announce(s *state) {
 	if s.keeping || !s.writes() || s.repeats() {
 		return
@@ -284,7 +284,7 @@ func announce(s *state) {
 	}
 }
 
-// reportRemoval tells how far the removal got.
+// reportRemoval sets the conditions of an unfinished removal.
 func reportRemoval(s *state, err error) {
 	markHandled(s.object)
 	if err != nil {
@@ -308,7 +308,7 @@ func reportRemoval(s *state, err error) {
 	report.Progressing(s.object, v1alpha1.ReasonRemoving, "waiting until these are gone: "+names(s.removed.Waiting))
 }
 
-// markSuspended keeps the status current while nothing is done.
+// markSuspended updates the status of a suspended deployment.
 func markSuspended(d *v1alpha1.BundleDeployment) {
 	markHandled(d)
 	conditions.Delete(d, meta.ReconcilingCondition)

@@ -178,7 +178,7 @@ func TestEventsOncePerChange(t *testing.T) {
 	want := []string{
 		"Installed: applied revision " + first.Revision + ": 2 objects created, 0 updated",
 		"Ready: applied revision " + first.Revision + ": 2 objects, all healthy",
-		"Upgraded: went from revision " + first.Revision + " to " + second.Revision + ": 0 objects created, 1 updated",
+		"Upgraded: upgraded from revision " + first.Revision + " to " + second.Revision + ": 0 objects created, 1 updated",
 		"Pruned: deleted 1 objects that left the bundle: ConfigMap " + namespace + "/b",
 		"Ready: applied revision " + second.Revision + ": 1 objects, all healthy",
 		"ConversionFailed: ",
@@ -239,7 +239,7 @@ func TestLostStatusOrphansNothing(t *testing.T) {
 	if d.Status.Inventory.Count != 2 || r.must(t, aConfigMap(namespace, "a")).GetUID() != uid {
 		t.Errorf("%d objects in the inventory, want the same 2 as before", d.Status.Inventory.Count)
 	}
-	// Lost while nothing is done, and what left the bundle meanwhile goes nevertheless.
+	// Lost while suspended; objects that left the bundle meanwhile are still pruned.
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true })
 	r.until(t, key, "suspended", func(*v1alpha1.BundleDeployment) bool { return true })
 	r.loseStatus(t, key)
@@ -247,7 +247,7 @@ func TestLostStatusOrphansNothing(t *testing.T) {
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = false })
 	r.ready(t, key, second.Revision)
 	r.gone(t, aConfigMap(namespace, "b"))
-	// Lost, and deleted before it could be written anew.
+	// Lost, and deleted before it could be written again.
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true })
 	r.until(t, key, "suspended", func(*v1alpha1.BundleDeployment) bool { return true })
 	r.loseStatus(t, key)

@@ -10,19 +10,19 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
-// declaredStep is all that is known of a step of a reconcile. Whatever depends on single steps is derived from it, and a test
-// compares the steps with docs/architecture.md.
+// declaredStep declares a step of a reconcile. All code that depends on single steps uses it, and a test compares the steps
+// with docs/architecture.md.
 type declaredStep struct {
 	name string
-	// condition is the type of the condition that tells of a failure; "" where Ready alone does.
+	// condition is the type of the condition that reports a failure; "" for Ready only.
 	condition string
-	// keepsApplied tells that nothing of a newer revision was written when the step fails, and that what is installed and where is
-	// known: drift of the applied revision is corrected meanwhile.
+	// keepsApplied tells that, if the step fails, nothing of a newer revision was written, and the inventory and its cluster
+	// are known: drift of the applied revision is corrected meanwhile.
 	keepsApplied bool
 	run          func(*Reconciler, context.Context, *state) (step.Outcome, error)
 }
 
-// Steps whose place in the order matters to others.
+// Names of the steps that other code refers to.
 const (
 	stepInputs     = "inputs"
 	stepConvert    = "convert"
@@ -84,7 +84,7 @@ func declaredRemoval() []declaredStep {
 	}
 }
 
-// declared is the declaration of the step in which an error occurred; the zero one where there is none.
+// declared is the declaration of the step in which an error occurred; the zero value if there is none.
 func declared(err error) declaredStep {
 	steps := declaredSteps()
 	if i := indexOfStep(steps, step.Failed(err)); i >= 0 {
@@ -104,13 +104,13 @@ func isAfter(err error, name string) bool {
 	return failed < 0 || failed > indexOfStep(steps, name)
 }
 
-// delivery are the steps that bring converted objects to the cluster.
+// delivery are the steps that apply converted objects.
 func delivery() []declaredStep {
 	steps := declaredSteps()
 	return steps[indexOfStep(steps, stepCertify):]
 }
 
-// bind makes steps that run on this reconciler.
+// bind binds declared steps to this reconciler.
 func (r *Reconciler) bind(declared []declaredStep) []step.Step[*state] {
 	steps := make([]step.Step[*state], len(declared))
 	for i, d := range declared {

@@ -20,9 +20,10 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
-// account gets the client that acts as the deployment's service account, which
-// must exist: the API server would impersonate one that does not. Where the target is
-// another cluster that account reads the kubeconfig, and the client is one of there.
+// account gets the client that impersonates the deployment's ServiceAccount, which must
+// exist: the API server would also impersonate a missing one. If the target is another
+// cluster, that ServiceAccount reads the kubeconfig, and the client is for that
+// cluster.
 func (r *Reconciler) account(ctx context.Context, s *state) (step.Outcome, error) {
 	identity := tenant.Identity{Namespace: s.object.Namespace, ServiceAccount: s.object.Spec.ServiceAccountName}
 	exists, err := r.Tenants.AccountExists(ctx, identity)
@@ -47,8 +48,8 @@ func (r *Reconciler) account(ctx context.Context, s *state) (step.Outcome, error
 	return step.Continue, err
 }
 
-// target reads the inventory and makes sure that its objects are in the cluster
-// that is reached now.
+// target reads the inventory and checks that its objects are in the current target
+// cluster.
 func (r *Reconciler) target(ctx context.Context, s *state) (step.Outcome, error) {
 	current, err := r.identify(ctx, s)
 	if err != nil {
@@ -59,7 +60,7 @@ func (r *Reconciler) target(ctx context.Context, s *state) (step.Outcome, error)
 	}
 	if s.previous.Target != "" && s.previous.Target != current && (s.previous.Len() > 0 || s.unreadable) {
 		return step.Stop, failure{reason: v1alpha1.ReasonTargetChanged, stalled: true, err: fmt.Errorf(
-			"the objects of the inventory are in the cluster %s, and this is %s: nothing is applied or pruned here; if the objects of the old cluster are of no concern, %s",
+			"the objects of the inventory are in the cluster %s, and this is %s: nothing is applied or pruned here; if the objects in the old cluster do not matter, %s",
 			s.previous.Target, current, s.wayOut())}
 	}
 	s.previous.Target = current
@@ -69,7 +70,8 @@ func (r *Reconciler) target(ctx context.Context, s *state) (step.Outcome, error)
 	return step.Continue, nil
 }
 
-// accept stops a deployment whose spec cannot be read. What it installed is cared for.
+// accept stops a deployment with an invalid spec. Drift of its applied revision is still
+// corrected.
 func (r *Reconciler) accept(_ context.Context, s *state) (step.Outcome, error) {
 	if err := s.object.Spec.Problem(); err != nil {
 		return step.Stop, failure{reason: v1alpha1.ReasonInvalidSpec, stalled: true, err: err}
@@ -77,7 +79,7 @@ func (r *Reconciler) accept(_ context.Context, s *state) (step.Outcome, error) {
 	return step.Continue, nil
 }
 
-// wayOut is how a deployment is given up whose objects are out of reach.
+// wayOut says what the user can do if the objects of a deployment are out of reach.
 func (s *state) wayOut() string {
 	if s.object.DeletionTimestamp.IsZero() {
 		return "create another BundleDeployment"
@@ -85,9 +87,9 @@ func (s *state) wayOut() string {
 	return "take the finalizer " + v1alpha1.Finalizer + " off this one"
 }
 
-// inventory reads the status. Where that was lost, as in a restore from a
-// backup, or cannot be read and the deployment goes, what was applied last is taken
-// instead, so that nothing is orphaned; see recover for what else there may be.
+// inventory reads the status. If that was lost, as in a restore from a backup, or
+// cannot be read during a deletion, the snapshot is used instead, so that nothing is
+// orphaned; see recover for further objects.
 func (r *Reconciler) inventory(s *state) (inventory.Inventory, error) {
 	if s.object.Status.Inventory != nil {
 		listed, err := inventory.Decode(s.object.Status.Inventory)
@@ -110,7 +112,8 @@ func (r *Reconciler) inventory(s *state) (inventory.Inventory, error) {
 	return last.inventory(s.authorityID()), nil
 }
 
-// unlisted is an inventory of nothing; of one that cannot be read the cluster is known.
+// unlisted is an empty inventory; if the one in the status cannot be read, with its
+// cluster.
 func (s *state) unlisted() inventory.Inventory {
 	if !s.unreadable {
 		return inventory.Inventory{}
@@ -118,8 +121,8 @@ func (s *state) unlisted() inventory.Inventory {
 	return inventory.New(s.object.Status.Inventory.Target)
 }
 
-// establishTimeout is how long an apply waits for CRDs to be served before it
-// gives its worker to another deployment; mostly they are within this time.
+// establishTimeout is how long an apply waits for CRDs to be established before it
+// releases its worker; usually that is long enough.
 const establishTimeout = 2 * time.Second
 
 func (r *Reconciler) options(s *state) apply.Options {
@@ -132,7 +135,7 @@ func (r *Reconciler) options(s *state) apply.Options {
 	}
 }
 
-// objectErrors lists what went wrong, a line an object, sorted.
+// objectErrors joins the errors of objects, a line each.
 func objectErrors(failed []*apply.ObjectError) error {
 	lines := make([]string, 0, len(failed))
 	for _, f := range failed {
@@ -141,13 +144,13 @@ func objectErrors(failed []*apply.ObjectError) error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// objectErrors lists what went wrong, and the way out where a webhook of the bundle is in the way.
+// objectErrors joins the errors of objects, with a hint if a webhook of the bundle blocks them.
 func (s *state) objectErrors(ctx context.Context, failed []*apply.ObjectError) error {
 	return errors.New(objectErrors(failed).Error() + apply.WayOut(ctx, s.client, s.owner, s.previous, failed))
 }
 
-// remember stores the inventory, previous and planned together, before the
-// first write: whatever dies after this leaves nothing that is not listed.
+// remember stores the inventory, previous and planned together, before the first write:
+// after a crash every written object is listed.
 func (r *Reconciler) remember(ctx context.Context, s *state) (step.Outcome, error) {
 	if !s.due {
 		return step.Continue, nil
@@ -163,18 +166,18 @@ func (r *Reconciler) remember(ctx context.Context, s *state) (step.Outcome, erro
 	s.did(v1alpha1.PlannedCondition)
 	announce(s)
 	err := r.write(ctx, s)
-	if err != nil { // what could not be stored is not to be tried again with the failure
+	if err != nil { // or the status of the failure would contain what could not be stored
 		s.object.Status.Inventory, s.object.Status.Executed, s.object.Status.Hooks = s.stored.Status.Inventory, s.stored.Status.Executed, s.stored.Status.Hooks
 	}
 	return step.Continue, err
 }
 
-// apply writes what the plan says, stage by stage.
+// apply executes the plan, stage by stage.
 func (r *Reconciler) apply(ctx context.Context, s *state) (step.Outcome, error) {
 	if !s.due {
 		return step.Continue, nil
 	}
-	r.beforeRepairs(ctx, s, *s.plan)
+	r.recordConflicts(ctx, s, *s.plan)
 	r.watches.Expect(client.ObjectKeyFromObject(s.object), s.expectation())
 	options := r.options(s)
 	options.Before = func(ctx context.Context) (string, error) { return r.runHooks(ctx, s, s.plan.Hooks, false) }
@@ -215,7 +218,7 @@ func (s *state) wait(what string) {
 	s.note = n
 }
 
-// settle records that the revision is in force as far as applying goes.
+// settle records that the revision is applied.
 func (r *Reconciler) settle(s *state) error {
 	s.did(v1alpha1.AppliedCondition)
 	if s.keeping {

@@ -16,9 +16,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
-// checkHealth looks at the objects once: after all were compared, at those that are
-// not as they were when last seen healthy; else at those that were not healthy or of
-// which a watch told, and when these are healthy, at what is not watched.
+// checkHealth checks objects once: after a full comparison, those that changed since
+// they were last seen healthy; else those that were not healthy or that a watch
+// reported, and when these are healthy, those that are not watched.
 func (r *Reconciler) checkHealth(ctx context.Context, s *state) (step.Outcome, error) {
 	if s.due {
 		s.note = r.newNote(s)
@@ -37,13 +37,13 @@ func (r *Reconciler) checkHealth(ctx context.Context, s *state) (step.Outcome, e
 	if len(first) == 0 {
 		return step.Continue, r.look(ctx, s, rest, nil)
 	}
-	if err := r.look(ctx, s, first, s.putBack()); err != nil || !s.health.Healthy() || len(rest) == 0 {
+	if err := r.look(ctx, s, first, s.restored()); err != nil || !s.health.Healthy() || len(rest) == 0 {
 		return step.Continue, err
 	}
 	return step.Continue, r.look(ctx, s, rest, nil)
 }
 
-// without leaves out the objects that were looked at a moment ago.
+// without removes the objects that were checked already.
 func without(objects, seen []plan.Object) []plan.Object {
 	ids := make(map[inventory.ID]bool, len(seen))
 	for _, object := range seen {
@@ -78,8 +78,8 @@ func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, 
 	return nil
 }
 
-// complete records the Jobs that ran to their end, so that they do not run again when
-// they are deleted.
+// complete records the completed Jobs, so that they do not run again when they are
+// deleted.
 func (r *Reconciler) complete(s *state, report health.Report) error {
 	jobs := map[inventory.ID]bool{}
 	for id, sight := range report.Seen {
@@ -95,7 +95,7 @@ func (r *Reconciler) complete(s *state, report health.Report) error {
 	return s.record(completed)
 }
 
-// withoutDone leaves out the Jobs that ran to their end: they may be gone since.
+// withoutDone removes completed Jobs, which may be deleted by now.
 func (s *state) withoutDone(objects []plan.Object) []plan.Object {
 	return slices.DeleteFunc(slices.Clone(objects), func(o plan.Object) bool {
 		entry, _ := s.previous.Get(o.ID)
@@ -103,10 +103,10 @@ func (s *state) withoutDone(objects []plan.Object) []plan.Object {
 	})
 }
 
-// saw notes how the objects were that were looked at, and whether one died: it had been
-// healthy, and nobody changed it since.
+// saw notes the health of the checked objects, and whether one died: it was healthy
+// before, and its spec did not change since.
 func (s *state) saw(report health.Report) {
-	if s.health != nil { // an earlier look of this reconcile
+	if s.health != nil { // an earlier check of this reconcile
 		for id, sight := range s.health.Seen {
 			report.Seen[id] = sight
 		}
@@ -127,25 +127,24 @@ func (s *state) saw(report health.Report) {
 	s.note.looked = looked
 	switch {
 	case report.Healthy():
-		s.note.sick = time.Time{}
-	case died && s.note.sick.IsZero():
-		s.note.sick = s.now
+		s.note.unhealthySince = time.Time{}
+	case died && s.note.unhealthySince.IsZero():
+		s.note.unhealthySince = s.now
 	}
 }
 
-// newNote is what the next reconciles need to know of this one, without the
-// contents of the objects.
+// newNote is the note for the next reconciles, without the contents of the objects.
 func (r *Reconciler) newNote(s *state) note {
 	n := note{uid: s.object.UID, attempt: s.attempt(), checked: s.now, prune: s.plan.Prune, held: s.plan.Held, skipped: len(s.plan.Skipped), wrote: s.note.wrote, contains: packageStatus(s.contains), material: s.material}
 	if s.issued != nil {
 		n.renew = s.renewal()
 	}
-	n.looked, n.fights = s.note.looked, s.note.fights
+	n.looked, n.conflicts = s.note.looked, s.note.conflicts
 	switch {
 	case s.writes():
 		n.wrote = s.now
 	case s.note.attempt == n.attempt:
-		n.pauses, n.sick = s.note.pauses, s.note.sick // what is under way is the same as before
+		n.pauses, n.unhealthySince = s.note.pauses, s.note.unhealthySince // the unfinished work is the same as before
 	}
 	for _, action := range s.plan.Actions() {
 		if action.Untracked {

@@ -16,7 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
-// makePlan compares what is desired with what exists, and decides.
+// makePlan compares the desired with the live objects, and makes the plan.
 func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, error) {
 	if !s.due {
 		return step.Continue, nil
@@ -34,7 +34,7 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 		return step.Stop, err
 	}
 	s.observed = observed.Live
-	if s.lenient() {
+	if s.leavesDrift() {
 		if err := r.leave(ctx, s, &made); err != nil {
 			return step.Stop, err
 		}
@@ -47,7 +47,7 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 	if len(made.Violations) == 0 {
 		return step.Continue, s.fits(made.Inventory)
 	}
-	lacking, err := apply.Preflight(ctx, s.client, made) // so that all is said at once
+	lacking, err := apply.Preflight(ctx, s.client, made) // so that all problems are reported at once
 	if err != nil {
 		return step.Stop, err
 	}
@@ -55,8 +55,8 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 	return step.Stop, refused(plan.SortViolations(append(made.Violations, lacking.Violations...)))
 }
 
-// observing says what the plan has to know. What is applied already, and only
-// cared for, was judged before.
+// observing collects the input of the plan. Drift correction of the applied revision
+// skips the checks that it passed before.
 func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, error) {
 	o, err := spec.Observing(s.object, s.keeping)
 	if err != nil {
@@ -82,8 +82,8 @@ func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, 
 	return o, err
 }
 
-// preflight asks for every right that the plan needs. Where what is applied is only kept,
-// the API server says of each object what is lacking to write it.
+// preflight checks every permission that the plan needs. Drift correction of the applied
+// revision skips it: there the API server reports missing permissions for each object.
 func (r *Reconciler) preflight(ctx context.Context, s *state) (step.Outcome, error) {
 	if !s.due || s.keeping {
 		return step.Continue, nil
@@ -99,7 +99,7 @@ func (r *Reconciler) preflight(ctx context.Context, s *state) (step.Outcome, err
 	return step.Continue, s.unseen()
 }
 
-// refused is the failure of a plan with violations: all of them, a line each.
+// refused is the failure of a plan with violations, a line each.
 func refused(violations []plan.Violation) error {
 	if len(violations) == 0 {
 		return nil
@@ -111,7 +111,7 @@ func refused(violations []plan.Violation) error {
 	return failure{reason: v1alpha1.ReasonPlanRefused, err: errors.New(strings.Join(lines, "\n"))}
 }
 
-// dryRun has the API server try what would be written.
+// dryRun sends the writes of the plan to the API server as dry runs.
 func (r *Reconciler) dryRun(ctx context.Context, s *state) (step.Outcome, error) {
 	if !s.due {
 		return step.Continue, nil

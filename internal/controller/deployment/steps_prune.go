@@ -13,13 +13,13 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
-// pruneFirst deletes what has to go before the revision is applied, and waits until it
-// is gone.
+// pruneFirst deletes the objects that must be gone before the revision is applied, and
+// waits for that.
 func (r *Reconciler) pruneFirst(ctx context.Context, s *state) (step.Outcome, error) {
 	if !s.due || len(s.plan.PruneFirst) == 0 {
 		return step.Continue, nil
 	}
-	pruned, err := r.letGo(ctx, s, s.plan.PruneFirst)
+	pruned, err := r.pruneStages(ctx, s, s.plan.PruneFirst)
 	s.plan.Inventory = s.plan.Inventory.Without(pruned.Gone...)
 	if err == nil && !pruned.Complete() {
 		s.wait("deleted before the revision is applied, and not gone yet: " + names(pruned.Waiting))
@@ -28,26 +28,26 @@ func (r *Reconciler) pruneFirst(ctx context.Context, s *state) (step.Outcome, er
 	return step.Continue, err
 }
 
-// prune deletes what left the bundle, or lets go of it where nothing is to be
-// deleted, once the rest is healthy.
+// prune deletes objects that left the bundle, or orphans those that are to be kept,
+// once the rest is healthy.
 func (r *Reconciler) prune(ctx context.Context, s *state) (step.Outcome, error) {
 	if s.keeping || !s.health.Healthy() || len(s.note.prune) == 0 {
 		return step.Continue, nil
 	}
-	pruned, err := r.letGo(ctx, s, s.note.prune)
+	pruned, err := r.pruneStages(ctx, s, s.note.prune)
 	if err != nil {
 		return step.Stop, err
 	}
 	if pruned.Complete() {
 		s.note.prune = nil
 	} else {
-		s.note.checked = time.Time{} // look again at what is going
+		s.note.checked = time.Time{} // check again whether they are gone
 	}
 	return step.Continue, nil
 }
 
-// letGo carries deletions out, and records what became of them.
-func (r *Reconciler) letGo(ctx context.Context, s *state, stages []plan.DeletionStage) (apply.Pruned, error) {
+// pruneStages executes deletions, and records their outcome.
+func (r *Reconciler) pruneStages(ctx context.Context, s *state, stages []plan.DeletionStage) (apply.Pruned, error) {
 	pruned, err := apply.Prune(ctx, s.client, s.owner, stages, apply.Options{Migrations: r.migrations})
 	if s.pruned == nil {
 		s.pruned = &apply.Pruned{}
@@ -62,8 +62,8 @@ func (r *Reconciler) letGo(ctx context.Context, s *state, stages []plan.Deletion
 	return pruned, err
 }
 
-// prove records that what is installed was healthy: from now on its deletion counts.
-// What left it is not proven by that.
+// prove records that the installed objects were healthy: from now on their deletions
+// count. Objects that left the bundle are not proven by that.
 func (s *state) prove() error {
 	left := map[inventory.ID]bool{}
 	for _, stage := range s.note.prune {

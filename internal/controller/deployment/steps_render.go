@@ -14,7 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
-// decide finds out whether the objects are compared with the cluster this time.
+// decide determines whether this reconcile compares the objects with the cluster.
 func (r *Reconciler) decide(ctx context.Context, s *state) (step.Outcome, error) {
 	news, err := r.newlyDecided(ctx, s)
 	if err != nil {
@@ -25,12 +25,12 @@ func (r *Reconciler) decide(ctx context.Context, s *state) (step.Outcome, error)
 		return r.stillHeld(ctx, s)
 	}
 	if s.overInterval() {
-		s.note.checked = s.now // health is all that there is to look at
+		s.note.checked = s.now // only health is checked
 	}
 	return step.Continue, nil
 }
 
-// load fetches the artifact, from the cache where it is there already.
+// load fetches the artifact, from the cache if it is there.
 func (r *Reconciler) load(ctx context.Context, s *state) (step.Outcome, error) {
 	if !s.due {
 		return step.Continue, nil
@@ -46,8 +46,8 @@ func (r *Reconciler) load(ctx context.Context, s *state) (step.Outcome, error) {
 	return step.Continue, nil
 }
 
-// longestLoad bounds loading and unpacking one artifact, so that an artifact
-// server that stalls holds no worker for long.
+// longestLoad bounds loading and unpacking one artifact, so that a stalled artifact
+// server does not block a worker for long.
 const longestLoad = 2 * time.Minute
 
 // convert turns the files into objects, in a worker process.

@@ -21,43 +21,44 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 )
 
-// mending is the repair of a few objects of which a watch told.
-type mending struct {
+// driftRepair is the repair of a few objects that watches reported.
+type driftRepair struct {
 	applied *apply.Result
-	left    []watch.Object // how they were left
+	left    []watch.Object // their state after the repair
 }
 
 // result is what was written; nil when nothing was.
-func (m *mending) result() *apply.Result {
+func (m *driftRepair) result() *apply.Result {
 	if m == nil {
 		return nil
 	}
 	return m.applied
 }
 
-// putBack are the objects that were put back just now, as the API server answered.
-func (s *state) putBack() map[inventory.ID]*unstructured.Unstructured {
-	if s.mended == nil || s.mended.applied == nil {
+// restored are the objects that were repaired in this reconcile, as the API server
+// returned them.
+func (s *state) restored() map[inventory.ID]*unstructured.Unstructured {
+	if s.repaired == nil || s.repaired.applied == nil {
 		return nil
 	}
-	return s.mended.applied.Live
+	return s.repaired.applied.Live
 }
 
-// someOf is a snapshot whose objects are read only when they are wanted.
-type someOf struct {
+// partialSnapshot is a snapshot with objects that are decoded only when wanted.
+type partialSnapshot struct {
 	Revision     string                `json:"revision"`
 	Objects      []json.RawMessage     `json:"objects"`
 	Certificates []convert.Certificate `json:"certificates,omitempty"`
 }
 
-// readSome reads some objects of the snapshot, if all of them are in it, of this
-// revision, and nothing has to be added to them.
+// readSome reads some objects of the snapshot, if all of them are in it, it is of this
+// revision, and no certificate has to be injected.
 func (r *Reconciler) readSome(s *state, ids []inventory.ID) ([]*unstructured.Unstructured, bool, error) {
 	data, found, err := r.Snapshots.Load(string(s.object.UID))
 	if err != nil || !found {
 		return nil, false, err
 	}
-	var last someOf
+	var last partialSnapshot
 	if err := json.Unmarshal(data, &last); err != nil {
 		return nil, false, fmt.Errorf("reading the objects that were applied last: %w", err)
 	}
@@ -84,7 +85,7 @@ func (r *Reconciler) readSome(s *state, ids []inventory.ID) ([]*unstructured.Uns
 	return list, whole, nil
 }
 
-// readIf reads an object if it is wanted.
+// readIf decodes an object if it is wanted.
 func readIf(raw json.RawMessage, wanted map[inventory.ID]bool) (*unstructured.Unstructured, error) {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
@@ -111,10 +112,9 @@ func readIf(raw json.RawMessage, wanted map[inventory.ID]bool) (*unstructured.Un
 	return object, nil
 }
 
-// repair puts back what a watch told of, from what was applied last: it was planned
-// and accepted before, so that only what exists is compared, lest something of
-// somebody else is taken. Where that does not do, everything is compared as if the
-// interval were over.
+// repair corrects drift that watches reported, from what was applied last. That was
+// planned and accepted before, so it only updates existing objects and adopts none. If
+// that is not enough, everything is compared as if the interval were over.
 func (r *Reconciler) repair(ctx context.Context, s *state) (step.Outcome, error) {
 	if s.due || len(s.found.Drifted) == 0 {
 		return step.Continue, nil
@@ -131,7 +131,7 @@ func (r *Reconciler) repair(ctx context.Context, s *state) (step.Outcome, error)
 		return step.Stop, err
 	}
 	observed, err := apply.Observe(ctx, s.client, apply.Observing{
-		Owner: s.owner, Desired: desired, Previous: s.about(desired), HashKey: s.hashKey, Ignore: ignore,
+		Owner: s.owner, Desired: desired, Previous: s.entriesOf(desired), HashKey: s.hashKey, Ignore: ignore,
 		InstallNamespace: s.object.InstallNamespaceOrDefault(),
 	})
 	if err != nil {
@@ -142,18 +142,18 @@ func (r *Reconciler) repair(ctx context.Context, s *state) (step.Outcome, error)
 	if s.due = len(made.Violations) > 0 || made.Count(plan.Create, plan.Update, plan.Adopt) > 0; s.due {
 		return step.Continue, nil
 	}
-	if s.lenient() {
+	if s.leavesDrift() {
 		return step.Continue, r.leave(ctx, s, &made)
 	}
-	return step.Continue, r.mend(ctx, s, made, observed)
+	return step.Continue, r.applyRepair(ctx, s, made, observed)
 }
 
-// mend carries a repair out. What could not be written is tried again, and told, by
-// comparing everything.
-func (r *Reconciler) mend(ctx context.Context, s *state, made plan.Plan, observed plan.Input) error {
-	r.beforeRepairs(ctx, s, made)
+// applyRepair executes a repair. Failed writes are retried and reported by a full
+// comparison.
+func (r *Reconciler) applyRepair(ctx context.Context, s *state, made plan.Plan, observed plan.Input) error {
+	r.recordConflicts(ctx, s, made)
 	result, err := apply.Apply(ctx, s.client, made, r.options(s))
-	s.mended = &mending{applied: &result, left: left(made, result, observed)}
+	s.repaired = &driftRepair{applied: &result, left: left(made, result, observed)}
 	s.note.wrote = s.now
 	if recorded := s.record(s.previous.With(result.Inventory.Entries...)); recorded != nil {
 		return recorded
@@ -166,7 +166,7 @@ func (r *Reconciler) mend(ctx context.Context, s *state, made plan.Plan, observe
 	return nil
 }
 
-// left says how objects were left by a repair.
+// left lists the state of the objects after a repair.
 func left(made plan.Plan, result apply.Result, observed plan.Input) []watch.Object {
 	var list []watch.Object
 	for _, action := range made.Actions() {
@@ -183,8 +183,8 @@ func left(made plan.Plan, result apply.Result, observed plan.Input) []watch.Obje
 	return list
 }
 
-// calm leaves alone, until all is compared again, what was written by somebody and
-// turned out to be as it should: who writes it now and then costs no request each time.
+// calm ignores further events of objects that another client wrote without causing
+// drift, until the next full comparison: occasional writes then cost no request each.
 func (r *Reconciler) calm(s *state, made plan.Plan, result apply.Result) {
 	restored := map[inventory.ID]bool{}
 	for _, outcome := range result.Outcomes {
@@ -198,8 +198,8 @@ func (r *Reconciler) calm(s *state, made plan.Plan, result apply.Result) {
 	}
 }
 
-// about is the part of the inventory that lists the objects.
-func (s *state) about(objects []*unstructured.Unstructured) inventory.Inventory {
+// entriesOf is the part of the inventory that lists the objects.
+func (s *state) entriesOf(objects []*unstructured.Unstructured) inventory.Inventory {
 	some := inventory.Inventory{Target: s.previous.Target}
 	for _, object := range objects {
 		if entry, listed := s.previous.Get(inventory.IDOf(object)); listed {

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// suspended leaves everything on the cluster as it is. Certificates of webhooks are not renewed either: before the first of
-// them ends, the status and an event warn.
+// suspended changes nothing on the cluster. Certificates of webhooks are not renewed either: before the first of them
+// expires, the status and an event warn.
 func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, error) {
 	markSuspended(s.object)
 	key := client.ObjectKeyFromObject(s.object)
@@ -29,8 +29,8 @@ func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, erro
 	return ctrl.Result{RequeueAfter: pause}, nil
 }
 
-// warnSuspended warns of certificates that will end, and returns how long until that is due; zero when it was done or there
-// are none.
+// warnSuspended warns of certificates that expire soon, and returns the time until that is due; zero when it was done or
+// there are none.
 func warnSuspended(s *state) time.Duration {
 	first := s.object.Status.CertificateExpirationTime
 	if first == nil {
@@ -39,7 +39,7 @@ func warnSuspended(s *state) time.Duration {
 	if pause := first.Add(-lastPart).Sub(s.now); pause > 0 {
 		return pause
 	}
-	warning := fmt.Sprintf("the first ends on %s and is not renewed while the deployment is suspended: resume it", first.UTC().Format(time.DateTime))
+	warning := fmt.Sprintf("the first expires on %s and is not renewed while the deployment is suspended: resume it", first.UTC().Format(time.DateTime))
 	s.object.Status.Warnings = withCertificateWarnings(s.object.Status.Warnings, []string{warning})
 	return 0
 }

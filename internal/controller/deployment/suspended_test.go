@@ -11,7 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
-// suspend suspends the deployment while the clocks agree.
+// suspend suspends the deployment while the clock of the driver is the real one.
 func (s *selfSigned) suspend(t *testing.T) {
 	t.Helper()
 	s.r.edit(t, s.key, func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true })

@@ -13,10 +13,9 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// Sweep drops what is kept of deployments that went while no controller ran, or
-// whose finalizer somebody took off: snapshots, which hold the values of
-// Secrets, and pins in the cache. The same holds for those that went to another shard.
-// It is run once, by the leader.
+// Sweep drops snapshots, which hold the values of Secrets, and cache pins of
+// deployments that were deleted while no controller ran or lost their finalizer to
+// another client, or that moved to another shard. The leader runs it once.
 func (r *Reconciler) Sweep(ctx context.Context) error {
 	var deployments v1alpha1.BundleDeploymentList
 	if err := r.APIReader.List(ctx, &deployments, r.Shard.Listed()); err != nil {
@@ -29,11 +28,11 @@ func (r *Reconciler) Sweep(ctx context.Context) error {
 	return errors.Join(r.Snapshots.KeepOnly(live), r.Artifacts.KeepOnly(live))
 }
 
-// sweepOnce runs Sweep. What it could not drop stays until the next start.
+// sweepOnce runs Sweep. Files that it could not drop stay until the next start.
 func sweepOnce(r *Reconciler) manager.RunnableFunc {
 	return func(ctx context.Context) error {
 		if err := r.Sweep(ctx); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "what deleted deployments left in the cache stays until the next start")
+			ctrl.LoggerFrom(ctx).Error(err, "files of deleted deployments stay in the cache until the next start")
 		}
 		return nil
 	}

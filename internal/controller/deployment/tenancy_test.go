@@ -19,7 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
-// controllerUser is who the controller is to the API server.
+// controllerUser is the user name of the controller.
 const controllerUser = "system:serviceaccount:satchel-system:bundle-deployment-controller"
 
 func TestT1T2AccountsTheCRDRefuses(t *testing.T) {
@@ -61,7 +61,7 @@ func TestT1T2AccountThatDoesNotExist(t *testing.T) {
 			e.User == controllerUser && e.Namespace == namespace && isWrite(e) && e.Resource != "bundledeployments" && e.Resource != "events"
 	})
 	if len(impersonated) > 0 {
-		t.Errorf("requests on behalf of nobody: %v", impersonated)
+		t.Errorf("requests on behalf of a missing ServiceAccount: %v", impersonated)
 	}
 	if err := installation.Admin(t.Context(), r.admin, namespace, "installer"); err != nil {
 		t.Fatal(err)
@@ -69,8 +69,8 @@ func TestT1T2AccountThatDoesNotExist(t *testing.T) {
 	r.ready(t, key, published.Revision)
 }
 
-// trespass are objects that an account of one namespace has no business with,
-// each with what must be said of it.
+// trespass are objects that a ServiceAccount of one namespace may not touch, each with
+// the expected message.
 var trespass = map[string]struct{ manifest, says string }{
 	"neighbour": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: default}", `in namespace "default": create, delete, get, patch configmaps (x)`},
 	"system":    {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: kube-system}", `in namespace "kube-system": create, delete, get, patch configmaps (x)`},
@@ -126,7 +126,7 @@ func TestT5ObjectsBeyondTheOwnNamespace(t *testing.T) {
 	}
 }
 
-// granting are bundles that give away more than the account has.
+// granting are bundles that grant more permissions than the ServiceAccount has.
 var granting = map[string]string{
 	"everything": "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: NAME}\nrules: [{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]",
 	"escalate":   "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: NAME}\nrules: [{apiGroups: [rbac.authorization.k8s.io], resources: [roles], verbs: [escalate, bind]}]",
@@ -226,7 +226,7 @@ func TestT13LabelsForgedBeforehand(t *testing.T) {
 	}
 }
 
-// lists is how many objects the inventory of a deployment lists, be they applied or about to be.
+// lists is how many objects the inventory of a deployment lists, applied or planned.
 func lists(t *testing.T, d *v1alpha1.BundleDeployment) int {
 	t.Helper()
 	if d.Status.Inventory == nil {

@@ -20,20 +20,20 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
-// turnPause is how soon a deployment goes on whose turn ended with its budget; others of its namespace that wait come first.
+// turnPause is the pause after a turn that used up its budget; other waiting deployments of the namespace come first.
 const turnPause = 200 * time.Millisecond
 
-// cut is how a turn ended whose budget was used up.
+// cut tells whether a turn used up its budget, and with which progress.
 type cut int
 
 const (
-	uncut       cut = iota // it was not
+	uncut       cut = iota // it did not
 	progressing            // the remote server confirmed something in it
 	idle                   // it confirmed nothing
 )
 
-// beginTurn gives a reconcile of a deployment to another cluster its budget of time. Others have none: their API server is the
-// controller's own.
+// beginTurn starts the time budget of a reconcile for another cluster. Other reconciles have none: they use the controller's
+// own API server.
 func (r *Reconciler) beginTurn(ctx context.Context, s *state) (context.Context, context.CancelFunc) {
 	if s.object.Spec.KubeConfig == nil {
 		return context.WithCancel(ctx)
@@ -41,14 +41,14 @@ func (r *Reconciler) beginTurn(ctx context.Context, s *state) (context.Context, 
 	return budget.Begin(ctx, r.RemoteTurn)
 }
 
-// deliver runs the steps of a reconcile, for as long as its turn lasts.
+// deliver runs the steps of a reconcile within its turn.
 func (r *Reconciler) deliver(ctx context.Context, s *state) error {
 	turn, cancel := r.beginTurn(ctx, s)
 	defer cancel()
-	return r.endTurn(turn, s, s.ofCluster(step.Run(turn, r.bind(declaredSteps()), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Reconciling))))
+	return r.endTurn(turn, s, s.asRemoteFailure(step.Run(turn, r.bind(declaredSteps()), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Reconciling))))
 }
 
-// endTurn tells a turn that ended with its budget from a failure. The first line that holds decides.
+// endTurn distinguishes a turn that used up its budget from a failure. The first line that holds decides.
 //
 //	the reconcile ended by itself               as it ended
 //	something was confirmed, or it is not yet   no failure: the next turn goes on
@@ -68,20 +68,20 @@ func (r *Reconciler) endTurn(turn context.Context, s *state, err error) error {
 	failed := r.remoteTurns.End(key, fmt.Sprint(s.object.UID, s.object.Generation), progress)
 	if failed {
 		return &step.Error{Step: step.Failed(err), Err: failure{reason: v1alpha1.ReasonClusterTooSlow, err: fmt.Errorf(
-			"%s: the API server %s answers so slowly that nothing was confirmed in %d turns of %s (in the step %s): see why it is slow; if it cannot be faster, make the bundle smaller, or have --remote-turn of the controller raised",
+			"%s: the API server %s answers so slowly that nothing was confirmed in %d turns of %s (in the step %s): find out why it is slow; if it cannot be faster, make the bundle smaller, or have --remote-turn of the controller raised",
 			s.remote, s.client.Identity().Host, budget.MostIdle, r.turnBudget(), step.Failed(err))}}
 	}
 	if s.cut, s.waitsFor = idle, s.remote+": the API server "+s.client.Identity().Host+" answers slowly: nothing was confirmed within a turn of "+r.turnBudget().String()+", and the next one goes on"; progress {
 		s.cut, s.waitsFor = progressing, s.turnText()
 	}
-	if s.due { // what was compared is to be compared again
-		s.note = note{uid: s.object.UID, wrote: s.note.wrote, fights: s.note.fights, looked: s.note.looked}
+	if s.due { // the comparison has to be repeated
+		s.note = note{uid: s.object.UID, wrote: s.note.wrote, conflicts: s.note.conflicts, looked: s.note.looked}
 	}
 	return nil
 }
 
-// decidedOtherwise tells of an error that would stand without the end of the turn: a step decided so. That a cluster does not
-// answer may be for the end of the turn.
+// decidedOtherwise tells whether an error has another cause than the end of the turn: a step decided it. An unreachable
+// cluster may be caused by the end of the turn.
 func decidedOtherwise(err error) bool {
 	var known failure
 	if errors.Is(err, tenant.ErrTurnOver) || errors.Is(err, context.DeadlineExceeded) {
@@ -90,7 +90,7 @@ func decidedOtherwise(err error) bool {
 	return errors.As(err, &known) && known.reason != v1alpha1.ReasonClusterUnreachable
 }
 
-// turnText tells how far the turns have come.
+// turnText describes the progress of the turns.
 func (s *state) turnText() string {
 	server := s.remote + ": the API server " + s.client.Identity().Host + " answers slowly: "
 	const next = ", and the next turn goes on"
@@ -112,7 +112,7 @@ func (s *state) turnText() string {
 // progressed tells whether the remote server confirmed anything new in this reconcile: a write, a deletion, a step of a hook,
 // or a dry run that need not be repeated.
 func (s *state) progressed() bool {
-	return s.tried || wroteAny(s.applied) || wroteAny(s.mended.result()) || s.pruned != nil && len(s.pruned.Gone)+s.pruned.Deleted > 0 ||
+	return s.tried || wroteAny(s.applied) || wroteAny(s.repaired.result()) || s.pruned != nil && len(s.pruned.Gone)+s.pruned.Deleted > 0 ||
 		s.removed != nil && len(s.removed.Gone)+s.removed.Deleted > 0 || s.hooksMoved()
 }
 
@@ -142,7 +142,7 @@ func hookUID(of *v1alpha1.HooksStatus) string {
 	return of.Running.UID
 }
 
-// keepsTold tells that the status stays as it is told: the turn was idle, and nothing is known that it does not say.
+// keepsTold tells that the status stays unchanged: the turn was idle, and there are no new facts.
 func (s *state) keepsTold() bool {
 	if s.cut != idle {
 		return false
@@ -158,8 +158,8 @@ func (r *Reconciler) turnBudget() time.Duration {
 	return r.RemoteTurn
 }
 
-// tryPlan is the dry run of a plan. For other clusters what passed it in an earlier turn is not asked about again, as long as
-// the object is as it was.
+// tryPlan is the dry run of a plan. For other clusters, objects that passed it in an earlier turn and did not change are
+// skipped.
 func (r *Reconciler) tryPlan(ctx context.Context, s *state) (apply.Check, error) {
 	options, key := r.options(s), client.ObjectKeyFromObject(s.object)
 	if s.remote == "" {

@@ -29,7 +29,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// gate is an API server of a tenant's own: the shared one, behind what a test puts in front of each request.
+// gate is the API server of a tenant: a proxy before the shared one that may handle each request.
 type gate struct {
 	*httptest.Server
 	mu sync.Mutex
@@ -142,7 +142,7 @@ func parts(count int, value string) fstest.MapFS {
 	return files
 }
 
-// ofTurns is a driver of a deployment to a slow cluster, whose turns are short.
+// ofTurns is a driver of a deployment to a slow cluster, with short turns.
 func (a *abroad) ofTurns(t *testing.T, key client.ObjectKey, turn time.Duration) *driver {
 	t.Helper()
 	t.Cleanup(func() { a.undrive(t, key) })
@@ -151,8 +151,8 @@ func (a *abroad) ofTurns(t *testing.T, key client.ObjectKey, turn time.Duration)
 	return d
 }
 
-// turns reconciles until the deployment is Ready, and counts the turns. Every one of them ends in time, and none is a failure;
-// but where the machine is so loaded that nothing can be confirmed in turns of this length, they are made longer.
+// turns reconciles until the deployment is Ready, and counts the turns. Every one of them ends in time, and none is a failure.
+// On a machine with so much load that nothing can be confirmed in turns of this length, they are made longer.
 func (d *driver) turns(t *testing.T, each func(*v1alpha1.BundleDeployment)) int {
 	t.Helper()
 	began := time.Now()
@@ -181,8 +181,8 @@ func (d *driver) turns(t *testing.T, each func(*v1alpha1.BundleDeployment)) int 
 	}
 }
 
-// T21b: a deployment whose server is slow is applied over several turns. What was confirmed is kept, so that all is written once
-// but for what was under way when a turn ended.
+// T21b: a deployment to a slow server is applied in several turns. Confirmed writes are kept, so that each object is written
+// once, except those in flight when a turn ended.
 func TestT21bSlowClustersAreAppliedInTurns(t *testing.T) {
 	t.Parallel()
 	const objects, turn, atOnce = 100, 5 * time.Second, 16
@@ -249,8 +249,8 @@ func TestT21bSlowClustersAreAppliedInTurns(t *testing.T) {
 	}
 }
 
-// T21b: a server that confirms nothing for three turns is a failure that says so, and counts for remediation; what was told
-// before stays told until then, and progress ends it.
+// T21b: a server that confirms nothing for three turns is a failure, which counts for remediation; until then the status
+// stays unchanged, and progress ends the failure.
 func TestT21bThreeIdleTurnsAreAFailure(t *testing.T) {
 	t.Parallel()
 	const turn = 5 * time.Second
@@ -339,8 +339,9 @@ func TestT22HugeAnswersAreRefused(t *testing.T) {
 	}
 }
 
-// T21, T21b: while deployments of one tenant wait for their own slow server, those of another are applied as ever.
-func TestT21SlowClustersKeepNobodyWaiting(t *testing.T) {
+// T21, T21b: while deployments of one tenant wait for their own slow server, those of another are applied without
+// delay.
+func TestT21SlowClustersDoNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	a := r.newAbroad(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// deadWebhook is a webhook on all writes and deletions of gadgets, whose server is gone.
+// deadWebhook is a webhook on all writes and deletions of gadgets, without a server.
 func deadWebhook(name, group string) *fstest.MapFile {
 	return file(`apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
@@ -30,7 +30,7 @@ webhooks:
 `)
 }
 
-// F40: a bundle has a CRD, a resource of its kind and a webhook on those, whose server is gone. A removal deletes the
+// F40: a bundle has a CRD, a resource of its kind and a webhook on those, without a server. A removal deletes the
 // webhook's configuration first.
 func TestF40DeadWebhookOfTheBundle(t *testing.T) {
 	t.Parallel()
@@ -51,8 +51,8 @@ func TestF40DeadWebhookOfTheBundle(t *testing.T) {
 	r.told(t, namespace, "WebhookDeleted: ValidatingWebhookConfiguration.admissionregistration.k8s.io "+namespace+" was deleted before everything else")
 }
 
-// F40: an upgrade of a resource that such a webhook refuses says the way out, and takes it: without the configuration the
-// revision is applied, and the configuration comes back with it.
+// F40: if such a webhook refuses an upgrade of a resource, the message says the remedy, which works: without the
+// configuration the revision is applied, and recreates the configuration.
 func TestF40DeadWebhookInAnUpgrade(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -89,7 +89,7 @@ func TestF40DeadWebhookInAnUpgrade(t *testing.T) {
 	r.remove(t, key)
 }
 
-// F40: an unreachable webhook that is not the bundle's stays, and with it what it protects. The condition names it.
+// F40: an unreachable webhook outside the bundle stays, as do the objects that it blocks. The condition names it.
 func TestF40DeadWebhookOfOthers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// sized is a CRD whose spec has the given fields.
+// sized is a CRD with the given fields in its spec.
 func sized(group, fields string) *fstest.MapFile {
 	return file(fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -45,7 +45,7 @@ func TestUpgradeSafety(t *testing.T) {
 	}{
 		"exempted": {reason: "one CRD is not looked at", crds: &v1alpha1.CRDOptions{UpgradeSafetyExemptions: []string{"boxes.exempted.example.com"}}},
 		"warned":   {reason: "all are applied, with a warning", crds: &v1alpha1.CRDOptions{UpgradeSafety: v1alpha1.Warn}},
-		"off":      {reason: "nobody looks", crds: &v1alpha1.CRDOptions{UpgradeSafety: v1alpha1.EnforcementNone}},
+		"off":      {reason: "the check is off", crds: &v1alpha1.CRDOptions{UpgradeSafety: v1alpha1.EnforcementNone}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)

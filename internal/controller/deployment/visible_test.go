@@ -17,8 +17,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/visible"
 )
 
-// TestM30NothingHiddenIsTold has the API server refuse an object, and then warn of it, with text that steers terminals and
-// turns around what is shown. Neither the status nor an event has it unescaped, and each event is recorded once.
+// TestM30NothingHiddenIsTold: the API server refuses an object, and then warns of it, with terminal escape sequences and
+// bidirectional control characters. Status and events contain them only escaped, and each event is recorded once.
 func TestM30NothingHiddenIsTold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

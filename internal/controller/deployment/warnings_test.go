@@ -9,7 +9,8 @@ import (
 	"testing/fstest"
 )
 
-// What the API server warns of stands in the status and is one event, not one at each look.
+// Warnings of the API server are in the status and are one event, not one for each
+// reconcile.
 func TestWarningsOfTheAPIServerAreTold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

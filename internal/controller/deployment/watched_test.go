@@ -17,14 +17,14 @@ import (
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
-// seldom makes a deployment compare everything once an hour: what happens sooner,
-// watches brought about.
+// seldom makes a deployment compare everything once an hour: earlier actions are caused
+// by watches.
 func seldom(d *v1alpha1.BundleDeployment) {
 	d.Spec.Interval = v1alpha1.Duration{Duration: time.Hour}
 }
 
-// asked lists what was asked of the API server in the name of a namespace's account,
-// and for its deployment, since a mark.
+// asked lists the requests since a mark that impersonate a ServiceAccount of a
+// namespace, or are for its deployment.
 func (r *rig) asked(t *testing.T, namespace string, since controlplane.AuditMark) []controlplane.AuditEvent {
 	t.Helper()
 	return r.audit(t, since, func(e controlplane.AuditEvent) bool {
@@ -45,8 +45,8 @@ func (r *rig) writes(t *testing.T, namespace string, since controlplane.AuditMar
 	return list
 }
 
-// Each object that was changed is put back long before the interval is over, by one
-// write; nothing else is written.
+// Each changed object is restored long before the interval is over, by one write;
+// nothing else is written.
 func TestF26WatchedDriftOfHundredObjects(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -129,7 +129,7 @@ func TestF26OneRepairOneWrite(t *testing.T) {
 			t.Logf("asked: %s %d", e, e.Code)
 		}
 	}
-	r.told(t, namespace, "DriftCorrected: restored what somebody had changed: ConfigMap "+namespace+"/a")
+	r.told(t, namespace, "DriftCorrected: restored objects that another client had changed: ConfigMap "+namespace+"/a")
 }
 
 // quiet waits until nothing has been asked for four seconds.
@@ -143,8 +143,8 @@ func (r *rig) quiet(t *testing.T, namespace string) {
 	})
 }
 
-// A workload that dies long after it was healthy shows within seconds, with the cause,
-// and recovers.
+// A workload that fails long after it was healthy is reported within seconds, with the
+// cause, and recovers.
 func TestHealthIsWatchedAfterSuccess(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -164,13 +164,13 @@ func TestHealthIsWatchedAfterSuccess(t *testing.T) {
 	r.ready(t, key, published.Revision)
 }
 
-// killPods has a namespace refuse Pods, and deletes those that are there.
+// killPods makes a namespace refuse Pods, and deletes the existing ones.
 func (r *rig) killPods(t *testing.T, namespace string) {
 	t.Helper()
 	quota := object("v1", "ResourceQuota", namespace, "none")
 	quota.Object["spec"] = map[string]any{"hard": map[string]any{"pods": "0"}}
 	r.create(t, quota)
-	r.eventually(t, t.Context(), "the quota is in force", func(context.Context) (bool, string) {
+	r.eventually(t, t.Context(), "the quota is enforced", func(context.Context) (bool, string) {
 		_, found, _ := unstructured.NestedMap(r.must(t, quota).Object, "status", "hard")
 		return found, ""
 	})

@@ -20,12 +20,12 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/watch"
 )
 
-// waker puts deployments into the queue of the controller, once that runs.
+// waker adds deployments to the queue of the controller, once that runs.
 type waker struct {
 	queue atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
 }
 
-// source gives the waker the queue.
+// source hands the queue to the waker.
 func (w *waker) source() source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		w.queue.Store(&queue)
@@ -33,15 +33,15 @@ func (w *waker) source() source.Source {
 	})
 }
 
-// wake has a deployment reconciled after a pause.
+// wake queues a deployment after a pause.
 func (w *waker) wake(key watch.Key, pause time.Duration) {
 	if queue := w.queue.Load(); queue != nil {
 		(*queue).AddAfter(reconcile.Request{NamespacedName: key}, pause)
 	}
 }
 
-// accountExists tells whether somebody may be watched for: of an account on another
-// cluster, that cluster tells.
+// accountExists tells whether a ServiceAccount exists; one on another cluster is
+// assumed to, since that cluster checks it.
 func (r *Reconciler) accountExists(ctx context.Context, id tenant.Identity) (bool, error) {
 	if id.Remote() {
 		return true, nil
@@ -49,8 +49,8 @@ func (r *Reconciler) accountExists(ctx context.Context, id tenant.Identity) (boo
 	return r.Tenants.AccountExisted(ctx, id)
 }
 
-// subscribe tells the watches how the objects were left, so that they can tell what
-// becomes of them.
+// subscribe passes the final state of the objects to the watches, which report later
+// changes.
 func (r *Reconciler) subscribe(s *state, err error) {
 	key, of := client.ObjectKeyFromObject(s.object), s
 	if s.kept != nil {
@@ -61,8 +61,8 @@ func (r *Reconciler) subscribe(s *state, err error) {
 		r.watches.Drop(key)
 	case of.due && of.plan != nil && of.applied != nil:
 		r.watches.Set(key, of.subscription())
-	case s.mended != nil:
-		r.watches.Update(key, s.mended.left)
+	case s.repaired != nil:
+		r.watches.Update(key, s.repaired.left)
 	}
 	s.gaps = r.watches.Gaps(key)
 	r.follow(s, err)
@@ -71,13 +71,13 @@ func (r *Reconciler) subscribe(s *state, err error) {
 	}
 }
 
-// unwatch ends everything that is watched for a deployment.
+// unwatch ends all watches of a deployment.
 func (r *Reconciler) unwatch(key watch.Key) {
 	r.watches.Drop(key)
 	r.names.Drop(key)
 }
 
-// expectation is what is about to be created.
+// expectation lists the objects that are about to be created.
 func (s *state) expectation() watch.Subscription {
 	subscription := s.ownSubscription()
 	for _, action := range s.plan.Actions() {
@@ -88,7 +88,7 @@ func (s *state) expectation() watch.Subscription {
 	return subscription
 }
 
-// ownSubscription has no objects yet.
+// ownSubscription is the subscription of the deployment, without objects.
 func (s *state) ownSubscription() watch.Subscription {
 	return watch.Subscription{
 		Client: s.client, Owner: s.owner, Target: s.previous.Target,
@@ -96,7 +96,7 @@ func (s *state) ownSubscription() watch.Subscription {
 	}
 }
 
-// subscription is what there is to be told of the objects of the plan.
+// subscription is the subscription to the objects of the plan.
 func (s *state) subscription() watch.Subscription {
 	subscription := s.ownSubscription()
 	healthy := map[inventory.ID]bool{}
@@ -124,8 +124,8 @@ func (s *state) version(id inventory.ID) string {
 	return s.observed[id].ResourceVersion
 }
 
-// news are the objects whose health has to be looked at after all were compared:
-// those that were written, and those that are not as they were when last seen healthy.
+// news are the objects to check after a full comparison: those that were written, and
+// those that changed since they were last seen healthy.
 func (s *state) news() []plan.Object {
 	return slices.DeleteFunc(slices.Clone(s.note.objects), func(o plan.Object) bool {
 		sight, looked := s.note.looked[o.ID]
@@ -134,8 +134,8 @@ func (s *state) news() []plan.Object {
 	})
 }
 
-// first are the objects to look at when nothing was compared: those that were not
-// healthy, those that changed since, and those that were put back just now.
+// first are the objects to check without a full comparison: those that were not
+// healthy, those that changed since, and those that were repaired in this reconcile.
 func (s *state) first() []plan.Object {
 	wanted := map[inventory.ID]bool{}
 	for _, object := range s.note.unhealthy {
@@ -144,7 +144,7 @@ func (s *state) first() []plan.Object {
 	for _, id := range s.found.Changed {
 		wanted[id] = true
 	}
-	for id := range s.putBack() {
+	for id := range s.restored() {
 		wanted[id] = true
 	}
 	var list []plan.Object
@@ -156,12 +156,12 @@ func (s *state) first() []plan.Object {
 	return list
 }
 
-// watched tells that watches tell of all objects whose health matters: not of those
-// of others that spec.healthChecks names.
+// watched tells that all objects with health checks are watched; those of
+// spec.healthChecks are not.
 func (s *state) watched() bool { return s.found.Watched && len(s.object.Spec.HealthChecks) == 0 }
 
-// rest are the objects to look at when the first ones are healthy: none where watches
-// would have told.
+// rest are the objects to check when the first ones are healthy: none if all are
+// watched.
 func (s *state) rest(first []plan.Object) []plan.Object {
 	if s.watched() {
 		return nil

@@ -26,8 +26,8 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// serve stands in for the Pods of operator: it answers its webhooks on a port of
-// this machine, with whatever certificate the Secret holds, as a Pod would.
+// serve replaces the Pods of operator: it serves its webhooks on a local port, with the
+// certificate of the Secret, as a Pod would.
 func (r *rig) serve(t *testing.T, namespace string) (port int) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "localhost:0")
@@ -81,8 +81,8 @@ func serving(group string, port int) fstest.MapFS {
 	return files
 }
 
-// The API server really calls the webhooks, and believes the certificate, also
-// after everything was issued anew.
+// The API server really calls the webhooks, and trusts the certificate, also after
+// everything was issued again.
 func TestWebhooksAreCalled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -91,14 +91,14 @@ func TestWebhooksAreCalled(t *testing.T) {
 	published := r.publish(t, namespace, "app", "v1", serving(group, r.serve(t, namespace)))
 	key := r.deploy(t, namespace, "app", rarely)
 	r.ready(t, key, published.Revision)
-	// The Service leads to this machine; nothing puts it right meanwhile.
+	// The Service leads to this machine; nothing corrects it meanwhile.
 	r.delete(t, object("v1", "Service", namespace, "gadgets-service"))
 	here := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "gadgets-service"}}
 	here.Spec.Type, here.Spec.ExternalName = corev1.ServiceTypeExternalName, "localhost"
 	r.create(t, here)
 	r.called(t, namespace, group, "first")
 
-	// Everything is issued anew; a restart finds it missing.
+	// Everything is issued again; a restart finds it missing.
 	r.delete(t, object("v1", "Secret", namespace, authoritySecret))
 	r.delete(t, object("v1", "Secret", namespace, servingSecret))
 	d := r.drive(t, key, nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 )
 
-// Work counts what reconciles do to the objects of bundles. A nil one counts nothing.
+// Work counts the changes of bundle objects by reconciles. A nil one counts nothing.
 type Work struct {
 	outcomes        *prometheus.CounterVec
 	corrected       *prometheus.CounterVec
@@ -22,43 +22,43 @@ type Work struct {
 	turns           *prometheus.CounterVec
 }
 
-// NewWork registers the figures at the registry.
+// NewWork registers the metrics at the registry.
 func NewWork(registry prometheus.Registerer) (*Work, error) {
 	sizes := []float64{0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 30000}
 	w := &Work{
 		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "satchel_applied_objects_total", Help: "Objects that were applied or left as they are, by what became of them.",
+			Name: "satchel_applied_objects_total", Help: "Objects that were applied or left unchanged, by outcome.",
 		}, []string{"outcome"}),
 		corrected: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "satchel_drift_corrected_total", Help: "How many objects of a deployment were put back after somebody had changed or deleted them.",
+			Name: "satchel_drift_corrected_total", Help: "How many objects of a deployment were restored after another client had changed or deleted them.",
 		}, []string{"namespace", "name"}),
 		pruned: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "satchel_pruned_objects_total", Help: "Objects that were deleted because they left their bundle.",
 		}),
 		planned: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "satchel_plan_objects", Help: "How many objects plans are about.", Buckets: sizes,
+			Name: "satchel_plan_objects", Help: "How many objects plans contain.", Buckets: sizes,
 		}),
 		writes: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "satchel_plan_writes", Help: "How many objects plans write.", Buckets: sizes,
 		}),
 	}
 	w.turns = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "satchel_remote_turns_ended_total", Help: "Turns of deployments to other clusters that ended with their budget of time, by whether the cluster had confirmed anything.",
+		Name: "satchel_remote_turns_ended_total", Help: "Turns of deployments to other clusters that used up their time budget, by whether the cluster had confirmed anything.",
 	}, []string{"progress"})
-	for _, progress := range []string{"true", "false"} { // so that a rate is known from the first
+	for _, progress := range []string{"true", "false"} { // so that the first one already changes a rate
 		w.turns.WithLabelValues(progress)
 	}
 	return w, errors.Join(registry.Register(w.turns), registry.Register(w.outcomes), registry.Register(w.corrected), registry.Register(w.pruned), registry.Register(w.planned), registry.Register(w.writes))
 }
 
-// count adds what one reconcile did.
+// count adds the changes of one reconcile.
 func (w *Work) count(s *state) {
 	if w == nil || s == nil {
 		return
 	}
 	w.countPlan(s)
 	w.countOutcomes(s, s.applied)
-	w.countOutcomes(s, s.mended.result())
+	w.countOutcomes(s, s.repaired.result())
 	if s.pruned != nil {
 		w.pruned.Add(float64(s.pruned.Deleted))
 	}
@@ -77,14 +77,14 @@ func (w *Work) countOutcomes(s *state, result *apply.Result) {
 	}
 }
 
-// turn counts a turn that ended with its budget.
+// turn counts a turn that used up its budget.
 func (w *Work) turn(progress bool) {
 	if w != nil {
 		w.turns.WithLabelValues(strconv.FormatBool(progress)).Inc()
 	}
 }
 
-// forget drops what was counted for a deployment that is gone.
+// forget drops the counters of a deployment that is gone.
 func (w *Work) forget(key types.NamespacedName) {
 	if w != nil {
 		w.corrected.DeleteLabelValues(key.Namespace, key.Name)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package egress knows which servers of the cluster itself no tenant may have a
-// controller connect to.
+// Package egress lists the servers of the cluster itself to which tenants may not make
+// a controller connect.
 package egress
 
 import (
@@ -15,9 +15,9 @@ import (
 // kubernetesService is the API server's Service.
 const kubernetesService = "kubernetes.default.svc"
 
-// APIServers are the ways to the API server, which no source or kubeconfig may take: the
-// one that this process goes, a URL, the one that its Pod was told of, an address, and
-// its Service. On loopback, where it may be in tests, only its port is meant.
+// APIServers are the addresses of the API server, which no source or kubeconfig may use:
+// the URL that this process uses, the address in the environment of its Pod, and the
+// Service. On loopback, as in tests, only its port is protected.
 func APIServers(host, service string) []fetch.Server {
 	const what = "the Kubernetes API server"
 	servers := []fetch.Server{{What: what, Host: kubernetesService}}
@@ -30,8 +30,8 @@ func APIServers(host, service string) []fetch.Server {
 	return servers
 }
 
-// ArtifactServer is the way to the artifacts of this installation: the host under which
-// they are advertised, perhaps with a port, and the address on which they are served.
+// ArtifactServer are the addresses of this installation's artifacts: the advertised
+// host, optionally with a port, and the listen address.
 func ArtifactServer(advertised, listen string) []fetch.Server {
 	const what = "Satchel's artifact server"
 	own := fetch.Server{What: what, Host: advertised, Shared: true}
@@ -41,10 +41,10 @@ func ArtifactServer(advertised, listen string) []fetch.Server {
 	return append([]fetch.Server{own}, listening(what, listen)...)
 }
 
-// UploadServer is where uploads are taken in, an address; "" for nowhere.
+// UploadServer is the address of the upload server; "" for none.
 func UploadServer(listen string) []fetch.Server { return listening("Satchel's upload server", listen) }
 
-// listening is a server that listens on an address of this process's own.
+// listening is a server that listens on a local address.
 func listening(what, listen string) []fetch.Server {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil || portOf(port) == 0 {

@@ -49,7 +49,7 @@ func TestT14ArtifactServer(t *testing.T) {
 			[]fetch.Server{{What: what, Host: "sources.system.svc", Port: 8080, Shared: true}, {What: what, Port: 9090}}},
 		"loopback": {"its port tells it from others", "127.0.0.1:9090", "127.0.0.1:9090",
 			[]fetch.Server{{What: what, Host: "127.0.0.1", Port: 9090, Shared: true}, {What: what, Host: "127.0.0.1", Port: 9090}}},
-		"any port": {"nobody knows which", "sources.system.svc", ":0", []fetch.Server{{What: what, Host: "sources.system.svc", Shared: true}}},
+		"any port": {"the port is not known", "sources.system.svc", ":0", []fetch.Server{{What: what, Host: "sources.system.svc", Shared: true}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

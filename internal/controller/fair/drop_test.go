@@ -8,7 +8,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/fair"
 )
 
-// Who needs no turn any more gives it up: one that was waited for, and one that was promised.
+// An object that needs no turn any more releases it: one that it waits for, and one that it
+// was promised.
 func TestDroppedTurnsGoToOthers(t *testing.T) {
 	turns := fair.NewTurns(1)
 	queue := newQueue(t, turns)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fair shares a controller's workers between namespaces, so that one whose
-// objects take long cannot keep those of others waiting.
+// Package fair shares a controller's workers between namespaces, so that slow objects
+// of one namespace do not block those of others.
 package fair
 
 import (
@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Turns lets at most so many objects of a namespace be worked on at once. Others
-// hold no worker while they wait, and get their turn in the order in which they
-// came. The namespace is the unit, since that is what a tenant is given.
+// Turns limits how many objects of a namespace are reconciled at once. Others hold no
+// worker while they wait, and get their turn in the order of their arrival. The limit
+// is by namespace, since a namespace is what a tenant gets.
 type Turns struct {
 	most int
 
@@ -28,14 +28,13 @@ type Turns struct {
 	queue   workqueue.TypedRateLimitingInterface[reconcile.Request] // of the controller; nil until it starts
 }
 
-// NewTurns returns turns for most objects of a namespace at once; 0 stands for any
-// number.
+// NewTurns returns turns for most objects of a namespace at once; 0 means any number.
 func NewTurns(most int) *Turns {
 	return &Turns{most: most, busy: map[string]int{}, waiting: map[string][]types.NamespacedName{}, known: map[types.NamespacedName]bool{}}
 }
 
-// Share is how many objects of a namespace are worked on at once by so many workers, where at most wanted is asked for: no more
-// than half of the workers, so that another namespace never waits for all of them. 0 wanted stands for any number.
+// Share is the number of turns of a namespace for a number of workers: wanted, but at most half of the workers, so that
+// another namespace never waits for all of them. 0 wanted means any number.
 func Share(wanted, workers int) int {
 	if wanted <= 0 {
 		return 0
@@ -43,8 +42,8 @@ func Share(wanted, workers int) int {
 	return min(wanted, max(1, workers/2))
 }
 
-// Source connects the turns with the queue of a controller, which has to watch it:
-// an object that waited is queued again when it is its turn.
+// Source connects the turns to the queue of a controller, which has to watch it: a
+// waiting object is queued again when its turn has come.
 func (t *Turns) Source() source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		t.mu.Lock()
@@ -54,8 +53,8 @@ func (t *Turns) Source() source.Source {
 	})
 }
 
-// Take takes a turn for an object, which done gives back. Without one the reconcile
-// has to end; it is called again when the turn has come.
+// Take takes a turn for an object, which done releases. Without one the reconcile has
+// to end; the object is queued again when its turn has come.
 func (t *Turns) Take(key types.NamespacedName) (done func(), ok bool) {
 	if t.most <= 0 {
 		return func() {}, true
@@ -78,8 +77,8 @@ func (t *Turns) Take(key types.NamespacedName) (done func(), ok bool) {
 	return func() { t.pass(key.Namespace) }, true
 }
 
-// Drop gives up the turn of an object that waits for one, or was promised one, and
-// needs none any more.
+// Drop releases the turn that an object waits for, or was promised, and does not need
+// any more.
 func (t *Turns) Drop(key types.NamespacedName) {
 	t.mu.Lock()
 	promised, known := t.known[key]

@@ -32,7 +32,7 @@ func key(namespace string, number int) types.NamespacedName {
 func next(t *testing.T, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) types.NamespacedName {
 	t.Helper()
 	if queue.Len() == 0 {
-		t.Fatal("nobody was called")
+		t.Fatal("no object was called")
 	}
 	request, _ := queue.Get()
 	queue.Done(request)
@@ -64,7 +64,7 @@ func TestTurnsComeInOrder(t *testing.T) {
 			t.Fatalf("called %s, want %d", got, i)
 		}
 		if _, ok := turns.Take(key("a", 9)); ok {
-			t.Fatal("somebody else took the turn")
+			t.Fatal("another object took the turn")
 		}
 		end, ok := turns.Take(key("a", i))
 		if !ok {
@@ -83,8 +83,8 @@ func TestNoBound(t *testing.T) {
 	}
 }
 
-// TestEverybodyGetsATurn: under any schedule all are served, never more at once than may be.
-func TestEverybodyGetsATurn(t *testing.T) {
+// TestAllGetATurn: under any schedule all are served, never more at once than allowed.
+func TestAllGetATurn(t *testing.T) {
 	const most, workers, objects = 3, 16, 400
 	turns := fair.NewTurns(most)
 	queue := newQueue(t, turns)
@@ -132,7 +132,8 @@ func TestEverybodyGetsATurn(t *testing.T) {
 	}
 }
 
-// Who leaves, before or after being promised a turn, takes nobody else's.
+// An object that leaves, before or after being promised a turn, does not take the turn
+// of another one.
 func TestLeaving(t *testing.T) {
 	turns := fair.NewTurns(1)
 	queue := newQueue(t, turns)

@@ -20,14 +20,14 @@ import (
 	"strings"
 )
 
-// Bounds of a keyring.
+// Limits of a keyring.
 const (
-	keyBytes = 32 // of a key at least; those that are made here have as many
+	keyBytes = 32 // minimal length of a key, and length of generated keys
 	maxBytes = 1024
 	maxKeys  = 16
 )
 
-// Ring are the keys of an installation, the newest first. The zero value has none and signs nothing.
+// Ring holds the keys of an installation, the newest first. The zero value has none and signs nothing.
 type Ring struct{ keys []key }
 
 type key struct {
@@ -35,7 +35,7 @@ type key struct {
 	value []byte
 }
 
-// New returns the keys of a Secret's data: the last name in the order of bytes is the newest, so that names are times.
+// New returns the keys in a Secret's data: the last name in byte order is the newest key, so names are timestamps.
 func New(data map[string][]byte) (Ring, error) {
 	names := slices.Sorted(maps.Keys(data))
 	switch {
@@ -55,22 +55,22 @@ func New(data map[string][]byte) (Ring, error) {
 	return ring, nil
 }
 
-// identify tells one key from another and nothing else about it.
+// identify returns an ID of a key that does not reveal it.
 func identify(value []byte) string {
 	return hex.EncodeToString(Derive(value, "satchel.dev/key-id/v1")[:8])
 }
 
-// Derive is a key for one purpose, made from another key.
+// Derive derives a key for one purpose from another key.
 func Derive(from []byte, purpose ...string) []byte {
 	mac := hmac.New(sha256.New, from)
 	for _, part := range purpose {
-		mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part)))) // so that no two lists of parts are written alike
+		mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part)))) // so that different lists of parts have different encodings
 		mac.Write([]byte(part))
 	}
 	return mac.Sum(nil)
 }
 
-// Sign authenticates parts with the newest key; "" where there is none.
+// Sign authenticates parts with the newest key; "" if there is none.
 func (r Ring) Sign(parts ...string) string {
 	if len(r.keys) == 0 {
 		return ""
@@ -87,9 +87,9 @@ func (r Ring) Verify(signature string, parts ...string) bool {
 	return slices.ContainsFunc(r.keys, func(k key) bool { return hmac.Equal(given, Derive(k.value, parts...)) })
 }
 
-// HashKey returns the key for the hashes in the status of one object, and how that status has to hold it: encrypted with the
-// newest key. It stays the same when the keys of the installation are rotated. One that cannot be decrypted, because it is
-// missing, of another object, or of a key that was removed, is replaced by one that is derived from the newest key.
+// HashKey returns the key for the hashes in the status of one object, and its encrypted form for that status, encrypted with
+// the newest key. The hash key stays the same when the keys of the installation are rotated. If it cannot be decrypted,
+// because it is missing, of another object, or encrypted with a removed key, a new one is derived from the newest key.
 func (r Ring) HashKey(uid, wrapped string) (hashKey []byte, now string, err error) {
 	if len(r.keys) == 0 {
 		return nil, "", errors.New("there is no key")

@@ -39,7 +39,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// The newest key signs, all of them verify, and one that was removed does not.
+// The newest key signs, all keys verify, and a removed one does not.
 func TestRotationOfSignatures(t *testing.T) {
 	before, both := ringOf(t, map[string][]byte{"20260101T000000Z": former}), ringOf(t, map[string][]byte{"20260101T000000Z": former, "20260201T000000Z": latest})
 	after := ringOf(t, map[string][]byte{"20260201T000000Z": latest})
@@ -62,7 +62,7 @@ func TestRotationOfSignatures(t *testing.T) {
 	}
 }
 
-// The key of hashes stays the same through a rotation, also once the former key is removed; it belongs to one object.
+// The hash key stays the same through a rotation, also once the former key is removed; it belongs to one object.
 func TestRotationOfHashKeys(t *testing.T) {
 	before, both := ringOf(t, map[string][]byte{"1": former}), ringOf(t, map[string][]byte{"1": former, "2": latest})
 	after := ringOf(t, map[string][]byte{"2": latest})

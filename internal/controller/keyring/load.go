@@ -22,9 +22,9 @@ const attempts = 5
 // nameLayout names an entry after the time at which it was made, so that the newest is the last one.
 const nameLayout = "20060102T150405Z"
 
-// Load reads the keys of the installation. The first replica to find the Secret without an entry adds one; the API server
-// refuses the others, which read again. A Secret that does not exist, or that cannot be read, is an error: with a key
-// of its own a replica would not believe what others approved.
+// Load reads the keys of the installation. The first replica that finds the Secret without an entry adds one; the API
+// server refuses the others, which read again. A missing or unreadable Secret is an error: with a key of its own a
+// replica would not trust the approvals of others.
 func Load(ctx context.Context, reader client.Reader, writer client.Writer, namespace string, now time.Time) (Ring, error) {
 	for range attempts {
 		var secret corev1.Secret

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package notify passes events on to Flux's notification controller, or whoever else
-// takes its format, beside recording them in Kubernetes. Nothing waits for that: events
-// go through a bounded queue, and are dropped when it is full.
+// Package notify posts events to Flux's notification controller, or another receiver of
+// its format, beside recording them in Kubernetes. It never blocks: events go through a
+// bounded queue, and are dropped when it is full.
 package notify
 
 import (
@@ -31,11 +31,11 @@ import (
 const (
 	// queued is how many events may wait: some minutes of a busy cluster, and a few MiB.
 	queued = 1000
-	// attempts is how often an event is posted before it is given up, waiting between.
+	// attempts is how often an event is posted before it is dropped.
 	attempts = 3
 	// postTimeout bounds one post.
 	postTimeout = 10 * time.Second
-	// longestMessage is what the format allows.
+	// longestMessage is the limit of the format.
 	longestMessage = 39000
 )
 
@@ -51,14 +51,14 @@ type Recorder struct {
 }
 
 // New returns a recorder on top of another one. The address is an http or https URL. It
-// counts in satchel_flux_events_total what became of the events: sent, failed or dropped.
+// counts the outcomes of events in satchel_flux_events_total: sent, failed or dropped.
 func New(next events.EventRecorder, scheme *runtime.Scheme, controller, address string, registry prometheus.Registerer) (*Recorder, error) {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
 		return nil, fmt.Errorf("--events-addr is no URL such as http://notification-controller.flux-system.svc.cluster.local./")
 	}
 	outcome := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "satchel_flux_events_total", Help: "Events for the address of --events-addr, by what became of them.",
+		Name: "satchel_flux_events_total", Help: "Events for the address of --events-addr, by outcome.",
 	}, []string{"outcome"})
 	if err := registry.Register(outcome); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
@@ -99,7 +99,7 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, kind, reason, actio
 	}
 }
 
-// metadata has the revision that the object is at, under the key where Flux looks for it.
+// metadata has the revision of the object under the key that Flux expects.
 func metadata(object runtime.Object) map[string]string {
 	revision := ""
 	switch o := object.(type) {
@@ -116,7 +116,7 @@ func metadata(object runtime.Object) map[string]string {
 	return map[string]string{v1alpha1.GroupVersion.Group + "/" + eventv1.MetaRevisionKey: revision}
 }
 
-// Start implements manager.Runnable: it posts what is queued until ctx ends.
+// Start implements manager.Runnable: it posts queued events until ctx ends.
 func (r *Recorder) Start(ctx context.Context) error {
 	for {
 		select {
@@ -126,14 +126,14 @@ func (r *Recorder) Start(ctx context.Context) error {
 			outcome := "sent"
 			if err := r.send(ctx, event); err != nil {
 				outcome = "failed"
-				ctrl.LoggerFrom(ctx).Info("an event was not taken", "reason", event.Reason, "error", err.Error())
+				ctrl.LoggerFrom(ctx).Info("an event was not accepted", "reason", event.Reason, "error", err.Error())
 			}
 			r.outcome.WithLabelValues(outcome).Inc()
 		}
 	}
 }
 
-// send posts an event, a few times where that may help.
+// send posts an event, with retries if they may help.
 func (r *Recorder) send(ctx context.Context, event eventv1.Event) error {
 	body, err := json.Marshal(event)
 	if err != nil {

@@ -44,7 +44,7 @@ func source() *v1alpha1.BundleSource {
 	return s
 }
 
-// counted waits until so many events have an outcome.
+// counted waits until the given number of events have an outcome.
 func (r *Recorder) counted(t *testing.T, outcome string, want int) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
@@ -94,7 +94,7 @@ func TestEventsArePosted(t *testing.T) {
 	}
 }
 
-// TestFullQueue: nobody waits for an address that does not answer, and Kubernetes has all events.
+// TestFullQueue: an address that does not answer blocks no caller, and Kubernetes has all events.
 func TestFullQueue(t *testing.T) {
 	r, below := newRecorder(t, "http://127.0.0.1:1/")
 	for range queued + 7 {
@@ -106,7 +106,7 @@ func TestFullQueue(t *testing.T) {
 	}
 }
 
-func TestRefusedEventsAreGivenUp(t *testing.T) {
+func TestRefusedEventsAreDropped(t *testing.T) {
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)

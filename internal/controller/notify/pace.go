@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// How often something is told of one object, and of the objects of one namespace: at once as
-// often as burst says, and then one each pause. It suits what people do, and bounds what an
-// upstream that fails in another way each second writes into the log, into etcd, and into
-// the queue that all namespaces share.
+// Rate limits of events for one object, and for the objects of one namespace: a burst at
+// once, and then one each pause. That is enough for the actions of users, and bounds what an
+// upstream with ever changing errors writes into the log, into etcd, and into the queue that
+// all namespaces share.
 const (
 	objectBurst    = 10
 	objectPause    = time.Minute
@@ -22,18 +22,17 @@ const (
 	namespacePause = time.Second
 )
 
-// leastSwept is how many objects are remembered at least before those that have been quiet
-// for long are forgotten.
+// leastSwept is how many objects are remembered before quiet ones are forgotten.
 const leastSwept = 4096
 
-// Pace bounds how much is told of objects. The zero value is ready for use.
+// Pace limits the rate of events for objects. The zero value is ready for use.
 type Pace struct {
 	mu    sync.Mutex
 	known map[types.NamespacedName]*rate.Limiter // of namespaces under an empty name
-	sweep int                                    // how many there are when the next ones are forgotten
+	sweep int                                    // number of limiters at which quiet ones are forgotten next
 }
 
-// Allow tells whether something may be told of an object now, and counts it.
+// Allow tells whether an event for an object is allowed now, and counts it.
 func (p *Pace) Allow(key types.NamespacedName, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,8 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/notify"
 )
 
-// told counts how often one of some objects may be told of within a time, asked each
-// second.
+// told counts the allowed events of some objects within a time, tried each second.
 func told(pace *notify.Pace, namespace string, objects int, from time.Time, during time.Duration) int {
 	count := 0
 	for at := time.Duration(0); at < during; at += time.Second {
@@ -46,7 +45,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// What has been quiet for long is not remembered.
+// Objects that have been quiet for long are not remembered.
 func TestPaceForgets(t *testing.T) {
 	var pace notify.Pace
 	start := time.Now()

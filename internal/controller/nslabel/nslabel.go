@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nslabel reads what the labels of a namespace require of the Satchel objects in it.
+// Package nslabel reads the labels by which a namespace requires approval or signatures.
 package nslabel
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// Required is what a namespace requires by its labels.
+// Required is what the labels of a namespace require.
 type Required struct {
 	Approval   bool
 	Signatures bool
@@ -41,22 +41,22 @@ type entry struct {
 	read     time.Time
 }
 
-// MaxAge is how long a label that was read is used: enough for the objects of one namespace
-// that are created together.
+// MaxAge is how long labels are cached: long enough for objects of one namespace that are
+// created together.
 const MaxAge = 2 * time.Second
 
 // maxEntries bounds how many namespaces are remembered.
 const maxEntries = 1000
 
-// Forget drops what is remembered of a namespace.
+// Forget drops the cached labels of a namespace.
 func (r *Reader) Forget(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.known, name)
 }
 
-// Required is what a namespace requires, as the API server has it. A caller that gets an error
-// must not take anything that a label could forbid.
+// Required is what a namespace requires, read from the API server. A caller that gets an error
+// must not accept anything that a label could forbid.
 func (r *Reader) Required(ctx context.Context, reader client.Reader, name string) (Required, error) {
 	r.mu.Lock()
 	found, known := r.known[name]

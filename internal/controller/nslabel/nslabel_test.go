@@ -44,7 +44,7 @@ func TestRequired(t *testing.T) {
 	}
 }
 
-// A label that cannot be read (T29) is an error each time, never an answer.
+// A label that cannot be read (T29) is an error each time.
 func TestT29UnreadableLabels(t *testing.T) {
 	server := &apiServer{err: errors.New("forbidden")}
 	var reader nslabel.Reader

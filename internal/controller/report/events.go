@@ -11,10 +11,10 @@ import (
 	"github.com/satchel-dev/satchel/internal/visible"
 )
 
-// LongestNote bounds the text of an event: the API server accepts 1,024 bytes.
+// LongestNote bounds the note of an event: the API server accepts 1,024 bytes.
 const LongestNote = 1000
 
-// Events returns a recorder that escapes what readers could not see in the text of an event, and shortens it to what the API
+// Events returns a recorder that escapes invisible characters in the note of an event, and shortens it to what the API
 // server accepts. Every event of the controllers goes through it.
 func Events(next events.EventRecorder) events.EventRecorder {
 	if next == nil {

@@ -10,8 +10,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// Log writes the failure of a reconcile to the log, once for as long as it
-// stays the same: the condition of the object carries it on.
+// Log logs the failure of a reconcile, once while it stays the same: the condition of
+// the object keeps it.
 func Log(ctx context.Context, before, after conditions.Getter, err error) {
 	if err == nil || conditions.GetMessage(before, meta.ReadyCondition) == conditions.GetMessage(after, meta.ReadyCondition) {
 		return

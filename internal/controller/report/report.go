@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report writes what controllers found out: conditions that follow
-// kstatus, and a status that is patched only when it changed.
+// Package report writes conditions that follow kstatus, and patches a status only when
+// it changed.
 package report
 
 import (
@@ -24,8 +24,8 @@ import (
 // maxMessage bounds the message of a condition: the API server accepts 32,768 bytes.
 const maxMessage = 8192
 
-// Set sets one condition, with its message shortened where it is very long, and with what readers could not see in it
-// escaped. Every condition of the controllers is set here.
+// Set sets one condition, with a very long message shortened, and with invisible characters escaped. Every condition
+// of the controllers is set here.
 func Set(object conditions.Setter, kind string, status metav1.ConditionStatus, reason, message string) {
 	conditions.Set(object, &metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: Shorten(visible.Escape(message), maxMessage),
@@ -33,14 +33,14 @@ func Set(object conditions.Setter, kind string, status metav1.ConditionStatus, r
 	})
 }
 
-// Ready says that everything asked for is in force.
+// Ready says that the desired state is applied and healthy.
 func Ready(object conditions.Setter, reason, message string) {
 	conditions.Delete(object, meta.ReconcilingCondition)
 	conditions.Delete(object, meta.StalledCondition)
 	Set(object, meta.ReadyCondition, metav1.ConditionTrue, reason, message)
 }
 
-// Progressing says that work goes on towards the asked-for state, which is not reached yet.
+// Progressing says that the desired state is not reached yet, without a failure.
 func Progressing(object conditions.Setter, reason, message string) {
 	conditions.Delete(object, meta.StalledCondition)
 	Set(object, meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, message)
@@ -54,15 +54,15 @@ func Retrying(object conditions.Setter, reason, message string) {
 	Set(object, meta.ReadyCondition, metav1.ConditionFalse, reason, message)
 }
 
-// Stalled says that retrying cannot help until somebody changes something.
+// Stalled says that retrying cannot help until the user changes something.
 func Stalled(object conditions.Setter, reason, message string) {
 	conditions.Delete(object, meta.ReconcilingCondition)
 	Set(object, meta.StalledCondition, metav1.ConditionTrue, reason, message)
 	Set(object, meta.ReadyCondition, metav1.ConditionFalse, reason, message)
 }
 
-// Shorten cuts a text to at most limit bytes, at a line end where one is near,
-// and says how much is missing.
+// Shorten cuts a string to at most limit bytes, at a line end if one is near, and says
+// how much is missing.
 func Shorten(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -74,7 +74,7 @@ func Shorten(text string, limit int) string {
 	return fmt.Sprintf("%s … (%d more bytes)", cut, len(text)-len(cut))
 }
 
-// Object is a kind whose status is written here.
+// Object is an object with conditions.
 type Object interface {
 	conditions.Setter
 	client.Object
@@ -84,20 +84,20 @@ type Object interface {
 type Writer struct {
 	// Client writes to the API server.
 	Client client.Client
-	// Reader reads past every cache.
+	// Reader bypasses every cache.
 	Reader client.Reader
 	// Manager is the field manager.
 	Manager string
 }
 
-// mostRepeats bounds how often a status is sent again because only metadata moved.
+// mostRepeats bounds how often a status is sent again because only metadata changed.
 const mostRepeats = 5
 
 // Write patches the status when it differs from before. It fails with a
 // conflict when the spec or the status changed since the object was read, so that no
-// decision taken from a stale copy is recorded. Where only metadata moved, such as
-// an annotation that another client writes, the status is sent again. Afterwards
-// object carries the new resource version.
+// decision taken from a stale copy is recorded. If only metadata changed, such as an
+// annotation by another client, the status is sent again. Afterwards object has the new
+// resource version.
 func (w Writer) Write(ctx context.Context, before, object Object) error {
 	if equality.Semantic.DeepEqual(before, object) {
 		return nil
@@ -124,8 +124,8 @@ func (w Writer) Write(ctx context.Context, before, object Object) error {
 	}
 }
 
-// movedTo is the resource version of an object of which only metadata moved since it was read: it is the same object, with the
-// same spec and status, and as much or as little being deleted. It is empty otherwise, and where that cannot be found out.
+// movedTo is the live resource version of an object if only its metadata changed since it was read: it has the same UID, spec
+// and status, and its deletion has not begun since. It is empty otherwise, or if the object cannot be read.
 func (w Writer) movedTo(ctx context.Context, before Object) string {
 	if w.Reader == nil {
 		return ""

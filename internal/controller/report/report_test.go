@@ -23,7 +23,7 @@ func TestConditionsFollowKstatus(t *testing.T) {
 		"ready":       {"nothing else is left", func(o conditions.Setter) { report.Ready(o, "R", "m") }, metav1.ConditionTrue, "", ""},
 		"progressing": {"the outcome is open", func(o conditions.Setter) { report.Progressing(o, "R", "m") }, metav1.ConditionUnknown, metav1.ConditionTrue, ""},
 		"retrying":    {"failed, but goes on", func(o conditions.Setter) { report.Retrying(o, "R", "m") }, metav1.ConditionFalse, metav1.ConditionTrue, ""},
-		"stalled":     {"failed, and waits for somebody", func(o conditions.Setter) { report.Stalled(o, "R", "m") }, metav1.ConditionFalse, "", metav1.ConditionTrue},
+		"stalled":     {"failed, and needs user action", func(o conditions.Setter) { report.Stalled(o, "R", "m") }, metav1.ConditionFalse, "", metav1.ConditionTrue},
 	}
 	for name, tc := range cases {
 		for before, first := range cases {

@@ -8,15 +8,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// staleError is the refusal of a write of our own that was decided on a copy
-// which somebody changed meanwhile.
+// staleError is a conflict of a write that was decided on an outdated copy of one of
+// our own objects.
 type staleError struct{ error }
 
-// Unwrap gives the API server's conflict.
+// Unwrap returns the API server's conflict.
 func (e staleError) Unwrap() error { return e.error }
 
-// Stale marks a conflict as one of our own objects, as opposed to whatever an
-// object of a bundle answers. Other errors, and nil, are returned as they are.
+// Stale marks a conflict as one of our own objects, as opposed to objects of a bundle.
+// Other errors, and nil, are returned unchanged.
 func Stale(err error) error {
 	if apierrors.IsConflict(err) {
 		return staleError{err}

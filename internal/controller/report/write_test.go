@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/report"
 )
 
-// A status that was decided on a copy which is older than what is stored is written where only metadata moved, and nowhere else.
+// A status that was decided on an outdated copy is written only if nothing but metadata changed since.
 func TestT16StatusIsSentAgainWhereOnlyMetadataMoved(t *testing.T) {
 	cases := map[string]struct {
 		reason    string

@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	// promptBurst is how many demands on an object are answered at once: as many as a person, or a pipeline that sets one
-	// field after the other, makes.
+	// promptBurst is how many demands on an object are answered at once: as many as a person, or a pipeline that sets
+	// several fields in sequence, makes.
 	promptBurst = 3
-	// promptEvery is after how long an object has one of them again.
+	// promptEvery is the time after which an object regains one of them.
 	promptEvery = 20 * time.Second
-	// betweenReconciles is how often other demands on one object are answered at most.
+	// betweenReconciles is the minimal time between other demands on one object.
 	betweenReconciles = time.Second
-	// freeTime is how long the reconciles of a namespace for such demands may take together before they are spaced; then they
-	// get the part 1/timeShare of the time. It is more than what a user takes who edits a small bundle every second.
+	// freeTime is the total time of reconciles of a namespace for such demands before they are spaced; then they get
+	// 1/timeShare of the time. It is more than a user needs who edits a small bundle every second.
 	freeTime  = 2 * time.Second
 	timeShare = 5
-	// mostCharged bounds what one reconcile counts: it may have waited for a slow upstream.
+	// mostCharged bounds the charged time of one reconcile, which may have waited for a slow upstream.
 	mostCharged = 5 * time.Second
 )
 
-// Demands spaces what users demand of objects, by editing them or by requesting a reconcile. The first demands on an object
-// are answered at once. Others are answered once a second at most, for all that came meanwhile, and all of a namespace together
-// get a fifth of the time of one worker: so a tenant who demands all the time takes little from the others, also with
+// Demands limits the rate of edits and reconcile requests (demands) of objects. The first demands on an object are answered at
+// once. Later ones are answered at most once a second, together with those that came meanwhile, and all of a namespace
+// together get a fifth of the time of one worker: so a tenant with constant demands takes little from the others, also with
 // many objects.
 type Demands struct {
 	mu         sync.Mutex
@@ -36,7 +36,7 @@ type Demands struct {
 	namespaces map[string]*debt
 }
 
-// demand is the last one on an object that was answered.
+// demand is the last answered demand on an object.
 type demand struct {
 	what   string
 	at     time.Time
@@ -46,7 +46,7 @@ type demand struct {
 	ahead  time.Duration // charged before the reconcile
 }
 
-// debt is the time that reconciles of a namespace took and that did not come back yet.
+// debt is the charged time of a namespace that is not paid off yet.
 type debt struct {
 	owed time.Duration
 	at   time.Time
@@ -65,7 +65,7 @@ func NewDemands() *Demands {
 	return &Demands{known: map[types.NamespacedName]*demand{}, namespaces: map[string]*debt{}}
 }
 
-// Pause is how long a demand has to wait; zero when it is to be answered now, or was answered already.
+// Pause is how long a demand has to wait; zero if it may be answered now, or was answered already.
 func (q *Demands) Pause(key types.NamespacedName, what string, now time.Time) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -95,7 +95,7 @@ func (q *Demands) Pause(key types.NamespacedName, what string, now time.Time) ti
 	return 0
 }
 
-// Took notes how long a reconcile of an object took, which may be one of several for the same demand.
+// Took records the duration of a reconcile of an object, which may be one of several for the same demand.
 func (q *Demands) Took(key types.NamespacedName, took time.Duration, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -119,7 +119,7 @@ func (q *Demands) charge(namespace string, took time.Duration, now time.Time) {
 	of.add(took, now)
 }
 
-// Drop forgets an object that is gone, but not what its reconciles took: it would be created anew.
+// Drop forgets an object that is gone, but not the charged time, or a tenant could recreate the object to reset it.
 func (q *Demands) Drop(key types.NamespacedName, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

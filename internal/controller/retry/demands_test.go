@@ -12,8 +12,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/retry"
 )
 
-// demanding asks for a reconcile of each of some objects every 10 ms, each of which takes so long, and returns how many
-// were answered in each second.
+// demanding requests a reconcile of each of some objects every 10 ms, each with the given duration, and returns how
+// many were answered in each second.
 func demanding(q *retry.Demands, namespace string, objects int, takes, lasts time.Duration) (answered []int) {
 	const every = 10 * time.Millisecond
 	start := time.Unix(1_000_000, 0)
@@ -43,7 +43,7 @@ func sum(counts []int) (total int) {
 	return total
 }
 
-// What is demanded of one object all the time is answered three times at once, and then once a second, if that takes little.
+// Constant demands on one object are answered three times at once, and then once a second, if the reconciles are short.
 func TestT16DemandsAreSpaced(t *testing.T) {
 	const seconds = 30
 	answered := demanding(retry.NewDemands(), "shop", 1, 50*time.Millisecond, seconds*time.Second)
@@ -52,7 +52,7 @@ func TestT16DemandsAreSpaced(t *testing.T) {
 	}
 }
 
-// A namespace gets a fifth of the time of a worker for what it demands of many objects all the time.
+// A namespace gets a fifth of the time of a worker for constant demands on many objects.
 func TestT16DemandsOfANamespaceShareItsTime(t *testing.T) {
 	const objects, seconds = 8, 60
 	const takes = 400 * time.Millisecond
@@ -65,7 +65,7 @@ func TestT16DemandsOfANamespaceShareItsTime(t *testing.T) {
 }
 
 // A user who edits a small bundle every second is answered within the second, also when other namespaces demand much.
-func TestT16SteadyEditsWaitForNobody(t *testing.T) {
+func TestT16SteadyEditsDoNotWait(t *testing.T) {
 	q := retry.NewDemands()
 	demanding(q, "greedy", 8, time.Second, 10*time.Second)
 	key, start := types.NamespacedName{Namespace: "shop", Name: "web"}, time.Unix(1_000_000, 0)
@@ -78,7 +78,7 @@ func TestT16SteadyEditsWaitForNobody(t *testing.T) {
 	}
 }
 
-// A demand waits as long as it was told, once; nothing waits that was answered.
+// A demand waits once, as long as the returned pause; an answered one does not wait.
 func TestDemandsThatWait(t *testing.T) {
 	q := retry.NewDemands()
 	key, now := types.NamespacedName{Namespace: "shop", Name: "web"}, time.Unix(1_000_000, 0)

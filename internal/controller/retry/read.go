@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// unknown is the version of an object of which a write was refused, or its answer lost.
+// unknown is the version of an object after a write was refused, or its answer was lost.
 const unknown = ""
 
-// Read finds an object in a cache, unless a write of it failed since: whether that was
-// refused because the cache is behind, or its answer was lost, the next decision would be
-// refused too until the cache has caught up, which takes seconds while its watch comes up
-// again. So the API server is asked, and the cache is believed again as soon as it shows
-// what the API server showed. It fails with NotFound when there is no such object.
+// Read reads an object from a cache, unless a write of it failed since. If that was
+// refused because the cache is outdated, or its answer was lost, the next write would be
+// refused, too, until the cache has caught up, which takes seconds while its watch
+// reconnects. So the object is read from the API server until the cache has that version.
+// It fails with NotFound when there is no such object.
 func Read[T any, O interface {
 	*T
 	client.Object
@@ -46,8 +46,8 @@ func Read[T any, O interface {
 	return object, err
 }
 
-// Older tells that one version of an object was written before another. Versions can be
-// compared as numbers (KEP-5504); others are not taken for older.
+// Older tells whether one resource version is older than another. Versions are compared
+// as numbers (KEP-5504); others never count as older.
 func Older(version, than string) bool {
 	a, err := strconv.ParseUint(version, 10, 64)
 	b, failed := strconv.ParseUint(than, 10, 64)
@@ -61,7 +61,7 @@ func (b *Backoff) doubts(key types.NamespacedName) (version string, doubted bool
 	return version, doubted
 }
 
-// doubt has an object read from the API server until the cache shows the version.
+// doubt makes Read use the API server until the cache has the version.
 func (b *Backoff) doubt(key types.NamespacedName, version string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -22,7 +22,7 @@ type Backoff struct {
 	mu        sync.Mutex
 	failures  map[types.NamespacedName]int
 	conflicts map[types.NamespacedName]int
-	doubted   map[types.NamespacedName]string // the version that a cache has to show before it is believed
+	doubted   map[types.NamespacedName]string // the version that a cache must have before it is used again
 }
 
 // Failed counts one more failure and returns the pause before the next attempt:
@@ -55,22 +55,22 @@ func (b *Backoff) Count(key types.NamespacedName) int {
 	return b.failures[key]
 }
 
-// spread takes up to a tenth off, so that objects do not stay in step.
+// spread subtracts up to a tenth, so that retries of objects spread out.
 func spread(pause time.Duration) time.Duration {
 	return pause - rand.N(pause/10+1)
 }
 
 const (
-	// firstConflict is long enough for a cache to see a change that refused a write,
-	// while its watch is up.
+	// firstConflict is long enough for a cache with a running watch to see the change
+	// that caused a conflict.
 	firstConflict = 200 * time.Millisecond
-	// longestConflict is about how long a watch takes to come up again.
+	// longestConflict is about how long a watch takes to reconnect.
 	longestConflict = 5 * time.Second
 )
 
-// Conflicted is the pause after a decision that was taken on a stale copy of an object: a
-// fifth of a second, doubled with each one in a row, at most five seconds. The next Read
-// asks the API server.
+// Conflicted is the pause after a decision on an outdated copy of an object: a fifth of a
+// second, doubled with each one in a row, at most five seconds. The next Read uses the
+// API server.
 func (b *Backoff) Conflicted(key types.NamespacedName) time.Duration {
 	b.doubt(key, unknown)
 	b.mu.Lock()
@@ -83,10 +83,9 @@ func (b *Backoff) Conflicted(key types.NamespacedName) time.Duration {
 	return pause
 }
 
-// Conflict is the result of a reconcile whose write failed: it comes back soon
-// when somebody changed the object meanwhile, ends where it is gone, and fails
-// otherwise. As the write may have been done where its answer was lost, the next Read
-// asks the API server.
+// Conflict is the result of a reconcile with a failed write: it is repeated soon after
+// a conflict, ends if the object is gone, and fails otherwise. Since the write may have
+// succeeded although its answer was lost, the next Read uses the API server.
 func (b *Backoff) Conflict(key types.NamespacedName, err error) (ctrl.Result, error) {
 	switch {
 	case apierrors.IsConflict(err):
@@ -101,8 +100,8 @@ func (b *Backoff) Conflict(key types.NamespacedName, err error) (ctrl.Result, er
 // Interval is the pause until the next regular check, less up to a tenth.
 func Interval(interval time.Duration) time.Duration { return spread(interval) }
 
-// Asked is the pause for which an upstream asked, and up to a tenth more, so that
-// those who were told the same do not come back together. It is at most an hour.
+// Asked is the pause that an upstream asked for, plus up to a tenth, so that retries
+// with the same pause spread out. It is at most an hour.
 func Asked(pause time.Duration) time.Duration {
 	pause = min(pause, time.Hour)
 	return pause + rand.N(pause/10+1)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package running knows which reconciles run and since when, so that one that never ends is seen: by a metric, and by the
-// health check, which has the process restarted.
+// Package running tracks running reconciles, so that one that is stuck is detected: by a metric, and by the health check,
+// which restarts the process.
 package running
 
 import (
@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Reconciles are those that run now. A nil one knows nothing.
+// Reconciles tracks running reconciles. A nil one tracks nothing.
 type Reconciles struct {
 	now func() time.Time
 
@@ -29,15 +29,15 @@ type run struct {
 	longest time.Duration
 }
 
-// grace is how long a reconcile may need to end after its time is over, before the process counts as unhealthy.
+// grace is how long a reconcile may exceed its time before the process counts as unhealthy.
 const grace = time.Minute
 
-// New returns reconciles of which none runs.
+// New returns a tracker without running reconciles.
 func New() *Reconciles {
 	return &Reconciles{now: time.Now, began: map[*types.NamespacedName]run{}}
 }
 
-// Begin notes that the reconcile of an object begins, which may take so long; the function that it returns, that it ends.
+// Begin records the start of a reconcile with its longest duration; the returned function records its end.
 func (r *Reconciles) Begin(key types.NamespacedName, longest time.Duration) (end func()) {
 	if r == nil {
 		return func() {}
@@ -52,7 +52,7 @@ func (r *Reconciles) Begin(key types.NamespacedName, longest time.Duration) (end
 	}
 }
 
-// oldest is the reconcile that has run longest.
+// oldest is the longest running reconcile.
 func (r *Reconciles) oldest() (key types.NamespacedName, since time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +65,7 @@ func (r *Reconciles) oldest() (key types.NamespacedName, since time.Duration) {
 	return key, since
 }
 
-// overdue are the reconciles that have run for so much longer than they may.
+// overdue are the reconciles that have exceeded their time by the given duration.
 func (r *Reconciles) overdue(by time.Duration) map[types.NamespacedName]time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,10 +78,10 @@ func (r *Reconciles) overdue(by time.Duration) map[types.NamespacedName]time.Dur
 	return found
 }
 
-// Check is a healthz.Checker: it fails once a reconcile takes longer than it may, and a minute to end.
+// Check is a healthz.Checker: it fails once a reconcile has exceeded its time by a minute.
 func (r *Reconciles) Check(*http.Request) error {
 	for key, since := range r.overdue(grace) {
-		return fmt.Errorf("the reconcile of %s has run for %s, which is longer than it may", key, since.Round(time.Second))
+		return fmt.Errorf("the reconcile of %s has run for %s, which is longer than its limit", key, since.Round(time.Second))
 	}
 	return nil
 }
@@ -90,11 +90,11 @@ func (r *Reconciles) Check(*http.Request) error {
 func (r *Reconciles) Register(registry prometheus.Registerer) error {
 	overdue := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "satchel_overdue_reconciles",
-		Help: "How many reconciles have run for longer than they may.",
+		Help: "How many reconciles have run for longer than their limit.",
 	}, func() float64 { return float64(len(r.overdue(0))) })
 	oldest := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "satchel_oldest_reconcile_seconds",
-		Help: "How long the reconcile that began first of those that run now has run.",
+		Help: "How long the longest running reconcile has run.",
 	}, func() float64 {
 		_, since := r.oldest()
 		return since.Seconds()

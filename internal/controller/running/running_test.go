@@ -14,7 +14,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/running"
 )
 
-// TestStuckReconcilesFailTheHealthCheck, and only they: not many short ones, and none that ended.
+// TestStuckReconcilesFailTheHealthCheck: only stuck reconciles do, not many short ones, and none
+// that ended.
 func TestStuckReconcilesFailTheHealthCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reconciles := running.New()

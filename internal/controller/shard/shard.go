@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shard says which objects a controller looks after, where several instances
+// Package shard selects the objects that a controller reconciles, if several instances
 // of it share the work by a label selector.
 package shard
 
@@ -16,15 +16,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Shard is the part of all objects that an instance looks after. The zero value is
-// all of them.
+// Shard selects the objects that an instance reconciles. The zero value selects all of
+// them.
 type Shard struct {
 	text     string
 	selector labels.Selector // nil for everything
-	keys     []string        // of the labels that the selector looks at
+	keys     []string        // label keys of the selector
 }
 
-// Parse reads a label selector as kubectl takes it; "" selects everything.
+// Parse reads a label selector in the syntax of kubectl; "" selects everything.
 func Parse(selector string) (Shard, error) {
 	parsed, err := labels.Parse(selector)
 	if err != nil {
@@ -63,10 +63,10 @@ func (s Shard) Listed() client.ListOption {
 	return client.MatchingLabelsSelector{Selector: selector}
 }
 
-// Carry makes the labels by which shards differ the same on an object as on the one
-// that owns it, so that both fall into the same shard. It tells whether that changed
-// anything. Other labels stay as they are.
-func (s Shard) Carry(from, to metav1.Object) bool {
+// CopyLabels copies the labels of the selector from an owner to an object, so that both
+// are in the same shard. It returns whether that changed anything. Other labels do not
+// change.
+func (s Shard) CopyLabels(from, to metav1.Object) bool {
 	before := to.GetLabels()
 	after := maps.Clone(before)
 	if after == nil {
@@ -86,9 +86,9 @@ func (s Shard) Carry(from, to metav1.Object) bool {
 	return true
 }
 
-// Predicate lets through what happens to objects of the shard: of their updates those
-// that changed lets through, those of a label by which shards differ, and the one by
-// which an object leaves, so that it is forgotten here.
+// Predicate passes events of objects of the shard: updates that changed passes, updates
+// of a label of the selector, and the update by which an object leaves the shard, so
+// that it is forgotten here.
 func (s Shard) Predicate(changed predicate.Predicate) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(e event.CreateEvent) bool { return s.Owns(e.Object) && changed.Create(e) },

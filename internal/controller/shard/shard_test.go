@@ -35,7 +35,7 @@ func TestOwns(t *testing.T) {
 		labels   map[string]string
 		want     bool
 	}{
-		"no selector":           {"an installation without shards looks after everything", "", map[string]string{"k": "a"}, true},
+		"no selector":           {"an installation without shards reconciles everything", "", map[string]string{"k": "a"}, true},
 		"no selector, no label": {"with labels or without", "", nil, true},
 		"its label":             {"the shard's own", "k=a", map[string]string{"k": "a"}, true},
 		"another label":         {"is another's", "k=a", map[string]string{"k": "b"}, false},
@@ -87,12 +87,12 @@ func TestCarry(t *testing.T) {
 		"added":      {"the inline source goes where its deployment is", "k=a", map[string]string{"k": "a", "x": "y"}, nil, map[string]string{"k": "a"}, true},
 		"moved":      {"and follows it", "k=a", map[string]string{"k": "a"}, map[string]string{"k": "b", "own": "1"}, map[string]string{"k": "a", "own": "1"}, true},
 		"taken away": {"also to the shard of those without the label", "!k", nil, map[string]string{"k": "b"}, map[string]string{}, true},
-		"same":       {"what is right is not written", "k=a", map[string]string{"k": "a"}, map[string]string{"k": "a"}, map[string]string{"k": "a"}, false},
+		"same":       {"correct labels are not written", "k=a", map[string]string{"k": "a"}, map[string]string{"k": "a"}, map[string]string{"k": "a"}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			to := labelled(tc.to)
-			if changed := parse(t, tc.selector).Carry(labelled(tc.from), to); changed != tc.changed {
+			if changed := parse(t, tc.selector).CopyLabels(labelled(tc.from), to); changed != tc.changed {
 				t.Errorf("changed %v, want %v: %s", changed, tc.changed, tc.reason)
 			}
 			if diff := cmp.Diff(tc.want, to.Labels); diff != "" {
@@ -114,11 +114,11 @@ func TestPredicate(t *testing.T) {
 	}{
 		"changed":        {"a change of an object of the shard is looked at", always, a, a, true},
 		"not changed":    {"what changed nothing of interest is not", never, a, a, false},
-		"another's":      {"what others look after neither", always, b, b, false},
+		"another's":      {"objects of other shards neither", always, b, b, false},
 		"left":           {"who leaves is forgotten", never, a, b, true},
-		"came":           {"who comes is looked after", never, b, a, true},
+		"came":           {"an object that enters the shard is reconciled", never, b, a, true},
 		"moved within":   {"the inline source must get the new label", never, a, map[string]string{"k": "c"}, true},
-		"another label":  {"other labels matter to nobody", never, a, map[string]string{"k": "a", "x": "y"}, false},
+		"another label":  {"other labels do not matter", never, a, map[string]string{"k": "a", "x": "y"}, false},
 		"others' moving": {"one that goes from another shard to a third", always, b, map[string]string{"k": "d"}, false},
 	}
 	s := parse(t, "k in (a, c)")

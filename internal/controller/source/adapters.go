@@ -17,8 +17,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/image"
 )
 
-// fetcher builds the adapter of one source of the spec. What addresses it may
-// reach, and whether over plain HTTP, the policy of the HTTP client decides.
+// fetcher builds the adapter of one source of the spec. The policy of the HTTP client
+// decides which addresses it may reach, and whether over plain HTTP.
 func (r *Reconciler) fetcher(ctx context.Context, s *state, source v1alpha1.Source) (fetch.Fetcher, error) {
 	switch {
 	case source.Image != nil:
@@ -57,8 +57,8 @@ func (r *Reconciler) gitFetcher(ctx context.Context, s *state, spec *v1alpha1.Gi
 	return git.New(o)
 }
 
-// gitAccess adds what the Secrets of a repository hold: its login or key, and a client
-// with certificates and a proxy.
+// gitAccess adds the credentials in the Secrets of a repository: a login or key, and a
+// client with certificates and a proxy.
 func (r *Reconciler) gitAccess(ctx context.Context, s *state, spec *v1alpha1.GitSource, o *git.Options) error {
 	certificates := spec.SecretRef
 	if spec.SecretRef != nil {
@@ -110,8 +110,8 @@ func (r *Reconciler) imageFetcher(ctx context.Context, s *state, spec *v1alpha1.
 	return image.New(o)
 }
 
-// keychain finds the login to a registry: that of the image's own Secret, of the
-// pull secrets of the source's account, or the controller's own in a cloud.
+// keychain finds the login to a registry: of the image's own Secret, of the pull
+// secrets of the source's ServiceAccount, or the controller's own in a cloud.
 func (r *Reconciler) keychain(ctx context.Context, s *state, spec *v1alpha1.ImageSource, host string) (image.Keychain, error) {
 	var found []image.Keychain
 	if spec.SecretRef != nil {
@@ -151,20 +151,20 @@ func (r *Reconciler) keychain(ctx context.Context, s *state, spec *v1alpha1.Imag
 	return image.Keychains(found...), nil
 }
 
-// cloudKeychain logs in as the controller itself, where that is permitted, and to the
-// cloud only. A tenant's proxy sees nothing of that: the login is asked for without it,
-// and to the registry it goes in TLS that only the system's authorities vouch for.
+// cloudKeychain logs in as the controller itself, if that is permitted, and to the
+// cloud only. A tenant's proxy cannot read the login: it is requested without the
+// proxy, and sent to the registry over TLS with the system's CAs only.
 func (r *Reconciler) cloudKeychain(spec *v1alpha1.ImageSource, host string) (image.Keychain, error) {
 	if spec.CertSecretRef != nil || spec.Insecure {
 		return nil, fetch.Errorf(fetch.Refused, "a cloud's login goes to that cloud only: remove certSecretRef and insecure, or the provider")
 	}
 	if r.CloudLogins == nil {
-		return nil, fetch.Errorf(fetch.Refused, "provider %s would log in as the source controller itself, which its flag --cloud-logins does not permit: use a Secret, or ask whoever runs Satchel", spec.Provider)
+		return nil, fetch.Errorf(fetch.Refused, "provider %s would log in as the source controller itself, which its flag --cloud-logins does not permit: use a Secret, or ask the administrator of Satchel", spec.Provider)
 	}
 	return r.CloudLogins(spec.Provider, host)
 }
 
-// genericProvider is no cloud.
+// genericProvider is the provider without a cloud login.
 const genericProvider = "generic"
 
 func (r *Reconciler) httpFetcher(ctx context.Context, s *state, spec *v1alpha1.HTTPSource) (fetch.Fetcher, error) {
@@ -190,9 +190,9 @@ func (r *Reconciler) httpFetcher(ctx context.Context, s *state, spec *v1alpha1.H
 	return http.New(o)
 }
 
-// client returns the client of a source: the common one, or one of its own where the
-// source brings certificates or a proxy. Its connections end with the reconcile, so
-// that none outlives what was allowed to open it.
+// client returns the client of a source: the shared one, or its own if the source has
+// certificates or a proxy. Connections of its own end with the reconcile, so that none
+// outlives the credentials that opened it.
 func (r *Reconciler) client(ctx context.Context, s *state, server string, certificates, proxy *v1alpha1.LocalReference) (*nethttp.Client, error) {
 	if certificates == nil && proxy == nil {
 		return r.http, nil

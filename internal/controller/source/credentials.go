@@ -16,7 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/image"
 )
 
-// The keys of Secrets are those that Flux's sources have.
+// The keys of Secrets are the same as for Flux's sources.
 const (
 	keyUsername    = "username"
 	keyPassword    = "password"
@@ -36,17 +36,17 @@ const (
 	keyAppURL          = "githubAppBaseURL"
 )
 
-// malformed says what is wrong with a Secret, and nothing of what is in it.
+// malformed describes the problem of a Secret without its contents.
 func malformed(secret *corev1.Secret, format string, args ...any) error {
 	return fetch.Describe(fetch.Errorf(fetch.Refused, format, args...), "secret %s/%s", secret.Namespace, secret.Name)
 }
 
-// text is an entry without the newline that files end with.
+// text is an entry without trailing newlines.
 func text(secret *corev1.Secret, key string) string {
 	return strings.TrimRight(string(secret.Data[key]), "\r\n")
 }
 
-// login reads who the source says it is.
+// login reads the login of a source.
 func login(ctx context.Context, s *secrets, ref *v1alpha1.LocalReference) (fetch.Login, error) {
 	if ref == nil {
 		return fetch.Login{}, nil
@@ -66,7 +66,7 @@ func loginOf(secret *corev1.Secret) fetch.Login {
 	return fetch.Login{Username: text(secret, keyUsername), Password: text(secret, keyPassword), Token: text(secret, keyBearerToken)}
 }
 
-// checkLogin refuses what would be sent as something else than it seems.
+// checkLogin refuses ambiguous logins.
 func checkLogin(secret *corev1.Secret, l fetch.Login) error {
 	switch {
 	case l.Token != "" && (l.Username != "" || l.Password != ""):
@@ -79,8 +79,8 @@ func checkLogin(secret *corev1.Secret, l fetch.Login) error {
 	return nil
 }
 
-// access reads certificates and the proxy of a source. The certificate is for the
-// server, a host with the port that the URL names.
+// access reads certificates and the proxy of a source. The client certificate is for
+// the server, a host with the port of the URL.
 func access(ctx context.Context, s *secrets, server string, certificates, proxy *v1alpha1.LocalReference) (fetch.Access, error) {
 	var a fetch.Access
 	if certificates != nil {
@@ -167,7 +167,7 @@ func dockerConfig(secret *corev1.Secret) (image.Keychain, error) {
 // githubProvider logs in to repositories as a GitHub App.
 const githubProvider = "github"
 
-// gitCredentials reads how a repository is logged in to.
+// gitCredentials reads the login to a repository.
 func gitCredentials(secret *corev1.Secret, spec *v1alpha1.GitSource, o *git.Options) error {
 	switch {
 	case strings.HasPrefix(spec.Repository, "ssh:"):

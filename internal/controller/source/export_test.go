@@ -16,14 +16,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// Put is what a reconcile of the object does with the files that it fetched.
+// Put stores fetched files like a reconcile of the object.
 func (r *Reconciler) Put(ctx context.Context, object *v1alpha1.BundleSource, files fs.FS) (meta.Artifact, error) {
 	s := newState(object, r.APIReader)
 	s.published = object.Status.Artifact
 	return r.put(ctx, s, "", files)
 }
 
-// NewTokens decides who may read artifacts as --artifact-auth=token does.
+// NewTokens authorizes readers of artifacts like --artifact-auth=token.
 func NewTokens(c client.Client, audience string, readers []string) artifact.Readers {
 	return newTokens(c, audience, readers).identify
 }
@@ -33,7 +33,7 @@ func (o Options) AddServer(mgr ctrl.Manager, store *artifact.Store) error {
 	return o.addServer(mgr, store)
 }
 
-// Check says what is wrong with options, as Setup does before anything else.
+// Check validates options like the first part of Setup.
 func (o Options) Check() error {
 	_, err := o.readers(nil)
 	_, failed := o.scheme()

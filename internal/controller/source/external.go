@@ -19,7 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/report"
 )
 
-// externalError says why the ExternalArtifact of a source is not as it should be.
+// externalError says why the ExternalArtifact of a source could not be updated.
 type externalError struct {
 	stalled bool
 	err     error
@@ -28,9 +28,9 @@ type externalError struct {
 func (e *externalError) Error() string { return e.err.Error() }
 func (e *externalError) Unwrap() error { return e.err }
 
-// keepExternal makes the ExternalArtifact of the source's name, by which Flux consumes
-// artifacts of other controllers (Flux RFC-0012), show what is published; or deletes it
-// when it is no longer wanted. Its status is all that consumers read.
+// keepExternal updates the ExternalArtifact of the source's name, by which Flux
+// consumes artifacts of other controllers (Flux RFC-0012), or deletes it when it is no
+// longer wanted. Consumers read only its status.
 func (r *Reconciler) keepExternal(ctx context.Context, s *state) error {
 	if !s.object.Spec.ExternalArtifact && s.object.Status.ExternalArtifact == "" {
 		return nil
@@ -77,7 +77,7 @@ func (r *Reconciler) createExternal(ctx context.Context, s *state) (sourcev1.Ext
 	return created, nil
 }
 
-// showExternal writes what is published, where it differs from what is there.
+// showExternal writes the published artifact, if it changed.
 func (r *Reconciler) showExternal(ctx context.Context, s *state, external *sourcev1.ExternalArtifact) error {
 	before := external.DeepCopy()
 	external.Spec = externalSpec(s.object)
@@ -95,7 +95,7 @@ func (r *Reconciler) showExternal(ctx context.Context, s *state, external *sourc
 		report.Set(external, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonSignatureRequired, s.unsigned.Error())
 	case s.untrusted != nil:
 		report.Set(external, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonTrustChanged,
-			fmt.Sprintf("bundlesource %s/%s publishes what its present trust has not accepted yet", s.object.Namespace, s.object.Name))
+			fmt.Sprintf("bundlesource %s/%s publishes an artifact that its current trust settings have not accepted yet", s.object.Namespace, s.object.Name))
 	default:
 		report.Set(external, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonArtifactLost,
 			fmt.Sprintf("bundlesource %s/%s publishes no artifact at present", s.object.Namespace, s.object.Name))
@@ -106,7 +106,8 @@ func (r *Reconciler) showExternal(ctx context.Context, s *state, external *sourc
 	return nil
 }
 
-// dropExternal deletes what was kept and is no longer wanted; err is that of reading it.
+// dropExternal deletes an ExternalArtifact that is no longer wanted; err is the error of
+// reading it.
 func (r *Reconciler) dropExternal(ctx context.Context, s *state, external *sourcev1.ExternalArtifact, err error) error {
 	if err == nil && metav1.IsControlledBy(external, s.object) {
 		err = r.Client.Delete(ctx, external, client.Preconditions{UID: &external.UID})

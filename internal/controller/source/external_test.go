@@ -115,7 +115,7 @@ func TestExternalArtifact(t *testing.T) {
 		r.edit(t, key, func(s *v1alpha1.BundleSource) { s.Spec.ExternalArtifact = false })
 		s := r.ready(t, key)
 		if r.external(t, key) != nil || s.Status.ExternalArtifact != "" {
-			t.Error("it stays although nobody wants it")
+			t.Error("it stays although it is not wanted any more")
 		}
 	})
 	t.Run("foreign", func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestExternalArtifact(t *testing.T) {
 			t.Errorf("a name that is taken:\n%s", describe(failed))
 		}
 		if now := r.external(t, other); now.Status.Artifact != nil || now.ResourceVersion != taken.ResourceVersion {
-			t.Error("what belongs to somebody else was changed")
+			t.Error("a foreign object was changed")
 		}
 	})
 }

@@ -46,7 +46,7 @@ func TestBadSourcesAreRefusedByName(t *testing.T) {
 		says    string
 	}{
 		"host":        {"a host that does not exist", archive("https://nowhere.invalid/b.tar"), v1alpha1.ReasonUnreachable, false, "nowhere.invalid"},
-		"port":        {"nobody listens", archive("http://127.0.0.1:1/b.tar"), v1alpha1.ReasonUnreachable, false, "127.0.0.1:1"},
+		"port":        {"no server listens", archive("http://127.0.0.1:1/b.tar"), v1alpha1.ReasonUnreachable, false, "127.0.0.1:1"},
 		"missing":     {"the server does not have it", archive(hostile.URL + "/none"), v1alpha1.ReasonNotFound, false, "404"},
 		"denied":      {"the server refuses", archive(hostile.URL + "/denied"), v1alpha1.ReasonUnauthorized, false, "403"},
 		"page":        {"an HTML page with status 200", archive(hostile.URL + "/page"), v1alpha1.ReasonInvalidContent, true, ""},
@@ -93,12 +93,12 @@ func TestTheLastArtifactStaysWhileTheUpstreamFails(t *testing.T) {
 		t.Fatalf("the last good artifact is not advertised any more:\n%s", describe(failed))
 	}
 	download(t, failed.Status.Artifact)
-	mended := pack(t, files("a.yaml", "three"))
-	server.content.Store(&mended)
+	fixed := pack(t, files("a.yaml", "three"))
+	server.content.Store(&fixed)
 	r.ready(t, key)
 }
 
-// F9: what is damaged on disk is noticed at the next reconcile and fetched again.
+// F9: a damaged file is detected at the next reconcile and fetched again.
 func TestF9DamagedArtifactIsFetchedAgain(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -141,7 +141,8 @@ func TestF11LostArtifactIsNotAdvertised(t *testing.T) {
 	}
 }
 
-// TestImmutableArchiveIsNotReplaced: what is lost comes back as it was, or not at all.
+// TestImmutableArchiveIsNotReplaced: a lost artifact is fetched again unchanged, or not
+// at all.
 func TestImmutableArchiveIsNotReplaced(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -187,7 +188,7 @@ func TestArtifactsGoWithTheirSource(t *testing.T) {
 	}
 }
 
-// Decision 8: what a deployment runs is not collected.
+// Decision 8: the applied artifact of a deployment is not collected.
 func TestCollectionSparesWhatDeploymentsUse(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -217,7 +218,7 @@ func TestCollectionSparesWhatDeploymentsUse(t *testing.T) {
 		t.Errorf("the artifact that a deployment runs answers %d", code)
 	}
 	if code, _ := get(t, unused.Status.Artifact.URL); code != http.StatusNotFound {
-		t.Errorf("a superseded artifact that nobody uses answers %d, want 404", code)
+		t.Errorf("an unused superseded artifact answers %d, want 404", code)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
-// silent is a server that takes requests and never answers, until the test ends.
+// silent is a server that accepts requests and never answers, until the test ends.
 func silent(t *testing.T) (url string, asked *atomic.Int64) {
 	t.Helper()
 	end := make(chan struct{})
@@ -50,7 +50,7 @@ func (r *rig) latency(t *testing.T, namespace, url, prefix string) time.Duration
 }
 
 // TestT16OtherTenantsSourcesTimeOut: more sources than workers wait for a server that never answers, and those of another
-// namespace are fetched as if they did not.
+// namespace are fetched without delay.
 func TestT16OtherTenantsSourcesTimeOut(t *testing.T) {
 	r := newRig(t)
 	hostile, victim := controlplane.NewNamespace(t, r.cp), controlplane.NewNamespace(t, r.cp)
@@ -77,7 +77,7 @@ func TestT16OtherTenantsSourcesTimeOut(t *testing.T) {
 	}
 }
 
-// TestF14RetryAfterIsHonoured: a server that asks to be left alone is, and other sources are not.
+// TestF14RetryAfterIsHonoured: a server that sends Retry-After gets no requests, and other sources are polled.
 func TestF14RetryAfterIsHonoured(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -91,7 +91,7 @@ func TestF14RetryAfterIsHonoured(t *testing.T) {
 	key := r.create(t, namespace, "limited", []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: server.URL + "/b.tar"}}}, every(time.Second))
 	failed := r.unready(t, key, v1alpha1.ReasonRateLimited)
 	if conditions.IsTrue(failed, meta.StalledCondition) {
-		t.Error("it is given up")
+		t.Error("it is stalled")
 	}
 	// Another source of the same interval is polled several times meanwhile.
 	other := newArchive(t, pack(t, files("a.yaml", "one")))
@@ -105,8 +105,8 @@ func TestF14RetryAfterIsHonoured(t *testing.T) {
 	}
 }
 
-// TestT16WaitingSourcesMayGo: sources that wait for their turn and are deleted or suspended
-// meanwhile take nobody's turn along.
+// TestT16WaitingSourcesMayGo: sources that are deleted or suspended while they wait for
+// their turn release it.
 func TestT16WaitingSourcesMayGo(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)

@@ -24,7 +24,7 @@ import (
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
-// fault is a way in which an upstream fails: by what it answers, or by being no server at all.
+// fault is a failure of an upstream: by its answers, or because there is no server.
 type fault struct {
 	fail   http.HandlerFunc
 	url    string // instead of fail
@@ -61,7 +61,7 @@ func faults(t *testing.T) map[string]fault {
 	}
 }
 
-// halfClose ends what is sent and reads on.
+// halfClose closes the sending side and keeps reading.
 func halfClose(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.CloseWrite()
@@ -69,7 +69,7 @@ func halfClose(conn net.Conn) {
 	}
 }
 
-// alerting is a server that answers the beginning of each handshake with an alert.
+// alerting is a server that answers each handshake with an alert.
 func alerting(t *testing.T) (url string) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -82,8 +82,7 @@ func alerting(t *testing.T) (url string) {
 	return server.URL
 }
 
-// blackHole is a port that no connection comes about to: those that wait to be accepted are
-// as many as may wait.
+// blackHole is a port that accepts no connection: its queue of pending connections is full.
 func blackHole(t *testing.T) (url string) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -110,9 +109,9 @@ func blackHole(t *testing.T) (url string) {
 	return ""
 }
 
-// F14: whatever way an upstream fails, it ends in time, what was published stays, and when the
-// upstream recovers so does the source. Meanwhile the sources of another namespace are fetched
-// as if nothing happened.
+// F14: every failure of an upstream ends in time, the published artifact stays, and the source
+// recovers with the upstream. Meanwhile the sources of another namespace are fetched without
+// delay.
 func TestF14FailuresEndInTime(t *testing.T) {
 	r := newRig(t)
 	namespace, victim := controlplane.NewNamespace(t, r.cp), controlplane.NewNamespace(t, r.cp)
@@ -152,13 +151,13 @@ func (r *rig) latencies(t *testing.T, namespace, url, prefix string, count int) 
 	return all
 }
 
-// p95 is what 95 of 100 stay below.
+// p95 is the 95th percentile.
 func p95(all []time.Duration) time.Duration {
 	slices.Sort(all)
 	return all[(len(all)*95+99)/100-1]
 }
 
-// endsInTime has a good upstream fail, and mends it when others were measured meanwhile.
+// endsInTime makes a good upstream fail, and repairs it when the others have been measured.
 func (r *rig) endsInTime(t *testing.T, namespace, name string, tc fault, measured <-chan struct{}) {
 	address, failing := faulty(t, pack(t, files("a.yaml", "one")), tc.fail)
 	key := r.create(t, namespace, name, []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: address + "/b.tar"}}}, func(s *v1alpha1.BundleSource) {

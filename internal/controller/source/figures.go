@@ -8,8 +8,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// figures of the store, read when they are collected. None has a label of a
-// tenant's choice, so that their number does not grow with what tenants do.
+// figures are the metrics of the store, read when they are collected. Tenants do not
+// control any label value, so the number of series is bounded.
 var figures = []struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
@@ -21,15 +21,15 @@ var figures = []struct {
 		prometheus.GaugeValue, func(s artifact.Stats) int64 { return s.Bytes }},
 	{describeFigure("satchel_artifact_namespaces", "How many namespaces have artifacts in storage."),
 		prometheus.GaugeValue, func(s artifact.Stats) int64 { return s.Namespaces }},
-	{describeFigure("satchel_artifact_quota_refusals_total", "How many artifacts were refused because their namespace had stored what it may."),
+	{describeFigure("satchel_artifact_quota_refusals_total", "How many artifacts were refused because their namespace had used up its quota."),
 		prometheus.CounterValue, func(s artifact.Stats) int64 { return s.Refused }},
 	{describeFigure("satchel_artifact_requests_total", "How many requests the artifact server answered."),
 		prometheus.CounterValue, func(s artifact.Stats) int64 { return s.Requests }},
-	{describeFigure("satchel_artifact_requests_refused_total", "How many of them were refused for want of a token, or of the right to read."),
+	{describeFigure("satchel_artifact_requests_refused_total", "How many of them were refused for lack of a token or of read permission."),
 		prometheus.CounterValue, func(s artifact.Stats) int64 { return s.Denied }},
 	{describeFigure("satchel_artifact_served_bytes_total", "How many bytes of artifacts were sent to consumers."),
 		prometheus.CounterValue, func(s artifact.Stats) int64 { return s.Served }},
-	{describeFigure("satchel_artifact_damaged_total", "How many times a stored artifact was found to be gone or to have other bytes than were stored."),
+	{describeFigure("satchel_artifact_damaged_total", "How many times a stored artifact was found missing or damaged."),
 		prometheus.CounterValue, func(s artifact.Stats) int64 { return s.Damaged }},
 }
 
@@ -37,7 +37,7 @@ func describeFigure(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, nil, nil)
 }
 
-// storeFigures collects the figures of a store.
+// storeFigures collects the metrics of a store.
 type storeFigures struct{ store *artifact.Store }
 
 // Describe implements prometheus.Collector.

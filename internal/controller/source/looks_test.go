@@ -14,24 +14,23 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// hanging is an API server that does not answer until the test lets it.
-type hanging struct {
+// stuckReader is an API server that does not answer until the test allows it.
+type stuckReader struct {
 	client.Reader
 	asked chan struct{}
 	end   chan struct{}
 }
 
-func (h hanging) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+func (h stuckReader) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	h.asked <- struct{}{}
 	<-h.end
 	return nil
 }
 
-// T16: sources that wait for Secrets hold no more than a few workers of a namespace while
-// these are looked at.
+// T16: checks of Secrets hold only a few workers of a namespace.
 func TestT16FewLookAtSecretsAtOnce(t *testing.T) {
 	var w waiting
-	reader := hanging{asked: make(chan struct{}, 100), end: make(chan struct{})}
+	reader := stuckReader{asked: make(chan struct{}, 100), end: make(chan struct{})}
 	now := time.Now()
 	object := func(namespace string, i int) *v1alpha1.BundleSource {
 		o := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint(i)}}
@@ -59,7 +58,7 @@ func TestT16FewLookAtSecretsAtOnce(t *testing.T) {
 	close(reader.end)
 	for range mostLooks + 1 {
 		if got := <-pauses; got != 0 { // it exists by now
-			t.Errorf("a source whose Secret has come waits for %s", got)
+			t.Errorf("a source with a new Secret waits for %s", got)
 		}
 	}
 	if len(w.looks) > 0 {

@@ -45,10 +45,10 @@ const FieldManager = "bundle-source-controller"
 type Deps struct {
 	// Client reads BundleSources and BundleDeployments from a cache.
 	Client client.Client
-	// Shard is the part of all sources that is looked after.
+	// Shard selects the sources that this process reconciles.
 	Shard shard.Shard
-	// APIReader reads ConfigMaps, Secrets and ServiceAccounts by name, past the cache, and a
-	// source of which a write failed.
+	// APIReader bypasses the cache: for ConfigMaps, Secrets and ServiceAccounts by name, and
+	// a source after a failed write.
 	APIReader client.Reader
 	// Events records what changed.
 	Events events.EventRecorder
@@ -62,8 +62,8 @@ type Deps struct {
 	Store *artifact.Store
 	// Scratch is a folder for downloads, on a volume of its own or the store's.
 	Scratch string
-	// CloudLogins logs in to the registries of clouds as the controller itself; nil
-	// where that is not permitted.
+	// CloudLogins logs in to the registries of clouds as the controller itself; nil if
+	// that is not permitted.
 	CloudLogins func(provider, host string) (image.Keychain, error)
 	// Limits bound everything that is fetched.
 	Limits fetch.Limits
@@ -71,15 +71,15 @@ type Deps struct {
 	Policy fetch.AddressPolicy
 	// Retain is how many superseded artifacts a source keeps at least.
 	Retain int
-	// RetainFor is how long a superseded artifact is kept at least, so that whoever
-	// read its URL can still download it.
+	// RetainFor is how long a superseded artifact is kept at least, so that clients
+	// that have read its URL can still download it.
 	RetainFor time.Duration
 	// PerNamespace is how many sources of a namespace are fetched at once; 0 for any
 	// number.
 	PerNamespace int
 	// Timeline notices that the API server's storage went back in time; may be nil.
 	Timeline *timeline.Guard
-	// TrustEvery is how often the Secrets with the trust of sources are looked at; 0 for each minute.
+	// TrustEvery is how often the Secrets with the trust of sources are checked; 0 for each minute.
 	TrustEvery time.Duration
 }
 
@@ -89,18 +89,18 @@ type Reconciler struct {
 	http    *http.Client
 	writer  report.Writer
 	backoff retry.Backoff
-	// demands spaces what users demand.
+	// demands limits the rate of edits and reconcile requests.
 	demands *retry.Demands
 	waiting waiting
 	turns   *fair.Turns
 	pace    notify.Pace
 	tokens  *git.Tokens // of GitHub Apps
-	// uploads are sources for which something was uploaded.
+	// uploads are the sources that received an upload.
 	uploads chan event.GenericEvent
 	labels  nslabel.Reader // of namespaces
 }
 
-// NewReconciler returns a reconciler on the given collaborators.
+// NewReconciler returns a reconciler with the given dependencies.
 func NewReconciler(deps Deps) *Reconciler {
 	deps.Events = report.Events(deps.Events)
 	return &Reconciler{
@@ -121,7 +121,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	r.Timeline.OnRewind(r.waiting.clear)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BundleSource{}, builder.WithPredicates(r.Shard.Predicate(changed))).
-		WatchesMetadata(namespaces(), handler.EnqueueRequestsFromMapFunc(r.sourcesIn), builder.WithPredicates(cameOrWent())).
+		WatchesMetadata(namespaces(), handler.EnqueueRequestsFromMapFunc(r.sourcesIn), builder.WithPredicates(createdOrDeleted())).
 		WatchesRawSource(r.turns.Source()).
 		WatchesRawSource(source.Channel(r.uploads, &handler.EnqueueRequestForObject{})).
 		WatchesRawSource(r.Timeline.Source(r.APIReader, func() client.ObjectList { return &v1alpha1.BundleSourceList{} })).
@@ -129,8 +129,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 		Complete(r)
 }
 
-// statusLost lets through that somebody emptied a status, as restoring objects
-// from a backup does.
+// statusLost passes updates that emptied a status, as a restore from a backup does.
 func statusLost() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -141,7 +140,7 @@ func statusLost() predicate.Predicate {
 	}
 }
 
-// Reconcile brings one source up to date.
+// Reconcile fetches and publishes one source.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	object, err := retry.Read[v1alpha1.BundleSource](ctx, &r.backoff, r.cached(), r.APIReader, request.NamespacedName)
 	if err != nil {
@@ -164,7 +163,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return r.attempt(ctx, object)
 }
 
-// cached reads sources from the cache, unless that may still be of a time that was taken back.
+// cached reads sources from the cache, unless that may still hold objects from before a restore.
 func (r *Reconciler) cached() client.Reader {
 	if r.Timeline.Unsettled() {
 		return r.APIReader
@@ -172,7 +171,7 @@ func (r *Reconciler) cached() client.Reader {
 	return r.Client
 }
 
-// withoutTurn handles a source that asks no upstream now.
+// withoutTurn handles a source that needs no request to its upstream now.
 func (r *Reconciler) withoutTurn(ctx context.Context, object *v1alpha1.BundleSource) (handled bool, _ ctrl.Result, _ error) {
 	switch {
 	case !object.DeletionTimestamp.IsZero(): // the artifacts go when the object is gone
@@ -194,7 +193,7 @@ func (r *Reconciler) withoutTurn(ctx context.Context, object *v1alpha1.BundleSou
 	return pause > 0, ctrl.Result{RequeueAfter: pause}, nil
 }
 
-// demandPause is how long an edit, or a request to reconcile, has to wait; see retry.Demands.
+// demandPause is how long an edit, or a reconcile request, has to wait; see retry.Demands.
 func (r *Reconciler) demandPause(object *v1alpha1.BundleSource) time.Duration {
 	key := client.ObjectKeyFromObject(object)
 	switch {
@@ -206,7 +205,7 @@ func (r *Reconciler) demandPause(object *v1alpha1.BundleSource) time.Duration {
 	return 0
 }
 
-// attempt does all that a source asks for.
+// attempt runs all steps for a source.
 func (r *Reconciler) attempt(ctx context.Context, object *v1alpha1.BundleSource) (ctrl.Result, error) {
 	s := newState(object.DeepCopy(), r.APIReader)
 	defer s.end()
@@ -214,15 +213,15 @@ func (r *Reconciler) attempt(ctx context.Context, object *v1alpha1.BundleSource)
 	defer cancel()
 	err := step.Run(bounded, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleSourceKind, step.Reconciling))
 	if ctx.Err() != nil {
-		return ctrl.Result{}, nil // the process ends, or leads no longer: this is no failure of the source
+		return ctrl.Result{}, nil // the process ends, or lost its lease: this is no failure of the source
 	}
 	return r.finish(context.WithoutCancel(ctx), s, object, err)
 }
 
-// finish writes the status and says when to come back.
+// finish writes the status and returns when to reconcile again.
 func (r *Reconciler) finish(ctx context.Context, s *state, before *v1alpha1.BundleSource, err error) (ctrl.Result, error) {
 	if report.IsStale(err) {
-		return ctrl.Result{RequeueAfter: r.backoff.Conflicted(client.ObjectKeyFromObject(s.object))}, nil // somebody changed the object meanwhile
+		return ctrl.Result{RequeueAfter: r.backoff.Conflicted(client.ObjectKeyFromObject(s.object))}, nil // the object was changed meanwhile
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -242,37 +241,37 @@ func (r *Reconciler) finish(ctx context.Context, s *state, before *v1alpha1.Bund
 // writeTimeout bounds writing a status after the work has ended or timed out.
 const writeTimeout = 15 * time.Second
 
-// pause is how long until the next attempt or poll.
+// pause is the time until the next attempt or poll.
 func (r *Reconciler) pause(s *state, err error) time.Duration {
 	interval, key := s.object.Spec.IntervalOrDefault(), client.ObjectKeyFromObject(s.object)
 	if err == nil {
 		r.backoff.Succeeded(key)
-		return r.lookingAtTrust(s, retry.Interval(interval))
+		return r.untilTrustCheck(s, retry.Interval(interval))
 	}
 	v, pause := judge(err), retry.Interval(interval)
 	if !v.stalled {
 		pause = max(r.backoff.Failed(key, interval), retry.Asked(v.wait))
 	}
-	if len(s.secrets.seen) > 0 && mendable(err) {
+	if len(s.secrets.seen) > 0 && fixableBySecret(err) {
 		return r.waiting.keep(s.object, s.secrets.seen, time.Now(), pause, lookEvery)
 	}
-	return r.lookingAtTrust(s, pause)
+	return r.untilTrustCheck(s, pause)
 }
 
-// lookingAtTrust is the pause until the Secrets with the trust of a source are looked at, of which nothing else tells that
-// they have changed; the given one where it demands no signature.
-func (r *Reconciler) lookingAtTrust(s *state, pause time.Duration) time.Duration {
+// untilTrustCheck is the pause until the Secrets with the trust of a source are checked, since their changes cause no
+// event; the given pause if the source requires no signature.
+func (r *Reconciler) untilTrustCheck(s *state, pause time.Duration) time.Duration {
 	if trust := s.trustSeen(); len(trust) > 0 {
-		return r.waiting.keep(s.object, trust, time.Now(), pause, r.lookAtTrust())
+		return r.waiting.keep(s.object, trust, time.Now(), pause, r.trustInterval())
 	}
 	r.waiting.forget(client.ObjectKeyFromObject(s.object))
 	return pause
 }
 
-// lookAtTrust is how often Secrets with trust are looked at.
-func (r *Reconciler) lookAtTrust() time.Duration { return cmp.Or(r.TrustEvery, lookAtTrustEvery) }
+// trustInterval is how often Secrets with trust are checked.
+func (r *Reconciler) trustInterval() time.Duration { return cmp.Or(r.TrustEvery, defaultTrustInterval) }
 
-// suspended keeps what is published while it is in storage, and does nothing else.
+// suspended keeps the published artifact while it is in storage, and does nothing else.
 func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, error) {
 	if _, err := r.check(ctx, s); err != nil {
 		ctrl.LoggerFrom(ctx).Info("cannot check the artifact of a suspended source", "error", err.Error())
@@ -296,11 +295,11 @@ func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, erro
 		r.waiting.forget(client.ObjectKeyFromObject(s.object))
 		return ctrl.Result{}, nil
 	}
-	return ctrl.Result{RequeueAfter: r.lookingAtTrust(s, retry.Interval(s.object.Spec.IntervalOrDefault()))}, nil
+	return ctrl.Result{RequeueAfter: r.untilTrustCheck(s, retry.Interval(s.object.Spec.IntervalOrDefault()))}, nil
 }
 
-// leave gives a source up that went to another shard. Its artifacts are served until
-// that one advertises its own.
+// leave releases a source that moved to another shard. Its artifacts are served until
+// that shard advertises its own.
 func (r *Reconciler) leave(ctx context.Context, object *v1alpha1.BundleSource) (ctrl.Result, error) {
 	if r.advertised(object) {
 		return ctrl.Result{RequeueAfter: leavePause}, nil
@@ -308,7 +307,7 @@ func (r *Reconciler) leave(ctx context.Context, object *v1alpha1.BundleSource) (
 	return ctrl.Result{}, r.drop(ctx, client.ObjectKeyFromObject(object))
 }
 
-// leavePause is how often it is looked whether another shard advertises a source.
+// leavePause is the interval of checks whether another shard advertises a source.
 const leavePause = time.Minute
 
 // advertised tells whether a source names an artifact that is served here.
@@ -317,8 +316,8 @@ func (r *Reconciler) advertised(object *v1alpha1.BundleSource) bool {
 	return a != nil && r.Store.Adopt(*a).URL == a.URL
 }
 
-// forget removes the artifacts of a source that is gone. Deployments keep what
-// they run in a cache of their own.
+// forget removes the artifacts of a deleted source. Deployments keep the applied
+// artifacts in a cache of their own.
 func (r *Reconciler) forget(ctx context.Context, request ctrl.Request, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return fmt.Errorf("reading bundlesource %s: %w", request, err)
@@ -326,7 +325,7 @@ func (r *Reconciler) forget(ctx context.Context, request ctrl.Request, err error
 	return r.drop(ctx, request.NamespacedName)
 }
 
-// drop removes what is kept of a source.
+// drop removes everything that is kept for a source.
 func (r *Reconciler) drop(ctx context.Context, key client.ObjectKey) error {
 	r.backoff.Succeeded(key)
 	r.waiting.forget(key)

@@ -16,7 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/upload"
 )
 
-// Operations, as Measures labels them.
+// Values of the label operation.
 const (
 	resolving = "resolve"
 	fetching  = "fetch"
@@ -24,9 +24,9 @@ const (
 	storing   = "store"
 )
 
-// Measures observes how long is spent on upstreams and in storage, and how often nothing
-// had to be downloaded. Its labels are kinds of sources and reasons, both of a fixed list,
-// so that the number of series does not grow with what tenants do. Nil observes nothing.
+// Measures observes the time spent on upstreams and storage, and how often no download was
+// needed. Its labels are kinds of sources and reasons, both from fixed lists, so tenants
+// cannot increase the number of series. Nil observes nothing.
 type Measures struct {
 	durations *prometheus.HistogramVec
 	unchanged *prometheus.CounterVec
@@ -46,11 +46,11 @@ func NewMeasures(registry prometheus.Registerer) (*Measures, error) {
 		}, []string{"operation", "kind", "result"}),
 		unchanged: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "satchel_source_cache_hits_total",
-			Help: "How many times a source was resolved to what is stored already, so that it needs no download.",
+			Help: "How many times a source resolved to stored content, so that no download was needed.",
 		}, []string{"kind"}),
 		moved: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "satchel_source_cache_misses_total",
-			Help: "How many times a source was resolved to something that is to be downloaded.",
+			Help: "How many times a source resolved to content that had to be downloaded.",
 		}, []string{"kind"}),
 		untold: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "satchel_source_events_suppressed_total",
@@ -69,14 +69,14 @@ func NewMeasures(registry prometheus.Registerer) (*Measures, error) {
 		registry.Register(m.uploads), registry.Register(m.uploaded))
 }
 
-// suppress counts a change that nobody was told of.
+// suppress counts a change without an event.
 func (m *Measures) suppress() {
 	if m != nil {
 		m.untold.Inc()
 	}
 }
 
-// upload counts a request for an upload, and what came with it.
+// upload counts a request for an upload, and its bytes.
 func (m *Measures) upload(ended upload.Reason, came int64) {
 	if m != nil {
 		m.uploads.WithLabelValues(string(ended)).Inc()
@@ -84,8 +84,8 @@ func (m *Measures) upload(ended upload.Reason, came int64) {
 	}
 }
 
-// observe notes how long one operation took and how it ended: ok, or the reason that the
-// conditions have.
+// observe records the duration and result of an operation: ok, or the reason in the
+// conditions.
 func (m *Measures) observe(operation, kind string, took time.Duration, err error) {
 	if m == nil {
 		return
@@ -108,7 +108,7 @@ func (m *Measures) resolved(kind string, moved bool) {
 	}
 }
 
-// kindOfAll is the kind of all sources of a spec, "several" where they differ.
+// kindOfAll is the kind of all sources of a spec, or "several" if they differ.
 func kindOfAll(sources []v1alpha1.Source) string {
 	kind := sources[0].Kind()
 	for _, source := range sources[1:] {

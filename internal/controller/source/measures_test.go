@@ -26,8 +26,8 @@ import (
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
-// alone is a reconciler of its own, with its own storage and metrics, which the controller
-// of the rig does not disturb: that one leaves suspended sources alone.
+// alone is a separate reconciler with its own storage and metrics for suspended sources,
+// which the controller of the rig does not touch.
 func alone(t *testing.T, r *rig, change func(*source.Deps)) *source.Reconciler {
 	t.Helper()
 	store, err := artifact.Open(artifact.Options{Dir: t.TempDir(), BaseURL: "http://127.0.0.1"})
@@ -52,7 +52,7 @@ func reconcile(t *testing.T, of *source.Reconciler, key client.ObjectKey) {
 	}
 }
 
-// Each operation on an upstream is measured by kind and result, and so is what needs no
+// Each operation on an upstream is measured by kind and result, and so is each avoided
 // download.
 func TestMeasures(t *testing.T) {
 	r := newRig(t)
@@ -79,7 +79,7 @@ func TestMeasures(t *testing.T) {
 	} {
 		object := r.suspended(t, namespace, name, sources)
 		reconcile(t, reconciler, object)
-		// Without a request a source whose trust did not change is left alone until its interval is over.
+		// Without a reconcile request, a source with unchanged trust settings waits for its interval.
 		r.edit(t, object, func(s *v1alpha1.BundleSource) {
 			metav1.SetMetaDataAnnotation(&s.ObjectMeta, meta.ReconcileRequestAnnotation, "now")
 		})

@@ -53,7 +53,7 @@ type Options struct {
 	RetainFor time.Duration
 	// PerNamespace is how many sources of a namespace are fetched at once.
 	PerNamespace int
-	// TrustEvery is how often the Secrets with the trust of sources are looked at; 0 for each minute.
+	// TrustEvery is how often the Secrets with the trust of sources are checked; 0 for each minute.
 	TrustEvery time.Duration
 	// Auth says whether consumers of artifacts need a token: AuthOff or AuthToken.
 	Auth string
@@ -67,20 +67,19 @@ type Options struct {
 	Limits fetch.Limits
 	// Policy says which addresses may be reached.
 	Policy fetch.AddressPolicy
-	// Files is how artifacts are written; nil for the real file system. Tests fail or kill
-	// there.
+	// Files is the file system for artifacts; nil for the real one. Tests inject failures.
 	Files artifact.FileSystem
 }
 
-// Concurrent is how many sources are reconciled at once without a flag. Most of the
-// time they wait for upstreams, and what they download is not kept in memory.
+// Concurrent is the default number of sources that are reconciled at once. Most of the
+// time they wait for upstreams, and downloads are not kept in memory.
 const Concurrent = 20
 
 // Values of Options.Auth.
 const (
-	// AuthOff serves artifacts to everybody who reaches the server. So does "".
+	// AuthOff serves artifacts without authentication. So does "".
 	AuthOff = "off"
-	// AuthToken serves them to the bearers of ServiceAccounts' tokens.
+	// AuthToken requires a token of a ServiceAccount.
 	AuthToken = "token"
 )
 
@@ -92,29 +91,29 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.StorageAdvAddr, "storage-adv-addr", "bundle-source-controller.satchel-system.svc",
 		"The host, with a port unless it is 80 (443 with TLS), under which consumers reach the artifact server.")
 	fs.StringVar(&o.UploadAddr, "upload-addr", fmt.Sprintf("127.0.0.1:%d", upload.Port),
-		"The address on which content of BundleSources of the kind upload is taken in, without TLS: a loopback address of the Pod, which port forwards lead to. Empty: uploads are off.")
+		"The address on which uploads for BundleSources of the kind upload are received, without TLS: a loopback address of the Pod, for port forwards. Empty: uploads are off.")
 	fs.StringVar(&o.TLSCert, "storage-tls-cert", "",
 		"A file with the certificate of the artifact server, in PEM; read again when it changes. Artifact URLs are https then.")
 	fs.StringVar(&o.TLSKey, "storage-tls-key", "", "A file with the key of that certificate, in PEM.")
 	fs.Int64Var(&o.StorageQuota, "storage-quota-per-namespace", 1<<30,
-		"How many bytes the artifacts of one namespace may take in storage, so that one tenant does not fill the volume of all; 0 for any number.")
+		"How many bytes the artifacts of one namespace may take in storage, so that one tenant does not fill the shared volume; 0 for any number.")
 	fs.IntVar(&o.Retain, "artifact-retention-records", 2, "How many artifacts of a source are kept at least, the advertised one included.")
 	fs.DurationVar(&o.RetainFor, "artifact-retention-ttl", time.Minute, "How long a superseded artifact is kept at least.")
 	fs.IntVar(&o.PerNamespace, "concurrent-per-namespace", 4,
-		"How many sources of one namespace are fetched at once, and never more than half of --concurrent, so that slow upstreams of one tenant do not keep others waiting; 0 for any number.")
+		"How many sources of one namespace are fetched at once, and never more than half of --concurrent, so that slow upstreams of one tenant do not block others; 0 for any number.")
 	fs.StringVar(&o.Auth, "artifact-auth", AuthOff,
 		"Whether consumers of artifacts need a token of a ServiceAccount: off or token. Flux's controllers send none.")
 	fs.StringVar(&o.AuthAudience, "artifact-audience", "satchel-artifacts", "The audience that tokens of consumers must have.")
 	fs.StringSliceVar(&o.Readers, "artifact-readers", []string{"system:serviceaccount:satchel-system:bundle-deployment-controller"},
 		"The users who may read the artifacts of every namespace; any other ServiceAccount reads those of its own.")
 	fs.BoolVar(&o.CloudLogins, "cloud-logins", false,
-		"Let images with a provider (aws, azure, gcp) log in with the identity that this controller has there. Whoever may write a BundleSource can then read what that identity may.")
+		"Let images with a provider (aws, azure, gcp) log in with the cloud identity of this controller. Users who may write a BundleSource can then read everything that this identity may read.")
 	o.Limits.BindFlags(fs)
 	o.Policy.BindFlags(fs)
 }
 
-// Setup adds the source controller and its artifact server to a manager. It looks after
-// the sources of a shard, running so many reconciles at once.
+// Setup adds the source controller and its artifact server to a manager. It reconciles
+// the sources of a shard, with the given number of workers.
 func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part shard.Shard) error {
 	readers, err := o.readers(mgr.GetClient())
 	if err != nil {
@@ -165,7 +164,7 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part
 	)
 }
 
-// readers decides who may read artifacts; nil for everybody.
+// readers authorizes readers of artifacts; nil allows every client.
 func (o Options) readers(c client.Client) (artifact.Readers, error) {
 	switch o.Auth {
 	case "", AuthOff:
@@ -179,7 +178,7 @@ func (o Options) readers(c client.Client) (artifact.Readers, error) {
 	return nil, fmt.Errorf("--artifact-auth is %q: want %s or %s", o.Auth, AuthOff, AuthToken)
 }
 
-// emptyFolder makes a folder, without what a killed process left in it.
+// emptyFolder creates a folder, and removes leftovers of a killed process.
 func emptyFolder(dir string) (string, error) {
 	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
 		return "", fmt.Errorf("preparing the scratch folder: %w: check --storage-path", err)
@@ -187,7 +186,7 @@ func emptyFolder(dir string) (string, error) {
 	return dir, nil
 }
 
-// sweepOnce runs Sweep. What it could not remove stays until the next start.
+// sweepOnce runs Sweep. Files that it could not remove stay until the next start.
 func sweepOnce(r *Reconciler) manager.RunnableFunc {
 	return func(ctx context.Context) error {
 		if err := r.Sweep(ctx); err != nil {

@@ -12,14 +12,15 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// put stores what was fetched. Where the namespace has no room left, superseded
-// artifacts of this source give way, but for those that are advertised, in use, or
-// so recent that somebody may be downloading them.
+// put stores the fetched files. If the namespace has used up its quota, superseded
+// artifacts of this source are removed, except those that are advertised, in use, or so
+// recent that a client may be downloading them.
 func (r *Reconciler) put(ctx context.Context, s *state, reference string, files fs.FS) (meta.Artifact, error) {
 	return r.makingRoom(ctx, s, func() (meta.Artifact, error) { return r.Store.Put(ctx, s.owner, reference, files) })
 }
 
-// makingRoom stores something, as put does.
+// makingRoom calls store, and removes superseded artifacts like put if the quota is
+// used up.
 func (r *Reconciler) makingRoom(ctx context.Context, s *state, store func() (meta.Artifact, error)) (meta.Artifact, error) {
 	published, err := store()
 	var quota *artifact.QuotaError

@@ -28,8 +28,8 @@ func incompressible(seed byte, size int) fstest.MapFS {
 	return fstest.MapFS{"noise": &fstest.MapFile{Data: data}}
 }
 
-// A namespace that has stored what it may is told so, others are not concerned, and it
-// recovers by itself once there is room.
+// A namespace that has used up its quota gets a condition, others are not affected, and
+// it recovers once there is room.
 func TestANamespaceAtItsQuota(t *testing.T) {
 	r := newRig(t)
 	full, other := controlplane.NewNamespace(t, r.cp), controlplane.NewNamespace(t, r.cp)
@@ -56,8 +56,8 @@ func TestANamespaceAtItsQuota(t *testing.T) {
 	download(t, r.ready(t, second).Status.Artifact)
 }
 
-// Superseded artifacts give way to a new one where the namespace has no room for all;
-// the advertised one does not.
+// Superseded artifacts are removed for a new one if the quota is too small for all; the
+// advertised one is not.
 func TestSupersededArtifactsGiveWay(t *testing.T) {
 	r := newRig(t)
 	store, err := artifact.Open(artifact.Options{Dir: t.TempDir(), BaseURL: "http://127.0.0.1", NamespaceBytes: 250_000})
@@ -87,7 +87,7 @@ func TestSupersededArtifactsGiveWay(t *testing.T) {
 	}
 }
 
-// The figures of the store are among the metrics, without a label that tenants choose.
+// The metrics of the store have no label that tenants choose.
 func TestFiguresOfTheStore(t *testing.T) {
 	newRig(t)
 	families, err := metrics.Registry.Gather()

@@ -25,27 +25,27 @@ import (
 )
 
 const (
-	// acceptedFor is how long an answer holds that a token is somebody's, and so how
-	// long a revoked one may still be used.
+	// acceptedFor is how long an accepted token is cached, and so how long a revoked
+	// one may still be used.
 	acceptedFor = 30 * time.Second
-	// refusedFor is how long an answer holds that a token is nobody's.
+	// refusedFor is how long a refused token is cached.
 	refusedFor = 10 * time.Second
-	// mostRemembered bounds the answers of each sort.
+	// mostRemembered bounds the cached answers of each kind.
 	mostRemembered = 2048
-	// mostReviews bounds what the API server is asked at once.
+	// mostReviews bounds the concurrent requests to the API server.
 	mostReviews = 16
-	// reviewTimeout bounds one question.
+	// reviewTimeout bounds one request.
 	reviewTimeout = 5 * time.Second
-	// accountPrefix begins the user name of a ServiceAccount.
+	// accountPrefix is the prefix of the user name of a ServiceAccount.
 	accountPrefix = "system:serviceaccount:"
 )
 
-// tokens finds out whose a token of a ServiceAccount is, by TokenReview. Tokens
-// are kept as keyed hashes only.
+// tokens authenticates tokens of ServiceAccounts by TokenReview. Tokens are kept as
+// keyed hashes only.
 type tokens struct {
 	client   client.Client
 	audience string
-	readers  []string // users that may read the artifacts of every namespace
+	readers  []string // users who may read the artifacts of every namespace
 	now      func() time.Time
 
 	key    []byte
@@ -58,13 +58,13 @@ type tokens struct {
 	told     time.Time // when a failure was logged last
 }
 
-// answer is what a review found.
+// answer is the result of a review.
 type answer struct {
 	user  string
 	until time.Time
 }
 
-// newTokens prepares to ask the API server about tokens for an audience.
+// newTokens returns an authenticator of tokens for an audience.
 func newTokens(c client.Client, audience string, readers []string) *tokens {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
@@ -74,8 +74,8 @@ func newTokens(c client.Client, audience string, readers []string) *tokens {
 	}
 }
 
-// identify implements artifact.Readers: the readers read everything, any other
-// ServiceAccount what its own namespace has.
+// identify implements artifact.Readers: the readers may read everything, any other
+// ServiceAccount the artifacts of its own namespace.
 func (t *tokens) identify(ctx context.Context, token string) (func(namespace string) bool, error) {
 	user, err := t.user(ctx, token)
 	if err != nil {
@@ -87,7 +87,7 @@ func (t *tokens) identify(ctx context.Context, token string) (func(namespace str
 	}, nil
 }
 
-// user is the name of the user whose token it is.
+// user is the name of the user of a token.
 func (t *tokens) user(ctx context.Context, token string) (string, error) {
 	if !t.worthAsking(token) {
 		return "", artifact.ErrUnauthenticated
@@ -109,7 +109,7 @@ func (t *tokens) user(ctx context.Context, token string) (string, error) {
 	}
 }
 
-// found turns no user into the error that says so.
+// found returns ErrUnauthenticated for no user.
 func found(user string) (string, error) {
 	if user == "" {
 		return "", artifact.ErrUnauthenticated
@@ -117,8 +117,9 @@ func found(user string) (string, error) {
 	return user, nil
 }
 
-// worthAsking sorts out by its own words what cannot be a token for this audience,
-// so that the API server is not asked about rubbish. Nothing is believed of it.
+// worthAsking rejects strings that cannot be a valid token for this audience by their
+// unverified claims, so that the API server is not asked about them. The claims are not
+// trusted otherwise.
 func (t *tokens) worthAsking(token string) bool {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -138,7 +139,7 @@ func (t *tokens) worthAsking(token string) bool {
 	return slices.Contains(claims.Audiences, t.audience) && claims.Expires > float64(t.now().Unix())
 }
 
-// audiences are one string or several in a token.
+// audiences is one string or a list in a token.
 type audiences []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -157,7 +158,7 @@ func (t *tokens) hash(token string) string {
 	return string(mac.Sum(nil))
 }
 
-// remembered is what an earlier review found; no user for a token that is nobody's.
+// remembered is the cached result of a review; no user for a refused token.
 func (t *tokens) remembered(hash string) (user string, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -167,8 +168,8 @@ func (t *tokens) remembered(hash string) (user string, known bool) {
 	return "", t.now().Before(t.refused[hash].until)
 }
 
-// remember keeps an answer. Answers of one sort do not drive out those of the other,
-// so that tokens which are nobody's cost nobody else anything.
+// remember caches an answer. Accepted and refused tokens have separate caches, so that
+// refused ones do not evict the others.
 func (t *tokens) remember(hash, user string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -186,8 +187,8 @@ func (t *tokens) remember(hash, user string) {
 	to[hash] = answer{user: user, until: now.Add(last)}
 }
 
-// review asks the API server. It goes on when the one who asked first is gone, for
-// others may wait for the same answer.
+// review asks the API server. It continues when the first caller is gone, since others
+// may wait for the same answer.
 func (t *tokens) review(hash, token string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), reviewTimeout)
 	defer cancel()

@@ -29,8 +29,8 @@ import (
 
 const audience = "satchel-artifacts"
 
-// T12: with tokens asked for, a Pod reads the artifacts of its own namespace, the
-// deployment controller all of them, and nobody else anything.
+// T12: with required tokens, a Pod reads the artifacts of its own namespace, the
+// deployment controller all of them, and other clients none.
 func TestT12ArtifactsNeedATokenOfTheirNamespace(t *testing.T) {
 	r := newRig(t)
 	a, b := controlplane.NewNamespace(t, r.cp), controlplane.NewNamespace(t, r.cp)
@@ -75,7 +75,7 @@ func TestT12ArtifactsNeedATokenOfTheirNamespace(t *testing.T) {
 		t.Errorf("the API server was asked %d times about a token that it answered for", asked)
 	}
 	if total := reviews.created.Load(); total > 4 { // own, reader, forged; and one to spare for a slow machine
-		t.Errorf("%d reviews for three tokens that can be meant for here", total)
+		t.Errorf("%d reviews for three plausible tokens", total)
 	}
 }
 
@@ -83,10 +83,10 @@ func TestT12ArtifactsNeedATokenOfTheirNamespace(t *testing.T) {
 func TestT12NothingIsServedWithoutReviews(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
-	if err := installation.Account(t.Context(), r.admin, namespace, "nobody", "view", namespace); err != nil {
+	if err := installation.Account(t.Context(), r.admin, namespace, "reader", "view", namespace); err != nil {
 		t.Fatal(err)
 	}
-	config, err := installation.AccountConfig(t.Context(), r.cp.RESTConfig(), namespace, "nobody")
+	config, err := installation.AccountConfig(t.Context(), r.cp.RESTConfig(), namespace, "reader")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestT12NothingIsServedWithoutReviews(t *testing.T) {
 	mine := keep(t, store, namespace)
 	server := httptest.NewServer(store.Handler())
 	t.Cleanup(server.Close)
-	if got := ask(t, server.URL+"/"+mine.Path, token(t, r, namespace, "nobody", audience)); got != http.StatusServiceUnavailable {
+	if got := ask(t, server.URL+"/"+mine.Path, token(t, r, namespace, "reader", audience)); got != http.StatusServiceUnavailable {
 		t.Errorf("answered %d, want 503", got)
 	}
 }
@@ -110,7 +110,7 @@ func (c *countingClient) Create(ctx context.Context, object client.Object, optio
 	return c.Client.Create(ctx, object, options...)
 }
 
-// accountClient acts as the source controller's account.
+// accountClient uses the source controller's ServiceAccount.
 func accountClient(t *testing.T, r *rig) client.Client {
 	t.Helper()
 	config, err := installation.AccountConfig(t.Context(), r.cp.RESTConfig(), installation.Namespace, source.FieldManager)
@@ -153,7 +153,7 @@ func guessed(path string) string {
 	return filepath.Dir(path) + "/" + strings.Repeat("0", 64) + ".tar.gz"
 }
 
-// token is a token of an account, as a kubelet projects it into a Pod.
+// token is a token of a ServiceAccount, like the kubelet projects it into a Pod.
 func token(t *testing.T, r *rig, namespace, account, audience string) string {
 	t.Helper()
 	clients, err := kubernetes.NewForConfig(r.cp.RESTConfig())

@@ -12,15 +12,15 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// verdict is what a failure means for the conditions and the next attempt.
+// verdict holds the consequences of a failure for the conditions and the next attempt.
 type verdict struct {
 	condition string // FetchFailed, StorageOperationFailed or none
 	reason    string
-	stalled   bool          // the same content ends in the same way
-	wait      time.Duration // what the upstream asked for
+	stalled   bool          // the same content fails again
+	wait      time.Duration // the pause that the upstream asked for
 }
 
-// specError is about a spec that was stored and cannot be read.
+// specError is about a stored spec that is invalid.
 type specError struct{ err error }
 
 func (e *specError) Error() string { return e.err.Error() }

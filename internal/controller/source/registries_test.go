@@ -65,7 +65,7 @@ func TestImageLogin(t *testing.T) {
 		"secret":          {secret: "pull"},
 		"account":         {account: "puller"},
 		"both":            {secret: "other", account: "puller"},
-		"nobody":          {reason: v1alpha1.ReasonUnauthorized, says: "check the name"},
+		"anonymous":       {reason: v1alpha1.ReasonUnauthorized, says: "check the name"},
 		"of-others":       {secret: "other", reason: v1alpha1.ReasonUnauthorized, says: "secret " + namespace + "/other"},
 		"malformed":       {secret: "broken", reason: v1alpha1.ReasonRefused, says: "secret " + namespace + "/broken"},
 		"missing":         {secret: "missing", reason: v1alpha1.ReasonNotFound, says: "secret " + namespace + "/missing does not exist"},
@@ -113,7 +113,7 @@ func TestImageRange(t *testing.T) {
 	})
 }
 
-// TestImageRules: what makes no sense together is refused when it is written.
+// TestImageRules: contradictory fields are refused on writes.
 func TestImageRules(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)

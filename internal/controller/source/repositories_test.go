@@ -103,7 +103,7 @@ func TestGitLogin(t *testing.T) {
 		"token":       {v1alpha1.GitSource{Repository: bearer}, "token", "", ""},
 		"name":        {v1alpha1.GitSource{Repository: basic, Ref: &v1alpha1.GitRef{Name: "refs/heads/main"}}, "password", "", ""},
 		"ssh":         {v1alpha1.GitSource{Repository: overSSH}, "key", "", ""},
-		"stranger":    {v1alpha1.GitSource{Repository: basic}, "", v1alpha1.ReasonUnauthorized, "check the URL"},
+		"anonymous":   {v1alpha1.GitSource{Repository: basic}, "", v1alpha1.ReasonUnauthorized, "check the URL"},
 		"wrong":       {v1alpha1.GitSource{Repository: bearer}, "password", v1alpha1.ReasonUnauthorized, "secret " + namespace + "/password"},
 		"no-hosts":    {v1alpha1.GitSource{Repository: overSSH}, "no-hosts", v1alpha1.ReasonRefused, "known_hosts"},
 		"other-hosts": {v1alpha1.GitSource{Repository: overSSH}, "other-hosts", v1alpha1.ReasonRefused, "known_hosts has no key of"},
@@ -131,7 +131,7 @@ func TestGitLogin(t *testing.T) {
 	}
 }
 
-// TestM15GitRules: what is no repository, or makes no sense together, is refused when it is written.
+// TestM15GitRules: invalid repositories and contradictory fields are refused on writes.
 func TestM15GitRules(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)

@@ -23,22 +23,22 @@ import (
 	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
-// lookAtTrustEvery is how often the Secrets with trust are looked at while nothing else is to be done for a source. Only
-// their metadata is read.
-const lookAtTrustEvery = time.Minute
+// defaultTrustInterval is how often the Secrets with trust are checked while a source is idle. Only their metadata is
+// read.
+const defaultTrustInterval = time.Minute
 
-// keptSignature is the signature by which one part of an artifact was accepted, as it is kept in the store.
+// keptSignature is the signature by which one part of an artifact was accepted, as stored.
 type keptSignature struct {
 	Destination string `json:"destination"`
 	Digest      string `json:"digest"`
 	Signature   string `json:"signature"`
 }
 
-// acceptance is that a part was accepted again, by another trust.
+// acceptance says that a part was accepted again, by other trust settings.
 type acceptance struct{ trust, by string }
 
-// keepSignatures keeps beside an artifact by which signatures its parts were accepted, so that a changed trust is judged
-// without the upstream. Where that fails, the upstream is needed.
+// keepSignatures stores the signatures by which the parts of an artifact were accepted, so that changed trust settings
+// can be checked without the upstream. If that fails, the upstream is needed.
 func (r *Reconciler) keepSignatures(ctx context.Context, s *state, published meta.Artifact) {
 	var kept []keptSignature
 	for i, resolved := range s.resolved {
@@ -55,13 +55,13 @@ func (r *Reconciler) keepSignatures(ctx context.Context, s *state, published met
 		err = r.Store.KeepSignature(ctx, s.owner, published, content)
 	}
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "a changed trust can be judged with the upstream only")
+		ctrl.LoggerFrom(ctx).Error(err, "changed trust settings can only be checked with the upstream")
 	}
 }
 
-// retrust finds out whether what is published is still accepted by the trust that the sources have now. What was accepted
-// by another one is judged by the signature that was kept. Until it is accepted again nobody new takes it, whatever else
-// fails; a trust that trusts nobody any more withdraws it.
+// retrust checks whether the published artifact is still accepted by the current trust settings of the sources. If they
+// changed, the kept signatures are verified again. Until the artifact is accepted again, no other deployment installs it,
+// whatever else fails; it is withdrawn if no key or identity is trusted any more.
 func (r *Reconciler) retrust(ctx context.Context, s *state) (step.Outcome, error) {
 	if s.published == nil {
 		return step.Continue, nil
@@ -96,7 +96,7 @@ func (r *Reconciler) retrustPart(ctx context.Context, s *state, source v1alpha1.
 		return nil
 	}
 	by, err := r.judgeKept(ctx, s, source, published)
-	s.secrets.patterns = pattern.NewBudget() // the fetch has one of its own
+	s.secrets.patterns = pattern.NewBudget() // the fetch has its own budget
 	switch {
 	case err == nil:
 		s.accepted[source.Destination] = acceptance{trust, by}
@@ -108,7 +108,8 @@ func (r *Reconciler) retrustPart(ctx context.Context, s *state, source v1alpha1.
 	return nil
 }
 
-// judgeKept tells who signed the published content of one source, by the present trust and the signature that was kept.
+// judgeKept returns the signer of the published content of one source, by the current trust settings and the kept
+// signature.
 func (r *Reconciler) judgeKept(ctx context.Context, s *state, source v1alpha1.Source, published meta.Artifact) (by string, err error) {
 	judge, err := r.judgeOf(ctx, s, source)
 	if err != nil {
@@ -116,7 +117,7 @@ func (r *Reconciler) judgeKept(ctx context.Context, s *state, source v1alpha1.So
 	}
 	record := s.recorded(source.Destination)
 	if record == nil || record.Trust == "" {
-		return "", errors.New("no signature was demanded when it was fetched")
+		return "", errors.New("no signature was required when it was fetched")
 	}
 	content, err := r.Store.Signature(ctx, s.owner, published)
 	if err != nil {
@@ -124,7 +125,7 @@ func (r *Reconciler) judgeKept(ctx context.Context, s *state, source v1alpha1.So
 	}
 	var kept []keptSignature
 	if len(content) > 0 && json.Unmarshal(content, &kept) != nil {
-		return "", errors.New("the signature that was kept cannot be read")
+		return "", errors.New("the kept signature cannot be read")
 	}
 	for _, k := range kept {
 		if k.Destination == source.Destination && k.Digest == record.Digest {
@@ -134,10 +135,11 @@ func (r *Reconciler) judgeKept(ctx context.Context, s *state, source v1alpha1.So
 	return "", errors.New("its signature was not kept")
 }
 
-// judgeFunc tells who signed what has a digest, by a signature that was kept.
+// judgeFunc returns the signer of a digest, by a kept signature.
 type judgeFunc func(ctx context.Context, digest, signature string) (by string, err error)
 
-// judgeOf is how the signature of a source is judged by its present trust, without asking the upstream.
+// judgeOf returns the function that verifies a signature of a source by its current trust settings, without the
+// upstream.
 func (r *Reconciler) judgeOf(ctx context.Context, s *state, source v1alpha1.Source) (judgeFunc, error) {
 	switch {
 	case source.Image != nil:
@@ -160,8 +162,8 @@ func (r *Reconciler) judgeOf(ctx context.Context, s *state, source v1alpha1.Sour
 	return nil, fetch.Errorf(fetch.Refused, "a source of this kind has no signature")
 }
 
-// tellDistrust writes at once that what is published is not accepted by the present trust: the upstream, which is asked
-// next, may take its time. Consumers by way of the ExternalArtifact lose it.
+// tellDistrust writes at once that the published artifact is not accepted by the current trust settings, since the
+// upstream, which is asked next, may be slow. The ExternalArtifact no longer offers it.
 func (r *Reconciler) tellDistrust(ctx context.Context, s *state) error {
 	before := s.object.DeepCopy()
 	setVerified(s, errTrustJudged)
@@ -170,7 +172,7 @@ func (r *Reconciler) tellDistrust(ctx context.Context, s *state) error {
 		setArtifactInStorage(s)
 	}
 	if err := r.keepExternal(ctx, s); err != nil {
-		ctrl.LoggerFrom(ctx).Info("cannot keep the externalartifact of a source whose trust has changed", "error", err.Error())
+		ctrl.LoggerFrom(ctx).Info("cannot update the externalartifact of a source with changed trust settings", "error", err.Error())
 	}
 	was, is := conditions.Get(before, v1alpha1.SourceVerifiedCondition), conditions.Get(s.object, v1alpha1.SourceVerifiedCondition)
 	if is != nil && (was == nil || was.Reason != is.Reason || was.Status != is.Status) {
@@ -179,10 +181,10 @@ func (r *Reconciler) tellDistrust(ctx context.Context, s *state) error {
 	return r.writer.Write(ctx, before, s.object)
 }
 
-// errTrustJudged stands for a reconcile that has not asked the upstream, or does not.
+// errTrustJudged marks a reconcile that did not ask the upstream.
 var errTrustJudged = errors.New("the upstream was not asked")
 
-// offered is the artifact that consumers who do not judge for themselves may take.
+// offered is the artifact for consumers that do not check the trust themselves.
 func (s *state) offered() *meta.Artifact {
 	if s.untrusted != nil || s.unsigned != nil {
 		return nil
@@ -190,7 +192,7 @@ func (s *state) offered() *meta.Artifact {
 	return s.published
 }
 
-// trustSeen are the Secrets with trust that were seen.
+// trustSeen are the Secrets with trust that were read.
 func (s *state) trustSeen() seen {
 	found := seen{}
 	for _, source := range s.object.Spec.Sources {

@@ -53,8 +53,8 @@ func (s *signedServer) sources() []v1alpha1.Source {
 	}}}}
 }
 
-// TestM34TrustIsTakenAway: what a key accepted that is no longer trusted is not offered any more, whatever else fails and
-// however long the interval is; the trust that comes back accepts it again without the upstream.
+// TestM34TrustIsTakenAway: content that was accepted by a removed key is not offered any more, whatever else fails and
+// however long the interval is; the restored key accepts it again without the upstream.
 func TestM34TrustIsTakenAway(t *testing.T) {
 	r := newRig(t)
 	alice, mallory := newSigner(t), newSigner(t)
@@ -67,7 +67,7 @@ func TestM34TrustIsTakenAway(t *testing.T) {
 		"failing":   {"the server fails", http.StatusInternalServerError, http.StatusOK, false, false},
 		"unsigned":  {"only the signature fails", http.StatusOK, http.StatusInternalServerError, false, false},
 		"suspended": {"nothing is asked", http.StatusOK, http.StatusOK, true, false},
-		"interval":  {"it is asked at once, and nobody trusted signed it", http.StatusOK, http.StatusOK, false, true},
+		"interval":  {"it is asked at once, and there is no trusted signature", http.StatusOK, http.StatusOK, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := controlplane.NewNamespace(t, r.cp)
@@ -93,7 +93,7 @@ func TestM34TrustIsTakenAway(t *testing.T) {
 			if !conditions.IsUnknown(changed, v1alpha1.SourceVerifiedCondition) || changed.Status.Artifact == nil || changed.Status.Artifact.Revision != first.Status.Artifact.Revision {
 				t.Errorf("%s: %s", tc.reason, describe(changed))
 			}
-			r.told(t, changed, "what the sources trust has changed")
+			r.told(t, changed, "the trust settings of the sources have changed")
 			r.untilExternal(t, key, "nothing is offered", func(a *meta.Artifact) bool { return a == nil })
 
 			r.secret(t, namespace, "keys", map[string]string{"alice.pub": alice.public(t), "mallory.pub": mallory.public(t)})

@@ -22,8 +22,8 @@ const (
 	versionTag = "refs/tags/v1.0.0"
 )
 
-// F17: history that was rewritten is followed, whatever names it, and a reference that is
-// deleted takes nothing away: the condition says so, and what was published stays.
+// F17: rewritten history is followed, with every kind of reference. If a reference is
+// deleted, the condition says so, and the published artifact stays.
 func TestF17RewrittenAndDeletedReferences(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -69,7 +69,7 @@ func TestF17RewrittenAndDeletedReferences(t *testing.T) {
 	}
 }
 
-// keepsWhatWasDeleted looks at a source whose reference is gone.
+// keepsWhatWasDeleted checks a source with a deleted reference.
 func (r *rig) keepsWhatWasDeleted(t *testing.T, name string, key client.ObjectKey, commit string) {
 	t.Helper()
 	gone := r.refresh(t, key)

@@ -48,8 +48,8 @@ func TestMain(m *testing.M) {
 // patience bounds waiting for the controller; it is many times what it needs.
 const patience = 60 * time.Second
 
-// rig is a control plane with Satchel's definitions and rights, and the source
-// controller running with exactly its own rights.
+// rig is a control plane with Satchel's CRDs and RBAC, and the source controller
+// running with exactly its own permissions.
 type rig struct {
 	cp       *controlplane.ControlPlane
 	admin    client.Client
@@ -120,7 +120,7 @@ func startRig(cp *controlplane.ControlPlane) error {
 	return nil
 }
 
-// quota is what a namespace may store: more than any test needs that is not about it.
+// quota of a namespace: more than any test needs that does not test it.
 const quota = 4 << 20
 
 func options(dir, addr string) source.Options {
@@ -167,7 +167,7 @@ func (r *rig) edit(t *testing.T, key client.ObjectKey, change func(*v1alpha1.Bun
 	}
 }
 
-// refresh asks for a reconcile now and waits until it was handled.
+// refresh requests a reconcile and waits until it was handled.
 func (r *rig) refresh(t *testing.T, key client.ObjectKey) *v1alpha1.BundleSource {
 	t.Helper()
 	at := time.Now().Format(time.RFC3339Nano)
@@ -217,8 +217,8 @@ func describe(s *v1alpha1.BundleSource) string {
 	return text.String()
 }
 
-// download gets an artifact as a consumer would and checks invariant I5: what
-// the URL gives has the advertised digest.
+// download gets an artifact like a consumer and checks invariant I5: the content at the
+// URL has the advertised digest.
 func download(t *testing.T, a *meta.Artifact) []byte {
 	t.Helper()
 	code, body := get(t, a.URL)
@@ -254,7 +254,7 @@ func (r *rig) gone(ctx context.Context, key client.ObjectKey) bool {
 	return apierrors.IsNotFound(r.admin.Get(ctx, key, &v1alpha1.BundleSource{}))
 }
 
-// told waits for an event about a source that holds a text.
+// told waits for an event about a source that contains a string.
 func (r *rig) told(t *testing.T, s *v1alpha1.BundleSource, text string) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {

@@ -50,8 +50,8 @@ func (p *presenting) seen() []string {
 	return all
 }
 
-// F16: the client certificate in a Secret is replaced, before the old one ends. From the next
-// reconcile on every request comes with the new one: no connection that was opened with the
+// F16: the client certificate in a Secret is replaced before the old one expires. From the
+// next reconcile on every request uses the new one: no connection that was opened with the
 // old one is used again.
 func TestF16RotatedClientCertificate(t *testing.T) {
 	r := newRig(t)

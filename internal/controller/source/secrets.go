@@ -18,33 +18,34 @@ import (
 	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
-// seen says which version of an object was read, by its kind and name; "" stands
-// for one that did not exist.
+// seen maps objects that were read, by kind and name, to their versions; "" for a
+// missing one.
 type seen map[seenObject]string
 
 type seenObject struct{ kind, name string }
 
-// secrets reads what one source names, by name and in its namespace only, and
-// notes what it saw. Each object is read once.
+// secrets reads the objects that one source references, by name and in its namespace
+// only, and notes their versions. Each object is read once.
 type secrets struct {
 	reader    client.Reader
 	namespace string
 	seen      seen
 	read      map[string]*corev1.Secret
-	bytes     int // of what was read
-	// patterns bounds the regular expressions of the source, of all its parts together.
+	bytes     int // total size of the Secrets
+	// patterns bounds the regular expressions of all parts of the source together.
 	patterns *pattern.Budget
 }
 
-// mostSecretBytes bounds what the Secrets of one source hold in all. They stay in memory
-// for a reconcile, and a source can name more than a hundred of up to 1 MiB each.
+// mostSecretBytes bounds the total size of the Secrets of one source. They stay in
+// memory for a reconcile, and a source can reference more than a hundred of up to 1 MiB
+// each.
 const mostSecretBytes = 4 << 20
 
 func newSecrets(reader client.Reader, namespace string) *secrets {
 	return &secrets{reader: reader, namespace: namespace, seen: seen{}, read: map[string]*corev1.Secret{}, patterns: pattern.NewBudget()}
 }
 
-// get returns a Secret. One that does not exist is an error that says so.
+// get returns a Secret. A missing one is an error.
 func (s *secrets) get(ctx context.Context, name string) (*corev1.Secret, error) {
 	secret, err := s.find(ctx, name)
 	if err == nil && secret == nil {
@@ -53,7 +54,7 @@ func (s *secrets) get(ctx context.Context, name string) (*corev1.Secret, error) 
 	return secret, err
 }
 
-// find returns a Secret, nil when there is none.
+// find returns a Secret; nil if it does not exist.
 func (s *secrets) find(ctx context.Context, name string) (*corev1.Secret, error) {
 	if secret, known := s.read[name]; known {
 		return secret, nil
@@ -107,8 +108,8 @@ func (s *secrets) names() []string {
 	return names
 }
 
-// pullSecrets returns the Secrets that a ServiceAccount names for pulling images.
-// One that does not exist is left out, as for a Pod.
+// pullSecrets returns the image pull Secrets of a ServiceAccount. Missing ones are
+// skipped, as for a Pod.
 func (s *secrets) pullSecrets(ctx context.Context, account string) ([]*corev1.Secret, error) {
 	var object corev1.ServiceAccount
 	found, err := s.load(ctx, "ServiceAccount", account, &object)
@@ -132,16 +133,16 @@ func (s *secrets) pullSecrets(ctx context.Context, account string) ([]*corev1.Se
 	return all, nil
 }
 
-// mostPullSecrets bounds what is read for one ServiceAccount.
+// mostPullSecrets bounds the Secrets that are read for one ServiceAccount.
 const mostPullSecrets = 20
 
-// version tells one state of an object from another.
+// version identifies one state of an object.
 func version(object metav1.Object) string {
 	return string(object.GetUID()) + "/" + object.GetResourceVersion()
 }
 
-// changed tells whether an object that was seen is another one by now, without
-// reading what is in it. What cannot be read counts as unchanged.
+// changed tells whether one of the objects has changed since, by their metadata. An
+// unreadable one counts as unchanged.
 func (s seen) changed(ctx context.Context, reader client.Reader, namespace string) bool {
 	for object, before := range s {
 		meta := &metav1.PartialObjectMetadata{}
@@ -155,5 +156,5 @@ func (s seen) changed(ctx context.Context, reader client.Reader, namespace strin
 	return false
 }
 
-// clone is a copy that does not change.
+// clone returns a copy.
 func (s seen) clone() seen { return maps.Clone(s) }

@@ -48,7 +48,7 @@ func (r *rig) secret(t *testing.T, namespace, name string, data map[string]strin
 	}
 }
 
-// guarded is a web server with one archive for whoever has the present password.
+// guarded is a web server with one archive for clients with the current password.
 type guarded struct {
 	*httptest.Server
 	password atomic.Value
@@ -71,7 +71,8 @@ func newGuarded(t *testing.T, content []byte, password string) *guarded {
 	return g
 }
 
-// TestF16RotatedPassword: the upstream changes the password, then somebody the Secret.
+// TestF16RotatedPassword: the upstream changes the password, and later the Secret is
+// updated.
 func TestF16RotatedPassword(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -100,8 +101,8 @@ func TestF16RotatedPassword(t *testing.T) {
 	}
 }
 
-// TestMissingSecretIsAwaited: a Secret that comes late is noticed, and its absence
-// costs the upstream nothing.
+// TestMissingSecretIsAwaited: a Secret that is created late is detected, and meanwhile
+// the upstream gets no requests.
 func TestMissingSecretIsAwaited(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -120,7 +121,7 @@ func TestMissingSecretIsAwaited(t *testing.T) {
 	r.ready(t, key)
 }
 
-// TestMalformedSecrets: what is wrong is said, and nothing of what is in them.
+// TestMalformedSecrets: messages name the problem, but not the contents.
 func TestMalformedSecrets(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -167,7 +168,7 @@ func TestMalformedSecrets(t *testing.T) {
 	}
 }
 
-// TestM9ManyLargeSecrets: what the Secrets of one source hold in memory is bounded.
+// TestM9ManyLargeSecrets: the memory for the Secrets of one source is bounded.
 func TestM9ManyLargeSecrets(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -186,7 +187,8 @@ func TestM9ManyLargeSecrets(t *testing.T) {
 	r.unready(t, r.create(t, namespace, "modest", sources[:3], every(time.Hour)), v1alpha1.ReasonUnreachable)
 }
 
-// TestMissingConfigMapIsAwaited: one that comes late is noticed as a Secret is.
+// TestMissingConfigMapIsAwaited: a ConfigMap that is created late is detected like a
+// Secret.
 func TestMissingConfigMapIsAwaited(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -233,7 +235,7 @@ func TestT4SecretsOfOwnNamespaceOnly(t *testing.T) {
 	}
 }
 
-// TestCertificates: a server of a private authority that demands a certificate.
+// TestCertificates: a server of a private CA that requires a client certificate.
 func TestCertificates(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)

@@ -22,12 +22,12 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// server serves artifacts, or takes in uploads, while this process leads. A process that
-// waits to lead listens, too, so that it is ready to take over, but it serves nothing: what
-// it has in storage may be old, or gone.
+// server serves artifacts, or receives uploads, while this process is the leader. A standby
+// process listens, too, so that it is ready, but it serves nothing: its storage may be
+// outdated or empty.
 type server struct {
 	what      string // a gerund: "serving artifacts"
-	flag      string // that says on which address
+	flag      string // the flag of the address
 	standby   http.HandlerFunc
 	http      *http.Server
 	tls       *tls.Config // nil for plain HTTP
@@ -54,7 +54,7 @@ func (o Options) addServer(mgr ctrl.Manager, store *artifact.Store) error {
 	return errors.Join(mgr.AddReadyzCheck("artifacts", s.ready), mgr.Add(s))
 }
 
-// scheme is that of artifact URLs.
+// scheme is the scheme of artifact URLs.
 func (o Options) scheme() (string, error) {
 	switch {
 	case (o.TLSCert == "") != (o.TLSKey == ""):
@@ -97,13 +97,13 @@ func (s *server) Start(ctx context.Context) error {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if s.http.Shutdown(grace) != nil {
-		_ = s.http.Close() // what still runs is cut: a download can go on elsewhere, and half an upload is nothing
+		_ = s.http.Close() // running requests are cut: clients retry downloads and uploads
 	}
 	return nil
 }
 
-// onlyLeading refuses requests while another process leads. The connection is closed,
-// because behind a Service the next one may meet the leader.
+// onlyLeading refuses requests while another process is the leader. The connection is
+// closed, because behind a Service the next one may reach the leader.
 func (s *server) onlyLeading(serve http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -116,15 +116,15 @@ func (s *server) onlyLeading(serve http.Handler) http.Handler {
 	})
 }
 
-// standby answers who wants an artifact.
+// standby answers requests for artifacts in a standby process.
 func standby(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Retry-After", "1")
 	w.Header().Set(artifact.StandbyHeader, "true")
 	http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
 }
 
-// withoutHandshakes drops what net/http says about failed TLS handshakes: anybody who
-// reaches the port could fill the log.
+// withoutHandshakes drops the messages of net/http about failed TLS handshakes: every
+// client that reaches the port could fill the log.
 type withoutHandshakes struct{ to io.Writer }
 
 // Write implements io.Writer.

@@ -122,8 +122,8 @@ func leading(t *testing.T, r *replica) {
 	}
 }
 
-// F24: a replica that waits to lead is ready and serves nothing, although it has
-// something in storage; when the leader ends, it takes over.
+// F24: a standby replica is ready and serves nothing, although it has artifacts in
+// storage; when the leader ends, it becomes the leader.
 func TestF24AReplicaThatDoesNotLeadServesNothing(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -147,9 +147,9 @@ func TestF24AReplicaThatDoesNotLeadServesNothing(t *testing.T) {
 	eventually(t, http.DefaultClient, "http://"+second.addr+"/"+stale.Path, http.StatusOK)
 }
 
-// F24: what the storage of a new leader does not have, and the upstream does not give,
-// is not advertised any more after one reconcile.
-func TestF24ANewLeaderWithEmptyStorage(t *testing.T) {
+// F24: an artifact that is neither in the storage of a new leader nor available
+// upstream is not advertised any more after one reconcile.
+func TestF24LeaderWithEmptyStorage(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
 	upstream := newArchive(t, pack(t, files("a.yaml", "one")))
@@ -172,7 +172,7 @@ func TestF24ANewLeaderWithEmptyStorage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after.Status.Artifact != nil || conditions.GetReason(&after, v1alpha1.ArtifactInStorageCondition) != v1alpha1.ReasonArtifactLost {
-		t.Errorf("what nobody has is still advertised:\n%s", describe(&after))
+		t.Errorf("a lost artifact is still advertised:\n%s", describe(&after))
 	}
 }
 
@@ -269,7 +269,7 @@ func replace(t *testing.T, file string, content []byte) {
 	}
 }
 
-// Options that contradict one another end the process, and say which they are.
+// Contradictory options end the process with a message that names them.
 func TestWrongOptions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

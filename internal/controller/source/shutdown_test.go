@@ -18,7 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
-// A process that ends, or leads no longer, reports nothing: the source did not fail.
+// A process that ends, or lost its lease, reports nothing: the source did not fail.
 func TestAShutdownIsNoFailure(t *testing.T) {
 	r := newRig(t)
 	asked, end := make(chan struct{}, 10), make(chan struct{})

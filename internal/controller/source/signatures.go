@@ -18,21 +18,21 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
-// signatureError says that the namespace requires signatures and that the source does not demand one of all its parts.
+// signatureError says that the namespace requires signatures and that the source does not for all its parts.
 type signatureError struct {
 	namespace string
 	parts     []string
 }
 
 func (e *signatureError) Error() string {
-	return fmt.Sprintf("namespace %s has the label %s=%s, and no signature is demanded of %s: set verify there, or install from another namespace; "+
+	return fmt.Sprintf("namespace %s has the label %s=%s, and no signature is required of %s: set verify there, or install from another namespace; "+
 		"a configMap or upload has no signature",
 		e.namespace, v1alpha1.RequireSignaturesLabel, v1alpha1.RequireSignatures, strings.Join(e.parts, ", "))
 }
 
-// requireSignatures stops a source in a namespace that requires signatures which does not demand one of all its parts. What
-// it published before stays with the deployments that run it, and is not offered to others. A label that cannot be read
-// stops it as well.
+// requireSignatures stops a source in a namespace that requires signatures if the source does not require one of all its
+// parts. Deployments that run its published artifact keep it, and it is not offered to others. An unreadable label stops it
+// as well.
 func (r *Reconciler) requireSignatures(ctx context.Context, s *state) (step.Outcome, error) {
 	parts := s.object.Spec.UnverifiedParts()
 	if len(parts) == 0 {
@@ -50,11 +50,12 @@ func (r *Reconciler) requireSignatures(ctx context.Context, s *state) (step.Outc
 	return step.Stop, failed
 }
 
-// sourcesIn lists the sources of a namespace that are affected when it begins or ceases to require signatures.
+// sourcesIn lists the sources of a namespace that are affected when its label for required signatures is set or
+// removed.
 func (r *Reconciler) sourcesIn(ctx context.Context, namespace client.Object) []reconcile.Request {
 	var list v1alpha1.BundleSourceList
 	if err := r.Client.List(ctx, &list, client.InNamespace(namespace.GetName()), client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "sources learn at their interval only that the labels of their namespace changed", "namespace", namespace.GetName())
+		ctrl.LoggerFrom(ctx).Error(err, "cannot queue sources after a change of the labels of their namespace: each one is reconciled at its interval", "namespace", namespace.GetName())
 		return nil
 	}
 	r.labels.Forget(namespace.GetName())
@@ -69,11 +70,11 @@ func (r *Reconciler) sourcesIn(ctx context.Context, namespace client.Object) []r
 	return requests
 }
 
-// namespaces is the kind whose labels are watched. The cache holds only those that require signatures, so that setting the
-// label looks like a creation, and removing it like a deletion.
+// namespaces is the kind that is watched for labels. The cache holds only namespaces that require signatures, so that
+// setting the label is a creation event, and removing it a deletion event.
 func namespaces() client.Object { return &corev1.Namespace{} }
 
-// cameOrWent lets through no updates.
-func cameOrWent() predicate.Predicate {
+// createdOrDeleted passes no updates.
+func createdOrDeleted() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }

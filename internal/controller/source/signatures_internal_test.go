@@ -19,7 +19,7 @@ func (unreadable) Get(context.Context, client.ObjectKey, client.Object, ...clien
 	return errors.New("forbidden")
 }
 
-// Where the label of the namespace cannot be read, a source of which no signature is demanded publishes nothing.
+// If the label of the namespace cannot be read, a source without a required signature publishes nothing.
 func TestT29UnreadableLabelStops(t *testing.T) {
 	for name, tc := range map[string]struct {
 		source v1alpha1.Source

@@ -31,8 +31,8 @@ func (r *rig) label(t *testing.T, namespace, name, value string) {
 	}
 }
 
-// TestT29NamespacesRequireSignatures: a source of which no signature is demanded is not offered any more as soon as its
-// namespace requires signatures, whatever its interval is, and publishes nothing new; without the label it goes on.
+// TestT29NamespacesRequireSignatures: a source that requires no signature is not offered any more as soon as its
+// namespace requires signatures, whatever its interval is, and publishes nothing new; without the label it continues.
 func TestT29NamespacesRequireSignatures(t *testing.T) {
 	r := newRig(t)
 	if err := installation.InstallFluxKinds(t.Context(), r.cp.RESTConfig()); err != nil {
@@ -65,7 +65,7 @@ func TestT29NamespacesRequireSignatures(t *testing.T) {
 			}
 			r.untilExternal(t, key, "nothing is offered", func(a *meta.Artifact) bool { return a == nil })
 			if !suspend {
-				r.told(t, refused, "no signature is demanded of the configMap")
+				r.told(t, refused, "no signature is required of the configMap")
 				r.configMap(t, namespace, "content", map[string]string{"a.yaml": "two"})
 				if again := r.refresh(t, key); again.Status.Artifact.Revision != first.Status.Artifact.Revision {
 					t.Errorf("published: %s", describe(again))
@@ -78,7 +78,8 @@ func TestT29NamespacesRequireSignatures(t *testing.T) {
 	}
 }
 
-// TestT29NothingIsPublished: a new source without verify publishes nothing in such a namespace, where no policy refused it.
+// TestT29NothingIsPublished: a new source without verify publishes nothing in such a namespace, even if no policy refused
+// it.
 func TestT29NothingIsPublished(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -93,7 +94,7 @@ func TestT29NothingIsPublished(t *testing.T) {
 	}
 }
 
-// TestT29PartsWithoutSignature: SourceVerified names the parts of a composition of which no signature is demanded.
+// TestT29PartsWithoutSignature: SourceVerified names the parts of a composition that require no signature.
 func TestT29PartsWithoutSignature(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -106,7 +107,7 @@ func TestT29PartsWithoutSignature(t *testing.T) {
 	parts = append(parts, v1alpha1.Source{Destination: "extras", ConfigMap: &v1alpha1.LocalReference{Name: "content"}})
 	key := r.create(t, namespace, "app", parts, nil)
 	s := r.ready(t, key)
-	const says = "; no signature is demanded of the configMap of destination extras"
+	const says = "; no signature is required of the configMap of destination extras"
 	if message := conditions.GetMessage(s, v1alpha1.SourceVerifiedCondition); !conditions.IsTrue(s, v1alpha1.SourceVerifiedCondition) || !strings.HasSuffix(message, says) {
 		t.Errorf("SourceVerified: %s", describe(s))
 	}

@@ -14,36 +14,37 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// state is what one reconcile finds out. Steps record facts here; status.go
-// turns them into conditions.
+// state holds the facts of one reconcile. Steps record facts here; status.go turns them
+// into conditions.
 type state struct {
 	object *v1alpha1.BundleSource
 	owner  artifact.Owner
 
-	// secrets are those that the source names.
+	// secrets reads the Secrets that the source references.
 	secrets *secrets
-	// atEnd is done when the steps have ended.
+	// atEnd is called when the steps have ended.
 	atEnd []func()
 
-	// lost says why the advertised artifact is no longer in storage, if it is not.
+	// lost says why the advertised artifact is no longer in storage; nil if it is.
 	lost error
 	// parts are the sources in the order of the spec, with what each resolved to.
 	parts []fetch.Part
-	// trusts identify, in the same order, the trust that each has to be accepted by.
+	// trusts identify the trust settings of each source, in the same order.
 	trusts []string
-	// accepted are the destinations whose published content was accepted again, by a trust that has changed since.
+	// accepted are the destinations with published content that was accepted again by changed trust settings.
 	accepted map[string]acceptance
-	// untrusted says why what is published is not accepted by the present trust until the upstream was asked.
+	// untrusted says why the published artifact is not accepted by the current trust settings before the
+	// upstream was asked.
 	untrusted error
-	// unsigned says why the namespace does not permit what is published; nil where it does.
+	// unsigned says why the namespace does not permit the published artifact; nil if it does.
 	unsigned *signatureError
 	// distrusted says why the published artifact is no longer accepted.
 	distrusted error
-	// moved tells that there is something to fetch.
+	// moved tells that the upstream has changed and has to be fetched.
 	moved bool
-	// published is the artifact that is in storage when the steps have ended.
+	// published is the artifact in storage when the steps have ended.
 	published *meta.Artifact
-	// resolved is what the published artifact was made from.
+	// resolved are the versions that the published artifact was made from.
 	resolved []fetch.Resolved
 }
 
@@ -57,21 +58,21 @@ func newState(object *v1alpha1.BundleSource, reader client.Reader) *state {
 	}
 }
 
-// end lets go of what the steps held.
+// end releases the resources of the steps.
 func (s *state) end() {
 	for _, do := range s.atEnd {
 		do()
 	}
 }
 
-// sameSources tells whether the last artifact was made from the sources that the
-// spec has now.
+// sameSources tells whether the last artifact was made from the current sources of the
+// spec.
 func (s *state) sameSources() bool {
 	return s.object.Status.SourcesDigest == s.object.Spec.SourcesDigest()
 }
 
-// previous is what the source at a destination resolved to when the last
-// artifact was made; nothing if the spec changed since.
+// previous is the resolved version of the source at a destination in the last artifact;
+// false if the spec changed since.
 func (s *state) previous(destination string) (fetch.Resolved, bool) {
 	if !s.sameSources() {
 		return fetch.Resolved{}, false
@@ -82,7 +83,7 @@ func (s *state) previous(destination string) (fetch.Resolved, bool) {
 	return fetch.Resolved{}, false
 }
 
-// recorded is what the status says of a destination; nil for nothing.
+// recorded is the entry of a destination in the status; nil if there is none.
 func (s *state) recorded(destination string) *v1alpha1.ResolvedSource {
 	for i := range s.object.Status.Resolved {
 		if r := &s.object.Status.Resolved[i]; r.Destination == destination {
@@ -92,7 +93,7 @@ func (s *state) recorded(destination string) *v1alpha1.ResolvedSource {
 	return nil
 }
 
-// sameTrust tells whether a destination was accepted by the trust that it has now.
+// sameTrust tells whether a destination was accepted by its current trust settings.
 func (s *state) sameTrust(destination, trust string) bool {
 	if again, ok := s.accepted[destination]; ok {
 		return again.trust == trust

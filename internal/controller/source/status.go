@@ -21,8 +21,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
-// updateStatus writes every condition of a source from what the steps found
-// out, also when one of them failed.
+// updateStatus sets every condition of a source from the facts of the steps, also when
+// one of them failed.
 func updateStatus(s *state, err error) {
 	status := &s.object.Status
 	status.ObservedGeneration = s.object.Generation
@@ -36,7 +36,7 @@ func updateStatus(s *state, err error) {
 	setReady(s, err)
 }
 
-// setArtifact advertises what is in storage, and nothing else.
+// setArtifact advertises the artifact in storage.
 func setArtifact(s *state) {
 	status := &s.object.Status
 	status.Artifact = s.published
@@ -68,19 +68,19 @@ func setArtifactInStorage(s *state) {
 			"the stored artifact is no longer usable and must be fetched again: "+s.lost.Error())
 	case s.distrusted != nil:
 		report.Set(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed,
-			"the artifact is no longer published, for what the sources trust has changed: "+s.distrusted.Error())
+			"the artifact is no longer published, since the trust settings of the sources have changed: "+s.distrusted.Error())
 	default:
 		conditions.Delete(s.object, kind)
 	}
 }
 
-// setVerified says who signed what is published.
+// setVerified names the signers of the published artifact.
 //
-//	the namespace requires signatures that it has not     False, SignatureRequired
-//	no signature is demanded                              none
-//	the present trust did not accept it yet               Unknown, TrustChanged, whatever else fails
-//	what should be published is not accepted              False; what is published was accepted
-//	the present trust trusts nobody, and withdraws it     False
+//	the namespace requires signatures, the spec does not  False, SignatureRequired
+//	no signature is required                              none
+//	the current trust settings did not accept it yet      Unknown, TrustChanged, whatever else fails
+//	new content is not accepted                           False; the published artifact was accepted
+//	nothing is trusted any more: it is withdrawn          False
 //	it is accepted                                        True
 //	another failure                                       as it was
 func setVerified(s *state, err error) {
@@ -92,21 +92,21 @@ func setVerified(s *state, err error) {
 		conditions.Delete(s.object, kind)
 	case s.untrusted != nil && s.published != nil:
 		report.Set(s.object, kind, metav1.ConditionUnknown, v1alpha1.ReasonTrustChanged, fmt.Sprintf(
-			"what the sources trust has changed since revision %s was accepted, and it is not accepted again yet: deployments that run it keep it, and nothing else takes it: %s",
+			"the trust settings of the sources have changed since revision %s was accepted, and it is not accepted again yet: deployments that run it keep it, and no other installs it: %s",
 			s.published.Revision, s.untrusted))
 	case fetch.ReasonOf(err) == fetch.Unverified:
 		report.Set(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed, explain(s, err))
 	case s.distrusted != nil:
-		report.Set(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed, "what was published is withdrawn: "+s.distrusted.Error())
+		report.Set(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed, "the published artifact is withdrawn: "+s.distrusted.Error())
 	case s.published != nil && (err == nil || conditions.IsUnknown(s.object, kind)):
 		report.Set(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
 			signers(s.object.Status.Resolved)+unverified(&s.object.Spec))
 	case s.published == nil:
-		conditions.Delete(s.object, kind) // nobody knows yet
+		conditions.Delete(s.object, kind) // not known yet
 	}
 }
 
-// signers says for each source that demands a signature whose was accepted.
+// signers names the accepted signer of each source that requires a signature.
 func signers(resolved []v1alpha1.ResolvedSource) string {
 	var all []string
 	for _, r := range resolved {
@@ -121,13 +121,13 @@ func signers(resolved []v1alpha1.ResolvedSource) string {
 	return strings.Join(all, "; ")
 }
 
-// unverified names the parts of a composition of which no signature is demanded; "" for none.
+// unverified names the parts of a composition that require no signature; "" for none.
 func unverified(spec *v1alpha1.BundleSourceSpec) string {
 	parts := spec.UnverifiedParts()
 	if len(parts) == 0 {
 		return ""
 	}
-	return "; no signature is demanded of " + strings.Join(parts, ", ")
+	return "; no signature is required of " + strings.Join(parts, ", ")
 }
 
 func setFailures(s *state, err error) {
@@ -154,7 +154,7 @@ func setReady(s *state, err error) {
 	report.Retrying(s.object, v.reason, explain(s, err))
 }
 
-// explain is the message of a failure: what went wrong, and what is still served.
+// explain is the message of a failure: the cause, and the revision that is still published.
 func explain(s *state, err error) string {
 	var failed *step.Error
 	if errors.As(err, &failed) {
@@ -162,13 +162,13 @@ func explain(s *state, err error) string {
 	}
 	message := err.Error()
 	if names := s.secrets.names(); judge(err).reason == v1alpha1.ReasonUnauthorized && len(names) > 0 && !strings.Contains(message, "secret "+s.object.Namespace+"/") {
-		message += " (what the source knows is in secret " + strings.Join(names, ", ") + ")"
+		message += " (the credentials of the source are in secret " + strings.Join(names, ", ") + ")"
 	}
 	if judge(err).reason == v1alpha1.ReasonTimeout {
 		message = fmt.Sprintf("not finished within spec.timeout (%s): %s", s.object.Spec.TimeoutOrDefault(), message)
 	}
 	if s.published != nil && s.unsigned != nil {
-		return message + "; deployments that run revision " + s.published.Revision + " keep it, and nothing else takes it"
+		return message + "; deployments that run revision " + s.published.Revision + " keep it, and no other installs it"
 	}
 	if s.published != nil {
 		message = strings.TrimSuffix(message, ".") + "; revision " + s.published.Revision + " stays published"
@@ -176,10 +176,10 @@ func explain(s *state, err error) string {
 	return message
 }
 
-// announce says that a download is under way, before it begins.
+// announce sets Reconciling before a download.
 func (r *Reconciler) announce(ctx context.Context, s *state) error {
 	if conditions.IsFalse(s.object, meta.ReadyCondition) && s.object.Status.ObservedGeneration == s.object.Generation && s.published != nil {
-		return nil // another attempt at what failed: the condition tells how that ended
+		return nil // a retry: the condition keeps the failure
 	}
 	before := s.object.DeepCopy()
 	message := "fetching " + describe(s.parts)
@@ -194,7 +194,7 @@ func (r *Reconciler) announce(ctx context.Context, s *state) error {
 	return r.writer.Write(ctx, before, s.object)
 }
 
-// describe names the references of parts for people.
+// describe names the references of parts in messages.
 func describe(parts []fetch.Part) string {
 	names := make([]string, 0, len(parts))
 	for _, part := range parts {
@@ -210,8 +210,8 @@ func describe(parts []fetch.Part) string {
 	return strings.Join(names, ", ")
 }
 
-// tell records in an event and in the log what changed since before, unless there was much
-// of that lately: an upstream may fail in another way each second.
+// tell records changes since before in an event and in the log, with a rate limit: the
+// errors of an upstream may change each second.
 func (r *Reconciler) tell(ctx context.Context, before, after *v1alpha1.BundleSource, err error) {
 	if conditions.GetMessage(before, meta.ReadyCondition) == conditions.GetMessage(after, meta.ReadyCondition) && sameRevision(before, after) {
 		return
@@ -224,15 +224,15 @@ func (r *Reconciler) tell(ctx context.Context, before, after *v1alpha1.BundleSou
 	report.Log(ctx, before, after, err)
 }
 
-// tellLost records that what was advertised is gone from storage, or no longer what it was:
-// when it is fetched again at once, nothing else shows that.
+// tellLost emits that the advertised artifact is missing or damaged in storage: if it is
+// fetched again at once, nothing else shows that.
 func (r *Reconciler) tellLost(s *state) {
 	if s.lost != nil && r.pace.Allow(client.ObjectKeyFromObject(s.object), time.Now()) {
 		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, v1alpha1.ReasonArtifactLost, "Check", "the stored artifact is no longer usable: %s", s.lost.Error())
 	}
 }
 
-// emit records one event where something changed since before.
+// emit emits one event if something changed since before.
 func (r *Reconciler) emit(before, after *v1alpha1.BundleSource) {
 	was, is := conditions.Get(before, meta.ReadyCondition), conditions.Get(after, meta.ReadyCondition)
 	switch {
@@ -246,7 +246,7 @@ func (r *Reconciler) emit(before, after *v1alpha1.BundleSource) {
 	}
 }
 
-// signedBy says for an event whose signatures were accepted.
+// signedBy names the accepted signers for an event.
 func signedBy(s *v1alpha1.BundleSource) string {
 	if text := signers(s.Status.Resolved); text != "" {
 		return ": " + text
@@ -259,8 +259,8 @@ func sameRevision(before, after *v1alpha1.BundleSource) bool {
 		before.Status.Artifact.Revision == after.Status.Artifact.Revision
 }
 
-// markSuspended keeps the status current while nothing is done. Ready stays as
-// it was, since what is published stays published.
+// markSuspended updates the status of a suspended source. Ready does not change, since
+// the published artifact stays published.
 func markSuspended(s *state) {
 	object := s.object
 	object.Status.ObservedGeneration = object.Generation
@@ -279,7 +279,7 @@ func markSuspended(s *state) {
 		setReady(s, nil)
 	case s.distrusted != nil:
 		report.Set(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed,
-			"what was published is withdrawn: "+s.distrusted.Error())
+			"the published artifact is withdrawn: "+s.distrusted.Error())
 	case s.lost != nil:
 		report.Set(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonArtifactLost,
 			"the stored artifact is lost and is not fetched again while suspended: set spec.suspend to false")

@@ -42,15 +42,15 @@ func (r *Reconciler) check(ctx context.Context, s *state) (step.Outcome, error) 
 	case err == nil:
 		s.published = &current
 	case fetch.ReasonOf(err) != "":
-		s.lost = err // it is gone, or not what it was
+		s.lost = err // it is missing or damaged
 	default:
-		s.published = &current // nothing is known against it: the volume, or the time, is the problem
+		s.published = &current // the volume or a timeout is the problem, not the artifact
 		return step.Stop, err
 	}
 	return step.Continue, nil
 }
 
-// accept stops a source whose spec cannot be read.
+// accept stops a source with an invalid spec.
 func (r *Reconciler) accept(_ context.Context, s *state) (step.Outcome, error) {
 	if err := s.object.Spec.Problem(); err != nil {
 		return step.Stop, &specError{err: err}
@@ -58,8 +58,8 @@ func (r *Reconciler) accept(_ context.Context, s *state) (step.Outcome, error) {
 	return step.Continue, nil
 }
 
-// resolve asks each upstream what its reference points at. References that
-// cannot move, and those of an immutable source, are asked once.
+// resolve asks each upstream for the digest of its reference. Immutable references, and
+// those of an immutable source, are resolved once.
 func (r *Reconciler) resolve(ctx context.Context, s *state) (step.Outcome, error) {
 	if err := ignore.Check(s.object.Spec.Ignore); err != nil {
 		return step.Stop, err
@@ -97,13 +97,13 @@ func (r *Reconciler) resolveOne(ctx context.Context, s *state, source v1alpha1.S
 	return part, again || !part.Resolved.Same(previous), nil
 }
 
-// fetch downloads what was resolved into a temporary folder, and stores it.
+// fetch downloads the resolved versions into a temporary folder, and stores them.
 func (r *Reconciler) fetch(ctx context.Context, s *state) (step.Outcome, error) {
 	if !s.moved {
 		return step.Continue, nil
 	}
 	if s.object.Spec.UploadDigest() != "" {
-		return r.takeUp(ctx, s)
+		return r.publishUpload(ctx, s)
 	}
 	if err := r.announce(ctx, s); err != nil {
 		return step.Stop, err
@@ -112,7 +112,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (step.Outcome, error) 
 	if err != nil {
 		return step.Stop, &artifact.StorageError{Op: "creating a temporary folder", Err: err}
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // what stays is removed at the next start
+	defer func() { _ = os.RemoveAll(dir) }() // leftover files are removed at the next start
 	tree, err := fetch.NewTree(dir, r.Limits)
 	if err != nil {
 		return step.Stop, &artifact.StorageError{Op: "preparing a temporary folder", Err: err}
@@ -127,28 +127,27 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (step.Outcome, error) 
 	return r.store(ctx, s, tree)
 }
 
-// distrust withdraws the published artifact where a part is not accepted by a trust
-// that has changed since, and with which nobody knows whether the artifact would be.
-// What deployments run they keep.
+// distrust withdraws the published artifact if a part is not accepted by changed trust
+// settings, by which the artifact was not verified. Deployments that run it keep it.
 func (s *state) distrust(part int, err error) {
 	if fetch.ReasonOf(err) == fetch.Unverified && part < len(s.parts) && !s.sameTrust(s.parts[part].Destination, s.trusts[part]) {
 		s.distrusted, s.published = err, nil
 	}
 }
 
-// forGood says of an immutable source that what it resolved to first is gone: nothing
-// else may take its place.
+// forGood says that the first resolved version of an immutable source is gone from the
+// upstream: it cannot be replaced.
 func (s *state) forGood(err error) error {
 	switch reason := fetch.ReasonOf(err); {
 	case !s.object.Spec.Immutable || !s.sameSources():
 		return err
 	case reason == fetch.Moved, reason == fetch.DigestMismatch:
-		return fetch.Errorf(fetch.DigestMismatch, "%w: the source is immutable and keeps what it resolved to first, which the upstream no longer has: create another BundleSource", err)
+		return fetch.Errorf(fetch.DigestMismatch, "%w: the source is immutable and keeps the version that it resolved first, which the upstream no longer has: create another BundleSource", err)
 	}
 	return err
 }
 
-// unpackingError tells a full or broken scratch volume from a failing upstream.
+// unpackingError distinguishes a full or broken scratch volume from a failing upstream.
 func unpackingError(err error) error {
 	var path *fs.PathError
 	if fetch.ReasonOf(err) == "" && errors.As(err, &path) {
@@ -177,8 +176,8 @@ func (r *Reconciler) store(ctx context.Context, s *state, tree *fetch.Tree) (ste
 	return step.Continue, nil
 }
 
-// collect removes artifacts of this source that nobody needs. What it cannot
-// remove is left to the next time: the source is none the worse for it.
+// collect removes unused artifacts of this source. Failures are logged only: the next
+// reconcile tries again.
 func (r *Reconciler) collect(ctx context.Context, s *state) (step.Outcome, error) {
 	inUse, err := r.inUse(ctx, s)
 	if err == nil {

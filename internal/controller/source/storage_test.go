@@ -24,8 +24,8 @@ import (
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
-// F12: a volume that is full has a clear condition, what is stored is served on, other
-// volumes are not concerned, and with room again everything recovers by itself.
+// F12: a full volume has a clear condition, stored artifacts are still served, other
+// volumes are not affected, and everything recovers once there is room.
 func TestF12AFullVolume(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("mounting a small file system needs root")
@@ -102,7 +102,7 @@ func (r *rig) settled(t *testing.T, keys []client.ObjectKey) (stored, refused []
 	return stored, refused
 }
 
-// withoutTemporary waits until nothing unfinished lies in a folder.
+// withoutTemporary waits until a folder has no temporary files.
 func (r *rig) withoutTemporary(t *testing.T, dir string) {
 	t.Helper()
 	var found []string

@@ -22,8 +22,8 @@ import (
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
-// M22: what an older definition let in concerns nobody but the object itself.
-func TestM22StoredUnderAnotherDefinition(t *testing.T) {
+// M22: an object that an older CRD accepted affects no other object.
+func TestM22StoredUnderAnotherCRD(t *testing.T) {
 	r := newRig(t)
 	namespace, other := controlplane.NewNamespace(t, r.cp), controlplane.NewNamespace(t, r.cp)
 	content := []v1alpha1.Source{{ConfigMap: &v1alpha1.LocalReference{Name: "manifests"}}}
@@ -41,8 +41,8 @@ func TestM22StoredUnderAnotherDefinition(t *testing.T) {
 	r.ready(t, r.create(t, other, "web", content, every(time.Hour)))
 }
 
-// storeAnyInterval creates a source with an interval that its definition refuses, by
-// taking the rules off the definition for a moment.
+// storeAnyInterval creates a source with an interval that its CRD refuses, by removing
+// the rules of the CRD for a moment.
 func (r *rig) storeAnyInterval(t *testing.T, namespace, name, interval string) {
 	t.Helper()
 	crd := &unstructured.Unstructured{}
@@ -62,7 +62,7 @@ func (r *rig) storeAnyInterval(t *testing.T, namespace, name, interval string) {
 		return r.admin.Create(ctx, object.DeepCopy()) == nil, nil
 	})
 	if err != nil {
-		t.Fatal("the definition without rules refuses the object still")
+		t.Fatal("the CRD without rules still refuses the object")
 	}
 }
 
@@ -74,7 +74,7 @@ func (r *rig) setIntervalRules(t *testing.T, crd *unstructured.Unstructured, rul
 	path := []string{"schema", "openAPIV3Schema", "properties", "spec", "properties", "interval"}
 	before, found, err := unstructured.NestedMap(version, path...)
 	if err != nil || !found {
-		t.Fatal("the definition has no spec.interval")
+		t.Fatal("the CRD has no spec.interval")
 	}
 	if err := unstructured.SetNestedMap(version, maps.Clone(rules), path...); err != nil {
 		t.Fatal(err)

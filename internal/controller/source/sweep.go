@@ -13,8 +13,8 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// Sweep removes the artifacts of sources that were deleted, or that another shard
-// serves, since no controller ran. It is run once, by the leader, when the caches are filled.
+// Sweep removes the artifacts of sources that were deleted, or moved to another shard, while
+// no controller ran. The leader runs it once, when the caches are filled.
 func (r *Reconciler) Sweep(ctx context.Context) error {
 	owners, err := r.Store.Owners()
 	if err != nil {

@@ -73,7 +73,7 @@ func references() map[string]v1alpha1.BundleSourceSpec {
 }
 
 // T3, T4: each reference resolves in the source's own namespace only, although objects of the
-// name exist in another one and in the controller's; nothing of these is read.
+// name exist in another one and in the controller's; none of these is read.
 func TestT4EveryReferenceIsOfTheOwnNamespace(t *testing.T) {
 	r := newRig(t)
 	mine, other := controlplane.NewNamespace(t, r.cp), controlplane.NewNamespace(t, r.cp)
@@ -119,8 +119,8 @@ func TestT4EveryReferenceIsOfTheOwnNamespace(t *testing.T) {
 	}
 }
 
-// T11: who may edit a namespace may not write a status; and one that was forged all the same,
-// to publish what another namespace stores, is put right.
+// T11: editors of a namespace may not write a status; and a forged one, to publish an
+// artifact of another namespace, is corrected.
 func TestT11ForgedStatus(t *testing.T) {
 	r := newRig(t)
 	mine, other := controlplane.NewNamespace(t, r.cp), controlplane.NewNamespace(t, r.cp)
@@ -143,7 +143,7 @@ func TestT11ForgedStatus(t *testing.T) {
 		}
 		before := s.DeepCopy()
 		s.Status.Artifact = victim.Status.Artifact
-		s.Status.ExternalArtifact = "somebody-elses"
+		s.Status.ExternalArtifact = "foreign"
 		return as.Status().Patch(t.Context(), &s, client.MergeFrom(before))
 	}
 	tenant := newClient(t, config)
@@ -162,10 +162,10 @@ func TestT11ForgedStatus(t *testing.T) {
 	if err := forge(r.admin); err != nil {
 		t.Fatal(err)
 	}
-	mended := r.refresh(t, key)
-	if mended.Status.Artifact == nil || mended.Status.Artifact.Path != good.Status.Artifact.Path || mended.Status.ExternalArtifact != "" {
-		t.Errorf("the forged status is not put right:\n%s", describe(mended))
+	corrected := r.refresh(t, key)
+	if corrected.Status.Artifact == nil || corrected.Status.Artifact.Path != good.Status.Artifact.Path || corrected.Status.ExternalArtifact != "" {
+		t.Errorf("the forged status is not corrected:\n%s", describe(corrected))
 	}
-	download(t, mended.Status.Artifact)
+	download(t, corrected.Status.Artifact)
 	download(t, victim.Status.Artifact)
 }

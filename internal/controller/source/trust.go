@@ -22,14 +22,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/verify/notation"
 )
 
-// The entries of Secrets with trust are named as the tools name them.
+// The keys of Secrets with trust have the file names of the tools.
 const (
 	keyTrustedRoot = "trusted_root.json"
 	keyTrustPolicy = notation.PolicyName
 )
 
-// demands is what a source demands of signatures, with the Secrets that its trust
-// is in; nil for nothing.
+// demands returns the verification settings of a source, with the Secrets that hold its
+// trust; nil for none.
 func demands(source v1alpha1.Source) (demand any, from []*v1alpha1.LocalReference) {
 	switch {
 	case source.Image != nil && source.Image.Verify != nil:
@@ -45,16 +45,16 @@ func demands(source v1alpha1.Source) (demand any, from []*v1alpha1.LocalReferenc
 	return nil, nil
 }
 
-// trust identifies by what a source accepts signatures: another demand, or another
-// content of the Secrets, is another trust. Of the contents it tells nothing. It is
-// "" where no signature is demanded.
+// trust is a digest of the trust settings of a source: the verification settings and
+// the versions of the Secrets. It does not reveal their contents. It is "" if no
+// signature is required.
 func (s *state) trust(source v1alpha1.Source) string {
 	demand, from := demands(source)
 	if demand == nil {
 		return ""
 	}
 	hash := sha256.New()
-	_ = json.NewEncoder(hash).Encode(demand) // plain structs encode, and a hash takes all
+	_ = json.NewEncoder(hash).Encode(demand) // plain structs can be encoded, and writes to a hash do not fail
 	for _, ref := range from {
 		if ref != nil {
 			fmt.Fprintln(hash, ref.Name, s.secrets.seen[seenObject{"Secret", ref.Name}])
@@ -63,8 +63,8 @@ func (s *state) trust(source v1alpha1.Source) string {
 	return fmt.Sprintf("sha256:%x", hash.Sum(nil))
 }
 
-// imageVerifier decides whether an image may be used; nil where no signature is
-// demanded. The client asks for revocations.
+// imageVerifier verifies an image; nil if no signature is required. The client checks
+// for revocations.
 func imageVerifier(ctx context.Context, s *secrets, v *v1alpha1.ImageVerification, client *http.Client) (image.Verifier, error) {
 	switch {
 	case v == nil:
@@ -85,15 +85,15 @@ func imageVerifier(ctx context.Context, s *secrets, v *v1alpha1.ImageVerificatio
 	return nil, fetch.Errorf(fetch.Refused, "verify: the provider %s is not known, or has no secretRef", fetch.Quote(v.Provider))
 }
 
-// cosignTrust is whose signatures are accepted of what cosign signs.
+// cosignTrust are the keys and identities of accepted cosign signatures.
 type cosignTrust struct {
 	keys       *v1alpha1.LocalReference
 	identities []v1alpha1.OIDCIdentity
 	root       *v1alpha1.LocalReference
-	log        string // Required, which "" stands for, or Ignore
+	log        string // Required, the default for "", or Ignore
 }
 
-// ignoreLog is the value of transparencyLog that asks for no entry.
+// ignoreLog is the value of transparencyLog that requires no entry.
 const ignoreLog = "Ignore"
 
 // cosignVerifier accepts signatures by keys or by identities.
@@ -130,8 +130,7 @@ func cosignVerifier(ctx context.Context, s *secrets, trust cosignTrust) (*cosign
 	return verifier, err
 }
 
-// archiveVerifier decides whether an archive may be used; nil where no signature is
-// demanded.
+// archiveVerifier verifies an archive; nil if no signature is required.
 func archiveVerifier(ctx context.Context, s *secrets, v *v1alpha1.ArchiveVerification) (archive.Verifier, error) {
 	if v == nil {
 		return nil, nil
@@ -139,7 +138,7 @@ func archiveVerifier(ctx context.Context, s *secrets, v *v1alpha1.ArchiveVerific
 	return cosignVerifier(ctx, s, cosignTrust{v.SecretRef, v.MatchOIDCIdentity, v.TrustedRootSecretRef, v.TransparencyLog})
 }
 
-// gitVerification is what has to be signed of a repository; nil for nothing.
+// gitVerification says which objects of a repository must be signed; nil for none.
 func gitVerification(ctx context.Context, s *secrets, v *v1alpha1.GitVerification) (*git.Verification, error) {
 	if v == nil {
 		return nil, nil

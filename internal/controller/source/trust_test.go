@@ -38,7 +38,7 @@ import (
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
-// signer is somebody with a key.
+// signer is an identity with a key.
 type signer struct{ *ecdsa.PrivateKey }
 
 func newSigner(t *testing.T) signer {
@@ -94,7 +94,7 @@ func (r *rig) push(t *testing.T, reference string, image v1.Image) {
 	}
 }
 
-// withdrawn waits until nothing is published, for want of a signature.
+// withdrawn waits until nothing is published for lack of a signature.
 func (r *rig) withdrawn(t *testing.T, key client.ObjectKey) *v1alpha1.BundleSource {
 	t.Helper()
 	return r.until(t, key, "the artifact is withdrawn", func(s *v1alpha1.BundleSource) bool {
@@ -103,7 +103,7 @@ func (r *rig) withdrawn(t *testing.T, key client.ObjectKey) *v1alpha1.BundleSour
 	})
 }
 
-// TestM14Images follows an image through what can become of its signature and of the trust in it.
+// TestM14Images changes the signature of an image and the trust in it step by step.
 func TestM14Images(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -119,7 +119,7 @@ func TestM14Images(t *testing.T) {
 	key := r.create(t, namespace, "signed", source, every(time.Second))
 	refused := r.unready(t, key, v1alpha1.ReasonVerificationFailed)
 	if refused.Status.Artifact != nil || !conditions.IsFalse(refused, v1alpha1.SourceVerifiedCondition) || conditions.IsTrue(refused, meta.StalledCondition) {
-		t.Fatalf("somebody else's signature:\n%s", describe(refused))
+		t.Fatalf("a foreign signature:\n%s", describe(refused))
 	}
 	r.signImage(t, alice, "signed", first)
 	s := r.ready(t, key)
@@ -164,14 +164,15 @@ func TestM14Images(t *testing.T) {
 	if err := r.admin.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "keys"}}); err != nil {
 		t.Fatal(err)
 	}
-	// What was accepted stays for those who run it: docs/bundlesource.md says why.
+	// The accepted artifact stays with deployments that run it: docs/bundlesource.md says
+	// why.
 	kept := r.unready(t, key, v1alpha1.ReasonNotFound)
 	if kept.Status.Artifact == nil || conditions.GetReason(kept, v1alpha1.SourceVerifiedCondition) != v1alpha1.ReasonTrustChanged {
 		t.Errorf("without the Secret:\n%s", describe(kept))
 	}
 }
 
-// TestM14Archives: a detached signature is demanded, and is that of these bytes.
+// TestM14Archives: a detached signature is required, and must match the bytes.
 func TestM14Archives(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -209,7 +210,7 @@ func TestM14Archives(t *testing.T) {
 	}
 }
 
-// TestM17Commits: a commit that nobody trusted signed is not taken.
+// TestM17Commits: a commit without a trusted signature is refused.
 func TestM17Commits(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -253,7 +254,7 @@ func TestM17Commits(t *testing.T) {
 	}
 }
 
-// TestM14Rules: trust that could accept anybody, or nobody, is refused when it is written.
+// TestM14Rules: trust settings that accept any signer, or none, are refused on writes.
 func TestM14Rules(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -266,7 +267,7 @@ func TestM14Rules(t *testing.T) {
 		verify v1alpha1.ImageVerification
 		says   string
 	}{
-		"nobody":          {v1alpha1.ImageVerification{Provider: "cosign"}, "cosign needs either"},
+		"no signer":       {v1alpha1.ImageVerification{Provider: "cosign"}, "cosign needs either"},
 		"both":            {v1alpha1.ImageVerification{Provider: "cosign", SecretRef: secret, MatchOIDCIdentity: anybody, TrustedRootSecretRef: secret}, "cosign needs either"},
 		"no-root":         {v1alpha1.ImageVerification{Provider: "cosign", MatchOIDCIdentity: anybody}, "needs trustedRootSecretRef"},
 		"empty-subject":   {v1alpha1.ImageVerification{Provider: "cosign", TrustedRootSecretRef: secret, MatchOIDCIdentity: []v1alpha1.OIDCIdentity{{Issuer: "x"}}}, "subject"},

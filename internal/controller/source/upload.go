@@ -22,23 +22,23 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/upload"
 )
 
-// pendingError says that the content which the spec names is not in storage. It comes
-// when somebody uploads it.
+// pendingError says that the content in the spec is not in storage, and has to be
+// uploaded.
 type pendingError struct {
 	source types.NamespacedName
 	digest string
-	why    error // of the storage
+	why    error // the error of the storage
 }
 
-// Error says what to do.
+// Error names the content and the command to upload it.
 func (e *pendingError) Error() string {
 	if fetch.ReasonOf(e.why) == fetch.DigestMismatch {
 		return fmt.Sprintf("the uploaded content %s is damaged in storage: upload it again, with satchel run %s FOLDER -n %s", e.digest, e.source.Name, e.source.Namespace)
 	}
-	return fmt.Sprintf("the content %s is not here: upload it, with satchel run %s FOLDER -n %s", e.digest, e.source.Name, e.source.Namespace)
+	return fmt.Sprintf("the content %s is missing: upload it, with satchel run %s FOLDER -n %s", e.digest, e.source.Name, e.source.Namespace)
 }
 
-// uploaded is content that is named by its digest and brought by others.
+// uploaded is content that users upload, identified by its digest.
 type uploaded struct{ digest string }
 
 // Resolve implements fetch.Fetcher.
@@ -46,14 +46,14 @@ func (u uploaded) Resolve(context.Context) (fetch.Resolved, error) {
 	return fetch.Resolved{Digest: u.digest, Pinned: true}, nil
 }
 
-// Fetch implements fetch.Fetcher. An upload is the whole artifact, which takeUp finds in
-// the store: there is nothing to compose.
+// Fetch implements fetch.Fetcher. An upload is the whole artifact, which publishUpload
+// finds in the store: there is nothing to compose.
 func (u uploaded) Fetch(context.Context, fetch.Resolved, *fetch.Tree) (fetch.Resolved, error) {
 	return fetch.Resolved{}, fetch.Errorf(fetch.Refused, "the upload %s cannot be composed with other sources: make it the only one", u.digest)
 }
 
-// takeUp publishes what was uploaded for the source.
-func (r *Reconciler) takeUp(ctx context.Context, s *state) (step.Outcome, error) {
+// publishUpload publishes the upload of the source.
+func (r *Reconciler) publishUpload(ctx context.Context, s *state) (step.Outcome, error) {
 	digest := s.object.Spec.UploadDigest()
 	found, err := r.Store.Find(ctx, s.owner, digest)
 	switch {
@@ -69,15 +69,15 @@ func (r *Reconciler) takeUp(ctx context.Context, s *state) (step.Outcome, error)
 	return step.Continue, nil
 }
 
-// uploads are what the upload server asks.
+// uploads implements the functions of the upload server.
 type uploads struct {
 	*Reconciler
 
 	tokens *tokens
 }
 
-// present tells whether content is stored. Where it is, the source is looked at once more,
-// should it have missed that.
+// present tells whether content is stored. If it is, the source is queued again, in case
+// it missed that.
 func (u *uploads) present(ctx context.Context, t upload.Target) (bool, error) {
 	_, err := u.Store.Find(ctx, artifact.SourceOwner(t.Namespace, t.Name), t.Digest)
 	switch {
@@ -89,8 +89,8 @@ func (u *uploads) present(ctx context.Context, t upload.Target) (bool, error) {
 	return false, storageFailed(err)
 }
 
-// take unpacks what comes, by the limits of all sources, and stores it when it is what
-// was announced. Nothing stays of anything else.
+// take unpacks an upload within the limits of all sources, and stores it if it has the
+// announced digest. Otherwise nothing is kept.
 func (u *uploads) take(ctx context.Context, t upload.Target, archive io.Reader) error {
 	source, err := u.sourceOf(ctx, t)
 	if err != nil {
@@ -118,7 +118,7 @@ func (u *uploads) take(ctx context.Context, t upload.Target, archive io.Reader) 
 	return u.wake(ctx, t)
 }
 
-// wake has a source looked at.
+// wake queues a source.
 func (u *uploads) wake(ctx context.Context, t upload.Target) error {
 	object := &v1alpha1.BundleSource{}
 	object.Namespace, object.Name = t.Namespace, t.Name
@@ -130,9 +130,8 @@ func (u *uploads) wake(ctx context.Context, t upload.Target) error {
 	}
 }
 
-// sourceOf reads the BundleSource that something is uploaded for, past the cache: it may
-// have been written a moment ago. It has to be one that this instance looks after, and to
-// name the content.
+// sourceOf reads the BundleSource of an upload from the API server, since it may have
+// been written a moment ago. It must belong to this shard and name the content.
 func (u *uploads) sourceOf(ctx context.Context, t upload.Target) (*v1alpha1.BundleSource, error) {
 	source := new(v1alpha1.BundleSource)
 	err := u.APIReader.Get(ctx, types.NamespacedName{Namespace: t.Namespace, Name: t.Name}, source)
@@ -151,7 +150,7 @@ func (u *uploads) sourceOf(ctx context.Context, t upload.Target) (*v1alpha1.Bund
 	return source, nil
 }
 
-// storageFailed says of an error of the storage what users may know of it.
+// storageFailed turns an error of the storage into a message for users.
 func storageFailed(err error) error {
 	var storage *artifact.StorageError
 	var quota *artifact.QuotaError
@@ -164,7 +163,7 @@ func storageFailed(err error) error {
 	return err
 }
 
-// tell logs why an upload failed, where its sender is not told.
+// tell logs why an upload failed, if the response does not say it.
 func (u *uploads) tell(t upload.Target, err error) {
 	ctrl.Log.Error(err, "an upload failed", "bundlesource", t.Namespace+"/"+t.Name)
 }

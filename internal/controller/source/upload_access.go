@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// uploadsPerNamespace is how many uploads of a namespace are taken in at once,
-	// mostUploads how many of all: each holds a worker's share of disk and processor.
+	// uploadsPerNamespace is how many uploads of a namespace are received at once,
+	// mostUploads how many in all: each uses a worker's share of disk and CPU.
 	uploadsPerNamespace = 2
 	mostUploads         = 8
 )
@@ -31,7 +31,7 @@ func (o Options) addUploads(mgr ctrl.Manager, r *Reconciler) error {
 		return nil
 	}
 	u := &uploads{Reconciler: r, tokens: newTokens(mgr.GetClient(), upload.Audience, nil)}
-	s := &server{what: "taking in uploads", flag: "--upload-addr", standby: notLeading, elected: mgr.Elected()}
+	s := &server{what: "receiving uploads", flag: "--upload-addr", standby: notLeading, elected: mgr.Elected()}
 	s.http = upload.Server(o.UploadAddr, upload.Options{
 		Identify: u.identify, Accept: u.accept, Present: u.present, Store: u.take, Observe: r.Measures.upload, Tell: u.tell,
 		PerNamespace: uploadsPerNamespace, Most: mostUploads,
@@ -40,12 +40,12 @@ func (o Options) addUploads(mgr ctrl.Manager, r *Reconciler) error {
 	return errors.Join(mgr.AddReadyzCheck("uploads", s.ready), mgr.Add(s))
 }
 
-// notLeading answers whoever uploads to a process that waits to lead.
+// notLeading answers uploads to a standby process.
 func notLeading(w http.ResponseWriter, _ *http.Request) {
-	upload.Answer(w, &upload.Error{Reason: upload.Standby, Message: "another process of the source controller leads: upload to that one", RetryAfter: time.Second})
+	upload.Answer(w, &upload.Error{Reason: upload.Standby, Message: "another process of the source controller is the leader: upload to that one", RetryAfter: time.Second})
 }
 
-// identify tells whose a token is.
+// identify returns the user of a token.
 func (u *uploads) identify(ctx context.Context, token string) (string, error) {
 	user, err := u.tokens.user(ctx, token)
 	if errors.Is(err, artifact.ErrUnauthenticated) {
@@ -54,8 +54,8 @@ func (u *uploads) identify(ctx context.Context, token string) (string, error) {
 	return user, err
 }
 
-// accept tells whether a user may upload this. Accounts upload for BundleSources of
-// their own namespace only, as all that Satchel refers to lies in one namespace.
+// accept tells whether a user may upload this. ServiceAccounts upload for BundleSources
+// of their own namespace only, since Satchel's references never cross namespaces.
 func (u *uploads) accept(ctx context.Context, user string, t upload.Target) error {
 	namespace, name, isAccount := strings.Cut(strings.TrimPrefix(user, accountPrefix), ":")
 	if !isAccount || !strings.HasPrefix(user, accountPrefix) || namespace != t.Namespace {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// hostileTar writes a tar with entries as somebody writes them who means harm, and a file of so many zeros.
+// hostileTar writes a tar with malicious entries, and a file of the given number of zeros.
 func hostileTar(w io.Writer, files map[string]string, zeros int) error {
 	archive := tar.NewWriter(w)
 	var failed error

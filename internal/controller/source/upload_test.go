@@ -31,8 +31,8 @@ import (
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
-// uploader makes an account that has the role edit in a namespace, perhaps another one than its own, and returns a client
-// with a token of it.
+// uploader makes a ServiceAccount with the role edit in a namespace, which may not be its own, and returns a client with
+// its token.
 func (r *rig) uploader(t *testing.T, own, in string) upload.Client {
 	t.Helper()
 	if err := installation.Account(t.Context(), r.admin, own, "uploader", "satchel-edit", in); err != nil {
@@ -73,7 +73,7 @@ func uploadEnded(err error) upload.Reason {
 	return ""
 }
 
-// A source waits for its upload, publishes it, keeps it while the next one is waited for, and says when its storage was lost.
+// A source waits for its upload, publishes it, keeps it while it waits for the next one, and reports a lost artifact.
 func TestUpload(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -124,14 +124,14 @@ func TestUpload(t *testing.T) {
 	r.ready(t, key)
 }
 
-// T3, T4, T12: only an account of the namespace that may do so uploads, with a token for uploads, and only what a source of it
-// names. Others learn nothing of what exists.
-func TestT12UploadsNeedTheRight(t *testing.T) {
+// T3, T4, T12: only a ServiceAccount of the namespace with permission uploads, with a token for uploads, and only content that
+// a source there names. Others cannot find out what exists.
+func TestT12UploadsNeedPermission(t *testing.T) {
 	r := newRig(t)
 	mine, other := controlplane.NewNamespace(t, r.cp), controlplane.NewNamespace(t, r.cp)
 	s := snapshot(t, fstest.MapFS{"a": {Data: []byte(mine)}})
 	key := r.create(t, mine, "folder", anUpload(s.Digest), nil)
-	foreign := r.uploader(t, other, mine) // bound in this namespace, but an account of another one
+	foreign := r.uploader(t, other, mine) // bound in this namespace, but a ServiceAccount of another one
 	if err := installation.Account(t.Context(), r.admin, mine, "viewer", "satchel-view", mine); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestT12UploadsNeedTheRight(t *testing.T) {
 		key    client.ObjectKey
 		want   upload.Reason
 	}{
-		"no token":            {"nobody", r.withToken(""), key, upload.Unauthenticated},
+		"no token":            {"unauthenticated", r.withToken(""), key, upload.Unauthenticated},
 		"rubbish":             {"no token", r.withToken("rubbish"), key, upload.Unauthenticated},
 		"forged":              {"its signature is wrong", r.withToken(right.Token[:strings.LastIndex(right.Token, ".")] + ".AAAA"), key, upload.Unauthenticated},
 		"expired":             {"it says so itself", r.withToken(stale()), key, upload.Unauthenticated},
@@ -150,7 +150,7 @@ func TestT12UploadsNeedTheRight(t *testing.T) {
 		"of the API":          {"a stolen one is good for nothing here", r.withToken(token(t, r, mine, "uploader", "")), key, upload.Unauthenticated},
 		"of the artifacts":    {"nor is one for reading", r.withToken(token(t, r, mine, "uploader", audience)), key, upload.Unauthenticated},
 		"viewer":              {"it may read only", r.withToken(token(t, r, mine, "viewer", upload.Audience)), key, upload.Forbidden},
-		"other tenant":        {"accounts act in their own namespace", foreign, key, upload.Forbidden},
+		"other tenant":        {"ServiceAccounts upload in their own namespace only", foreign, key, upload.Forbidden},
 		"not there":           {"who may not know learns nothing", foreign, client.ObjectKey{Namespace: mine, Name: "none"}, upload.Forbidden},
 		"not there, may know": {"who may is told", right, client.ObjectKey{Namespace: mine, Name: "none"}, upload.NotFound},
 	} {
@@ -171,13 +171,13 @@ func TestT12UploadsNeedTheRight(t *testing.T) {
 	r.ready(t, key)
 }
 
-// stale is a token that has expired by its own words.
+// stale is a token with an expired claim.
 func stale() string {
 	part := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	return part(`{"alg":"RS256"}`) + "." + part(fmt.Sprintf(`{"aud":[%q],"exp":%d}`, upload.Audience, time.Now().Add(-time.Minute).Unix())) + ".AAAA"
 }
 
-// revoked is a token of the right account and audience that is bound to a Secret which is gone.
+// revoked is a token of the correct ServiceAccount and audience that is bound to a deleted Secret.
 func (r *rig) revoked(t *testing.T, namespace string) string {
 	t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "bound"}}
@@ -201,8 +201,8 @@ func (r *rig) revoked(t *testing.T, namespace string) string {
 	return made.Status.Token
 }
 
-// A right for one name is a right for that name.
-func TestUploadRightByName(t *testing.T) {
+// A permission for one name applies to that name only.
+func TestUploadPermissionByName(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "one"}, Rules: []rbacv1.PolicyRule{{
@@ -227,7 +227,7 @@ func TestUploadRightByName(t *testing.T) {
 	r.ready(t, mine)
 }
 
-// M1 to M6 over an upload: what a source of another kind would refuse is refused, and nothing stays on the volume.
+// M1 to M6 over an upload: content that other kinds of sources refuse is refused, and nothing stays on the volume.
 func TestM1UploadsOfHostileContent(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -262,7 +262,7 @@ func TestM1UploadsOfHostileContent(t *testing.T) {
 	r.unready(t, key, v1alpha1.ReasonUploadPending)
 }
 
-// An upload to a namespace that has no room left says so, and what was published stays.
+// An upload to a namespace without remaining quota says so, and the published artifact stays.
 func TestUploadBeyondTheQuota(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -282,7 +282,7 @@ func TestUploadBeyondTheQuota(t *testing.T) {
 	}
 }
 
-// Two at once store it once.
+// Concurrent uploads store the content once.
 func TestUploadsAtOnce(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)

@@ -40,7 +40,7 @@ func faulty(t *testing.T, content []byte, fail http.HandlerFunc) (address string
 	return server.URL, failing
 }
 
-// raw takes over a connection and writes what it is given.
+// raw hijacks a connection and writes the given lines.
 func raw(lines string, then func(net.Conn)) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -72,8 +72,8 @@ func reset(conn net.Conn) {
 	}
 }
 
-// F16: a token is valid for a time only. The condition names the Secret; another token is used
-// soon after the Secret has it, and the old one is not sent any more, over no connection.
+// F16: a token expires. The condition names the Secret; a new token is used soon after the
+// Secret has it, and the old one is not sent again, over any connection.
 func TestF16TokensExpire(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -128,8 +128,8 @@ func TestF16TokensExpire(t *testing.T) {
 	}
 }
 
-// F17: a tag that moves between being resolved and being pulled does not matter: what was
-// resolved is what is published. One that is deleted takes nothing away.
+// F17: a tag that moves between resolve and pull does not matter: the resolved digest is
+// published. A deleted tag removes nothing.
 func TestF17MovedAndDeletedTags(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
@@ -181,7 +181,8 @@ func (r *rig) fronted(t *testing.T, before func(http.ResponseWriter, *http.Reque
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// TestT16ChangingFailures: an upstream that fails in another way each time is not told of each time.
+// TestT16ChangingFailures: an upstream with a different error each time does not cause an event each
+// time.
 func TestT16ChangingFailures(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)

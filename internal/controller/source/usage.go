@@ -12,9 +12,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// inUse returns a function that tells whether an artifact, by the digest of its
-// uncompressed tar, is advertised, named by the spec as an upload, or run, tried or to be returned to by a
-// deployment.
+// inUse returns a function that tells whether an artifact, by the digest of its uncompressed tar, is
+// advertised, an upload in the spec, or the applied, attempted or last healthy revision of a deployment.
 func (r *Reconciler) inUse(ctx context.Context, s *state) (func(identity string) bool, error) {
 	var deployments v1alpha1.BundleDeploymentList
 	if err := r.Client.List(ctx, &deployments, client.InNamespace(s.object.Namespace)); err != nil {

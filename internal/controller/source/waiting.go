@@ -15,23 +15,23 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
-// lookEvery is how often Secrets are looked at while a source fails for want of
-// what they hold. The upstream is not asked again for that.
+// lookEvery is how often Secrets are checked while a source fails because of their
+// contents. The upstream is not asked meanwhile.
 const lookEvery = 5 * time.Second
 
-// Looking holds a worker and asks the API server, so that a namespace may have few at it
-// at once; the others of it come back after busyPause.
+// A check holds a worker and sends requests to the API server, so a namespace may run
+// few at once; its other sources retry after busyPause.
 const (
 	mostLooks = 3
 	busyPause = time.Second
 )
 
-// waiting remembers the sources that are left alone until a Secret is another one: those that fail for want of what is in
-// Secrets, and those whose trust is in Secrets. The zero value is ready for use.
+// waiting remembers the sources that wait for a change of a Secret: those that fail because of the contents of Secrets,
+// and those with their trust in Secrets. The zero value is ready for use.
 type waiting struct {
 	mu    sync.Mutex
 	kept  map[types.NamespacedName]wait
-	looks map[string]int // under way, by namespace
+	looks map[string]int // running checks, by namespace
 }
 
 // wait is one such source.
@@ -39,12 +39,12 @@ type wait struct {
 	seen       seen
 	generation int64
 	requested  string
-	until      time.Time // when it is tried again in any case
+	until      time.Time // when it is reconciled again in any case
 	every      time.Duration
 }
 
-// keep leaves a source alone until the given pause is over, and returns the pause until
-// the Secrets are looked at, which is done every so often.
+// keep makes a source wait until the given pause is over, and returns the pause until
+// the next check of its Secrets.
 func (w *waiting) keep(object *v1alpha1.BundleSource, s seen, now time.Time, pause, every time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -70,9 +70,9 @@ func (w *waiting) clear() {
 	w.kept = nil
 }
 
-// pause is how long a source that failed has still to be left alone; zero when it
-// may be tried: the time is over, somebody changed it or asks for it, or one of the
-// Secrets is another one by now.
+// pause is how long a source still has to wait; zero when it may be reconciled: the
+// time is over, it was edited, a reconcile was requested, or one of the Secrets
+// changed.
 func (w *waiting) pause(ctx context.Context, reader client.Reader, object *v1alpha1.BundleSource, now time.Time) time.Duration {
 	w.mu.Lock()
 	kept, known := w.kept[client.ObjectKeyFromObject(object)]
@@ -92,7 +92,7 @@ func (w *waiting) pause(ctx context.Context, reader client.Reader, object *v1alp
 	return min(left, kept.every)
 }
 
-// look begins to look at the Secrets of a source, unless enough of its namespace do so.
+// look starts a check of the Secrets of a source, unless its namespace already runs mostLooks.
 func (w *waiting) look(namespace string) (end func(), ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,8 +117,8 @@ func requested(object *v1alpha1.BundleSource) string {
 	return at
 }
 
-// mendable tells whether another content of a Secret may help against a failure.
-func mendable(err error) bool {
+// fixableBySecret tells whether another content of a Secret may fix a failure.
+func fixableBySecret(err error) bool {
 	switch fetch.ReasonOf(err) {
 	case fetch.Unauthorized, fetch.Unverified, fetch.Refused, fetch.NotFound: // servers hide what is private
 		return true

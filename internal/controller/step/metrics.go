@@ -39,7 +39,7 @@ func (m *Metrics) Reconciled(kind string, key types.NamespacedName, began time.T
 	}
 }
 
-// Forget drops what was observed of an object that is gone.
+// Forget drops the metrics of an object that is gone.
 func (m *Metrics) Forget(kind string, key types.NamespacedName) {
 	if m != nil {
 		m.reconciles.DeleteLabelValues(kind, key.Name, key.Namespace)
@@ -48,11 +48,11 @@ func (m *Metrics) Forget(kind string, key types.NamespacedName) {
 
 // Phases of an object's life, as the label of Metrics names them.
 const (
-	// Reconciling brings an object up to date.
+	// Reconciling applies the desired state of an object.
 	Reconciling = "reconcile"
-	// Caring keeps the last good state while a newer one fails.
-	Caring = "care"
-	// Removing takes away what an object brought.
+	// CorrectingDrift keeps the last applied revision while a newer one fails.
+	CorrectingDrift = "care"
+	// Removing deletes what an object installed.
 	Removing = "remove"
 )
 

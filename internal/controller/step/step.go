@@ -3,7 +3,7 @@
 // Package step runs a reconcile as a list of named steps over one state.
 //
 // The name of a step serves as log key, metric label and prefix of its errors in
-// the log, so that a log line and a dashboard speak of the same thing.
+// the log, so that log lines and dashboards use the same names.
 package step
 
 import (
@@ -15,18 +15,18 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// Outcome says whether the steps after this one run.
+// Outcome says whether the following steps run.
 type Outcome int
 
 const (
 	// Continue runs the next step.
 	Continue Outcome = iota
-	// Stop ends the list without an error: nothing is left to do.
+	// Stop ends the list without an error.
 	Stop
 )
 
-// Step is one named part of a reconcile. Run begins by asking whether it is
-// needed, and records what it finds out in the state.
+// Step is one named part of a reconcile. Run first checks whether it is needed, and
+// records its results in the state.
 type Step[S any] struct {
 	// Name is short, lower-case and stable.
 	Name string
@@ -34,7 +34,7 @@ type Step[S any] struct {
 	Run func(ctx context.Context, state S) (Outcome, error)
 }
 
-// Observer is told how each step ended.
+// Observer receives the result of each step.
 type Observer func(step string, took time.Duration, err error)
 
 // Error is the failure of one step.
@@ -45,10 +45,10 @@ type Error struct {
 	Err error
 }
 
-// Error leads with the name of the step.
+// Error starts with the name of the step.
 func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Step, e.Err) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Failed is the name of the step that an error of Run comes from, or "".

@@ -13,7 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// Look has the guard look once, as it does in its interval.
+// Look runs one look of the guard, as at its interval.
 func (g *Guard) Look(t *testing.T, config *rest.Config) {
 	t.Helper()
 	scheme := runtime.NewScheme()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package timeline notices that the API server's storage went back in time, as when etcd is
-// restored from a backup, and has everything read again: a watch would be silent until the
-// resource versions of the storage have caught up with those that are known.
+// Package timeline detects that the API server's storage went back in time, as when etcd is
+// restored from a backup, and makes clients list everything again: a watch would be silent
+// until the resource versions of the storage have caught up with the known ones.
 package timeline
 
 import (
@@ -27,38 +27,38 @@ import (
 )
 
 const (
-	// lookEvery is how often the present revision of the storage is asked for, by one LIST of at
-	// most one object, of which only the metadata is read.
+	// lookEvery is the interval of reading the current revision of the storage, by one LIST of
+	// the metadata of at most one object.
 	lookEvery = 2 * time.Second
 	// longestLook bounds one of these requests.
 	longestLook = 10 * time.Second
-	// unsettled is how long caches are not relied on after time went back: their lists are read
-	// again by then.
+	// unsettled is how long caches are bypassed after the storage went back in time: they have
+	// listed again by then.
 	unsettled = 30 * time.Second
 )
 
-// Guard watches the revision of the storage. A nil one never notices anything.
+// Guard watches the revision of the storage. A nil one never detects anything.
 type Guard struct {
 	reader client.Reader
 	now    func() time.Time
 
 	mu      sync.Mutex
 	highest uint64
-	rewinds int       // how often time went back
-	rewound time.Time // when it did last
-	// again are the collections that were listed since then; nil while it never did.
+	rewinds int       // how often the storage went back in time
+	rewound time.Time // when it last did
+	// again are the collections that were listed since then; nil if it never did.
 	again   map[string]bool
 	open    map[*stream]struct{} // watches
 	handler []func()
 }
 
-// New returns a guard whose clock is now.
+// New returns a guard with the clock now.
 func New(now func() time.Time) *Guard {
 	return &Guard{now: now, open: map[*stream]struct{}{}}
 }
 
-// OnRewind adds a function that is called after time went back: what is remembered of objects is
-// to be dropped, and all of them are to be looked at again.
+// OnRewind adds a function that is called after the storage went back in time: it should drop
+// caches about objects, and queue all of them.
 func (g *Guard) OnRewind(handle func()) {
 	if g == nil {
 		return
@@ -68,8 +68,8 @@ func (g *Guard) OnRewind(handle func()) {
 	g.handler = append(g.handler, handle)
 }
 
-// Unsettled tells that time went back a moment ago, so that caches may still be of what was: objects
-// are to be read from the API server.
+// Unsettled tells that the storage went back in time recently, so caches may be outdated: objects
+// have to be read from the API server.
 func (g *Guard) Unsettled() bool {
 	if g == nil {
 		return false
@@ -98,8 +98,8 @@ func (g *Guard) Start(ctx context.Context) error {
 	}
 }
 
-// look asks for the present revision: that of a LIST is the storage's, whatever is listed, and a
-// LIST without a resourceVersion is never older than an answer before it.
+// look reads the current revision: a LIST has the revision of the storage, whatever is listed,
+// and without a resourceVersion is never older than an earlier answer.
 func (g *Guard) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, longestLook)
 	defer cancel()
@@ -116,7 +116,7 @@ func (g *Guard) look(ctx context.Context) error {
 	return nil
 }
 
-// saw takes in the present revision.
+// saw records the current revision.
 func (g *Guard) saw(revision uint64) {
 	g.mu.Lock()
 	was := g.highest
@@ -143,8 +143,8 @@ func (g *Guard) saw(revision uint64) {
 	}
 }
 
-// Source puts all objects of a kind into the queue of a controller after time went back, as the
-// API server lists them.
+// Source queues all objects of a kind, as the API server lists them, after the storage went
+// back in time.
 func (g *Guard) Source(reader client.Reader, list func() client.ObjectList) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		if g == nil {
@@ -153,7 +153,7 @@ func (g *Guard) Source(reader client.Reader, list func() client.ObjectList) sour
 		g.OnRewind(func() {
 			objects := list()
 			if err := reader.List(ctx, objects); err != nil {
-				ctrl.Log.Error(err, "cannot look at all objects again after time went back: each one is at its interval")
+				ctrl.Log.Error(err, "cannot queue all objects after the storage went back in time: each one is reconciled at its interval")
 				return
 			}
 			_ = apimeta.EachListItem(objects, func(o runtime.Object) error {
@@ -167,19 +167,19 @@ func (g *Guard) Source(reader client.Reader, list func() client.ObjectList) sour
 	})
 }
 
-// guarded is a manager that has a guard.
+// guarded is a manager with a guard.
 type guarded struct {
 	ctrl.Manager
 	guard *Guard
 }
 
-// With gives a manager a guard, which runs with it.
+// With adds a guard to a manager, which runs it.
 func With(mgr ctrl.Manager, guard *Guard) (ctrl.Manager, error) {
 	guard.reader = mgr.GetAPIReader()
 	return guarded{mgr, guard}, mgr.Add(guard)
 }
 
-// Of is the guard of a manager; nil where it has none.
+// Of is the guard of a manager; nil if it has none.
 func Of(mgr ctrl.Manager) *Guard {
 	if found, ok := mgr.(guarded); ok {
 		return found.guard
@@ -187,7 +187,7 @@ func Of(mgr ctrl.Manager) *Guard {
 	return nil
 }
 
-// Wrap has the requests of a client go through the guard.
+// Wrap passes the requests of a client through the guard.
 func (g *Guard) Wrap(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return transport{next: next, guard: g} })
 }

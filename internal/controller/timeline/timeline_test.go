@@ -23,14 +23,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 )
 
-// storage is an API server that has one source, and can be put back in time. As the real one does,
-// it answers a watch from a revision of the future with silence, and a list with a failure.
+// storage is an API server with one source that can go back in time. Like the real one, it sends
+// nothing on a watch from a future revision, and fails a list.
 type storage struct {
 	mu       sync.Mutex
 	revision uint64
 	value    string
 	restored chan struct{} // closed when it is put back
-	// deaf: watches are not ended then, as where a load balancer stands between.
+	// deaf: watches are not ended then, as with a load balancer in between.
 	deaf bool
 }
 
@@ -68,7 +68,7 @@ func (s *storage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// is puts the storage to a revision.
+// is sets the revision of the storage.
 func (s *storage) is(revision uint64, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,8 +89,8 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// F36: the storage goes back in time. What was read before is read again, also where watches go on
-// silently, functions are called once, and what comes after is as usual.
+// F36: the storage goes back in time. Everything is listed again, also if watches stay open,
+// handlers are called once, and later requests pass as usual.
 func TestF36EverythingIsReadAgain(t *testing.T) {
 	for name, deaf := range map[string]bool{"watches end": false, "watches go on": true} {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +141,8 @@ func TestF36EverythingIsReadAgain(t *testing.T) {
 	}
 }
 
-// F36: after time went back, only who lists everything again may go on from a version.
+// F36: after the storage went back in time, a client may continue from a version only after
+// a new list.
 func TestF36VersionsOfBefore(t *testing.T) {
 	server := &storage{}
 	server.is(1000, "new")
@@ -191,7 +192,7 @@ func TestF36VersionsOfBefore(t *testing.T) {
 	want("?watch=true&resourceVersion=500", http.StatusOK)
 }
 
-// A guard that there is none of tells nothing.
+// A nil guard detects nothing.
 func TestNoGuard(t *testing.T) {
 	var none *timeline.Guard
 	none.OnRewind(func() { t.Error("called") })

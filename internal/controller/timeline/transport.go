@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// transport ends the watches of before time went back, and answers whoever goes on from a
-// resource version of before as the API server answers for one that it no longer has: with 410
-// Expired, upon which clients list everything again.
+// transport ends watches from before the storage went back in time. A request that continues
+// from an older resource version is answered with 410 Expired, like a compacted version, so
+// that the client lists everything again.
 type transport struct {
 	next  http.RoundTripper
 	guard *Guard
@@ -38,7 +38,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return expired(request), nil
 	}
 	epoch := t.guard.epoch()
-	limited := query.Get("limit") == "1" // a look, which tells nobody what there is
+	limited := query.Get("limit") == "1" // the request of look, which does not list the collection
 	response, err := t.next.RoundTrip(request)
 	if err != nil || response.StatusCode != http.StatusOK {
 		return response, err
@@ -52,26 +52,27 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// nameOf names what a client follows: a collection, what is selected of it, and as whom.
+// nameOf identifies what a client follows: a collection, its selectors, and the
+// impersonated user.
 func nameOf(request *http.Request, query url.Values) string {
 	return strings.Join([]string{request.URL.Host, request.URL.Path, query.Get("labelSelector"), query.Get("fieldSelector"), request.Header.Get("Impersonate-User")}, "\n")
 }
 
-// expired tells that a collection was not listed since time went back.
+// expired tells that a collection was not listed since the storage went back in time.
 func (g *Guard) expired(collection string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.again != nil && !g.again[collection]
 }
 
-// epoch counts how often time went back.
+// epoch counts how often the storage went back in time.
 func (g *Guard) epoch() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.rewinds
 }
 
-// listed takes in that a collection was listed, by a request that began in an epoch.
+// listed records that a collection was listed by a request that began in an epoch.
 func (g *Guard) listed(collection string, epoch int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -80,7 +81,8 @@ func (g *Guard) listed(collection string, epoch int) {
 	}
 }
 
-// follow has a watch end when time goes back. One that began before it did ends at once.
+// follow ends a watch when the storage goes back in time; at once if that happened since
+// the watch was requested.
 func (g *Guard) follow(body io.ReadCloser, epoch int) io.ReadCloser {
 	s := &stream{ReadCloser: body, guard: g}
 	g.mu.Lock()
@@ -110,15 +112,15 @@ func (s *stream) Close() error {
 	return s.err
 }
 
-// end has whoever reads the stream see its end.
+// end closes the stream, which ends the watch for its reader.
 func (s *stream) end() { s.once.Do(func() { s.err = s.ReadCloser.Close() }) }
 
-// expired is the API server's answer about a resource version that it does not have any more.
+// expired is the API server's answer for a compacted resource version.
 func expired(request *http.Request) *http.Response {
 	status := metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
 		Reason: metav1.StatusReasonExpired, Code: http.StatusGone,
-		Message: "the storage went back in time: the resource version is of before",
+		Message: "the storage went back in time: the resource version is older than that",
 	}
 	body, err := json.Marshal(status)
 	if err != nil {

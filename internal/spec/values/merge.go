@@ -12,20 +12,19 @@ import (
 	"helm.sh/helm/v4/pkg/strvals"
 )
 
-// Source is what one reference of spec.helm.valuesFrom leads to.
+// Source is the content of one reference of spec.helm.valuesFrom.
 type Source struct {
-	// Where it is from, for messages: "secret shop/db, key password".
+	// Where names the origin in messages: "secret shop/db, key password".
 	Where string
-	// Content of the key; not there at all where Missing.
+	// Content of the key, unless it is Missing.
 	Content string
 	Missing bool
-	// TargetPath is where the content is put as a single value; "" where it is a document.
+	// TargetPath is where the content is set as a single value; "" if it is a document.
 	TargetPath string
 }
 
-// Merge puts the sources together in their order, each over those before it, and inline values over all of them: mappings
-// are merged, and anything else is replaced. No source and no value given is changed. It lists what is wrong with
-// any of them, in an *Error.
+// Merge merges the sources in their order, later ones over earlier ones, and inline values over all of them: mappings are
+// merged, everything else is replaced. The arguments are not changed. All problems are listed in an *Error.
 func Merge(sources []Source, inline map[string]any) (map[string]any, error) {
 	merged := map[string]any{}
 	var problems []string
@@ -41,7 +40,7 @@ func Merge(sources []Source, inline map[string]any) (map[string]any, error) {
 	return Over(merged, inline), nil
 }
 
-// over puts a source over values, and says what is wrong with it.
+// over merges a source over values, and returns its problem.
 func (s Source) over(values map[string]any) (map[string]any, string) {
 	switch {
 	case s.Missing:
@@ -59,7 +58,8 @@ func (s Source) over(values map[string]any) (map[string]any, string) {
 	return Over(values, read), ""
 }
 
-// set puts one value at a path, as helm --set does, and says what is wrong with it. The messages of that parser quote the value.
+// set sets one value at a path, as helm --set does, and returns its problem, without the parser's message, which quotes the
+// value.
 func set(values map[string]any, path, content string) string {
 	parse := strvals.ParseInto
 	for _, quote := range []string{`'`, `"`} {
@@ -69,7 +69,7 @@ func set(values map[string]any, path, content string) string {
 		}
 	}
 	if severalIn(content) {
-		return fmt.Sprintf("it cannot be put at the path %s: it is one value, and a comma in it has no backslash before it; put what may contain anything into a document of YAML", path)
+		return fmt.Sprintf("it cannot be put at the path %s: it is one value, and a comma in it has no backslash before it; put values with any characters into a YAML document", path)
 	}
 	if problem := indexesOf(path); problem != "" {
 		return problem
@@ -78,14 +78,14 @@ func set(values map[string]any, path, content string) string {
 		return fmt.Sprintf("the path %s has more than %d levels", path, strvals.MaxNestedNameLevel)
 	}
 	if err := parse(path+"="+content, values); err != nil {
-		return fmt.Sprintf("it cannot be put at the path %s: either another source has something else than a mapping or a list on the way there, "+
-			`or a comma or a brace in it has no backslash before it; put what may contain anything into a document of YAML`, path)
+		return fmt.Sprintf("it cannot be put at the path %s: either another source has a value other than a mapping or a list on the path, "+
+			`or a comma or a brace in it has no backslash before it; put values with any characters into a YAML document`, path)
 	}
 	return ""
 }
 
-// severalIn tells whether that parser would take a content for more than one value, of which the others say themselves where
-// they go: a comma that is neither escaped nor in a list in braces.
+// severalIn tells whether that parser would read more than one assignment from a content: it has a comma that is neither
+// escaped nor in a list in braces.
 func severalIn(content string) bool {
 	list := strings.HasPrefix(content, "{")
 	for i := 0; i < len(content); i++ {
@@ -101,12 +101,12 @@ func severalIn(content string) bool {
 	return false
 }
 
-// The parser makes a list as long as an index says.
+// The parser allocates a list of the length of an index.
 const mostIndex, mostIndexes = 1000, 3
 
 var indexIn = regexp.MustCompile(`\[(\d+)\]`)
 
-// indexesOf says what is wrong with the indexes of a path.
+// indexesOf returns the problem of the indexes of a path.
 func indexesOf(path string) string {
 	found := indexIn.FindAllStringSubmatch(path, -1)
 	if len(found) > mostIndexes {
@@ -120,7 +120,7 @@ func indexesOf(path string) string {
 	return ""
 }
 
-// Set puts what the flag --set of a command says over values: path=value, several of them with commas between.
+// Set applies the flag --set of a command to values: path=value, several of them separated by commas.
 func Set(values map[string]any, expression string) error {
 	if err := strvals.ParseInto(expression, values); err != nil {
 		return &Error{Problems: []string{"--set " + expression + ": " + err.Error()}}
@@ -128,7 +128,7 @@ func Set(values map[string]any, expression string) error {
 	return nil
 }
 
-// Over puts values over others: mappings are merged, and anything else is replaced. Neither is changed.
+// Over merges values over others: mappings are merged, everything else is replaced. Neither argument is changed.
 func Over(below, above map[string]any) map[string]any {
 	merged := maps.Clone(below)
 	if merged == nil {
@@ -145,7 +145,7 @@ func Over(below, above map[string]any) map[string]any {
 	return merged
 }
 
-// Error says what is wrong with values: one line a source.
+// Error lists the problems of values, one line for each source.
 type Error struct{ Problems []string }
 
 func (e *Error) Error() string { return strings.Join(e.Problems, "\n") }

@@ -13,18 +13,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// What a document of values may be at most: a few bytes of text can become a lot in memory.
+// Limits of a document of values: a few bytes of YAML can expand to a lot of memory.
 const (
 	mostBytes  = 4 << 20
 	mostValues = 100_000
 	mostDepth  = 100
 )
 
-// lineOf finds the line in a message of the parser, of which the rest may quote the text.
+// lineOf finds the line number in a message of the parser; the rest of the message may quote the document.
 var lineOf = regexp.MustCompile(`line (\d+)`)
 
-// Read reads one document of values, in YAML or JSON, as Helm does: numbers are floating-point. An empty one holds none.
-// The problem, "" where there is none, tells the line and nothing of the text.
+// Read reads one document of values, in YAML or JSON, as Helm does: numbers are floating-point. An empty document has no
+// values. The problem, "" if there is none, names the line but never quotes the document.
 func Read(data []byte) (read map[string]any, problem string) {
 	if len(data) > mostBytes {
 		return nil, fmt.Sprintf("it has more than %d bytes", mostBytes)
@@ -41,7 +41,7 @@ func Read(data []byte) (read map[string]any, problem string) {
 	return read, ""
 }
 
-// bounded looks at a document before it is expanded.
+// bounded checks a document before it is expanded.
 func bounded(data []byte) string {
 	decoder := yamlv3.NewDecoder(bytes.NewReader(data))
 	var node yamlv3.Node
@@ -52,7 +52,7 @@ func bounded(data []byte) string {
 		return at(err) + "this is not valid YAML"
 	}
 	if err := decoder.Decode(new(yamlv3.Node)); !errors.Is(err, io.EOF) {
-		return "it has more than one document: values are one"
+		return "it has more than one document"
 	}
 	left := budget{values: mostValues, bytes: mostBytes}
 	if problem := left.count(&node, 0); problem != "" {
@@ -63,15 +63,15 @@ func bounded(data []byte) string {
 		top = top.Alias
 	}
 	if top.Kind != yamlv3.MappingNode && top.Tag != "!!null" {
-		return fmt.Sprintf("line %d: values are a mapping of names to values, and this is something else", top.Line)
+		return fmt.Sprintf("line %d: values are a mapping of names to values, and this is not one", top.Line)
 	}
 	return ""
 }
 
-// budget is what a document may still become.
+// budget is how much a document may still expand.
 type budget struct{ values, bytes int }
 
-// count goes through a node as often as aliases repeat it.
+// count visits a node as often as aliases repeat it.
 func (left *budget) count(node *yamlv3.Node, depth int) string {
 	if left.values--; left.values < 0 {
 		return fmt.Sprintf("line %d: it becomes more than %d values", node.Line, mostValues)
@@ -95,7 +95,7 @@ func (left *budget) count(node *yamlv3.Node, depth int) string {
 	return ""
 }
 
-// at is the line that a message of the parser names, as the beginning of one.
+// at is the line in a message of the parser, as a prefix.
 func at(err error) string {
 	if match := lineOf.FindStringSubmatch(err.Error()); match != nil {
 		return "line " + match[1] + ": "

@@ -13,30 +13,30 @@ import (
 	"strings"
 )
 
-// Redacted stands where something secret was.
+// Redacted replaces secret values.
 const Redacted = "(redacted)"
 
-// shortest is how long, in bytes, a text has to be to be secret: what is shorter, such as a number of replicas, is part of
-// many words.
+// shortest is the minimal length of a secret string, in bytes: shorter ones, such as a number of replicas, occur in many
+// words.
 const shortest = 4
 
-// Scrubber takes what came from Secrets out of texts. The zero value, and nil, take nothing out.
+// Scrubber removes values of Secrets from messages. The zero value, and nil, remove nothing.
 type Scrubber struct {
 	secret map[string]bool
 	known  map[string]bool
-	order  []string        // of secret, the longest first; nil when it has to be made anew
-	former map[string]bool // was secret before
-	// There is too much to look for, so that nothing is told at all; or there was before.
+	order  []string        // of secret, the longest first; nil when it has to be sorted again
+	former map[string]bool // former secret strings
+	// whole: there are too many secret strings, so messages are withheld; formerly: there were before.
 	whole, formerly bool
 }
 
-// mostSecrets are how many texts a Scrubber looks for.
+// mostSecrets bounds the strings that a Scrubber looks for.
 const mostSecrets = 20_000
 
-// withheld stands in the place of a text, where there is too much to look for in it.
-const withheld = "(withheld: the Secrets that this is made of hold too much to be looked for in a message)"
+// withheld replaces a message when there are too many secret strings.
+const withheld = "(withheld: the Secrets of the inputs hold too many values to be redacted in a message)"
 
-// Public says that texts are no secrets, although Secrets contain them: names that everybody knows anyway.
+// Public excludes strings that are not secret although Secrets contain them, such as names of objects.
 func (s *Scrubber) Public(texts ...string) {
 	if s.known == nil {
 		s.known = map[string]bool{}
@@ -46,8 +46,8 @@ func (s *Scrubber) Public(texts ...string) {
 	}
 }
 
-// Add makes a text secret, in all of the forms in which messages quote it: as it is, each line of it, in base64, and with
-// what Go, JSON and YAML escape.
+// Add makes a string secret, in all forms in which messages quote it: unchanged, each line of it, in base64, and with the
+// escapes of Go, JSON and YAML.
 func (s *Scrubber) Add(text string) {
 	if strings.Count(text, "\n") > mostSecrets {
 		s.add(text)
@@ -69,7 +69,8 @@ func (s *Scrubber) Add(text string) {
 	}
 }
 
-// AddDocument makes all that a document of values contains secret, but for the names; all of its lines where it is none.
+// AddDocument makes all values of a document secret, but not their names; if it is not a valid document, all of its
+// lines.
 func (s *Scrubber) AddDocument(text string) {
 	read, problem := Read([]byte(text))
 	if problem != "" {
@@ -79,7 +80,7 @@ func (s *Scrubber) AddDocument(text string) {
 	s.addLeaves(read)
 }
 
-// addLeaves makes all that values contain secret, but for their names.
+// addLeaves makes all scalar values secret.
 func (s *Scrubber) addLeaves(value any) {
 	switch typed := value.(type) {
 	case map[string]any:
@@ -112,7 +113,7 @@ func (s *Scrubber) add(text string) {
 	s.secret[text], s.order = true, nil
 }
 
-// After makes what another scrubber takes out secret as well; what that one took over itself does not last.
+// After also removes the strings of a former scrubber, but not those that the former one inherited.
 func (s *Scrubber) After(former *Scrubber) {
 	if former == nil {
 		return
@@ -124,10 +125,10 @@ func (s *Scrubber) After(former *Scrubber) {
 	}
 }
 
-// Empty tells that there is nothing to take out.
+// Empty tells that there are no secret strings.
 func (s *Scrubber) Empty() bool { return s == nil || len(s.secret) == 0 }
 
-// Text is a text without what is secret. Not for several goroutines at once.
+// Text returns a string without secret values. It is not safe for concurrent use.
 func (s *Scrubber) Text(text string) string {
 	if s.Empty() || text == "" {
 		return text
@@ -141,11 +142,11 @@ func (s *Scrubber) Text(text string) string {
 	return text
 }
 
-// telling is how long the beginning of a secret is, in bytes, that is taken out of a text that was cut.
+// telling is the minimal length of the beginning of a secret, in bytes, that is removed from a truncated message.
 const telling = 12
 
-// withoutBeginning takes out what a text that was cut has left of a secret: its beginning, where nothing or an ellipsis or a
-// quotation mark follows.
+// withoutBeginning removes the beginning of a secret from a truncated message: where the end, an ellipsis or a quotation
+// mark follows.
 func withoutBeginning(text, secret string) string {
 	if len(secret) <= telling {
 		return text
@@ -168,7 +169,7 @@ func withoutBeginning(text, secret string) string {
 	}
 }
 
-// sorted begins with the longest, so that a secret that contains another one goes as a whole.
+// sorted returns the longest first, so that a secret that contains another one is removed as a whole.
 func (s *Scrubber) sorted() []string {
 	if s.order == nil {
 		for text := range s.secret {
@@ -184,7 +185,8 @@ func (s *Scrubber) sorted() []string {
 	return s.order
 }
 
-// Error is an error whose text has nothing secret; what it wraps is found by errors.As as before, and has its own text.
+// Error returns an error without secret values in its message; errors.As still finds the wrapped error, with its
+// original message.
 func (s *Scrubber) Error(err error) error {
 	if err == nil || s.Empty() {
 		return err
@@ -196,7 +198,7 @@ func (s *Scrubber) Error(err error) error {
 	return err
 }
 
-// scrubbed is an error with another text.
+// scrubbed is an error with another message.
 type scrubbed struct {
 	text string
 	err  error

@@ -12,7 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec/values"
 )
 
-// TestI8Scrubbing shows what Secrets hold in all the ways in which messages do.
+// TestI8Scrubbing uses secret values in all the forms in which messages quote them.
 func TestI8Scrubbing(t *testing.T) {
 	var s values.Scrubber
 	s.Public("shop")
@@ -47,7 +47,7 @@ func TestI8Scrubbing(t *testing.T) {
 	}
 }
 
-// TestI8CutSecrets: what a message that was cut has left of a secret is not shown, and words that begin alike stay.
+// TestI8CutSecrets: the rest of a secret in a truncated message is removed, and words with the same beginning stay.
 func TestI8CutSecrets(t *testing.T) {
 	var s values.Scrubber
 	s.Add("https://db.internal/" + canary)
@@ -65,7 +65,7 @@ func TestI8CutSecrets(t *testing.T) {
 	}
 }
 
-// TestScrubbedErrorsKeepTheirKind finds the cause of an error that was scrubbed, and leaves others alone.
+// TestScrubbedErrorsKeepTheirKind: the cause of a scrubbed error is found, and other errors stay unchanged.
 func TestScrubbedErrorsKeepTheirKind(t *testing.T) {
 	var s, nothing values.Scrubber
 	s.Add(canary)
@@ -85,7 +85,8 @@ func TestScrubbedErrorsKeepTheirKind(t *testing.T) {
 	}
 }
 
-// TestScrubberRemembers takes out what was secret before, for a message may be about that, and not what was before that.
+// TestScrubberRemembers: the former secret values are also removed, since a message may be about them, but not the ones
+// before those.
 func TestScrubberRemembers(t *testing.T) {
 	made := func(text string, former *values.Scrubber) *values.Scrubber {
 		s := &values.Scrubber{}

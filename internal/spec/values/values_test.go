@@ -61,7 +61,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergeChangesNothing merges twice over the same values: neither the sources nor what the spec says moves.
+// TestMergeChangesNothing merges twice over the same values: neither the sources nor the values of the spec change.
 func TestMergeChangesNothing(t *testing.T) {
 	inline := m{"a": m{"b": m{"c": "1"}}}
 	for _, path := range []string{"a.b.d", "a.b.e"} {
@@ -75,10 +75,10 @@ func TestMergeChangesNothing(t *testing.T) {
 	}
 }
 
-// canary is what no message may show.
+// canary is a string that no message may show.
 const canary = "s3cr3t-c4n4ry"
 
-// TestI8ErrorsQuoteNothing gives sources that are no values: the message says where and why, and nothing of the content.
+// TestI8ErrorsQuoteNothing uses invalid sources: the message says where and why, without the content.
 func TestI8ErrorsQuoteNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		source values.Source
@@ -133,7 +133,7 @@ func bomb() string {
 	return text
 }
 
-// TestAllProblemsAtOnce lists what is wrong with each source.
+// TestAllProblemsAtOnce: the error lists the problems of all sources.
 func TestAllProblemsAtOnce(t *testing.T) {
 	_, err := values.Merge([]values.Source{doc("- a"), doc("b: 1"), {Where: "configmap x/y", Content: "c"}}, nil)
 	if err == nil || strings.Count(err.Error(), "\n") != 1 || !strings.Contains(err.Error(), "configmap x/y: line 1") {
@@ -154,7 +154,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// M8: a few bytes of a tenant's that would become gigabytes are refused before they are expanded.
+// M8: a few bytes that would expand to gigabytes are refused before.
 func TestM8Values(t *testing.T) {
 	long := "a: &a \"" + strings.Repeat("x", 900_000) + "\"\nb: [" + strings.Repeat("*a,", 45_000) + "*a]"
 	if _, problem := values.Read([]byte(long)); !strings.Contains(problem, "with its aliases it becomes more than") {
@@ -176,7 +176,7 @@ func TestM8Values(t *testing.T) {
 	}
 }
 
-// Where a Secret holds more than can be looked for, nothing is told.
+// If a Secret has too many values to be redacted, the message is withheld.
 func TestI8TooManySecrets(t *testing.T) {
 	var many, former values.Scrubber
 	for i := range 30_000 {

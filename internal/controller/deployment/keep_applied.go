@@ -19,10 +19,10 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/step"
 )
 
-// care keeps the last applied revision from drifting, and its health known, while a newer
-// one cannot be brought to the cluster, or while some objects of it cannot be planned. What
-// is wrong with one object concerns no other.
-func (r *Reconciler) care(ctx context.Context, s *state, err error) {
+// keepApplied corrects drift of the last applied revision, and checks its health, while a
+// newer one cannot be applied, or while some of its objects cannot be planned. A problem
+// with one object does not affect the others.
+func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 	if report.IsStale(err) || !declared(err).keepsApplied {
 		return // decided on a stale copy, or failed where the last revision is touched already
 	}
@@ -37,7 +37,7 @@ func (r *Reconciler) care(ctx context.Context, s *state, err error) {
 		readErr = errors.New("what was applied last is not in the cache any more")
 	}
 	if readErr != nil {
-		s.careErr = readErr
+		s.keepErr = readErr
 		return
 	}
 	kept := &state{
@@ -47,30 +47,31 @@ func (r *Reconciler) care(ctx context.Context, s *state, err error) {
 	}
 	s.kept = kept
 	kept.unapproved = awaitsApproval(err)
-	if kept.client, s.careErr = r.caringClient(ctx, s, err); s.careErr != nil {
+	if kept.client, s.keepErr = r.keepingClient(ctx, s, err); s.keepErr != nil {
 		return
 	}
-	s.drop() // or two states would wait for the room that the other one holds
-	if s.careErr = r.hold(kept, valuesOf(kept.desired)); s.careErr != nil {
+	s.drop() // or both states would wait for the room that the other one holds
+	if s.keepErr = r.hold(kept, valuesOf(kept.desired)); s.keepErr != nil {
 		return
 	}
 	turn, cancel := r.beginTurn(ctx, s)
 	defer cancel()
-	s.careErr = step.Run(turn, r.bind(delivery()), kept, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Caring))
-	if s.careErr != nil && budget.Over(turn) {
-		s.careErr = fmt.Errorf("its API server answers too slowly for a turn of %s", r.turnBudget())
+	s.keepErr = step.Run(turn, r.bind(delivery()), kept, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.CorrectingDrift))
+	if s.keepErr != nil && budget.Over(turn) {
+		s.keepErr = fmt.Errorf("its API server answers too slowly for a turn of %s", r.turnBudget())
 	}
 	s.stored = kept.stored
 }
 
-// applying tells that an apply was begun of which not everything is known to have been written: it was
-// interrupted, or waits until an object is gone that is to be created again.
+// applying tells whether an apply was begun and is not known to be complete: it was interrupted, or
+// waits for the deletion of an object that is to be recreated.
 func (s *state) applying() bool {
 	return slices.ContainsFunc(s.previous.Entries, func(e inventory.Entry) bool { return e.Begun || !e.Confirmed() })
 }
 
-// leaveOut notes objects that cannot be kept as they were applied, while all others are.
-// What trusts certificates is left as it is together with the Secrets that hold them.
+// leaveOut excludes objects with violations from drift correction. If one is the Secret
+// of a certificate, or such a Secret could not be read, all objects that hold or trust
+// certificates are excluded.
 func (s *state) leaveOut(violations []plan.Violation) {
 	if !s.keeping {
 		return
@@ -86,7 +87,7 @@ func (s *state) leaveOut(violations []plan.Violation) {
 	s.plan.LeaveOut(func(o plan.Object) bool { return s.issued.secrets[o.ID] != nil || s.trusts(o.Desired) })
 }
 
-// leaveOutFailed is leaveOut for objects that the API server refuses.
+// leaveOutFailed is leaveOut for objects that the API server rejects.
 func (s *state) leaveOutFailed(failed []*apply.ObjectError) {
 	out := map[inventory.ID]bool{}
 	for _, f := range failed {
@@ -96,8 +97,9 @@ func (s *state) leaveOutFailed(failed []*apply.ObjectError) {
 	s.plan.LeaveOut(func(o plan.Object) bool { return out[o.ID] })
 }
 
-// careWords say how the last applied revision fares while a newer one fails with a message.
-func (s *state) careWords(message string) string {
+// keptText says whether drift of the last applied revision is corrected, and its health, while a
+// newer one fails with a message.
+func (s *state) keptText(message string) string {
 	kept := s.kept
 	unsaid := slices.DeleteFunc(slices.Clone(kept.leftOut), func(line string) bool { return strings.Contains(message, line) })
 	slices.Sort(unsaid)

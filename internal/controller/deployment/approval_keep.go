@@ -12,10 +12,11 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
-// caringClient is the client that keeps the applied revision while a newer plan fails. Where
-// plans take an approval, that is the one of the approved plan until the newer one is approved:
-// also where the reconcile ends before it is known what that one is, as while it is converted.
-func (r *Reconciler) caringClient(ctx context.Context, s *state, err error) (*tenant.Client, error) {
+// keepingClient is the client that corrects drift of the applied revision while a newer plan
+// fails. Where plans need an approval, it impersonates the ServiceAccount of the approved plan
+// until the newer plan is approved, also if the reconcile ends before that plan is known, as
+// during its conversion.
+func (r *Reconciler) keepingClient(ctx context.Context, s *state, err error) (*tenant.Client, error) {
 	if awaitsApproval(err) {
 		return r.approvedClient(ctx, s)
 	}
@@ -30,7 +31,7 @@ func (r *Reconciler) caringClient(ctx context.Context, s *state, err error) (*te
 }
 
 // approvedClient is the client that impersonates the ServiceAccount for which the executed plan was
-// approved. While another one is proposed, nothing is done as that.
+// approved. A proposed other ServiceAccount is not used.
 func (r *Reconciler) approvedClient(ctx context.Context, s *state) (*tenant.Client, error) {
 	record := r.proven(s.object)
 	if record == nil || len(elsewhere(record, &s.object.Spec)) == 0 {
@@ -49,8 +50,8 @@ func (r *Reconciler) approvedClient(ctx context.Context, s *state) (*tenant.Clie
 	return as.client, err
 }
 
-// allowedPruning is how a removal lets objects go: where plans take an approval, as was
-// approved, unless the spec is more careful.
+// allowedPruning says whether a removal deletes or orphans objects: where plans need an
+// approval, as was approved, unless the spec deletes less.
 func (r *Reconciler) allowedPruning(ctx context.Context, s *state) (plan.Pruning, error) {
 	allowed, record := spec.Pruning(&s.object.Spec), r.proven(s.object)
 	required, err := r.labels.Required(ctx, r.APIReader, s.object.Namespace)

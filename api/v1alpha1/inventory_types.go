@@ -25,9 +25,10 @@ type Inventory struct {
 	// +listType=atomic
 	Entries []InventoryEntry `json:"entries,omitempty"`
 
-	// Compressed holds the entries when they are many: zlib over their JSON.
+	// Compressed holds the entries when they are many: base64 of zlib over their JSON. It is a plain string, since the API server
+	// would compare a field with the format byte with a regular expression at each write of the object.
 	// +optional
-	Compressed []byte `json:"compressed,omitempty"`
+	Compressed string `json:"compressed,omitempty"`
 }
 
 // InventoryEntry is one object and what was last seen of it. Entries are an

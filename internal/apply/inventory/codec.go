@@ -5,6 +5,7 @@ package inventory
 import (
 	"bytes"
 	"compress/zlib"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,12 +83,14 @@ func (l Limit) Encode(i Inventory) (*v1alpha1.Inventory, error) {
 		encoded.Entries = entries
 		return encoded, nil
 	}
-	if encoded.Compressed, err = deflate(raw); err != nil {
+	compressed, err := deflate(raw)
+	if err != nil {
 		return nil, fmt.Errorf("encoding the inventory: %w", err)
 	}
-	if len(encoded.Compressed) > l.bytes() || len(raw) > maxBytes {
-		return nil, fmt.Errorf("encoding the inventory: %w", &TooLargeError{Count: i.Len(), Size: len(encoded.Compressed), Limit: l.bytes()})
+	if len(compressed) > l.bytes() || len(raw) > maxBytes {
+		return nil, fmt.Errorf("encoding the inventory: %w", &TooLargeError{Count: i.Len(), Size: len(compressed), Limit: l.bytes()})
 	}
+	encoded.Compressed = base64.StdEncoding.EncodeToString(compressed)
 	return encoded, nil
 }
 
@@ -146,7 +149,11 @@ func listed(encoded *v1alpha1.Inventory) ([]v1alpha1.InventoryEntry, error) {
 		if len(entries) > 0 {
 			return nil, errors.New("entries are given both plain and compressed")
 		}
-		inflated, err := inflate(encoded.Compressed)
+		compressed, err := base64.StdEncoding.DecodeString(encoded.Compressed)
+		if err != nil {
+			return nil, fmt.Errorf("the compressed entries are not base64: %w", err)
+		}
+		inflated, err := inflate(compressed)
 		if err != nil {
 			return nil, err
 		}

@@ -82,6 +82,8 @@ type Deps struct {
 	OwnCluster bool
 	// PerNamespace is how many deployments of one namespace are reconciled at once; any number if 0.
 	PerNamespace int
+	// Concurrent is how many deployments are reconciled at once; 0 if that is not known.
+	Concurrent int
 	// Remotely is how many deployments to other clusters are reconciled at once, and
 	// RemotelyPerNamespace how many of one namespace; any number if 0.
 	Remotely, RemotelyPerNamespace int
@@ -150,7 +152,7 @@ func NewReconciler(deps Deps) *Reconciler {
 	r := &Reconciler{
 		Deps: deps, migrations: &apply.Migrations{Now: deps.Now}, waker: &waker{},
 		writer: report.Writer{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager}, turns: fair.NewTurns(deps.RemotelyPerNamespace),
-		shares:  fair.NewTurns(deps.PerNamespace),
+		shares:  fair.NewTurns(deps.PerNamespace).Within(deps.Concurrent),
 		demands: retry.NewDemands(),
 		kinds:   newKindWaits(),
 	}

@@ -124,7 +124,7 @@ func (o Options) setup(ctx context.Context, mgr ctrl.Manager, concurrent int, pa
 	if err := errors.Join(deps.Running.Register(metrics.Registry), mgr.AddHealthzCheck("reconciles", deps.Running.Check)); err != nil {
 		return nil, fmt.Errorf("preparing the health check: %w", err)
 	}
-	deps.PerNamespace = fair.Share(o.PerNamespace, concurrent)
+	deps.PerNamespace, deps.Concurrent = fair.Share(o.PerNamespace, concurrent), concurrent
 	deps.RemoteTurn = o.RemoteTurn
 	deps.Remotely, deps.RemotelyPerNamespace = max(1, concurrent*3/4), max(1, concurrent/2)
 	if err := metrics.Registry.Register(census.Census{Reader: mgr.GetCache(), Shard: part.Listed(), Leads: mgr.Elected()}); err != nil {

@@ -20,17 +20,36 @@ import (
 // is by namespace, since a namespace is what a tenant gets.
 type Turns struct {
 	most int
+	// limit is the number of turns from which on a namespace that has one gets no other; 0 is no limit.
+	limit int
 
 	mu      sync.Mutex
 	busy    map[string]int                                          // turns taken or promised, by namespace
-	waiting map[string][]types.NamespacedName                       // in their order
+	total   int                                                     // of them
+	arrived uint64                                                  // how many objects have waited so far
+	waiting map[string][]waiter                                     // in their order
 	known   map[types.NamespacedName]bool                           // waits (false) or was promised a turn (true)
 	queue   workqueue.TypedRateLimitingInterface[reconcile.Request] // of the controller; nil until it starts
 }
 
 // NewTurns returns turns for most objects of a namespace at once; 0 means any number.
 func NewTurns(most int) *Turns {
-	return &Turns{most: most, busy: map[string]int{}, waiting: map[string][]types.NamespacedName{}, known: map[types.NamespacedName]bool{}}
+	return &Turns{most: most, busy: map[string]int{}, waiting: map[string][]waiter{}, known: map[types.NamespacedName]bool{}}
+}
+
+// waiter is an object that waits.
+type waiter struct {
+	key   types.NamespacedName
+	place uint64 // in the order of arrival
+}
+
+// Within reserves a quarter of the workers for namespaces without a turn, however many other namespaces want several. 0 workers
+// means no limit.
+func (t *Turns) Within(workers int) *Turns {
+	if workers > 0 {
+		t.limit = max(1, workers-max(1, workers/4))
+	}
+	return t
 }
 
 // Share is the number of turns of a namespace for a number of workers: wanted, but at most half of the workers, so that
@@ -67,11 +86,13 @@ func (t *Turns) Take(key types.NamespacedName) (done func(), ok bool) {
 		delete(t.known, key)
 	case known: // it waits already
 		return nil, false
-	case t.busy[key.Namespace] < t.most:
+	case len(t.waiting[key.Namespace]) == 0 && t.may(key.Namespace):
 		t.busy[key.Namespace]++
+		t.total++
 	default:
 		t.known[key] = false
-		t.waiting[key.Namespace] = append(t.waiting[key.Namespace], key)
+		t.arrived++
+		t.waiting[key.Namespace] = append(t.waiting[key.Namespace], waiter{key, t.arrived})
 		return nil, false
 	}
 	return func() { t.pass(key.Namespace) }, true
@@ -83,7 +104,7 @@ func (t *Turns) Drop(key types.NamespacedName) {
 	t.mu.Lock()
 	promised, known := t.known[key]
 	delete(t.known, key)
-	if keys := slices.DeleteFunc(t.waiting[key.Namespace], func(k types.NamespacedName) bool { return k == key }); len(keys) > 0 {
+	if keys := slices.DeleteFunc(t.waiting[key.Namespace], func(w waiter) bool { return w.key == key }); len(keys) > 0 {
 		t.waiting[key.Namespace] = keys
 	} else {
 		delete(t.waiting, key.Namespace)
@@ -105,23 +126,40 @@ func (t *Turns) Waiting() int {
 	return count
 }
 
-// pass gives a turn to the object that waits longest.
+// may tells whether a namespace may take another turn.
+func (t *Turns) may(namespace string) bool {
+	busy := t.busy[namespace]
+	return busy == 0 || busy < t.most && (t.limit == 0 || t.total < t.limit)
+}
+
+// pass ends a turn, and promises turns to the objects that wait longest, of namespaces that may take one.
 func (t *Turns) pass(namespace string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	keys := t.waiting[namespace]
-	if len(keys) == 0 {
-		if t.busy[namespace]--; t.busy[namespace] == 0 {
-			delete(t.busy, namespace)
+	t.total--
+	if t.busy[namespace]--; t.busy[namespace] == 0 {
+		delete(t.busy, namespace)
+	}
+	for next, found := t.longest(); found; next, found = t.longest() {
+		keys := t.waiting[next]
+		if t.waiting[next] = keys[1:]; len(keys) == 1 {
+			delete(t.waiting, next)
 		}
-		return
+		t.busy[next]++
+		t.total++
+		t.known[keys[0].key] = true
+		if t.queue != nil {
+			t.queue.Add(reconcile.Request{NamespacedName: keys[0].key})
+		}
 	}
-	next := keys[0]
-	if t.waiting[namespace] = keys[1:]; len(keys) == 1 {
-		delete(t.waiting, namespace)
+}
+
+// longest is the namespace whose first object waits longest, among those that may take a turn.
+func (t *Turns) longest() (namespace string, found bool) {
+	for candidate, keys := range t.waiting {
+		if t.may(candidate) && (!found || keys[0].place < t.waiting[namespace][0].place) {
+			namespace, found = candidate, true
+		}
 	}
-	t.known[next] = true
-	if t.queue != nil {
-		t.queue.Add(reconcile.Request{NamespacedName: next})
-	}
+	return namespace, found
 }

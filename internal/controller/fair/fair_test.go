@@ -170,3 +170,47 @@ func TestShareLeavesHalfOfTheWorkers(t *testing.T) {
 		}
 	}
 }
+
+// Three namespaces that want all workers leave a quarter of them to a fourth one.
+func TestWorkersAreReserved(t *testing.T) {
+	const workers = 8
+	turns := fair.NewTurns(workers / 2).Within(workers)
+	queue := newQueue(t, turns)
+	var done []func()
+	for i := range 4 {
+		for _, namespace := range []string{"a", "b", "c"} {
+			if end, ok := turns.Take(key(namespace, i)); ok {
+				done = append(done, end)
+			}
+		}
+	}
+	if len(done) != workers*3/4 {
+		t.Errorf("three namespaces have %d of %d workers", len(done), workers)
+	}
+	end, ok := turns.Take(key("d", 0))
+	if !ok {
+		t.Fatal("a namespace without a turn has to wait")
+	}
+	end()
+	if queue.Len() != 0 {
+		t.Error("the reserved turn was given to a namespace that has some")
+	}
+	done[0]()
+	if got := next(t, queue); got != key("a", 2) {
+		t.Errorf("%s is next, and a/2 waits longest", got)
+	}
+	for _, end := range done[1:] {
+		end()
+	}
+	served := len(done) + 1
+	for ; queue.Len() > 0; served++ {
+		end, ok := turns.Take(next(t, queue))
+		if !ok {
+			t.Fatal("a promised turn was not kept")
+		}
+		end()
+	}
+	if served != 12 || turns.Waiting() != 0 {
+		t.Errorf("%d of 12 were served, %d wait", served, turns.Waiting())
+	}
+}

@@ -77,6 +77,8 @@ type Deps struct {
 	// PerNamespace is how many sources of a namespace are fetched at once; 0 for any
 	// number.
 	PerNamespace int
+	// Concurrent is how many sources are reconciled at once; 0 if that is not known.
+	Concurrent int
 	// Timeline notices that the API server's storage went back in time; may be nil.
 	Timeline *timeline.Guard
 	// TrustEvery is how often the Secrets with the trust of sources are checked; 0 for each minute.
@@ -107,7 +109,7 @@ func NewReconciler(deps Deps) *Reconciler {
 		Deps:    deps,
 		http:    deps.Policy.HTTPClient(deps.Limits),
 		writer:  report.Writer{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager},
-		turns:   fair.NewTurns(deps.PerNamespace),
+		turns:   fair.NewTurns(deps.PerNamespace).Within(deps.Concurrent),
 		tokens:  git.NewTokens(),
 		demands: retry.NewDemands(),
 		uploads: make(chan event.GenericEvent),

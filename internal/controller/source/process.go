@@ -146,7 +146,7 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part
 	deps := Deps{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager), Shard: part,
 		Metrics: steps, Measures: measures, Store: store, Scratch: scratch, Limits: o.Limits, Policy: policy,
-		Retain: o.Retain, RetainFor: o.RetainFor, PerNamespace: fair.Share(o.PerNamespace, concurrent), Timeline: timeline.Of(mgr),
+		Retain: o.Retain, RetainFor: o.RetainFor, PerNamespace: fair.Share(o.PerNamespace, concurrent), Concurrent: concurrent, Timeline: timeline.Of(mgr),
 		TrustEvery: o.TrustEvery, Running: running.New(),
 	}
 	if err := errors.Join(deps.Running.Register(metrics.Registry), mgr.AddHealthzCheck("reconciles", deps.Running.Check)); err != nil {

@@ -60,7 +60,7 @@ func summarize(o object) summary {
 // isReady tells whether the current spec of the object is applied and Ready.
 func (s summary) isReady() bool { return s.ready == metav1.ConditionTrue && !s.unseen && !s.deleting }
 
-// inProgress tells whether an attempt is under way whose outcome is not known yet.
+// inProgress tells whether an attempt is under way and its outcome is not known yet.
 func (s summary) inProgress() bool {
 	return s.unseen || s.ready == "" || s.work != "" && s.work != meta.ProgressingWithRetryReason
 }

@@ -557,9 +557,9 @@ func (in *BundleDeployment) SourceName() string {
 // IsFlux tells whether the source is one of Flux.
 func (in *SourceReference) IsFlux() bool { return in.Kind != BundleSourceKind }
 
-// SourceText is the source for people: the name of a BundleSource, or the kind and
+// SourceDisplayName is the source in messages: the name of a BundleSource, or the kind and
 // name of a source of Flux.
-func (in *BundleDeployment) SourceText() string {
+func (in *BundleDeployment) SourceDisplayName() string {
 	if ref := in.Spec.SourceRef; ref != nil && ref.IsFlux() {
 		return ref.Kind + "/" + ref.Name
 	}

@@ -42,8 +42,8 @@ const (
 	RecreateOnImmutableChange Recreate = "OnImmutableChange"
 )
 
-// DeletesDefinitions tells whether CustomResourceDefinitions may be deleted.
-func (in *BundleDeploymentSpec) DeletesDefinitions() bool {
+// DeletesCRDs tells whether CustomResourceDefinitions may be deleted.
+func (in *BundleDeploymentSpec) DeletesCRDs() bool {
 	return in.CRDs != nil && in.CRDs.DeletionPolicy == DeletionDelete
 }
 

@@ -61,7 +61,7 @@ func (a *app) openPublished(ctx context.Context, c *cluster, d *v1alpha1.BundleD
 // publishedSource is the BundleSource of a deployment, with an artifact.
 func (c *cluster) publishedSource(ctx context.Context, d *v1alpha1.BundleDeployment) (*v1alpha1.BundleSource, error) {
 	if d.SourceName() == "" {
-		return nil, fmt.Errorf("the source of %s %s is %s, which Flux fetches, and this command reads BundleSources", deployments.name, d.Name, d.SourceText())
+		return nil, fmt.Errorf("the source of %s %s is %s, which Flux fetches, and this command reads BundleSources", deployments.name, d.Name, d.SourceDisplayName())
 	}
 	found, err := c.get(ctx, target{kind: sources, name: d.SourceName()})
 	if err != nil {

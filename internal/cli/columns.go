@@ -79,7 +79,7 @@ func headers(k kind, wide, everywhere bool) []string {
 func wideColumns(o object) []string {
 	switch o := o.(type) {
 	case *v1alpha1.BundleDeployment:
-		return []string{o.SourceText(), dash(string(o.Status.Format)), dash(packageText(o.Status.Package)), o.InstallNamespaceOrDefault(), o.Spec.ServiceAccountName,
+		return []string{o.SourceDisplayName(), dash(string(o.Status.Format)), dash(packageText(o.Status.Package)), o.InstallNamespaceOrDefault(), o.Spec.ServiceAccountName,
 			short(o.Spec.IntervalOrDefault())}
 	case *v1alpha1.BundleSource:
 		from := make([]string, 0, len(o.Spec.Sources))

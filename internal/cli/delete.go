@@ -199,7 +199,7 @@ func policyChange(o deleteOptions, d *v1alpha1.BundleDeployment) map[string]any 
 	switch {
 	case o.orphan && d.Spec.DeletionPolicy != v1alpha1.DeletionOrphan:
 		return map[string]any{"spec": map[string]any{"deletionPolicy": v1alpha1.DeletionOrphan}}
-	case o.definitions && !d.Spec.DeletesDefinitions():
+	case o.definitions && !d.Spec.DeletesCRDs():
 		return map[string]any{"spec": map[string]any{"crds": map[string]any{"deletionPolicy": v1alpha1.DeletionDelete}}}
 	}
 	return nil

@@ -64,7 +64,7 @@ type removalPolicy struct {
 func removalPolicyOf(spec *v1alpha1.BundleDeploymentSpec, o deleteOptions) removalPolicy {
 	return removalPolicy{
 		orphan:      o.orphan || spec.DeletionPolicy == v1alpha1.DeletionOrphan,
-		definitions: o.definitions || spec.DeletesDefinitions(),
+		definitions: o.definitions || spec.DeletesCRDs(),
 	}
 }
 

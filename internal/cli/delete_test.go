@@ -187,7 +187,7 @@ func TestDangerousDelete(t *testing.T) {
 
 	c.want(c.satchel("delete", "podinfo", "--dangerous-delete-crds", "--yes"), ExitError, "2 resources of "+crd.GetName()+" in "+c.namespace+", some of them of "+c.namespace+"/other",
 		"belong to "+c.namespace+"/other, which would create them again: delete those first")
-	if c.gone(free) || c.gone(shared) || c.deployment("podinfo").Spec.DeletesDefinitions() {
+	if c.gone(free) || c.gone(shared) || c.deployment("podinfo").Spec.DeletesCRDs() {
 		t.Fatal("something was done all the same")
 	}
 	if err := c.anyClient().Delete(t.Context(), shared); err != nil {

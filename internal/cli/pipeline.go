@@ -263,7 +263,7 @@ func newSourceNode(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource) 
 
 // newFluxNode describes a source of Flux by the status of the deployment.
 func newFluxNode(d *v1alpha1.BundleDeployment) sourceNode {
-	node := sourceNode{Name: d.SourceText(), Exists: true, Revision: d.Status.LastAttemptedRevision}
+	node := sourceNode{Name: d.SourceDisplayName(), Exists: true, Revision: d.Status.LastAttemptedRevision}
 	ready := conditions.Get(d, v1alpha1.SourceReadyCondition)
 	if ready == nil {
 		return node

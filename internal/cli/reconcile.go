@@ -106,7 +106,7 @@ func (a *app) toReconcile(ctx context.Context, c *cluster, o reconcileOptions, t
 		return []target{t}, nil
 	}
 	if d.SourceName() == "" {
-		return nil, fmt.Errorf("the source of %s %s is %s, which Flux fetches: reconcile it with the flux command, and this one without --with-source", t.kind.name, t.name, d.SourceText())
+		return nil, fmt.Errorf("the source of %s %s is %s, which Flux fetches: reconcile it with the flux command, and this one without --with-source", t.kind.name, t.name, d.SourceDisplayName())
 	}
 	source := target{kind: sources, name: d.SourceName()}
 	found, err = c.get(ctx, source)

@@ -314,9 +314,9 @@ func (a *app) printFluxRollback(o rollbackOptions, b goingBack) error {
 	ref := b.deployment.Spec.SourceRef
 	manifest, why := fluxPin(ref, b.deployment.Namespace, b.record.Revision)
 	if manifest == nil {
-		return fmt.Errorf("%s gets revision %s from %s, %w", b.target, shortRevision(b.record.Revision), b.deployment.SourceText(), errors.New(why))
+		return fmt.Errorf("%s gets revision %s from %s, %w", b.target, shortRevision(b.record.Revision), b.deployment.SourceDisplayName(), errors.New(why))
 	}
-	fmt.Fprintf(a.streams.ErrOut, "%s gets its content from %s, which Flux fetches. Commit this for revision %s:\n", b.target, inline(b.deployment.SourceText()), shortRevision(inline(b.record.Revision)))
+	fmt.Fprintf(a.streams.ErrOut, "%s gets its content from %s, which Flux fetches. Commit this for revision %s:\n", b.target, inline(b.deployment.SourceDisplayName()), shortRevision(inline(b.record.Revision)))
 	if err := printValue(a.streams.Out, outputYAML, manifest); err != nil || o.dryRun {
 		return err
 	}

@@ -37,7 +37,7 @@ func (r *run) accountObjects(ctx context.Context, of *unstructured.Unstructured)
 	}
 	named := rbacOptions{
 		conversionOptions: conversionOptions{installNamespace: d.InstallNamespaceOrDefault()}, deployment: d.Name, named: true,
-		namespace: d.Namespace, serviceAccount: d.Spec.ServiceAccountName, definitions: d.Spec.DeletesDefinitions(),
+		namespace: d.Namespace, serviceAccount: d.Spec.ServiceAccountName, definitions: d.Spec.DeletesCRDs(),
 	}
 	request, guesses := named.request(result)
 	parts, err := rights.Manifests(request)

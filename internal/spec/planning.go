@@ -68,7 +68,7 @@ func Pruning(of *v1alpha1.BundleDeploymentSpec) plan.Pruning {
 		First:       of.Prune.Timing == v1alpha1.PruneBeforeApply,
 		Limit:       &plan.Limit{Most: most, Percent: percent},
 		Orphan:      of.DeletionPolicy == v1alpha1.DeletionOrphan,
-		Definitions: of.DeletesDefinitions(),
+		Definitions: of.DeletesCRDs(),
 		Recreates:   of.Recreate == v1alpha1.RecreateOnImmutableChange,
 	}
 }

@@ -46,7 +46,7 @@ func (s *state) reaches() []string {
 	case !kept && keeps:
 		found = append(found, "the objects would stay when the BundleDeployment is deleted, as spec.deletionPolicy says now")
 	}
-	if spec.DeletesDefinitions() && !was.DeletesDefinitions {
+	if spec.DeletesCRDs() && !was.DeletesDefinitions {
 		found = append(found, "CustomResourceDefinitions would be deleted with the bundle, as spec.crds.deletionPolicy says now")
 	}
 	return found

@@ -79,7 +79,7 @@ func TestApprovalAndAnotherServiceAccount(t *testing.T) {
 	if err := r.admin.Get(t.Context(), g.key, &before); err != nil {
 		t.Fatal(err)
 	}
-	caredAsInstaller := func(mark controlplane.AuditMark) {
+	correctedAsInstaller := func(mark controlplane.AuditMark) {
 		t.Helper()
 		r.patch(t, aConfigMap(namespace, "a"), `{"data":{"value":"drifted"}}`)
 		r.holds(t, namespace, "a", "one")
@@ -95,10 +95,10 @@ func TestApprovalAndAnotherServiceAccount(t *testing.T) {
 	r.until(t, g.key, "another plan", func(d *v1alpha1.BundleDeployment) bool {
 		return d.Status.Plan.Digest != before.Status.Plan.Digest
 	})
-	caredAsInstaller(mark)
+	correctedAsInstaller(mark)
 	r.delete(t, object("satchel.dev/v1alpha1", "BundleSource", namespace, before.SourceName()))
 	r.until(t, g.key, "the plan is unknown", func(d *v1alpha1.BundleDeployment) bool {
 		return conditions.IsFalse(d, v1alpha1.SourceReadyCondition)
 	})
-	caredAsInstaller(r.mark(t))
+	correctedAsInstaller(r.mark(t))
 }

@@ -73,7 +73,7 @@ func (r *Reconciler) begin(s *state) {
 	record := &v1alpha1.ExecutedPlan{
 		Plan: c.digest, Key: c.key, Terms: c.terms, Base: c.base, Time: metaTime(s.now),
 		ServiceAccountName: spec.ServiceAccountName, RemoteServiceAccountName: spec.RemoteServiceAccountName, KubeConfig: spec.KubeConfig.DeepCopy(),
-		DeletionPolicy: spec.DeletionPolicy, DeletesDefinitions: spec.DeletesDefinitions(),
+		DeletionPolicy: spec.DeletionPolicy, DeletesDefinitions: spec.DeletesCRDs(),
 	}
 	if c.record != nil {
 		record.Grounds = c.record.Grounds

@@ -154,7 +154,7 @@ func (t *Turns) pass(namespace string) {
 	}
 }
 
-// longest is the namespace whose first object waits longest, among those that may take a turn.
+// longest is the namespace of the object that waits longest, among those that may take a turn.
 func (t *Turns) longest() (namespace string, found bool) {
 	for candidate, keys := range t.waiting {
 		if t.may(candidate) && (!found || keys[0].place < t.waiting[namespace][0].place) {

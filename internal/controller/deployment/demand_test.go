@@ -154,6 +154,7 @@ func TestT27TheLabelIsSetLater(t *testing.T) {
 	key := r.deploy(t, namespace, "app", quick)
 	r.ready(t, key, first.Revision)
 	r.patch(t, object("v1", "Namespace", "", namespace), `{"metadata":{"labels":{"satchel.dev/approval":"required"}}}`)
+	r.untilLabelsAreRead(t)
 	r.patch(t, aConfigMap(namespace, "a"), `{"data":{"value":"drifted"}}`)
 	r.holds(t, namespace, "a", "one")
 	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two")})

@@ -29,6 +29,12 @@ func (r *rig) requireSignatures(t *testing.T, namespace string, policies bool) {
 		labels += fmt.Sprintf(`,%q:""`, unguarded)
 	}
 	r.patch(t, object("v1", "Namespace", "", namespace), `{"metadata":{"labels":{`+labels+`}}}`)
+	r.untilLabelsAreRead(t)
+}
+
+// untilLabelsAreRead waits until no earlier labels of namespaces are cached.
+func (r *rig) untilLabelsAreRead(t *testing.T) {
+	t.Helper()
 	at := time.Now()
 	r.eventually(t, t.Context(), "no earlier label is remembered", func(context.Context) (bool, string) {
 		age := time.Since(at)

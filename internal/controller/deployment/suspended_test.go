@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/certificate"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
@@ -31,12 +32,12 @@ func TestSuspendedMeansUntouched(t *testing.T) {
 
 	mark := r.mark(t)
 	result := s.reconcile(t)
-	due := late(t, first)
-	if wakes := s.now.Add(result.RequeueAfter); wakes.Before(due.Add(-2*day)) || wakes.After(due) || warned() != "" {
-		t.Errorf("wakes at %s, want shortly before %s; warnings %q", wakes, due, warned())
+	due := leaf(t, first).NotAfter.Add(-certificate.ServingLife / 6)
+	if wakes := s.now.Add(result.RequeueAfter); wakes.Before(due.Add(-day)) || wakes.After(due.Add(day)) || warned() != "" {
+		t.Errorf("wakes at %s, want about %s; warnings %q", wakes, due, warned())
 	}
 	for range 2 {
-		s.now = due
+		s.now = due.Add(day)
 		if result := s.reconcile(t); result.RequeueAfter != 0 {
 			t.Errorf("comes back after %s although it has warned", result.RequeueAfter)
 		}
@@ -50,6 +51,7 @@ func TestSuspendedMeansUntouched(t *testing.T) {
 	}
 
 	s.r.edit(t, s.key, func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = false })
+	s.reconcile(t)
 	s.ready(t)
 	s.works(t)
 	if warned() != "" || bytes.Equal(s.serving(t).Data["tls.crt"], first.Data["tls.crt"]) {

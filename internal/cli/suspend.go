@@ -129,12 +129,12 @@ func (a *app) pause(ctx context.Context, o pausing, targets []target) error {
 
 // pauseOne changes one object, if needed, and returns the objects to wait for.
 func (a *app) pauseOne(ctx context.Context, c *cluster, o pausing, one chosen, token string) ([]target, error) {
-	if summarize(one.object).suspended == o.suspend {
-		fmt.Fprintf(a.streams.Out, "%s: %s\n", one, map[bool]string{true: "suspended already", false: "is not suspended"}[o.suspend])
-		return nil, nil
-	}
 	if owner := inlineOwner(one.object); owner != "" {
 		return a.pauseInline(ctx, c, o, one, target{kind: deployments, name: owner}, token)
+	}
+	if summarize(one.object).suspended == o.suspend {
+		a.reportUnchanged(o, one)
+		return nil, nil
 	}
 	if err := c.patch(ctx, one.target, suspension(o.suspend, token), o.dryRun); err != nil {
 		return nil, err
@@ -149,6 +149,10 @@ func (a *app) pauseInline(ctx context.Context, c *cluster, o pausing, one chosen
 	if err != nil {
 		return nil, err
 	}
+	if d, ok := found.(*v1alpha1.BundleDeployment); ok && d.Spec.Source != nil && d.Spec.Source.Suspend == o.suspend {
+		a.reportUnchanged(o, one)
+		return nil, nil
+	}
 	change := suspension(o.suspend, token)
 	change["spec"] = map[string]any{"source": change["spec"]}
 	if err := c.patch(ctx, holder, change, o.dryRun); err != nil {
@@ -161,6 +165,11 @@ func (a *app) pauseInline(ctx context.Context, c *cluster, o pausing, one chosen
 	}
 	a.reportPaused(o, one.target, found, where+" and which is suspended: it takes effect when that is resumed")
 	return nil, nil
+}
+
+// reportUnchanged says that an object is suspended, or is not, as it should be.
+func (a *app) reportUnchanged(o pausing, one chosen) {
+	fmt.Fprintf(a.streams.Out, "%s: %s\n", one, map[bool]string{true: "suspended already", false: "is not suspended"}[o.suspend])
 }
 
 // reportPaused says in one line what was done.

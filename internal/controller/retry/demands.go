@@ -13,7 +13,7 @@ import (
 const (
 	// promptBurst is how many demands on an object are answered at once: as many as a person, or a pipeline that sets
 	// several fields in sequence, makes.
-	promptBurst = 3
+	promptBurst = 5
 	// promptEvery is the time after which an object regains one of them.
 	promptEvery = 20 * time.Second
 	// betweenReconciles is the minimal time between other demands on one object.

@@ -43,11 +43,11 @@ func sum(counts []int) (total int) {
 	return total
 }
 
-// Constant demands on one object are answered three times at once, and then once a second, if the reconciles are short.
+// Constant demands on one object are answered five times at once, and then once a second, if the reconciles are short.
 func TestT16DemandsAreSpaced(t *testing.T) {
 	const seconds = 30
 	answered := demanding(retry.NewDemands(), "shop", 1, 50*time.Millisecond, seconds*time.Second)
-	if answered[0] != 3 || sum(answered) < seconds || sum(answered) > seconds+4 {
+	if answered[0] != 5 || sum(answered) < seconds || sum(answered) > seconds+8 {
 		t.Errorf("answered in each second: %v", answered)
 	}
 }
@@ -57,7 +57,7 @@ func TestT16DemandsOfANamespaceShareItsTime(t *testing.T) {
 	const objects, seconds = 8, 60
 	const takes = 400 * time.Millisecond
 	answered := demanding(retry.NewDemands(), "shop", objects, takes, seconds*time.Second)
-	const prompt = objects * (3 + seconds/20)
+	const prompt = objects * (5 + seconds/20)
 	want := prompt + int(seconds*time.Second/5/takes)
 	if got := sum(answered); got < prompt || got > want+10 {
 		t.Errorf("%d demands were answered in a minute, want at most %d: %v", got, want, answered)
@@ -82,23 +82,23 @@ func TestT16SteadyEditsDoNotWait(t *testing.T) {
 func TestDemandsThatWait(t *testing.T) {
 	q := retry.NewDemands()
 	key, now := types.NamespacedName{Namespace: "shop", Name: "web"}, time.Unix(1_000_000, 0)
-	for i := range 4 {
+	for i := range 6 {
 		q.Pause(key, fmt.Sprint(i), now)
 	}
-	if q.Pause(key, "2", now) != 0 {
+	if q.Pause(key, "4", now) != 0 {
 		t.Error("what was answered waits")
 	}
-	pause := q.Pause(key, "3", now)
-	if pause <= 0 || pause > time.Second || q.Pause(key, "3", now.Add(pause)) != 0 {
+	pause := q.Pause(key, "5", now)
+	if pause <= 0 || pause > time.Second || q.Pause(key, "5", now.Add(pause)) != 0 {
 		t.Errorf("it has to wait longer than the %s that it was told", pause)
 	}
 	now = now.Add(pause)
 	q.Took(key, time.Hour, now)
-	if pause := q.Pause(key, "4", now); pause <= time.Second || pause > time.Minute {
+	if pause := q.Pause(key, "6", now); pause <= time.Second || pause > time.Minute {
 		t.Errorf("after a long reconcile it waits %s", pause)
 	}
 	q.Drop(key, now)
-	if q.Pause(key, "4", now) != 0 {
+	if q.Pause(key, "6", now) != 0 {
 		t.Error("an object that was forgotten waits")
 	}
 }

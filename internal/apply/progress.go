@@ -115,7 +115,9 @@ func (p *progress) fail(now time.Time, patience time.Duration) (until time.Time,
 
 // wrote records that a resource was written, or does not need it any more.
 func (p *progress) wrote(resource types.NamespacedName) {
-	p.last, p.failing, p.tried = resource, time.Time{}, time.Time{}
+	p.last = resource
+	p.failing = time.Time{}
+	p.tried = time.Time{}
 }
 
 // refuse records that a resource cannot be written.

@@ -193,7 +193,9 @@ func (a *app) createDecision(ctx context.Context, c *cluster, o deciding, approv
 			fmt.Fprintf(a.streams.Out, "%s: says so already\n", inline("BundleApproval "+name))
 			return nil
 		}
-		approval.Name, approval.GenerateName, approval.ResourceVersion = "", name+"-", ""
+		approval.Name = ""
+		approval.GenerateName = name + "-"
+		approval.ResourceVersion = ""
 		err = c.client.Create(ctx, approval, options...)
 	}
 	if err != nil {

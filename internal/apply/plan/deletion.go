@@ -80,7 +80,9 @@ func deletions(in Input, entries inventory.Inventory, removal bool) []DeletionSt
 			kind.Definition = kind.Resource.GroupResource().String()
 		}
 		deletion := in.decideDeletion(entry, removal)
-		deletion.ID, deletion.Kind, deletion.RunOnce = entry.ID, kind, entry.Mark == inventory.RunOnce
+		deletion.ID = entry.ID
+		deletion.Kind = kind
+		deletion.RunOnce = entry.Mark == inventory.RunOnce
 		stage := stageOf(entry.ID, kind)
 		if _, unconfirmed := in.Unconfirmed[entry.ID]; unconfirmed {
 			stage = stageCustom // the objects that serve it stay until it is known to be gone

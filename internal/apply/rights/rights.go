@@ -73,7 +73,9 @@ func Of(r Request) (Rights, error) {
 	if spread(demands) > mostHeld {
 		return Rights{}, fmt.Errorf("the roles of the bundle are bound in so many places that their permissions amount to more than %d", mostHeld)
 	}
-	required, recommended, brought := places{}, places{}, r.brought()
+	required := places{}
+	recommended := places{}
+	brought := r.brought()
 	for _, need := range Needs(r) {
 		required.at(brought.place(need.Namespace)).add(need.Right)
 	}

@@ -71,7 +71,9 @@ func (a *absences) take(c *catalog) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.seen == nil {
-		a.seen, a.of, a.first = map[schema.GroupKind]sight{}, map[schema.GroupKind]absence{}, c.asked
+		a.seen = map[schema.GroupKind]sight{}
+		a.of = map[schema.GroupKind]absence{}
+		a.first = c.asked
 	}
 	for kind, versions := range c.served {
 		a.seen[kind] = sight{version: versions[0], kind: c.kinds[kind.WithVersion(versions[0])], at: c.asked}

@@ -116,7 +116,9 @@ func NewPool(base *rest.Config, o Options) (*Pool, error) {
 func prepared(base *rest.Config, o Options) *rest.Config {
 	config := rest.CopyConfig(base)
 	config.Impersonate = rest.ImpersonationConfig{}
-	config.QPS, config.Burst, config.RateLimiter = o.QPS, o.Burst, nil
+	config.QPS = o.QPS
+	config.Burst = o.Burst
+	config.RateLimiter = nil
 	config.Timeout = 0 // requests are bounded by their contexts
 	config.WarningHandler, config.WarningHandlerWithContext = nil, warningHandler{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {

@@ -24,7 +24,9 @@ func (h *Hub) sighted(i *item, s sight, listed bool) {
 		i.good = s.writers
 	case moved:
 		if (!listed || s.writers.generation != 0) && i.good.partsOnly(s.writers) {
-			i.want.seen, i.adopted, i.good = s.seen, true, s.writers
+			i.want.seen = s.seen
+			i.adopted = true
+			i.good = s.writers
 		} else {
 			i.good = writers{}
 		}

@@ -105,7 +105,9 @@ func (n *Names) client(o *named) *tenant.Client {
 
 // failed says how long to wait after a watch failed so many times in a row.
 func (n *Names) failed(o *named, err error, failures int) time.Duration {
-	why, pause, longest := "", n.options.Retry, longestRetry
+	why := ""
+	pause := n.options.Retry
+	longest := longestRetry
 	switch {
 	case errors.Is(err, errNoAccount):
 		why = fmt.Sprintf("service account %s does not exist", o.key.identity)

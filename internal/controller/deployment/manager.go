@@ -274,6 +274,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, r.forget(request.NamespacedName) // another instance reconciles it
 	}
 	if pause := r.demandPause(object); pause > 0 {
+		r.shares.Drop(request.NamespacedName) // a promised turn is for others meanwhile
+		r.turns.Drop(request.NamespacedName)
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	done, pause, ok := r.turn(object)

@@ -29,7 +29,7 @@ TEST := go test -json -vet=off -p 2 -timeout 40m -run '$(RUN)'
 
 # Packages that the race detector runs: those without a control plane, and one controller.
 RACE_PKG ?= ./api/... ./internal/fetch/... ./internal/convert/... ./internal/apply/... \
-	./internal/controller/step/... ./internal/controller/source/...
+	./internal/controller/pipeline/... ./internal/controller/source/...
 
 FUZZTIME ?= 30s
 

@@ -95,12 +95,12 @@ var importRules = []importRule{{
 		"./internal/fetch/http/...", "./internal/fetch/configmap/...", "./internal/fetch/verify/...", "./internal/fetch/upload/...",
 	},
 }, {
-	name:   "the step runner is generic",
-	why:    "both controllers use it, with states of their own",
-	remedy: "pass the state as a type parameter",
-	from:   []string{"./internal/controller/step/..."},
+	name:   "the pipeline is generic",
+	why:    "all controllers use it, with kinds and states of their own",
+	remedy: "pass the state as a type parameter, and what depends on a kind as a value or a function",
+	from:   []string{"./internal/controller/pipeline/..."},
 	not:    []string{"./internal/...", "./api/..."},
-	but:    []string{"./internal/controller/step/..."},
+	but:    []string{"./internal/controller/pipeline/...", "./internal/visible/..."},
 }, {
 	name:   "pure packages are pure",
 	why:    "what is previewed has to be what is executed: no network, cluster, environment or file outside the bundle",

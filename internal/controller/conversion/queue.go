@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/satchel-dev/satchel/internal/controller/fair"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
 
@@ -34,7 +34,7 @@ const (
 // Queue holds the running conversions, at most one for each object.
 type Queue struct {
 	// Turns of the objects that wait for a conversion.
-	Turns *fair.Turns
+	Turns *pipeline.Turns
 	// Patience is how long a reconcile waits for the conversion that it starts; most take a fraction of it.
 	Patience time.Duration
 	wake     func(types.NamespacedName)
@@ -58,7 +58,7 @@ type pending struct {
 
 // NewQueue returns a queue that calls wake when a conversion has ended and no reconcile waits for it any more.
 func NewQueue(wake func(types.NamespacedName)) *Queue {
-	return &Queue{Turns: fair.NewTurns(perNamespace), Patience: patience, wake: wake, pending: map[types.NamespacedName]*pending{}}
+	return &Queue{Turns: pipeline.NewTurns(perNamespace), Patience: patience, wake: wake, pending: map[types.NamespacedName]*pending{}}
 }
 
 // Convert converts the input that about identifies. Only the reconcile that starts a conversion waits for it, for at most

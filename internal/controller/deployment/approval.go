@@ -12,7 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // consent is what is known about the approval of a plan.
@@ -101,20 +101,20 @@ func (c *consent) settled() bool { return c.underWay && len(c.destroys) == 0 }
 //	it is denied                          ApprovalDenied
 //	the mode asks for nothing             goes on
 //	else                                  ApprovalRequired
-func (r *Reconciler) approve(_ context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) approve(_ context.Context, s *state) (pipeline.Outcome, error) {
 	c := s.consent
 	if !s.due || s.keeping || c == nil || c.settled() || c.returning {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	if c.approved != nil && c.denied == nil || c.demand.mode == v1alpha1.ApprovalAutomatic {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	var err error
 	if c.asks, err = r.asks(s); err != nil || len(c.asks) == 0 && c.denied == nil {
-		return step.Continue, err
+		return pipeline.Continue, err
 	}
 	s.did(v1alpha1.PlannedCondition)
-	return step.Stop, s.pending()
+	return pipeline.Stop, s.pending()
 }
 
 // pending is the failure of a plan that waits for an approval.

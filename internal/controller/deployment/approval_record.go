@@ -13,7 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // decisionField selects the decisions about a deployment.
@@ -88,14 +88,14 @@ func (r *Reconciler) begin(s *state) {
 // consume marks the approval of the plan as consumed before anything is written, so that
 // it allows nothing else. If that fails because the approval was withdrawn, the record is
 // undone. After a crash, the approval is found by the record.
-func (r *Reconciler) consume(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) consume(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	record := s.object.Status.Executed
 	if !s.due || s.keeping || s.consent == nil || record == nil || record.Approval == "" {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	all, err := r.approvals(ctx, s.object)
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	for i := range all {
 		if !allows(&all[i], record.Plan) {
@@ -104,12 +104,12 @@ func (r *Reconciler) consume(ctx context.Context, s *state) (step.Outcome, error
 		err := r.markConsumed(ctx, &all[i], s)
 		switch withdrawn := apierrors.IsConflict(err) || apierrors.IsNotFound(err); {
 		case withdrawn && s.consent.begun && all[i].Name == record.Approval:
-			return step.Stop, s.undoBegin(err)
+			return pipeline.Stop, s.undoBegin(err)
 		case err != nil && !withdrawn:
-			return step.Stop, err
+			return pipeline.Stop, err
 		}
 	}
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }
 
 // allows tells whether a decision approves a plan and was not used yet.

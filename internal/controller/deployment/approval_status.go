@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/report"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // setApproval sets the ApprovalPending condition. The first line that holds decides.
@@ -24,7 +24,7 @@ func setApproval(s *state, err error) {
 		return
 	}
 	pending := func(reason, message string) {
-		report.Set(s.object, v1alpha1.ApprovalPendingCondition, metav1.ConditionTrue, reason, message)
+		pipeline.SetCondition(s.object, v1alpha1.ApprovalPendingCondition, metav1.ConditionTrue, reason, message)
 	}
 	switch {
 	case awaitsApproval(err):
@@ -52,17 +52,17 @@ func setAwaiting(s *state, err error) {
 	healthy := conditions.Get(d, v1alpha1.HealthyCondition)
 	switch {
 	case last == "":
-		report.Retrying(d, v1alpha1.ReasonApprovalPending, judge(err).Error())
+		pipeline.SetRetrying(d, v1alpha1.ReasonApprovalPending, judge(err).Error())
 	case s.keepErr != nil:
-		report.Retrying(d, judge(s.keepErr).reason, "revision "+last+" stays applied, but could not be compared with the cluster: "+judge(s.keepErr).Error()+waits)
+		pipeline.SetRetrying(d, judge(s.keepErr).reason, "revision "+last+" stays applied, but could not be compared with the cluster: "+judge(s.keepErr).Error()+waits)
 	case s.kept == nil || s.kept.health == nil || healthy == nil:
-		report.Progressing(d, v1alpha1.ReasonProgressing, "revision "+last+" stays applied"+waits)
+		pipeline.SetProgressing(d, v1alpha1.ReasonProgressing, "revision "+last+" stays applied"+waits)
 	case healthy.Status == metav1.ConditionTrue:
-		report.Ready(d, v1alpha1.ReasonSucceeded, fmt.Sprintf("revision %s stays applied: %d objects, %s%s", last, s.kept.note.total, s.kept.healthyWords(), waits))
+		pipeline.SetReady(d, v1alpha1.ReasonSucceeded, fmt.Sprintf("revision %s stays applied: %d objects, %s%s", last, s.kept.note.total, s.kept.healthyWords(), waits))
 	case healthy.Status == metav1.ConditionUnknown:
-		report.Progressing(d, healthy.Reason, healthy.Message+waits)
+		pipeline.SetProgressing(d, healthy.Reason, healthy.Message+waits)
 	default:
-		report.Retrying(d, healthy.Reason, healthy.Message+waits)
+		pipeline.SetRetrying(d, healthy.Reason, healthy.Message+waits)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/convert"
 )
 
@@ -36,19 +36,19 @@ type issuance struct {
 
 // certify reads the certificates that the objects mount and trust, and issues in memory
 // those that are missing or due. Nothing is written before the plan is executed.
-func (r *Reconciler) certify(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) certify(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if !s.due || len(s.wanted) == 0 {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	made, err := findCertificates(ctx, s)
 	if err == nil {
 		err = r.issue(ctx, s, made)
 	}
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	s.issued = made
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }
 
 // authorityID is the Secret of the certificates' authority.

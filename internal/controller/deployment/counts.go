@@ -8,7 +8,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
-	"github.com/satchel-dev/satchel/internal/controller/report"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // setPlan writes the summary of the plan to the status.
@@ -101,7 +101,7 @@ func bounded(warnings []string) []string {
 		sorted = append(sorted[:mostWarnings-1:mostWarnings-1], fmt.Sprintf("and %d more", len(sorted)-mostWarnings+1))
 	}
 	for i := range sorted {
-		sorted[i] = report.Shorten(sorted[i], 512)
+		sorted[i] = pipeline.Shorten(sorted[i], 512)
 	}
 	return sorted
 }

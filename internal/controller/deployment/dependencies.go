@@ -15,21 +15,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/expression"
 )
 
 // depend holds a new revision or spec back until the deployments of spec.dependsOn are
 // ready. The applied revision is reconciled regardless: a dependency that is temporarily
 // not ready does not affect it.
-func (r *Reconciler) depend(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) depend(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if s.rulesErr != nil {
-		return step.Stop, s.rulesErr
+		return pipeline.Stop, s.rulesErr
 	}
 	key, wanted := client.ObjectKeyFromObject(s.object), s.object.Spec.DependsOn
 	if len(wanted) == 0 {
 		r.dependencies.set(key, nil)
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	names := map[string]bool{}
 	for _, dependency := range wanted {
@@ -38,19 +38,19 @@ func (r *Reconciler) depend(ctx context.Context, s *state) (step.Outcome, error)
 	r.dependencies.set(key, names) // before the first read: later changes wake the deployment
 	others, err := r.neighbours(ctx, key.Namespace)
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	if cycle := cycleThrough(key.Name, others.dependsOn(s.object)); cycle != nil {
-		return step.Stop, failure{reason: v1alpha1.ReasonDependencyCycle, stalled: true, err: fmt.Errorf(
+		return pipeline.Stop, failure{reason: v1alpha1.ReasonDependencyCycle, stalled: true, err: fmt.Errorf(
 			"spec.dependsOn has a cycle: %s: remove one of these dependencies", strings.Join(cycle, "→"))}
 	}
 	if !s.appliedAsIs() {
 		if err := lackingDependencies(ctx, s.object, others); err != nil {
-			return step.Stop, err
+			return pipeline.Stop, err
 		}
 	}
 	r.dependencies.set(key, nil)
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }
 
 // appliedAsIs tells whether the artifact was applied completely with the current spec.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
@@ -44,7 +44,7 @@ func judge(err error) failure {
 	case errors.As(err, &costly):
 		return failure{reason: v1alpha1.ReasonPlanRefused, stalled: true, err: err}
 	}
-	var failed *step.Error
+	var failed *pipeline.StepError
 	if errors.As(err, &failed) {
 		err = failed.Err
 	}

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/report"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // longestCause bounds the message of a record in the history, in bytes.
@@ -106,7 +106,7 @@ func finish(record *v1alpha1.RevisionRecord, outcome v1alpha1.Outcome, message s
 	if record.Outcome != outcome {
 		record.FinishedTime = new(metaTime(s.now))
 	}
-	record.Outcome, record.Message = outcome, report.Shorten(message, longestCause)
+	record.Outcome, record.Message = outcome, pipeline.Shorten(message, longestCause)
 }
 
 // whyFailed says why the revision is not installed, or not healthy; empty if it is, or

@@ -13,19 +13,19 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // operate determines the operation of the plan. It stops an operation with a hook that
 // failed before anything was applied: the applied revision stays.
-func (r *Reconciler) operate(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) operate(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if !s.due || s.keeping {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	was, recovered := s.object.Status.Hooks, s.endRecovery()
 	switch {
 	case was == nil && len(s.plan.Hooks) == 0:
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	case was != nil && r.continues(s, was):
 		s.retryHooks(was)
 	default:
@@ -34,7 +34,7 @@ func (r *Reconciler) operate(ctx context.Context, s *state) (step.Outcome, error
 			s.wait(waits)
 		}
 		if waits != "" || err != nil {
-			return step.Stop, err
+			return pipeline.Stop, err
 		}
 		s.object.Status.Hooks = r.newOperation(s, was)
 		if recovered && was == nil {
@@ -42,9 +42,9 @@ func (r *Reconciler) operate(ctx context.Context, s *state) (step.Outcome, error
 		}
 	}
 	if failed := s.object.Status.Hooks.Failed; failed != nil && !comesAfter(failed.Event) {
-		return step.Stop, s.hookFailure(failed)
+		return pipeline.Stop, s.hookFailure(failed)
 	}
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }
 
 // continues tells whether the plan belongs to the operation in the status, or to its

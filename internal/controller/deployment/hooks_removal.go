@@ -13,37 +13,37 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // beforeRemoval runs the hooks before the first deletion.
-func (r *Reconciler) beforeRemoval(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) beforeRemoval(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	record := s.object.Status.Hooks
 	if !s.hasDeleteHooks() || record.Removed {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	return r.deletionHooks(ctx, s, false)
 }
 
 // afterRemoval runs the hooks after the last deletion, and then removes their objects.
-func (r *Reconciler) afterRemoval(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) afterRemoval(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if !s.hasDeleteHooks() || !s.removed.Done() {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	record := s.object.Status.Hooks
 	if record.FinishedTime != nil {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	record.Removed = true
 	outcome, err := r.deletionHooks(ctx, s, true)
-	if err != nil || outcome == step.Stop {
-		return step.Stop, err
+	if err != nil || outcome == pipeline.Stop {
+		return pipeline.Stop, err
 	}
 	if record = s.object.Status.Hooks; record.FinishedTime == nil {
 		record.FinishedTime = new(metaTime(s.now))
 	}
 	if s.previous.Len() == 0 {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	return r.removeObjects(ctx, s)
 }
@@ -64,13 +64,13 @@ func (s *state) betweenHooks() bool {
 // deletionHooks runs the hooks before, or after, the deletion. If hooks are skipped, by the
 // annotation, because everything is kept, or because the namespace is being deleted, all
 // count as done.
-func (r *Reconciler) deletionHooks(ctx context.Context, s *state, after bool) (step.Outcome, error) {
+func (r *Reconciler) deletionHooks(ctx context.Context, s *state, after bool) (pipeline.Outcome, error) {
 	if why, err := r.skipsHooks(ctx, s); err != nil || why != "" {
-		return step.Continue, r.skipHooks(s, why, err)
+		return pipeline.Continue, r.skipHooks(s, why, err)
 	}
 	hooks, err := r.appliedHooks(ctx, s)
 	if err != nil {
-		return step.Stop, failure{reason: v1alpha1.ReasonHookFailed, err: fmt.Errorf(
+		return pipeline.Stop, failure{reason: v1alpha1.ReasonHookFailed, err: fmt.Errorf(
 			"the hooks that run when this BundleDeployment is deleted cannot be run: %w.\nTo remove without them, annotate the BundleDeployment with %s: Skip", err, v1alpha1.DeleteHooksAnnotation)}
 	}
 	waits, err := r.beginDeletion(ctx, s, hooks)
@@ -79,9 +79,9 @@ func (r *Reconciler) deletionHooks(ctx context.Context, s *state, after bool) (s
 	}
 	if s.hookWaits = waits; waits != "" || err != nil {
 		s.removed = &apply.Removed{Inventory: s.previous}
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }
 
 // beginDeletion makes the removal the current operation, or runs the hooks of the failed event

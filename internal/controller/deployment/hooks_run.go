@@ -12,8 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
-	"github.com/satchel-dev/satchel/internal/controller/report"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // longestHookMessage bounds the message of a failed hook, in bytes.
@@ -153,7 +152,7 @@ func (r *Reconciler) failHook(ctx context.Context, s *state, runs []plan.HookRun
 	run := runs[record.Completed]
 	message = r.cleaner(ctx, s).text(message)
 	failed := &v1alpha1.FailedHook{
-		HookReference: referenceTo(run), Message: report.Shorten(message, longestHookMessage),
+		HookReference: referenceTo(run), Message: pipeline.Shorten(message, longestHookMessage),
 		Generation: s.object.Generation, Requested: requested(s.object),
 	}
 	if of := s.currentRecord(); of != nil && !s.edits(of) { // an edited revision is counted from the first
@@ -261,15 +260,15 @@ func (r *Reconciler) stillRuns(ctx context.Context, s *state) (waits string, err
 
 // afterHealth runs the hooks after the operation, once all objects are healthy. The revision is
 // healthy only after these.
-func (r *Reconciler) afterHealth(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) afterHealth(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if s.keeping || s.health == nil || !s.health.Healthy() {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	if s.hooksPending() {
 		waits, err := r.afterwards(ctx, s)
 		if s.hookWaits = waits; waits != "" || err != nil {
 			s.hookFailed = err != nil
-			return step.Stop, err
+			return pipeline.Stop, err
 		}
 		s.object.Status.Hooks.FinishedTime = new(metaTime(s.now))
 		if s.plan != nil {
@@ -278,7 +277,7 @@ func (r *Reconciler) afterHealth(ctx context.Context, s *state) (step.Outcome, e
 	}
 	s.object.Status.LastHealthyRevision, s.object.Status.Package = s.object.Status.LastAppliedRevision, s.note.contains
 	r.keepHealthy(s)
-	return step.Continue, s.prove()
+	return pipeline.Continue, s.prove()
 }
 
 // afterwards runs the hooks after the operation.

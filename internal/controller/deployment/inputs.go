@@ -18,7 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/apply/watch"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
@@ -43,22 +43,22 @@ func (in *inputs) secret() bool {
 
 // findInputs finds out whether the Secrets and ConfigMaps that the conversion needs have changed, by reading them if that
 // is not known.
-func (r *Reconciler) findInputs(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) findInputs(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	s.inputs.sought, s.inputs.needed = true, spec.Inputs(s.object)
 	if len(s.inputs.needed) == 0 {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	last := s.note.attempt
 	s.inputs.digest = last.inputs
 	known := s.noted && last == s.attempt() && !s.overInterval() && r.names.Current(client.ObjectKeyFromObject(s.object))
 	if known && last.inputs != "" {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	if err := r.readInputs(ctx, s); err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	s.reconsider()
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }
 
 // readInputs reads the inputs, once in a reconcile, and merges the values.
@@ -224,7 +224,7 @@ func (s *state) reconsider() {
 // follow subscribes to changes of the inputs.
 func (r *Reconciler) follow(s *state, err error) {
 	key := client.ObjectKeyFromObject(s.object)
-	switch failed := step.Failed(err); {
+	switch failed := pipeline.FailedStep(err); {
 	case s.inputs.sought && len(s.inputs.needed) == 0:
 		r.names.Drop(key)
 		r.scrubs.forget(key)

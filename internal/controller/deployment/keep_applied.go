@@ -15,15 +15,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/conversion"
-	"github.com/satchel-dev/satchel/internal/controller/report"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // keepApplied corrects drift of the last applied revision, and checks its health, while a
 // newer one cannot be applied, or while some of its objects cannot be planned. A problem
 // with one object does not affect the others.
 func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
-	if report.IsStale(err) || !declared(err).keepsApplied {
+	if pipeline.IsStale(err) || !declared(err).keepsApplied {
 		return // decided on a stale copy, or failed where the last revision is touched already
 	}
 	if s.object.Status.LastAppliedRevision == "" || s.client == nil {
@@ -56,7 +55,7 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 	}
 	turn, cancel := r.beginTurn(ctx, s)
 	defer cancel()
-	s.keepErr = step.Run(turn, r.bind(delivery()), kept, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.CorrectingDrift))
+	s.keepErr = pipeline.Run(turn, r.bind(delivery()), kept, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, pipeline.PhaseCorrectingDrift))
 	if s.keepErr != nil && budget.Over(turn) {
 		s.keepErr = fmt.Errorf("its API server answers too slowly for a turn of %s", r.turnBudget())
 	}

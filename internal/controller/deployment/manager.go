@@ -34,14 +34,10 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/watch"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/conversion"
-	"github.com/satchel-dev/satchel/internal/controller/fair"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
 	"github.com/satchel-dev/satchel/internal/controller/nslabel"
-	"github.com/satchel-dev/satchel/internal/controller/report"
-	"github.com/satchel-dev/satchel/internal/controller/retry"
-	"github.com/satchel-dev/satchel/internal/controller/running"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
-	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
@@ -65,9 +61,9 @@ type Deps struct {
 	// Events records what changed.
 	Events events.EventRecorder
 	// Metrics observes the steps; may be nil.
-	Metrics *step.Metrics
+	Metrics *pipeline.Metrics
 	// Running knows which reconciles run; may be nil.
-	Running *running.Reconciles
+	Running *pipeline.Running
 	// Work counts what is done to objects; may be nil.
 	Work *Work
 	// Expiry shows when certificates end; may be nil.
@@ -115,10 +111,10 @@ type Deps struct {
 // Reconciler reconciles BundleDeployments.
 type Reconciler struct {
 	Deps
-	writer  report.Writer
-	backoff retry.Backoff
+	writer  pipeline.StatusWriter
+	backoff pipeline.Backoff
 	// demands limits the rate of edits and reconcile requests.
-	demands *retry.Demands
+	demands *pipeline.Demands
 	memory  memory
 	awaited awaited
 	// dependencies are those that deployments currently wait for.
@@ -129,8 +125,8 @@ type Reconciler struct {
 	remoteRoom   *conversion.Room // of those for other clusters
 	migrations   *apply.Migrations
 	kinds        *kindWaits
-	shares       *fair.Turns         // of all deployments, by namespace
-	turns        *fair.Turns         // of deployments to remote clusters, by namespace
+	shares       *pipeline.Turns     // of all deployments, by namespace
+	turns        *pipeline.Turns     // of deployments to remote clusters, by namespace
 	remotely     *semaphore.Weighted // all deployments to remote clusters that are reconciled; nil for any number
 	remoteTurns  budget.Turns        // the progress of the last turns of deployments to other clusters
 	watches      *watch.Hub
@@ -148,12 +144,12 @@ func NewReconciler(deps Deps) *Reconciler {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
-	deps.Events = report.Events(deps.Events)
+	deps.Events = pipeline.EventRecorder(deps.Events)
 	r := &Reconciler{
 		Deps: deps, migrations: &apply.Migrations{Now: deps.Now}, waker: &waker{},
-		writer: report.Writer{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager}, turns: fair.NewTurns(deps.RemotelyPerNamespace),
-		shares:  fair.NewTurns(deps.PerNamespace).Within(deps.Concurrent),
-		demands: retry.NewDemands(),
+		writer: pipeline.StatusWriter{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager}, turns: pipeline.NewTurns(deps.RemotelyPerNamespace),
+		shares:  pipeline.NewTurns(deps.PerNamespace).Within(deps.Concurrent),
+		demands: pipeline.NewDemands(),
 		kinds:   newKindWaits(),
 	}
 	again := func(key types.NamespacedName) { r.waker.wake(key, 0) }
@@ -263,7 +259,7 @@ func (r *Reconciler) users(ctx context.Context, source client.Object) ([]reconci
 
 // Reconcile brings one deployment up to date, or removes what it installed.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	object, err := retry.Read[v1alpha1.BundleDeployment](ctx, &r.backoff, r.cached(), r.APIReader, request.NamespacedName)
+	object, err := pipeline.ReadCurrent[v1alpha1.BundleDeployment](ctx, &r.backoff, r.cached(), r.APIReader, request.NamespacedName)
 	if err != nil {
 		if !apierrors.IsNotFound(err) {
 			return ctrl.Result{}, fmt.Errorf("reading bundledeployment %s: %w", request, err)
@@ -384,7 +380,7 @@ func (r *Reconciler) write(ctx context.Context, s *state) error {
 
 // finish writes the status and returns when to reconcile again.
 func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Result, error) {
-	if report.IsStale(err) {
+	if pipeline.IsStale(err) {
 		return ctrl.Result{RequeueAfter: r.backoff.Conflicted(client.ObjectKeyFromObject(s.object))}, nil // decided on a stale copy; nothing was written
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
@@ -404,7 +400,7 @@ func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Resu
 	r.emit(s)
 	r.showExpiry(s)
 	r.showHeld(s)
-	report.Log(ctx, s.before, s.object, err)
+	pipeline.LogFailure(ctx, s.before, s.object, err)
 	return ctrl.Result{RequeueAfter: s.untilRenewal(r.pause(s, err))}, nil
 }
 
@@ -426,16 +422,16 @@ func (r *Reconciler) newState(object *v1alpha1.BundleDeployment) *state {
 }
 
 // protect adds the finalizer before anything is written for the deployment.
-func (r *Reconciler) protect(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) protect(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if controllerutil.ContainsFinalizer(s.object, v1alpha1.Finalizer) {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	before := s.object.DeepCopy()
 	controllerutil.AddFinalizer(s.object, v1alpha1.Finalizer)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Patch(ctx, s.object, patch, client.FieldOwner(FieldManager)); err != nil {
-		return step.Stop, fmt.Errorf("adding the finalizer: %w", report.Stale(err))
+		return pipeline.Stop, fmt.Errorf("adding the finalizer: %w", pipeline.MarkStale(err))
 	}
 	s.stored = s.object.DeepCopy()
-	return step.Continue, r.beginInventory(ctx, s)
+	return pipeline.Continue, r.beginInventory(ctx, s)
 }

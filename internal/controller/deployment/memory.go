@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
-	"github.com/satchel-dev/satchel/internal/controller/retry"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // note is what the controller remembers of a deployment between two reconciles, so that
@@ -54,7 +54,7 @@ type note struct {
 // old tells that the object from the cache is older than the last write of this
 // controller: its inventory would be outdated.
 func (s *state) old() bool {
-	return retry.Older(s.object.ResourceVersion, s.note.version)
+	return pipeline.OlderVersion(s.object.ResourceVersion, s.note.version)
 }
 
 // attempt identifies the input of a full reconcile; when it changes, another is due.

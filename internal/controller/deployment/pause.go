@@ -7,7 +7,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/satchel-dev/satchel/internal/controller/retry"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // settled tells that no work is unfinished: everything is applied, healthy and pruned.
@@ -29,7 +29,7 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 			return kubeconfigPause
 		}
 		if f := judge(err); f.stalled || f.woken {
-			return retry.Interval(spec.IntervalOrDefault())
+			return pipeline.IntervalPause(spec.IntervalOrDefault())
 		}
 		if f := judge(err); f.after > 0 {
 			return f.after
@@ -40,7 +40,7 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 	if s.settled() {
 		s.note.pauses = 0
 		r.memory.keep(key, s.note)
-		return retry.Interval(max(time.Second/10, spec.IntervalOrDefault()-s.now.Sub(s.note.checked)))
+		return pipeline.IntervalPause(max(time.Second/10, spec.IntervalOrDefault()-s.now.Sub(s.note.checked)))
 	}
 	if s.cut != uncut {
 		r.memory.keep(key, s.note)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // holdPhase waits for the health of earlier phases. Each phase has the whole timeout.
@@ -24,28 +24,28 @@ func (s *state) holdPhase(held *apply.PhaseWait) {
 
 // stillHeld checks only the objects that a phase waits for, while they are not healthy
 // and the interval is not over.
-func (r *Reconciler) stillHeld(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) stillHeld(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	held := s.note.phase
 	if s.note.attempt == s.attempt() && s.note.hook != nil {
 		waits, err := r.stillRuns(ctx, s)
 		if waits == "" || err != nil {
-			return step.Continue, err
+			return pipeline.Continue, err
 		}
 		s.waitsFor = waits
-		return step.Stop, nil
+		return pipeline.Stop, nil
 	}
 	if held == nil || s.note.attempt != s.attempt() || s.now.Sub(s.note.phaseSince) >= s.object.Spec.IntervalOrDefault() {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	rules := s.rules
 	rules.Everything = false
 	report, err := rules.Check(ctx, s.client, held.Objects, nil)
 	if err != nil || report.Healthy() {
-		return step.Continue, err
+		return pipeline.Continue, err
 	}
 	s.phase = &apply.PhaseWait{Phase: held.Phase, Objects: held.Objects, Report: report}
 	s.waitsFor = s.phase.String()
-	return step.Stop, nil
+	return pipeline.Stop, nil
 }
 
 // waiting says why an unfinished apply waits, and whether it has timed out.

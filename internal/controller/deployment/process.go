@@ -20,11 +20,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/census"
 	"github.com/satchel-dev/satchel/internal/controller/egress"
-	"github.com/satchel-dev/satchel/internal/controller/fair"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
-	"github.com/satchel-dev/satchel/internal/controller/running"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
-	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch"
@@ -120,11 +118,11 @@ func (o Options) setup(ctx context.Context, mgr ctrl.Manager, concurrent int, pa
 	if err := mgr.Add(closing{workers}); err != nil {
 		return nil, errors.Join(err, workers.Close())
 	}
-	deps.Shard, deps.Workers, deps.Running = part, workers, running.New()
+	deps.Shard, deps.Workers, deps.Running = part, workers, pipeline.NewRunning()
 	if err := errors.Join(deps.Running.Register(metrics.Registry), mgr.AddHealthzCheck("reconciles", deps.Running.Check)); err != nil {
 		return nil, fmt.Errorf("preparing the health check: %w", err)
 	}
-	deps.PerNamespace, deps.Concurrent = fair.Share(o.PerNamespace, concurrent), concurrent
+	deps.PerNamespace, deps.Concurrent = pipeline.TurnShare(o.PerNamespace, concurrent), concurrent
 	deps.RemoteTurn = o.RemoteTurn
 	deps.Remotely, deps.RemotelyPerNamespace = max(1, concurrent*3/4), max(1, concurrent/2)
 	if err := metrics.Registry.Register(census.Census{Reader: mgr.GetCache(), Shard: part.Listed(), Leads: mgr.Elected()}); err != nil {
@@ -172,7 +170,7 @@ func (o Options) collaborators(ctx context.Context, mgr ctrl.Manager) (Deps, err
 	if err != nil {
 		return Deps{}, fmt.Errorf("preparing clients: %w", err)
 	}
-	measures, err := step.NewMetrics(metrics.Registry)
+	measures, err := pipeline.NewMetrics(metrics.Registry)
 	if err != nil {
 		return Deps{}, fmt.Errorf("registering metrics: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // lost tells that an inventory may have been lost, as in a restore from a backup: the
@@ -31,22 +31,22 @@ func (s *state) listed() bool { return s.before.Status.Inventory != nil && !s.un
 // last, if that is known, and stored with the status, whatever the outcome of this
 // reconcile. If none is found, an empty inventory is stored, so that the search is not
 // repeated.
-func (r *Reconciler) recover(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) recover(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if s.listed() || !s.lost() {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	found, err := apply.Recover(ctx, s.client, s.owner, s.knownNamespaces()...)
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	if len(found.Entries) > 0 {
 		s.noted, s.recovered = false, &found
 	}
 	if err := s.record(s.previous.Union(inventory.New(s.previous.Target, found.Entries...))); err != nil {
-		return step.Continue, err
+		return pipeline.Continue, err
 	}
 	s.object.Status.Inventory.Recovered = s.previous.Len() > 0
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }
 
 // beginInventory stores an empty inventory with the first status, whatever the outcome

@@ -14,8 +14,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
-	"github.com/satchel-dev/satchel/internal/controller/report"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
@@ -128,7 +127,7 @@ func (s *state) failedAgain(record *v1alpha1.RevisionRecord, err error) bool {
 // failedFor tells whether an error that lasted so long is a failure of the revision.
 func (s *state) failedFor(err error, lasted time.Duration) bool {
 	reason := judge(err).reason
-	refused := step.Failed(err) == stepApply && reason == v1alpha1.ReasonApplyFailed
+	refused := pipeline.FailedStep(err) == stepApply && reason == v1alpha1.ReasonApplyFailed
 	return reason == v1alpha1.ReasonClusterTooSlow || // after several turns
 		refused && (!s.mayPass() || lasted > s.object.Spec.TimeoutOrDefault())
 }
@@ -184,20 +183,20 @@ func setRolledBack(s *state, err error) {
 	healthy := conditions.Get(d, v1alpha1.HealthyCondition)
 	switch {
 	case s.rejectedNow:
-		report.Progressing(d, v1alpha1.ReasonRollingBack, text+"\nrolling back to "+back)
+		pipeline.SetProgressing(d, v1alpha1.ReasonRollingBack, text+"\nrolling back to "+back)
 	case err != nil && judge(err).waiting:
-		report.Progressing(d, judge(err).reason, text+"\n"+judge(err).Error())
+		pipeline.SetProgressing(d, judge(err).reason, text+"\n"+judge(err).Error())
 	case err != nil:
-		report.Retrying(d, v1alpha1.ReasonRollbackFailed, text+"\nrolling back to "+back+" failed: "+judge(err).Error()+appliedText(s, err))
+		pipeline.SetRetrying(d, v1alpha1.ReasonRollbackFailed, text+"\nrolling back to "+back+" failed: "+judge(err).Error()+appliedText(s, err))
 	case s.waitsFor != "":
-		report.Progressing(d, v1alpha1.ReasonRollingBack, text+"\nrolling back to "+back+": "+s.waitsFor)
+		pipeline.SetProgressing(d, v1alpha1.ReasonRollingBack, text+"\nrolling back to "+back+": "+s.waitsFor)
 	case s.health == nil || healthy == nil || healthy.Status == metav1.ConditionUnknown:
-		report.Progressing(d, v1alpha1.ReasonRollingBack, text+"\nrolled back to "+back+", which is not healthy yet"+s.unhealthyText())
+		pipeline.SetProgressing(d, v1alpha1.ReasonRollingBack, text+"\nrolled back to "+back+", which is not healthy yet"+s.unhealthyText())
 	case healthy.Status == metav1.ConditionTrue:
-		report.Stalled(d, v1alpha1.ReasonRevisionRejected, text+"\n"+back+" is applied and is kept from drifting"+stillGoing(s)+
+		pipeline.SetStalled(d, v1alpha1.ReasonRevisionRejected, text+"\n"+back+" is applied and is kept from drifting"+stillGoing(s)+
 			"; the rejected one is tried again when the source has another revision, the spec changes, or a reconcile is requested")
 	default:
-		report.Retrying(d, v1alpha1.ReasonHealthFailed, text+"\n"+back+" is applied, and is not healthy"+s.unhealthyText())
+		pipeline.SetRetrying(d, v1alpha1.ReasonHealthFailed, text+"\n"+back+" is applied, and is not healthy"+s.unhealthyText())
 	}
 }
 

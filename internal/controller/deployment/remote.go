@@ -15,7 +15,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
@@ -135,9 +135,9 @@ func (s *state) orImpersonate() string {
 func (s *state) asRemoteFailure(err error) error {
 	var unreachable *tenant.UnreachableError
 	var known failure
-	var failed *step.Error
+	var failed *pipeline.StepError
 	if s.remote != "" && errors.As(err, &failed) && !errors.As(err, &known) && errors.As(err, &unreachable) {
-		return &step.Error{Step: failed.Step, Err: s.remoteFailure(err)}
+		return &pipeline.StepError{Step: failed.Step, Err: s.remoteFailure(err)}
 	}
 	return err
 }

@@ -18,8 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/controller/report"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // lastTries is how many failures in a row it takes before the finalizer is removed
@@ -36,7 +35,7 @@ func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) 
 	r.beginRemoval(s)
 	turn, cancel := r.beginTurn(ctx, s)
 	defer cancel()
-	err := r.scrub(ctx, s, r.endTurn(turn, s, s.asRemoteFailure(step.Run(turn, r.bind(declaredRemoval()), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Removing)))))
+	err := r.scrub(ctx, s, r.endTurn(turn, s, s.asRemoteFailure(pipeline.Run(turn, r.bind(declaredRemoval()), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, pipeline.PhaseRemoving)))))
 	r.emitRecovered(s)
 	r.emitKept(s)
 	switch {
@@ -66,45 +65,45 @@ func (r *Reconciler) beginRemoval(s *state) {
 }
 
 // removalAccount is the step account, unless there is nothing to remove.
-func (r *Reconciler) removalAccount(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) removalAccount(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	var err error
 	if s.previous, err = r.inventory(s); err != nil {
-		return step.Stop, failure{reason: v1alpha1.ReasonFailed, stalled: true, err: err}
+		return pipeline.Stop, failure{reason: v1alpha1.ReasonFailed, stalled: true, err: err}
 	}
 	if s.previous.Len() == 0 && !s.lost() && !s.betweenHooks() {
 		s.removed = &apply.Removed{}
-		return step.Stop, nil
+		return pipeline.Stop, nil
 	}
 	outcome, err := r.account(ctx, s)
 	if s.previous.Len() == 0 && err != nil && judge(err).reason == v1alpha1.ReasonAccountNotFound {
 		s.removed = &apply.Removed{} // nothing is known to exist, and without the ServiceAccount nothing can be listed
-		return step.Stop, nil
+		return pipeline.Stop, nil
 	}
 	return outcome, err
 }
 
 // removeObjects deletes the objects that are due, and records which it waits for.
-func (r *Reconciler) removeObjects(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) removeObjects(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if s.betweenHooks() {
 		s.removed = &apply.Removed{} // the inventory lists only running hooks
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	pruning, err := r.allowedPruning(ctx, s)
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	removed, err := apply.Remove(ctx, s.client, s.owner, s.previous, apply.Options{Migrations: r.migrations, Pruning: pruning})
 	s.removed = &removed
 	if recorded := s.record(removed.Inventory); recorded != nil {
-		return step.Stop, recorded
+		return pipeline.Stop, recorded
 	}
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	if len(removed.Denied) > 0 {
-		return step.Stop, failure{reason: v1alpha1.ReasonRemovalFailed, err: objectErrors(removed.Denied)}
+		return pipeline.Stop, failure{reason: v1alpha1.ReasonRemovalFailed, err: objectErrors(removed.Denied)}
 	}
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }
 
 // finishRemoval writes the status of an unfinished removal.
@@ -115,7 +114,7 @@ func (r *Reconciler) finishRemoval(ctx context.Context, s *state, err error) (ct
 	}
 	r.emitRemoval(s)
 	key := client.ObjectKeyFromObject(s.object)
-	report.Log(ctx, s.before, s.object, err)
+	pipeline.LogFailure(ctx, s.before, s.object, err)
 	if err != nil {
 		return ctrl.Result{RequeueAfter: r.backoff.Failed(key, s.object.Spec.RetryIntervalOrDefault())}, nil
 	}

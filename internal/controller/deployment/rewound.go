@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/retry"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 const (
@@ -58,7 +58,7 @@ func (r *Reconciler) behind(ctx context.Context, s *state) (ctrl.Result, error) 
 	if err := r.APIReader.Get(ctx, key, &live); err != nil {
 		return ctrl.Result{RequeueAfter: longestLag}, client.IgnoreNotFound(wrapRead(key, err))
 	}
-	if retry.Older(live.ResourceVersion, s.note.version) {
+	if pipeline.OlderVersion(live.ResourceVersion, s.note.version) {
 		ctrl.LoggerFrom(ctx).Info("the API server has an older object than was written: its note is dropped",
 			"resourceVersion", live.ResourceVersion, "written", s.note.version)
 		r.memory.forget(key)

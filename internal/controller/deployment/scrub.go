@@ -13,7 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/spec/values"
 	"github.com/satchel-dev/satchel/internal/visible"
@@ -127,9 +127,9 @@ func scrubFailure(cleaner cleaner, err error) error {
 	}
 	f := judge(err)
 	f.err = cleanError{cleaner.text(f.err.Error()), f.err}
-	var failed *step.Error
+	var failed *pipeline.StepError
 	if errors.As(err, &failed) {
-		return &step.Error{Step: failed.Step, Err: f}
+		return &pipeline.StepError{Step: failed.Step, Err: f}
 	}
 	return f
 }

@@ -16,8 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/report"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
@@ -62,17 +61,17 @@ func untrusted(source *v1alpha1.BundleSource) string {
 // trusted stops a deployment if its source requires a signature and has not accepted what it publishes by its current trust
 // settings, or requires none although the namespace does. A deployment that already runs that revision, unedited, continues
 // with it.
-func (r *Reconciler) trusted(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) trusted(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if s.appliedAsIs() {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	if err := r.signatureRequired(ctx, s); err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	if s.source.untrusted == "" {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
-	return step.Stop, failure{reason: v1alpha1.ReasonSourceNotTrusted, err: fmt.Errorf(
+	return pipeline.Stop, failure{reason: v1alpha1.ReasonSourceNotTrusted, err: fmt.Errorf(
 		"the trust of bundlesource %s/%s does not accept revision %s, so that only deployments that run it already keep it, as they are: "+
 			"restore the key in its Secret, or sign it with a trusted key: %s",
 		s.source.owner.Namespace, s.source.owner.Name, s.revision(), s.source.untrusted)}
@@ -97,7 +96,7 @@ func (r *Reconciler) signatureRequired(ctx context.Context, s *state) error {
 
 // findSource creates or updates the BundleSource of an inline source, or reads the
 // referenced source, and takes its artifact.
-func (r *Reconciler) findSource(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) findSource(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	var err error
 	if ref := s.object.Spec.SourceRef; ref != nil && ref.IsFlux() {
 		s.source, err = r.fluxSource(ctx, s.object)
@@ -105,13 +104,13 @@ func (r *Reconciler) findSource(ctx context.Context, s *state) (step.Outcome, er
 		s.source, err = r.currentSource(ctx, s)
 	}
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	if err := r.dropInlineSource(ctx, s.object); err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	s.artifact = s.source.artifact
-	return step.Continue, s.chooseRevision()
+	return pipeline.Continue, s.chooseRevision()
 }
 
 // currentSource is the BundleSource of a deployment. The cache may be outdated after a start: a revision other than
@@ -249,7 +248,7 @@ func (r *Reconciler) updateInlineSource(ctx context.Context, d *v1alpha1.BundleD
 		metav1.SetMetaDataAnnotation(&source.ObjectMeta, meta.ReconcileRequestAnnotation, at)
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := report.Stale(r.Client.Patch(ctx, source, patch, client.FieldOwner(FieldManager))); err != nil {
+	if err := pipeline.MarkStale(r.Client.Patch(ctx, source, patch, client.FieldOwner(FieldManager))); err != nil {
 		if apierrors.IsInvalid(err) {
 			return nil, failure{reason: v1alpha1.ReasonSourceNotReady, stalled: true, err: fmt.Errorf("updating bundlesource %s/%s: %w", d.Namespace, d.Name, err)}
 		}

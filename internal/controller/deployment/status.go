@@ -12,8 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/report"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // updateStatus sets every condition and count of a deployment from the facts of the
@@ -53,14 +52,14 @@ func setSourceReady(s *state) {
 	}
 	kind := v1alpha1.SourceReadyCondition
 	if ready := s.source.ready; ready != nil && ready.Status == metav1.ConditionFalse {
-		report.Set(s.object, kind, metav1.ConditionFalse, ready.Reason, ready.Message)
+		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, ready.Reason, ready.Message)
 		return
 	}
 	revision := s.artifact.Revision
 	if s.rejected != nil {
 		revision = s.rejected.Revision
 	}
-	report.Set(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "revision "+revision)
+	pipeline.SetCondition(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "revision "+revision)
 }
 
 func readiness(source *v1alpha1.BundleSource) *metav1.Condition {
@@ -76,7 +75,7 @@ func setReached(s *state) {
 	}
 	for _, kind := range []string{v1alpha1.ConvertedCondition, v1alpha1.PlannedCondition, v1alpha1.AppliedCondition} {
 		if s.reached[kind] {
-			report.Set(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, messages[kind])
+			pipeline.SetCondition(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, messages[kind])
 		}
 	}
 }
@@ -104,7 +103,7 @@ func setFailed(s *state, err error) {
 	if f.waiting {
 		status = metav1.ConditionUnknown
 	}
-	report.Set(s.object, kind, status, f.reason, f.Error())
+	pipeline.SetCondition(s.object, kind, status, f.reason, f.Error())
 }
 
 // setPending sets the Applied condition of an unfinished apply.
@@ -117,7 +116,7 @@ func setPending(s *state) {
 	if over {
 		status = metav1.ConditionFalse
 	}
-	report.Set(s.object, v1alpha1.AppliedCondition, status, reason, s.waitsFor)
+	pipeline.SetCondition(s.object, v1alpha1.AppliedCondition, status, reason, s.waitsFor)
 }
 
 // waitedLong tells that an apply has waited longer than the timeout. Turns with a budget are judged by their number; see
@@ -138,19 +137,19 @@ func setHealthy(s *state) {
 	}
 	kind := v1alpha1.HealthyCondition
 	if looked.health.Healthy() && looked.hookWaits != "" {
-		report.Set(s.object, kind, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing, looked.hookWaits)
+		pipeline.SetCondition(s.object, kind, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing, looked.hookWaits)
 		return
 	}
 	if looked.hookFailed {
 		return // setFailed has set it
 	}
 	if left := len(looked.leftOut); left > 0 && looked.health.Healthy() {
-		report.Set(s.object, kind, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing,
+		pipeline.SetCondition(s.object, kind, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing,
 			fmt.Sprintf("the health of %d objects of revision %s cannot be checked: %s", left, s.object.Status.LastAppliedRevision, looked.leftOut[0]))
 		return
 	}
 	if looked.health.Healthy() {
-		report.Set(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
+		pipeline.SetCondition(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
 			fmt.Sprintf("%d objects of revision %s: %s", looked.note.total, s.object.Status.LastAppliedRevision, s.healthyWords()))
 		return
 	}
@@ -158,7 +157,7 @@ func setHealthy(s *state) {
 	if looked.overdue() || looked.health.Failed() {
 		status, reason = metav1.ConditionFalse, v1alpha1.ReasonHealthFailed
 	}
-	report.Set(s.object, kind, status, reason, looked.health.Message())
+	pipeline.SetCondition(s.object, kind, status, reason, looked.health.Message())
 }
 
 // overdue tells that the timeout to become healthy is over. It counts from the last
@@ -206,18 +205,18 @@ func setReady(s *state, err error) {
 	reason, over := s.waiting()
 	switch {
 	case s.waitsFor != "" && over:
-		report.Retrying(d, reason, s.waitsFor+s.remedy())
+		pipeline.SetRetrying(d, reason, s.waitsFor+s.remedy())
 	case s.waitsFor != "":
-		report.Progressing(d, reason, s.waitsFor)
+		pipeline.SetProgressing(d, reason, s.waitsFor)
 	case s.health == nil || healthy == nil:
-		report.Progressing(d, v1alpha1.ReasonProgressing, "applied revision "+s.revision())
+		pipeline.SetProgressing(d, v1alpha1.ReasonProgressing, "applied revision "+s.revision())
 	case healthy.Status == metav1.ConditionTrue:
-		report.Ready(d, v1alpha1.ReasonSucceeded,
+		pipeline.SetReady(d, v1alpha1.ReasonSucceeded,
 			fmt.Sprintf("applied revision %s: %d objects, %s%s", s.revision(), s.note.total, s.healthyWords(), stillGoing(s)))
 	case healthy.Status == metav1.ConditionUnknown:
-		report.Progressing(d, healthy.Reason, healthy.Message)
+		pipeline.SetProgressing(d, healthy.Reason, healthy.Message)
 	default:
-		report.Retrying(d, healthy.Reason, healthy.Message+s.remedy())
+		pipeline.SetRetrying(d, healthy.Reason, healthy.Message+s.remedy())
 	}
 }
 
@@ -237,17 +236,17 @@ func setUnready(s *state, err error) {
 	message := f.Error() + appliedText(s, err)
 	switch {
 	case f.stalled:
-		report.Stalled(s.object, f.reason, message)
+		pipeline.SetStalled(s.object, f.reason, message)
 	case f.waiting:
-		report.Progressing(s.object, f.reason, message)
+		pipeline.SetProgressing(s.object, f.reason, message)
 	default:
-		report.Retrying(s.object, f.reason, message+s.remedy())
+		pipeline.SetRetrying(s.object, f.reason, message+s.remedy())
 	}
 }
 
 // appliedText says which revision stays applied while this one fails in a step.
 func appliedText(s *state, err error) string {
-	failed := step.Failed(err)
+	failed := pipeline.FailedStep(err)
 	last := s.object.Status.LastAppliedRevision
 	switch {
 	case last == "":
@@ -276,10 +275,10 @@ func announce(s *state) {
 	setReached(s)
 	setSourceReady(s)
 	conditions.Delete(s.object, meta.StalledCondition)
-	report.Set(s.object, meta.ReconcilingCondition, metav1.ConditionTrue, v1alpha1.ReasonProgressing,
+	pipeline.SetCondition(s.object, meta.ReconcilingCondition, metav1.ConditionTrue, v1alpha1.ReasonProgressing,
 		"applying revision "+s.revision()+": "+s.plan.Summary())
 	if ready := conditions.Get(s.object, meta.ReadyCondition); ready == nil || s.object.Status.LastAppliedRevision != s.revision() {
-		report.Set(s.object, meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonProgressing,
+		pipeline.SetCondition(s.object, meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonProgressing,
 			"applying revision "+s.revision()+": "+s.plan.Summary())
 	}
 }
@@ -292,20 +291,20 @@ func reportRemoval(s *state, err error) {
 		if f.reason == v1alpha1.ReasonFailed {
 			f.reason = v1alpha1.ReasonRemovalFailed
 		}
-		say := report.Retrying
+		say := pipeline.SetRetrying
 		if f.stalled {
-			say = report.Stalled
+			say = pipeline.SetStalled
 		}
 		say(s.object, f.reason, fmt.Sprintf("removing %d objects: %s", s.previous.Len(), f.Error()))
 		return
 	}
 	for _, waits := range []string{s.hookWaits, s.waitsFor} {
 		if waits != "" {
-			report.Progressing(s.object, v1alpha1.ReasonRemoving, waits)
+			pipeline.SetProgressing(s.object, v1alpha1.ReasonRemoving, waits)
 			return
 		}
 	}
-	report.Progressing(s.object, v1alpha1.ReasonRemoving, "waiting until these are gone: "+names(s.removed.Waiting))
+	pipeline.SetProgressing(s.object, v1alpha1.ReasonRemoving, "waiting until these are gone: "+names(s.removed.Waiting))
 }
 
 // markSuspended updates the status of a suspended deployment.
@@ -313,7 +312,7 @@ func markSuspended(d *v1alpha1.BundleDeployment) {
 	markHandled(d)
 	conditions.Delete(d, meta.ReconcilingCondition)
 	if conditions.Get(d, meta.ReadyCondition) == nil {
-		report.Set(d, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonSuspended,
+		pipeline.SetCondition(d, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonSuspended,
 			"suspended before the first revision was applied: set spec.suspend to false")
 	}
 }

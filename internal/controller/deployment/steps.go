@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // declaredStep declares a step of a reconcile. All code that depends on single steps uses it, and a test compares the steps
@@ -19,7 +19,7 @@ type declaredStep struct {
 	// keepsApplied tells that, if the step fails, nothing of a newer revision was written, and the inventory and its cluster
 	// are known: drift of the applied revision is corrected meanwhile.
 	keepsApplied bool
-	run          func(*Reconciler, context.Context, *state) (step.Outcome, error)
+	run          func(*Reconciler, context.Context, *state) (pipeline.Outcome, error)
 }
 
 // Names of the steps that other code refers to.
@@ -87,7 +87,7 @@ func declaredRemoval() []declaredStep {
 // declared is the declaration of the step in which an error occurred; the zero value if there is none.
 func declared(err error) declaredStep {
 	steps := declaredSteps()
-	if i := indexOfStep(steps, step.Failed(err)); i >= 0 {
+	if i := indexOfStep(steps, pipeline.FailedStep(err)); i >= 0 {
 		return steps[i]
 	}
 	return declaredStep{}
@@ -100,7 +100,7 @@ func indexOfStep(steps []declaredStep, name string) int {
 // isAfter tells whether an error occurred in a step after the named one. A step of a removal, or none, counts as after all.
 func isAfter(err error, name string) bool {
 	steps := declaredSteps()
-	failed := indexOfStep(steps, step.Failed(err))
+	failed := indexOfStep(steps, pipeline.FailedStep(err))
 	return failed < 0 || failed > indexOfStep(steps, name)
 }
 
@@ -111,10 +111,10 @@ func delivery() []declaredStep {
 }
 
 // bind binds declared steps to this reconciler.
-func (r *Reconciler) bind(declared []declaredStep) []step.Step[*state] {
-	steps := make([]step.Step[*state], len(declared))
+func (r *Reconciler) bind(declared []declaredStep) []pipeline.Step[*state] {
+	steps := make([]pipeline.Step[*state], len(declared))
 	for i, d := range declared {
-		steps[i] = step.Step[*state]{Name: d.name, Run: func(ctx context.Context, s *state) (step.Outcome, error) { return d.run(r, ctx, s) }}
+		steps[i] = pipeline.Step[*state]{Name: d.name, Run: func(ctx context.Context, s *state) (pipeline.Outcome, error) { return d.run(r, ctx, s) }}
 	}
 	return steps
 }

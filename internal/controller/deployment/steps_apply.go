@@ -17,66 +17,66 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // account gets the client that impersonates the deployment's ServiceAccount, which must
 // exist: the API server would also impersonate a missing one. If the target is another
 // cluster, that ServiceAccount reads the kubeconfig, and the client is for that
 // cluster.
-func (r *Reconciler) account(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) account(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	identity := tenant.Identity{Namespace: s.object.Namespace, ServiceAccount: s.object.Spec.ServiceAccountName}
 	exists, err := r.Tenants.AccountExists(ctx, identity)
 	switch {
 	case err != nil && identity.Validate() != nil:
-		return step.Stop, failure{reason: v1alpha1.ReasonAccountNotFound, stalled: true, err: err}
+		return pipeline.Stop, failure{reason: v1alpha1.ReasonAccountNotFound, stalled: true, err: err}
 	case err != nil:
-		return step.Stop, err
+		return pipeline.Stop, err
 	case !exists:
-		return step.Stop, failure{reason: v1alpha1.ReasonAccountNotFound, err: fmt.Errorf(
+		return pipeline.Stop, failure{reason: v1alpha1.ReasonAccountNotFound, err: fmt.Errorf(
 			"serviceaccount %s/%s does not exist: create it, or correct spec.serviceAccountName", identity.Namespace, identity.ServiceAccount)}
 	}
 	client, err := r.Tenants.Client(identity)
 	if err != nil {
-		return step.Continue, err
+		return pipeline.Continue, err
 	}
 	s.client = client.For(s.object.Name)
 	s.local = s.client
 	if s.object.Spec.KubeConfig != nil {
 		err = r.remoteClient(ctx, s)
 	}
-	return step.Continue, err
+	return pipeline.Continue, err
 }
 
 // target reads the inventory and checks that its objects are in the current target
 // cluster.
-func (r *Reconciler) target(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) target(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	current, err := r.identify(ctx, s)
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	if s.previous, err = r.inventory(s); err != nil {
-		return step.Stop, failure{reason: v1alpha1.ReasonFailed, stalled: true, err: err}
+		return pipeline.Stop, failure{reason: v1alpha1.ReasonFailed, stalled: true, err: err}
 	}
 	if s.previous.Target != "" && s.previous.Target != current && (s.previous.Len() > 0 || s.unreadable) {
-		return step.Stop, failure{reason: v1alpha1.ReasonTargetChanged, stalled: true, err: fmt.Errorf(
+		return pipeline.Stop, failure{reason: v1alpha1.ReasonTargetChanged, stalled: true, err: fmt.Errorf(
 			"the objects of the inventory are in the cluster %s, and this is %s: nothing is applied or pruned here; if the objects in the old cluster do not matter, %s",
 			s.previous.Target, current, s.wayOut())}
 	}
 	s.previous.Target = current
 	if listed := s.object.Status.Inventory; listed != nil && listed.Target == "" && !s.unreadable {
-		return step.Continue, s.record(s.previous)
+		return pipeline.Continue, s.record(s.previous)
 	}
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }
 
 // accept stops a deployment with an invalid spec. Drift of its applied revision is still
 // corrected.
-func (r *Reconciler) accept(_ context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) accept(_ context.Context, s *state) (pipeline.Outcome, error) {
 	if err := s.object.Spec.Problem(); err != nil {
-		return step.Stop, failure{reason: v1alpha1.ReasonInvalidSpec, stalled: true, err: err}
+		return pipeline.Stop, failure{reason: v1alpha1.ReasonInvalidSpec, stalled: true, err: err}
 	}
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }
 
 // wayOut says what the user can do if the objects of a deployment are out of reach.
@@ -151,16 +151,16 @@ func (s *state) objectErrors(ctx context.Context, failed []*apply.ObjectError) e
 
 // remember stores the inventory, previous and planned together, before the first write:
 // after a crash every written object is listed.
-func (r *Reconciler) remember(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) remember(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if !s.due {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	if err := r.beginPlan(s); err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	s.unbegun = before{executed: s.object.Status.Executed, encoded: s.object.Status.Inventory, inventory: s.previous, hooks: s.stored.Status.Hooks}
 	if err := s.record(s.withHooks(s.plan.Inventory)); err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	r.begin(s)
 	s.did(v1alpha1.PlannedCondition)
@@ -169,13 +169,13 @@ func (r *Reconciler) remember(ctx context.Context, s *state) (step.Outcome, erro
 	if err != nil { // or the status of the failure would contain what could not be stored
 		s.object.Status.Inventory, s.object.Status.Executed, s.object.Status.Hooks = s.stored.Status.Inventory, s.stored.Status.Executed, s.stored.Status.Hooks
 	}
-	return step.Continue, err
+	return pipeline.Continue, err
 }
 
 // apply executes the plan, stage by stage.
-func (r *Reconciler) apply(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) apply(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if !s.due {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	r.recordConflicts(ctx, s, *s.plan)
 	r.watches.Expect(client.ObjectKeyFromObject(s.object), s.expectation())
@@ -184,10 +184,10 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (step.Outcome, error) 
 	result, err := apply.Apply(ctx, s.client, *s.plan, options)
 	s.applied = &result
 	if recorded := s.record(s.withHooks(result.Inventory)); recorded != nil {
-		return step.Stop, recorded
+		return pipeline.Stop, recorded
 	}
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	s.warnings = append(s.warnings, result.Warnings...)
 	if s.keeping {
@@ -195,17 +195,17 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (step.Outcome, error) 
 		if result.Pending != "" {
 			s.leftOut = append(s.leftOut, result.Pending)
 		}
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	if failed := result.Errors(); len(failed) > 0 {
-		return step.Stop, failure{reason: v1alpha1.ReasonApplyFailed, err: s.objectErrors(ctx, failed)}
+		return pipeline.Stop, failure{reason: v1alpha1.ReasonApplyFailed, err: s.objectErrors(ctx, failed)}
 	}
 	if !result.Complete() {
 		s.holdPhase(result.Waits)
 		s.wait(result.Pending)
-		return step.Stop, nil
+		return pipeline.Stop, nil
 	}
-	return step.Continue, r.settle(s)
+	return pipeline.Continue, r.settle(s)
 }
 
 // wait records what an apply waits for, and since when.

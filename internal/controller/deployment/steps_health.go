@@ -13,34 +13,34 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // checkHealth checks objects once: after a full comparison, those that changed since
 // they were last seen healthy; else those that were not healthy or that a watch
 // reported, and when these are healthy, those that are not watched.
-func (r *Reconciler) checkHealth(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) checkHealth(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if s.due {
 		s.note = r.newNote(s)
 	}
 	if len(s.object.Spec.HealthChecks) > 0 {
 		var err error
 		if s.note.objects, err = healthChecks(ctx, s); err != nil {
-			return step.Stop, err
+			return pipeline.Stop, err
 		}
 	}
 	if s.due {
-		return step.Continue, r.look(ctx, s, s.news(), s.applied.Live)
+		return pipeline.Continue, r.look(ctx, s, s.news(), s.applied.Live)
 	}
 	first := s.first()
 	rest := s.rest(first)
 	if len(first) == 0 {
-		return step.Continue, r.look(ctx, s, rest, nil)
+		return pipeline.Continue, r.look(ctx, s, rest, nil)
 	}
 	if err := r.look(ctx, s, first, s.restored()); err != nil || !s.health.Healthy() || len(rest) == 0 {
-		return step.Continue, err
+		return pipeline.Continue, err
 	}
-	return step.Continue, r.look(ctx, s, rest, nil)
+	return pipeline.Continue, r.look(ctx, s, rest, nil)
 }
 
 // without removes the objects that were checked already.

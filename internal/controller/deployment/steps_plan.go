@@ -12,31 +12,31 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
 // makePlan compares the desired with the live objects, and makes the plan.
-func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) makePlan(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if !s.due {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	asked, err := r.observing(ctx, s)
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	observed, err := apply.Observe(ctx, s.client, asked)
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	made := plan.Make(observed)
 	if err := r.consider(ctx, s, observed, &made); err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	s.observed = observed.Live
 	if s.leavesDrift() {
 		if err := r.leave(ctx, s, &made); err != nil {
-			return step.Stop, err
+			return pipeline.Stop, err
 		}
 	}
 	s.plan = &made
@@ -45,14 +45,14 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (step.Outcome, erro
 		r.awaitKinds(s, made)
 	}
 	if len(made.Violations) == 0 {
-		return step.Continue, s.fits(made.Inventory)
+		return pipeline.Continue, s.fits(made.Inventory)
 	}
 	lacking, err := apply.Preflight(ctx, s.client, made) // so that all problems are reported at once
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	s.warnings = append(s.warnings, lacking.Warnings...)
-	return step.Stop, refused(plan.SortViolations(append(made.Violations, lacking.Violations...)))
+	return pipeline.Stop, refused(plan.SortViolations(append(made.Violations, lacking.Violations...)))
 }
 
 // observing collects the input of the plan. Drift correction of the applied revision
@@ -84,19 +84,19 @@ func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, 
 
 // preflight checks every permission that the plan needs. Drift correction of the applied
 // revision skips it: there the API server reports missing permissions for each object.
-func (r *Reconciler) preflight(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) preflight(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if !s.due || s.keeping {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	permissions, err := apply.Preflight(ctx, s.client, *s.plan)
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	s.warnings = append(s.warnings, permissions.Warnings...)
 	if err := refused(permissions.Violations); err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
-	return step.Continue, s.unseen()
+	return pipeline.Continue, s.unseen()
 }
 
 // refused is the failure of a plan with violations, a line each.
@@ -112,21 +112,21 @@ func refused(violations []plan.Violation) error {
 }
 
 // dryRun sends the writes of the plan to the API server as dry runs.
-func (r *Reconciler) dryRun(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) dryRun(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if !s.due {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	check, err := r.tryPlan(ctx, s)
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	s.plan.Recreates(check.Recreate)
 	if len(check.Failed) > 0 && s.keeping {
 		s.leaveOutFailed(check.Failed)
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	if len(check.Failed) > 0 {
-		return step.Stop, failure{reason: v1alpha1.ReasonDryRunFailed, err: s.objectErrors(ctx, check.Failed)}
+		return pipeline.Stop, failure{reason: v1alpha1.ReasonDryRunFailed, err: s.objectErrors(ctx, check.Failed)}
 	}
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }

@@ -10,40 +10,40 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // pruneFirst deletes the objects that must be gone before the revision is applied, and
 // waits for that.
-func (r *Reconciler) pruneFirst(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) pruneFirst(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if !s.due || len(s.plan.PruneFirst) == 0 {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	pruned, err := r.pruneStages(ctx, s, s.plan.PruneFirst)
 	s.plan.Inventory = s.plan.Inventory.Without(pruned.Gone...)
 	if err == nil && !pruned.Complete() {
 		s.wait("deleted before the revision is applied, and not gone yet: " + names(pruned.Waiting))
-		return step.Stop, nil
+		return pipeline.Stop, nil
 	}
-	return step.Continue, err
+	return pipeline.Continue, err
 }
 
 // prune deletes objects that left the bundle, or orphans those that are to be kept,
 // once the rest is healthy.
-func (r *Reconciler) prune(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) prune(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if s.keeping || !s.health.Healthy() || len(s.note.prune) == 0 {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	pruned, err := r.pruneStages(ctx, s, s.note.prune)
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	if pruned.Complete() {
 		s.note.prune = nil
 	} else {
 		s.note.checked = time.Time{} // check again whether they are gone
 	}
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }
 
 // pruneStages executes deletions, and records their outcome.

@@ -10,15 +10,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
 // decide determines whether this reconcile compares the objects with the cluster.
-func (r *Reconciler) decide(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) decide(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	news, err := r.newlyDecided(ctx, s)
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	s.due = s.full() || r.kinds.came(client.ObjectKeyFromObject(s.object)) || news
 	if s.due {
@@ -27,23 +27,23 @@ func (r *Reconciler) decide(ctx context.Context, s *state) (step.Outcome, error)
 	if s.overInterval() {
 		s.note.checked = s.now // only health is checked
 	}
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }
 
 // load fetches the artifact, from the cache if it is there.
-func (r *Reconciler) load(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) load(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if !s.due {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	s.object.Status.LastAttemptedRevision = s.artifact.Revision
 	ctx, cancel := context.WithTimeout(ctx, longestLoad)
 	defer cancel()
 	content, err := r.Artifacts.Load(ctx, s.source.owner, *s.artifact)
 	if err != nil {
-		return step.Stop, failure{reason: v1alpha1.ReasonArtifactFailed, err: err}
+		return pipeline.Stop, failure{reason: v1alpha1.ReasonArtifactFailed, err: err}
 	}
 	s.content = content
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }
 
 // longestLoad bounds loading and unpacking one artifact, so that a stalled artifact
@@ -51,29 +51,29 @@ func (r *Reconciler) load(ctx context.Context, s *state) (step.Outcome, error) {
 const longestLoad = 2 * time.Minute
 
 // convert turns the files into objects, in a worker process.
-func (r *Reconciler) convert(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) convert(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if !s.due {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	given, err := r.given(ctx, s)
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	converted, err := r.converted(ctx, s, given)
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	if err := r.hold(s, converted.Values); err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	result, err := converted.Result()
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	s.desired, s.hooks = result.Objects, spec.Hooks(result)
 	s.substance.content = converted.Content
 	if err := r.digestMaterial(s); err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	if asked := converted.Capabilities; asked != nil {
 		s.capabilities = spec.Capabilities(*asked)
@@ -83,5 +83,5 @@ func (r *Reconciler) convert(ctx context.Context, s *state) (step.Outcome, error
 	s.warnings = slices.Concat(s.warnings, converted.Warnings, result.Warnings)
 	s.object.Status.Format = v1alpha1.Format(result.Format)
 	s.did(v1alpha1.ConvertedCondition)
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/watch"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/convert"
 )
 
@@ -115,37 +115,37 @@ func readIf(raw json.RawMessage, wanted map[inventory.ID]bool) (*unstructured.Un
 // repair corrects drift that watches reported, from what was applied last. That was
 // planned and accepted before, so it only updates existing objects and adopts none. If
 // that is not enough, everything is compared as if the interval were over.
-func (r *Reconciler) repair(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) repair(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if s.due || len(s.found.Drifted) == 0 {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	desired, found, err := r.readSome(s, s.found.Drifted)
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	if s.due = !found; s.due {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	ignore, err := s.ignoring()
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	observed, err := apply.Observe(ctx, s.client, apply.Observing{
 		Owner: s.owner, Desired: desired, Previous: s.entriesOf(desired), HashKey: s.hashKey, Ignore: ignore,
 		InstallNamespace: s.object.InstallNamespaceOrDefault(),
 	})
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	made := plan.Make(observed)
 	made.Prune, made.Keeping = nil, true
 	if s.due = len(made.Violations) > 0 || made.Count(plan.Create, plan.Update, plan.Adopt) > 0; s.due {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	if s.leavesDrift() {
-		return step.Continue, r.leave(ctx, s, &made)
+		return pipeline.Continue, r.leave(ctx, s, &made)
 	}
-	return step.Continue, r.applyRepair(ctx, s, made, observed)
+	return pipeline.Continue, r.applyRepair(ctx, s, made, observed)
 }
 
 // applyRepair executes a repair. Failed writes are retried and reported by a full

@@ -17,7 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // turnPause is the pause after a turn that used up its budget; other waiting deployments of the namespace come first.
@@ -45,7 +45,7 @@ func (r *Reconciler) beginTurn(ctx context.Context, s *state) (context.Context, 
 func (r *Reconciler) deliver(ctx context.Context, s *state) error {
 	turn, cancel := r.beginTurn(ctx, s)
 	defer cancel()
-	return r.endTurn(turn, s, s.asRemoteFailure(step.Run(turn, r.bind(declaredSteps()), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, step.Reconciling))))
+	return r.endTurn(turn, s, s.asRemoteFailure(pipeline.Run(turn, r.bind(declaredSteps()), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, pipeline.PhaseReconciling))))
 }
 
 // endTurn distinguishes a turn that used up its budget from a failure. The first line that holds decides.
@@ -67,9 +67,9 @@ func (r *Reconciler) endTurn(turn context.Context, s *state, err error) error {
 	r.Work.turn(progress)
 	failed := r.remoteTurns.End(key, fmt.Sprint(s.object.UID, s.object.Generation), progress)
 	if failed {
-		return &step.Error{Step: step.Failed(err), Err: failure{reason: v1alpha1.ReasonClusterTooSlow, err: fmt.Errorf(
+		return &pipeline.StepError{Step: pipeline.FailedStep(err), Err: failure{reason: v1alpha1.ReasonClusterTooSlow, err: fmt.Errorf(
 			"%s: the API server %s answers so slowly that nothing was confirmed in %d turns of %s (in the step %s): find out why it is slow; if it cannot be faster, make the bundle smaller, or have --remote-turn of the controller raised",
-			s.remote, s.client.Identity().Host, budget.MostIdle, r.turnBudget(), step.Failed(err))}}
+			s.remote, s.client.Identity().Host, budget.MostIdle, r.turnBudget(), pipeline.FailedStep(err))}}
 	}
 	if s.cut, s.waitsFor = idle, s.remote+": the API server "+s.client.Identity().Host+" answers slowly: nothing was confirmed within a turn of "+r.turnBudget().String()+", and the next one goes on"; progress {
 		s.cut, s.waitsFor = progressing, s.turnText()

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/report"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // externalError says why the ExternalArtifact of a source could not be updated.
@@ -90,14 +90,14 @@ func (r *Reconciler) showExternal(ctx context.Context, s *state, external *sourc
 	external.Status.Artifact = s.offered()
 	switch {
 	case external.Status.Artifact != nil:
-		report.Ready(external, v1alpha1.ReasonSucceeded, "stored artifact for revision "+s.published.Revision)
+		pipeline.SetReady(external, v1alpha1.ReasonSucceeded, "stored artifact for revision "+s.published.Revision)
 	case s.unsigned != nil:
-		report.Set(external, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonSignatureRequired, s.unsigned.Error())
+		pipeline.SetCondition(external, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonSignatureRequired, s.unsigned.Error())
 	case s.untrusted != nil:
-		report.Set(external, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonTrustChanged,
+		pipeline.SetCondition(external, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonTrustChanged,
 			fmt.Sprintf("bundlesource %s/%s publishes an artifact that its current trust settings have not accepted yet", s.object.Namespace, s.object.Name))
 	default:
-		report.Set(external, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonArtifactLost,
+		pipeline.SetCondition(external, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonArtifactLost,
 			fmt.Sprintf("bundlesource %s/%s publishes no artifact at present", s.object.Namespace, s.object.Name))
 	}
 	if err := r.writer.Write(ctx, before, external); err != nil {

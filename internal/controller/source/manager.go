@@ -23,14 +23,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/fair"
 	"github.com/satchel-dev/satchel/internal/controller/notify"
 	"github.com/satchel-dev/satchel/internal/controller/nslabel"
-	"github.com/satchel-dev/satchel/internal/controller/report"
-	"github.com/satchel-dev/satchel/internal/controller/retry"
-	"github.com/satchel-dev/satchel/internal/controller/running"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
-	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
@@ -53,9 +49,9 @@ type Deps struct {
 	// Events records what changed.
 	Events events.EventRecorder
 	// Metrics observes the steps; may be nil.
-	Metrics *step.Metrics
+	Metrics *pipeline.Metrics
 	// Running knows which reconciles run; may be nil.
-	Running *running.Reconciles
+	Running *pipeline.Running
 	// Measures observes upstreams and storage; may be nil.
 	Measures *Measures
 	// Store holds the artifacts.
@@ -89,12 +85,12 @@ type Deps struct {
 type Reconciler struct {
 	Deps
 	http    *http.Client
-	writer  report.Writer
-	backoff retry.Backoff
+	writer  pipeline.StatusWriter
+	backoff pipeline.Backoff
 	// demands limits the rate of edits and reconcile requests.
-	demands *retry.Demands
+	demands *pipeline.Demands
 	waiting waiting
-	turns   *fair.Turns
+	turns   *pipeline.Turns
 	pace    notify.Pace
 	tokens  *git.Tokens // of GitHub Apps
 	// uploads are the sources that received an upload.
@@ -104,14 +100,14 @@ type Reconciler struct {
 
 // NewReconciler returns a reconciler with the given dependencies.
 func NewReconciler(deps Deps) *Reconciler {
-	deps.Events = report.Events(deps.Events)
+	deps.Events = pipeline.EventRecorder(deps.Events)
 	return &Reconciler{
 		Deps:    deps,
 		http:    deps.Policy.HTTPClient(deps.Limits),
-		writer:  report.Writer{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager},
-		turns:   fair.NewTurns(deps.PerNamespace).Within(deps.Concurrent),
+		writer:  pipeline.StatusWriter{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager},
+		turns:   pipeline.NewTurns(deps.PerNamespace).Within(deps.Concurrent),
 		tokens:  git.NewTokens(),
-		demands: retry.NewDemands(),
+		demands: pipeline.NewDemands(),
 		uploads: make(chan event.GenericEvent),
 	}
 }
@@ -144,7 +140,7 @@ func statusLost() predicate.Predicate {
 
 // Reconcile fetches and publishes one source.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	object, err := retry.Read[v1alpha1.BundleSource](ctx, &r.backoff, r.cached(), r.APIReader, request.NamespacedName)
+	object, err := pipeline.ReadCurrent[v1alpha1.BundleSource](ctx, &r.backoff, r.cached(), r.APIReader, request.NamespacedName)
 	if err != nil {
 		r.turns.Drop(request.NamespacedName)
 		return ctrl.Result{}, r.forget(ctx, request, err)
@@ -213,7 +209,7 @@ func (r *Reconciler) attempt(ctx context.Context, object *v1alpha1.BundleSource)
 	defer s.end()
 	bounded, cancel := context.WithTimeout(ctx, object.Spec.TimeoutOrDefault())
 	defer cancel()
-	err := step.Run(bounded, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleSourceKind, step.Reconciling))
+	err := pipeline.Run(bounded, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleSourceKind, pipeline.PhaseReconciling))
 	if ctx.Err() != nil {
 		return ctrl.Result{}, nil // the process ends, or lost its lease: this is no failure of the source
 	}
@@ -222,7 +218,7 @@ func (r *Reconciler) attempt(ctx context.Context, object *v1alpha1.BundleSource)
 
 // finish writes the status and returns when to reconcile again.
 func (r *Reconciler) finish(ctx context.Context, s *state, before *v1alpha1.BundleSource, err error) (ctrl.Result, error) {
-	if report.IsStale(err) {
+	if pipeline.IsStale(err) {
 		return ctrl.Result{RequeueAfter: r.backoff.Conflicted(client.ObjectKeyFromObject(s.object))}, nil // the object was changed meanwhile
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
@@ -248,11 +244,11 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 	interval, key := s.object.Spec.IntervalOrDefault(), client.ObjectKeyFromObject(s.object)
 	if err == nil {
 		r.backoff.Succeeded(key)
-		return r.untilTrustCheck(s, retry.Interval(interval))
+		return r.untilTrustCheck(s, pipeline.IntervalPause(interval))
 	}
-	v, pause := judge(err), retry.Interval(interval)
+	v, pause := judge(err), pipeline.IntervalPause(interval)
 	if !v.stalled {
-		pause = max(r.backoff.Failed(key, interval), retry.Asked(v.wait))
+		pause = max(r.backoff.Failed(key, interval), pipeline.RequestedPause(v.wait))
 	}
 	if len(s.secrets.seen) > 0 && fixableBySecret(err) {
 		return r.waiting.keep(s.object, s.secrets.seen, time.Now(), pause, lookEvery)
@@ -297,7 +293,7 @@ func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, erro
 		r.waiting.forget(client.ObjectKeyFromObject(s.object))
 		return ctrl.Result{}, nil
 	}
-	return ctrl.Result{RequeueAfter: r.untilTrustCheck(s, retry.Interval(s.object.Spec.IntervalOrDefault()))}, nil
+	return ctrl.Result{RequeueAfter: r.untilTrustCheck(s, pipeline.IntervalPause(s.object.Spec.IntervalOrDefault()))}, nil
 }
 
 // leave releases a source that moved to another shard. Its artifacts are served until

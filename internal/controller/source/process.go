@@ -19,10 +19,8 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/controller/census"
 	"github.com/satchel-dev/satchel/internal/controller/egress"
-	"github.com/satchel-dev/satchel/internal/controller/fair"
-	"github.com/satchel-dev/satchel/internal/controller/running"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
-	"github.com/satchel-dev/satchel/internal/controller/step"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
@@ -134,7 +132,7 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part
 	if err != nil {
 		return err
 	}
-	steps, err := step.NewMetrics(metrics.Registry)
+	steps, err := pipeline.NewMetrics(metrics.Registry)
 	measures, failed := NewMeasures(metrics.Registry)
 	counted := census.Census{Reader: mgr.GetCache(), Shard: part.Listed(), Leads: mgr.Elected(), Sources: true}
 	if err := errors.Join(err, failed, metrics.Registry.Register(storeFigures{store}), metrics.Registry.Register(counted)); err != nil {
@@ -146,8 +144,8 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part
 	deps := Deps{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager), Shard: part,
 		Metrics: steps, Measures: measures, Store: store, Scratch: scratch, Limits: o.Limits, Policy: policy,
-		Retain: o.Retain, RetainFor: o.RetainFor, PerNamespace: fair.Share(o.PerNamespace, concurrent), Concurrent: concurrent, Timeline: timeline.Of(mgr),
-		TrustEvery: o.TrustEvery, Running: running.New(),
+		Retain: o.Retain, RetainFor: o.RetainFor, PerNamespace: pipeline.TurnShare(o.PerNamespace, concurrent), Concurrent: concurrent, Timeline: timeline.Of(mgr),
+		TrustEvery: o.TrustEvery, Running: pipeline.NewRunning(),
 	}
 	if err := errors.Join(deps.Running.Register(metrics.Registry), mgr.AddHealthzCheck("reconciles", deps.Running.Check)); err != nil {
 		return fmt.Errorf("preparing the health check: %w", err)

@@ -14,8 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/report"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	archive "github.com/satchel-dev/satchel/internal/fetch/http"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
@@ -62,20 +61,20 @@ func (r *Reconciler) keepSignatures(ctx context.Context, s *state, published met
 // retrust checks whether the published artifact is still accepted by the current trust settings of the sources. If they
 // changed, the kept signatures are verified again. Until the artifact is accepted again, no other deployment installs it,
 // whatever else fails; it is withdrawn if no key or identity is trusted any more.
-func (r *Reconciler) retrust(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) retrust(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if s.published == nil {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	published := *s.published
 	for _, source := range s.object.Spec.Sources {
 		if err := r.retrustPart(ctx, s, source, published); err != nil {
-			return step.Stop, err
+			return pipeline.Stop, err
 		}
 	}
 	if s.untrusted == nil && s.distrusted == nil {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
-	return step.Continue, r.tellDistrust(ctx, s)
+	return pipeline.Continue, r.tellDistrust(ctx, s)
 }
 
 func (r *Reconciler) retrustPart(ctx context.Context, s *state, source v1alpha1.Source, published meta.Artifact) error {
@@ -176,7 +175,7 @@ func (r *Reconciler) tellDistrust(ctx context.Context, s *state) error {
 	}
 	was, is := conditions.Get(before, v1alpha1.SourceVerifiedCondition), conditions.Get(s.object, v1alpha1.SourceVerifiedCondition)
 	if is != nil && (was == nil || was.Reason != is.Reason || was.Status != is.Status) {
-		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, is.Reason, "Verify", "%s", report.Shorten(is.Message, 900))
+		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, is.Reason, "Verify", "%s", pipeline.Shorten(is.Message, 900))
 	}
 	return r.writer.Write(ctx, before, s.object)
 }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // signatureError says that the namespace requires signatures and that the source does not for all its parts.
@@ -33,21 +33,21 @@ func (e *signatureError) Error() string {
 // requireSignatures stops a source in a namespace that requires signatures if the source does not require one of all its
 // parts. Deployments that run its published artifact keep it, and it is not offered to others. An unreadable label stops it
 // as well.
-func (r *Reconciler) requireSignatures(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) requireSignatures(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	parts := s.object.Spec.UnverifiedParts()
 	if len(parts) == 0 {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	required, err := r.labels.Required(ctx, r.APIReader, s.object.Namespace)
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	if !required.Signatures {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	failed := &signatureError{namespace: s.object.Namespace, parts: parts}
 	s.unsigned = failed
-	return step.Stop, failed
+	return pipeline.Stop, failed
 }
 
 // sourcesIn lists the sources of a namespace that are affected when its label for required signatures is set or

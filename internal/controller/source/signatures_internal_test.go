@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 type unreadable struct{ client.Reader }
@@ -31,7 +31,7 @@ func TestT29UnreadableLabelStops(t *testing.T) {
 		r := &Reconciler{Deps: Deps{APIReader: unreadable{}}}
 		object := &v1alpha1.BundleSource{Spec: v1alpha1.BundleSourceSpec{Sources: []v1alpha1.Source{tc.source}}}
 		outcome, err := r.requireSignatures(t.Context(), newState(object, nil))
-		if (err != nil) != tc.stops || (outcome == step.Stop) != tc.stops {
+		if (err != nil) != tc.stops || (outcome == pipeline.Stop) != tc.stops {
 			t.Errorf("%s: %v, %v", name, outcome, err)
 		}
 	}

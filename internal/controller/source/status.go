@@ -16,8 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/report"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
@@ -62,12 +61,12 @@ func setArtifactInStorage(s *state) {
 	kind := v1alpha1.ArtifactInStorageCondition
 	switch {
 	case s.published != nil:
-		report.Set(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "stored "+s.published.Revision)
+		pipeline.SetCondition(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "stored "+s.published.Revision)
 	case s.lost != nil:
-		report.Set(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonArtifactLost,
+		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonArtifactLost,
 			"the stored artifact is no longer usable and must be fetched again: "+s.lost.Error())
 	case s.distrusted != nil:
-		report.Set(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed,
+		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed,
 			"the artifact is no longer published, since the trust settings of the sources have changed: "+s.distrusted.Error())
 	default:
 		conditions.Delete(s.object, kind)
@@ -87,19 +86,19 @@ func setVerified(s *state, err error) {
 	kind := v1alpha1.SourceVerifiedCondition
 	switch {
 	case s.unsigned != nil:
-		report.Set(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonSignatureRequired, s.unsigned.Error())
+		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonSignatureRequired, s.unsigned.Error())
 	case !s.object.Spec.DemandsSignature():
 		conditions.Delete(s.object, kind)
 	case s.untrusted != nil && s.published != nil:
-		report.Set(s.object, kind, metav1.ConditionUnknown, v1alpha1.ReasonTrustChanged, fmt.Sprintf(
+		pipeline.SetCondition(s.object, kind, metav1.ConditionUnknown, v1alpha1.ReasonTrustChanged, fmt.Sprintf(
 			"the trust settings of the sources have changed since revision %s was accepted, and it is not accepted again yet: deployments that run it keep it, and no other installs it: %s",
 			s.published.Revision, s.untrusted))
 	case fetch.ReasonOf(err) == fetch.Unverified:
-		report.Set(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed, explain(s, err))
+		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed, explain(s, err))
 	case s.distrusted != nil:
-		report.Set(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed, "the published artifact is withdrawn: "+s.distrusted.Error())
+		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed, "the published artifact is withdrawn: "+s.distrusted.Error())
 	case s.published != nil && (err == nil || conditions.IsUnknown(s.object, kind)):
-		report.Set(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
+		pipeline.SetCondition(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
 			signers(s.object.Status.Resolved)+unverified(&s.object.Spec))
 	case s.published == nil:
 		conditions.Delete(s.object, kind) // not known yet
@@ -137,26 +136,26 @@ func setFailures(s *state, err error) {
 		return
 	}
 	if v := judge(err); v.condition != "" {
-		report.Set(s.object, v.condition, metav1.ConditionTrue, v.reason, explain(s, err))
+		pipeline.SetCondition(s.object, v.condition, metav1.ConditionTrue, v.reason, explain(s, err))
 	}
 }
 
 func setReady(s *state, err error) {
 	if err == nil {
-		report.Ready(s.object, v1alpha1.ReasonSucceeded, "stored artifact for revision "+s.published.Revision)
+		pipeline.SetReady(s.object, v1alpha1.ReasonSucceeded, "stored artifact for revision "+s.published.Revision)
 		return
 	}
 	v := judge(err)
 	if v.stalled {
-		report.Stalled(s.object, v.reason, explain(s, err))
+		pipeline.SetStalled(s.object, v.reason, explain(s, err))
 		return
 	}
-	report.Retrying(s.object, v.reason, explain(s, err))
+	pipeline.SetRetrying(s.object, v.reason, explain(s, err))
 }
 
 // explain is the message of a failure: the cause, and the revision that is still published.
 func explain(s *state, err error) string {
-	var failed *step.Error
+	var failed *pipeline.StepError
 	if errors.As(err, &failed) {
 		err = failed.Err
 	}
@@ -184,9 +183,9 @@ func (r *Reconciler) announce(ctx context.Context, s *state) error {
 	before := s.object.DeepCopy()
 	message := "fetching " + describe(s.parts)
 	conditions.Delete(s.object, meta.StalledCondition)
-	report.Set(s.object, meta.ReconcilingCondition, metav1.ConditionTrue, v1alpha1.ReasonProgressing, message)
+	pipeline.SetCondition(s.object, meta.ReconcilingCondition, metav1.ConditionTrue, v1alpha1.ReasonProgressing, message)
 	if conditions.Get(s.object, meta.ReadyCondition) == nil {
-		report.Set(s.object, meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonProgressing, message)
+		pipeline.SetCondition(s.object, meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonProgressing, message)
 	}
 	if s.published == nil {
 		s.object.Status.Artifact = nil
@@ -221,7 +220,7 @@ func (r *Reconciler) tell(ctx context.Context, before, after *v1alpha1.BundleSou
 		return
 	}
 	r.emit(before, after)
-	report.Log(ctx, before, after, err)
+	pipeline.LogFailure(ctx, before, after, err)
 }
 
 // tellLost emits that the advertised artifact is missing or damaged in storage: if it is
@@ -273,18 +272,18 @@ func markSuspended(s *state) {
 	conditions.Delete(object, meta.ReconcilingCondition)
 	switch {
 	case s.unsigned != nil:
-		report.Set(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonSignatureRequired, explain(s, s.unsigned))
+		pipeline.SetCondition(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonSignatureRequired, explain(s, s.unsigned))
 	case conditions.GetReason(object, meta.ReadyCondition) == v1alpha1.ReasonSignatureRequired && s.published != nil:
 		setFailures(s, nil)
 		setReady(s, nil)
 	case s.distrusted != nil:
-		report.Set(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed,
+		pipeline.SetCondition(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed,
 			"the published artifact is withdrawn: "+s.distrusted.Error())
 	case s.lost != nil:
-		report.Set(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonArtifactLost,
+		pipeline.SetCondition(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonArtifactLost,
 			"the stored artifact is lost and is not fetched again while suspended: set spec.suspend to false")
 	case conditions.Get(object, meta.ReadyCondition) == nil:
-		report.Set(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonSuspended,
+		pipeline.SetCondition(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonSuspended,
 			"suspended before the first fetch: set spec.suspend to false")
 	}
 }

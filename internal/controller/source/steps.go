@@ -12,15 +12,15 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/fetch/ignore"
 )
 
 // steps is the whole reconcile of a source.
-func (r *Reconciler) steps() []step.Step[*state] {
-	return []step.Step[*state]{
+func (r *Reconciler) steps() []pipeline.Step[*state] {
+	return []pipeline.Step[*state]{
 		{Name: "check", Run: r.check},
 		{Name: "accept", Run: r.accept},
 		{Name: "signatures", Run: r.requireSignatures},
@@ -32,10 +32,10 @@ func (r *Reconciler) steps() []step.Step[*state] {
 }
 
 // check finds out whether the advertised artifact is still in storage.
-func (r *Reconciler) check(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) check(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	advertised := s.object.Status.Artifact
 	if advertised == nil {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	current := r.Store.Adopt(*advertised)
 	switch err := r.Store.Verify(ctx, s.owner, *advertised); {
@@ -45,36 +45,36 @@ func (r *Reconciler) check(ctx context.Context, s *state) (step.Outcome, error) 
 		s.lost = err // it is missing or damaged
 	default:
 		s.published = &current // the volume or a timeout is the problem, not the artifact
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }
 
 // accept stops a source with an invalid spec.
-func (r *Reconciler) accept(_ context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) accept(_ context.Context, s *state) (pipeline.Outcome, error) {
 	if err := s.object.Spec.Problem(); err != nil {
-		return step.Stop, &specError{err: err}
+		return pipeline.Stop, &specError{err: err}
 	}
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }
 
 // resolve asks each upstream for the digest of its reference. Immutable references, and
 // those of an immutable source, are resolved once.
-func (r *Reconciler) resolve(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) resolve(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if err := ignore.Check(s.object.Spec.Ignore); err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	s.moved = s.published == nil || !s.sameSources()
 	for _, source := range s.object.Spec.Sources {
 		part, moved, err := r.resolveOne(ctx, s, source)
 		if err != nil {
-			return step.Stop, err
+			return pipeline.Stop, err
 		}
 		r.Measures.resolved(source.Kind(), moved || s.published == nil)
 		s.parts = append(s.parts, part)
 		s.moved = s.moved || moved
 	}
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }
 
 func (r *Reconciler) resolveOne(ctx context.Context, s *state, source v1alpha1.Source) (fetch.Part, bool, error) {
@@ -98,30 +98,30 @@ func (r *Reconciler) resolveOne(ctx context.Context, s *state, source v1alpha1.S
 }
 
 // fetch downloads the resolved versions into a temporary folder, and stores them.
-func (r *Reconciler) fetch(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) fetch(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if !s.moved {
-		return step.Continue, nil
+		return pipeline.Continue, nil
 	}
 	if s.object.Spec.UploadDigest() != "" {
 		return r.publishUpload(ctx, s)
 	}
 	if err := r.announce(ctx, s); err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	dir, err := os.MkdirTemp(r.Scratch, "fetch-*")
 	if err != nil {
-		return step.Stop, &artifact.StorageError{Op: "creating a temporary folder", Err: err}
+		return pipeline.Stop, &artifact.StorageError{Op: "creating a temporary folder", Err: err}
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // leftover files are removed at the next start
 	tree, err := fetch.NewTree(dir, r.Limits)
 	if err != nil {
-		return step.Stop, &artifact.StorageError{Op: "preparing a temporary folder", Err: err}
+		return pipeline.Stop, &artifact.StorageError{Op: "preparing a temporary folder", Err: err}
 	}
 	defer func() { _ = tree.Close() }() // read-only by then
 	resolved, err := fetch.Compose(ctx, s.parts, tree)
 	if err != nil {
 		s.distrust(len(resolved), err)
-		return step.Stop, unpackingError(s.forGood(err))
+		return pipeline.Stop, unpackingError(s.forGood(err))
 	}
 	s.resolved = resolved
 	return r.store(ctx, s, tree)
@@ -156,29 +156,29 @@ func unpackingError(err error) error {
 	return err
 }
 
-func (r *Reconciler) store(ctx context.Context, s *state, tree *fetch.Tree) (step.Outcome, error) {
+func (r *Reconciler) store(ctx context.Context, s *state, tree *fetch.Tree) (pipeline.Outcome, error) {
 	reference := ""
 	if len(s.resolved) == 1 {
 		reference = s.resolved[0].Reference
 	}
 	files, err := ignore.FS(tree.FS(), s.object.Spec.Ignore)
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	began := time.Now()
 	published, err := r.put(ctx, s, reference, files)
 	r.Measures.observe(storing, kindOfAll(s.object.Spec.Sources), time.Since(began), err)
 	if err != nil {
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	s.published, s.untrusted = &published, nil
 	r.keepSignatures(ctx, s, published)
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }
 
 // collect removes unused artifacts of this source. Failures are logged only: the next
 // reconcile tries again.
-func (r *Reconciler) collect(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) collect(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	inUse, err := r.inUse(ctx, s)
 	if err == nil {
 		_, err = r.Store.Collect(ctx, s.owner, inUse, r.Retain, r.RetainFor)
@@ -186,5 +186,5 @@ func (r *Reconciler) collect(ctx context.Context, s *state) (step.Outcome, error
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "superseded artifacts stay until the next reconcile")
 	}
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/step"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/fetch/upload"
@@ -53,20 +53,20 @@ func (u uploaded) Fetch(context.Context, fetch.Resolved, *fetch.Tree) (fetch.Res
 }
 
 // publishUpload publishes the upload of the source.
-func (r *Reconciler) publishUpload(ctx context.Context, s *state) (step.Outcome, error) {
+func (r *Reconciler) publishUpload(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	digest := s.object.Spec.UploadDigest()
 	found, err := r.Store.Find(ctx, s.owner, digest)
 	switch {
 	case fetch.ReasonOf(err) != "":
-		return step.Stop, &pendingError{source: types.NamespacedName{Namespace: s.object.Namespace, Name: s.object.Name}, digest: digest, why: err}
+		return pipeline.Stop, &pendingError{source: types.NamespacedName{Namespace: s.object.Namespace, Name: s.object.Name}, digest: digest, why: err}
 	case err != nil:
-		return step.Stop, err
+		return pipeline.Stop, err
 	}
 	s.published = &found
 	for _, part := range s.parts {
 		s.resolved = append(s.resolved, part.Resolved)
 	}
-	return step.Continue, nil
+	return pipeline.Continue, nil
 }
 
 // uploads implements the functions of the upload server.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package step
+package pipeline
 
 import (
 	"errors"
@@ -48,12 +48,12 @@ func (m *Metrics) Forget(kind string, key types.NamespacedName) {
 
 // Phases of an object's life, as the label of Metrics names them.
 const (
-	// Reconciling applies the desired state of an object.
-	Reconciling = "reconcile"
-	// CorrectingDrift keeps the last applied revision while a newer one fails.
-	CorrectingDrift = "care"
-	// Removing deletes what an object installed.
-	Removing = "remove"
+	// PhaseReconciling applies the desired state of an object.
+	PhaseReconciling = "reconcile"
+	// PhaseCorrectingDrift keeps the last applied revision while a newer one fails.
+	PhaseCorrectingDrift = "care"
+	// PhaseRemoving deletes what an object installed.
+	PhaseRemoving = "remove"
 )
 
 // Observer observes the steps of one kind of object in one phase.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package retry_test
+package pipeline_test
 
 import (
 	"fmt"
@@ -9,12 +9,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/satchel-dev/satchel/internal/controller/retry"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // demanding requests a reconcile of each of some objects every 10 ms, each with the given duration, and returns how
 // many were answered in each second.
-func demanding(q *retry.Demands, namespace string, objects int, takes, lasts time.Duration) (answered []int) {
+func demanding(q *pipeline.Demands, namespace string, objects int, takes, lasts time.Duration) (answered []int) {
 	const every = 10 * time.Millisecond
 	start := time.Unix(1_000_000, 0)
 	answered = make([]int, lasts/time.Second)
@@ -46,7 +46,7 @@ func sum(counts []int) (total int) {
 // Constant demands on one object are answered five times at once, and then once a second, if the reconciles are short.
 func TestT16DemandsAreSpaced(t *testing.T) {
 	const seconds = 30
-	answered := demanding(retry.NewDemands(), "shop", 1, 50*time.Millisecond, seconds*time.Second)
+	answered := demanding(pipeline.NewDemands(), "shop", 1, 50*time.Millisecond, seconds*time.Second)
 	if answered[0] != 5 || sum(answered) < seconds || sum(answered) > seconds+8 {
 		t.Errorf("answered in each second: %v", answered)
 	}
@@ -56,7 +56,7 @@ func TestT16DemandsAreSpaced(t *testing.T) {
 func TestT16DemandsOfANamespaceShareItsTime(t *testing.T) {
 	const objects, seconds = 8, 60
 	const takes = 400 * time.Millisecond
-	answered := demanding(retry.NewDemands(), "shop", objects, takes, seconds*time.Second)
+	answered := demanding(pipeline.NewDemands(), "shop", objects, takes, seconds*time.Second)
 	const prompt = objects * (5 + seconds/20)
 	want := prompt + int(seconds*time.Second/5/takes)
 	if got := sum(answered); got < prompt || got > want+10 {
@@ -66,7 +66,7 @@ func TestT16DemandsOfANamespaceShareItsTime(t *testing.T) {
 
 // A user who edits a small bundle every second is answered within the second, also when other namespaces demand much.
 func TestT16SteadyEditsDoNotWait(t *testing.T) {
-	q := retry.NewDemands()
+	q := pipeline.NewDemands()
 	demanding(q, "greedy", 8, time.Second, 10*time.Second)
 	key, start := types.NamespacedName{Namespace: "shop", Name: "web"}, time.Unix(1_000_000, 0)
 	for i := range 60 {
@@ -80,7 +80,7 @@ func TestT16SteadyEditsDoNotWait(t *testing.T) {
 
 // A demand waits once, as long as the returned pause; an answered one does not wait.
 func TestDemandsThatWait(t *testing.T) {
-	q := retry.NewDemands()
+	q := pipeline.NewDemands()
 	key, now := types.NamespacedName{Namespace: "shop", Name: "web"}, time.Unix(1_000_000, 0)
 	for i := range 6 {
 		q.Pause(key, fmt.Sprint(i), now)

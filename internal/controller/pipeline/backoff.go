@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package retry remembers how often an object failed in a row and how long to
-// pause before the next attempt.
-package retry
+package pipeline
 
 import (
 	"math/rand/v2"
@@ -14,8 +12,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// first is the pause after one failure; each further one doubles it.
-const first = time.Second
+// firstRetry is the pause after one failure; each further one doubles it.
+const firstRetry = time.Second
 
 // Backoff counts failures by object. The zero value is ready for use.
 type Backoff struct {
@@ -34,7 +32,7 @@ func (b *Backoff) Failed(key types.NamespacedName, longest time.Duration) time.D
 	if b.failures == nil {
 		b.failures = map[types.NamespacedName]int{}
 	}
-	pause := min(first<<min(b.failures[key], 20), longest)
+	pause := min(firstRetry<<min(b.failures[key], 20), longest)
 	b.failures[key]++
 	delete(b.conflicts, key)
 	return spread(pause)
@@ -72,7 +70,7 @@ const (
 // second, doubled with each one in a row, at most five seconds. The next Read uses the
 // API server.
 func (b *Backoff) Conflicted(key types.NamespacedName) time.Duration {
-	b.doubt(key, unknown)
+	b.doubt(key, unknownVersion)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.conflicts == nil {
@@ -93,16 +91,16 @@ func (b *Backoff) Conflict(key types.NamespacedName, err error) (ctrl.Result, er
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil
 	}
-	b.doubt(key, unknown)
+	b.doubt(key, unknownVersion)
 	return ctrl.Result{}, err
 }
 
-// Interval is the pause until the next regular check, less up to a tenth.
-func Interval(interval time.Duration) time.Duration { return spread(interval) }
+// IntervalPause is the pause until the next regular check, less up to a tenth.
+func IntervalPause(interval time.Duration) time.Duration { return spread(interval) }
 
-// Asked is the pause that an upstream asked for, plus up to a tenth, so that retries
+// RequestedPause is the pause that an upstream asked for, plus up to a tenth, so that retries
 // with the same pause spread out. It is at most an hour.
-func Asked(pause time.Duration) time.Duration {
+func RequestedPause(pause time.Duration) time.Duration {
 	pause = min(pause, time.Hour)
 	return pause + rand.N(pause/10+1)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package retry
+package pipeline
 
 import (
 	"context"
@@ -11,26 +11,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// unknown is the version of an object after a write was refused, or its answer was lost.
-const unknown = ""
+// unknownVersion is the version of an object after a write was refused, or its answer was lost.
+const unknownVersion = ""
 
-// Read reads an object from a cache, unless a write of it failed since. If that was
+// ReadCurrent reads an object from a cache, unless a write of it failed since. If that was
 // refused because the cache is outdated, or its answer was lost, the next write would be
 // refused, too, until the cache has caught up, which takes seconds while its watch
 // reconnects. So the object is read from the API server until the cache has that version.
 // It fails with NotFound when there is no such object.
-func Read[T any, O interface {
+func ReadCurrent[T any, O interface {
 	*T
 	client.Object
 }](ctx context.Context, b *Backoff, cache, live client.Reader, key types.NamespacedName) (O, error) {
 	version, doubted := b.doubts(key)
-	if !doubted || version != unknown {
+	if !doubted || version != unknownVersion {
 		object := O(new(T))
 		err := cache.Get(ctx, key, object)
 		if !doubted {
 			return object, err
 		}
-		if err == nil && !Older(object.GetResourceVersion(), version) {
+		if err == nil && !OlderVersion(object.GetResourceVersion(), version) {
 			b.believe(key)
 			return object, nil
 		}
@@ -46,9 +46,9 @@ func Read[T any, O interface {
 	return object, err
 }
 
-// Older tells whether one resource version is older than another. Versions are compared
+// OlderVersion tells whether one resource version is older than another. Versions are compared
 // as numbers (KEP-5504); others never count as older.
-func Older(version, than string) bool {
+func OlderVersion(version, than string) bool {
 	a, err := strconv.ParseUint(version, 10, 64)
 	b, failed := strconv.ParseUint(than, 10, 64)
 	return err == nil && failed == nil && a < b

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package retry_test
+package pipeline_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/satchel-dev/satchel/internal/controller/retry"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // versions is a reader that has one object, at a version that the test sets; "" for none.
@@ -34,19 +34,19 @@ func (v *versions) Get(_ context.Context, key client.ObjectKey, object client.Ob
 
 func TestReadAsksTheServerUntilTheCacheHasCaughtUp(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{}, "b", errors.New("changed"))
-	for name, fail := range map[string]func(*retry.Backoff, types.NamespacedName){
-		"refused":           func(b *retry.Backoff, key types.NamespacedName) { _, _ = b.Conflict(key, conflict) },
-		"answer lost":       func(b *retry.Backoff, key types.NamespacedName) { _, _ = b.Conflict(key, errors.New("reset")) },
-		"stale somewhere":   func(b *retry.Backoff, key types.NamespacedName) { b.Conflicted(key) },
-		"refused, all well": func(b *retry.Backoff, key types.NamespacedName) { b.Conflicted(key); b.Succeeded(key) },
+	for name, fail := range map[string]func(*pipeline.Backoff, types.NamespacedName){
+		"refused":           func(b *pipeline.Backoff, key types.NamespacedName) { _, _ = b.Conflict(key, conflict) },
+		"answer lost":       func(b *pipeline.Backoff, key types.NamespacedName) { _, _ = b.Conflict(key, errors.New("reset")) },
+		"stale somewhere":   func(b *pipeline.Backoff, key types.NamespacedName) { b.Conflicted(key) },
+		"refused, all well": func(b *pipeline.Backoff, key types.NamespacedName) { b.Conflicted(key); b.Succeeded(key) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			var backoff retry.Backoff
+			var backoff pipeline.Backoff
 			key := types.NamespacedName{Namespace: "a", Name: "b"}
 			cache, live := &versions{version: "9"}, &versions{version: "10"}
 			read := func(want string, asked int) {
 				t.Helper()
-				object, err := retry.Read[corev1.ConfigMap](t.Context(), &backoff, cache, live, key)
+				object, err := pipeline.ReadCurrent[corev1.ConfigMap](t.Context(), &backoff, cache, live, key)
 				if err != nil || object.ResourceVersion != want || live.reads != asked {
 					t.Errorf("version %q after %d questions, %v; want %q after %d", object.ResourceVersion, live.reads, err, want, asked)
 				}
@@ -67,15 +67,15 @@ func TestReadAsksTheServerUntilTheCacheHasCaughtUp(t *testing.T) {
 }
 
 func TestReadOfWhatIsGone(t *testing.T) {
-	var backoff retry.Backoff
+	var backoff pipeline.Backoff
 	key := types.NamespacedName{Namespace: "a", Name: "b"}
 	cache, live := &versions{version: "9"}, &versions{}
 	backoff.Conflicted(key)
-	if _, err := retry.Read[corev1.ConfigMap](t.Context(), &backoff, cache, live, key); !apierrors.IsNotFound(err) {
+	if _, err := pipeline.ReadCurrent[corev1.ConfigMap](t.Context(), &backoff, cache, live, key); !apierrors.IsNotFound(err) {
 		t.Errorf("an object that is gone: %v", err)
 	}
 	cache.version = ""
-	if _, err := retry.Read[corev1.ConfigMap](t.Context(), &backoff, cache, live, key); !apierrors.IsNotFound(err) || live.reads != 1 {
+	if _, err := pipeline.ReadCurrent[corev1.ConfigMap](t.Context(), &backoff, cache, live, key); !apierrors.IsNotFound(err) || live.reads != 1 {
 		t.Errorf("the same again: %v after %d questions", err, live.reads)
 	}
 }
@@ -85,7 +85,7 @@ func TestOlder(t *testing.T) {
 		version, than string
 		want          bool
 	}{{"9", "10", true}, {"10", "9", false}, {"10", "10", false}, {"", "10", false}, {"9", "", false}, {"a", "b", false}} {
-		if got := retry.Older(c.version, c.than); got != c.want {
+		if got := pipeline.OlderVersion(c.version, c.than); got != c.want {
 			t.Errorf("Older(%q, %q) = %v", c.version, c.than, got)
 		}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package running_test
+package pipeline_test
 
 import (
 	"strings"
@@ -11,14 +11,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/satchel-dev/satchel/internal/controller/running"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // TestStuckReconcilesFailTheHealthCheck: only stuck reconciles do, not many short ones, and none
 // that ended.
 func TestStuckReconcilesFailTheHealthCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		reconciles := running.New()
+		reconciles := pipeline.NewRunning()
 		registry := prometheus.NewRegistry()
 		if err := reconciles.Register(registry); err != nil {
 			t.Fatal(err)
@@ -54,6 +54,6 @@ func TestStuckReconcilesFailTheHealthCheck(t *testing.T) {
 		}
 		patient()
 	})
-	var none *running.Reconciles
+	var none *pipeline.Running
 	none.Begin(types.NamespacedName{}, time.Minute)()
 }

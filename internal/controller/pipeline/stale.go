@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package pipeline
 
 import (
 	"errors"
@@ -15,16 +15,16 @@ type staleError struct{ error }
 // Unwrap returns the API server's conflict.
 func (e staleError) Unwrap() error { return e.error }
 
-// Stale marks a conflict as one of our own objects, as opposed to objects of a bundle.
+// MarkStale marks a conflict as one of our own objects, as opposed to objects of a bundle.
 // Other errors, and nil, are returned unchanged.
-func Stale(err error) error {
+func MarkStale(err error) error {
 	if apierrors.IsConflict(err) {
 		return staleError{err}
 	}
 	return err
 }
 
-// IsStale tells that an error is a conflict that Stale marked: read again, and
+// IsStale tells that an error is a conflict that MarkStale marked: read again, and
 // decide again.
 func IsStale(err error) bool {
 	var stale staleError

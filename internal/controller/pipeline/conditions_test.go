@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package report_test
+package pipeline_test
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/report"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 func TestConditionsFollowKstatus(t *testing.T) {
@@ -20,10 +20,10 @@ func TestConditionsFollowKstatus(t *testing.T) {
 		say                         func(conditions.Setter)
 		ready, reconciling, stalled metav1.ConditionStatus
 	}{
-		"ready":       {"nothing else is left", func(o conditions.Setter) { report.Ready(o, "R", "m") }, metav1.ConditionTrue, "", ""},
-		"progressing": {"the outcome is open", func(o conditions.Setter) { report.Progressing(o, "R", "m") }, metav1.ConditionUnknown, metav1.ConditionTrue, ""},
-		"retrying":    {"failed, but goes on", func(o conditions.Setter) { report.Retrying(o, "R", "m") }, metav1.ConditionFalse, metav1.ConditionTrue, ""},
-		"stalled":     {"failed, and needs user action", func(o conditions.Setter) { report.Stalled(o, "R", "m") }, metav1.ConditionFalse, "", metav1.ConditionTrue},
+		"ready":       {"nothing else is left", func(o conditions.Setter) { pipeline.SetReady(o, "R", "m") }, metav1.ConditionTrue, "", ""},
+		"progressing": {"the outcome is open", func(o conditions.Setter) { pipeline.SetProgressing(o, "R", "m") }, metav1.ConditionUnknown, metav1.ConditionTrue, ""},
+		"retrying":    {"failed, but goes on", func(o conditions.Setter) { pipeline.SetRetrying(o, "R", "m") }, metav1.ConditionFalse, metav1.ConditionTrue, ""},
+		"stalled":     {"failed, and needs user action", func(o conditions.Setter) { pipeline.SetStalled(o, "R", "m") }, metav1.ConditionFalse, "", metav1.ConditionTrue},
 	}
 	for name, tc := range cases {
 		for before, first := range cases {
@@ -50,11 +50,11 @@ func TestConditionsFollowKstatus(t *testing.T) {
 
 func TestShorten(t *testing.T) {
 	long := strings.Repeat("line of text\n", 100)
-	got := report.Shorten(long, 200)
+	got := pipeline.Shorten(long, 200)
 	if len(got) > 200 || !strings.Contains(got, "more bytes") {
 		t.Errorf("%d bytes: %q", len(got), got)
 	}
-	if got := report.Shorten("short", 200); got != "short" {
+	if got := pipeline.Shorten("short", 200); got != "short" {
 		t.Errorf("a short text became %q", got)
 	}
 }
@@ -63,23 +63,23 @@ func TestShorten(t *testing.T) {
 func TestM30MessagesHideNothing(t *testing.T) {
 	const hostile, escaped = "name \u202egnp.exe\u200b \x1b[2J", `name \u202egnp.exe\u200b \u001b[2J`
 	object := &v1alpha1.BundleSource{}
-	report.Retrying(object, "R", hostile)
+	pipeline.SetRetrying(object, "R", hostile)
 	for _, c := range object.Status.Conditions {
 		if c.Message != escaped {
 			t.Errorf("%s says %q", c.Type, c.Message)
 		}
 	}
 	recorded := events.NewFakeRecorder(2)
-	recorder := report.Events(recorded)
+	recorder := pipeline.EventRecorder(recorded)
 	recorder.Eventf(object, nil, "Warning", "R", "A", "%s: %d%%", hostile, 5)
 	if got := <-recorded.Events; !strings.HasSuffix(got, escaped+": 5%") {
 		t.Errorf("recorded %q", got)
 	}
 	recorder.Eventf(object, nil, "Warning", "R", "A", "%s", strings.Repeat("\u200b", 1000))
-	if got := <-recorded.Events; len(got) > report.LongestNote+len("Warning R ") {
+	if got := <-recorded.Events; len(got) > pipeline.LongestNote+len("Warning R ") {
 		t.Errorf("an event has %d bytes", len(got))
 	}
-	if report.Events(nil) != nil {
+	if pipeline.EventRecorder(nil) != nil {
 		t.Error("no recorder became one")
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package report_test
+package pipeline_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/report"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // A status that was decided on an outdated copy is written only if nothing but metadata changed since.
@@ -61,12 +61,12 @@ func TestT16StatusIsSentAgainWhereOnlyMetadataMoved(t *testing.T) {
 			}
 			before, other := read(), read()
 			object := before.DeepCopy()
-			report.Set(object, "Ready", metav1.ConditionTrue, "Succeeded", "m")
+			pipeline.SetCondition(object, "Ready", metav1.ConditionTrue, "Succeeded", "m")
 			if err := tc.meanwhile(t.Context(), c, other); err != nil {
 				t.Fatal(err)
 			}
-			err := report.Writer{Client: c, Reader: c, Manager: "m"}.Write(t.Context(), before, object)
-			if (err == nil) != tc.written || err != nil && !report.IsStale(err) {
+			err := pipeline.StatusWriter{Client: c, Reader: c, Manager: "m"}.Write(t.Context(), before, object)
+			if (err == nil) != tc.written || err != nil && !pipeline.IsStale(err) {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 			now := read()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package pipeline
 
 import (
 	"fmt"
@@ -14,19 +14,19 @@ import (
 // LongestNote bounds the note of an event: the API server accepts 1,024 bytes.
 const LongestNote = 1000
 
-// Events returns a recorder that escapes invisible characters in the note of an event, and shortens it to what the API
+// EventRecorder returns a recorder that escapes invisible characters in the note of an event, and shortens it to what the API
 // server accepts. Every event of the controllers goes through it.
-func Events(next events.EventRecorder) events.EventRecorder {
+func EventRecorder(next events.EventRecorder) events.EventRecorder {
 	if next == nil {
 		return nil
 	}
-	return recorder{next}
+	return eventRecorder{next}
 }
 
-type recorder struct{ next events.EventRecorder }
+type eventRecorder struct{ next events.EventRecorder }
 
 // Eventf implements events.EventRecorder.
-func (r recorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+func (r eventRecorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
 	text := visible.Escape(fmt.Sprintf(note, args...))
 	r.next.Eventf(regarding, related, kind, reason, action, "%s", Shorten(text, LongestNote))
 }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package step runs a reconcile as a list of named steps over one state.
-//
-// The name of a step serves as log key, metric label and prefix of its errors in
-// the log, so that log lines and dashboards use the same names.
-package step
+package pipeline
 
 import (
 	"context"
@@ -37,8 +33,8 @@ type Step[S any] struct {
 // Observer receives the result of each step.
 type Observer func(step string, took time.Duration, err error)
 
-// Error is the failure of one step.
-type Error struct {
+// StepError is the failure of one step.
+type StepError struct {
 	// Step that failed.
 	Step string
 	// Err is what it returned.
@@ -46,14 +42,14 @@ type Error struct {
 }
 
 // Error starts with the name of the step.
-func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Step, e.Err) }
+func (e *StepError) Error() string { return fmt.Sprintf("%s: %v", e.Step, e.Err) }
 
 // Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *StepError) Unwrap() error { return e.Err }
 
-// Failed is the name of the step that an error of Run comes from, or "".
-func Failed(err error) string {
-	var failed *Error
+// FailedStep is the name of the step that an error of Run comes from, or "".
+func FailedStep(err error) string {
+	var failed *StepError
 	if errors.As(err, &failed) {
 		return failed.Step
 	}
@@ -65,11 +61,11 @@ func Failed(err error) string {
 func Run[S any](ctx context.Context, steps []Step[S], state S, observe Observer) error {
 	for _, current := range steps {
 		if err := context.Cause(ctx); err != nil {
-			return &Error{Step: current.Name, Err: err}
+			return &StepError{Step: current.Name, Err: err}
 		}
 		outcome, err := runOne(ctx, current, state, observe)
 		if err != nil {
-			return &Error{Step: current.Name, Err: err}
+			return &StepError{Step: current.Name, Err: err}
 		}
 		if outcome == Stop {
 			return nil

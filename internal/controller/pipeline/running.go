@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package running tracks running reconciles, so that one that is stuck is detected: by a metric, and by the health check,
-// which restarts the process.
-package running
+package pipeline
 
 import (
 	"errors"
@@ -15,36 +13,36 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Reconciles tracks running reconciles. A nil one tracks nothing.
-type Reconciles struct {
+// Running tracks running reconciles. A nil one tracks nothing.
+type Running struct {
 	now func() time.Time
 
 	mu    sync.Mutex
-	began map[*types.NamespacedName]run
+	began map[*types.NamespacedName]runningReconcile
 }
 
-// run is one reconcile.
-type run struct {
+// runningReconcile is one reconcile.
+type runningReconcile struct {
 	began   time.Time
 	longest time.Duration
 }
 
-// grace is how long a reconcile may exceed its time before the process counts as unhealthy.
-const grace = time.Minute
+// overdueGrace is how long a reconcile may exceed its time before the process counts as unhealthy.
+const overdueGrace = time.Minute
 
-// New returns a tracker without running reconciles.
-func New() *Reconciles {
-	return &Reconciles{now: time.Now, began: map[*types.NamespacedName]run{}}
+// NewRunning returns a tracker without running reconciles.
+func NewRunning() *Running {
+	return &Running{now: time.Now, began: map[*types.NamespacedName]runningReconcile{}}
 }
 
 // Begin records the start of a reconcile with its longest duration; the returned function records its end.
-func (r *Reconciles) Begin(key types.NamespacedName, longest time.Duration) (end func()) {
+func (r *Running) Begin(key types.NamespacedName, longest time.Duration) (end func()) {
 	if r == nil {
 		return func() {}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.began[&key] = run{began: r.now(), longest: longest}
+	r.began[&key] = runningReconcile{began: r.now(), longest: longest}
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -53,7 +51,7 @@ func (r *Reconciles) Begin(key types.NamespacedName, longest time.Duration) (end
 }
 
 // oldest is the longest running reconcile.
-func (r *Reconciles) oldest() (key types.NamespacedName, since time.Duration) {
+func (r *Running) oldest() (key types.NamespacedName, since time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
@@ -66,7 +64,7 @@ func (r *Reconciles) oldest() (key types.NamespacedName, since time.Duration) {
 }
 
 // overdue are the reconciles that have exceeded their time by the given duration.
-func (r *Reconciles) overdue(by time.Duration) map[types.NamespacedName]time.Duration {
+func (r *Running) overdue(by time.Duration) map[types.NamespacedName]time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now, found := r.now(), map[types.NamespacedName]time.Duration{}
@@ -79,15 +77,15 @@ func (r *Reconciles) overdue(by time.Duration) map[types.NamespacedName]time.Dur
 }
 
 // Check is a healthz.Checker: it fails once a reconcile has exceeded its time by a minute.
-func (r *Reconciles) Check(*http.Request) error {
-	for key, since := range r.overdue(grace) {
+func (r *Running) Check(*http.Request) error {
+	for key, since := range r.overdue(overdueGrace) {
 		return fmt.Errorf("the reconcile of %s has run for %s, which is longer than its limit", key, since.Round(time.Second))
 	}
 	return nil
 }
 
 // Register registers the metric at the registry.
-func (r *Reconciles) Register(registry prometheus.Registerer) error {
+func (r *Running) Register(registry prometheus.Registerer) error {
 	overdue := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "satchel_overdue_reconciles",
 		Help: "How many reconciles have run for longer than their limit.",

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fair shares a controller's workers between namespaces, so that slow objects
-// of one namespace do not block those of others.
-package fair
+package pipeline
 
 import (
 	"context"
@@ -52,9 +50,9 @@ func (t *Turns) Within(workers int) *Turns {
 	return t
 }
 
-// Share is the number of turns of a namespace for a number of workers: wanted, but at most half of the workers, so that
+// TurnShare is the number of turns of a namespace for a number of workers: wanted, but at most half of the workers, so that
 // another namespace never waits for all of them. 0 wanted means any number.
-func Share(wanted, workers int) int {
+func TurnShare(wanted, workers int) int {
 	if wanted <= 0 {
 		return 0
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fair_test
+package pipeline_test
 
 import (
 	"fmt"
@@ -12,10 +12,10 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/satchel-dev/satchel/internal/controller/fair"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
-func newQueue(t *testing.T, turns *fair.Turns) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+func newQueue(t *testing.T, turns *pipeline.Turns) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	t.Helper()
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
@@ -40,7 +40,7 @@ func next(t *testing.T, queue workqueue.TypedRateLimitingInterface[reconcile.Req
 }
 
 func TestTurnsComeInOrder(t *testing.T) {
-	turns := fair.NewTurns(2)
+	turns := pipeline.NewTurns(2)
 	queue := newQueue(t, turns)
 	var done []func()
 	for i := range 5 {
@@ -75,7 +75,7 @@ func TestTurnsComeInOrder(t *testing.T) {
 }
 
 func TestNoBound(t *testing.T) {
-	turns := fair.NewTurns(0)
+	turns := pipeline.NewTurns(0)
 	for i := range 100 {
 		if _, ok := turns.Take(key("a", i)); !ok {
 			t.Fatal("had to wait")
@@ -86,7 +86,7 @@ func TestNoBound(t *testing.T) {
 // TestAllGetATurn: under any schedule all are served, never more at once than allowed.
 func TestAllGetATurn(t *testing.T) {
 	const most, workers, objects = 3, 16, 400
-	turns := fair.NewTurns(most)
+	turns := pipeline.NewTurns(most)
 	queue := newQueue(t, turns)
 	var mu sync.Mutex
 	busy, served := map[string]int{}, map[types.NamespacedName]bool{}
@@ -135,7 +135,7 @@ func TestAllGetATurn(t *testing.T) {
 // An object that leaves, before or after being promised a turn, does not take the turn
 // of another one.
 func TestLeaving(t *testing.T) {
-	turns := fair.NewTurns(1)
+	turns := pipeline.NewTurns(1)
 	queue := newQueue(t, turns)
 	end, _ := turns.Take(key("a", 0))
 	for i := 1; i <= 3; i++ {
@@ -165,7 +165,7 @@ func TestLeaving(t *testing.T) {
 
 func TestShareLeavesHalfOfTheWorkers(t *testing.T) {
 	for _, tc := range []struct{ wanted, workers, want int }{{0, 8, 0}, {6, 8, 4}, {4, 8, 4}, {2, 8, 2}, {5, 1, 1}, {5, 3, 1}, {100, 20, 10}} {
-		if got := fair.Share(tc.wanted, tc.workers); got != tc.want {
+		if got := pipeline.TurnShare(tc.wanted, tc.workers); got != tc.want {
 			t.Errorf("%d of %d workers: %d, want %d", tc.wanted, tc.workers, got, tc.want)
 		}
 	}
@@ -174,7 +174,7 @@ func TestShareLeavesHalfOfTheWorkers(t *testing.T) {
 // Three namespaces that want all workers leave a quarter of them to a fourth one.
 func TestWorkersAreReserved(t *testing.T) {
 	const workers = 8
-	turns := fair.NewTurns(workers / 2).Within(workers)
+	turns := pipeline.NewTurns(workers / 2).Within(workers)
 	queue := newQueue(t, turns)
 	var done []func()
 	for i := range 4 {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fair_test
+package pipeline_test
 
 import (
 	"testing"
 
-	"github.com/satchel-dev/satchel/internal/controller/fair"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // An object that needs no turn any more releases it: one that it waits for, and one that it
 // was promised.
 func TestDroppedTurnsGoToOthers(t *testing.T) {
-	turns := fair.NewTurns(1)
+	turns := pipeline.NewTurns(1)
 	queue := newQueue(t, turns)
 	done, _ := turns.Take(key("a", 0))
 	for i := 1; i <= 3; i++ {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package pipeline
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// Log logs the failure of a reconcile, once while it stays the same: the condition of
+// LogFailure logs the failure of a reconcile, once while it stays the same: the condition of
 // the object keeps it.
-func Log(ctx context.Context, before, after conditions.Getter, err error) {
+func LogFailure(ctx context.Context, before, after conditions.Getter, err error) {
 	if err == nil || conditions.GetMessage(before, meta.ReadyCondition) == conditions.GetMessage(after, meta.ReadyCondition) {
 		return
 	}

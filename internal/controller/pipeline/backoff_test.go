@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package retry_test
+package pipeline_test
 
 import (
 	"errors"
@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/satchel-dev/satchel/internal/controller/retry"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 func TestBackoffGrowsToItsLongestPauseAndForgets(t *testing.T) {
-	var backoff retry.Backoff
+	var backoff pipeline.Backoff
 	key := types.NamespacedName{Namespace: "a", Name: "b"}
 	for i, want := range []time.Duration{1, 2, 4, 8, 10, 10} {
 		got := backoff.Failed(key, 10*time.Second)
@@ -40,7 +40,7 @@ func TestBackoffGrowsToItsLongestPauseAndForgets(t *testing.T) {
 
 // While the watch of a cache is down, the copy in it stays stale for seconds.
 func TestConflictsPauseLongerInARow(t *testing.T) {
-	var backoff retry.Backoff
+	var backoff pipeline.Backoff
 	key := types.NamespacedName{Namespace: "a", Name: "b"}
 	conflict := apierrors.NewConflict(schema.GroupResource{}, "b", errors.New("changed"))
 	for i, want := range []int{200, 400, 800, 1600, 3200, 5000, 5000} {

@@ -13,16 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/watch"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
 // expect announces that ConfigMaps are about to be created.
-func (d *watched) expect(key watch.Key, names ...string) {
-	s := watch.Subscription{Client: d.client, Owner: d.owner, Target: "here", Drift: true}
+func (d *watched) expect(key drift.Key, names ...string) {
+	s := drift.Subscription{Client: d.client, Owner: d.owner, Target: "here", Drift: true}
 	for _, name := range names {
-		s.Objects = append(s.Objects, watch.Object{
+		s.Objects = append(s.Objects, drift.Object{
 			Entry:    inventory.Entry{ID: inventory.ID{Kind: "ConfigMap", Namespace: d.namespace, Name: name}},
 			Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
 		})
@@ -53,7 +53,7 @@ const thirdMap = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: three}\
 func TestExpectedObjectsAreNotListed(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps)
-	d := w.watch(watch.Options{Relist: 10 * time.Millisecond})
+	d := w.watch(drift.Options{Relist: 10 * time.Millisecond})
 	d.open()
 	mark := w.mark()
 	d.hub.Begin(d.key)
@@ -75,10 +75,10 @@ func TestExpectedObjectsAreNotListed(t *testing.T) {
 func TestExpectedInVain(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps)
-	d := w.watch(watch.Options{})
+	d := w.watch(drift.Options{})
 	d.open()
 	before, other := d.hub.Figures(), types.NamespacedName{Namespace: w.namespace, Name: "other"}
-	for _, key := range []watch.Key{d.key, other} {
+	for _, key := range []drift.Key{d.key, other} {
 		d.hub.Begin(key)
 		d.expect(key, "never", "one")
 		d.hub.End(key)
@@ -105,7 +105,7 @@ func TestExpectedInVain(t *testing.T) {
 func TestListsAreShared(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps)
-	d := w.watch(watch.Options{Relist: time.Second})
+	d := w.watch(drift.Options{Relist: time.Second})
 	d.open()
 	names := []string{}
 	for i := range 20 {
@@ -119,9 +119,9 @@ func TestListsAreShared(t *testing.T) {
 	mark, began := w.mark(), time.Now()
 	for i, name := range names {
 		entry := inventory.Entry{ID: inventory.ID{Kind: "ConfigMap", Namespace: w.namespace, Name: name}}
-		d.hub.Set(types.NamespacedName{Namespace: w.namespace, Name: name}, watch.Subscription{
+		d.hub.Set(types.NamespacedName{Namespace: w.namespace, Name: name}, drift.Subscription{
 			Client: d.client, Owner: d.owner, Target: "here", Drift: true,
-			Objects: []watch.Object{{Entry: entry, Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}}},
+			Objects: []drift.Object{{Entry: entry, Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}}},
 		})
 		w.patch(types.MergePatchType, "one", fmt.Sprintf(`{"data":{"colour":"%d"}}`, i), "kubectl-edit")
 		d.drifted("one") // the watch goes on, and takes time

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
-	"github.com/satchel-dev/satchel/internal/apply/watch"
 )
 
 // gate is a connection on which new watches wait until it is opened, and that counts lists.
@@ -68,7 +68,7 @@ func TestWatchListsAgainAfterExpiry(t *testing.T) {
 	w.cp.RequireControl(t)
 	g := w.gated()
 	w.mustApply(twoMaps)
-	d := w.watch(watch.Options{})
+	d := w.watch(drift.Options{})
 	d.open()
 	shut := make(chan struct{})
 	g.shut.Store(&shut)

@@ -17,28 +17,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/watch"
 )
 
 // watched is a world with a deployment that is woken for changes of its objects.
 type watched struct {
 	*world
-	hub *watch.Hub
-	key watch.Key
+	hub *drift.Hub
+	key drift.Key
 
 	mu    sync.Mutex
 	woken int
 }
 
 // watch subscribes to the applied objects of the world.
-func (w *world) watch(o watch.Options) *watched {
+func (w *world) watch(o drift.Options) *watched {
 	w.t.Helper()
 	d := &watched{world: w, key: types.NamespacedName{Namespace: w.namespace, Name: "app"}}
-	o.Wake = func(watch.Key, time.Duration) { d.mu.Lock(); d.woken++; d.mu.Unlock() }
+	o.Wake = func(drift.Key, time.Duration) { d.mu.Lock(); d.woken++; d.mu.Unlock() }
 	o.Retry, o.Refused, o.Settle = 50*time.Millisecond, 50*time.Millisecond, 2*time.Second
 	o.Exists = w.pool.AccountExists
-	d.hub = watch.New(o)
+	d.hub = drift.New(o)
 	w.t.Cleanup(d.hub.Close)
 	d.subscribe()
 	return d
@@ -47,18 +47,18 @@ func (w *world) watch(o watch.Options) *watched {
 // subscribe reports how the objects were left.
 func (d *watched) subscribe() {
 	d.t.Helper()
-	s := watch.Subscription{Client: d.client, Owner: d.owner, Target: "here", Drift: true}
+	s := drift.Subscription{Client: d.client, Owner: d.owner, Target: "here", Drift: true}
 	resources := map[string]schema.GroupVersionResource{
 		"ConfigMap": {Version: "v1", Resource: "configmaps"}, "Deployment": {Group: "apps", Version: "v1", Resource: "deployments"},
 	}
 	for _, entry := range d.inventory.Entries {
-		s.Objects = append(s.Objects, watch.Object{Entry: entry, Resource: resources[entry.Kind], Health: entry.Kind == "Deployment", Looked: "0"})
+		s.Objects = append(s.Objects, drift.Object{Entry: entry, Resource: resources[entry.Kind], Health: entry.Kind == "Deployment", Looked: "0"})
 	}
 	d.hub.Set(d.key, s)
 }
 
 // findings are what the deployment should read now.
-func (d *watched) findings() watch.Findings {
+func (d *watched) findings() drift.Findings {
 	found := d.hub.Begin(d.key)
 	d.hub.End(d.key)
 	return found
@@ -107,7 +107,7 @@ func (d *watched) remove(name string) {
 func TestF26WatchTellsDrift(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps)
-	d := w.watch(watch.Options{})
+	d := w.watch(drift.Options{})
 	d.open()
 	damages := map[string]func(){
 		"edited":         func() { w.patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit") },
@@ -154,7 +154,7 @@ func TestF25WatchPassesOverStatusAndScale(t *testing.T) {
 	w.mustApply(scaled)
 	w.scale("3", "kube-controller-manager")
 	w.mustApply(scaled) // the replicas are excluded
-	d := w.watch(watch.Options{})
+	d := w.watch(drift.Options{})
 	d.open()
 	if _, err := w.admin.AppsV1().Deployments(w.namespace).Patch(t.Context(), "web", types.MergePatchType,
 		[]byte(`{"status":{"unavailableReplicas":3}}`), metav1.PatchOptions{FieldManager: "kube-controller-manager"}, "status"); err != nil {
@@ -195,7 +195,7 @@ func (w *world) live(name string) *unstructured.Unstructured {
 func TestT5WatchNeedsRights(t *testing.T) {
 	w := newWorld(t, rule("", "configmaps", "get,patch,create,delete"))
 	w.mustApply(twoMaps)
-	d := w.watch(watch.Options{})
+	d := w.watch(drift.Options{})
 	eventually(t, "the gap is told", func() error {
 		found := d.findings()
 		if len(found.Gaps) != 1 || found.Watched || found.Gaps[0].String() != "configmaps in "+w.namespace+": service account "+w.namespace+"/installer may not list and watch them" {
@@ -230,7 +230,7 @@ func TestT5WatchEndsWithTheRights(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, everything...)
 			w.mustApply(twoMaps)
-			d := w.watch(watch.Options{Lifetime: 2 * time.Second})
+			d := w.watch(drift.Options{Lifetime: 2 * time.Second})
 			d.open()
 			take(w)
 			eventually(t, "the watch ends", func() error {
@@ -248,7 +248,7 @@ func TestT5WatchEndsWithTheRights(t *testing.T) {
 func TestWatchGoesOn(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps)
-	d := w.watch(watch.Options{Lifetime: time.Second})
+	d := w.watch(drift.Options{Lifetime: time.Second})
 	d.open()
 	for i := range 6 {
 		w.patch(types.MergePatchType, "one", fmt.Sprintf(`{"data":{"colour":"green-%d"}}`, i), "kubectl-edit")
@@ -269,7 +269,7 @@ func TestWatchGoesOn(t *testing.T) {
 func TestWatchLimit(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps + "---" + scaled)
-	d := w.watch(watch.Options{Limit: 4}) // one for an account
+	d := w.watch(drift.Options{Limit: 4}) // one for an account
 	eventually(t, "one of two is watched", func() error {
 		if found := d.findings(); len(found.Gaps) != 1 || d.hub.Figures().Open != 1 || !strings.Contains(found.Gaps[0].Why, "--watch-limit") {
 			return fmt.Errorf("%v %+v", found.Gaps, d.hub.Figures())
@@ -287,11 +287,11 @@ func TestWatchLeavesNothing(t *testing.T) {
 	w := newWorld(t, everything...)
 	w.mustApply(twoMaps + "---" + scaled)
 	before := runtime.NumGoroutine()
-	d := w.watch(watch.Options{})
+	d := w.watch(drift.Options{})
 	d.open()
 	d.hub.Drop(d.key)
 	eventually(t, "all goroutines end", func() error {
-		if now := runtime.NumGoroutine(); now > before+2 || d.hub.Figures() != (watch.Figures{Events: d.hub.Figures().Events}) {
+		if now := runtime.NumGoroutine(); now > before+2 || d.hub.Figures() != (drift.Figures{Events: d.hub.Figures().Events}) {
 			return fmt.Errorf("%d goroutines, %d before; %+v", now, before, d.hub.Figures())
 		}
 		return nil

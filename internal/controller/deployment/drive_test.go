@@ -22,9 +22,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
-	"github.com/satchel-dev/satchel/internal/apply/watch"
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
 	"github.com/satchel-dev/satchel/internal/fetch"
@@ -50,7 +50,7 @@ type driver struct {
 	registry *prometheus.Registry
 	cache    string
 	// watches are those of the next process; none by default.
-	watches watch.Options
+	watches drift.Options
 	// cached is what the next process reads from its cache; what the API server has by default.
 	cached func(client.Client) client.Client
 	// room is what the next process lets an inventory take.

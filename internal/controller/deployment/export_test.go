@@ -10,7 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply/watch"
+	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 )
 
@@ -46,7 +46,7 @@ func (r *Reconciler) WaitForConversions() { r.conversions.Patience = time.Minute
 func (r *Reconciler) DoNotWaitForConversions() { r.conversions.Patience = 0 }
 
 // Watching tells what is watched.
-func (r *Reconciler) Watching() watch.Figures { return r.watches.Figures() }
+func (r *Reconciler) Watching() drift.Figures { return r.watches.Figures() }
 
 // Prove gives the record of a plan in a status its proof, and Proven tells whether it is believed.
 func (r *Reconciler) Prove(d *v1alpha1.BundleDeployment) { r.prove(d, d.Status.Executed) }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
-	"github.com/satchel-dev/satchel/internal/apply/watch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
@@ -42,7 +42,7 @@ func registerRemoteFigures(registry prometheus.Registerer, remotes *tenant.Remot
 
 // registerWatchFigures registers the metrics of the watches, which are read when they
 // are collected.
-func registerWatchFigures(registry prometheus.Registerer, figures func() watch.Figures) error {
+func registerWatchFigures(registry prometheus.Registerer, figures func() drift.Figures) error {
 	return errors.Join(
 		registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "satchel_watches", Help: "How many watches of the objects of deployments are open.",

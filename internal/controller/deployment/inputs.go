@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
-	"github.com/satchel-dev/satchel/internal/apply/watch"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/spec"
@@ -33,7 +33,7 @@ type inputs struct {
 	// digest of them: see status.plan.inputs. If they were not read, it is the last known one.
 	digest string
 	// readings are the observed versions of the objects.
-	readings []watch.Reading
+	readings []drift.Reading
 }
 
 // secret tells that there are Secrets among them.
@@ -118,11 +118,11 @@ func (r *Reconciler) fetchInputs(ctx context.Context, s *state, refs []spec.Inpu
 	contents, problems := spec.Contents{}, []error(nil)
 	s.inputs.readings = nil
 	for i, ref := range refs {
-		reading := watch.Reading{Ref: s.inputRef(ref), State: watch.Absent}
+		reading := drift.Reading{Ref: s.inputRef(ref), State: drift.Absent}
 		switch err := answers[i].err; {
 		case apierrors.IsNotFound(err):
 		case apierrors.IsForbidden(err):
-			reading.State = watch.Hidden
+			reading.State = drift.Hidden
 			problems = append(problems, failure{reason: v1alpha1.ReasonInputNotFound, woken: true, err: fmt.Errorf(
 				"serviceaccount %s may not get %s, which %s names: grant it", s.local.Identity(), ref.In(s.object.Namespace), s.inputs.field(ref))})
 		case errors.Is(err, errManyInputs):

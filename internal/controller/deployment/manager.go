@@ -29,9 +29,9 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
-	"github.com/satchel-dev/satchel/internal/apply/watch"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/conversion"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
@@ -95,7 +95,7 @@ type Deps struct {
 	Manifests convert.Limits
 	// Watches configures how tenants' objects are watched; not at all when the Limit is 0.
 	// The controller sets Wake and Exists.
-	Watches watch.Options
+	Watches drift.Options
 	// InventoryLimit bounds the size of the inventory in the status of a deployment.
 	InventoryLimit inventory.Limit
 	// Keys of the installation prove what was approved, and protect the keys of hashes.
@@ -129,9 +129,9 @@ type Reconciler struct {
 	turns        *pipeline.Turns     // of deployments to remote clusters, by namespace
 	remotely     *semaphore.Weighted // all deployments to remote clusters that are reconciled; nil for any number
 	remoteTurns  budget.Turns        // the progress of the last turns of deployments to other clusters
-	watches      *watch.Hub
+	watches      *drift.Hub
 	labels       nslabel.Reader
-	names        *watch.Names // watches the Secrets and ConfigMaps that conversions need
+	names        *drift.Names // watches the Secrets and ConfigMaps that conversions need
 	scrubs       scrubs
 	waker        *waker
 }
@@ -157,8 +157,8 @@ func NewReconciler(deps Deps) *Reconciler {
 	r.remoteRoom = conversion.NewRoom(mostRemoteValues, freeValues, again)
 	watches := deps.Watches
 	watches.Wake, watches.Exists = r.waker.wake, r.accountExists
-	if r.names = watch.NewNames(watches); watches.Limit > 0 {
-		r.watches = watch.New(watches)
+	if r.names = drift.NewNames(watches); watches.Limit > 0 {
+		r.watches = drift.New(watches)
 	}
 	if deps.Remotely > 0 {
 		r.remotely = semaphore.NewWeighted(int64(deps.Remotely))

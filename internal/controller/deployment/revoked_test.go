@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply/watch"
+	"github.com/satchel-dev/satchel/internal/apply/drift"
 )
 
 // TestT5PermissionTakenFromAWatch: a ServiceAccount loses the permission to watch, and gets it
@@ -41,7 +41,7 @@ func TestT5PermissionTakenFromAWatch(t *testing.T) {
 		_ = r.admin.Patch(context.WithoutCancel(t.Context()), &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}, patch)
 	})
 	d := r.drive(t, key, nil)
-	d.watches = watch.Options{Limit: 8, Lifetime: 2 * time.Second, Refused: 100 * time.Millisecond}
+	d.watches = drift.Options{Limit: 8, Lifetime: 2 * time.Second, Refused: 100 * time.Millisecond}
 	d = d.again(t, nil)
 	d.ready(t)
 	d.watched(t, 1, "")

@@ -15,11 +15,11 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
-	"github.com/satchel-dev/satchel/internal/apply/watch"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
@@ -42,7 +42,7 @@ type state struct {
 	note       note
 	noted      bool // note is of this process
 
-	found    watch.Findings // what watches told
+	found    drift.Findings // what watches told
 	client   *tenant.Client
 	local    *tenant.Client // impersonates the ServiceAccount on this cluster, also if client is for another one
 	remote   string         // the Secret with the kubeconfig of the client, as shown in messages; empty on this cluster
@@ -89,7 +89,7 @@ type state struct {
 	plan     *plan.Plan
 	observed map[inventory.ID]plan.Live // the live objects that the plan was made from
 	applied  *apply.Result
-	gaps     []watch.Gap // collections that are not watched
+	gaps     []drift.Gap // collections that are not watched
 	compared bool        // drift lists differences that are not corrected
 	drift    []string
 	repaired *driftRepair // the repair of objects reported by watches, without a full comparison

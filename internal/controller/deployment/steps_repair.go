@@ -14,9 +14,9 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/certificate"
+	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
-	"github.com/satchel-dev/satchel/internal/apply/watch"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/convert"
 )
@@ -24,7 +24,7 @@ import (
 // driftRepair is the repair of a few objects that watches reported.
 type driftRepair struct {
 	applied *apply.Result
-	left    []watch.Object // their state after the repair
+	left    []drift.Object // their state after the repair
 }
 
 // result is what was written; nil when nothing was.
@@ -167,8 +167,8 @@ func (r *Reconciler) applyRepair(ctx context.Context, s *state, made plan.Plan, 
 }
 
 // left lists the state of the objects after a repair.
-func left(made plan.Plan, result apply.Result, observed plan.Input) []watch.Object {
-	var list []watch.Object
+func left(made plan.Plan, result apply.Result, observed plan.Input) []drift.Object {
+	var list []drift.Object
 	for _, action := range made.Actions() {
 		entry, listed := result.Inventory.Get(action.ID)
 		if !listed || !entry.Confirmed() {
@@ -178,7 +178,7 @@ func left(made plan.Plan, result apply.Result, observed plan.Input) []watch.Obje
 		if version == "" {
 			version = observed.Live[action.ID].ResourceVersion
 		}
-		list = append(list, watch.Object{Entry: entry, Resource: action.Resource, Version: version, Health: result.Live[action.ID] != nil})
+		list = append(list, drift.Object{Entry: entry, Resource: action.Resource, Version: version, Health: result.Live[action.ID] != nil})
 	}
 	return list
 }

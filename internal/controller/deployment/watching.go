@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
-	"github.com/satchel-dev/satchel/internal/apply/watch"
 )
 
 // waker adds deployments to the queue of the controller, once that runs.
@@ -34,7 +34,7 @@ func (w *waker) source() source.Source {
 }
 
 // wake queues a deployment after a pause.
-func (w *waker) wake(key watch.Key, pause time.Duration) {
+func (w *waker) wake(key drift.Key, pause time.Duration) {
 	if queue := w.queue.Load(); queue != nil {
 		(*queue).AddAfter(reconcile.Request{NamespacedName: key}, pause)
 	}
@@ -72,32 +72,32 @@ func (r *Reconciler) subscribe(s *state, err error) {
 }
 
 // unwatch ends all watches of a deployment.
-func (r *Reconciler) unwatch(key watch.Key) {
+func (r *Reconciler) unwatch(key drift.Key) {
 	r.watches.Drop(key)
 	r.names.Drop(key)
 }
 
 // expectation lists the objects that are about to be created.
-func (s *state) expectation() watch.Subscription {
+func (s *state) expectation() drift.Subscription {
 	subscription := s.ownSubscription()
 	for _, action := range s.plan.Actions() {
 		if action.Verb == plan.Create && !action.Untracked {
-			subscription.Objects = append(subscription.Objects, watch.Object{Entry: inventory.Entry{ID: action.ID}, Resource: action.Resource})
+			subscription.Objects = append(subscription.Objects, drift.Object{Entry: inventory.Entry{ID: action.ID}, Resource: action.Resource})
 		}
 	}
 	return subscription
 }
 
 // ownSubscription is the subscription of the deployment, without objects.
-func (s *state) ownSubscription() watch.Subscription {
-	return watch.Subscription{
+func (s *state) ownSubscription() drift.Subscription {
+	return drift.Subscription{
 		Client: s.client, Owner: s.owner, Target: s.previous.Target,
 		Drift: s.object.Spec.DriftModeOrDefault() != v1alpha1.DriftDisabled, DriftResolved: s.warns(),
 	}
 }
 
 // subscription is the subscription to the objects of the plan.
-func (s *state) subscription() watch.Subscription {
+func (s *state) subscription() drift.Subscription {
 	subscription := s.ownSubscription()
 	healthy := map[inventory.ID]bool{}
 	for _, object := range s.note.objects {
@@ -108,7 +108,7 @@ func (s *state) subscription() watch.Subscription {
 		if action.Untracked || !listed || !entry.Confirmed() {
 			continue
 		}
-		subscription.Objects = append(subscription.Objects, watch.Object{
+		subscription.Objects = append(subscription.Objects, drift.Object{
 			Entry: entry, Resource: action.Resource, Version: s.version(action.ID),
 			Health: healthy[action.ID], Looked: s.note.looked[action.ID].Version,
 		})

@@ -6,4 +6,4 @@
 // for a kind and a namespace. For an object it keeps a few hashes, for foreign objects
 // nothing. Watches need the tenant's permissions, and their number is
 // limited: the caller has to read unwatched objects itself.
-package watch
+package drift

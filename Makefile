@@ -27,9 +27,9 @@ RUN ?= .
 # Vet runs once, as part of `make lint`.
 TEST := go test -json -vet=off -p 2 -timeout 40m -run '$(RUN)'
 
-# Packages that the race detector runs: those without a control plane, and one controller.
+# Packages that the race detector runs.
 RACE_PKG ?= ./api/... ./internal/fetch/... ./internal/convert/... ./internal/apply/... \
-	./internal/controller/pipeline/... ./internal/controller/source/...
+	./internal/controller/...
 
 FUZZTIME ?= 30s
 
@@ -92,7 +92,7 @@ cluster: ## Build the control plane for demo and tests: minutes once, then nothi
 	@$(PROGRESS) -title 'preparing the control plane' go run -v ./tests/controlplane/cmd/controlplane build
 
 .PHONY: test-race
-test-race: cluster ## Run pure packages and one controller under the race detector (needs gcc).
+test-race: cluster ## Run libraries and controllers under the race detector (needs gcc).
 	@command -v gcc >/dev/null || { echo 'make test-race: the race detector needs gcc; install it' >&2; exit 1; }
 	@{ CGO_ENABLED=1 $(TEST) -race $(RACE_PKG) || echo '{"Action":"go-test-failed"}'; } | go run ./tests/tally
 

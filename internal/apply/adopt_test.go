@@ -16,31 +16,32 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // adopting plans and applies with a protection.
 func (w *world) adopting(manifests string, protection plan.Protection) apply.Result {
-	w.t.Helper()
+	w.T.Helper()
 	p := w.planWith(manifests, protection)
 	if len(p.Violations) > 0 {
-		w.t.Fatalf("the plan is refused: %v", p.Violations)
+		w.T.Fatalf("the plan is refused: %v", p.Violations)
 	}
-	w.inventory = p.Inventory
-	result, err := apply.Apply(w.t.Context(), w.client, p, w.options())
+	w.Inventory = p.Inventory
+	result, err := apply.Apply(w.T.Context(), w.Client, p, w.Options())
 	if err != nil || !result.Complete() {
-		w.t.Fatalf("stopped at stage %q: %v %v", result.Stage, result.Errors(), err)
+		w.T.Fatalf("stopped at stage %q: %v %v", result.Stage, result.Errors(), err)
 	}
-	w.inventory = result.Inventory
+	w.Inventory = result.Inventory
 	return result
 }
 
 func (w *world) planWith(manifests string, protection plan.Protection) plan.Plan {
-	w.t.Helper()
-	in, err := apply.Observe(w.t.Context(), w.client, apply.Observing{
-		Owner: w.owner, Desired: w.objects(manifests), Previous: w.inventory, InstallNamespace: w.namespace, Protection: protection,
+	w.T.Helper()
+	in, err := apply.Observe(w.T.Context(), w.Client, apply.Observing{
+		Owner: w.Owner, Desired: w.Objects(manifests), Previous: w.Inventory, InstallNamespace: w.Namespace, Protection: protection,
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return plan.Make(in)
 }
@@ -86,7 +87,7 @@ func TestAdopt(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, everything...)
+			w := newWorld(t, workspace.Everything...)
 			w.formerly(tc.manager, tc.how)
 			if p := w.planWith(adoptedDeployment, plan.IfUnmanaged); len(p.Violations) != 1 || !strings.Contains(p.Violations[0].String(), "Flux Kustomization y/x") {
 				t.Fatalf("IfUnmanaged: %v", p.Violations)
@@ -105,8 +106,8 @@ func TestAdopt(t *testing.T) {
 
 // formerly creates the Deployment as its former owner does, and then has other clients write it.
 func (w *world) formerly(manager, how string) {
-	w.t.Helper()
-	ctx, deployments := w.t.Context(), w.admin.AppsV1().Deployments(w.namespace)
+	w.T.Helper()
+	ctx, deployments := w.T.Context(), w.Admin.AppsV1().Deployments(w.Namespace)
 	var err error
 	if how == "apply" {
 		_, err = deployments.Patch(ctx, "web", types.ApplyPatchType, []byte(former), metav1.PatchOptions{FieldManager: manager})
@@ -117,7 +118,7 @@ func (w *world) formerly(manager, how string) {
 		}
 	}
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	for by, patch := range map[string]string{
 		"kubectl-rollout":  `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":"now"}}}}}`,
@@ -125,62 +126,62 @@ func (w *world) formerly(manager, how string) {
 		"some-operator":    `{"spec":{"revisionHistoryLimit":3}}`,
 	} {
 		if _, err := deployments.Patch(ctx, "web", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: by}); err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 	}
 }
 
 func (w *world) wantAdopted() {
-	w.t.Helper()
-	live, err := w.admin.AppsV1().Deployments(w.namespace).Get(w.t.Context(), "web", metav1.GetOptions{})
+	w.T.Helper()
+	live, err := w.Admin.AppsV1().Deployments(w.Namespace).Get(w.T.Context(), "web", metav1.GetOptions{})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	pod := live.Spec.Template.Spec
 	if live.Spec.Paused || *live.Spec.Replicas != 1 || len(pod.NodeSelector) > 0 || len(pod.Containers) != 1 ||
 		len(pod.Containers[0].Env)+len(pod.Containers[0].Command) > 0 || pod.Containers[0].Image != "example.org/web:2" || live.Spec.Template.Labels["extra"] != "" {
-		w.t.Errorf("fields of the former owner stay: %+v", live.Spec)
+		w.T.Errorf("fields of the former owner stay: %+v", live.Spec)
 	}
 	for _, key := range []string{"theirs", "app.kubernetes.io/managed-by", "kustomize.toolkit.fluxcd.io/name", "kustomize.toolkit.fluxcd.io/namespace"} {
 		if _, found := live.Labels[key]; found {
-			w.t.Errorf("label %s stays", key)
+			w.T.Errorf("label %s stays", key)
 		}
 	}
 	for _, key := range []string{"meta.helm.sh/release-name", "meta.helm.sh/release-namespace", "kubectl.kubernetes.io/last-applied-configuration"} {
 		if _, found := live.Annotations[key]; found {
-			w.t.Errorf("annotation %s stays", key)
+			w.T.Errorf("annotation %s stays", key)
 		}
 	}
 	if len(live.OwnerReferences) > 0 {
-		w.t.Errorf("owner references stay: %v", live.OwnerReferences)
+		w.T.Errorf("owner references stay: %v", live.OwnerReferences)
 	}
 	if live.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] == "" || live.Annotations["a-person"] == "" || *live.Spec.RevisionHistoryLimit != 3 {
-		w.t.Error("what others set went")
+		w.T.Error("what others set went")
 	}
 	if !slices.Contains(live.Finalizers, "example.org/theirs") {
-		w.t.Error("a finalizer went")
+		w.T.Error("a finalizer went")
 	}
 	for _, entry := range live.ManagedFields {
 		if plan.IsFormer(entry.Manager) && !strings.Contains(entry.FieldsV1.GetRawString(), "f:finalizers") {
-			w.t.Errorf("%s still manages %s", entry.Manager, entry.FieldsV1.GetRawString())
+			w.T.Errorf("%s still manages %s", entry.Manager, entry.FieldsV1.GetRawString())
 		}
 	}
-	if live.Labels[inventory.LabelDeployment] != w.owner.Name {
-		w.t.Errorf("labels %v", live.Labels)
+	if live.Labels[inventory.LabelDeployment] != w.Owner.Name {
+		w.T.Errorf("labels %v", live.Labels)
 	}
 }
 
 // Replicas that an autoscaler manages stay its own through an adoption.
 func TestAdoptLeavesTheAutoscaler(t *testing.T) {
-	w := newWorld(t, everything...)
+	w := newWorld(t, workspace.Everything...)
 	w.formerly("kubectl-client-side-apply", "update")
-	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: w.namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 5}}
-	_, err := w.admin.AppsV1().Deployments(w.namespace).UpdateScale(t.Context(), "web", scale, metav1.UpdateOptions{FieldManager: "kube-controller-manager"})
+	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: w.Namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 5}}
+	_, err := w.Admin.AppsV1().Deployments(w.Namespace).UpdateScale(t.Context(), "web", scale, metav1.UpdateOptions{FieldManager: "kube-controller-manager"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.adopting(adoptedDeployment, plan.None)
-	live, err := w.admin.AppsV1().Deployments(w.namespace).Get(t.Context(), "web", metav1.GetOptions{})
+	live, err := w.Admin.AppsV1().Deployments(w.Namespace).Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil || *live.Spec.Replicas != 5 {
 		t.Errorf("replicas %d, %v", *live.Spec.Replicas, err)
 	}
@@ -189,15 +190,15 @@ func TestAdoptLeavesTheAutoscaler(t *testing.T) {
 // Objects that another deployment really owns are never adopted; objects that only carry its
 // labels are. An object that another client took between plan and write is not adopted.
 func TestT13NoneDoesNotTakeFromDeployments(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(oneMap)
+	w := newWorld(t, workspace.Everything...)
+	w.MustApply(oneMap)
 	other := w.second()
 	p := other.planWith(oneMap, plan.None)
-	if len(p.Violations) != 1 || !strings.Contains(p.Violations[0].String(), "BundleDeployment "+w.namespace+"/app") {
+	if len(p.Violations) != 1 || !strings.Contains(p.Violations[0].String(), "BundleDeployment "+w.Namespace+"/app") {
 		t.Errorf("violations %v", p.Violations)
 	}
-	forged := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"two","labels":{"satchel.dev/deployment":"app","satchel.dev/namespace":"` + w.namespace + `"}},"data":{"colour":"green"}}`
-	w.patch(types.ApplyPatchType, "two", forged, "attacker")
+	forged := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"two","labels":{"satchel.dev/deployment":"app","satchel.dev/namespace":"` + w.Namespace + `"}},"data":{"colour":"green"}}`
+	w.Patch(types.ApplyPatchType, "two", forged, "attacker")
 	two := strings.Replace(oneMap, "one", "two", 1)
 	if p := other.planWith(two, plan.IfUnmanaged); len(p.Violations) != 1 {
 		t.Errorf("labels of another deployment count as those of an owner: %v", p.Violations)
@@ -205,20 +206,20 @@ func TestT13NoneDoesNotTakeFromDeployments(t *testing.T) {
 	late := other.planWith(two, plan.None)
 	other.adopting(two, plan.None)
 	third := w.second()
-	third.owner.Name = "third"
-	late.Owner = third.owner
-	result, err := apply.Apply(t.Context(), third.client, late, apply.Options{})
-	if err != nil || len(result.Errors()) != 1 || !strings.Contains(result.Errors()[0].Error(), "BundleDeployment "+w.namespace+"/other") {
+	third.Owner.Name = "third"
+	late.Owner = third.Owner
+	result, err := apply.Apply(t.Context(), third.Client, late, apply.Options{})
+	if err != nil || len(result.Errors()) != 1 || !strings.Contains(result.Errors()[0].Error(), "BundleDeployment "+w.Namespace+"/other") {
 		t.Errorf("taken after it was planned: %v, %v", result.Outcomes, err)
 	}
 }
 
 // With the orphan annotation every object can be adopted that no deployment really owns.
 func TestAdoptMarked(t *testing.T) {
-	w := newWorld(t, everything...)
+	w := newWorld(t, workspace.Everything...)
 	w.formerly("kubectl-client-side-apply", "update")
 	w.refusedWith(adoptedDeployment, plan.Collision, "Flux Kustomization y/x", inventory.AnnotationOrphaned, "spec.collisionProtection to None")
-	_, err := w.admin.AppsV1().Deployments(w.namespace).Patch(t.Context(), "web", types.MergePatchType,
+	_, err := w.Admin.AppsV1().Deployments(w.Namespace).Patch(t.Context(), "web", types.MergePatchType,
 		[]byte(`{"metadata":{"annotations":{"satchel.dev/orphaned":"true"}}}`), metav1.PatchOptions{FieldManager: "kubectl-annotate"})
 	if err != nil {
 		t.Fatal(err)

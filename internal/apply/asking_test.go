@@ -117,7 +117,7 @@ func (a *authority) client(t *testing.T) *tenant.Client {
 	return client.For("app")
 }
 
-// planOf is a plan that creates everything, in one namespace.
+// planOf is a plan that creates workspace.Everything, in one namespace.
 func planOf(t *testing.T, manifests string) plan.Plan {
 	t.Helper()
 	p := plan.Plan{Owner: inventory.Owner{Namespace: "team", Name: "app"}}

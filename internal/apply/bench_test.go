@@ -17,6 +17,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/tests/controlplane"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 const benchObjects = 1000
@@ -36,7 +37,7 @@ func benchMaps(namespace string) []*unstructured.Unstructured {
 // bareLoop applies objects as a script would: server-side, in parallel, nothing else.
 func bareLoop(t *testing.T, w *world, namespace string) time.Duration {
 	t.Helper()
-	config := w.cp.RESTConfig()
+	config := w.ControlPlane.RESTConfig()
 	config.QPS = -1
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -71,22 +72,22 @@ func bareLoop(t *testing.T, w *world, namespace string) time.Duration {
 // a bare loop; an unchanged object costs no request. The limits asserted are
 // six times the aims, for machines are noisy.
 func TestCostOfThousandObjects(t *testing.T) {
-	w := newWorld(t, everything...)
-	warm := controlplane.NewNamespace(t, w.cp)
+	w := newWorld(t, workspace.Everything...)
+	warm := controlplane.NewNamespace(t, w.ControlPlane)
 	bareLoop(t, w, warm)
-	bare := bareLoop(t, w, controlplane.NewNamespace(t, w.cp))
+	bare := bareLoop(t, w, controlplane.NewNamespace(t, w.ControlPlane))
 
 	run := func(what string, objects []*unstructured.Unstructured) (time.Duration, int64, apply.Result) {
-		before, start := w.client.Requests(), time.Now()
-		p := w.plan(objects)
-		missing, err := apply.Preflight(t.Context(), w.client, p)
+		before, start := w.Client.Requests(), time.Now()
+		p := w.Plan(objects)
+		missing, err := apply.Preflight(t.Context(), w.Client, p)
 		if err != nil || len(missing.Violations) > 0 || len(p.Violations) > 0 {
 			t.Fatal(err, missing, p.Violations)
 		}
-		if _, err := apply.DryRun(t.Context(), w.client, p, apply.Options{}); err != nil {
+		if _, err := apply.DryRun(t.Context(), w.Client, p, apply.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		result, err := apply.Apply(t.Context(), w.client, p, apply.Options{})
+		result, err := apply.Apply(t.Context(), w.Client, p, apply.Options{})
 		if err != nil || !result.Complete() {
 			t.Fatal(err, result.Errors())
 		}
@@ -94,14 +95,14 @@ func TestCostOfThousandObjects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.inventory = result.Inventory
-		took, requests := time.Since(start), w.client.Requests()-before
+		w.Inventory = result.Inventory
+		took, requests := time.Since(start), w.Client.Requests()-before
 		t.Logf("%-28s %6s %5d requests (%.3f an object), ratio to the bare loop %.2f, inventory %d bytes",
 			what, took.Round(time.Millisecond), requests, float64(requests)/benchObjects, took.Seconds()/bare.Seconds(), len(encoded.Compressed))
 		return took, requests, result
 	}
 	t.Logf("%-28s %6s", "bare loop", bare.Round(time.Millisecond))
-	objects := benchMaps(w.namespace)
+	objects := benchMaps(w.Namespace)
 	took, requests, _ := run("install", objects)
 	if took > 6*bare*3/2 || requests > benchObjects*11/10 {
 		t.Errorf("install: %s and %d requests", took, requests)
@@ -117,9 +118,9 @@ func TestCostOfThousandObjects(t *testing.T) {
 	}
 	_, requests, result = run("one in a hundred changed", objects)
 	if requests > 2*benchObjects/100+5 || result.Count(apply.Updated) != benchObjects/100 {
-		t.Errorf("upgrade: %d requests, %v", requests, kinds(result))
+		t.Errorf("upgrade: %d requests, %v", requests, workspace.Kinds(result))
 	}
-	before, start := w.client.Requests(), time.Now()
+	before, start := w.Client.Requests(), time.Now()
 	w.removeAll()
-	t.Logf("%-28s %6s %5d requests", "removal", time.Since(start).Round(time.Millisecond), w.client.Requests()-before)
+	t.Logf("%-28s %6s %5d requests", "removal", time.Since(start).Round(time.Millisecond), w.Client.Requests()-before)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // Resources that are stored in an old version are rewritten in the new one while the webhook
@@ -20,8 +21,8 @@ import (
 // any more, no value is lost, and the cluster works without the operator.
 func TestRemovalMigratesResources(t *testing.T) {
 	t.Parallel() // waits for a namespace to go, which begins after 5 s
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", everything...)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", workspace.Everything...)
 	c := newConverter(t)
 	c.old(w, 3)
 	w.whileOperatorLives(c)
@@ -40,11 +41,11 @@ func TestRemovalMigratesResources(t *testing.T) {
 // whileOperatorLives checks that the ConfigMap that stands for the operator's workload
 // exists until the CRD has no conversion webhook any more.
 func (w *world) whileOperatorLives(c *converter) {
-	w.t.Helper()
+	w.T.Helper()
 	c.die(w)
 	removed := w.remove()
 	if len(removed.Waiting) != 1 || w.data("operator") == nil {
-		w.t.Fatalf("the operator went before its CRD: %+v", removed)
+		w.T.Fatalf("the operator went before its CRD: %+v", removed)
 	}
 	c.revive()
 }
@@ -54,8 +55,8 @@ func (w *world) whileOperatorLives(c *converter) {
 // notes name the consequence.
 func TestRemovalWithDeadConversion(t *testing.T) {
 	t.Parallel() // waits for a namespace to go, which begins after 5 s
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", everything...)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", workspace.Everything...)
 	c := newConverter(t)
 	c.old(w, 2)
 	c.die(w)
@@ -64,20 +65,20 @@ func TestRemovalWithDeadConversion(t *testing.T) {
 		t.Fatal(err)
 	}
 	until := w.waitsUntil()
-	w.ahead = 9 * time.Minute
+	w.Ahead = 9 * time.Minute
 	if later := w.waitsUntil(); later != until || time.Until(until) > 10*time.Minute || time.Until(until) < 9*time.Minute {
 		t.Errorf("waits until %s, and after 9 minutes until %s", until, later)
 	}
-	w.restarted()
+	w.Restart()
 	if later := w.waitsUntil(); later.Sub(until) < 8*time.Minute {
 		t.Errorf("another process, which saw no failure yet, waits until %s, like this one until %s", later, until)
 	}
 	if after, err := w.definition(); err != nil || after.GetResourceVersion() != before.GetResourceVersion() {
 		t.Errorf("the definition was written meanwhile: %v", err)
 	}
-	w.ahead += 11 * time.Minute
+	w.Ahead += 11 * time.Minute
 	notes := strings.Join(w.removeAll(), "; ")
-	for _, words := range []string{"widgets." + w.namespace, "could not be written as v1", "stored as v1alpha1 are served as they are", "lost when"} {
+	for _, words := range []string{"widgets." + w.Namespace, "could not be written as v1", "stored as v1alpha1 are served as they are", "lost when"} {
 		if !strings.Contains(notes, words) {
 			t.Errorf("notes %q do not say %q", notes, words)
 		}
@@ -88,24 +89,24 @@ func TestRemovalWithDeadConversion(t *testing.T) {
 
 // waitsUntil expects a removal to wait for the webhook, and returns until when.
 func (w *world) waitsUntil() time.Time {
-	w.t.Helper()
+	w.T.Helper()
 	removed := w.remove()
 	if len(removed.Waiting) != 1 || w.data("operator") == nil {
-		w.t.Fatalf("want it to wait for the webhook: %+v", removed)
+		w.T.Fatalf("want it to wait for the webhook: %+v", removed)
 	}
 	_, words, _ := strings.Cut(removed.Waiting[0].Reason, "waits until ")
 	stamp, _, _ := strings.Cut(words, " ")
 	until, err := time.Parse(time.RFC3339, stamp)
 	if err != nil {
-		w.t.Fatalf("%q: %v", removed.Waiting[0].Reason, err)
+		w.T.Fatalf("%q: %v", removed.Waiting[0].Reason, err)
 	}
 	return until
 }
 
 // Annotations on the CRD do not affect what is written, or how long it takes.
 func TestMigrationBelievesNoAnnotation(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", everything...)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", workspace.Everything...)
 	c := newConverter(t)
 	c.old(w, 2)
 	c.die(w)
@@ -119,8 +120,8 @@ func TestMigrationBelievesNoAnnotation(t *testing.T) {
 
 // Without permission for the resources the removal reports that at once.
 func TestRemovalMayNotMigrate(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", definers)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", definers)
 	c := newConverter(t)
 	c.old(w, 1)
 	notes := strings.Join(w.removeAll(), "; ")
@@ -135,8 +136,8 @@ func TestRemovalMayNotMigrate(t *testing.T) {
 func TestRemovalWithoutRightToStatus(t *testing.T) {
 	for name, count := range map[string]int{"with resources": 1, "without": 0} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, everything...)
-			w.grantCluster("installer",
+			w := newWorld(t, workspace.Everything...)
+			w.GrantCluster("installer",
 				rbacv1.PolicyRule{APIGroups: []string{w.widget().Group}, Resources: []string{"widgets"}, Verbs: []string{"list", "patch"}},
 				rbacv1.PolicyRule{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"*"}})
 			c := newConverter(t)
@@ -153,8 +154,8 @@ func TestRemovalWithoutRightToStatus(t *testing.T) {
 // A CRD that leaves the bundle is migrated in the same way, before other objects are
 // pruned.
 func TestPruneMigratesResources(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", everything...)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", workspace.Everything...)
 	c := newConverter(t)
 	c.old(w, 2)
 	c.die(w)
@@ -162,7 +163,7 @@ func TestPruneMigratesResources(t *testing.T) {
 		t.Fatalf("with the webhook busy: %+v", pruned)
 	}
 	c.revive()
-	w.mustApply(oneMap)
+	w.MustApply(oneMap)
 	if pruned := w.prune(oneMap); !pruned.Complete() || !strings.Contains(strings.Join(pruned.Notes, "; "), "stored as v1 now") {
 		t.Errorf("got %+v", pruned)
 	}
@@ -173,46 +174,46 @@ func TestPruneMigratesResources(t *testing.T) {
 // A revision that keeps the CRD and removes its conversion migrates first, too, and
 // waits for that without a limit: nothing is changed until then.
 func TestUpgradeMigratesResources(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", everything...)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", workspace.Everything...)
 	c := newConverter(t)
 	bundle := c.old(w, 2)
 	upgraded := unconverting(bundle)
-	if p, _ := w.safePlan(w.objects(upgraded), plan.Enforce); len(p.Violations) != 1 || !strings.Contains(p.Violations[0].Message, "stored in v1alpha1") {
+	if p, _ := w.safePlan(w.Objects(upgraded), plan.Enforce); len(p.Violations) != 1 || !strings.Contains(p.Violations[0].Message, "stored in v1alpha1") {
 		t.Errorf("under Enforce: %v", p.Violations)
 	}
 	c.die(w)
 	w.holds(upgraded, "its resources could not be written as v1 (conversion webhook for")
-	w.ahead = 24 * time.Hour
+	w.Ahead = 24 * time.Hour
 	w.holds(upgraded, "its resources could not be written as v1 (conversion webhook for")
-	w.ahead += 30 * time.Minute
-	if until := w.waitsUntil(); time.Until(until) < w.ahead+9*time.Minute {
+	w.Ahead += 30 * time.Minute
+	if until := w.waitsUntil(); time.Until(until) < w.Ahead+9*time.Minute {
 		t.Errorf("a removal is as impatient as if it had failed itself: it waits until %s", until)
 	}
 	c.revive()
-	w.mustApply(upgraded)
+	w.MustApply(upgraded)
 	c.dead.Store(true)
 	w.kept(2)
-	if p := w.plan(w.objects(upgraded)); !p.Quiet() {
+	if p := w.Plan(w.Objects(upgraded)); !p.Quiet() {
 		t.Error(p.Summary())
 	}
-	w.mustApply(bundle)
+	w.MustApply(bundle)
 }
 
 // holds expects an update to wait for the user, and to report why and what to do.
 func (w *world) holds(manifests string, why string) {
-	w.t.Helper()
-	result := w.apply(manifests)
+	w.T.Helper()
+	result := w.Apply(manifests)
 	if len(result.Errors()) > 0 || result.Complete() {
-		w.t.Fatalf("want the update held: %+v", result)
+		w.T.Fatalf("want the update held: %+v", result)
 	}
-	for _, words := range []string{"widgets." + w.namespace, "is not updated", why, "of those stored as v1alpha1", "set", "spec.conversion"} {
+	for _, words := range []string{"widgets." + w.Namespace, "is not updated", why, "of those stored as v1alpha1", "set", "spec.conversion"} {
 		if !strings.Contains(result.Pending, words) {
-			w.t.Errorf("%q does not say %q", result.Pending, words)
+			w.T.Errorf("%q does not say %q", result.Pending, words)
 		}
 	}
 	if crd, err := w.definition(); err != nil || !strings.Contains(fmt.Sprint(crd.Object["spec"]), "Webhook") {
-		w.t.Errorf("the conversion is gone: %v", err)
+		w.T.Errorf("the conversion is gone: %v", err)
 	}
 }
 
@@ -239,22 +240,22 @@ func TestUpgradeThatUsersConfirm(t *testing.T) {
 		}, "cannot list resource"},
 		"other storage": {"nothing can be written as v1 before the update", func(w *world, c *converter) string {
 			c.old(w, 2)
-			w.mustApply(c.bundle(w, "v1alpha1"))
+			w.MustApply(c.bundle(w, "v1alpha1"))
 			return unconverting(c.bundle(w, "v1"))
 		}, "apply a revision first that stores v1 and converts"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, everything...)
+			w := newWorld(t, workspace.Everything...)
 			if name == "not allowed" {
-				w.grantCluster("installer", definers)
+				w.GrantCluster("installer", definers)
 			} else {
-				w.grantCluster("installer", everything...)
+				w.GrantCluster("installer", workspace.Everything...)
 			}
 			upgraded := tt.prepare(w, newConverter(t))
 			w.holds(upgraded, tt.why)
 			w.patchDefinition(types.MergePatchType, `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
-			w.mustApply(upgraded)
+			w.MustApply(upgraded)
 			w.unharmed(2)
 		})
 	}
@@ -263,23 +264,23 @@ func TestUpgradeThatUsersConfirm(t *testing.T) {
 // A dead webhook makes even the resources of the bundle
 // unreadable; the removal does not wait for it for ever.
 func TestRemovalOfOwnResourcesWithDeadConversion(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", everything...)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", workspace.Everything...)
 	c := newConverter(t)
-	w.mustApply(c.bundle(w, "v1alpha1"))
+	w.MustApply(c.bundle(w, "v1alpha1"))
 	own := fmt.Sprintf("\n---\napiVersion: %s/v1alpha1\nkind: Widget\nmetadata: {name: own}\n", w.widget().Group)
-	w.mustApply(c.bundle(w, "v1alpha1") + own)
-	w.mustApply(c.bundle(w, "v1") + own)
+	w.MustApply(c.bundle(w, "v1alpha1") + own)
+	w.MustApply(c.bundle(w, "v1") + own)
 	c.die(w)
 	var notes []string
 	failures := 0
-	eventually(t, "the removal", func() error {
-		removed, err := apply.Remove(t.Context(), w.client, w.owner, w.inventory, w.options())
-		w.inventory = removed.Inventory
+	workspace.Eventually(t, "the removal", func() error {
+		removed, err := apply.Remove(t.Context(), w.Client, w.Owner, w.Inventory, w.Options())
+		w.Inventory = removed.Inventory
 		notes = append(notes, removed.Notes...)
 		if err == nil && !removed.Done() {
 			failures++
-			w.ahead += 6 * time.Minute
+			w.Ahead += 6 * time.Minute
 			err = fmtError(strings.Join(remainingWords(removed), "; "))
 		}
 		return err

@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // converting is a CRD with two versions that name the same field size and bulk.
@@ -92,17 +94,17 @@ func newConverter(t *testing.T) *converter {
 // die stops the webhook, and makes the API server drop converted objects from its
 // caches, which the garbage collector fills, too.
 func (c *converter) die(w *world) {
-	w.t.Helper()
+	w.T.Helper()
 	c.dead.Store(true)
 	other := []byte(`{"spec":{"names":{"categories":["` + c.categories() + `"]}}}`)
-	if _, err := w.dynamic.Resource(definitions).Patch(w.t.Context(), "widgets."+w.widget().Group, types.MergePatchType, other, metav1.PatchOptions{}); err != nil {
-		w.t.Fatal(err)
+	if _, err := w.Dynamic.Resource(definitions).Patch(w.T.Context(), "widgets."+w.widget().Group, types.MergePatchType, other, metav1.PatchOptions{}); err != nil {
+		w.T.Fatal(err)
 	}
 	// A cache that cannot be filled asks for a retry in a second, by default
 	// ten times.
-	all := w.admin.Discovery().RESTClient().Get().AbsPath("/apis", w.widget().Group, w.widget().Version, "widgets").MaxRetries(0)
-	eventually(w.t, "conversion to fail", func() error {
-		if err := all.Do(w.t.Context()).Error(); err == nil {
+	all := w.Admin.Discovery().RESTClient().Get().AbsPath("/apis", w.widget().Group, w.widget().Version, "widgets").MaxRetries(0)
+	workspace.Eventually(w.T, "conversion to fail", func() error {
+		if err := all.Do(w.T.Context()).Error(); err == nil {
 			return fmtError("it does not")
 		}
 		return nil
@@ -135,11 +137,11 @@ func convert(raw []byte, version string) ([]byte, error) {
 
 // bundle is the CRD with the given storage version.
 func (c *converter) bundle(w *world, storage string) string {
-	w.t.Helper()
+	w.T.Helper()
 	w.widgets() // cleans up, for which nothing must be converted: the webhook ends with the test
-	w.t.Cleanup(func() {
+	w.T.Cleanup(func() {
 		none := []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
-		_, _ = w.dynamic.Resource(definitions).Patch(context.Background(), "widgets."+w.widget().Group, types.MergePatchType, none, metav1.PatchOptions{})
+		_, _ = w.Dynamic.Resource(definitions).Patch(context.Background(), "widgets."+w.widget().Group, types.MergePatchType, none, metav1.PatchOptions{})
 	})
 	// NS stands for the namespace in manifests, and may be in base64.
 	bundle := func(text []byte) string {
@@ -147,22 +149,22 @@ func (c *converter) bundle(w *world, storage string) string {
 	}
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate().Raw})
 	return strings.NewReplacer(
-		"GROUP", w.namespace+".example.org", "URL", c.URL, "BUNDLE", bundle(certificate),
+		"GROUP", w.Namespace+".example.org", "URL", c.URL, "BUNDLE", bundle(certificate),
 		"ALPHA", fmt.Sprint(storage == "v1alpha1"), "BETA", fmt.Sprint(storage == "v1"),
 	).Replace(converting)
 }
 
 // old creates widgets that are stored as v1alpha1 while the CRD already stores v1.
 func (c *converter) old(w *world, count int) string {
-	w.t.Helper()
-	w.mustApply(c.bundle(w, "v1alpha1"))
-	eventually(w.t, "widgets", func() error {
+	w.T.Helper()
+	w.MustApply(c.bundle(w, "v1alpha1"))
+	workspace.Eventually(w.T, "widgets", func() error {
 		for i := range count {
 			widget := &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": w.widget().Group + "/v1alpha1", "kind": "Widget",
 				"metadata": map[string]any{"name": fmt.Sprintf("w%d", i)}, "spec": map[string]any{"size": int64(i + 1)},
 			}}
-			_, err := w.dynamic.Resource(w.alpha()).Namespace(w.namespace).Apply(w.t.Context(), widget.GetName(), widget, metav1.ApplyOptions{FieldManager: "user"})
+			_, err := w.Dynamic.Resource(w.alpha()).Namespace(w.Namespace).Apply(w.T.Context(), widget.GetName(), widget, metav1.ApplyOptions{FieldManager: "user"})
 			if err != nil {
 				return err
 			}
@@ -170,8 +172,8 @@ func (c *converter) old(w *world, count int) string {
 		return nil
 	})
 	bundle := c.bundle(w, "v1")
-	w.mustApply(bundle)
-	eventually(w.t, "both versions stored", func() error {
+	w.MustApply(bundle)
+	workspace.Eventually(w.T, "both versions stored", func() error {
 		if stored := w.stored(); len(stored) != 2 {
 			return fmtError(fmt.Sprint(stored))
 		}
@@ -185,10 +187,10 @@ func (w *world) alpha() schema.GroupVersionResource {
 }
 
 func (w *world) stored() []string {
-	w.t.Helper()
+	w.T.Helper()
 	crd, err := w.definition()
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	stored, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "storedVersions")
 	return stored
@@ -197,18 +199,18 @@ func (w *world) stored() []string {
 // unharmed expects the cluster to be usable after a removal with a dead webhook:
 // every version lists, and the namespace with the widgets can be deleted.
 func (w *world) unharmed(count int) []unstructured.Unstructured {
-	w.t.Helper()
+	w.T.Helper()
 	crd, err := w.definition()
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	if strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy"); strategy != "None" {
-		w.t.Fatalf("conversion strategy %q", strategy)
+		w.T.Fatalf("conversion strategy %q", strategy)
 	}
 	var items []unstructured.Unstructured
 	for _, version := range []schema.GroupVersionResource{w.alpha(), w.widget()} {
-		eventually(w.t, "listing "+version.Version, func() error {
-			list, err := w.dynamic.Resource(version).Namespace(w.namespace).List(w.t.Context(), metav1.ListOptions{})
+		workspace.Eventually(w.T, "listing "+version.Version, func() error {
+			list, err := w.Dynamic.Resource(version).Namespace(w.Namespace).List(w.T.Context(), metav1.ListOptions{})
 			if err != nil {
 				return err
 			}
@@ -223,26 +225,26 @@ func (w *world) unharmed(count int) []unstructured.Unstructured {
 
 // kept expects the cluster to be usable without the webhook, without a lost value.
 func (w *world) kept(count int) {
-	w.t.Helper()
+	w.T.Helper()
 	for _, item := range w.unharmed(count) {
 		if bulk, _, _ := unstructured.NestedInt64(item.Object, "spec", "bulk"); bulk == 0 {
-			w.t.Errorf("%s lost its value: %v", item.GetName(), item.Object["spec"])
+			w.T.Errorf("%s lost its value: %v", item.GetName(), item.Object["spec"])
 		}
 		for _, entry := range item.GetManagedFields() {
 			if entry.Manager != "user" {
-				w.t.Errorf("%s has fields of %s", item.GetName(), entry.Manager)
+				w.T.Errorf("%s has fields of %s", item.GetName(), entry.Manager)
 			}
 		}
 	}
 }
 
 func (w *world) namespaceGoes() {
-	w.t.Helper()
-	if err := w.admin.CoreV1().Namespaces().Delete(w.t.Context(), w.namespace, metav1.DeleteOptions{}); err != nil {
-		w.t.Fatal(err)
+	w.T.Helper()
+	if err := w.Admin.CoreV1().Namespaces().Delete(w.T.Context(), w.Namespace, metav1.DeleteOptions{}); err != nil {
+		w.T.Fatal(err)
 	}
-	eventually(w.t, "the namespace to go", func() error {
-		list, err := w.dynamic.Resource(w.widget()).Namespace(w.namespace).List(w.t.Context(), metav1.ListOptions{})
+	workspace.Eventually(w.T, "the namespace to go", func() error {
+		list, err := w.Dynamic.Resource(w.widget()).Namespace(w.Namespace).List(w.T.Context(), metav1.ListOptions{})
 		if err == nil && len(list.Items) > 0 {
 			err = fmt.Errorf("%d widgets are left", len(list.Items))
 		}

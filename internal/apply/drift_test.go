@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 const twoMaps = `
@@ -37,19 +38,11 @@ func verbs(p plan.Plan) map[string]plan.Verb {
 	return found
 }
 
-func (w *world) patch(kind types.PatchType, name, patch, manager string) {
-	w.t.Helper()
-	_, err := w.admin.CoreV1().ConfigMaps(w.namespace).Patch(w.t.Context(), name, kind, []byte(patch), metav1.PatchOptions{FieldManager: manager})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-}
-
 func (w *world) data(name string) map[string]string {
-	w.t.Helper()
-	found, err := w.admin.CoreV1().ConfigMaps(w.namespace).Get(w.t.Context(), name, metav1.GetOptions{})
+	w.T.Helper()
+	found, err := w.Admin.CoreV1().ConfigMaps(w.Namespace).Get(w.T.Context(), name, metav1.GetOptions{})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return found.Data
 }
@@ -57,8 +50,8 @@ func (w *world) data(name string) map[string]string {
 // Every kind of drift is detected from metadata alone, repaired by one write, and
 // does not affect the other object.
 func TestF26Drift(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(twoMaps)
+	w := newWorld(t, workspace.Everything...)
+	w.MustApply(twoMaps)
 	tests := map[string]struct {
 		reason string
 		drift  func()
@@ -66,38 +59,38 @@ func TestF26Drift(t *testing.T) {
 	}{
 		"edited": {
 			reason: "a changed value takes the field out of our managed fields",
-			drift:  func() { w.patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit") },
+			drift:  func() { w.Patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit") },
 			want:   plan.Repair,
 		},
 		"field removed": {
 			reason: "a removed field leaves our managed fields",
-			drift:  func() { w.patch(types.MergePatchType, "one", `{"data":{"size":null}}`, "kubectl-edit") },
+			drift:  func() { w.Patch(types.MergePatchType, "one", `{"data":{"size":null}}`, "kubectl-edit") },
 			want:   plan.Repair,
 		},
 		"owner label stripped": {
 			reason: "the labels are fields of ours as well",
 			drift: func() {
-				w.patch(types.MergePatchType, "one", `{"metadata":{"labels":{"satchel.dev/deployment":null}}}`, "kubectl-label")
+				w.Patch(types.MergePatchType, "one", `{"metadata":{"labels":{"satchel.dev/deployment":null}}}`, "kubectl-label")
 			},
 			want: plan.Repair,
 		},
 		"managed fields stripped": {
 			reason: "without them nothing says that the fields are as applied",
-			drift:  func() { w.patch(types.MergePatchType, "one", `{"metadata":{"managedFields":[{}]}}`, "kubectl-edit") },
+			drift:  func() { w.Patch(types.MergePatchType, "one", `{"metadata":{"managedFields":[{}]}}`, "kubectl-edit") },
 			want:   plan.Repair,
 		},
 		"managed fields stripped, then edited": {
 			reason: "the API server holds the fields under a name of its own then",
 			drift: func() {
-				w.patch(types.MergePatchType, "one", `{"metadata":{"managedFields":[{}]}}`, "kubectl-edit")
-				w.patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
+				w.Patch(types.MergePatchType, "one", `{"metadata":{"managedFields":[{}]}}`, "kubectl-edit")
+				w.Patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
 			},
 			want: plan.Repair,
 		},
 		"deleted": {
 			reason: "an applied object that is gone is drift, too",
 			drift: func() {
-				if err := w.admin.CoreV1().ConfigMaps(w.namespace).Delete(t.Context(), "one", metav1.DeleteOptions{}); err != nil {
+				if err := w.Admin.CoreV1().ConfigMaps(w.Namespace).Delete(t.Context(), "one", metav1.DeleteOptions{}); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -106,7 +99,7 @@ func TestF26Drift(t *testing.T) {
 		"foreign annotation": {
 			reason: "fields of others are none of our business; the version moved, so one no-op apply makes sure",
 			drift: func() {
-				w.patch(types.MergePatchType, "one", `{"metadata":{"annotations":{"theirs":"1"}}}`, "other")
+				w.Patch(types.MergePatchType, "one", `{"metadata":{"annotations":{"theirs":"1"}}}`, "other")
 			},
 			want: plan.Settle,
 		},
@@ -115,14 +108,14 @@ func TestF26Drift(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.drift()
 			want := map[string]plan.Verb{"one": tc.want, "two": plan.Unchanged}
-			if diff := cmp.Diff(want, verbs(w.plan(w.objects(twoMaps)))); diff != "" {
+			if diff := cmp.Diff(want, verbs(w.Plan(w.Objects(twoMaps)))); diff != "" {
 				t.Fatalf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			w.mustApply(twoMaps)
+			w.MustApply(twoMaps)
 			if diff := cmp.Diff(map[string]string{"colour": "blue", "size": "big"}, w.data("one")); diff != "" {
 				t.Errorf("not repaired (-want +got):\n%s", diff)
 			}
-			if p := w.plan(w.objects(twoMaps)); !p.Quiet() {
+			if p := w.Plan(w.Objects(twoMaps)); !p.Quiet() {
 				t.Errorf("after the repair: %s", p.Summary())
 			}
 		})
@@ -141,53 +134,35 @@ spec:
     spec: {containers: [{name: web, image: "registry.example/web:v1"}]}
 `
 
-func (w *world) scale(replicas, manager string) {
-	w.t.Helper()
-	_, err := w.admin.AppsV1().Deployments(w.namespace).Patch(w.t.Context(), "web", types.MergePatchType,
-		[]byte(`{"spec":{"replicas":`+replicas+`}}`), metav1.PatchOptions{FieldManager: manager}, "scale")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func (w *world) replicas() int32 {
-	w.t.Helper()
-	found, err := w.admin.AppsV1().Deployments(w.namespace).Get(w.t.Context(), "web", metav1.GetOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return *found.Spec.Replicas
-}
-
 // Replicas that an autoscaler manages are excluded after one write; a manual
 // scale is drift.
 func TestF25Autoscaler(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(scaled)
-	w.scale("2", "kubectl-scale")
-	w.mustApply(scaled)
-	if got := w.replicas(); got != 1 {
+	w := newWorld(t, workspace.Everything...)
+	w.MustApply(scaled)
+	w.Scale("2", "kubectl-scale")
+	w.MustApply(scaled)
+	if got := w.Replicas(); got != 1 {
 		t.Errorf("after kubectl scale: %d replicas, want them back at 1", got)
 	}
-	w.scale("3", "kube-controller-manager")
-	w.mustApply(scaled)
-	if got := w.replicas(); got != 3 {
+	w.Scale("3", "kube-controller-manager")
+	w.MustApply(scaled)
+	if got := w.Replicas(); got != 3 {
 		t.Errorf("after the autoscaler: %d replicas, want its 3", got)
 	}
-	w.scale("4", "kube-controller-manager")
-	eventually(t, "quiet", func() error {
-		p := w.plan(w.objects(scaled))
+	w.Scale("4", "kube-controller-manager")
+	workspace.Eventually(t, "quiet", func() error {
+		p := w.Plan(w.Objects(scaled))
 		if p.Count(plan.Repair) > 0 {
 			t.Fatalf("its second change is taken for drift: %s", p.Summary())
 		}
-		w.mustApply(scaled)
-		if p = w.plan(w.objects(scaled)); !p.Quiet() {
+		w.MustApply(scaled)
+		if p = w.Plan(w.Objects(scaled)); !p.Quiet() {
 			return fmtError(p.Summary())
 		}
 		return nil
 	})
-	w.mustApply(strings.ReplaceAll(scaled, "web:v1", "web:v2"))
-	if got := w.replicas(); got != 4 {
+	w.MustApply(strings.ReplaceAll(scaled, "web:v1", "web:v2"))
+	if got := w.Replicas(); got != 4 {
 		t.Errorf("an upgrade took the replicas back: %d, want the autoscaler's 4", got)
 	}
 }
@@ -195,19 +170,19 @@ func TestF25Autoscaler(t *testing.T) {
 // A field that another manager holds with another value is not taken, and the
 // other manager is named; there is no conflict between field managers.
 func TestF25ForeignManager(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(twoMaps)
-	w.patch(types.ApplyPatchType, "one", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"theirs":"1"}}`, "gitops-of-others")
-	w.mustApply(twoMaps)
+	w := newWorld(t, workspace.Everything...)
+	w.MustApply(twoMaps)
+	w.Patch(types.ApplyPatchType, "one", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"theirs":"1"}}`, "gitops-of-others")
+	w.MustApply(twoMaps)
 	before := w.data("one")
 
 	wanting := strings.ReplaceAll(twoMaps, "size: big", "size: big, theirs: ours")
-	result := w.apply(wanting)
+	result := w.Apply(wanting)
 	errs := result.Errors()
 	if len(errs) != 1 || result.Count(apply.Conflict) != 1 {
 		t.Fatalf("got %v, want one conflict", result.Outcomes)
 	}
-	for _, word := range []string{"ConfigMap " + w.namespace + "/one", `"gitops-of-others"`, ".data.theirs"} {
+	for _, word := range []string{"ConfigMap " + w.Namespace + "/one", `"gitops-of-others"`, ".data.theirs"} {
 		if !strings.Contains(errs[0].Error(), word) {
 			t.Errorf("%q does not name %s", errs[0], word)
 		}
@@ -220,20 +195,20 @@ func TestF25ForeignManager(t *testing.T) {
 // An upgrade takes back a field that was ours in the previous revision and that another manager
 // took since, when the previous revision is at hand.
 func TestF25UpgradeTakesOwnFieldsBack(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(twoMaps)
-	w.patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
+	w := newWorld(t, workspace.Everything...)
+	w.MustApply(twoMaps)
+	w.Patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
 	next := strings.ReplaceAll(twoMaps, "colour: blue", "colour: violet")
 
-	if result := w.applyObjects(w.objects(next), apply.Options{}); result.Count(apply.Conflict) != 1 {
-		t.Errorf("without the previous revision: %v, want a conflict", kinds(result))
+	if result := w.ApplyObjects(w.Objects(next), apply.Options{}); result.Count(apply.Conflict) != 1 {
+		t.Errorf("without the previous revision: %v, want a conflict", workspace.Kinds(result))
 	}
 	previous := map[inventory.ID]*unstructured.Unstructured{}
-	for _, object := range w.objects(twoMaps) {
-		object.SetNamespace(w.namespace)
+	for _, object := range w.Objects(twoMaps) {
+		object.SetNamespace(w.Namespace)
 		previous[inventory.IDOf(object)] = object
 	}
-	result := w.applyObjects(w.objects(next), apply.Options{
+	result := w.ApplyObjects(w.Objects(next), apply.Options{
 		Earlier: func(entry inventory.Entry) []*unstructured.Unstructured {
 			return []*unstructured.Unstructured{previous[entry.ID]}
 		},

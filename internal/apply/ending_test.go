@@ -13,20 +13,21 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // end removes the installed objects with the pruning of a spec, and collects the notes.
 func (w *world) end(pruning plan.Pruning) []string {
-	w.t.Helper()
+	w.T.Helper()
 	var notes []string
-	o := w.options()
+	o := w.Options()
 	o.Pruning = pruning
-	eventually(w.t, "the removal", func() error {
-		removed, err := apply.Remove(w.t.Context(), w.client, w.owner, w.inventory, o)
+	workspace.Eventually(w.T, "the removal", func() error {
+		removed, err := apply.Remove(w.T.Context(), w.Client, w.Owner, w.Inventory, o)
 		if err != nil {
 			return err
 		}
-		w.inventory = removed.Inventory
+		w.Inventory = removed.Inventory
 		notes = append(notes, removed.Notes...)
 		if !removed.Done() {
 			return fmtError(strings.Join(remainingWords(removed), "; "))
@@ -39,13 +40,13 @@ func (w *world) end(pruning plan.Pruning) []string {
 // A CRD that may be deleted is deleted after the resources of the bundle, and
 // stays, if the account may list them, while a user has one.
 func TestDeleteDefinition(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", everything...)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", workspace.Everything...)
 	for _, users := range []bool{false, true} {
-		w.mustApply(w.widgets())
+		w.MustApply(w.widgets())
 		if users {
 			user := &unstructured.Unstructured{Object: map[string]any{"apiVersion": w.widget().GroupVersion().String(), "kind": "Widget", "metadata": map[string]any{"name": "users"}}}
-			if _, err := w.dynamic.Resource(w.widget()).Namespace(w.namespace).Create(t.Context(), user, metav1.CreateOptions{}); err != nil {
+			if _, err := w.Dynamic.Resource(w.widget()).Namespace(w.Namespace).Create(t.Context(), user, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -54,7 +55,7 @@ func TestDeleteDefinition(t *testing.T) {
 		if !users && (!apierrors.IsNotFound(err) || len(notes) > 0) {
 			t.Fatalf("it is not used: %v, %v", notes, err)
 		}
-		if users && (err != nil || crd.GetAnnotations()[inventory.AnnotationOrphaned] == "" || len(notes) != 1 || !strings.Contains(notes[0], w.namespace+"/users is left")) {
+		if users && (err != nil || crd.GetAnnotations()[inventory.AnnotationOrphaned] == "" || len(notes) != 1 || !strings.Contains(notes[0], w.Namespace+"/users is left")) {
 			t.Fatalf("a user has one: %v, %v", notes, err)
 		}
 	}
@@ -62,12 +63,12 @@ func TestDeleteDefinition(t *testing.T) {
 
 // An account that may not list the resources of a kind does not delete its CRD.
 func TestDeleteDefinitionUnseen(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", definers)
-	w.mustApply(w.widgets())
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", definers)
+	w.MustApply(w.widgets())
 	p := w.planPruning(w.widgets(), plan.Pruning{Definitions: true})
 	p.Stages[0].Actions[0].Verb = plan.Update // so that everything is asked for
-	permissions, err := apply.Preflight(t.Context(), w.client, p)
+	permissions, err := apply.Preflight(t.Context(), w.Client, p)
 	if err != nil || len(permissions.Violations) != 1 || !strings.Contains(permissions.Violations[0].String(), "list widgets") {
 		t.Errorf("violations %v, %v", permissions.Violations, err)
 	}
@@ -79,10 +80,10 @@ func TestDeleteDefinitionUnseen(t *testing.T) {
 
 // Orphaned objects stay unchanged, and the next deployment that contains them adopts them.
 func TestOrphanEverything(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", definers)
-	bundle := w.objects(w.widgets())
-	w.applyObjects(bundle, w.options())
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", definers)
+	bundle := w.Objects(w.widgets())
+	w.ApplyObjects(bundle, w.Options())
 	w.end(plan.Pruning{Orphan: true, Definitions: true})
 	for _, object := range bundle {
 		resource := configMaps
@@ -92,27 +93,27 @@ func TestOrphanEverything(t *testing.T) {
 		case "CustomResourceDefinition":
 			continue
 		}
-		live, err := w.dynamic.Resource(resource).Namespace(w.namespace).Get(t.Context(), object.GetName(), metav1.GetOptions{})
+		live, err := w.Dynamic.Resource(resource).Namespace(w.Namespace).Get(t.Context(), object.GetName(), metav1.GetOptions{})
 		if err != nil || live.GetAnnotations()[inventory.AnnotationOrphaned] == "" || live.GetLabels()[inventory.LabelDeployment] != "" || live.GetDeletionTimestamp() != nil {
 			t.Errorf("%s: %v, %v", object.GetName(), live, err)
 		}
 	}
 	other := w.second()
-	result := other.applyObjects(bundle, other.options())
+	result := other.ApplyObjects(bundle, other.Options())
 	if !result.Complete() || result.Count(apply.Adopted) != len(bundle) {
-		t.Errorf("adopted: %v", kinds(result))
+		t.Errorf("adopted: %v", workspace.Kinds(result))
 	}
-	if p := other.plan(bundle); !p.Quiet() {
+	if p := other.Plan(bundle); !p.Quiet() {
 		t.Error(p.Summary())
 	}
 }
 
 // A single object is kept by its annotation, whichever client set it.
 func TestKeptByAnnotation(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(strings.Replace(twoMaps, "{name: two}", `{name: two, annotations: {satchel.dev/deletion-policy: Orphan}}`, 1))
+	w := newWorld(t, workspace.Everything...)
+	w.MustApply(strings.Replace(twoMaps, "{name: two}", `{name: two, annotations: {satchel.dev/deletion-policy: Orphan}}`, 1))
 	notes := w.end(plan.Pruning{})
-	_, err := w.admin.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "one", metav1.GetOptions{})
+	_, err := w.Admin.CoreV1().ConfigMaps(w.Namespace).Get(t.Context(), "one", metav1.GetOptions{})
 	if w.data("two") == nil || !apierrors.IsNotFound(err) || len(notes) != 1 || !strings.Contains(notes[0], "is kept") {
 		t.Errorf("notes %v, %v", notes, err)
 	}

@@ -9,48 +9,50 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // ignoring ignores fields of all objects.
 func (w *world) ignoring(paths ...string) plan.Ignore {
-	w.t.Helper()
+	w.T.Helper()
 	ignore, err := plan.NewIgnore([]plan.IgnoreRule{{Paths: paths}})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return ignore
 }
 
 // planIgnoring is plan with ignored fields.
 func (w *world) planIgnoring(objects []*unstructured.Unstructured, ignore plan.Ignore) plan.Plan {
-	w.t.Helper()
-	in, err := apply.Observe(w.t.Context(), w.client, apply.Observing{
-		Owner: w.owner, Desired: objects, Previous: w.inventory, InstallNamespace: w.namespace, Ignore: ignore,
+	w.T.Helper()
+	in, err := apply.Observe(w.T.Context(), w.Client, apply.Observing{
+		Owner: w.Owner, Desired: objects, Previous: w.Inventory, InstallNamespace: w.Namespace, Ignore: ignore,
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return plan.Make(in)
 }
 
 func (w *world) applyIgnoring(manifests string, ignore plan.Ignore) apply.Result {
-	w.t.Helper()
-	p := w.planIgnoring(w.objects(manifests), ignore)
-	check, err := apply.DryRun(w.t.Context(), w.client, p, w.options())
+	w.T.Helper()
+	p := w.planIgnoring(w.Objects(manifests), ignore)
+	check, err := apply.DryRun(w.T.Context(), w.Client, p, w.Options())
 	if err != nil || len(check.Failed) > 0 {
-		w.t.Fatalf("dry run: %v %v", err, check.Failed)
+		w.T.Fatalf("dry run: %v %v", err, check.Failed)
 	}
-	result, err := apply.Apply(w.t.Context(), w.client, p, w.options())
+	result, err := apply.Apply(w.T.Context(), w.Client, p, w.Options())
 	if err != nil || !result.Complete() {
-		w.t.Fatalf("%v %v", err, result.Errors())
+		w.T.Fatalf("%v %v", err, result.Errors())
 	}
-	w.inventory = result.Inventory
-	if p := w.planIgnoring(w.objects(manifests), ignore); !p.Quiet() {
-		w.t.Fatalf("after it was applied: %s", p.Summary())
+	w.Inventory = result.Inventory
+	if p := w.planIgnoring(w.Objects(manifests), ignore); !p.Quiet() {
+		w.T.Fatalf("after it was applied: %s", p.Summary())
 	}
 	return result
 }
@@ -58,7 +60,7 @@ func (w *world) applyIgnoring(manifests string, ignore plan.Ignore) apply.Result
 // An ignored field is set on creation, and other managers own it afterwards: whatever they do
 // with it, and whatever the bundle contains later.
 func TestF25IgnoredFieldsAreOthers(t *testing.T) {
-	w := newWorld(t, everything...)
+	w := newWorld(t, workspace.Everything...)
 	ignore := w.ignoring("/data/colour")
 	w.applyIgnoring(twoMaps, ignore)
 	if diff := cmp.Diff(map[string]string{"colour": "blue", "size": "big"}, w.data("one")); diff != "" {
@@ -74,7 +76,7 @@ func TestF25IgnoredFieldsAreOthers(t *testing.T) {
 	}
 	for _, step := range steps {
 		if step.patch != "" {
-			w.patch(types.MergePatchType, "one", step.patch, "another-client")
+			w.Patch(types.MergePatchType, "one", step.patch, "another-client")
 		}
 		w.applyIgnoring(step.manifests, ignore)
 		if got := w.data("one"); got["colour"] != step.colour || got["size"] != step.size {
@@ -86,8 +88,8 @@ func TestF25IgnoredFieldsAreOthers(t *testing.T) {
 // A new rule releases a field without removing it, also in a list and
 // where the API server requires it; after the rule is removed, the field is taken back.
 func TestF25IgnoreRulesComeAndGo(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(scaled)
+	w := newWorld(t, workspace.Everything...)
+	w.MustApply(scaled)
 	ignore := w.ignoring("/spec/replicas", "/spec/template/spec/containers/0/image")
 	w.applyIgnoring(scaled, ignore)
 	image := func() string {
@@ -95,15 +97,15 @@ func TestF25IgnoreRulesComeAndGo(t *testing.T) {
 		text, _, _ := unstructured.NestedString(containers[0].(map[string]any), "image") //nolint:forcetypeassert // it is a container
 		return text
 	}
-	if w.replicas() != 1 || image() != "registry.example/web:v1" {
-		t.Fatalf("fields were removed: %d replicas, image %s", w.replicas(), image())
+	if w.Replicas() != 1 || image() != "registry.example/web:v1" {
+		t.Fatalf("fields were removed: %d replicas, image %s", w.Replicas(), image())
 	}
-	w.scale("3", "kubectl-scale")
+	w.Scale("3", "kubectl-scale")
 	patch := []byte(`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"registry.example/web:theirs"}]`)
 	w.patchDeployment(types.JSONPatchType, patch)
 	w.applyIgnoring(scaled, ignore)
-	if w.replicas() != 3 || image() != "registry.example/web:theirs" {
-		t.Errorf("%d replicas, image %s: what is theirs was reverted", w.replicas(), image())
+	if w.Replicas() != 3 || image() != "registry.example/web:theirs" {
+		t.Errorf("%d replicas, image %s: what is theirs was reverted", w.Replicas(), image())
 	}
 	w.applyIgnoring(strings.ReplaceAll(scaled, "web:v1", "web:v2"), ignore)
 	if image() != "registry.example/web:theirs" {
@@ -112,16 +114,16 @@ func TestF25IgnoreRulesComeAndGo(t *testing.T) {
 }
 
 func (w *world) patchDeployment(kind types.PatchType, patch []byte) {
-	w.t.Helper()
-	if _, err := w.admin.AppsV1().Deployments(w.namespace).Patch(w.t.Context(), "web", kind, patch, metav1.PatchOptions{FieldManager: "tests"}); err != nil {
-		w.t.Fatal(err)
+	w.T.Helper()
+	if _, err := w.Admin.AppsV1().Deployments(w.Namespace).Patch(w.T.Context(), "web", kind, patch, metav1.PatchOptions{FieldManager: "tests"}); err != nil {
+		w.T.Fatal(err)
 	}
 }
 
 // Each differing field is named, with the manager that changed it.
 func TestExplain(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(scaled + "---" + twoMaps)
+	w := newWorld(t, workspace.Everything...)
+	w.MustApply(scaled + "---" + twoMaps)
 	web, one := w.desired(scaled)[0], w.desired(twoMaps)[0]
 	steps := []struct {
 		reason string
@@ -130,23 +132,23 @@ func TestExplain(t *testing.T) {
 		want   string
 	}{
 		{"nothing", func() {}, one, ""},
-		{"a value", func() { w.patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit") }, one, `: .data.colour changed by "kubectl-edit"`},
-		{"and another", func() { w.patch(types.MergePatchType, "one", `{"data":{"size":"small"}}`, "other") }, one, `: .data.colour, .data.size changed by "kubectl-edit", "other"`},
+		{"a value", func() { w.Patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit") }, one, `: .data.colour changed by "kubectl-edit"`},
+		{"and another", func() { w.Patch(types.MergePatchType, "one", `{"data":{"size":"small"}}`, "other") }, one, `: .data.colour, .data.size changed by "kubectl-edit", "other"`},
 		{"removed", func() {
-			w.mustApply(scaled + "---" + twoMaps)
-			w.patch(types.MergePatchType, "one", `{"data":{"size":null}}`, "other")
+			w.MustApply(scaled + "---" + twoMaps)
+			w.Patch(types.MergePatchType, "one", `{"data":{"size":null}}`, "other")
 		}, one, `: .data.size removed`},
-		{"stripped", func() { w.patch(types.MergePatchType, "one", `{"metadata":{"managedFields":[{}]}}`, "other") }, one, `: its managed fields were removed`},
+		{"stripped", func() { w.Patch(types.MergePatchType, "one", `{"metadata":{"managedFields":[{}]}}`, "other") }, one, `: its managed fields were removed`},
 		{"gone", func() { w.delete("one") }, one, ` was deleted`},
-		{"scaled", func() { w.scale("2", "kubectl-scale") }, web, `: .spec.replicas changed by "kubectl-scale"`},
+		{"scaled", func() { w.Scale("2", "kubectl-scale") }, web, `: .spec.replicas changed by "kubectl-scale"`},
 		{"in a list", func() {
-			w.mustApply(scaled + "---" + twoMaps)
+			w.MustApply(scaled + "---" + twoMaps)
 			w.patchDeployment(types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"x"}]`))
 		}, web, `: .spec.template.spec.containers[name="web"].image changed by "tests"`},
 	}
 	for _, step := range steps {
 		step.change()
-		difference, err := apply.Explain(t.Context(), w.client, w.owner, step.object)
+		difference, err := apply.Explain(t.Context(), w.Client, w.Owner, step.object)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,13 +166,23 @@ func TestExplain(t *testing.T) {
 
 // desired are the objects of manifests as they are applied.
 func (w *world) desired(manifests string) []plan.Object {
-	w.t.Helper()
-	return w.plan(w.objects(manifests)).Objects()
+	w.T.Helper()
+	return w.Plan(w.Objects(manifests)).Objects()
 }
 
 func (w *world) delete(name string) {
-	w.t.Helper()
-	if err := w.admin.CoreV1().ConfigMaps(w.namespace).Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		w.t.Fatal(err)
+	w.T.Helper()
+	if err := w.Admin.CoreV1().ConfigMaps(w.Namespace).Delete(w.T.Context(), name, metav1.DeleteOptions{}); err != nil {
+		w.T.Fatal(err)
 	}
+}
+
+func (w *world) live(name string) *unstructured.Unstructured {
+	w.T.Helper()
+	found, err := w.Dynamic.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).
+		Namespace(w.Namespace).Get(w.T.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return found
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // restarting is an API server that has just started: its discovery lacks a group. Where
@@ -71,27 +72,27 @@ func (r *restarting) withoutGroup(request *http.Request) (*http.Response, error)
 
 // restart gives the world a client of an API server that has just started.
 func (w *world) restart(resources bool) *restarting {
-	w.t.Helper()
+	w.T.Helper()
 	server := &restarting{group: w.widget().Group, resources: resources}
-	config := w.cp.RESTConfig()
+	config := w.ControlPlane.RESTConfig()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { server.next = next; return server })
-	w.client = w.clientOver(config)
+	w.Client = w.clientOver(config)
 	return server
 }
 
 // aWidget applies a bundle with a custom resource, with a CRD of another owner.
 func (w *world) aWidget() inventory.ID {
-	w.t.Helper()
-	w.grantCluster("installer", definers)
-	w.mustApply(w.widgets())
+	w.T.Helper()
+	w.GrantCluster("installer", definers)
+	w.MustApply(w.widgets())
 	group := w.widget().Group
-	w.inventory = w.inventory.Without(inventory.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "widgets." + group})
-	return inventory.ID{Group: group, Kind: "Widget", Namespace: w.namespace, Name: "first"}
+	w.Inventory = w.Inventory.Without(inventory.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "widgets." + group})
+	return inventory.ID{Group: group, Kind: "Widget", Namespace: w.Namespace, Name: "first"}
 }
 
 func (w *world) hasWidget() bool {
-	w.t.Helper()
-	_, err := w.dynamic.Resource(w.widget()).Namespace(w.namespace).Get(w.t.Context(), "first", metav1.GetOptions{})
+	w.T.Helper()
+	_, err := w.Dynamic.Resource(w.widget()).Namespace(w.Namespace).Get(w.T.Context(), "first", metav1.GetOptions{})
 	return err == nil
 }
 
@@ -105,37 +106,37 @@ func TestF39DiscoveryWithoutGroups(t *testing.T) {
 		"prune, no resources either":   {true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, everything...)
+			w := newWorld(t, workspace.Everything...)
 			widget := w.aWidget()
 			server := w.restart(tc.resources)
 			end := func() []string {
 				if !tc.prune {
 					return remainingWords(w.remove())
 				}
-				p := w.plan(w.objects("{apiVersion: v1, kind: ConfigMap, metadata: {name: another}}"))
-				pruned, err := apply.Prune(t.Context(), w.client, w.owner, p.Prune, w.options())
+				p := w.Plan(w.Objects("{apiVersion: v1, kind: ConfigMap, metadata: {name: another}}"))
+				pruned, err := apply.Prune(t.Context(), w.Client, w.Owner, p.Prune, w.Options())
 				if err != nil {
 					t.Fatal(err)
 				}
-				w.inventory = p.Inventory.Without(pruned.Gone...)
+				w.Inventory = p.Inventory.Without(pruned.Gone...)
 				return remainingWords(apply.Removed{Pruned: pruned})
 			}
 			for range 3 {
-				if left := strings.Join(end(), "; "); !strings.Contains(left, "is not served at the moment") || !w.inventory.Has(widget) {
-					t.Fatalf("listed: %v, waits: %s", w.inventory.Has(widget), left)
+				if left := strings.Join(end(), "; "); !strings.Contains(left, "is not served at the moment") || !w.Inventory.Has(widget) {
+					t.Fatalf("listed: %v, waits: %s", w.Inventory.Has(widget), left)
 				}
 			}
-			if _, err := w.admin.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "settings", metav1.GetOptions{}); err != nil {
+			if _, err := w.Admin.CoreV1().ConfigMaps(w.Namespace).Get(t.Context(), "settings", metav1.GetOptions{}); err != nil {
 				t.Errorf("what is used by the custom resource went before it: %v", err)
 			}
 			server.over.Store(true)
-			eventually(t, "everything goes", func() error {
+			workspace.Eventually(t, "everything goes", func() error {
 				if left := end(); len(left) > 0 || w.hasWidget() {
 					return fmtError("left: " + strings.Join(left, "; "))
 				}
 				return nil
 			})
-			if w.inventory.Has(widget) {
+			if w.Inventory.Has(widget) {
 				t.Error("it is listed still")
 			}
 		})
@@ -144,20 +145,20 @@ func TestF39DiscoveryWithoutGroups(t *testing.T) {
 
 // F39: a kind that is really gone does not block a removal.
 func TestF39KindThatIsGone(t *testing.T) {
-	w := newWorld(t, everything...)
+	w := newWorld(t, workspace.Everything...)
 	widget := w.aWidget()
-	if err := w.dynamic.Resource(definitions).Delete(t.Context(), "widgets."+w.widget().Group, metav1.DeleteOptions{}); err != nil {
+	if err := w.Dynamic.Resource(definitions).Delete(t.Context(), "widgets."+w.widget().Group, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the kind is gone", func() error {
-		_, err := w.dynamic.Resource(w.widget()).Namespace(w.namespace).List(t.Context(), metav1.ListOptions{})
+	workspace.Eventually(t, "the kind is gone", func() error {
+		_, err := w.Dynamic.Resource(w.widget()).Namespace(w.Namespace).List(t.Context(), metav1.ListOptions{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("it is served: %w", err)
 		}
 		return nil
 	})
 	w.restart(false).over.Store(true) // another process, that never saw the kind
-	if first := w.remove(); first.Done() || !w.inventory.Has(widget) {
+	if first := w.remove(); first.Done() || !w.Inventory.Has(widget) {
 		t.Error("one look was enough")
 	}
 	w.removeAll()
@@ -165,28 +166,28 @@ func TestF39KindThatIsGone(t *testing.T) {
 
 // F39: a namespace does not count as empty by an answer of discovery that may lack groups.
 func TestF39NamespaceWithUnknownKinds(t *testing.T) {
-	w := newWorld(t, everything...)
+	w := newWorld(t, workspace.Everything...)
 	w.aWidget()
 	server := w.restart(false)
-	if _, err := w.client.Kinds().Namespaced(t.Context()); !tenant.IsUnsettled(err) {
+	if _, err := w.Client.Kinds().Namespaced(t.Context()); !tenant.IsUnsettled(err) {
 		t.Errorf("the first answer is relied on: %v", err)
 	}
 	server.over.Store(true)
 	listed := func() (found bool, err error) {
-		kinds, err := w.client.Kinds().Namespaced(t.Context())
+		kinds, err := w.Client.Kinds().Namespaced(t.Context())
 		for _, kind := range kinds {
 			found = found || kind.GroupKind().Group == w.widget().Group
 		}
 		return found, err
 	}
-	eventually(t, "the kinds are known", func() error {
+	workspace.Eventually(t, "the kinds are known", func() error {
 		if found, err := listed(); err != nil || !found {
 			return fmt.Errorf("not yet: %w", err)
 		}
 		return nil
 	})
 	server.over.Store(false) // it starts again
-	w.client.Kinds().Forget()
+	w.Client.Kinds().Forget()
 	for range 3 {
 		if found, err := listed(); err != nil || !found {
 			t.Fatalf("a kind that was served a moment ago is not looked through: %v", err)

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/satchel-dev/satchel/internal/apply/health"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // The cause is found where the cluster reports it: in the Deployment that may not
 // create its Pods, and in the Pod that cannot be scheduled.
 func TestHealthNamesTheCause(t *testing.T) {
-	w := newWorld(t, everything...)
+	w := newWorld(t, workspace.Everything...)
 	tests := map[string]struct {
 		manifest string
 		want     string
@@ -29,10 +30,10 @@ func TestHealthNamesTheCause(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			manifest := strings.ReplaceAll(tc.manifest, "name: web", "name: web-"+strings.ReplaceAll(name, " ", "-"))
-			w.mustApply(manifest)
-			p := w.plan(w.objects(manifest))
-			eventually(t, "the cause", func() error {
-				report, err := health.Check(t.Context(), w.client, p.Objects(), nil)
+			w.MustApply(manifest)
+			p := w.Plan(w.Objects(manifest))
+			workspace.Eventually(t, "the cause", func() error {
+				report, err := health.Check(t.Context(), w.Client, p.Objects(), nil)
 				if err == nil && (report.Healthy() || !strings.Contains(report.Message(), tc.want)) {
 					err = fmtError(report.Message())
 				}

@@ -10,6 +10,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 const application = `
@@ -59,17 +60,17 @@ spec:
 // A whole application is installed, found unchanged, becomes healthy, is upgraded
 // by one object, and is removed to the last object.
 func TestF3LifeOfAnApplication(t *testing.T) {
-	w := newWorld(t, everything...)
-	result := w.mustApply(application)
-	if diff := cmp.Diff(map[apply.Kind]int{apply.Created: 7}, kinds(result)); diff != "" {
+	w := newWorld(t, workspace.Everything...)
+	result := w.MustApply(application)
+	if diff := cmp.Diff(map[apply.Kind]int{apply.Created: 7}, workspace.Kinds(result)); diff != "" {
 		t.Fatalf("first install (-want +got):\n%s", diff)
 	}
-	p := w.plan(w.objects(application))
+	p := w.Plan(w.Objects(application))
 	if !p.Quiet() {
 		t.Fatalf("right after the install: %s", p.Summary())
 	}
 	w.healthy(p.Objects())
-	if p := w.plan(w.objects(application)); !p.Quiet() {
+	if p := w.Plan(w.Objects(application)); !p.Quiet() {
 		t.Fatalf("after its controllers wrote its status: %s", p.Summary())
 	}
 }
@@ -80,9 +81,9 @@ func (e fmtError) Error() string { return string(e) }
 
 // healthy waits until the objects are.
 func (w *world) healthy(objects []plan.Object) {
-	w.t.Helper()
-	eventually(w.t, "health", func() error {
-		report, err := health.Check(w.t.Context(), w.client, objects, nil)
+	w.T.Helper()
+	workspace.Eventually(w.T, "health", func() error {
+		report, err := health.Check(w.T.Context(), w.Client, objects, nil)
 		if err == nil && !report.Healthy() {
 			err = fmtError(report.Message())
 		}

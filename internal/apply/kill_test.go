@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // dying is a connection that ends at the n-th write, before or after the API
@@ -54,50 +55,50 @@ func (d *dying) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // dyingAt gives the world a client that dies at the n-th write.
 func (w *world) dyingAt(n int, commit bool) *dying {
-	w.t.Helper()
+	w.T.Helper()
 	death := &dying{left: n, commit: commit}
-	config := w.cp.RESTConfig()
+	config := w.ControlPlane.RESTConfig()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { death.next = next; return death })
-	w.client = w.clientOver(config)
+	w.Client = w.clientOver(config)
 	return death
 }
 
 func (w *world) clientOver(config *rest.Config) *tenant.Client {
-	w.t.Helper()
+	w.T.Helper()
 	pool, err := tenant.NewPool(config, tenant.Options{})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	client, err := pool.Client(tenant.Identity{Namespace: w.namespace, ServiceAccount: "installer"})
+	client, err := pool.Client(tenant.Identity{Namespace: w.Namespace, ServiceAccount: "installer"})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	return client.For(w.owner.Name)
+	return client.For(w.Owner.Name)
 }
 
 // reconcile does what the controller does, storing the inventory where it does,
 // and stops where the client dies.
 func (w *world) reconcile(manifests string) {
-	in, err := apply.Observe(w.t.Context(), w.client, apply.Observing{
-		Owner: w.owner, Desired: w.objects(manifests), Previous: w.inventory, InstallNamespace: w.namespace,
+	in, err := apply.Observe(w.T.Context(), w.Client, apply.Observing{
+		Owner: w.Owner, Desired: w.Objects(manifests), Previous: w.Inventory, InstallNamespace: w.Namespace,
 	})
 	if err != nil {
 		return
 	}
 	p := plan.Make(in)
 	if len(p.Violations) > 0 {
-		w.t.Fatalf("refused: %v", p.Violations)
+		w.T.Fatalf("refused: %v", p.Violations)
 	}
-	w.inventory = p.Inventory
-	result, err := apply.Apply(w.t.Context(), w.client, p, apply.Options{Parallelism: 2})
+	w.Inventory = p.Inventory
+	result, err := apply.Apply(w.T.Context(), w.Client, p, apply.Options{Parallelism: 2})
 	if err != nil || !result.Complete() {
 		return // dead: what it saw is lost
 	}
-	pruned, err := apply.Prune(w.t.Context(), w.client, w.owner, p.Prune, apply.Options{Parallelism: 2})
+	pruned, err := apply.Prune(w.T.Context(), w.Client, w.Owner, p.Prune, apply.Options{Parallelism: 2})
 	if err != nil || !pruned.Complete() {
 		return
 	}
-	w.inventory = result.Inventory.Without(pruned.Gone...)
+	w.Inventory = result.Inventory.Without(pruned.Gone...)
 }
 
 const (
@@ -123,13 +124,13 @@ const (
 
 // owned lists the objects with the deployment's labels, as an administrator.
 func (w *world) owned() map[string]string {
-	w.t.Helper()
+	w.T.Helper()
 	found := map[string]string{}
 	options := metav1.ListOptions{LabelSelector: inventory.LabelDeployment + "=app"}
 	for _, resource := range []string{"configmaps", "services", "secrets", "serviceaccounts"} {
-		list, err := w.dynamic.Resource(configMaps.GroupVersion().WithResource(resource)).Namespace(w.namespace).List(w.t.Context(), options)
+		list, err := w.Dynamic.Resource(configMaps.GroupVersion().WithResource(resource)).Namespace(w.Namespace).List(w.T.Context(), options)
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		for _, item := range list.Items {
 			found[resource+"/"+item.GetName()] = fmt.Sprint(item.Object["data"])
@@ -141,8 +142,8 @@ func (w *world) owned() map[string]string {
 // A process that dies before or after any write of an install, an upgrade or a
 // removal leaves nothing that keeps the next one from the same result.
 func TestF3KilledAtAnyWrite(t *testing.T) {
-	w := newWorld(t, everything...)
-	healthy := w.client
+	w := newWorld(t, workspace.Everything...)
+	healthy := w.Client
 	w.reconcile(killNew)
 	want := fmt.Sprint(w.owned())
 	w.removeAll()
@@ -150,13 +151,13 @@ func TestF3KilledAtAnyWrite(t *testing.T) {
 		for n := 1; n <= 5; n++ {
 			for _, commit := range []bool{false, true} {
 				name := fmt.Sprintf("%s, write %d, carried out %t", phase, n, commit)
-				w.client = healthy
+				w.Client = healthy
 				if phase != "install" {
 					w.reconcile(killOld)
 				}
 				death := w.dyingAt(n, commit)
 				if phase == "removal" {
-					removed, err := apply.Remove(t.Context(), w.client, w.owner, w.inventory, apply.Options{Parallelism: 2})
+					removed, err := apply.Remove(t.Context(), w.Client, w.Owner, w.Inventory, apply.Options{Parallelism: 2})
 					if err == nil && death.dead && removed.Done() {
 						t.Errorf("%s: done, but killed", name)
 					}
@@ -166,13 +167,13 @@ func TestF3KilledAtAnyWrite(t *testing.T) {
 				if !death.dead && n <= 4 {
 					t.Fatalf("%s: no process was killed", name)
 				}
-				w.client = healthy
+				w.Client = healthy
 				if phase != "removal" {
 					w.reconcile(killNew)
 					if got := fmt.Sprint(w.owned()); got != want {
 						t.Errorf("%s: got %s, want %s", name, got, want)
 					}
-					if p := w.plan(w.objects(killNew)); !p.Quiet() || p.Inventory.Len() != 4 {
+					if p := w.Plan(w.Objects(killNew)); !p.Quiet() || p.Inventory.Len() != 4 {
 						t.Errorf("%s: afterwards %s, %d in the inventory", name, p.Summary(), p.Inventory.Len())
 					}
 				}
@@ -188,19 +189,19 @@ func TestF3KilledAtAnyWrite(t *testing.T) {
 // While the API server answers with errors, a removal keeps everything in the
 // inventory and reports the errors.
 func TestF22RemovalWithAPIErrors(t *testing.T) {
-	w := newWorld(t, everything...)
-	healthy := w.client
-	w.mustApply(killOld)
+	w := newWorld(t, workspace.Everything...)
+	healthy := w.Client
+	w.MustApply(killOld)
 	for _, status := range []int{http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusForbidden} {
-		config := w.cp.RESTConfig()
+		config := w.ControlPlane.RESTConfig()
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return answering{status: status, next: next} })
-		w.client = w.clientOver(config)
-		removed, err := apply.Remove(t.Context(), w.client, w.owner, w.inventory, apply.Options{})
+		w.Client = w.clientOver(config)
+		removed, err := apply.Remove(t.Context(), w.Client, w.Owner, w.Inventory, apply.Options{})
 		if removed.Done() || removed.Inventory.Len() != 4 || err == nil && len(removed.Denied) == 0 {
 			t.Errorf("%d: done %t with %d left, error %v", status, removed.Done(), removed.Inventory.Len(), err)
 		}
 	}
-	w.client = healthy
+	w.Client = healthy
 	w.removeAll()
 }
 

@@ -17,12 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // Many resources take several calls; each continues where the last one ended.
 func TestMigrationGoesOn(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", everything...)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", workspace.Everything...)
 	c := newConverter(t)
 	c.old(w, 1)
 	const many = 1100
@@ -30,7 +31,7 @@ func TestMigrationGoesOn(t *testing.T) {
 		widget := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": w.widget().GroupVersion().String(), "kind": "Widget", "metadata": map[string]any{"generateName": "more-"},
 		}}
-		_, err := w.dynamic.Resource(w.widget()).Namespace(w.namespace).Create(ctx, widget, metav1.CreateOptions{})
+		_, err := w.Dynamic.Resource(w.widget()).Namespace(w.Namespace).Create(ctx, widget, metav1.CreateOptions{})
 		return err
 	})
 	if err := errors.Join(created...); err != nil {
@@ -40,31 +41,31 @@ func TestMigrationGoesOn(t *testing.T) {
 	if len(removed.Waiting) != 1 || !strings.Contains(removed.Waiting[0].Reason, "written as v1") || w.data("operator") == nil {
 		t.Fatalf("after one call: %+v", removed)
 	}
-	before := w.client.Requests()
+	before := w.Client.Requests()
 	w.removeAll()
-	if rest := w.client.Requests() - before; rest > many/2 {
+	if rest := w.Client.Requests() - before; rest > many/2 {
 		t.Errorf("%d requests for what was left of %d resources", rest, many)
 	}
 	w.unharmed(many + 1)
 }
 
 func (w *world) patchDefinition(how types.PatchType, patch string) {
-	w.t.Helper()
+	w.T.Helper()
 	name := "widgets." + w.widget().Group
-	if _, err := w.dynamic.Resource(definitions).Patch(w.t.Context(), name, how, []byte(patch), metav1.PatchOptions{}); err != nil {
-		w.t.Fatal(err)
+	if _, err := w.Dynamic.Resource(definitions).Patch(w.T.Context(), name, how, []byte(patch), metav1.PatchOptions{}); err != nil {
+		w.T.Fatal(err)
 	}
 }
 
 // A webhook that recovers in time costs nothing, however often it was tried.
 func TestMigrationOutlivesAnOutage(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", everything...)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", workspace.Everything...)
 	c := newConverter(t)
 	c.old(w, 2)
 	c.die(w)
 	for range 6 {
-		w.ahead += time.Minute
+		w.Ahead += time.Minute
 		if removed := w.remove(); len(removed.Waiting) != 1 || !strings.Contains(removed.Waiting[0].Reason, "could not be written") {
 			t.Fatalf("got %+v", removed)
 		}
@@ -79,21 +80,21 @@ func TestMigrationOutlivesAnOutage(t *testing.T) {
 // Patience ends only without any progress: resources that were written count,
 // and are not written again.
 func TestMigrationMakesProgress(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", everything...)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", workspace.Everything...)
 	newConverter(t).old(w, 8)
 	w.failsFor("w5", "w0")
 	first := w.waitsUntil()
-	w.ahead = 6 * time.Minute
+	w.Ahead = 6 * time.Minute
 	if until := w.waitsUntil(); until != first {
 		t.Errorf("without progress it waits until %s, at first until %s", until, first)
 	}
 	w.failsFor("w7", "w5")
-	before := w.client.Requests()
+	before := w.Client.Requests()
 	if until := w.waitsUntil(); until.Sub(first) < 5*time.Minute {
 		t.Errorf("with progress it waits until %s, at first until %s", until, first)
 	}
-	attempt := w.client.Requests() - before
+	attempt := w.Client.Requests() - before
 	w.failsFor("none", "w7")
 	w.removeAll()
 	w.kept(8)
@@ -104,13 +105,13 @@ func TestMigrationMakesProgress(t *testing.T) {
 
 // failsFor makes an admission webhook fail for one widget, and no more for another.
 func (w *world) failsFor(name, other string) {
-	w.t.Helper()
+	w.T.Helper()
 	url, fail, none := "https://127.0.0.1:1/validate", admissionv1.Fail, admissionv1.SideEffectClassNone
-	hooks := w.admin.AdmissionregistrationV1().ValidatingWebhookConfigurations()
-	_ = hooks.Delete(w.t.Context(), w.namespace, metav1.DeleteOptions{})
-	w.t.Cleanup(func() { _ = hooks.Delete(context.Background(), w.namespace, metav1.DeleteOptions{}) })
-	_, err := hooks.Create(w.t.Context(), &admissionv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: w.namespace},
+	hooks := w.Admin.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	_ = hooks.Delete(w.T.Context(), w.Namespace, metav1.DeleteOptions{})
+	w.T.Cleanup(func() { _ = hooks.Delete(context.Background(), w.Namespace, metav1.DeleteOptions{}) })
+	_, err := hooks.Create(w.T.Context(), &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: w.Namespace},
 		Webhooks: []admissionv1.ValidatingWebhook{{
 			Name: "down.example.org", FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
 			ClientConfig:    admissionv1.WebhookClientConfig{URL: &url},
@@ -122,9 +123,9 @@ func (w *world) failsFor(name, other string) {
 		}},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	eventually(w.t, "the webhook fails for "+name, func() error {
+	workspace.Eventually(w.T, "the webhook fails for "+name, func() error {
 		if err := w.tryWrite(other); err != nil {
 			return err
 		}
@@ -137,7 +138,7 @@ func (w *world) failsFor(name, other string) {
 
 // tryWrite tells whether a widget could be written.
 func (w *world) tryWrite(name string) error {
-	_, err := w.dynamic.Resource(w.widget()).Namespace(w.namespace).Patch(w.t.Context(), name, types.MergePatchType, []byte("{}"),
+	_, err := w.Dynamic.Resource(w.widget()).Namespace(w.Namespace).Patch(w.T.Context(), name, types.MergePatchType, []byte("{}"),
 		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
@@ -145,20 +146,20 @@ func (w *world) tryWrite(name string) error {
 // Refused resources hold an update until a user corrects them. No other resource is
 // retried meanwhile.
 func TestUpgradeWaitsForWhatIsRefused(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", everything...)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", workspace.Everything...)
 	const count = 40
 	upgraded := unconverting(newConverter(t).old(w, count))
 	w.policyAgainst("w2")
-	w.holds(upgraded, "1 of its resources ("+w.namespace+"/w2) could not be written as v1")
-	before := w.client.Requests()
+	w.holds(upgraded, "1 of its resources ("+w.Namespace+"/w2) could not be written as v1")
+	before := w.Client.Requests()
 	w.holds(upgraded, "not this one")
-	if requests := w.client.Requests() - before; requests > count/2 {
+	if requests := w.Client.Requests() - before; requests > count/2 {
 		t.Errorf("%d requests to try one resource again", requests)
 	}
 	w.endPolicy()
-	eventually(t, "the upgrade", func() error {
-		if result := w.apply(upgraded); !result.Complete() {
+	workspace.Eventually(t, "the upgrade", func() error {
+		if result := w.Apply(upgraded); !result.Complete() {
 			return fmtError(result.Pending)
 		}
 		return nil
@@ -175,7 +176,7 @@ func TestMigrationGoesPastWhatIsRefused(t *testing.T) {
 		spoil  func(*world)
 		why    string
 	}{
-		"invalid": {"a policy is against it", func(string) []rbacv1.PolicyRule { return everything }, func(w *world) {
+		"invalid": {"a policy is against it", func(string) []rbacv1.PolicyRule { return workspace.Everything }, func(w *world) {
 			w.policyAgainst("w2")
 		}, "not this one"},
 		"forbidden": {"the account may write the others only", func(group string) []rbacv1.PolicyRule {
@@ -186,12 +187,12 @@ func TestMigrationGoesPastWhatIsRefused(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, configMapsOnly...)
-			w.grantCluster("installer", tt.rules(w.widget().Group)...)
+			w.GrantCluster("installer", tt.rules(w.widget().Group)...)
 			c := newConverter(t)
 			c.old(w, 3)
 			tt.spoil(w)
 			notes := strings.Join(w.removeAll(), "; ")
-			for _, words := range []string{"1 of its resources (" + w.namespace + "/w2)", tt.why, "lost when"} {
+			for _, words := range []string{"1 of its resources (" + w.Namespace + "/w2)", tt.why, "lost when"} {
 				if !strings.Contains(notes, words) {
 					t.Errorf("%s: notes %q do not say %q", tt.reason, notes, words)
 				}
@@ -213,11 +214,11 @@ var configMapsOnly = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []
 
 // policyAgainst makes the API server refuse to write one widget.
 func (w *world) policyAgainst(name string) {
-	w.t.Helper()
-	ctx, meta := w.t.Context(), metav1.ObjectMeta{Name: w.namespace}
-	policies := w.admin.AdmissionregistrationV1().ValidatingAdmissionPolicies()
-	bindings := w.admin.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
-	w.t.Cleanup(w.endPolicy)
+	w.T.Helper()
+	ctx, meta := w.T.Context(), metav1.ObjectMeta{Name: w.Namespace}
+	policies := w.Admin.AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	bindings := w.Admin.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	w.T.Cleanup(w.endPolicy)
 	_, err := policies.Create(ctx, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicySpec{
 		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 			Operations: []admissionv1.OperationType{"UPDATE"},
@@ -226,15 +227,15 @@ func (w *world) policyAgainst(name string) {
 		Validations: []admissionv1.Validation{{Expression: fmt.Sprintf("object.metadata.name != %q", name), Message: "not this one"}},
 	}}, metav1.CreateOptions{})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	_, err = bindings.Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-		PolicyName: w.namespace, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		PolicyName: w.Namespace, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 	}}, metav1.CreateOptions{})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	eventually(w.t, name+" is refused", func() error {
+	workspace.Eventually(w.T, name+" is refused", func() error {
 		if err := w.tryWrite(name); err == nil {
 			return fmtError("not yet")
 		}
@@ -243,6 +244,6 @@ func (w *world) policyAgainst(name string) {
 }
 
 func (w *world) endPolicy() {
-	_ = w.admin.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(context.Background(), w.namespace, metav1.DeleteOptions{})
-	_ = w.admin.AdmissionregistrationV1().ValidatingAdmissionPolicies().Delete(context.Background(), w.namespace, metav1.DeleteOptions{})
+	_ = w.Admin.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(context.Background(), w.Namespace, metav1.DeleteOptions{})
+	_ = w.Admin.AdmissionregistrationV1().ValidatingAdmissionPolicies().Delete(context.Background(), w.Namespace, metav1.DeleteOptions{})
 }

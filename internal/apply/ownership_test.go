@@ -12,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 const oneMap = `
@@ -23,50 +24,50 @@ data: {colour: blue}
 
 // second is another deployment beside the first, with the same account.
 func (w *world) second() *world {
-	other := *w
-	other.owner = apply.Owner{Namespace: w.namespace, Name: "other"}
-	other.inventory = inventory.Inventory{}
-	return &other
+	other := *w.Workspace
+	other.Owner = apply.Owner{Namespace: w.Namespace, Name: "other"}
+	other.Inventory = inventory.Inventory{}
+	return &world{Workspace: &other}
 }
 
 func (w *world) refusedWith(objects string, rule plan.Rule, words ...string) {
-	w.t.Helper()
-	p := w.plan(w.objects(objects))
+	w.T.Helper()
+	p := w.Plan(w.Objects(objects))
 	for _, violation := range p.Violations {
 		if violation.Rule != rule {
 			continue
 		}
 		for _, word := range words {
 			if !strings.Contains(violation.String(), word) {
-				w.t.Errorf("%q does not say %q", violation, word)
+				w.T.Errorf("%q does not say %q", violation, word)
 			}
 		}
 		return
 	}
-	w.t.Errorf("got violations %v, want %s", p.Violations, rule)
+	w.T.Errorf("got violations %v, want %s", p.Violations, rule)
 }
 
 // An object has one deployment: another one is refused, with the owner's name.
 func TestT13TwoDeployments(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(oneMap)
+	w := newWorld(t, workspace.Everything...)
+	w.MustApply(oneMap)
 	other := w.second()
-	other.refusedWith(oneMap, plan.Collision, "ConfigMap "+w.namespace+"/one", "BundleDeployment "+w.namespace+"/app")
+	other.refusedWith(oneMap, plan.Collision, "ConfigMap "+w.Namespace+"/one", "BundleDeployment "+w.Namespace+"/app")
 }
 
 // Two deployments that both found no object race for it: the API server lets
 // one of them have it.
 func TestT13Race(t *testing.T) {
-	w := newWorld(t, everything...)
+	w := newWorld(t, workspace.Everything...)
 	other := w.second()
-	late := other.plan(other.objects(oneMap))
-	w.mustApply(oneMap)
-	result, err := apply.Apply(t.Context(), other.client, late, apply.Options{})
+	late := other.Plan(other.Objects(oneMap))
+	w.MustApply(oneMap)
+	result, err := apply.Apply(t.Context(), other.Client, late, apply.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	errs := result.Errors()
-	if result.Count(apply.Conflict) != 1 || !strings.Contains(errs[0].Error(), "BundleDeployment "+w.namespace+"/app") {
+	if result.Count(apply.Conflict) != 1 || !strings.Contains(errs[0].Error(), "BundleDeployment "+w.Namespace+"/app") {
 		t.Errorf("got %v, want a conflict that names the owner", result.Outcomes)
 	}
 }
@@ -74,13 +75,13 @@ func TestT13Race(t *testing.T) {
 // An object without an owner does not become ours because it carries our labels, or because the
 // plan was recorded before another client created it.
 func TestT13Forged(t *testing.T) {
-	w := newWorld(t, everything...)
-	create := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","labels":{"satchel.dev/deployment":"app","satchel.dev/namespace":"` + w.namespace + `"}},"data":{"colour":"blue"}}`
-	w.patch(types.ApplyPatchType, "one", create, "attacker")
+	w := newWorld(t, workspace.Everything...)
+	create := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","labels":{"satchel.dev/deployment":"app","satchel.dev/namespace":"` + w.Namespace + `"}},"data":{"colour":"blue"}}`
+	w.Patch(types.ApplyPatchType, "one", create, "attacker")
 	w.refusedWith(oneMap, plan.Collision, "never applied it", inventory.AnnotationOrphaned)
 
-	w.inventory = w.plan(w.objects(oneMap)).Inventory
-	if w.inventory.Len() != 1 {
+	w.Inventory = w.Plan(w.Objects(oneMap)).Inventory
+	if w.Inventory.Len() != 1 {
 		t.Fatal("the plan does not list the object")
 	}
 	w.refusedWith(oneMap, plan.Collision, "never applied it")
@@ -92,33 +93,33 @@ func TestT13Forged(t *testing.T) {
 
 // An apply that was killed between the write and its record is continued.
 func TestF4KilledBeforeRecord(t *testing.T) {
-	w := newWorld(t, everything...)
-	p := w.plan(w.objects(twoMaps))
-	if _, err := apply.Apply(t.Context(), w.client, p, apply.Options{}); err != nil {
+	w := newWorld(t, workspace.Everything...)
+	p := w.Plan(w.Objects(twoMaps))
+	if _, err := apply.Apply(t.Context(), w.Client, p, apply.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	w.inventory = p.Inventory // stored before the apply; its result was lost
-	w.mustApply(twoMaps)
-	w.inventory = inventory.Inventory{} // even that was lost
-	w.mustApply(twoMaps)
-	if p := w.plan(w.objects(twoMaps)); !p.Quiet() {
+	w.Inventory = p.Inventory // stored before the apply; its result was lost
+	w.MustApply(twoMaps)
+	w.Inventory = inventory.Inventory{} // even that was lost
+	w.MustApply(twoMaps)
+	if p := w.Plan(w.Objects(twoMaps)); !p.Quiet() {
 		t.Error(p.Summary())
 	}
 }
 
 // Objects of an apply that died are pruned when the next revision does not contain them.
 func TestF4NoOrphanOfADeadApply(t *testing.T) {
-	w := newWorld(t, everything...)
-	p := w.plan(w.objects(twoMaps))
-	if _, err := apply.Apply(t.Context(), w.client, p, apply.Options{}); err != nil {
+	w := newWorld(t, workspace.Everything...)
+	p := w.Plan(w.Objects(twoMaps))
+	if _, err := apply.Apply(t.Context(), w.Client, p, apply.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	w.inventory = p.Inventory
+	w.Inventory = p.Inventory
 	pruned := w.prune(oneMap)
 	if pruned.Deleted != 1 || len(pruned.Denied) > 0 {
 		t.Errorf("got %+v, want object two deleted", pruned)
 	}
-	_, err := w.admin.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "two", metav1.GetOptions{})
+	_, err := w.Admin.CoreV1().ConfigMaps(w.Namespace).Get(t.Context(), "two", metav1.GetOptions{})
 	if err == nil {
 		t.Error("object two is an orphan")
 	}
@@ -126,27 +127,27 @@ func TestF4NoOrphanOfADeadApply(t *testing.T) {
 
 // prune plans the manifests and prunes what they lack, without applying them.
 func (w *world) prune(manifests string) apply.Pruned {
-	w.t.Helper()
-	p := w.plan(w.objects(manifests))
-	pruned, err := apply.Prune(w.t.Context(), w.client, w.owner, p.Prune, w.options())
+	w.T.Helper()
+	p := w.Plan(w.Objects(manifests))
+	pruned, err := apply.Prune(w.T.Context(), w.Client, w.Owner, p.Prune, w.Options())
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	w.inventory = w.inventory.Without(pruned.Gone...)
+	w.Inventory = w.Inventory.Without(pruned.Gone...)
 	return pruned
 }
 
 // Pruning spares objects that another deployment really owns, that changed their owner
 // after the plan, and that another client recreated.
 func TestT13PruneSparesOthers(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(twoMaps)
-	p := w.plan(w.objects(oneMap))
+	w := newWorld(t, workspace.Everything...)
+	w.MustApply(twoMaps)
+	p := w.Plan(w.Objects(oneMap))
 	if p.Deletions() != 1 {
 		t.Fatalf("plan: %s, want one deletion", p.Summary())
 	}
-	w.patch(types.MergePatchType, "two", `{"metadata":{"labels":{"satchel.dev/deployment":"other"}}}`, "theirs")
-	pruned, err := apply.Prune(t.Context(), w.client, w.owner, p.Prune, apply.Options{})
+	w.Patch(types.MergePatchType, "two", `{"metadata":{"labels":{"satchel.dev/deployment":"other"}}}`, "theirs")
+	pruned, err := apply.Prune(t.Context(), w.Client, w.Owner, p.Prune, apply.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 	"github.com/satchel-dev/satchel/tests/controlplane"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 const (
@@ -44,18 +45,18 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: NS-seen}
 // A plan that writes nothing sends no request; one that writes sends one a namespace,
 // and one for the cluster where there are several, however much the account lacks.
 func TestPreflightCosts(t *testing.T) {
-	w := newWorld(t, everything...)
+	w := newWorld(t, workspace.Everything...)
 	cost := func(p plan.Plan) int64 {
-		before := w.client.Requests()
-		_, err := apply.Preflight(t.Context(), w.client, p)
+		before := w.Client.Requests()
+		_, err := apply.Preflight(t.Context(), w.Client, p)
 		w.must(err)
-		return w.client.Requests() - before
+		return w.Client.Requests() - before
 	}
-	if got := cost(w.plan(w.objects(application))); got != 1 {
+	if got := cost(w.Plan(w.Objects(application))); got != 1 {
 		t.Errorf("%d requests before an install in one namespace, want 1", got)
 	}
-	w.mustApply(application)
-	if got := cost(w.plan(w.objects(application))); got != 0 {
+	w.MustApply(application)
+	if got := cost(w.Plan(w.Objects(application))); got != 0 {
 		t.Errorf("%d requests before nothing is written", got)
 	}
 	var many []string
@@ -63,7 +64,7 @@ func TestPreflightCosts(t *testing.T) {
 		many = append(many, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d, namespace: default}", i),
 			fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: NS-%d}", i))
 	}
-	if got := cost(w.plan(w.objects(strings.Join(many, "\n---\n")))); got != 3 {
+	if got := cost(w.Plan(w.Objects(strings.Join(many, "\n---\n")))); got != 3 {
 		t.Errorf("%d requests for a hundred objects that may not be written, want one for their namespace, one for that of what goes and one for the cluster", got)
 	}
 }
@@ -71,33 +72,33 @@ func TestPreflightCosts(t *testing.T) {
 // The permissions are read with one request a namespace, and none for namespaces
 // that do not exist or for which cluster-wide permissions suffice.
 func TestPreflightCostsInManyNamespaces(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", rule("", "namespaces", "*"), rule("", "configmaps", "get,list"))
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", workspace.Rule("", "namespaces", "*"), workspace.Rule("", "configmaps", "get,list"))
 	var bundle []string
 	in := func(namespace string) {
 		bundle = append(bundle, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: %s}", namespace))
 	}
 	for i := range 3 {
-		in(controlplane.NewNamespace(t, w.cp))
-		in(fmt.Sprintf("%s-new-%d", w.namespace, i))
+		in(controlplane.NewNamespace(t, w.ControlPlane))
+		in(fmt.Sprintf("%s-new-%d", w.Namespace, i))
 		bundle = append(bundle, fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: NS-new-%d}", i))
 	}
-	in(w.namespace)
+	in(w.Namespace)
 	asked := func() (int64, int) {
-		p := w.plan(w.objects(strings.Join(bundle, "\n---\n")))
+		p := w.Plan(w.Objects(strings.Join(bundle, "\n---\n")))
 		if len(p.Absent) != 3 {
 			t.Errorf("absent are %q", p.Absent)
 		}
-		before := w.client.Requests()
-		found, err := apply.Preflight(t.Context(), w.client, p)
+		before := w.Client.Requests()
+		found, err := apply.Preflight(t.Context(), w.Client, p)
 		w.must(err)
-		return w.client.Requests() - before, len(found.Violations)
+		return w.Client.Requests() - before, len(found.Violations)
 	}
 	if requests, violations := asked(); requests != 5 || violations != 6 {
 		t.Errorf("%d requests and %d violations, want one for the cluster and one for each of four namespaces, and six without rights", requests, violations)
 	}
 	w.grantAll("installer")
-	eventually(t, "an administrator to be believed at once", func() error {
+	workspace.Eventually(t, "an administrator to be believed at once", func() error {
 		if requests, violations := asked(); requests != 1 || violations != 0 {
 			return fmt.Errorf("%d requests and %d violations", requests, violations)
 		}
@@ -107,31 +108,31 @@ func TestPreflightCostsInManyNamespaces(t *testing.T) {
 
 // grantAll makes an account an administrator.
 func (w *world) grantAll(account string) {
-	w.t.Helper()
+	w.T.Helper()
 	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + account + "-all"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: account, Namespace: w.namespace}},
+		ObjectMeta: metav1.ObjectMeta{Name: w.Namespace + "-" + account + "-all"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: account, Namespace: w.Namespace}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: accessGroup, Kind: "ClusterRole", Name: "cluster-admin"},
 	}
-	_, err := w.admin.RbacV1().ClusterRoleBindings().Create(w.t.Context(), binding, metav1.CreateOptions{})
+	_, err := w.Admin.RbacV1().ClusterRoleBindings().Create(w.T.Context(), binding, metav1.CreateOptions{})
 	w.must(err)
-	w.t.Cleanup(func() {
-		_ = w.admin.RbacV1().ClusterRoleBindings().Delete(context.Background(), binding.Name, metav1.DeleteOptions{})
+	w.T.Cleanup(func() {
+		_ = w.Admin.RbacV1().ClusterRoleBindings().Delete(context.Background(), binding.Name, metav1.DeleteOptions{})
 	})
 }
 
 // A rule for the empty name does not allow named objects, and the preflight respects that.
 func TestPreflightOfTheEmptyName(t *testing.T) {
-	unnamed := rule("", "configmaps", "get,list,create,patch,delete")
+	unnamed := workspace.Rule("", "configmaps", "get,list,create,patch,delete")
 	unnamed.ResourceNames = []string{""}
-	w := newWorld(t, rule("", "configmaps", "get"), unnamed)
+	w := newWorld(t, workspace.Rule("", "configmaps", "get"), unnamed)
 	if said := w.preflight(oneMap); !strings.Contains(said, "create, delete, patch configmaps (one)") {
 		t.Errorf("got: %s", said)
 	}
-	if result := w.apply(oneMap); result.Count(apply.Failed) != 1 || !strings.Contains(fmt.Sprint(result.Errors()), "forbidden") {
-		t.Errorf("the API server lets it pass: %v", kinds(result))
+	if result := w.Apply(oneMap); result.Count(apply.Failed) != 1 || !strings.Contains(fmt.Sprint(result.Errors()), "forbidden") {
+		t.Errorf("the API server lets it pass: %v", workspace.Kinds(result))
 	}
-	w = newWorld(t, rule("", "configmaps", "get,patch,create,delete"), unnamed)
+	w = newWorld(t, workspace.Rule("", "configmaps", "get,patch,create,delete"), unnamed)
 	if said := w.preflight(oneMap); said != "" {
 		t.Errorf("the empty name hides a right: %s", said)
 	}
@@ -140,9 +141,9 @@ func TestPreflightOfTheEmptyName(t *testing.T) {
 // Drift correction is not refused because of permissions that it does not use; a new revision is,
 // for its objects could not be removed.
 func TestPreflightOfARepair(t *testing.T) {
-	w := newWorld(t, rule("", "configmaps", "get,list,patch,create"))
-	w.mustApply(twoMaps)
-	w.patch("application/merge-patch+json", "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
+	w := newWorld(t, workspace.Rule("", "configmaps", "get,list,patch,create"))
+	w.MustApply(twoMaps)
+	w.Patch("application/merge-patch+json", "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
 	if said := w.preflight(twoMaps); said != "" {
 		t.Errorf("the repair is refused: %s", said)
 	}
@@ -162,7 +163,7 @@ func TestPreflightOfABindingToItself(t *testing.T) {
 	}
 	for name, subject := range subjects {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, rule(accessGroup, "rolebindings", "get,list,create,patch,delete"), rule("", "services", "get"), rule(accessGroup, "clusterroles", "bind"))
+			w := newWorld(t, workspace.Rule(accessGroup, "rolebindings", "get,list,create,patch,delete"), workspace.Rule("", "services", "get"), workspace.Rule(accessGroup, "clusterroles", "bind"))
 			bundle := strings.ReplaceAll(selfAdmin, "SUBJECT", subject)
 			if said := w.preflight(bundle); said != "" {
 				t.Errorf("what the plan grants is missed: %s", said)
@@ -170,7 +171,7 @@ func TestPreflightOfABindingToItself(t *testing.T) {
 			w.mustApplySoon(bundle)
 		})
 	}
-	w := newWorld(t, rule(accessGroup, "rolebindings", "get,list,create,patch,delete"), rule("", "services,configmaps", "get"), rule(accessGroup, "clusterroles", "bind"))
+	w := newWorld(t, workspace.Rule(accessGroup, "rolebindings", "get,list,create,patch,delete"), workspace.Rule("", "services,configmaps", "get"), workspace.Rule(accessGroup, "clusterroles", "bind"))
 	bundle := strings.ReplaceAll(selfAdmin, "SUBJECT", subjects["account"]) + "\n---\n" + oneMap
 	if said := w.preflight(bundle); !strings.Contains(said, "create, delete, patch configmaps (one)") || strings.Contains(said, "services") {
 		t.Errorf("a foundation of the binding: %s", said)
@@ -178,7 +179,7 @@ func TestPreflightOfABindingToItself(t *testing.T) {
 	if said := w.preflight(strings.ReplaceAll(selfAdmin, "SUBJECT", "ServiceAccount, name: web, namespace: NS")); !strings.Contains(said, "services (later)") {
 		t.Errorf("a binding of another subject: %s", said)
 	}
-	w = newWorld(t, rule(accessGroup, "rolebindings", "get,list,create,patch,delete"), rule("", "services", "get"))
+	w = newWorld(t, workspace.Rule(accessGroup, "rolebindings", "get,list,create,patch,delete"), workspace.Rule("", "services", "get"))
 	said := w.preflight(strings.ReplaceAll(selfAdmin, "SUBJECT", subjects["account"]))
 	if !strings.Contains(said, "bind clusterroles.rbac.authorization.k8s.io (admin) for RoleBinding ") || !strings.Contains(said, "services (later)") {
 		t.Errorf("without the right to bind: %s", said)
@@ -204,8 +205,8 @@ kind: Service
 metadata: {name: later}
 spec: {ports: [{port: 80}]}
 `
-	access := rule(accessGroup, "roles,rolebindings", "get,create,patch,delete")
-	w := newWorld(t, access, rule("", "pods,services", "get"))
+	access := workspace.Rule(accessGroup, "roles,rolebindings", "get,create,patch,delete")
+	w := newWorld(t, access, workspace.Rule("", "pods,services", "get"))
 	if said := w.preflight(bundle); !strings.Contains(said, "create, delete, patch services (later)") {
 		t.Errorf("the binding grants other permissions than the missing ones, and got: %s", said)
 	}
@@ -213,9 +214,9 @@ spec: {ports: [{port: 80}]}
 
 // mustApplySoon applies again until the API server knows the permissions that were just granted.
 func (w *world) mustApplySoon(manifests string) {
-	w.t.Helper()
-	eventually(w.t, "all applied", func() error {
-		if result := w.apply(manifests); !result.Complete() {
+	w.T.Helper()
+	workspace.Eventually(w.T, "all applied", func() error {
+		if result := w.Apply(manifests); !result.Complete() {
 			return fmt.Errorf("stopped at %s: %v", result.Stage, result.Errors())
 		}
 		return nil
@@ -226,22 +227,22 @@ func (w *world) mustApplySoon(manifests string) {
 // which only the API server can tell. Where it cannot either, for
 // the namespace is new, no permission counts as missing.
 func TestPreflightOfARoleOutside(t *testing.T) {
-	w := newWorld(t, rule(accessGroup, "rolebindings", "get,list,create,patch,delete"))
-	seen := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-seen"}, Rules: []rbacv1.PolicyRule{rule("", "pods", "get")}}
-	_, err := w.admin.RbacV1().ClusterRoles().Create(t.Context(), seen, metav1.CreateOptions{})
+	w := newWorld(t, workspace.Rule(accessGroup, "rolebindings", "get,list,create,patch,delete"))
+	seen := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace + "-seen"}, Rules: []rbacv1.PolicyRule{workspace.Rule("", "pods", "get")}}
+	_, err := w.Admin.RbacV1().ClusterRoles().Create(t.Context(), seen, metav1.CreateOptions{})
 	w.must(err)
 	t.Cleanup(func() {
-		_ = w.admin.RbacV1().ClusterRoles().Delete(context.Background(), seen.Name, metav1.DeleteOptions{})
+		_ = w.Admin.RbacV1().ClusterRoles().Delete(context.Background(), seen.Name, metav1.DeleteOptions{})
 	})
 	here := strings.ReplaceAll(viewer, "WHERE", "NS")
 	if said := w.preflight(here); !strings.Contains(said, "bind clusterroles.rbac.authorization.k8s.io ("+seen.Name+") for RoleBinding ") {
 		t.Errorf("neither the rules nor the permission to bind are held, and got: %s", said)
 	}
-	w.grant("installer", rule("", "pods", "get,list"))
+	w.Grant("installer", workspace.Rule("", "pods", "get,list"))
 	if said := w.preflight(here); said != "" {
 		t.Errorf("the rules are held, and got: %s", said)
 	}
-	w.grantCluster("installer", rule(accessGroup, "rolebindings", "get,create,patch,delete"), rule("", "namespaces", "get,create,patch,delete"))
+	w.GrantCluster("installer", workspace.Rule(accessGroup, "rolebindings", "get,create,patch,delete"), workspace.Rule("", "namespaces", "get,create,patch,delete"))
 	there := "apiVersion: v1\nkind: Namespace\nmetadata: {name: NS-new}\n---\n" + strings.ReplaceAll(viewer, "WHERE", "NS-new")
 	if said := w.preflight(there); said != "" {
 		t.Errorf("it is unknown, and got: %s", said)
@@ -250,8 +251,8 @@ func TestPreflightOfARoleOutside(t *testing.T) {
 
 // An account that may escalate or bind need not hold the rules of the roles.
 func TestPreflightOfEscalators(t *testing.T) {
-	plain := rule(accessGroup, "roles,rolebindings", "get,create,patch,delete")
-	rest := []rbacv1.PolicyRule{plain, rule("", "configmaps,secrets,serviceaccounts,services", "get,create,patch,delete"), rule("apps", "deployments", "get,create,patch,delete")}
+	plain := workspace.Rule(accessGroup, "roles,rolebindings", "get,create,patch,delete")
+	rest := []rbacv1.PolicyRule{plain, workspace.Rule("", "configmaps,secrets,serviceaccounts,services", "get,create,patch,delete"), workspace.Rule("apps", "deployments", "get,create,patch,delete")}
 	bundle := strings.ReplaceAll(application, "verbs: [get]", "verbs: [impersonate]")
 	for name, tc := range map[string]struct {
 		reason string
@@ -259,8 +260,8 @@ func TestPreflightOfEscalators(t *testing.T) {
 		lacks  string
 	}{
 		"nothing":  {"neither the role nor its binding", plain, "impersonate configmaps"},
-		"escalate": {"the role may be written, but not be bound", rule(accessGroup, "roles", "escalate"), "impersonate configmaps"},
-		"both":     {"both pass", rule(accessGroup, "roles", "escalate,bind"), ""},
+		"escalate": {"the role may be written, but not be bound", workspace.Rule(accessGroup, "roles", "escalate"), "impersonate configmaps"},
+		"both":     {"both pass", workspace.Rule(accessGroup, "roles", "escalate,bind"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, append(rest, tc.rule)...)
@@ -272,7 +273,7 @@ func TestPreflightOfEscalators(t *testing.T) {
 				t.Errorf("%s: got: %s", tc.reason, said)
 			}
 			if tc.lacks == "" {
-				w.mustApply(bundle)
+				w.MustApply(bundle)
 			}
 		})
 	}
@@ -281,7 +282,7 @@ func TestPreflightOfEscalators(t *testing.T) {
 // A role that is malformed, or too large, is refused before any
 // request about it.
 func TestPreflightOfBrokenRoles(t *testing.T) {
-	w := newWorld(t, everything...)
+	w := newWorld(t, workspace.Everything...)
 	many := strings.TrimSuffix(strings.Repeat("x,", 200), ",")
 	for name, tc := range map[string]struct{ rules, want string }{
 		"too many":  {"[{apiGroups: [" + many + "], resources: [" + many + "], verbs: [" + many + "]}]", "more than 20000 single permissions"},
@@ -306,18 +307,18 @@ metadata: {name: reader}
 rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 `
 	w := newWorld(t)
-	roles, pods := rule(accessGroup, "roles", "create,delete,get,patch"), rule("", "pods", "get")
-	w.hold([]rights.Grant{{Namespace: w.namespace, Rules: []rbacv1.PolicyRule{roles, pods}}})
-	w.mustApply(role)
-	w.hold([]rights.Grant{{Namespace: w.namespace, Rules: []rbacv1.PolicyRule{roles}}})
-	if said := w.preflight(strings.ReplaceAll(role, "verbs: [get]", "verbs: [get, list]")); !strings.Contains(said, "get, list pods for Role "+w.namespace+"/reader") {
+	roles, pods := workspace.Rule(accessGroup, "roles", "create,delete,get,patch"), workspace.Rule("", "pods", "get")
+	w.hold([]rights.Grant{{Namespace: w.Namespace, Rules: []rbacv1.PolicyRule{roles, pods}}})
+	w.MustApply(role)
+	w.hold([]rights.Grant{{Namespace: w.Namespace, Rules: []rbacv1.PolicyRule{roles}}})
+	if said := w.preflight(strings.ReplaceAll(role, "verbs: [get]", "verbs: [get, list]")); !strings.Contains(said, "get, list pods for Role "+w.Namespace+"/reader") {
 		t.Errorf("a new revision: %s", said)
 	}
-	w.must(w.admin.RbacV1().Roles(w.namespace).Delete(t.Context(), "reader", metav1.DeleteOptions{}))
+	w.must(w.Admin.RbacV1().Roles(w.Namespace).Delete(t.Context(), "reader", metav1.DeleteOptions{}))
 	if said := w.preflight(role); said != "" {
 		t.Errorf("the repair is refused: %s", said)
 	}
-	if result := w.apply(role); result.Count(apply.Failed) != 1 || !strings.Contains(fmt.Sprint(result.Errors()), "attempting to grant") {
-		t.Errorf("the API server lets it pass: %v", kinds(result))
+	if result := w.Apply(role); result.Count(apply.Failed) != 1 || !strings.Contains(fmt.Sprint(result.Errors()), "attempting to grant") {
+		t.Errorf("the API server lets it pass: %v", workspace.Kinds(result))
 	}
 }

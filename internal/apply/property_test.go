@@ -23,6 +23,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // forms are objects of several kinds; N is a name, and VALUE one that varies. The part
@@ -71,14 +72,14 @@ func randomBundle(t *testing.T, source *rand.Rand) []*unstructured.Unstructured 
 
 // upgrade applies a bundle and prunes what left it.
 func (w *world) upgrade(objects []*unstructured.Unstructured) apply.Result {
-	w.t.Helper()
-	result := w.applyObjects(objects, w.options())
+	w.T.Helper()
+	result := w.ApplyObjects(objects, w.Options())
 	if !result.Complete() {
-		w.t.Fatalf("stopped at %s: %v", result.Stage, result.Errors())
+		w.T.Fatalf("stopped at %s: %v", result.Stage, result.Errors())
 	}
-	eventually(w.t, "pruning", func() error {
-		pruned, err := apply.Prune(w.t.Context(), w.client, w.owner, w.plan(objects).Prune, w.options())
-		w.inventory = w.inventory.Without(pruned.Gone...)
+	workspace.Eventually(w.T, "pruning", func() error {
+		pruned, err := apply.Prune(w.T.Context(), w.Client, w.Owner, w.Plan(objects).Prune, w.Options())
+		w.Inventory = w.Inventory.Without(pruned.Gone...)
 		if err == nil && !pruned.Complete() {
 			err = errors.New("it is not complete")
 		}
@@ -90,12 +91,12 @@ func (w *world) upgrade(objects []*unstructured.Unstructured) apply.Result {
 // contents are all objects in the namespace of the world, without fields that differ between
 // namespaces, or over time.
 func (w *world) contents() map[string]string {
-	w.t.Helper()
+	w.T.Helper()
 	found := map[string]string{}
 	for resource := range forms {
-		list, err := w.dynamic.Resource(resource).Namespace(w.namespace).List(w.t.Context(), metav1.ListOptions{})
+		list, err := w.Dynamic.Resource(resource).Namespace(w.Namespace).List(w.T.Context(), metav1.ListOptions{})
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		for i := range list.Items {
 			object := &list.Items[i]
@@ -113,9 +114,9 @@ func (w *world) contents() map[string]string {
 			delete(object.Object, "status")
 			text, err := json.Marshal(object.Object)
 			if err != nil {
-				w.t.Fatal(err)
+				w.T.Fatal(err)
 			}
-			found[key] = strings.ReplaceAll(string(text), w.namespace, "NS")
+			found[key] = strings.ReplaceAll(string(text), w.Namespace, "NS")
 		}
 	}
 	return found
@@ -124,7 +125,7 @@ func (w *world) contents() map[string]string {
 // listed is the inventory without parts that differ between namespaces.
 func (w *world) listed() map[string]inventory.Hash {
 	entries := map[string]inventory.Hash{}
-	for _, entry := range w.inventory.Entries {
+	for _, entry := range w.Inventory.Entries {
 		entries[entry.Kind+"/"+entry.Name] = entry.Fields
 	}
 	return entries
@@ -140,7 +141,7 @@ func TestPropertyAllWaysLeadToTheSame(t *testing.T) {
 			t.Parallel()
 			source := rand.New(rand.NewPCG(seed, 7))
 			v1, v2, v3 := randomBundle(t, source), randomBundle(t, source), randomBundle(t, source)
-			fresh := newWorld(t, everything...)
+			fresh := newWorld(t, workspace.Everything...)
 			before := fresh.contents()
 			fresh.upgrade(v3)
 			want, wantListed := fresh.contents(), fresh.listed()
@@ -148,7 +149,7 @@ func TestPropertyAllWaysLeadToTheSame(t *testing.T) {
 				t.Fatalf("%d objects of %d", len(want), len(v3))
 			}
 			for name, way := range map[string][][]*unstructured.Unstructured{"v1, v2, v3": {v1, v2, v3}, "v1, v3": {v1, v3}} {
-				w := newWorld(t, everything...)
+				w := newWorld(t, workspace.Everything...)
 				for _, version := range way {
 					w.upgrade(version)
 				}
@@ -182,14 +183,14 @@ func TestPropertyF33TheRestIsRestored(t *testing.T) {
 			t.Parallel()
 			source := rand.New(rand.NewPCG(seed, 33))
 			objects := randomBundle(t, source)
-			w := newWorld(t, everything...)
+			w := newWorld(t, workspace.Everything...)
 			w.upgrade(objects)
 			want := w.contents()
-			victim := w.inventory.Entries[source.IntN(w.inventory.Len())]
+			victim := w.Inventory.Entries[source.IntN(w.Inventory.Len())]
 			w.damage(source)
 			w.replace(victim.ID)
-			input, err := apply.Observe(t.Context(), w.client, apply.Observing{
-				Owner: w.owner, Desired: objects, Previous: w.inventory, InstallNamespace: w.namespace, Keeping: true,
+			input, err := apply.Observe(t.Context(), w.Client, apply.Observing{
+				Owner: w.Owner, Desired: objects, Previous: w.Inventory, InstallNamespace: w.Namespace, Keeping: true,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -198,7 +199,7 @@ func TestPropertyF33TheRestIsRestored(t *testing.T) {
 			if len(p.Violations) > 0 || len(p.LeftOut) != 1 || p.LeftOut[0].Object != victim.ID || p.LeftOut[0].Rule != plan.Collision {
 				t.Fatalf("violations %v, left out %v, want %s", p.Violations, p.LeftOut, victim.ID)
 			}
-			if result, err := apply.Apply(t.Context(), w.client, p, w.options()); err != nil || !result.Complete() {
+			if result, err := apply.Apply(t.Context(), w.Client, p, w.Options()); err != nil || !result.Complete() {
 				t.Fatal(err, result.Errors())
 			}
 			got := w.contents()
@@ -214,22 +215,22 @@ func TestPropertyF33TheRestIsRestored(t *testing.T) {
 
 // resourceOf returns the client for objects of a kind.
 func (w *world) resourceOf(kind string) dynamic.ResourceInterface {
-	w.t.Helper()
+	w.T.Helper()
 	for resource, form := range forms {
 		if strings.Contains(form, `"kind":"`+kind+`"`) {
-			return w.dynamic.Resource(resource).Namespace(w.namespace)
+			return w.Dynamic.Resource(resource).Namespace(w.Namespace)
 		}
 	}
-	w.t.Fatalf("no objects of kind %s", kind)
+	w.T.Fatalf("no objects of kind %s", kind)
 	return nil
 }
 
 // replace replaces an object by one of another tool.
 func (w *world) replace(id inventory.ID) {
-	w.t.Helper()
+	w.T.Helper()
 	objects := w.resourceOf(id.Kind)
-	if err := objects.Delete(w.t.Context(), id.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		w.t.Fatal(err)
+	if err := objects.Delete(w.T.Context(), id.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		w.T.Fatal(err)
 	}
 	for resource, form := range forms {
 		if !strings.Contains(form, `"kind":"`+id.Kind+`"`) {
@@ -238,10 +239,10 @@ func (w *world) replace(id inventory.ID) {
 		text := strings.NewReplacer(`"N"`, strconv.Quote(id.Name), "VALUE", "theirs", "<", "", ">", "").Replace(form)
 		object := &unstructured.Unstructured{}
 		if err := object.UnmarshalJSON([]byte(text)); err != nil {
-			w.t.Fatal(resource, err)
+			w.T.Fatal(resource, err)
 		}
-		eventually(w.t, "the other tool creates "+id.String(), func() error {
-			_, err := objects.Create(w.t.Context(), object, metav1.CreateOptions{FieldManager: "helm"})
+		workspace.Eventually(w.T, "the other tool creates "+id.String(), func() error {
+			_, err := objects.Create(w.T.Context(), object, metav1.CreateOptions{FieldManager: "helm"})
 			return err
 		})
 	}
@@ -249,26 +250,26 @@ func (w *world) replace(id inventory.ID) {
 
 // checkQuiet expects a second apply to write nothing.
 func (w *world) checkQuiet(objects []*unstructured.Unstructured) {
-	w.t.Helper()
+	w.T.Helper()
 	if result := w.upgrade(objects); result.Count(apply.Unchanged) != len(objects) {
-		w.t.Errorf("applied again: %v", kinds(result))
+		w.T.Errorf("applied again: %v", workspace.Kinds(result))
 	}
 }
 
 // damage deletes or edits random objects, as a user might.
 func (w *world) damage(source *rand.Rand) {
-	w.t.Helper()
-	for _, entry := range w.inventory.Entries {
+	w.T.Helper()
+	for _, entry := range w.Inventory.Entries {
 		objects, err := w.resourceOf(entry.Kind), error(nil)
 		switch source.IntN(3) {
 		case 0:
-			err = objects.Delete(w.t.Context(), entry.Name, metav1.DeleteOptions{})
+			err = objects.Delete(w.T.Context(), entry.Name, metav1.DeleteOptions{})
 		case 1:
 			labels := []byte(`{"metadata":{"labels":{"satchel.dev/deployment":"mine"}}}`)
-			_, err = objects.Patch(w.t.Context(), entry.Name, types.MergePatchType, labels, metav1.PatchOptions{FieldManager: "kubectl-edit"})
+			_, err = objects.Patch(w.T.Context(), entry.Name, types.MergePatchType, labels, metav1.PatchOptions{FieldManager: "kubectl-edit"})
 		}
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 const (
@@ -82,19 +83,19 @@ func TestF27Recreate(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, everything...)
-			w.mustApply(tc.before)
+			w := newWorld(t, workspace.Everything...)
+			w.MustApply(tc.before)
 			uid := w.uid(tc.before)
 			after := strings.Replace(tc.before, tc.from, tc.to, 1)
-			p := w.plan(w.objects(after))
-			check, err := apply.DryRun(t.Context(), w.client, p, w.options())
+			p := w.Plan(w.Objects(after))
+			check, err := apply.DryRun(t.Context(), w.Client, p, w.Options())
 			if err != nil || len(check.Failed) != 1 || !strings.Contains(check.Failed[0].Error(), tc.field+": ") || len(check.Recreate) > 0 {
 				t.Fatalf("dry run: %+v, %v", check, err)
 			}
 			if remedy := "set spec.recreate to OnImmutableChange"; strings.Contains(strings.ToLower(check.Failed[0].Error()), strings.ToLower(remedy)) != (name != "claim") {
 				t.Error(check.Failed[0])
 			}
-			o := w.options()
+			o := w.Options()
 			o.Recreate = true
 			w.recreates(after, o, uid, tc.never)
 		})
@@ -104,11 +105,11 @@ func TestF27Recreate(t *testing.T) {
 // recreates applies with permission to recreate until it is done, and expects that to have
 // happened once, or not at all.
 func (w *world) recreates(after string, o apply.Options, before types.UID, never string) {
-	w.t.Helper()
+	w.T.Helper()
 	times := 0
 	var last apply.Result
-	eventually(w.t, "the object is recreated", func() error {
-		last = w.applyObjects(w.objects(after), o)
+	workspace.Eventually(w.T, "the object is recreated", func() error {
+		last = w.ApplyObjects(w.Objects(after), o)
 		for _, outcome := range last.Outcomes {
 			if outcome.Recreates() {
 				times++
@@ -122,21 +123,21 @@ func (w *world) recreates(after string, o apply.Options, before types.UID, never
 	now := w.uid(after)
 	if never != "" {
 		if errs := last.Errors(); len(errs) != 1 || !strings.Contains(errs[0].Error(), never) || now != before || times > 0 {
-			w.t.Errorf("got %v, deleted %d times", errs, times)
+			w.T.Errorf("got %v, deleted %d times", errs, times)
 		}
 		return
 	}
-	if p := w.plan(w.objects(after)); times != 1 || now == before || !p.Quiet() {
-		w.t.Errorf("recreated %d times, and then: %s %v", times, p.Summary(), last.Errors())
+	if p := w.Plan(w.Objects(after)); times != 1 || now == before || !p.Quiet() {
+		w.T.Errorf("recreated %d times, and then: %s %v", times, p.Summary(), last.Errors())
 	}
 }
 
 func (w *world) uid(manifest string) types.UID {
-	w.t.Helper()
-	action := w.plan(w.objects(manifest)).Actions()[0]
-	live, err := w.dynamic.Resource(action.Resource).Namespace(w.namespace).Get(w.t.Context(), action.Name, metav1.GetOptions{})
+	w.T.Helper()
+	action := w.Plan(w.Objects(manifest)).Actions()[0]
+	live, err := w.Dynamic.Resource(action.Resource).Namespace(w.Namespace).Get(w.T.Context(), action.Name, metav1.GetOptions{})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return live.GetUID()
 }
@@ -144,27 +145,27 @@ func (w *world) uid(manifest string) types.UID {
 // A lost inventory is rebuilt from the objects with the owner's labels that its manager
 // applied, in all namespaces that the account may list. Labels alone prove nothing.
 func TestRecover(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(application)
-	forged := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"forged","labels":{"satchel.dev/deployment":"app","satchel.dev/namespace":"` + w.namespace + `"}}}`
-	w.patch(types.ApplyPatchType, "forged", forged, "attacker")
+	w := newWorld(t, workspace.Everything...)
+	w.MustApply(application)
+	forged := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"forged","labels":{"satchel.dev/deployment":"app","satchel.dev/namespace":"` + w.Namespace + `"}}}`
+	w.Patch(types.ApplyPatchType, "forged", forged, "attacker")
 	for _, wide := range []bool{false, true} {
 		if wide {
-			w.grantCluster("installer", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"list"}})
-			eventually(t, "the right to list", func() error {
-				_, err := w.client.ListMetadata(t.Context(), tenant.Ref{Resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}}, metav1.ListOptions{Limit: 1})
+			w.GrantCluster("installer", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"list"}})
+			workspace.Eventually(t, "the right to list", func() error {
+				_, err := w.Client.ListMetadata(t.Context(), tenant.Ref{Resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}}, metav1.ListOptions{Limit: 1})
 				return err
 			})
 		}
-		found, err := apply.Recover(t.Context(), w.client, w.owner, w.namespace)
+		found, err := apply.Recover(t.Context(), w.Client, w.Owner, w.Namespace)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(found.Entries) != w.inventory.Len() {
-			t.Errorf("found %v of %v", found.Entries, w.inventory.Entries)
+		if len(found.Entries) != w.Inventory.Len() {
+			t.Errorf("found %v of %v", found.Entries, w.Inventory.Entries)
 		}
 		for _, entry := range found.Entries {
-			if !w.inventory.Has(entry.ID) || entry.Confirmed() {
+			if !w.Inventory.Has(entry.ID) || entry.Confirmed() {
 				t.Errorf("found %+v", entry)
 			}
 		}

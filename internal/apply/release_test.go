@@ -13,23 +13,24 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // A CRD that an upgrade drops is released, and its resources stay.
 func TestReleasedDefinition(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", definers)
-	w.mustApply(w.widgets())
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", definers)
+	w.MustApply(w.widgets())
 	const rest = `
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings}
 data: {colour: blue}
 `
-	w.mustApply(rest)
+	w.MustApply(rest)
 	// The widget of the bundle is pruned with it; one that a user made is not.
 	user := &unstructured.Unstructured{Object: map[string]any{"apiVersion": w.widget().GroupVersion().String(), "kind": "Widget", "metadata": map[string]any{"name": "users"}}}
-	widgets := w.dynamic.Resource(w.widget()).Namespace(w.namespace)
+	widgets := w.Dynamic.Resource(w.widget()).Namespace(w.Namespace)
 	if _, err := widgets.Create(t.Context(), user, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -43,33 +44,33 @@ data: {colour: blue}
 	if _, err := widgets.Get(t.Context(), "users", metav1.GetOptions{}); err != nil {
 		t.Errorf("the user's widget: %v", err)
 	}
-	if w.inventory.Len() != 1 {
-		t.Errorf("inventory %v", w.inventory.Entries)
+	if w.Inventory.Len() != 1 {
+		t.Errorf("inventory %v", w.Inventory.Entries)
 	}
 }
 
 // With pruning off, objects that left the bundle are released: they stay, orphaned and
 // without owner, and leave the inventory.
 func TestReleasedInsteadOfPruned(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(twoMaps)
+	w := newWorld(t, workspace.Everything...)
+	w.MustApply(twoMaps)
 	stages := w.planPruning(oneMap, plan.Pruning{Disabled: true}).Prune
-	pruned, err := apply.Prune(t.Context(), w.client, w.owner, stages, apply.Options{})
+	pruned, err := apply.Prune(t.Context(), w.Client, w.Owner, stages, apply.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !pruned.Complete() || pruned.Deleted != 0 || len(pruned.DeletedIDs) != 0 || len(pruned.Gone) != 1 || len(pruned.Notes) != 1 {
 		t.Errorf("got %+v", pruned)
 	}
-	two, err := w.admin.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "two", metav1.GetOptions{})
+	two, err := w.Admin.CoreV1().ConfigMaps(w.Namespace).Get(t.Context(), "two", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if two.Annotations[inventory.AnnotationOrphaned] != w.namespace+"/app" || len(two.Labels) > 0 || two.DeletionTimestamp != nil {
+	if two.Annotations[inventory.AnnotationOrphaned] != w.Namespace+"/app" || len(two.Labels) > 0 || two.DeletionTimestamp != nil {
 		t.Errorf("annotations %v, labels %v: want it marked and free of our labels", two.Annotations, two.Labels)
 	}
 	for _, entry := range two.ManagedFields {
-		if entry.Manager == w.owner.Manager() {
+		if entry.Manager == w.Owner.Manager() {
 			t.Error("its fields are still ours")
 		}
 	}
@@ -78,8 +79,8 @@ func TestReleasedInsteadOfPruned(t *testing.T) {
 // A conversion webhook that is deleted with its operator is removed from a CRD with
 // objects that are all stored in one version; adopted again, the CRD converts again.
 func TestReleasedConversion(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", definers)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", definers)
 	const conversion = `
   conversion:
     strategy: Webhook
@@ -91,8 +92,8 @@ func TestReleasedConversion(t *testing.T) {
     served: true
     storage: false
     schema: {openAPIV3Schema: {type: object}}`
-	bundle := w.objects(strings.Replace(w.widgets(), "\n  versions:", conversion, 1))[1:2]
-	w.applyObjects(bundle, apply.Options{})
+	bundle := w.Objects(strings.Replace(w.widgets(), "\n  versions:", conversion, 1))[1:2]
+	w.ApplyObjects(bundle, apply.Options{})
 	w.removeAll()
 	crd, err := w.definition()
 	if err != nil {
@@ -101,7 +102,7 @@ func TestReleasedConversion(t *testing.T) {
 	if strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy"); strategy != "None" {
 		t.Errorf("conversion strategy %q", strategy)
 	}
-	if result := w.applyObjects(bundle, apply.Options{}); !result.Complete() {
+	if result := w.ApplyObjects(bundle, apply.Options{}); !result.Complete() {
 		t.Fatal(result.Errors())
 	}
 	crd, err = w.definition()
@@ -115,10 +116,10 @@ func TestReleasedConversion(t *testing.T) {
 
 // Objects that an upgrade drops are deleted after the custom resources that may need them.
 func TestPruneWaitsForCustomResources(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", definers)
-	w.mustApply(w.widgets() + "\n---\n" + oneMap)
-	widgets := w.dynamic.Resource(w.widget()).Namespace(w.namespace)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", definers)
+	w.MustApply(w.widgets() + "\n---\n" + oneMap)
+	widgets := w.Dynamic.Resource(w.widget()).Namespace(w.Namespace)
 	if _, err := widgets.Patch(t.Context(), "first", types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.org/hold"]}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -131,21 +132,21 @@ func TestPruneWaitsForCustomResources(t *testing.T) {
 	if _, err := widgets.Patch(t.Context(), "first", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if pruned := w.prune(oneMap); !pruned.Complete() || w.inventory.Len() != 1 {
+	if pruned := w.prune(oneMap); !pruned.Complete() || w.Inventory.Len() != 1 {
 		t.Errorf("got %+v", pruned)
 	}
 }
 
 // A removal finds the resources of a CRD that another client deleted gone with it.
 func TestF22DefinitionGone(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", definers)
-	w.mustApply(w.widgets())
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", definers)
+	w.MustApply(w.widgets())
 	crd, err := w.definition()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.dynamic.Resource(definitions).Delete(t.Context(), crd.GetName(), metav1.DeleteOptions{}); err != nil {
+	if err := w.Dynamic.Resource(definitions).Delete(t.Context(), crd.GetName(), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if notes := w.removeAll(); len(notes) > 0 {
@@ -155,19 +156,19 @@ func TestF22DefinitionGone(t *testing.T) {
 
 // A CRD that another deployment adopted after the plan was made is not released.
 func TestT13ReleaseSparesOthers(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", definers)
-	w.mustApply(w.widgets())
-	p := w.plan(w.objects(oneMap))
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", definers)
+	w.MustApply(w.widgets())
+	p := w.Plan(w.Objects(oneMap))
 	theirs := []byte(`{"metadata":{"labels":{"satchel.dev/deployment":"other"}}}`)
 	crd, err := w.definition()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.dynamic.Resource(definitions).Patch(t.Context(), crd.GetName(), types.MergePatchType, theirs, metav1.PatchOptions{}); err != nil {
+	if _, err := w.Dynamic.Resource(definitions).Patch(t.Context(), crd.GetName(), types.MergePatchType, theirs, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	pruned, err := apply.Prune(t.Context(), w.client, w.owner, p.Prune, apply.Options{})
+	pruned, err := apply.Prune(t.Context(), w.Client, w.Owner, p.Prune, apply.Options{})
 	if err != nil || !strings.Contains(strings.Join(pruned.Notes, ";"), "is left alone") {
 		t.Errorf("got %+v, %v", pruned, err)
 	}
@@ -178,12 +179,12 @@ func TestT13ReleaseSparesOthers(t *testing.T) {
 
 // planPruning plans manifests with the pruning of a spec.
 func (w *world) planPruning(manifests string, pruning plan.Pruning) plan.Plan {
-	w.t.Helper()
-	in, err := apply.Observe(w.t.Context(), w.client, apply.Observing{
-		Owner: w.owner, Desired: w.objects(manifests), Previous: w.inventory, InstallNamespace: w.namespace, Pruning: pruning,
+	w.T.Helper()
+	in, err := apply.Observe(w.T.Context(), w.Client, apply.Observing{
+		Owner: w.Owner, Desired: w.Objects(manifests), Previous: w.Inventory, InstallNamespace: w.Namespace, Pruning: pruning,
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return plan.Make(in)
 }

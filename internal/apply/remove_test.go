@@ -20,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -30,20 +31,20 @@ func grants(rules []authorizationv1.ResourceRule) bool {
 
 // remove makes one attempt, as the controller does.
 func (w *world) remove() apply.Removed {
-	w.t.Helper()
-	removed, err := apply.Remove(w.t.Context(), w.client, w.owner, w.inventory, w.options())
+	w.T.Helper()
+	removed, err := apply.Remove(w.T.Context(), w.Client, w.Owner, w.Inventory, w.Options())
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	w.inventory = removed.Inventory
+	w.Inventory = removed.Inventory
 	return removed
 }
 
 // removeAll repeats attempts until the removal is done, and collects the notes.
 func (w *world) removeAll() []string {
-	w.t.Helper()
+	w.T.Helper()
 	var notes []string
-	eventually(w.t, "the removal", func() error {
+	workspace.Eventually(w.T, "the removal", func() error {
 		removed := w.remove()
 		notes = append(notes, removed.Notes...)
 		if !removed.Done() {
@@ -67,12 +68,12 @@ func remainingWords(removed apply.Removed) []string {
 
 // An installed application is removed to the last object.
 func TestF22RemoveAll(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(application)
+	w := newWorld(t, workspace.Everything...)
+	w.MustApply(application)
 	if notes := w.removeAll(); len(notes) > 0 {
 		t.Errorf("left behind: %v", notes)
 	}
-	if got := w.plan(w.objects(application)).Count(plan.Create); got != 7 {
+	if got := w.Plan(w.Objects(application)).Count(plan.Create); got != 7 {
 		t.Errorf("%d of 7 objects are gone", got)
 	}
 }
@@ -80,11 +81,11 @@ func TestF22RemoveAll(t *testing.T) {
 // The operator's custom resources are deleted first and waited for, and their finalizers
 // are named; the CRD stays, orphaned, and the next deployment adopts it.
 func TestF22CustomResourcesFirst(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", definers)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", definers)
 	bundle := w.widgets()
-	w.mustApply(strings.ReplaceAll(bundle, "singular: widget", "singular: widget, shortNames: [wdg]"))
-	widgets := w.dynamic.Resource(w.widget()).Namespace(w.namespace)
+	w.MustApply(strings.ReplaceAll(bundle, "singular: widget", "singular: widget, shortNames: [wdg]"))
+	widgets := w.Dynamic.Resource(w.widget()).Namespace(w.Namespace)
 	hold := []byte(`{"metadata":{"finalizers":["example.org/hold"]}}`)
 	if _, err := widgets.Patch(t.Context(), "first", types.MergePatchType, hold, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
@@ -114,11 +115,11 @@ func TestF22CustomResourcesFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if crd.GetAnnotations()[inventory.AnnotationOrphaned] != w.namespace+"/app" || len(crd.GetLabels()) > 0 {
+	if crd.GetAnnotations()[inventory.AnnotationOrphaned] != w.Namespace+"/app" || len(crd.GetLabels()) > 0 {
 		t.Errorf("annotations %v, labels %v: want it marked and free of our labels", crd.GetAnnotations(), crd.GetLabels())
 	}
 	other := w.second()
-	other.mustApply(bundle)
+	other.MustApply(bundle)
 	crd, err = w.definition()
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +128,7 @@ func TestF22CustomResourcesFirst(t *testing.T) {
 		t.Errorf("annotations %v, labels %v: want it adopted", crd.GetAnnotations(), crd.GetLabels())
 	}
 	for _, entry := range crd.GetManagedFields() {
-		if entry.Manager == inventory.OrphanManager || entry.Manager == w.owner.Manager() {
+		if entry.Manager == inventory.OrphanManager || entry.Manager == w.Owner.Manager() {
 			t.Errorf("fields stay with %s", entry.Manager)
 		}
 	}
@@ -135,7 +136,7 @@ func TestF22CustomResourcesFirst(t *testing.T) {
 	if names, _, _ := unstructured.NestedStringSlice(crd.Object, "spec", "names", "shortNames"); len(names) > 0 {
 		t.Errorf("short names %v stay", names)
 	}
-	if p := other.plan(other.objects(bundle)); !p.Quiet() {
+	if p := other.Plan(other.Objects(bundle)); !p.Quiet() {
 		t.Errorf("after it was adopted: %s", p.Summary())
 	}
 }
@@ -161,10 +162,10 @@ spec:
 `
 
 func (w *world) own() string {
-	w.t.Helper()
-	name := w.namespace + "-own"
-	w.t.Cleanup(func() {
-		_ = w.admin.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{})
+	w.T.Helper()
+	name := w.Namespace + "-own"
+	w.T.Cleanup(func() {
+		_ = w.Admin.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{})
 	})
 	return name
 }
@@ -172,13 +173,13 @@ func (w *world) own() string {
 // A namespace of the bundle is deleted last, when its objects are gone.
 func TestF22EmptyNamespace(t *testing.T) {
 	t.Parallel() // waits for a namespace to go, which begins after 5 s
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", rule("*", "*", "*"))
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", workspace.Rule("*", "*", "*"))
 	own := w.own()
-	w.mustApply(ownNamespace)
+	w.MustApply(ownNamespace)
 	w.removeAll()
-	eventually(t, "the namespace goes", func() error {
-		_, err := w.admin.CoreV1().Namespaces().Get(t.Context(), own, metav1.GetOptions{})
+	workspace.Eventually(t, "the namespace goes", func() error {
+		_, err := w.Admin.CoreV1().Namespaces().Get(t.Context(), own, metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
 			return fmtError("it is there")
 		}
@@ -189,20 +190,20 @@ func TestF22EmptyNamespace(t *testing.T) {
 // A namespace with objects of other owners stays, orphaned, and is adopted
 // again later.
 func TestF22InhabitedNamespace(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", rule("*", "*", "*"))
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", workspace.Rule("*", "*", "*"))
 	own := w.own()
-	w.mustApply(ownNamespace)
-	lodger := w.objects(`{apiVersion: v1, kind: ConfigMap, metadata: {name: lodger}}`)[0]
-	if _, err := w.dynamic.Resource(configMaps).Namespace(own).Create(t.Context(), lodger, metav1.CreateOptions{}); err != nil {
+	w.MustApply(ownNamespace)
+	lodger := w.Objects(`{apiVersion: v1, kind: ConfigMap, metadata: {name: lodger}}`)[0]
+	if _, err := w.Dynamic.Resource(configMaps).Namespace(own).Create(t.Context(), lodger, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	notes := strings.Join(w.removeAll(), "; ")
 	if !strings.Contains(notes, "Namespace "+own+" is kept") || !strings.Contains(notes, "ConfigMap lodger lives in it") {
 		t.Errorf("notes %q", notes)
 	}
-	w.mustApply(ownNamespace)
-	found, err := w.admin.CoreV1().Namespaces().Get(t.Context(), own, metav1.GetOptions{})
+	w.MustApply(ownNamespace)
+	found, err := w.Admin.CoreV1().Namespaces().Get(t.Context(), own, metav1.GetOptions{})
 	if err != nil || found.Labels[inventory.LabelDeployment] != "app" || found.Annotations[inventory.AnnotationOrphaned] != "" {
 		t.Errorf("not adopted again: %v %v", found, err)
 	}
@@ -210,40 +211,40 @@ func TestF22InhabitedNamespace(t *testing.T) {
 
 // An account that may not list the objects of a namespace does not delete it.
 func TestF22NamespaceNotToBeSeen(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", rule("", "namespaces,configmaps", "*"))
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", workspace.Rule("", "namespaces,configmaps", "*"))
 	own := w.own()
-	w.mustApply(`{apiVersion: v1, kind: Namespace, metadata: {name: NS-own}}`)
+	w.MustApply(`{apiVersion: v1, kind: Namespace, metadata: {name: NS-own}}`)
 	notes := strings.Join(w.removeAll(), "; ")
 	if !strings.Contains(notes, "may not list") {
 		t.Errorf("notes %q", notes)
 	}
-	if _, err := w.admin.CoreV1().Namespaces().Get(t.Context(), own, metav1.GetOptions{}); err != nil {
+	if _, err := w.Admin.CoreV1().Namespaces().Get(t.Context(), own, metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
 }
 
 // createNamespace creates the install namespace as the account, and it stays.
 func TestCreateNamespace(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", rule("*", "*", "*"))
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", workspace.Rule("*", "*", "*"))
 	own := w.own()
-	observing := apply.Observing{Owner: w.owner, Desired: w.objects(twoMaps), InstallNamespace: own, CreateNamespace: true}
-	in, err := apply.Observe(t.Context(), w.client, observing)
+	observing := apply.Observing{Owner: w.Owner, Desired: w.Objects(twoMaps), InstallNamespace: own, CreateNamespace: true}
+	in, err := apply.Observe(t.Context(), w.Client, observing)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := plan.Make(in)
-	result, err := apply.Apply(t.Context(), w.client, p, apply.Options{})
+	result, err := apply.Apply(t.Context(), w.Client, p, apply.Options{})
 	if err != nil || !result.Complete() || len(p.Violations) > 0 {
 		t.Fatal(err, p.Violations, result.Errors())
 	}
-	w.inventory = result.Inventory
-	if w.inventory.Len() != 2 {
-		t.Errorf("the inventory lists %v", w.inventory.Entries)
+	w.Inventory = result.Inventory
+	if w.Inventory.Len() != 2 {
+		t.Errorf("the inventory lists %v", w.Inventory.Entries)
 	}
 	w.removeAll()
-	found, err := w.admin.CoreV1().Namespaces().Get(t.Context(), own, metav1.GetOptions{})
+	found, err := w.Admin.CoreV1().Namespaces().Get(t.Context(), own, metav1.GetOptions{})
 	if err != nil || found.DeletionTimestamp != nil {
 		t.Errorf("the namespace goes: %v", err)
 	}
@@ -252,14 +253,14 @@ func TestCreateNamespace(t *testing.T) {
 // While the account lacks its permissions nothing is released, and all remaining
 // objects are named.
 func TestF22RightsLost(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(twoMaps)
-	bindings := w.admin.RbacV1().RoleBindings(w.namespace)
+	w := newWorld(t, workspace.Everything...)
+	w.MustApply(twoMaps)
+	bindings := w.Admin.RbacV1().RoleBindings(w.Namespace)
 	if err := bindings.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the rights are gone", func() error {
-		status, err := w.client.Rules(t.Context(), w.namespace)
+	workspace.Eventually(t, "the rights are gone", func() error {
+		status, err := w.Client.Rules(t.Context(), w.Namespace)
 		if err == nil && grants(status.ResourceRules) {
 			return fmtError("still there")
 		}
@@ -269,6 +270,6 @@ func TestF22RightsLost(t *testing.T) {
 	if removed.Done() || removed.Inventory.Len() != 2 || len(removed.Denied) != 2 {
 		t.Errorf("got %+v", removed)
 	}
-	w.grant("installer", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"*"}, Verbs: []string{"*"}})
+	w.Grant("installer", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"*"}, Verbs: []string{"*"}})
 	w.removeAll()
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // operator has all kinds of objects that demand permissions.
@@ -98,7 +99,7 @@ metadata: {name: jerry}
 
 // needed are the objects of a bundle as input for the computation of permissions.
 func (w *world) needed(manifests string) []plan.Object {
-	objects := w.objects(manifests)
+	objects := w.Objects(manifests)
 	definitions := plan.Definitions(objects)
 	cluster := []string{"CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"}
 	var list []plan.Object
@@ -109,7 +110,7 @@ func (w *world) needed(manifests string) []plan.Object {
 			kind, _ = definition.Kind(gvk.Version)
 		}
 		if kind.Namespaced {
-			object.SetNamespace(w.namespace)
+			object.SetNamespace(w.Namespace)
 		}
 		list = append(list, plan.Object{ID: inventory.IDOf(object), Kind: kind, Desired: object})
 	}
@@ -119,35 +120,35 @@ func (w *world) needed(manifests string) []plan.Object {
 // hold writes roles with exactly these grants, in place of those of the last call,
 // and waits until the API server knows them.
 func (w *world) hold(grants []rights.Grant) {
-	w.t.Helper()
-	ctx, meta := w.t.Context(), metav1.ObjectMeta{Name: w.namespace + "-hold"}
-	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Name: "installer", Namespace: w.namespace}}
+	w.T.Helper()
+	ctx, meta := w.T.Context(), metav1.ObjectMeta{Name: w.Namespace + "-hold"}
+	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Name: "installer", Namespace: w.Namespace}}
 	cluster, own := rbacv1.ClusterRole{ObjectMeta: meta}, rbacv1.Role{ObjectMeta: meta}
 	for _, grant := range grants {
 		switch grant.Namespace {
 		case "":
 			cluster.Rules = grant.Rules
-		case w.namespace:
+		case w.Namespace:
 			own.Rules = grant.Rules
 		default:
-			w.t.Fatalf("a grant in namespace %q", grant.Namespace)
+			w.T.Fatalf("a grant in namespace %q", grant.Namespace)
 		}
 	}
-	access := w.admin.RbacV1()
+	access := w.Admin.RbacV1()
 	_, err := access.ClusterRoles().Update(ctx, &cluster, metav1.UpdateOptions{}) // which creates it, too
 	if _, found := access.ClusterRoleBindings().Get(ctx, meta.Name, metav1.GetOptions{}); found != nil {
 		_, bound := access.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name}}, metav1.CreateOptions{})
 		w.must(bound)
-		w.t.Cleanup(func() {
+		w.T.Cleanup(func() {
 			_ = access.ClusterRoles().Delete(context.Background(), meta.Name, metav1.DeleteOptions{})
 			_ = access.ClusterRoleBindings().Delete(context.Background(), meta.Name, metav1.DeleteOptions{})
 		})
 	}
 	w.must(err)
-	_, err = access.Roles(w.namespace).Update(ctx, &own, metav1.UpdateOptions{})
-	if _, found := access.RoleBindings(w.namespace).Get(ctx, meta.Name, metav1.GetOptions{}); found != nil {
-		_, bound := access.RoleBindings(w.namespace).Create(ctx, &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: subjects,
+	_, err = access.Roles(w.Namespace).Update(ctx, &own, metav1.UpdateOptions{})
+	if _, found := access.RoleBindings(w.Namespace).Get(ctx, meta.Name, metav1.GetOptions{}); found != nil {
+		_, bound := access.RoleBindings(w.Namespace).Create(ctx, &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: subjects,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name}}, metav1.CreateOptions{})
 		w.must(bound)
 	}
@@ -156,23 +157,23 @@ func (w *world) hold(grants []rights.Grant) {
 }
 
 func (w *world) must(err error) {
-	w.t.Helper()
+	w.T.Helper()
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 }
 
 // known waits until the API server answers with exactly the grants, beside the default ones.
 func (w *world) known(cluster, own int, grants []rights.Grant) {
-	w.t.Helper()
+	w.T.Helper()
 	wanted := map[string]bool{}
 	for _, grant := range grants {
 		for _, rule := range grant.Rules {
 			wanted[fmt.Sprint(rule.Verbs, rule.APIGroups, rule.Resources, rule.ResourceNames, rule.NonResourceURLs)] = true
 		}
 	}
-	eventually(w.t, "exactly these rights", func() error {
-		status, err := w.client.Rules(w.t.Context(), w.namespace)
+	workspace.Eventually(w.T, "exactly these rights", func() error {
+		status, err := w.Client.Rules(w.T.Context(), w.Namespace)
 		if err != nil {
 			return err
 		}
@@ -187,7 +188,7 @@ func (w *world) known(cluster, own int, grants []rights.Grant) {
 		for _, rule := range status.NonResourceRules {
 			if wanted[fmt.Sprint(rule.Verbs, []string(nil), []string(nil), []string(nil), rule.NonResourceURLs)] {
 				found++
-			} else if strings.Contains(fmt.Sprint(rule.NonResourceURLs), w.namespace) {
+			} else if strings.Contains(fmt.Sprint(rule.NonResourceURLs), w.Namespace) {
 				return fmt.Errorf("still %v", rule)
 			}
 		}
@@ -200,9 +201,9 @@ func (w *world) known(cluster, own int, grants []rights.Grant) {
 
 // refusals are all permissions that a plan and its preflight find missing.
 func (w *world) refusals(manifests string) string {
-	w.t.Helper()
-	p := w.plan(w.objects(manifests))
-	found, err := apply.Preflight(w.t.Context(), w.client, p)
+	w.T.Helper()
+	p := w.Plan(w.Objects(manifests))
+	found, err := apply.Preflight(w.T.Context(), w.Client, p)
 	w.must(err)
 	var words []string
 	for _, violation := range plan.SortViolations(slices.Concat(p.Violations, found.Violations)) {
@@ -220,7 +221,7 @@ func TestRequiredIsEnoughAndNothingToSpare(t *testing.T) {
 	next = strings.ReplaceAll(next, "verbs: [get, list]}", "verbs: [get, list, watch]}")
 	required := func(manifests, before string) []rights.Grant {
 		request := rights.Request{
-			Deployment: w.owner, ServiceAccount: "installer", InstallNamespace: w.namespace, Objects: w.needed(manifests), Gone: w.needed(before),
+			Deployment: w.Owner, ServiceAccount: "installer", InstallNamespace: w.Namespace, Objects: w.needed(manifests), Gone: w.needed(before),
 		}
 		found, err := rights.Of(request)
 		w.must(err)
@@ -228,7 +229,7 @@ func TestRequiredIsEnoughAndNothingToSpare(t *testing.T) {
 	}
 	all := required(operator, "")
 	w.acceptable(rights.Request{
-		Deployment: w.owner, ServiceAccount: "printed", InstallNamespace: w.namespace, Objects: w.needed(operator),
+		Deployment: w.Owner, ServiceAccount: "printed", InstallNamespace: w.Namespace, Objects: w.needed(operator),
 	})
 	for i, grant := range all {
 		for j, rule := range grant.Rules {
@@ -252,7 +253,7 @@ func TestRequiredIsEnoughAndNothingToSpare(t *testing.T) {
 	if said := w.refusals(operator); said != "" {
 		t.Fatalf("what is required is not enough: %s", said)
 	}
-	w.mustApply(operator)
+	w.MustApply(operator)
 	upgrade := required(next, operator)
 	if said := w.refusals(next); !strings.Contains(said, "watch nodes") || !strings.Contains(said, "watch pods") {
 		t.Errorf("before the account has the rights of the new version: %s", said)
@@ -261,15 +262,15 @@ func TestRequiredIsEnoughAndNothingToSpare(t *testing.T) {
 	if said := w.refusals(next); said != "" {
 		t.Fatalf("what an upgrade requires is not enough: %s", said)
 	}
-	w.mustApply(next)
+	w.MustApply(next)
 	if pruned := w.prune(next); !pruned.Complete() || pruned.Deleted != 1 {
 		t.Fatalf("pruned %+v", pruned)
 	}
 	w.hold(required(next, ""))
-	eventually(t, "removal", func() error {
-		removed, err := apply.Remove(t.Context(), w.client, w.owner, w.inventory, apply.Options{})
+	workspace.Eventually(t, "removal", func() error {
+		removed, err := apply.Remove(t.Context(), w.Client, w.Owner, w.Inventory, apply.Options{})
 		w.must(err)
-		w.inventory = removed.Inventory
+		w.Inventory = removed.Inventory
 		if len(removed.Denied) > 0 {
 			t.Fatalf("denied: %v", removed.Denied)
 		}
@@ -279,30 +280,30 @@ func TestRequiredIsEnoughAndNothingToSpare(t *testing.T) {
 		return nil
 	})
 	crd := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	w.must(w.dynamic.Resource(crd).Delete(t.Context(), "mice."+w.namespace+".example.org", metav1.DeleteOptions{}))
+	w.must(w.Dynamic.Resource(crd).Delete(t.Context(), "mice."+w.Namespace+".example.org", metav1.DeleteOptions{}))
 }
 
 // acceptable dry-runs all manifests that would be printed.
 func (w *world) acceptable(request rights.Request) {
-	w.t.Helper()
+	w.T.Helper()
 	parts, err := rights.Manifests(request)
 	w.must(err)
 	tried := 0
 	for _, part := range rights.Parts() {
 		for _, object := range parts[part] {
 			gvk := object.GroupVersionKind()
-			resource := w.dynamic.Resource(gvk.GroupVersion().WithResource(rights.Plural(gvk.Kind)))
-			_, err := resource.Namespace(object.GetNamespace()).Create(w.t.Context(), object, metav1.CreateOptions{
+			resource := w.Dynamic.Resource(gvk.GroupVersion().WithResource(rights.Plural(gvk.Kind)))
+			_, err := resource.Namespace(object.GetNamespace()).Create(w.T.Context(), object, metav1.CreateOptions{
 				DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict,
 			})
 			if err != nil && !apierrors.IsAlreadyExists(err) {
-				w.t.Errorf("%s %s: %v", gvk.Kind, object.GetName(), err)
+				w.T.Errorf("%s %s: %v", gvk.Kind, object.GetName(), err)
 			}
 			tried++
 		}
 	}
 	if tried != 10 {
-		w.t.Errorf("%d objects, want a namespace, an account, and two roles with their bindings in two parts", tried)
+		w.T.Errorf("%d objects, want a namespace, an account, and two roles with their bindings in two parts", tried)
 	}
 }
 
@@ -324,37 +325,37 @@ kind: Role
 metadata: {name: reader, namespace: NS-own}
 rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]
 `
-	own, before := w.namespace+"-own", w.plan(w.objects(bundle))
+	own, before := w.Namespace+"-own", w.Plan(w.Objects(bundle))
 	parts, err := rights.Manifests(rights.Request{
-		Deployment: w.owner, ServiceAccount: "installer", InstallNamespace: own, Objects: slices.Concat(before.Objects(), before.Unreadable),
+		Deployment: w.Owner, ServiceAccount: "installer", InstallNamespace: own, Objects: slices.Concat(before.Objects(), before.Unreadable),
 	})
 	w.must(err)
 	for _, part := range rights.Parts() {
 		for _, object := range parts[part] {
 			gvk := object.GroupVersionKind()
-			resource := w.dynamic.Resource(gvk.GroupVersion().WithResource(rights.Plural(gvk.Kind))).Namespace(object.GetNamespace())
+			resource := w.Dynamic.Resource(gvk.GroupVersion().WithResource(rights.Plural(gvk.Kind))).Namespace(object.GetNamespace())
 			if _, err := resource.Create(t.Context(), object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 				t.Fatalf("%s %s: %v", gvk.Kind, object.GetName(), err)
 			}
-			if object.GetNamespace() == "" && object.GetName() != w.namespace {
+			if object.GetNamespace() == "" && object.GetName() != w.Namespace {
 				t.Cleanup(func() { _ = resource.Delete(context.Background(), object.GetName(), metav1.DeleteOptions{}) })
 			}
 		}
 	}
-	if _, err := w.admin.CoreV1().Namespaces().Get(t.Context(), own, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := w.Admin.CoreV1().Namespaces().Get(t.Context(), own, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Fatalf("the namespace is there before the bundle: %v", err)
 	}
-	eventually(t, "what is printed to be enough", func() error {
+	workspace.Eventually(t, "what is printed to be enough", func() error {
 		if said := w.refusals(bundle); said != "" {
 			return errors.New(said)
 		}
 		return nil
 	})
-	w.mustApply(bundle)
-	t.Cleanup(func() { _ = w.admin.CoreV1().Namespaces().Delete(context.Background(), own, metav1.DeleteOptions{}) })
-	made, err := w.admin.CoreV1().Namespaces().Get(t.Context(), own, metav1.GetOptions{})
+	w.MustApply(bundle)
+	t.Cleanup(func() { _ = w.Admin.CoreV1().Namespaces().Delete(context.Background(), own, metav1.DeleteOptions{}) })
+	made, err := w.Admin.CoreV1().Namespaces().Get(t.Context(), own, metav1.GetOptions{})
 	w.must(err)
-	if made.Labels[inventory.LabelDeployment] != w.owner.Name || made.Annotations[inventory.AnnotationOrphaned] != "" {
+	if made.Labels[inventory.LabelDeployment] != w.Owner.Name || made.Annotations[inventory.AnnotationOrphaned] != "" {
 		t.Errorf("it is not the bundle's: %v, %v", made.Labels, made.Annotations)
 	}
 }
@@ -370,16 +371,16 @@ func TestFactsOfAuthorization(t *testing.T) {
 	w := newWorld(t)
 	w.hold([]rights.Grant{
 		{Namespace: "", Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get"}}}},
-		{Namespace: w.namespace, Rules: []rbacv1.PolicyRule{
+		{Namespace: w.Namespace, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"one"}, Verbs: []string{"create", "patch"}},
-			{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{w.namespace}, Verbs: []string{"get"}},
+			{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{w.Namespace}, Verbs: []string{"get"}},
 		}},
 	})
 	configMap := func(name string) error {
-		object := w.objects(twoMaps)[0]
+		object := w.Objects(twoMaps)[0]
 		object.SetName(name)
-		object.SetNamespace(w.namespace)
-		_, err := w.client.Apply(t.Context(), tenantRef("configmaps", w.namespace, name), object, applyAs)
+		object.SetNamespace(w.Namespace)
+		_, err := w.Client.Apply(t.Context(), tenantRef("configmaps", w.Namespace, name), object, applyAs)
 		return err
 	}
 	if err := configMap("one"); err != nil {
@@ -388,10 +389,10 @@ func TestFactsOfAuthorization(t *testing.T) {
 	if err := configMap("two"); !apierrors.IsForbidden(err) {
 		t.Errorf("creating another name: %v", err)
 	}
-	if _, err := w.client.Metadata(t.Context(), tenantRef("namespaces", "", w.namespace)); err != nil {
+	if _, err := w.Client.Metadata(t.Context(), tenantRef("namespaces", "", w.Namespace)); err != nil {
 		t.Errorf("a Role in a namespace allows to get it: %v", err)
 	}
-	status, err := w.client.Rules(t.Context(), "-")
+	status, err := w.Client.Rules(t.Context(), "-")
 	w.must(err)
 	nodes, maps := false, false
 	for _, rule := range status.ResourceRules {
@@ -401,7 +402,7 @@ func TestFactsOfAuthorization(t *testing.T) {
 	if !nodes || maps || status.Incomplete {
 		t.Errorf("the rules of no namespace are %+v", status)
 	}
-	if _, err := w.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Create(t.Context(),
+	if _, err := w.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Create(t.Context(),
 		&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "-"}}},
 		metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
 		t.Errorf("a namespace of that name: %v", err)
@@ -411,7 +412,7 @@ func TestFactsOfAuthorization(t *testing.T) {
 // The rule for plurals holds for all kinds that Kubernetes serves.
 func TestPluralsOfKubernetes(t *testing.T) {
 	w := newWorld(t)
-	groups, lists, err := w.admin.Discovery().ServerGroupsAndResources()
+	groups, lists, err := w.Admin.Discovery().ServerGroupsAndResources()
 	w.must(err)
 	found := 0
 	for _, list := range lists {

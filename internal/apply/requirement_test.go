@@ -11,27 +11,28 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // needy plans one ConfigMap with requirements on the cluster.
 func (w *world) needy(policy plan.Enforcement, packages []plan.Package, requirements ...plan.Requirement) (plan.Plan, int64) {
-	w.t.Helper()
-	before := w.client.Requests()
-	in, err := apply.Observe(w.t.Context(), w.client, apply.Observing{
-		Owner: w.owner, Desired: w.objects(oneMap), Previous: w.inventory, InstallNamespace: w.namespace,
+	w.T.Helper()
+	before := w.Client.Requests()
+	in, err := apply.Observe(w.T.Context(), w.Client, apply.Observing{
+		Owner: w.Owner, Desired: w.Objects(oneMap), Previous: w.Inventory, InstallNamespace: w.Namespace,
 		RequirementsPolicy: policy, Requirements: requirements, Packages: packages,
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	return plan.Make(in), w.client.Requests() - before
+	return plan.Make(in), w.Client.Requests() - before
 }
 
 // A missing CRD is named; when it is installed, the requirement is
 // met. The version of the cluster is read; all for one request more than without.
 func TestRequirementsOnTheCluster(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", definers)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", definers)
 	bundle := w.widgets()
 	kind := schema.GroupVersionKind{Group: w.widget().Group, Version: "v1", Kind: "Widget"}
 	name := "widgets." + kind.Group
@@ -51,8 +52,8 @@ func TestRequirementsOnTheCluster(t *testing.T) {
 	if _, without := w.needy(plan.EnforcementNone, packages, requirements...); asked > without+1 {
 		t.Errorf("%d requests more", asked-without)
 	}
-	w.applyObjects(w.objects(bundle)[1:2], apply.Options{})
-	eventually(t, "the requirement to be met", func() error {
+	w.ApplyObjects(w.Objects(bundle)[1:2], apply.Options{})
+	workspace.Eventually(t, "the requirement to be met", func() error {
 		p, _ := w.needy(plan.Enforce, packages, requirements...)
 		if len(p.Violations) > 0 {
 			return fmt.Errorf("%v", p.Violations)
@@ -67,11 +68,11 @@ func TestRequirementsOnTheCluster(t *testing.T) {
 
 // Requirements that the bundle itself meets are not required of the cluster.
 func TestRequirementsTheBundleMeets(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", definers)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", definers)
 	kind := schema.GroupVersionKind{Group: w.widget().Group, Version: "v1", Kind: "Widget"}
-	in, err := apply.Observe(t.Context(), w.client, apply.Observing{
-		Owner: w.owner, Desired: w.objects(w.widgets()), InstallNamespace: w.namespace, RequirementsPolicy: plan.Enforce,
+	in, err := apply.Observe(t.Context(), w.Client, apply.Observing{
+		Owner: w.Owner, Desired: w.Objects(w.widgets()), InstallNamespace: w.Namespace, RequirementsPolicy: plan.Enforce,
 		Requirements: []plan.Requirement{{Kind: plan.RequireGVK, GVK: kind}, {Kind: plan.RequireGVK, GVK: kind.GroupKind().WithVersion("")}},
 	})
 	if err != nil {

@@ -6,26 +6,20 @@ import (
 	"strings"
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/tests/controlplane"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
-func rule(groups, resources, verbs string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{
-		APIGroups: strings.Split(groups, ","), Resources: strings.Split(resources, ","), Verbs: strings.Split(verbs, ","),
-	}
-}
-
 func (w *world) preflight(manifests string) string {
-	w.t.Helper()
-	found, err := apply.Preflight(w.t.Context(), w.client, w.plan(w.objects(manifests)))
+	w.T.Helper()
+	found, err := apply.Preflight(w.T.Context(), w.Client, w.Plan(w.Objects(manifests)))
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	var words []string
 	for _, violation := range found.Violations {
@@ -37,15 +31,15 @@ func (w *world) preflight(manifests string) string {
 // Missing permissions are named in words that an administrator can act on, all at once,
 // including those for removing the bundle one day.
 func TestT5MissingPermissions(t *testing.T) {
-	w := newWorld(t, rule("", "configmaps", "get,patch,create,delete"), rule("rbac.authorization.k8s.io", "roles,rolebindings", "get"),
-		rule("", "secrets,serviceaccounts,services", "*"), rule("apps", "deployments", "get,patch,delete"))
+	w := newWorld(t, workspace.Rule("", "configmaps", "get,patch,create,delete"), workspace.Rule("rbac.authorization.k8s.io", "roles,rolebindings", "get"),
+		workspace.Rule("", "secrets,serviceaccounts,services", "*"), workspace.Rule("apps", "deployments", "get,patch,delete"))
 	want := `the account cannot, in namespace "NS": create deployments.apps (web); ` +
 		`create, delete, patch rolebindings.rbac.authorization.k8s.io (web), roles.rbac.authorization.k8s.io (web): ` +
 		`grant this to service account "NS/installer" by a Role and a RoleBinding there`
-	if all := w.preflight(application); all != strings.ReplaceAll(want, "NS", w.namespace) {
+	if all := w.preflight(application); all != strings.ReplaceAll(want, "NS", w.Namespace) {
 		t.Errorf("got %s", all)
 	}
-	w.grant("installer", rule("rbac.authorization.k8s.io", "roles,rolebindings", "create,delete,patch"), rule("apps", "deployments", "create"))
+	w.Grant("installer", workspace.Rule("rbac.authorization.k8s.io", "roles,rolebindings", "create,delete,patch"), workspace.Rule("apps", "deployments", "create"))
 	if all := w.preflight(application); all != "" {
 		t.Errorf("granted rights are asked for: %s", all)
 	}
@@ -54,8 +48,8 @@ func TestT5MissingPermissions(t *testing.T) {
 // Cluster-scoped objects and those outside the account's namespace are refused, each,
 // before anything is written, and the controller's own permissions do not help.
 func TestT5OutsideOfTheNamespace(t *testing.T) {
-	w := newWorld(t, everything...)
-	b := controlplane.NewNamespace(t, w.cp)
+	w := newWorld(t, workspace.Everything...)
+	b := controlplane.NewNamespace(t, w.ControlPlane)
 	bundle := twoMaps + `
 ---
 apiVersion: v1
@@ -79,8 +73,8 @@ apiVersion: v1
 kind: Namespace
 metadata: {name: NS-evil}
 `
-	mark := w.mark()
-	p := w.plan(w.objects(bundle))
+	mark := w.AuditMark()
+	p := w.Plan(w.Objects(bundle))
 	var words []string
 	for _, violation := range p.Violations {
 		words = append(words, violation.String())
@@ -95,49 +89,39 @@ metadata: {name: NS-evil}
 		`in namespace "kube-system": create, delete, get, patch configmaps (system): `,
 		"in the cluster: create, delete, get, patch clusterroles.rbac.authorization.k8s.io (NS-evil), namespaces (NS-evil), priorityclasses.scheduling.k8s.io (NS-evil): ",
 	} {
-		if !strings.Contains(said, "the account cannot, "+strings.ReplaceAll(id, "NS", w.namespace)) {
+		if !strings.Contains(said, "the account cannot, "+strings.ReplaceAll(id, "NS", w.Namespace)) {
 			t.Errorf("%s is not said at once:\n%s", id, said)
 		}
 	}
 	// Executed all the same, the plan is refused by the API server.
-	result, err := apply.Apply(t.Context(), w.client, p, apply.Options{})
+	result, err := apply.Apply(t.Context(), w.Client, p, apply.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if result.Count(apply.Created) != 2 {
-		t.Errorf("created %v, want the two objects of the own namespace", kinds(result))
+		t.Errorf("created %v, want the two objects of the own namespace", workspace.Kinds(result))
 	}
 	w.onlyTheAccount(mark)
-}
-
-func (w *world) mark() controlplane.AuditMark {
-	w.t.Helper()
-	w.cp.RequireControl(w.t)
-	mark, err := w.cp.AuditMark()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return mark
 }
 
 // onlyTheAccount reads in the audit log that since the given position the pool's own
 // identity only did discovery, and that it impersonated only the account.
 func (w *world) onlyTheAccount(mark controlplane.AuditMark) {
-	w.t.Helper()
-	events, err := w.cp.Audit(mark)
+	w.T.Helper()
+	events, err := w.ControlPlane.Audit(mark)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	tenant := 0
 	for _, event := range events {
-		if event.ImpersonatedUser == w.client.Identity().Username() {
+		if event.ImpersonatedUser == w.Client.Identity().Username() {
 			tenant++
 		} else if event.ImpersonatedUser != "" {
-			w.t.Errorf("another user was impersonated: %s", event)
+			w.T.Errorf("another user was impersonated: %s", event)
 		}
 	}
 	if tenant == 0 {
-		w.t.Error("the audit log shows no request of the account: the test sees nothing")
+		w.T.Error("the audit log shows no request of the account: the test sees nothing")
 	}
 }
 
@@ -166,15 +150,15 @@ metadata: {name: admins}
 subjects: [{kind: ServiceAccount, name: web, namespace: NS}]
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
 `
-	w := newWorld(t, rule("", "configmaps", "*"), rule("rbac.authorization.k8s.io", "roles,rolebindings", "get,create,patch,list,delete"))
+	w := newWorld(t, workspace.Rule("", "configmaps", "*"), workspace.Rule("rbac.authorization.k8s.io", "roles,rolebindings", "get,create,patch,list,delete"))
 	want := `the account cannot grant what it does not hold, in namespace "NS": * *.* for Role NS/root: ` +
 		`grant this, or to escalate the roles and to bind them, to service account "NS/installer" by a Role and a RoleBinding there
 the account may not grant permissions that it cannot be shown to hold, in namespace "NS": bind clusterroles.rbac.authorization.k8s.io (cluster-admin) for RoleBinding NS/admins: ` +
 		`grant this to service account "NS/installer" by a Role and a RoleBinding there`
-	if missing := w.preflight(escalate); missing != strings.ReplaceAll(want, "NS", w.namespace) {
+	if missing := w.preflight(escalate); missing != strings.ReplaceAll(want, "NS", w.Namespace) {
 		t.Errorf("the preflight says %s", missing)
 	}
-	check, err := apply.DryRun(t.Context(), w.client, w.plan(w.objects(escalate)), apply.Options{})
+	check, err := apply.DryRun(t.Context(), w.Client, w.Plan(w.Objects(escalate)), apply.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,14 +167,14 @@ the account may not grant permissions that it cannot be shown to hold, in namesp
 		words = append(words, failed.Error())
 	}
 	all := strings.Join(words, "\n")
-	if len(check.Failed) != 2 || !strings.Contains(all, "Role.rbac.authorization.k8s.io "+w.namespace+"/root: ") ||
-		!strings.Contains(all, "RoleBinding.rbac.authorization.k8s.io "+w.namespace+"/admins: ") || !strings.Contains(all, "attempting to grant") {
+	if len(check.Failed) != 2 || !strings.Contains(all, "Role.rbac.authorization.k8s.io "+w.Namespace+"/root: ") ||
+		!strings.Contains(all, "RoleBinding.rbac.authorization.k8s.io "+w.Namespace+"/admins: ") || !strings.Contains(all, "attempting to grant") {
 		t.Errorf("got %s", all)
 	}
 	if len(check.Unknown) != 1 || check.Unknown[0].Name != "root" {
 		t.Errorf("unknown %v, want the binding with the new role", check.Unknown)
 	}
-	roles, err := w.admin.RbacV1().Roles(w.namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=root"})
+	roles, err := w.Admin.RbacV1().Roles(w.Namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=root"})
 	if err != nil || len(roles.Items) > 0 {
 		t.Errorf("the role exists (%v)", err)
 	}
@@ -199,19 +183,19 @@ the account may not grant permissions that it cannot be shown to hold, in namesp
 // An upgrade that the API server would refuse in part is found by the dry run
 // while the old state is untouched; a first install dry-runs only RBAC objects.
 func TestDryRunOfAnUpgrade(t *testing.T) {
-	w := newWorld(t, everything...)
-	before := w.client.Requests()
-	p := w.plan(w.objects(twoMaps))
-	if _, err := apply.DryRun(t.Context(), w.client, p, apply.Options{}); err != nil {
+	w := newWorld(t, workspace.Everything...)
+	before := w.Client.Requests()
+	p := w.Plan(w.Objects(twoMaps))
+	if _, err := apply.DryRun(t.Context(), w.Client, p, apply.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.client.Requests() - before; got > 2 {
+	if got := w.Client.Requests() - before; got > 2 {
 		t.Errorf("%d requests before a first install, want the LIST and the look at the namespace", got)
 	}
-	w.mustApply(twoMaps)
+	w.MustApply(twoMaps)
 	next := strings.ReplaceAll(twoMaps, "colour: red", `"not a key": x`)
-	p = w.plan(w.objects(strings.ReplaceAll(next, "size: big", "size: small")))
-	check, err := apply.DryRun(t.Context(), w.client, p, apply.Options{})
+	p = w.Plan(w.Objects(strings.ReplaceAll(next, "size: big", "size: small")))
+	check, err := apply.DryRun(t.Context(), w.Client, p, apply.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,17 +205,17 @@ func TestDryRunOfAnUpgrade(t *testing.T) {
 	if w.data("one")["size"] != "big" {
 		t.Error("a dry run wrote")
 	}
-	w.patch("application/merge-patch+json", "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
-	if check, err = apply.DryRun(t.Context(), w.client, w.plan(w.objects(twoMaps)), apply.Options{}); err != nil || check.Passed > 0 {
+	w.Patch("application/merge-patch+json", "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
+	if check, err = apply.DryRun(t.Context(), w.Client, w.Plan(w.Objects(twoMaps)), apply.Options{}); err != nil || check.Passed > 0 {
 		t.Errorf("got %+v, %v: a repair is tried first", check, err)
 	}
 }
 
 // An object that depends on another one of the same plan is unknown, not failed.
 func TestDryRunUnknown(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", rule("*", "*", "*"))
-	w.mustApply(twoMaps)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", workspace.Rule("*", "*", "*"))
+	w.MustApply(twoMaps)
 	bundle := w.widgets() + "\n---\n" + twoMaps + `
 ---
 apiVersion: v1
@@ -242,8 +226,8 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: inside, namespace: NS-new}
 `
-	p := w.plan(w.objects(bundle))
-	check, err := apply.DryRun(t.Context(), w.client, p, apply.Options{})
+	p := w.Plan(w.Objects(bundle))
+	check, err := apply.DryRun(t.Context(), w.Client, p, apply.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,16 +243,16 @@ metadata: {name: inside, namespace: NS-new}
 // An object that is not desired any more and may not be deleted stays in the inventory and
 // is named; it is deleted when the permission is granted.
 func TestF6DeniedPrune(t *testing.T) {
-	w := newWorld(t, rule("", "configmaps", "get,list,patch,create"))
-	w.mustApply(twoMaps)
+	w := newWorld(t, workspace.Rule("", "configmaps", "get,list,patch,create"))
+	w.MustApply(twoMaps)
 	pruned := w.prune(oneMap)
-	if len(pruned.Denied) != 1 || !strings.Contains(pruned.Denied[0].Error(), "ConfigMap "+w.namespace+"/two: ") || pruned.Complete() {
+	if len(pruned.Denied) != 1 || !strings.Contains(pruned.Denied[0].Error(), "ConfigMap "+w.Namespace+"/two: ") || pruned.Complete() {
 		t.Fatalf("got %+v", pruned)
 	}
-	if !w.inventory.Has(inventory.ID{Kind: "ConfigMap", Namespace: w.namespace, Name: "two"}) {
+	if !w.Inventory.Has(inventory.ID{Kind: "ConfigMap", Namespace: w.Namespace, Name: "two"}) {
 		t.Error("the object left the inventory")
 	}
-	w.grant("installer", rule("", "configmaps", "delete"))
+	w.Grant("installer", workspace.Rule("", "configmaps", "delete"))
 	if pruned = w.prune(oneMap); pruned.Deleted != 1 || !pruned.Complete() {
 		t.Errorf("with the right: %+v", pruned)
 	}
@@ -276,9 +260,9 @@ func TestF6DeniedPrune(t *testing.T) {
 
 // For an account that may not list, objects are read by single GETs.
 func TestObserveWithoutList(t *testing.T) {
-	w := newWorld(t, rule("", "configmaps", "get,patch,create"))
-	w.mustApply(twoMaps)
-	if p := w.plan(w.objects(twoMaps)); p.Count(plan.Unchanged) != 2 {
+	w := newWorld(t, workspace.Rule("", "configmaps", "get,patch,create"))
+	w.MustApply(twoMaps)
+	if p := w.Plan(w.Objects(twoMaps)); p.Count(plan.Unchanged) != 2 {
 		t.Error(p.Summary())
 	}
 }

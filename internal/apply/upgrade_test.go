@@ -15,38 +15,39 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // safePlan plans with the CRDs of the bundle judged, and counts the requests.
 func (w *world) safePlan(objects []*unstructured.Unstructured, enforcement plan.Enforcement, exempt ...string) (plan.Plan, int64) {
-	w.t.Helper()
-	before := w.client.Requests()
-	in, err := apply.Observe(w.t.Context(), w.client, apply.Observing{
-		Owner: w.owner, Desired: objects, Previous: w.inventory, InstallNamespace: w.namespace,
+	w.T.Helper()
+	before := w.Client.Requests()
+	in, err := apply.Observe(w.T.Context(), w.Client, apply.Observing{
+		Owner: w.Owner, Desired: objects, Previous: w.Inventory, InstallNamespace: w.Namespace,
 		UpgradeSafety: enforcement, Exempt: exempt, Judge: crdsafety.Judge,
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	return plan.Make(in), w.client.Requests() - before
+	return plan.Make(in), w.Client.Requests() - before
 }
 
 // The CRD of an upgrade is judged against the live one, with
 // its stored versions, for one request; an upgrade that does not change it sends none.
 func TestUpgradeSafetyOnTheCluster(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", definers)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", definers)
 	bundle := w.widgets()
-	w.mustApply(bundle)
-	eventually(t, "discovery", func() error { // else the kind is looked for in its CRD, which is one more request
-		_, err := w.client.Kinds().Preferred(t.Context(), schema.GroupKind{Group: w.widget().Group, Kind: "Widget"})
+	w.MustApply(bundle)
+	workspace.Eventually(t, "discovery", func() error { // else the kind is looked for in its CRD, which is one more request
+		_, err := w.Client.Kinds().Preferred(t.Context(), schema.GroupKind{Group: w.widget().Group, Kind: "Widget"})
 		return err
 	})
-	unchanged, off := w.safePlan(w.objects(bundle), plan.Enforce)
+	unchanged, off := w.safePlan(w.Objects(bundle), plan.Enforce)
 	if len(unchanged.Violations)+len(unchanged.Warnings) != 0 {
 		t.Errorf("unchanged: %v %v", unchanged.Violations, unchanged.Warnings)
 	}
-	if _, requests := w.safePlan(w.objects(bundle), plan.EnforcementNone); requests != off {
+	if _, requests := w.safePlan(w.Objects(bundle), plan.EnforcementNone); requests != off {
 		t.Errorf("%d requests for judging what does not change", off-requests)
 	}
 	changes := map[string]struct {
@@ -61,10 +62,10 @@ func TestUpgradeSafetyOnTheCluster(t *testing.T) {
 	}
 	for name, c := range changes {
 		t.Run(name, func(t *testing.T) {
-			objects := w.objects(strings.Replace(bundle, c.from, c.to, 1))[1:] // a Widget of the old kind would be missing its version
+			objects := w.Objects(strings.Replace(bundle, c.from, c.to, 1))[1:] // a Widget of the old kind would be missing its version
 			warned, _ := w.safePlan(objects, plan.Warn)
 			refused, requests := w.safePlan(objects, plan.Enforce)
-			exempt, without := w.safePlan(objects, plan.Enforce, "widgets."+w.namespace+".example.org")
+			exempt, without := w.safePlan(objects, plan.Enforce, "widgets."+w.Namespace+".example.org")
 			if c.want == "" {
 				if len(refused.Violations) != 0 {
 					t.Errorf("refused: %v", refused.Violations)
@@ -86,20 +87,20 @@ func TestUpgradeSafetyOnTheCluster(t *testing.T) {
 
 // An annotation exempts a CRD in the bundle, and has no effect on the live CRD.
 func TestUpgradeSafetyExemptionIsTheBundles(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.grantCluster("installer", definers)
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", definers)
 	bundle := w.widgets()
-	w.mustApply(bundle)
+	w.MustApply(bundle)
 	annotate := []byte(`{"metadata":{"annotations":{"` + plan.AnnotationUpgradeSafety + `":"None"}}}`)
-	if _, err := w.dynamic.Resource(definitions).Patch(t.Context(), "widgets."+w.namespace+".example.org", types.MergePatchType, annotate, metav1.PatchOptions{}); err != nil {
+	if _, err := w.Dynamic.Resource(definitions).Patch(t.Context(), "widgets."+w.Namespace+".example.org", types.MergePatchType, annotate, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	narrowed := strings.Replace(bundle, "size: {type: integer}", "size: {type: string}", 1)
-	if p, _ := w.safePlan(w.objects(narrowed), plan.Enforce); len(p.Violations) != 1 {
+	if p, _ := w.safePlan(w.Objects(narrowed), plan.Enforce); len(p.Violations) != 1 {
 		t.Errorf("annotated on the cluster: violations %v", p.Violations)
 	}
 	annotated := strings.Replace(narrowed, "{name: widgets.", "{annotations: {"+plan.AnnotationUpgradeSafety+`: "None"}, name: widgets.`, 1)
-	if p, _ := w.safePlan(w.objects(annotated), plan.Enforce); len(p.Violations) != 0 || len(p.Warnings) != 1 {
+	if p, _ := w.safePlan(w.Objects(annotated), plan.Enforce); len(p.Violations) != 0 || len(p.Warnings) != 1 {
 		t.Errorf("annotated in the bundle: violations %v, warnings %v", p.Violations, p.Warnings)
 	}
 }

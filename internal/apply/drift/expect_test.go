@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package apply_test
+package drift_test
 
 import (
 	"fmt"
@@ -16,14 +16,15 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/tests/controlplane"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // expect announces that ConfigMaps are about to be created.
 func (d *watched) expect(key drift.Key, names ...string) {
-	s := drift.Subscription{Client: d.client, Owner: d.owner, Target: "here", Drift: true}
+	s := drift.Subscription{Client: d.Client, Owner: d.Owner, Target: "here", Drift: true}
 	for _, name := range names {
 		s.Objects = append(s.Objects, drift.Object{
-			Entry:    inventory.Entry{ID: inventory.ID{Kind: "ConfigMap", Namespace: d.namespace, Name: name}},
+			Entry:    inventory.Entry{ID: inventory.ID{Kind: "ConfigMap", Namespace: d.Namespace, Name: name}},
 			Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
 		})
 	}
@@ -32,14 +33,14 @@ func (d *watched) expect(key drift.Key, names ...string) {
 
 // watchLists counts the lists of watches since a position in the audit log.
 func (d *watched) watchLists(since controlplane.AuditMark) int {
-	d.t.Helper()
-	events, err := d.cp.Audit(since)
+	d.T.Helper()
+	events, err := d.ControlPlane.Audit(since)
 	if err != nil {
-		d.t.Fatal(err)
+		d.T.Fatal(err)
 	}
 	lists := 0
 	for _, e := range events {
-		if e.Verb == "list" && e.Namespace == d.namespace && strings.Contains(e.RequestURI, "labelSelector=") {
+		if e.Verb == "list" && e.Namespace == d.Namespace && strings.Contains(e.RequestURI, "labelSelector=") {
 			lists++
 		}
 	}
@@ -51,33 +52,33 @@ const thirdMap = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: three}\
 // Expected objects are reported from their first event on, and need no list, whatever other
 // objects the watch is for.
 func TestExpectedObjectsAreNotListed(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(twoMaps)
-	d := w.watch(drift.Options{Relist: 10 * time.Millisecond})
+	w := workspace.New(t, workspace.Everything...)
+	w.MustApply(twoMaps)
+	d := watch(w, drift.Options{Relist: 10 * time.Millisecond})
 	d.open()
-	mark := w.mark()
+	mark := w.AuditMark()
 	d.hub.Begin(d.key)
 	d.expect(d.key, "three")
-	w.mustApply(twoMaps + thirdMap)
-	w.patch(types.MergePatchType, "three", `{"data":{"colour":"green"}}`, "kubectl-edit") // before anybody subscribes
+	w.MustApply(twoMaps + thirdMap)
+	w.Patch(types.MergePatchType, "three", `{"data":{"colour":"green"}}`, "kubectl-edit") // before anybody subscribes
 	d.subscribe()
 	d.hub.End(d.key)
 	d.drifted("three")
 	if lists := d.watchLists(mark); lists != 0 {
 		t.Errorf("%d lists, want none", lists)
 	}
-	w.mustApply(twoMaps + thirdMap)
+	w.MustApply(twoMaps + thirdMap)
 	d.subscribe()
 	d.drifted()
 }
 
 // Expected objects that are never created leave nothing behind.
 func TestExpectedInVain(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(twoMaps)
-	d := w.watch(drift.Options{})
+	w := workspace.New(t, workspace.Everything...)
+	w.MustApply(twoMaps)
+	d := watch(w, drift.Options{})
 	d.open()
-	before, other := d.hub.Figures(), types.NamespacedName{Namespace: w.namespace, Name: "other"}
+	before, other := d.hub.Figures(), types.NamespacedName{Namespace: w.Namespace, Name: "other"}
 	for _, key := range []drift.Key{d.key, other} {
 		d.hub.Begin(key)
 		d.expect(key, "never", "one")
@@ -90,8 +91,8 @@ func TestExpectedInVain(t *testing.T) {
 		t.Errorf("a deployment that has nothing is watched: %+v", found)
 	}
 	woken := d.wakes()
-	never := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "never", Labels: d.owner.Labels()}}
-	if _, err := w.admin.CoreV1().ConfigMaps(w.namespace).Create(t.Context(), never, metav1.CreateOptions{}); err != nil {
+	never := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "never", Labels: d.Owner.Labels()}}
+	if _, err := w.Admin.CoreV1().ConfigMaps(w.Namespace).Create(t.Context(), never, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	d.remove("one") // its event comes after the other one
@@ -103,35 +104,35 @@ func TestExpectedInVain(t *testing.T) {
 
 // Several requests for a list at about the same time share one.
 func TestListsAreShared(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(twoMaps)
-	d := w.watch(drift.Options{Relist: time.Second})
+	w := workspace.New(t, workspace.Everything...)
+	w.MustApply(twoMaps)
+	d := watch(w, drift.Options{Relist: time.Second})
 	d.open()
 	names := []string{}
 	for i := range 20 {
 		name := fmt.Sprintf("m-%02d", i)
 		names = append(names, name)
-		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: d.owner.Labels()}}
-		if _, err := w.admin.CoreV1().ConfigMaps(w.namespace).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: d.Owner.Labels()}}
+		if _, err := w.Admin.CoreV1().ConfigMaps(w.Namespace).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	mark, began := w.mark(), time.Now()
+	mark, began := w.AuditMark(), time.Now()
 	for i, name := range names {
-		entry := inventory.Entry{ID: inventory.ID{Kind: "ConfigMap", Namespace: w.namespace, Name: name}}
-		d.hub.Set(types.NamespacedName{Namespace: w.namespace, Name: name}, drift.Subscription{
-			Client: d.client, Owner: d.owner, Target: "here", Drift: true,
+		entry := inventory.Entry{ID: inventory.ID{Kind: "ConfigMap", Namespace: w.Namespace, Name: name}}
+		d.hub.Set(types.NamespacedName{Namespace: w.Namespace, Name: name}, drift.Subscription{
+			Client: d.Client, Owner: d.Owner, Target: "here", Drift: true,
 			Objects: []drift.Object{{Entry: entry, Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}}},
 		})
-		w.patch(types.MergePatchType, "one", fmt.Sprintf(`{"data":{"colour":"%d"}}`, i), "kubectl-edit")
+		w.Patch(types.MergePatchType, "one", fmt.Sprintf(`{"data":{"colour":"%d"}}`, i), "kubectl-edit")
 		d.drifted("one") // the watch goes on, and takes time
-		w.mustApply(twoMaps)
+		w.MustApply(twoMaps)
 		d.subscribe()
 		d.drifted()
 	}
-	eventually(t, "what they asked for is told", func() error {
+	workspace.Eventually(t, "what they asked for is told", func() error {
 		for _, name := range names {
-			key := types.NamespacedName{Namespace: w.namespace, Name: name}
+			key := types.NamespacedName{Namespace: w.Namespace, Name: name}
 			found := d.hub.Begin(key)
 			d.hub.End(key)
 			if len(found.Drifted) == 0 {

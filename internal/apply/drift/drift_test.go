@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package apply_test
+package drift_test
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -12,18 +13,45 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/tests/controlplane"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
-// watched is a world with a deployment that is woken for changes of its objects.
+func TestMain(m *testing.M) { os.Exit(controlplane.RunMain(m)) }
+
+const twoMaps = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: one, labels: {tier: a}}
+data: {colour: blue, size: big}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: two}
+data: {colour: red}
+`
+
+const scaled = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "registry.example/web:v1"}]}
+`
+
+// watched is a workspace with a deployment that is woken for changes of its objects.
 type watched struct {
-	*world
+	*workspace.Workspace
 	hub *drift.Hub
 	key drift.Key
 
@@ -31,27 +59,27 @@ type watched struct {
 	woken int
 }
 
-// watch subscribes to the applied objects of the world.
-func (w *world) watch(o drift.Options) *watched {
-	w.t.Helper()
-	d := &watched{world: w, key: types.NamespacedName{Namespace: w.namespace, Name: "app"}}
+// watch subscribes to the applied objects of a workspace.
+func watch(w *workspace.Workspace, o drift.Options) *watched {
+	w.T.Helper()
+	d := &watched{Workspace: w, key: types.NamespacedName{Namespace: w.Namespace, Name: "app"}}
 	o.Wake = func(drift.Key, time.Duration) { d.mu.Lock(); d.woken++; d.mu.Unlock() }
 	o.Retry, o.Refused, o.Settle = 50*time.Millisecond, 50*time.Millisecond, 2*time.Second
-	o.Exists = w.pool.AccountExists
+	o.Exists = w.Pool.AccountExists
 	d.hub = drift.New(o)
-	w.t.Cleanup(d.hub.Close)
+	w.T.Cleanup(d.hub.Close)
 	d.subscribe()
 	return d
 }
 
 // subscribe reports how the objects were left.
 func (d *watched) subscribe() {
-	d.t.Helper()
-	s := drift.Subscription{Client: d.client, Owner: d.owner, Target: "here", Drift: true}
+	d.T.Helper()
+	s := drift.Subscription{Client: d.Client, Owner: d.Owner, Target: "here", Drift: true}
 	resources := map[string]schema.GroupVersionResource{
 		"ConfigMap": {Version: "v1", Resource: "configmaps"}, "Deployment": {Group: "apps", Version: "v1", Resource: "deployments"},
 	}
-	for _, entry := range d.inventory.Entries {
+	for _, entry := range d.Inventory.Entries {
 		s.Objects = append(s.Objects, drift.Object{Entry: entry, Resource: resources[entry.Kind], Health: entry.Kind == "Deployment", Looked: "0"})
 	}
 	d.hub.Set(d.key, s)
@@ -66,8 +94,8 @@ func (d *watched) findings() drift.Findings {
 
 // open waits until everything is watched.
 func (d *watched) open() {
-	d.t.Helper()
-	eventually(d.t, "everything is watched", func() error {
+	d.T.Helper()
+	workspace.Eventually(d.T, "everything is watched", func() error {
 		if found := d.findings(); !found.Watched {
 			return fmt.Errorf("gaps: %v", found.Gaps)
 		}
@@ -77,8 +105,8 @@ func (d *watched) open() {
 
 // drifted waits until exactly these objects have drifted.
 func (d *watched) drifted(names ...string) {
-	d.t.Helper()
-	eventually(d.t, "drift of "+strings.Join(names, " "), func() error {
+	d.T.Helper()
+	workspace.Eventually(d.T, "drift of "+strings.Join(names, " "), func() error {
 		var got []string
 		for _, id := range d.findings().Drifted {
 			got = append(got, id.Name)
@@ -97,28 +125,28 @@ func (d *watched) wakes() int {
 }
 
 func (d *watched) remove(name string) {
-	d.t.Helper()
-	if err := d.admin.CoreV1().ConfigMaps(d.namespace).Delete(d.t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		d.t.Fatal(err)
+	d.T.Helper()
+	if err := d.Admin.CoreV1().ConfigMaps(d.Namespace).Delete(d.T.Context(), name, metav1.DeleteOptions{}); err != nil {
+		d.T.Fatal(err)
 	}
 }
 
 // Every kind of drift is reported, and our own repair is not.
 func TestF26WatchTellsDrift(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(twoMaps)
-	d := w.watch(drift.Options{})
+	w := workspace.New(t, workspace.Everything...)
+	w.MustApply(twoMaps)
+	d := watch(w, drift.Options{})
 	d.open()
 	damages := map[string]func(){
-		"edited":         func() { w.patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit") },
-		"field removed":  func() { w.patch(types.MergePatchType, "one", `{"data":{"size":null}}`, "kubectl-edit") },
-		"label stripped": func() { w.patch(types.MergePatchType, "one", `{"metadata":{"labels":null}}`, "kubectl-label") },
+		"edited":         func() { w.Patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit") },
+		"field removed":  func() { w.Patch(types.MergePatchType, "one", `{"data":{"size":null}}`, "kubectl-edit") },
+		"label stripped": func() { w.Patch(types.MergePatchType, "one", `{"metadata":{"labels":null}}`, "kubectl-label") },
 		"fields stripped": func() {
-			w.patch(types.MergePatchType, "one", `{"metadata":{"managedFields":[{}]}}`, "kubectl-edit")
+			w.Patch(types.MergePatchType, "one", `{"metadata":{"managedFields":[{}]}}`, "kubectl-edit")
 		},
 		"deleted":     func() { d.remove("one") },
-		"annotated":   func() { w.patch(types.MergePatchType, "one", `{"metadata":{"annotations":{"a":"b"}}}`, "other") },
-		"taken twice": func() { d.remove("one"); w.mustApply(twoMaps); d.remove("one") },
+		"annotated":   func() { w.Patch(types.MergePatchType, "one", `{"metadata":{"annotations":{"a":"b"}}}`, "other") },
+		"taken twice": func() { d.remove("one"); w.MustApply(twoMaps); d.remove("one") },
 	}
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
@@ -129,17 +157,17 @@ func TestF26WatchTellsDrift(t *testing.T) {
 				t.Error("the deployment was not woken")
 			}
 			d.hub.Begin(d.key)
-			w.mustApply(twoMaps)
+			w.MustApply(twoMaps)
 			d.subscribe()
 			d.hub.End(d.key)
 			d.drifted()
 			settled := d.wakes()
-			w.patch(types.MergePatchType, "two", `{"data":{"colour":"blue"}}`, "kubectl-edit") // its event comes after all others
+			w.Patch(types.MergePatchType, "two", `{"data":{"colour":"blue"}}`, "kubectl-edit") // its event comes after all others
 			d.drifted("two")
 			if got := d.wakes(); got != settled+1 {
 				t.Errorf("woken %d times for a repair of ours, want 0", got-settled-1)
 			}
-			w.mustApply(twoMaps)
+			w.MustApply(twoMaps)
 			d.subscribe()
 			d.drifted()
 		})
@@ -150,17 +178,17 @@ func TestF26WatchTellsDrift(t *testing.T) {
 // no more trace in the managed fields than a new order of a list: it costs one apply
 // that changes nothing.
 func TestF25WatchPassesOverStatusAndScale(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(scaled)
-	w.scale("3", "kube-controller-manager")
-	w.mustApply(scaled) // the replicas are excluded
-	d := w.watch(drift.Options{})
+	w := workspace.New(t, workspace.Everything...)
+	w.MustApply(scaled)
+	w.Scale("3", "kube-controller-manager")
+	w.MustApply(scaled) // the replicas are excluded
+	d := watch(w, drift.Options{})
 	d.open()
-	if _, err := w.admin.AppsV1().Deployments(w.namespace).Patch(t.Context(), "web", types.MergePatchType,
+	if _, err := w.Admin.AppsV1().Deployments(w.Namespace).Patch(t.Context(), "web", types.MergePatchType,
 		[]byte(`{"status":{"unavailableReplicas":3}}`), metav1.PatchOptions{FieldManager: "kube-controller-manager"}, "status"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the status is told", func() error {
+	workspace.Eventually(t, "the status is told", func() error {
 		if found := d.findings(); len(found.Changed) != 1 {
 			return fmt.Errorf("changed: %v", found.Changed)
 		}
@@ -168,72 +196,62 @@ func TestF25WatchPassesOverStatusAndScale(t *testing.T) {
 	})
 	d.drifted()
 	for _, replicas := range []string{"4", "5", "6"} {
-		w.scale(replicas, "kube-controller-manager")
+		w.Scale(replicas, "kube-controller-manager")
 	}
-	eventually(t, "the scale is told", func() error {
+	workspace.Eventually(t, "the scale is told", func() error {
 		if found := d.findings(); len(found.Drifted) != 1 {
 			return fmt.Errorf("drifted: %v", found.Drifted)
 		}
 		return nil
 	})
-	if result := w.mustApply(scaled); result.Count(apply.Settled) != 1 || w.replicas() != 6 {
-		t.Errorf("%d replicas: %v", w.replicas(), kinds(result))
+	if result := w.MustApply(scaled); result.Count(apply.Settled) != 1 || w.Replicas() != 6 {
+		t.Errorf("%d replicas: %v", w.Replicas(), workspace.Kinds(result))
 	}
-}
-
-func (w *world) live(name string) *unstructured.Unstructured {
-	w.t.Helper()
-	found, err := w.dynamic.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).
-		Namespace(w.namespace).Get(w.t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return found
 }
 
 // A watch without permission is reported as a gap, and opened when the permission is granted.
 func TestT5WatchNeedsRights(t *testing.T) {
-	w := newWorld(t, rule("", "configmaps", "get,patch,create,delete"))
-	w.mustApply(twoMaps)
-	d := w.watch(drift.Options{})
-	eventually(t, "the gap is told", func() error {
+	w := workspace.New(t, workspace.Rule("", "configmaps", "get,patch,create,delete"))
+	w.MustApply(twoMaps)
+	d := watch(w, drift.Options{})
+	workspace.Eventually(t, "the gap is told", func() error {
 		found := d.findings()
-		if len(found.Gaps) != 1 || found.Watched || found.Gaps[0].String() != "configmaps in "+w.namespace+": service account "+w.namespace+"/installer may not list and watch them" {
+		if len(found.Gaps) != 1 || found.Watched || found.Gaps[0].String() != "configmaps in "+w.Namespace+": service account "+w.Namespace+"/installer may not list and watch them" {
 			return fmt.Errorf("%v", found.Gaps)
 		}
 		return nil
 	})
 	before := d.wakes()
-	w.grant("installer", rule("", "configmaps", "list,watch"))
+	w.Grant("installer", workspace.Rule("", "configmaps", "list,watch"))
 	d.open()
 	if d.wakes() == before {
 		t.Error("the new watch was not reported")
 	}
-	w.patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
+	w.Patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
 	d.drifted("one")
 }
 
 // When the permission is removed, or the account is deleted, the watch ends.
 func TestT5WatchEndsWithTheRights(t *testing.T) {
-	for name, take := range map[string]func(*world){
-		"rights": func(w *world) {
-			if err := w.admin.RbacV1().RoleBindings(w.namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+	for name, take := range map[string]func(*workspace.Workspace){
+		"rights": func(w *workspace.Workspace) {
+			if err := w.Admin.RbacV1().RoleBindings(w.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"account": func(w *world) {
-			if err := w.admin.CoreV1().ServiceAccounts(w.namespace).Delete(t.Context(), "installer", metav1.DeleteOptions{}); err != nil {
+		"account": func(w *workspace.Workspace) {
+			if err := w.Admin.CoreV1().ServiceAccounts(w.Namespace).Delete(t.Context(), "installer", metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, everything...)
-			w.mustApply(twoMaps)
-			d := w.watch(drift.Options{Lifetime: 2 * time.Second})
+			w := workspace.New(t, workspace.Everything...)
+			w.MustApply(twoMaps)
+			d := watch(w, drift.Options{Lifetime: 2 * time.Second})
 			d.open()
 			take(w)
-			eventually(t, "the watch ends", func() error {
+			workspace.Eventually(t, "the watch ends", func() error {
 				if found := d.findings(); len(found.Gaps) != 1 || d.hub.Figures().Open != 0 {
 					return fmt.Errorf("%+v", d.hub.Figures())
 				}
@@ -246,37 +264,37 @@ func TestT5WatchEndsWithTheRights(t *testing.T) {
 // A watch that ends and begins again misses nothing, and neither does one that has
 // to list again.
 func TestWatchGoesOn(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(twoMaps)
-	d := w.watch(drift.Options{Lifetime: time.Second})
+	w := workspace.New(t, workspace.Everything...)
+	w.MustApply(twoMaps)
+	d := watch(w, drift.Options{Lifetime: time.Second})
 	d.open()
 	for i := range 6 {
-		w.patch(types.MergePatchType, "one", fmt.Sprintf(`{"data":{"colour":"green-%d"}}`, i), "kubectl-edit")
+		w.Patch(types.MergePatchType, "one", fmt.Sprintf(`{"data":{"colour":"green-%d"}}`, i), "kubectl-edit")
 		d.drifted("one")
-		w.mustApply(twoMaps)
+		w.MustApply(twoMaps)
 		d.subscribe()
 		d.drifted()
 		time.Sleep(300 * time.Millisecond) // the watch ends now and then
 	}
 	more := twoMaps + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: three}\ndata: {colour: red}\n"
-	w.mustApply(more)
-	w.patch(types.MergePatchType, "three", `{"data":{"colour":"green"}}`, "kubectl-edit") // before anybody subscribes
+	w.MustApply(more)
+	w.Patch(types.MergePatchType, "three", `{"data":{"colour":"green"}}`, "kubectl-edit") // before anybody subscribes
 	d.subscribe()
 	d.drifted("three")
 }
 
 // No more watches are open than the limit; an ended one makes room.
 func TestWatchLimit(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(twoMaps + "---" + scaled)
-	d := w.watch(drift.Options{Limit: 4}) // one for an account
-	eventually(t, "one of two is watched", func() error {
+	w := workspace.New(t, workspace.Everything...)
+	w.MustApply(twoMaps + "---" + scaled)
+	d := watch(w, drift.Options{Limit: 4}) // one for an account
+	workspace.Eventually(t, "one of two is watched", func() error {
 		if found := d.findings(); len(found.Gaps) != 1 || d.hub.Figures().Open != 1 || !strings.Contains(found.Gaps[0].Why, "--watch-limit") {
 			return fmt.Errorf("%v %+v", found.Gaps, d.hub.Figures())
 		}
 		return nil
 	})
-	w.inventory = inventory.New("", w.inventory.Entries[len(w.inventory.Entries)-1:]...)
+	w.Inventory = inventory.New("", w.Inventory.Entries[len(w.Inventory.Entries)-1:]...)
 	d.subscribe()
 	d.subscribe()
 	d.open()
@@ -284,13 +302,13 @@ func TestWatchLimit(t *testing.T) {
 
 // Watches that no deployment needs leave nothing behind.
 func TestWatchLeavesNothing(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.mustApply(twoMaps + "---" + scaled)
+	w := workspace.New(t, workspace.Everything...)
+	w.MustApply(twoMaps + "---" + scaled)
 	before := runtime.NumGoroutine()
-	d := w.watch(drift.Options{})
+	d := watch(w, drift.Options{})
 	d.open()
 	d.hub.Drop(d.key)
-	eventually(t, "all goroutines end", func() error {
+	workspace.Eventually(t, "all goroutines end", func() error {
 		if now := runtime.NumGoroutine(); now > before+2 || d.hub.Figures() != (drift.Figures{Events: d.hub.Figures().Events}) {
 			return fmt.Errorf("%d goroutines, %d before; %+v", now, before, d.hub.Figures())
 		}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package apply_test
+package drift_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // gate is a connection on which new watches wait until it is opened, and that counts lists.
@@ -42,21 +44,21 @@ func (g *gate) RoundTrip(request *http.Request) (*http.Response, error) {
 	return g.next.RoundTrip(request)
 }
 
-// gated gives the world a client that connects through a gate, open at first.
-func (w *world) gated() *gate {
-	w.t.Helper()
+// gated gives the workspace a client that connects through a gate, open at first.
+func gated(w *workspace.Workspace) *gate {
+	w.T.Helper()
 	g := &gate{}
-	config := w.cp.RESTConfig()
+	config := w.ControlPlane.RESTConfig()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { g.next = next; return g })
 	var err error
-	if w.pool, err = tenant.NewPool(config, tenant.Options{}); err != nil {
-		w.t.Fatal(err)
+	if w.Pool, err = tenant.NewPool(config, tenant.Options{}); err != nil {
+		w.T.Fatal(err)
 	}
-	client, err := w.pool.Client(tenant.Identity{Namespace: w.namespace, ServiceAccount: "installer"})
+	client, err := w.Pool.Client(tenant.Identity{Namespace: w.Namespace, ServiceAccount: "installer"})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	w.client = client.For(w.owner.Name)
+	w.Client = client.For(w.Owner.Name)
 	return g
 }
 
@@ -64,35 +66,35 @@ func (w *world) gated() *gate {
 // after a restart of that server or a compaction. Then everything is listed again: deletions and
 // changes are found, and the watch continues from there.
 func TestWatchListsAgainAfterExpiry(t *testing.T) {
-	w := newWorld(t, everything...)
-	w.cp.RequireControl(t)
-	g := w.gated()
-	w.mustApply(twoMaps)
-	d := w.watch(drift.Options{})
+	w := workspace.New(t, workspace.Everything...)
+	w.ControlPlane.RequireControl(t)
+	g := gated(w)
+	w.MustApply(twoMaps)
+	d := watch(w, drift.Options{})
 	d.open()
 	shut := make(chan struct{})
 	g.shut.Store(&shut)
 	for i := range 3 { // what the API server remembers begins after these
 		other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("other-", i)}}
-		if _, err := w.admin.CoreV1().Secrets(w.namespace).Create(t.Context(), other, metav1.CreateOptions{}); err != nil {
+		if _, err := w.Admin.CoreV1().Secrets(w.Namespace).Create(t.Context(), other, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.cp.APIServer().Kill(); err != nil {
+	if err := w.ControlPlane.APIServer().Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.cp.APIServer().Start(t.Context()); err != nil {
+	if err := w.ControlPlane.APIServer().Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the watch is asked for again", func() error {
+	workspace.Eventually(t, "the watch is asked for again", func() error {
 		if g.held.Load() == 0 {
-			return fmtError("not yet")
+			return errors.New("not yet")
 		}
 		return nil
 	})
 	listed := g.lists.Load()
 	d.remove("one")
-	w.patch(types.MergePatchType, "two", `{"data":{"colour":"green"}}`, "kubectl-edit")
+	w.Patch(types.MergePatchType, "two", `{"data":{"colour":"green"}}`, "kubectl-edit")
 	g.shut.Store(nil)
 	close(shut)
 	d.drifted("one", "two")
@@ -100,11 +102,11 @@ func TestWatchListsAgainAfterExpiry(t *testing.T) {
 		t.Error("nothing was listed: the API server remembered all, and the test proves nothing")
 	}
 	d.open()
-	w.mustApply(twoMaps)
+	w.MustApply(twoMaps)
 	d.subscribe()
 	d.drifted()
 	listed = g.lists.Load()
-	w.patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
+	w.Patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
 	d.drifted("one")
 	if more := g.lists.Load() - listed; more > 0 {
 		t.Errorf("listed %d times more, want the watch to tell", more)

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/deploymentconfig"
 )
 
 // longestConfig bounds the file: an object of the API server cannot be larger either.
@@ -64,7 +64,7 @@ func parseConfig(data []byte) (v1alpha1.RegistryV1Options, error) {
 	if document != nil {
 		faults := append(misfits[v1alpha1.RegistryV1Options](document, ""), wrongWords(document)...)
 		if config := field(document, "deploymentConfig"); config != nil { // free-form for the API server, not for the conversion
-			faults = append(faults, misfits[registryv1.DeploymentConfig](config, "deploymentConfig")...)
+			faults = append(faults, misfits[deploymentconfig.Config](config, "deploymentConfig")...)
 		}
 		if len(faults) > 0 {
 			return options, faultsError(faults, document)

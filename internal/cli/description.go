@@ -13,7 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/helm"
-	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	olmbundle "github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
 	"github.com/satchel-dev/satchel/internal/lint"
 )
 
@@ -82,12 +82,12 @@ func describe(what string, files fs.FS, o convert.Options, result convert.Result
 	}
 	// It was entered before, so it cannot fail now.
 	if root, _, err := convert.Enter(files, o); err == nil && result.Format == convert.RegistryV1 {
-		bundle, _ := registryv1.Parse(root, o.Limits)
+		bundle, _ := olmbundle.Parse(root, o.Limits)
 		d.addCSV(&bundle.CSV)
 		for _, image := range bundle.CSV.Spec.RelatedImages {
 			used.add(image.Image, strings.TrimSpace("related image "+image.Name))
 		}
-		said := registryv1.ReadAnnotations(root, o.Limits)
+		said := olmbundle.ReadAnnotations(root, o.Limits)
 		d.Channels, d.DefaultChannel = said.Channels, said.DefaultChannel
 	}
 	if result.Format == convert.Helm {

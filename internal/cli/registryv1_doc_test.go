@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/deploymentconfig"
 )
 
 const registryV1Page = "../../docs/registryv1.md"
@@ -123,7 +123,7 @@ func TestPageOptions(t *testing.T) {
 			t.Errorf("the page has no section about %s that begins with an example", name)
 		}
 	}
-	config := reflect.TypeFor[registryv1.DeploymentConfig]()
+	config := reflect.TypeFor[deploymentconfig.Config]()
 	for i := range config.NumField() {
 		if name, _, _ := strings.Cut(config.Field(i).Tag.Get("json"), ","); !strings.Contains(page, "\n  "+name+":") {
 			t.Errorf("the example of deploymentConfig lacks %s", name)

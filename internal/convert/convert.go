@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert/overlay"
 	"github.com/satchel-dev/satchel/internal/convert/plain"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
 )
 
 // Format names a kind of bundle.
@@ -47,10 +48,10 @@ type Error = manifest.Error
 type Certificate = registryv1.Certificate
 
 // Requirement is something that a bundle needs of the cluster.
-type Requirement = registryv1.Requirement
+type Requirement = bundle.Requirement
 
 // Package is what a bundle is a version of.
-type Package = registryv1.Package
+type Package = bundle.Package
 
 // Hook is an object of a chart that runs at points in the life of a deployment instead of being part of it.
 type Hook struct {

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
-	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
 )
 
 // tree is a registry+v1 bundle in the types of the suites, and where each of its objects was read.
@@ -94,7 +94,7 @@ func typedCRD(m manifest.Manifest) any {
 
 // assemble builds the bundle as upstream's loader would, which reads from the disk.
 func (t *tree) assemble(files fs.FS, limits manifest.Limits, csv *v1alpha1.ClusterServiceVersion) *manifests.Bundle {
-	said := registryv1.ReadAnnotations(files, limits)
+	said := bundle.ReadAnnotations(files, limits)
 	b := &manifests.Bundle{Name: csv.Name, CSV: csv, Package: said.Package, Channels: said.Channels, DefaultChannel: said.DefaultChannel}
 	b.Objects = append(b.Objects, t.csv.Object)
 	for _, m := range t.others {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
-	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/deploymentconfig"
 )
 
 // migrateSubscription makes a BundleDeployment of a Subscription and the objects that OLM created for it.
@@ -168,7 +168,7 @@ func (r *reading) keepPods(options *v1alpha1.RegistryV1Options, g group, version
 	if len(annotations) == 0 {
 		return
 	}
-	var config registryv1.DeploymentConfig
+	var config deploymentconfig.Config
 	if options.DeploymentConfig != nil {
 		_ = json.Unmarshal(options.DeploymentConfig.Raw, &config) // deploymentConfig wrote it
 	}
@@ -200,7 +200,7 @@ func (r *reading) checkVersion(version manifest.Manifest) {
 
 // deploymentConfig reads what adjusts the Deployments of an operator: the config of a Subscription, or of a ClusterExtension.
 func (r *reading) deploymentConfig(config fields) *apiextensionsv1.JSON {
-	var made registryv1.DeploymentConfig
+	var made deploymentconfig.Config
 	if config.has("selector") {
 		r.note("%s has no counterpart, and OLM does not use it either", config.at("selector"))
 	}
@@ -216,7 +216,7 @@ func (r *reading) deploymentConfig(config fields) *apiextensionsv1.JSON {
 }
 
 // encoded is a config in JSON; it consists of types that can always be encoded.
-func encoded(config registryv1.DeploymentConfig) *apiextensionsv1.JSON {
+func encoded(config deploymentconfig.Config) *apiextensionsv1.JSON {
 	data, _ := json.Marshal(config)
 	return &apiextensionsv1.JSON{Raw: data}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/convert"
-	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
@@ -19,9 +19,9 @@ import (
 func TestRequirements(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "db.example.org", Version: "v1", Kind: "Etcd"}
 	got := spec.Requirements([]convert.Requirement{{
-		Kind: registryv1.RequireAny, Message: "a store", Of: []convert.Requirement{
-			{Kind: registryv1.RequireCRD, Name: "etcds.db.example.org", GVK: kind},
-			{Kind: registryv1.RequirePackage, Name: "etcd", Versions: ">1.0.0"},
+		Kind: bundle.RequireAny, Message: "a store", Of: []convert.Requirement{
+			{Kind: bundle.RequireCRD, Name: "etcds.db.example.org", GVK: kind},
+			{Kind: bundle.RequirePackage, Name: "etcd", Versions: ">1.0.0"},
 		},
 	}})
 	want := []plan.Requirement{{
@@ -33,10 +33,10 @@ func TestRequirements(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	for from, to := range map[registryv1.RequirementKind]plan.RequirementKind{
-		registryv1.RequireCRD: plan.RequireCRD, registryv1.RequireAPI: plan.RequireAPI, registryv1.RequireGVK: plan.RequireGVK,
-		registryv1.RequirePackage: plan.RequirePackage, registryv1.RequireKubeVersion: plan.RequireKubeVersion,
-		registryv1.RequireAll: plan.RequireAll, registryv1.RequireAny: plan.RequireAny, registryv1.RequireNone: plan.RequireNone,
+	for from, to := range map[bundle.RequirementKind]plan.RequirementKind{
+		bundle.RequireCRD: plan.RequireCRD, bundle.RequireAPI: plan.RequireAPI, bundle.RequireGVK: plan.RequireGVK,
+		bundle.RequirePackage: plan.RequirePackage, bundle.RequireKubeVersion: plan.RequireKubeVersion,
+		bundle.RequireAll: plan.RequireAll, bundle.RequireAny: plan.RequireAny, bundle.RequireNone: plan.RequireNone,
 	} {
 		if string(from) != string(to) {
 			t.Errorf("conversion says %q, planning %q", from, to)

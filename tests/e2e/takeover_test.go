@@ -36,6 +36,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/deploymentconfig"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
@@ -456,7 +457,7 @@ func (o *operator) installAsExtension(extension *unstructured.Unstructured) {
 // annotating is a deploymentConfig that adds annotations.
 func annotating(t *testing.T, annotations map[string]string) json.RawMessage {
 	t.Helper()
-	config, err := json.Marshal(registryv1.DeploymentConfig{Annotations: annotations})
+	config, err := json.Marshal(deploymentconfig.Config{Annotations: annotations})
 	if err != nil {
 		t.Fatal(err)
 	}

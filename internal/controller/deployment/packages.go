@@ -19,7 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/convert"
-	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
@@ -54,7 +54,7 @@ func provides(d *v1alpha1.BundleDeployment) *v1alpha1.PackageStatus {
 func namesOf(requirements []convert.Requirement) map[string]bool {
 	names := map[string]bool{}
 	for _, requirement := range requirements {
-		if requirement.Kind == registryv1.RequirePackage {
+		if requirement.Kind == bundle.RequirePackage {
 			names[requirement.Name] = true
 		}
 		maps.Copy(names, namesOf(requirement.Of))

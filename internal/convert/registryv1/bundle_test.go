@@ -72,17 +72,11 @@ func problemsOf(t testing.TB, err error) []manifest.Problem {
 	return refused.Problems
 }
 
-// TestTables pins what defines the format: each validator and generator once, in this order.
-func TestTables(t *testing.T) {
-	var rules, families []string
-	for _, v := range validators {
-		rules = append(rules, v.rule)
-	}
+// TestTable pins what defines the format: each generator once, in this order.
+func TestTable(t *testing.T) {
+	var families []string
 	for _, g := range generators {
 		families = append(families, g.family)
-	}
-	if diff := cmp.Diff([]string{"C1", "C4", "V1", "V2", "V3", "V4", "V5", "V6", "V7", "V8", "V9", "V10", "V11", "V12", "V13", "V14", "D1", "S1", "W2", "W3"}, rules); diff != "" {
-		t.Errorf("validators (-want +got):\n%s", diff)
 	}
 	want := []string{"service accounts", "permissions", "cluster permissions", "API cluster roles", "custom resource definitions", "other objects",
 		"deployments", "validating webhooks", "mutating webhooks", "webhook services", "certificates"}

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
 )
 
 // provider is what a certificate provider adds to the objects of a bundle.
@@ -61,20 +62,20 @@ var providers = map[CertificateProvider]provider{
 }
 
 // checkOptions refuses options that do not exist or that the bundle needs (C2).
-func checkOptions(b *Bundle, o Options) []manifest.Problem {
+func checkOptions(b *bundle.Bundle, o Options) []manifest.Problem {
 	var problems []manifest.Problem
 	if _, known := providers[o.CertificateProvider]; !known {
 		switch {
 		case o.CertificateProvider != "":
 			problems = append(problems, manifest.Problem{Rule: "C2", Message: fmt.Sprintf("the certificate provider %q does not exist", o.CertificateProvider),
 				Remedy: "use " + providerNames()})
-		case len(b.webhooks()) > 0:
-			problems = append(problems, b.problem("C2", "set registryV1.certificateProvider to "+providerNames(),
+		case len(b.Webhooks()) > 0:
+			problems = append(problems, b.Problem("C2", "set registryV1.certificateProvider to "+providerNames(),
 				"the bundle has webhooks, which need certificates, and no certificate provider is chosen"))
 		}
 	}
-	if serving := b.serving(); o.CertificateProvider == SelfSigned && serving > mostCertificates {
-		problems = append(problems, b.problem("W1", "serve them from fewer Deployments, or let cert-manager issue the certificates",
+	if serving := serving(b); o.CertificateProvider == SelfSigned && serving > mostCertificates {
+		problems = append(problems, b.Problem("W1", "serve them from fewer Deployments, or let cert-manager issue the certificates",
 			"%d Deployments serve webhooks, and at most %d can have self-signed certificates", serving, mostCertificates))
 	}
 	if !slices.Contains([]PodAnnotations{"", AllAnnotations, RequiredAnnotations}, o.PodAnnotations) {
@@ -88,9 +89,9 @@ func checkOptions(b *Bundle, o Options) []manifest.Problem {
 const mostCertificates = 50
 
 // serving counts the Deployments that webhooks name.
-func (b *Bundle) serving() int {
+func serving(b *bundle.Bundle) int {
 	names := map[string]bool{}
-	for _, w := range b.webhooks() {
+	for _, w := range b.Webhooks() {
 		names[w.DeploymentName] = true
 	}
 	return len(names)
@@ -113,7 +114,7 @@ func (in *input) certificates() []Certificate {
 		return nil
 	}
 	var out []Certificate
-	for _, d := range in.deployments() {
+	for _, d := range in.Deployments() {
 		if in.served(d.Name) {
 			service := serviceName(d.Name)
 			out = append(out, Certificate{Namespace: in.InstallNamespace, Secret: certificateName(service), DNSNames: in.hosts(service)})
@@ -126,7 +127,7 @@ func (in *input) certificates() []Certificate {
 // secrets are those that Deployments mount for their certificates.
 func (in *input) secrets() []string {
 	var names []string
-	for _, d := range in.deployments() {
+	for _, d := range in.Deployments() {
 		if in.served(d.Name) {
 			names = append(names, certificateName(serviceName(d.Name)))
 		}
@@ -159,7 +160,7 @@ func (in *input) refuseSecrets() []manifest.Problem {
 // generateCertificates makes the objects that issue certificates, for each deployment that serves webhooks (W7, W8).
 func generateCertificates(in *input) ([]manifest.Manifest, []manifest.Problem) {
 	var out []manifest.Manifest
-	for _, d := range in.deployments() {
+	for _, d := range in.Deployments() {
 		if in.served(d.Name) {
 			service := serviceName(d.Name)
 			out = append(out, providers[in.CertificateProvider].objects(in, service, certificateName(service))...)

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/blang/semver/v4"
 	"github.com/google/go-cmp/cmp"
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
 )
 
 // render is a bundle of testdata under a provider.
@@ -111,7 +111,7 @@ func TestW7OwnServingSecret(t *testing.T) {
 // TestW1TooManyCertificates: each is read at every look at the cluster, and watched over.
 func TestW1TooManyCertificates(t *testing.T) {
 	for _, count := range []int{mostCertificates, mostCertificates + 1} {
-		b := &Bundle{csv: manifest.Manifest{File: csvFile, Object: &unstructured.Unstructured{}}}
+		b := &bundle.Bundle{Source: manifest.Manifest{File: csvFile, Object: &unstructured.Unstructured{}}}
 		for i := range count {
 			b.CSV.Spec.WebhookDefinitions = append(b.CSV.Spec.WebhookDefinitions, v1alpha1.WebhookDescription{DeploymentName: fmt.Sprint("d", i)})
 		}
@@ -121,15 +121,6 @@ func TestW1TooManyCertificates(t *testing.T) {
 		}
 		if found := checkOptions(b, Options{CertificateProvider: CertManager}); len(found) > 0 {
 			t.Errorf("%d certificates of others are refused: %v", count, found)
-		}
-	}
-}
-
-// TestLongVersionIsNoVersion: the status of a deployment names the version.
-func TestLongVersionIsNoVersion(t *testing.T) {
-	for version, want := range map[string]string{"1.2.3": "1.2.3", "1.2.3-" + strings.Repeat("a", 300): ""} {
-		if got := sensible(semver.MustParse(version)); got != want {
-			t.Errorf("%.20s became %.20s", version, got)
 		}
 	}
 }

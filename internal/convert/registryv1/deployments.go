@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/deploymentconfig"
 )
 
 const (
@@ -25,10 +26,10 @@ const (
 func generateDeployments(in *input) ([]manifest.Manifest, []manifest.Problem) {
 	var out []manifest.Manifest
 	var problems []manifest.Problem
-	for _, spec := range in.deployments() {
+	for _, spec := range in.Deployments() {
 		m, err := in.manifest(in.deployment(spec))
 		if err != nil {
-			problems = append(problems, in.problem("D1", "correct it", "the deployment %q cannot be written as an object", spec.Name))
+			problems = append(problems, in.Problem("D1", "correct it", "the deployment %q cannot be written as an object", spec.Name))
 			continue
 		}
 		out = append(out, m)
@@ -51,10 +52,10 @@ func (in *input) deployment(spec v1alpha1.StrategyDeploymentSpec) *appsv1.Deploy
 	if in.OperatorConditions {
 		for i := range d.Spec.Template.Spec.Containers {
 			c := &d.Spec.Template.Spec.Containers[i]
-			c.Env = replaceNamed(c.Env, []corev1.EnvVar{{Name: operatorConditionName, Value: in.CSV.Name}}, envName)
+			c.Env = deploymentconfig.ReplaceNamed(c.Env, []corev1.EnvVar{{Name: operatorConditionName, Value: in.CSV.Name}}, deploymentconfig.EnvName)
 		}
 	}
-	in.config.apply(d)
+	in.config.Apply(d)
 	return d
 }
 

@@ -126,7 +126,7 @@ func (in *input) joinService(bundled, generated manifest.Manifest) string {
 		bundled.Object.SetAnnotations(overlay(bundled.Object.GetAnnotations(), annotations))
 	}
 	if own["selector"] != nil && !reflect.DeepEqual(spec["selector"], own["selector"]) {
-		in.warn("%s: Service %s selects other Pods than the webhook of that name, and now selects the webhook's", bundled.File, bundled.Object.GetName())
+		in.Warn("%s: Service %s selects other Pods than the webhook of that name, and now selects the webhook's", bundled.File, bundled.Object.GetName())
 		spec["selector"] = own["selector"]
 	}
 	ports, _ := spec["ports"].([]any)
@@ -156,7 +156,7 @@ func (in *input) joinPort(service manifest.Manifest, ports []any, added any) []a
 			continue
 		}
 		if target := targetOf(added); !reflect.DeepEqual(targetOf(port), target) {
-			in.warn("%s: port %v of Service %s leads elsewhere than the webhook of that name, and now leads to the webhook", service.File, entry["port"], service.Object.GetName())
+			in.Warn("%s: port %v of Service %s leads elsewhere than the webhook of that name, and now leads to the webhook", service.File, entry["port"], service.Object.GetName())
 			entry["targetPort"] = target
 		}
 		return ports

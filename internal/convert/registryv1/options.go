@@ -4,8 +4,6 @@ package registryv1
 
 import (
 	"encoding/json"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // CertificateProvider issues the serving certificates of webhooks.
@@ -48,25 +46,4 @@ type Options struct {
 	PodAnnotations PodAnnotations
 	// IncludeCustomResources keeps custom resources that share their kind's name with an allowed kind.
 	IncludeCustomResources bool
-}
-
-// DeploymentConfig changes the Deployments of a bundle as the config of an OLM Subscription does. Init containers stay as
-// they are.
-type DeploymentConfig struct {
-	// Env replaces variables of the same name in all containers and adds the others; EnvFrom adds.
-	Env     []corev1.EnvVar        `json:"env,omitempty"`
-	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
-	// Volumes and VolumeMounts replace those of the same volume name and add the others.
-	Volumes      []corev1.Volume      `json:"volumes,omitempty"`
-	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`
-	// Tolerations adds those that are missing.
-	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-	// Resources replaces those of all containers.
-	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
-	// NodeSelector replaces the bundle's.
-	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// Affinity replaces the parts that are set; an empty part, or an empty affinity, removes what the bundle has.
-	Affinity *corev1.Affinity `json:"affinity,omitempty"`
-	// Annotations are added to Deployments and Pods where the key is not there yet.
-	Annotations map[string]string `json:"annotations,omitempty"`
 }

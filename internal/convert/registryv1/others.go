@@ -4,6 +4,7 @@ package registryv1
 
 import (
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
 )
 
 // generateOthers passes the bundle's other objects on, the namespaced ones in the install namespace (A1, A4). A custom
@@ -11,14 +12,14 @@ import (
 func generateOthers(in *input) ([]manifest.Manifest, []manifest.Problem) {
 	out := make([]manifest.Manifest, 0, len(in.Others))
 	for _, m := range in.Others {
-		kind, _ := allowed(m.Object.GetKind())
+		kind, _ := bundle.KindNamed(m.Object.GetKind())
 		switch group := m.Object.GroupVersionKind().Group; {
-		case group == kind.group && kind.cluster:
+		case group == kind.Group && kind.Cluster:
 			m.Object.SetNamespace("")
-		case group == kind.group:
+		case group == kind.Group:
 			m.Object.SetNamespace(in.InstallNamespace)
 		case !in.IncludeCustomResources:
-			in.warn("%s: %s is a custom resource of the group %q, not the Kubernetes object of that kind, and is left out; registryV1.includeCustomResources keeps it",
+			in.Warn("%s: %s is a custom resource of the group %q, not the Kubernetes object of that kind, and is left out; registryV1.includeCustomResources keeps it",
 				m.File, manifest.Describe(m.Object), group)
 			continue
 		default:

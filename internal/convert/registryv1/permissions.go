@@ -9,6 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
 )
 
 const rbacGroup = "rbac.authorization.k8s.io"
@@ -29,7 +30,7 @@ func generatePermissions(in *input) ([]manifest.Manifest, []manifest.Problem) {
 	var out []manifest.Manifest
 	var problems []manifest.Problem
 	for _, namespace := range namespaces {
-		for _, p := range in.permissions() {
+		for _, p := range in.Permissions() {
 			objects, more := in.grant(p, "Role", namespace)
 			out, problems = append(out, objects...), append(problems, more...)
 		}
@@ -40,9 +41,9 @@ func generatePermissions(in *input) ([]manifest.Manifest, []manifest.Problem) {
 // generateClusterPermissions makes ClusterRoles and their bindings (R5), and those of the namespaced permissions where all
 // namespaces are watched (R6).
 func generateClusterPermissions(in *input) ([]manifest.Manifest, []manifest.Problem) {
-	permissions := slices.Clone(in.clusterPermissions())
+	permissions := slices.Clone(in.ClusterPermissions())
 	if in.all() {
-		for _, p := range in.permissions() {
+		for _, p := range in.Permissions() {
 			p.Rules = append(slices.Clone(p.Rules), namespacesRule)
 			permissions = append(permissions, p)
 		}
@@ -60,13 +61,13 @@ func generateClusterPermissions(in *input) ([]manifest.Manifest, []manifest.Prob
 func (in *input) grant(p v1alpha1.StrategyDeploymentPermissions, kind, namespace string) ([]manifest.Manifest, []manifest.Problem) {
 	hash, err := permissionHash(p)
 	if err != nil {
-		return nil, []manifest.Problem{in.problem("R2", "correct them", "the permissions of %q cannot be written as JSON", accountName(p))}
+		return nil, []manifest.Problem{in.Problem("R2", "correct them", "the permissions of %q cannot be written as JSON", bundle.AccountName(p))}
 	}
-	name := joinName(in.CSV.Name+"-"+accountName(p), hash)
+	name := joinName(in.CSV.Name+"-"+bundle.AccountName(p), hash)
 	role := in.object(rbacGroup+"/v1", kind, namespace, name, map[string]any{"rules": policyRules(p.Rules)})
 	binding := in.object(rbacGroup+"/v1", kind+"Binding", namespace, name, map[string]any{
 		"roleRef":  map[string]any{"apiGroup": rbacGroup, "kind": kind, "name": name},
-		"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": accountName(p), "namespace": in.InstallNamespace}},
+		"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": bundle.AccountName(p), "namespace": in.InstallNamespace}},
 	})
 	return []manifest.Manifest{role, binding}, nil
 }

@@ -9,32 +9,35 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/crd"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/deploymentconfig"
 )
 
 // input is all that generators know.
 type input struct {
-	*Bundle
+	*bundle.Bundle
 	Options
-	config  *DeploymentConfig // nil for none
-	targets []string          // watched namespaces, sorted; one empty name means all
+	config  *deploymentconfig.Config // nil for none
+	targets []string                 // watched namespaces, sorted; one empty name means all
 	// ports at which each deployment serves its webhooks; deployments without webhooks are missing
 	ports map[string]map[servicePort]int32
 	// namespaced custom resources of the bundle
 	namespaced map[schema.GroupKind]bool
 }
 
-func newInput(b *Bundle, o Options, targets []string) *input {
+func newInput(b *bundle.Bundle, o Options, targets []string) *input {
 	in := &input{Bundle: b, Options: o, targets: targets, ports: map[string]map[servicePort]int32{}, namespaced: map[schema.GroupKind]bool{}}
 	wanted := map[string][]servicePort{}
-	for _, w := range b.webhooks() {
+	for _, w := range b.Webhooks() {
 		wanted[w.DeploymentName] = append(wanted[w.DeploymentName], portOf(w))
 	}
 	for deployment, ports := range wanted {
 		in.ports[deployment] = servicePorts(ports)
 	}
-	for _, crd := range b.CRDs {
-		if crdField(crd, "scope") == "Namespaced" {
-			in.namespaced[schema.GroupKind{Group: crdField(crd, "group"), Kind: crdField(crd, "names", "kind")}] = true
+	for _, m := range b.CRDs {
+		if crd.Field(m, "scope") == "Namespaced" {
+			in.namespaced[schema.GroupKind{Group: crd.Field(m, "group"), Kind: crd.Field(m, "names", "kind")}] = true
 		}
 	}
 	return in
@@ -88,5 +91,5 @@ func (in *input) object(apiVersion, kind, namespace, name string, content map[st
 	for key, value := range content {
 		object[key] = value
 	}
-	return manifest.Manifest{File: in.csv.File, Document: in.csv.Document, Object: &unstructured.Unstructured{Object: object}}
+	return manifest.Manifest{File: in.Source.File, Document: in.Source.Document, Object: &unstructured.Unstructured{Object: object}}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
 )
 
 func inCSV(text string) change {
@@ -21,10 +22,10 @@ func requiredCRDs(text string) change {
 	return change{csvFile, "  customresourcedefinitions:\n", "  customresourcedefinitions:\n    required: [" + text + "]\n"}
 }
 
-func inProperties(text string) change { return change{propertiesFile, "", text} }
+func inProperties(text string) change { return change{"metadata/properties.yaml", "", text} }
 
 func inDependencies(text string) change {
-	return change{dependenciesFile, "", "dependencies:\n" + text}
+	return change{"metadata/dependencies.yaml", "", "dependencies:\n" + text}
 }
 
 func constrained(text string) change {
@@ -73,7 +74,7 @@ func TestP13Requirements(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			bundle, problems := Parse(bundleWith(t, "gadget", tt.change), manifest.Limits{})
+			bundle, problems := bundle.Parse(bundleWith(t, "gadget", tt.change), manifest.Limits{})
 			if len(problems) > 0 {
 				t.Fatalf("%s: %v", tt.reason, problems)
 			}
@@ -112,8 +113,8 @@ func TestM21Requirements(t *testing.T) {
 		change change
 		want   string
 	}{
-		"no list":          {change{dependenciesFile, "", "dependencies: 7"}, "not a list of dependencies"},
-		"no YAML":          {change{dependenciesFile, "", "{"}, "not a list of dependencies"},
+		"no list":          {change{"metadata/dependencies.yaml", "", "dependencies: 7"}, "not a list of dependencies"},
+		"no YAML":          {change{"metadata/dependencies.yaml", "", "{"}, "not a list of dependencies"},
 		"value of a kind":  {inDependencies("- {type: olm.gvk, value: Etcd}"), "value of olm.gvk"},
 		"no value":         {inDependencies("- {type: olm.package}"), "value of olm.package"},
 		"kind incomplete":  {inDependencies("- {type: olm.gvk, value: {group: a}}"), "lacks its version or kind"},
@@ -129,7 +130,7 @@ func TestM21Requirements(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, problems := Parse(bundleWith(t, "gadget", tt.change), manifest.Limits{})
+			_, problems := bundle.Parse(bundleWith(t, "gadget", tt.change), manifest.Limits{})
 			if len(problems) != 1 || !strings.Contains(problems[0].Message, tt.want) || problems[0].File != tt.change.file || problems[0].Remedy == "" || len(problems[0].Message) > 500 {
 				t.Errorf("problems %+v, want %q", problems, tt.want)
 			}
@@ -165,13 +166,13 @@ func TestPackageOfBundle(t *testing.T) {
 	}
 	tests := map[string]struct {
 		changes []change
-		want    Package
+		want    bundle.Package
 	}{
-		"of the CSV":           {[]change{property("gadget", "9.9.9")}, Package{"gadget", "1.2.3"}},
-		"of the catalog":       {[]change{without, property("gadget", "9.9.9")}, Package{"gadget", "9.9.9"}},
-		"of another package":   {[]change{without, property("other", "9.9.9")}, Package{"gadget", ""}},
-		"not a version at all": {[]change{without, property("gadget", "newest")}, Package{"gadget", ""}},
-		"nowhere":              {[]change{without}, Package{"gadget", ""}},
+		"of the CSV":           {[]change{property("gadget", "9.9.9")}, bundle.Package{Name: "gadget", Version: "1.2.3"}},
+		"of the catalog":       {[]change{without, property("gadget", "9.9.9")}, bundle.Package{Name: "gadget", Version: "9.9.9"}},
+		"of another package":   {[]change{without, property("other", "9.9.9")}, bundle.Package{Name: "gadget", Version: ""}},
+		"not a version at all": {[]change{without, property("gadget", "newest")}, bundle.Package{Name: "gadget", Version: ""}},
+		"nowhere":              {[]change{without}, bundle.Package{Name: "gadget", Version: ""}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -184,29 +185,4 @@ func TestPackageOfBundle(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Whatever the files say, reading them ends, twice in the same way.
-func FuzzRequirements(f *testing.F) {
-	f.Add("dependencies: [{type: olm.package, value: {packageName: a, version: '>=1.x'}}]", "1.2")
-	f.Add("dependencies: [{type: olm.constraint, value: {any: {constraints: [{gvk: {version: v1, kind: A}}, {cel: {rule: x}}]}}}]", "")
-	f.Add("dependencies: [{type: olm.package, value: {packageName: a, version: '!1.x.x || 1..x'}}]", "v1")
-	f.Fuzz(func(t *testing.T, dependencies, kube string) {
-		read := func() (*Bundle, []manifest.Problem) {
-			files := bundleWith(t, "gadget", change{dependenciesFile, "", dependencies})
-			bundle := &Bundle{}
-			bundle.CSV.Spec.MinKubeVersion = kube
-			return bundle, bundle.readRequirements(files, manifest.NewReader(files, manifest.Limits{}))
-		}
-		first, problems := read()
-		second, again := read()
-		if diff := cmp.Diff(first.Requirements, second.Requirements); diff != "" || cmp.Diff(problems, again) != "" {
-			t.Errorf("read differently: %s", diff)
-		}
-		for _, r := range first.Requirements {
-			if r.Kind == RequirePackage && !validRange(r.Versions) {
-				t.Errorf("an invalid range %q", r.Versions)
-			}
-		}
-	})
 }

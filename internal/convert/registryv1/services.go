@@ -64,7 +64,7 @@ func servicePorts(wanted []servicePort) map[servicePort]int32 {
 // generateWebhookServices makes one Service for each deployment that serves webhooks (W2).
 func generateWebhookServices(in *input) ([]manifest.Manifest, []manifest.Problem) {
 	var out []manifest.Manifest
-	for _, d := range in.deployments() {
+	for _, d := range in.Deployments() {
 		if in.served(d.Name) {
 			out = append(out, in.webhookService(d))
 		}
@@ -136,9 +136,9 @@ func (in *input) trust(m manifest.Manifest, w v1alpha1.WebhookDescription) {
 
 // convert points a CRD at its conversion webhook, whatever it said before (K2, K3).
 func (in *input) convert(name string, w v1alpha1.WebhookDescription) []manifest.Problem {
-	crd, ok := in.crd(name)
+	crd, ok := in.CRD(name)
 	if !ok {
-		return []manifest.Problem{in.problem("K2", "add it", "the conversion webhook %q converts %q, which the bundle does not contain", w.GenerateName, name)}
+		return []manifest.Problem{in.Problem("K2", "add it", "the conversion webhook %q converts %q, which the bundle does not contain", w.GenerateName, name)}
 	}
 	spec, ok := crd.Object.Object["spec"].(map[string]any)
 	if !ok {

@@ -9,10 +9,10 @@ import (
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
 )
 
 // TestW2ServicePorts: ports are a set, 443 where none is given, and no two targets share a number.
@@ -38,7 +38,7 @@ func TestW2ServicePorts(t *testing.T) {
 			[]any{port("443", 443, int64(9443)), port("444", 444, "web")}},
 	} {
 		t.Run(label, func(t *testing.T) {
-			bundle := &Bundle{}
+			bundle := &bundle.Bundle{}
 			bundle.CSV.Spec.WebhookDefinitions = c.hooks
 			in := newInput(bundle, Options{}, nil)
 			if diff := cmp.Diff(c.want, in.portList("d")); diff != "" {
@@ -68,7 +68,7 @@ func TestO4MergeServiceAccounts(t *testing.T) {
 		}
 		return out
 	}
-	in := &input{Bundle: &Bundle{}}
+	in := &input{Bundle: &bundle.Bundle{}}
 	merged, problems := in.mergeDuplicates([]product{
 		account(nil), account(map[string]any{"imagePullSecrets": secrets("x", "y")}), account(map[string]any{"imagePullSecrets": secrets("y", "z"), "automountServiceAccountToken": false}),
 	})
@@ -105,7 +105,7 @@ func TestO4JoinService(t *testing.T) {
 			"{selector: {app: gadget-manager}, ports: [{name: '443', port: 80}, {name: port-443, port: 443, targetPort: 9443}, {name: '444', port: 444, targetPort: webhook}]}", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bundle, problems := Parse(bundleWith(t, "gadget", change{"manifests/extras.yaml", "gadget-manager-service", "elsewhere"}, change{"manifests/zz.yaml", "", service + c.spec}), manifest.Limits{})
+			bundle, problems := bundle.Parse(bundleWith(t, "gadget", change{"manifests/extras.yaml", "gadget-manager-service", "elsewhere"}, change{"manifests/zz.yaml", "", service + c.spec}), manifest.Limits{})
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
@@ -150,12 +150,12 @@ func asYAML(t *testing.T, value any) string {
 
 // TestP12Properties: those of the file follow those of the annotation, as compact JSON.
 func TestP12Properties(t *testing.T) {
-	bundle, problems := Parse(bundleWith(t, "gadget"), manifest.Limits{})
+	bundle, problems := bundle.Parse(bundleWith(t, "gadget"), manifest.Limits{})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	want := `[{"type":"gadget.flavour","value":{"sweet":true}},{"type":"olm.maxOpenShiftVersion","value":"9.9"}]`
-	if diff := cmp.Diff(want, bundle.CSV.Annotations[propertiesAnnotation]); diff != "" {
+	if diff := cmp.Diff(want, bundle.CSV.Annotations["olm.properties"]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

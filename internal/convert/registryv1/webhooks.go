@@ -38,10 +38,10 @@ func generateMutatingWebhooks(in *input) ([]manifest.Manifest, []manifest.Proble
 func (in *input) configurations(of v1alpha1.WebhookAdmissionType, kind string, hook func(v1alpha1.WebhookDescription) any) ([]manifest.Manifest, []manifest.Problem) {
 	var out []manifest.Manifest
 	var problems []manifest.Problem
-	for _, w := range in.webhooks(of) {
+	for _, w := range in.Webhooks(of) {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(hook(w))
 		if err != nil {
-			problems = append(problems, in.problem("W5", "correct it", "the webhook %q cannot be written as an object", w.GenerateName))
+			problems = append(problems, in.Problem("W5", "correct it", "the webhook %q cannot be written as an object", w.GenerateName))
 			continue
 		}
 		content["clientConfig"] = in.clientConfig(w, w.WebhookPath)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registryv1
+package bundle
 
 import (
 	"fmt"
@@ -71,9 +71,9 @@ func (r *requiring) constraint(c constraint, depth int) (Requirement, bool) {
 	case c.Not != nil:
 		requirement, checked = r.compound(RequireNone, *c.Not, depth)
 	case c.CEL != nil:
-		r.bundle.warn("%s: a constraint in CEL is about a catalog, and is not checked%s", r.file, said(c.FailureMessage))
+		r.bundle.Warn("%s: a constraint in CEL is about a catalog, and is not checked%s", r.file, said(c.FailureMessage))
 	default:
-		r.bundle.warn("%s: a constraint is of no known sort, and is not checked%s", r.file, said(c.FailureMessage))
+		r.bundle.Warn("%s: a constraint is of no known sort, and is not checked%s", r.file, said(c.FailureMessage))
 	}
 	requirement.Message = bounded(c.FailureMessage)
 	return requirement, checked
@@ -133,7 +133,7 @@ func validRange(versions string) bool {
 func (r *requiring) compound(kind RequirementKind, c compound, depth int) (Requirement, bool) {
 	requirement, checked := Requirement{Kind: kind}, true
 	for _, part := range c.Constraints {
-		if r.count++; r.count > mostRequirements {
+		if r.count++; r.count > maxRequirements {
 			return requirement, false // refused in the end
 		}
 		of, known := r.constraint(part, depth+1)

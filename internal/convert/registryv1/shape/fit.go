@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registryv1
+package shape
 
 import (
 	"encoding/json"
@@ -11,15 +11,16 @@ import (
 	"strings"
 )
 
-// misfit is a value of the wrong type; it never holds the value.
-type misfit struct{ path, want, got string }
+// Misfit is a value of the wrong type; it never holds the value.
+type Misfit struct{ path, want, got string }
 
-func (m misfit) String() string { return m.path + " is " + m.got + ", not " + m.want }
+// String says where the value is, what it is and what it has to be.
+func (m Misfit) String() string { return m.path + " is " + m.got + ", not " + m.want }
 
 // fitter fits one object; the path is kept as a stack, so that it costs nothing until it is wanted.
 type fitter struct {
 	path    []step
-	misfits []misfit
+	misfits []Misfit
 }
 
 type step struct {
@@ -27,16 +28,16 @@ type step struct {
 	index int
 }
 
-// fit brings value into its shape, in place: what the shape does not know is dropped, as are zero values that the type
+// Fit brings value into its shape, in place: what the shape does not know is dropped, as are zero values that the type
 // omits, and fields that it always writes are added.
-func fit(s *shape, value map[string]any) []misfit {
+func Fit(s *Shape, value map[string]any) []Misfit {
 	f := &fitter{}
 	f.record(s, value)
-	slices.SortFunc(f.misfits, func(a, b misfit) int { return strings.Compare(a.path, b.path) })
+	slices.SortFunc(f.misfits, func(a, b Misfit) int { return strings.Compare(a.path, b.path) })
 	return f.misfits
 }
 
-func (f *fitter) value(s *shape, value any) any {
+func (f *fitter) value(s *Shape, value any) any {
 	switch s.form {
 	case anything:
 		return value
@@ -64,11 +65,11 @@ func (f *fitter) value(s *shape, value any) any {
 			return value
 		}
 	}
-	f.misfits = append(f.misfits, misfit{path: f.where(), want: s.describe(), got: describeJSON(value)})
+	f.misfits = append(f.misfits, Misfit{path: f.where(), want: s.describe(), got: describeJSON(value)})
 	return value
 }
 
-func (f *fitter) record(s *shape, entries map[string]any) {
+func (f *fitter) record(s *Shape, entries map[string]any) {
 	for key, value := range entries {
 		known, ok := s.fields[key]
 		if !ok || value == nil {
@@ -76,7 +77,7 @@ func (f *fitter) record(s *shape, entries map[string]any) {
 			continue
 		}
 		f.path = append(f.path, step{key: key})
-		value = f.value(known.shape, value)
+		value = f.value(known.Shape, value)
 		f.path = f.path[:len(f.path)-1]
 		if known.omitEmpty && !known.pointer && isZero(value) && known.form != record {
 			delete(entries, key)
@@ -91,7 +92,7 @@ func (f *fitter) record(s *shape, entries map[string]any) {
 	}
 }
 
-func (f *fitter) dictionary(s *shape, entries map[string]any) {
+func (f *fitter) dictionary(s *Shape, entries map[string]any) {
 	for key, value := range entries {
 		if value == nil {
 			entries[key] = s.element.zero()
@@ -103,7 +104,7 @@ func (f *fitter) dictionary(s *shape, entries map[string]any) {
 	}
 }
 
-func (f *fitter) list(s *shape, items []any) {
+func (f *fitter) list(s *Shape, items []any) {
 	for i, item := range items {
 		if item == nil {
 			items[i] = s.element.zero()
@@ -116,7 +117,7 @@ func (f *fitter) list(s *shape, items []any) {
 }
 
 // zero is what the type writes for a value that is not there; nil where that would be null.
-func (s *shape) zero() any {
+func (s *Shape) zero() any {
 	switch s.form {
 	case text:
 		return ""
@@ -133,7 +134,7 @@ func (s *shape) zero() any {
 	}
 }
 
-func (s *shape) choose(value any) *shape {
+func (s *Shape) choose(value any) *Shape {
 	for _, option := range s.choices {
 		switch value.(type) {
 		case map[string]any:
@@ -153,7 +154,7 @@ func (s *shape) choose(value any) *shape {
 	return nil
 }
 
-func (s *shape) accepts(value any) bool {
+func (s *Shape) accepts(value any) bool {
 	switch v := value.(type) {
 	case string:
 		return s.form == text || s.reads(value)
@@ -168,7 +169,7 @@ func (s *shape) accepts(value any) bool {
 }
 
 // reads asks a type that reads itself.
-func (s *shape) reads(value any) bool {
+func (s *Shape) reads(value any) bool {
 	if s.form != opaque {
 		return false
 	}
@@ -209,7 +210,7 @@ func (f *fitter) where() string {
 	return b.String()
 }
 
-func (s *shape) describe() string {
+func (s *Shape) describe() string {
 	switch s.form {
 	case text:
 		return "a string"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registryv1
+package crd
 
 import (
 	"encoding/json"
@@ -16,11 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/shape"
 )
-
-func newObject() *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{}}
-}
 
 // checkFit compares fitting with the round trip through the typed definition that it stands for.
 func checkFit(t *testing.T, spec map[string]any) {
@@ -34,7 +31,7 @@ func checkFit(t *testing.T, spec map[string]any) {
 		t.Fatal(err)
 	}
 	object := map[string]any{"spec": spec}
-	if misfits := fit(crdShape, object); len(misfits) > 0 {
+	if misfits := shape.Fit(crdShape, object); len(misfits) > 0 {
 		t.Fatal(misfits)
 	}
 	got, err := json.Marshal(object["spec"])
@@ -102,7 +99,7 @@ func TestFitIsTypedRoundTrip(t *testing.T) {
 
 // TestFitOnCorpus does the same with all published definitions.
 func TestFitOnCorpus(t *testing.T) {
-	root := filepath.Join("..", "..", "..", "..", "shared", "corpus", "registryv1", "bundles")
+	root := filepath.Join("..", "..", "..", "..", "..", "shared", "corpus", "registryv1", "bundles")
 	if _, err := os.Stat(root); err != nil {
 		t.Skip("the corpus of published bundles is not beside the repository (../shared/corpus), so its definitions are not tried")
 	}
@@ -110,11 +107,11 @@ func TestFitOnCorpus(t *testing.T) {
 	reader := manifest.NewReader(files, manifest.Limits{TotalBytes: 1 << 30})
 	tried := 0
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || filepath.Base(filepath.Dir(name)) != manifestsFolder {
+		if err != nil || entry.IsDir() || filepath.Base(filepath.Dir(name)) != "manifests" {
 			return err
 		}
 		for _, m := range reader.Read(name) {
-			if m.Object.GetAPIVersion() == crdV1 {
+			if m.Object.GetAPIVersion() == V1 {
 				checkFit(t, m.Object.Object["spec"].(map[string]any))
 				tried++
 			}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registryv1
+package deploymentconfig
 
 import (
 	"reflect"
@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// apply changes a Deployment (D7); without a config it does nothing.
-func (c *DeploymentConfig) apply(d *appsv1.Deployment) {
+// Apply changes a Deployment (D7); without a config it does nothing.
+func (c *Config) Apply(d *appsv1.Deployment) {
 	if c == nil {
 		return
 	}
@@ -19,7 +19,7 @@ func (c *DeploymentConfig) apply(d *appsv1.Deployment) {
 	for i := range pod.Containers {
 		c.applyContainer(&pod.Containers[i])
 	}
-	pod.Volumes = replaceNamed(pod.Volumes, c.Volumes, func(v corev1.Volume) string { return v.Name })
+	pod.Volumes = ReplaceNamed(pod.Volumes, c.Volumes, func(v corev1.Volume) string { return v.Name })
 	pod.Tolerations = addMissing(pod.Tolerations, c.Tolerations)
 	if c.NodeSelector != nil {
 		pod.NodeSelector = c.NodeSelector
@@ -31,21 +31,22 @@ func (c *DeploymentConfig) apply(d *appsv1.Deployment) {
 	d.Spec.Template.Annotations = addAnnotations(d.Spec.Template.Annotations, c.Annotations)
 }
 
-func (c *DeploymentConfig) applyContainer(container *corev1.Container) {
-	container.Env = replaceNamed(container.Env, c.Env, envName)
+func (c *Config) applyContainer(container *corev1.Container) {
+	container.Env = ReplaceNamed(container.Env, c.Env, EnvName)
 	container.EnvFrom = addMissing(container.EnvFrom, c.EnvFrom)
-	container.VolumeMounts = replaceNamed(container.VolumeMounts, c.VolumeMounts, func(m corev1.VolumeMount) string { return m.Name })
+	container.VolumeMounts = ReplaceNamed(container.VolumeMounts, c.VolumeMounts, func(m corev1.VolumeMount) string { return m.Name })
 	if c.Resources != nil {
 		container.Resources.Requests = c.Resources.Requests
 		container.Resources.Limits = c.Resources.Limits
 	}
 }
 
-func envName(e corev1.EnvVar) string { return e.Name }
+// EnvName is the name of a variable, for ReplaceNamed.
+func EnvName(e corev1.EnvVar) string { return e.Name }
 
-// replaceNamed puts each override in the place of the items of its name, or at the end where there are none. Of several
+// ReplaceNamed puts each override in the place of the items of its name, or at the end where there are none. Of several
 // overrides of one name the last one wins.
-func replaceNamed[T any](items, overrides []T, name func(T) string) []T {
+func ReplaceNamed[T any](items, overrides []T, name func(T) string) []T {
 	for _, override := range overrides {
 		found := false
 		for i := range items {

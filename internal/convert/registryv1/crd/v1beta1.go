@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registryv1
+package crd
 
 import (
 	"strings"
@@ -14,14 +14,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
-// upgradeCRD rewrites a v1beta1 CRD as v1, in place and in full: what v1beta1 allowed implicitly is written out.
+// upgrade rewrites a v1beta1 CRD as v1, in place and in full: what v1beta1 allowed implicitly is written out.
 // What v1 cannot express is refused by its field.
-func upgradeCRD(m manifest.Manifest) []manifest.Problem {
+func upgrade(m manifest.Manifest) []manifest.Problem {
 	spec, ok := m.Object.Object["spec"].(map[string]any)
 	if !ok {
 		return []manifest.Problem{m.Problem("P10", "spec is not a mapping", "complete the CustomResourceDefinition")}
 	}
-	m.Object.SetAPIVersion(crdV1)
+	m.Object.SetAPIVersion(V1)
 	approve(m, spec)
 	if spec["scope"] == nil {
 		spec["scope"] = string(apiextensionsv1.NamespaceScoped)
@@ -38,7 +38,7 @@ func upgradeCRD(m manifest.Manifest) []manifest.Problem {
 		}
 		path := fieldpath.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")
 		for _, cause := range upgradeSchema(version, preserve, path) {
-			problems = append(problems, m.Problem("P10", cause, "write the CRD in "+crdV1))
+			problems = append(problems, m.Problem("P10", cause, "write the CRD in "+V1))
 		}
 	}
 	return problems

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registryv1_test
+package deploymentconfig_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/deploymentconfig"
 )
 
 // TestReadDeploymentConfig: the config is free-form in the CRD, so that all that an API server would have refused is refused
@@ -36,7 +36,7 @@ func TestReadDeploymentConfig(t *testing.T) {
 		"all at once, 2": {"one round of corrections", `{"a":1,"env":[{}],"volumes":[{}]}`, `unknown field "deploymentConfig.a"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config, problems := registryv1.ReadDeploymentConfig([]byte(tc.config))
+			config, problems := deploymentconfig.Read([]byte(tc.config))
 			var all []string
 			for _, p := range problems {
 				if p.Remedy == "" || p.Rule != "D7" {

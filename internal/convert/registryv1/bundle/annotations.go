@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registryv1
+package bundle
 
 import (
 	"io/fs"
@@ -27,7 +27,7 @@ type Annotations struct {
 
 // ReadAnnotations reads what can be read; what is wrong with the annotations is found by Parse.
 func ReadAnnotations(files fs.FS, limits manifest.Limits) Annotations {
-	data, problem := manifest.NewReader(files, limits).ReadFile(annotationsFile, "P2")
+	data, problem := manifest.NewReader(files, limits).ReadFile(AnnotationsFile, "P2")
 	if problem != nil {
 		return Annotations{}
 	}
@@ -41,7 +41,7 @@ func ReadAnnotations(files fs.FS, limits manifest.Limits) Annotations {
 		value, _ := content.Annotations[key].(string)
 		return strings.TrimSpace(value)
 	}
-	found := Annotations{Package: text(packageAnnotation), DefaultChannel: text(defaultChannelAnnotation)}
+	found := Annotations{Package: text(PackageAnnotation), DefaultChannel: text(defaultChannelAnnotation)}
 	for name := range strings.SplitSeq(text(channelsAnnotation), ",") {
 		if name = strings.TrimSpace(name); name != "" {
 			found.Channels = append(found.Channels, name)

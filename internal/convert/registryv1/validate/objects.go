@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registryv1
+package validate
 
 import (
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
 )
 
-func uniqueCRDs(b *Bundle) []manifest.Problem {
+func uniqueCRDs(b *bundle.Bundle) []manifest.Problem {
 	first := map[string]manifest.Manifest{}
 	var problems []manifest.Problem
 	for _, crd := range b.CRDs {
@@ -20,10 +21,10 @@ func uniqueCRDs(b *Bundle) []manifest.Problem {
 	return problems
 }
 
-func allowedOthers(b *Bundle) []manifest.Problem {
+func allowedOthers(b *bundle.Bundle) []manifest.Problem {
 	var problems []manifest.Problem
 	for _, m := range b.Others {
-		if _, ok := allowed(m.Object.GetKind()); !ok {
+		if _, ok := bundle.KindNamed(m.Object.GetKind()); !ok {
 			problems = append(problems, m.Problem("V13", "objects of this kind are not allowed in a registry+v1 bundle",
 				"let the operator create it, or deploy it from a plain+v0 bundle"))
 		}

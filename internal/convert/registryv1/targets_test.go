@@ -8,11 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
 )
 
-func bundleSupporting(modes string) *Bundle {
-	b := &Bundle{}
-	b.csv.Object = newObject()
+func bundleSupporting(modes string) *bundle.Bundle {
+	b := &bundle.Bundle{}
+	b.Source.Object = &unstructured.Unstructured{Object: map[string]any{}}
 	for _, mode := range strings.Fields(modes) {
 		b.CSV.Spec.InstallModes = append(b.CSV.Spec.InstallModes, v1alpha1.InstallMode{Type: v1alpha1.InstallModeType(mode + "Namespace"), Supported: true})
 		b.CSV.Spec.InstallModes = append(b.CSV.Spec.InstallModes, v1alpha1.InstallMode{Type: v1alpha1.InstallModeType(mode + "Namespaces"), Supported: true})

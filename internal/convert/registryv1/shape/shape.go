@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registryv1
+// Package shape fits values that were read from YAML or JSON to the Go type of an API, and names what does not fit. It knows
+// the types' JSON tags, and nothing of what the values mean.
+package shape
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -27,27 +30,42 @@ const (
 	absent // what the API server never accepts there
 )
 
-// shape is what a Go API type accepts, in JSON. Fitting a value to its shape gives the same as decoding it into the type
+// Shape is what a Go API type accepts, in JSON. Fitting a value to its shape gives the same as decoding it into the type
 // and encoding it again, at a fraction of the cost, and finds all wrong types at once, with their paths.
-type shape struct {
+type Shape struct {
 	form    form
 	typ     reflect.Type     // opaque
 	fields  map[string]field // record
 	missing []string         // fields of a record that are written even when they are zero
-	element *shape           // list, dictionary
-	choices []*shape         // choice
+	element *Shape           // list, dictionary
+	choices []*Shape         // choice
 }
 
 type field struct {
-	*shape
+	*Shape
 	pointer   bool // a zero value says something
 	omitEmpty bool
 }
 
 // shapes compiles types, each once, so that recursive types end.
-type shapes map[reflect.Type]*shape
+type shapes map[reflect.Type]*Shape
 
-func shapeOf[T any]() *shape { return shapes{}.of(reflect.TypeFor[T]()) }
+// Of is the shape of a type.
+func Of[T any]() *Shape { return shapes{}.of(reflect.TypeFor[T]()) }
+
+// Partial is the shape of a record that takes any value in the fields of the first list, drops those of the second one,
+// and adds no missing fields.
+func (s *Shape) Partial(anyValue, dropped []string) *Shape {
+	made := *s
+	made.fields, made.missing = maps.Clone(s.fields), nil
+	for _, name := range anyValue {
+		made.fields[name] = field{Shape: &Shape{}}
+	}
+	for _, name := range dropped {
+		delete(made.fields, name)
+	}
+	return &made
+}
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
@@ -58,20 +76,20 @@ var special = map[reflect.Type][]reflect.Type{
 	reflect.TypeFor[apiextensions.JSONSchemaPropsOrStringArray](): {reflect.TypeFor[apiextensions.JSONSchemaProps](), reflect.TypeFor[[]string]()},
 }
 
-func (c shapes) of(t reflect.Type) *shape {
+func (c shapes) of(t reflect.Type) *Shape {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	if known, ok := c[t]; ok {
 		return known
 	}
-	s := &shape{typ: t}
+	s := &Shape{typ: t}
 	c[t] = s
 	c.compile(s, t)
 	return s
 }
 
-func (c shapes) compile(s *shape, t reflect.Type) {
+func (c shapes) compile(s *Shape, t reflect.Type) {
 	if options, ok := special[t]; ok {
 		s.form = choice
 		for _, option := range options {
@@ -99,7 +117,7 @@ func (c shapes) compile(s *shape, t reflect.Type) {
 	}
 }
 
-func (c shapes) slice(s *shape, t reflect.Type) {
+func (c shapes) slice(s *Shape, t reflect.Type) {
 	if t.Elem().Kind() == reflect.Uint8 {
 		s.form = text
 		return
@@ -122,7 +140,7 @@ func simple(kind reflect.Kind) form {
 	}
 }
 
-func (c shapes) record(s *shape, t reflect.Type) {
+func (c shapes) record(s *Shape, t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -136,11 +154,11 @@ func (c shapes) record(s *shape, t reflect.Type) {
 			name = f.Name
 		}
 		if t == reflect.TypeFor[apiextensions.JSONSchemaProps]() && name == "$ref" {
-			s.fields[name] = field{shape: &shape{form: absent}, omitEmpty: true}
+			s.fields[name] = field{Shape: &Shape{form: absent}, omitEmpty: true}
 			continue
 		}
 		omit := strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
-		s.fields[name] = field{shape: c.of(f.Type), pointer: f.Type.Kind() == reflect.Pointer, omitEmpty: omit}
+		s.fields[name] = field{Shape: c.of(f.Type), pointer: f.Type.Kind() == reflect.Pointer, omitEmpty: omit}
 		if !omit && f.Type.Kind() != reflect.Pointer {
 			s.missing = append(s.missing, name)
 		}

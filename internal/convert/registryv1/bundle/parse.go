@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registryv1
+package bundle
 
 import (
 	"errors"
@@ -15,12 +15,15 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/crd"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/shape"
 )
 
+// Places in a bundle.
 const (
-	manifestsFolder   = "manifests"
-	annotationsFile   = "metadata/annotations.yaml"
-	packageAnnotation = "operators.operatorframework.io.bundle.package.v1"
+	ManifestsFolder   = "manifests"
+	AnnotationsFile   = "metadata/annotations.yaml"
+	PackageAnnotation = "operators.operatorframework.io.bundle.package.v1"
 	csvKind           = "ClusterServiceVersion"
 	crdKind           = "CustomResourceDefinition"
 )
@@ -48,7 +51,7 @@ func Parse(files fs.FS, limits manifest.Limits) (*Bundle, []manifest.Problem) {
 
 // readPackage takes the package name from the annotations, of which nothing else matters (P1 to P3).
 func (b *Bundle) readPackage(reader *manifest.Reader) []manifest.Problem {
-	data, problem := reader.ReadFile(annotationsFile, "P2")
+	data, problem := reader.ReadFile(AnnotationsFile, "P2")
 	if problem != nil {
 		problem.Remedy = "a registry+v1 bundle needs this file beside manifests/"
 		return []manifest.Problem{*problem}
@@ -57,11 +60,11 @@ func (b *Bundle) readPackage(reader *manifest.Reader) []manifest.Problem {
 		Annotations map[string]any `json:"annotations"`
 	}
 	if err := yaml.Unmarshal(data, &content); err != nil {
-		return []manifest.Problem{{File: annotationsFile, Rule: "P2", Message: "the annotations cannot be read as YAML", Remedy: "correct the file"}}
+		return []manifest.Problem{{File: AnnotationsFile, Rule: "P2", Message: "the annotations cannot be read as YAML", Remedy: "correct the file"}}
 	}
-	name, ok := content.Annotations[packageAnnotation].(string)
-	if !ok && content.Annotations[packageAnnotation] != nil {
-		return []manifest.Problem{{File: annotationsFile, Rule: "P3", Message: fmt.Sprintf("the annotation %q is not a string", packageAnnotation), Remedy: "put it into quotation marks"}}
+	name, ok := content.Annotations[PackageAnnotation].(string)
+	if !ok && content.Annotations[PackageAnnotation] != nil {
+		return []manifest.Problem{{File: AnnotationsFile, Rule: "P3", Message: fmt.Sprintf("the annotation %q is not a string", PackageAnnotation), Remedy: "put it into quotation marks"}}
 	}
 	b.Package = name
 	return onePackage(data)
@@ -77,35 +80,35 @@ func onePackage(data []byte) []manifest.Problem {
 	}
 	names := map[string]bool{}
 	for i := 0; i+1 < len(content.Annotations.Content); i += 2 {
-		if content.Annotations.Content[i].Value == packageAnnotation {
+		if content.Annotations.Content[i].Value == PackageAnnotation {
 			names[content.Annotations.Content[i+1].Value] = true
 		}
 	}
 	if len(names) < 2 {
 		return nil
 	}
-	return []manifest.Problem{{File: annotationsFile, Rule: "P3", Message: "the bundle names two packages", Remedy: "a bundle is a version of one package: keep one"}}
+	return []manifest.Problem{{File: AnnotationsFile, Rule: "P3", Message: "the bundle names two packages", Remedy: "a bundle is a version of one package: keep one"}}
 }
 
 // listManifests returns the manifests in the order of their names (P4, P5); other files are left out with a warning.
 func (b *Bundle) listManifests(files fs.FS) ([]string, []manifest.Problem) {
-	linked, err := manifest.Linked(files, manifestsFolder)
+	linked, err := manifest.Linked(files, ManifestsFolder)
 	var entries []fs.DirEntry
 	if err == nil && !linked {
-		entries, err = fs.ReadDir(files, manifestsFolder)
+		entries, err = fs.ReadDir(files, ManifestsFolder)
 	}
 	switch {
 	case linked:
-		return nil, []manifest.Problem{{File: manifestsFolder, Rule: "P1", Message: "the folder is a symbolic link", Remedy: "replace the link by the folder"}}
+		return nil, []manifest.Problem{{File: ManifestsFolder, Rule: "P1", Message: "the folder is a symbolic link", Remedy: "replace the link by the folder"}}
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, []manifest.Problem{{File: manifestsFolder, Rule: "P1", Message: "the folder is missing", Remedy: "a registry+v1 bundle keeps its manifests there"}}
+		return nil, []manifest.Problem{{File: ManifestsFolder, Rule: "P1", Message: "the folder is missing", Remedy: "a registry+v1 bundle keeps its manifests there"}}
 	case err != nil:
-		return nil, []manifest.Problem{*manifest.Unreadable(manifestsFolder, err)}
+		return nil, []manifest.Problem{*manifest.Unreadable(ManifestsFolder, err)}
 	}
 	var names, skipped []string
 	var problems []manifest.Problem
 	for _, entry := range entries {
-		name := path.Join(manifestsFolder, entry.Name())
+		name := path.Join(ManifestsFolder, entry.Name())
 		switch {
 		case entry.IsDir():
 			problems = append(problems, manifest.Problem{File: name, Rule: "P5", Message: "folders are not allowed inside manifests/", Remedy: "move its files up or out of the bundle"})
@@ -117,7 +120,7 @@ func (b *Bundle) listManifests(files fs.FS) ([]string, []manifest.Problem) {
 	}
 	if len(skipped) > 0 {
 		slices.Sort(skipped)
-		b.warn("%s", manifest.Skipped(skipped))
+		b.Warn("%s", manifest.Skipped(skipped))
 	}
 	slices.Sort(names)
 	return names, problems
@@ -136,10 +139,10 @@ func (b *Bundle) classify(m manifest.Manifest, csvs *[]manifest.Manifest) []mani
 	case csvKind:
 		*csvs = append(*csvs, m)
 	case crdKind:
-		if m.Object.GetAPIVersion() == crdV1beta1 {
-			b.warn("%s: %s is written in v1beta1 and was converted to v1", m.File, manifest.Describe(m.Object))
+		if m.Object.GetAPIVersion() == crd.V1beta1 {
+			b.Warn("%s: %s is written in v1beta1 and was converted to v1", m.File, manifest.Describe(m.Object))
 		}
-		crd, problems := readCRD(m)
+		crd, problems := crd.Read(m)
 		b.CRDs = append(b.CRDs, crd)
 		return problems
 	default:
@@ -154,7 +157,7 @@ func (b *Bundle) inferVersion(m manifest.Manifest) {
 		return
 	}
 	m.Object.SetAPIVersion(version)
-	b.warn("%s: %s has no apiVersion, taken as %s", m.File, manifest.Describe(m.Object), version)
+	b.Warn("%s: %s has no apiVersion, taken as %s", m.File, manifest.Describe(m.Object), version)
 }
 
 // trimMetadata keeps what makes up an object before it is applied (O5).
@@ -169,7 +172,7 @@ func trimMetadata(object map[string]any) {
 	}
 }
 
-var csvShape = shapeOf[v1alpha1.ClusterServiceVersion]()
+var csvShape = shape.Of[v1alpha1.ClusterServiceVersion]()
 
 // readCSV takes the one ClusterServiceVersion (P8, P9); without any it only complains when that is not explained already.
 func (b *Bundle) readCSV(csvs []manifest.Manifest, explained bool) []manifest.Problem {
@@ -177,24 +180,24 @@ func (b *Bundle) readCSV(csvs []manifest.Manifest, explained bool) []manifest.Pr
 		if explained {
 			return nil
 		}
-		return []manifest.Problem{{File: manifestsFolder, Rule: "P8", Message: "there is no ClusterServiceVersion", Remedy: "add the one that describes the operator"}}
+		return []manifest.Problem{{File: ManifestsFolder, Rule: "P8", Message: "there is no ClusterServiceVersion", Remedy: "add the one that describes the operator"}}
 	}
 	var problems []manifest.Problem
 	for _, extra := range csvs[1:] {
 		problems = append(problems, extra.Problem("P8", "there is another ClusterServiceVersion in "+csvs[0].File, "a bundle is one version of an operator: keep one"))
 	}
-	b.csv = csvs[0]
-	object := b.csv.Object.Object
+	b.Source = csvs[0]
+	object := b.Source.Object.Object
 	delete(object, "status")
-	for _, m := range fit(csvShape, object) {
-		problems = append(problems, b.csv.Problem("P9", m.String(), "correct the type"))
+	for _, m := range shape.Fit(csvShape, object) {
+		problems = append(problems, b.Source.Problem("P9", m.String(), "correct the type"))
 	}
 	if len(problems) > 0 {
 		return problems
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &b.CSV); err != nil {
-		return []manifest.Problem{b.problem("P9", "correct it", "it is not a valid ClusterServiceVersion")}
+		return []manifest.Problem{b.Problem("P9", "correct it", "it is not a valid ClusterServiceVersion")}
 	}
-	b.read = true
+	b.HasCSV = true
 	return nil
 }

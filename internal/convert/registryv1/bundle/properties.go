@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registryv1
+package bundle
 
 import (
 	"encoding/json"
@@ -28,7 +28,7 @@ func (b *Bundle) readProperties(files fs.FS, reader *manifest.Reader) []manifest
 	var all []property
 	if written, ok := b.CSV.Annotations[propertiesAnnotation]; ok {
 		if err := json.Unmarshal([]byte(written), &all); err != nil {
-			return []manifest.Problem{b.problem("P12", "correct it", "the annotation %q is not a JSON list of {type, value}", propertiesAnnotation)}
+			return []manifest.Problem{b.Problem("P12", "correct it", "the annotation %q is not a JSON list of {type, value}", propertiesAnnotation)}
 		}
 	}
 	if _, err := fs.Stat(files, propertiesFile); !errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +54,7 @@ func (b *Bundle) writeProperties(all []property) []manifest.Problem {
 	}
 	encoded, err := json.Marshal(all)
 	if err != nil {
-		return []manifest.Problem{b.problem("P12", "correct them", "the properties cannot be written as JSON")}
+		return []manifest.Problem{b.Problem("P12", "correct them", "the properties cannot be written as JSON")}
 	}
 	if b.CSV.Annotations == nil {
 		b.CSV.Annotations = map[string]string{}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registryv1
+package crd
 
 import (
 	"strings"
@@ -15,7 +15,7 @@ import (
 
 func oldCRD(t *testing.T, spec string) manifest.Manifest {
 	t.Helper()
-	object := map[string]any{"apiVersion": crdV1beta1, "kind": crdKind, "metadata": map[string]any{"name": "relics.example.org"}}
+	object := map[string]any{"apiVersion": V1beta1, "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "relics.example.org"}}
 	var content map[string]any
 	if err := yaml.Unmarshal([]byte(spec), &content); err != nil {
 		t.Fatal(err)
@@ -45,13 +45,13 @@ func TestP10Upgrade(t *testing.T) {
 			v1Head + "- {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {a: {type: object, properties: {b: {type: string}}}, c: {type: array, items: {type: integer}}, d: {x-kubernetes-int-or-string: true}, e: {type: object, additionalProperties: {type: string}}, f: {x-kubernetes-preserve-unknown-fields: true}}}}}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, problems := readCRD(oldCRD(t, c.old))
+			m, problems := Read(oldCRD(t, c.old))
 			if len(problems) > 0 {
 				t.Fatalf("%s: %v", c.reason, problems)
 			}
 			want := oldCRD(t, c.want)
-			want.Object.SetAPIVersion(crdV1)
-			if diff := cmp.Diff(asYAML(t, want.Object.Object), asYAML(t, m.Object.Object)); diff != "" {
+			want.Object.SetAPIVersion(V1)
+			if diff := cmp.Diff(want.Object.Object, m.Object.Object); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 		})
@@ -61,7 +61,7 @@ func TestP10Upgrade(t *testing.T) {
 // TestP10Protected: v1 demands an annotation in Kubernetes' own groups.
 func TestP10Protected(t *testing.T) {
 	for group, want := range map[string]bool{"k8s.io": true, "a.k8s.io": true, "b.kubernetes.io": true, "example.org": false, "notk8s.io": false} {
-		m, problems := readCRD(oldCRD(t, "group: "+group+"\nnames: {kind: Relic, plural: relics}\nversion: v1"))
+		m, problems := Read(oldCRD(t, "group: "+group+"\nnames: {kind: Relic, plural: relics}\nversion: v1"))
 		if _, got := m.Object.GetAnnotations()["api-approved.kubernetes.io"]; got != want || len(problems) > 0 {
 			t.Errorf("group %s: annotated %v, problems %v", group, got, problems)
 		}
@@ -77,7 +77,7 @@ func TestP10Impossible(t *testing.T) {
 		"no version":     {"an entry that is none", "versions: [v1]", "not a mapping"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, problems := readCRD(oldCRD(t, "group: example.org\nnames: {kind: Relic, plural: relics}\n"+c.spec))
+			_, problems := Read(oldCRD(t, "group: example.org\nnames: {kind: Relic, plural: relics}\n"+c.spec))
 			if len(problems) == 0 || problems[0].Rule != "P10" || !strings.Contains(problems[0].Message, c.message) {
 				t.Errorf("%s: %v", c.reason, problems)
 			}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registryv1
+package deploymentconfig
 
 import (
 	"cmp"
@@ -26,13 +26,13 @@ const (
 	mostOthers    = 100
 )
 
-// ReadDeploymentConfig decodes a config, as an API server would decode it that knows the fields, and checks what a Pod
+// Read decodes a config, as an API server would decode it that knows the fields, and checks what a Pod
 // needs of it. The config is nil where there is none. The problems are all that were found, each with the path of a field.
-func ReadDeploymentConfig(data []byte) (*DeploymentConfig, []manifest.Problem) {
+func Read(data []byte) (*Config, []manifest.Problem) {
 	if len(data) == 0 || string(data) == "null" {
 		return nil, nil
 	}
-	config := &DeploymentConfig{}
+	config := &Config{}
 	strict, err := kjson.UnmarshalStrict(data, config)
 	if err != nil {
 		return nil, []manifest.Problem{wrongType(data, err)}
@@ -54,7 +54,7 @@ func configProblem(message string, args ...any) manifest.Problem {
 // wrongType names the field that has a value of another type.
 func wrongType(data []byte, err error) manifest.Problem {
 	var wrong *json.UnmarshalTypeError // which the library that found it keeps to itself
-	if again := json.Unmarshal(data, &DeploymentConfig{}); !errors.As(again, &wrong) {
+	if again := json.Unmarshal(data, &Config{}); !errors.As(again, &wrong) {
 		return configProblem("%s cannot be read: %v", configPath, err)
 	}
 	path := configPath
@@ -85,9 +85,9 @@ func wanted(t reflect.Type) string {
 }
 
 // check finds what no Pod can have.
-func (c *DeploymentConfig) check() []manifest.Problem {
+func (c *Config) check() []manifest.Problem {
 	problems := slices.Concat(
-		checkNames("env", c.Env, mostVariables, true, envName),
+		checkNames("env", c.Env, mostVariables, true, EnvName),
 		checkNames("volumes", c.Volumes, mostOthers, true, func(v corev1.Volume) string { return v.Name }),
 		checkNames("volumeMounts", c.VolumeMounts, mostOthers, false, func(m corev1.VolumeMount) string { return m.Name }),
 	)

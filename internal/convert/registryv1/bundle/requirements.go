@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package registryv1
+package bundle
 
 import (
 	"encoding/json"
@@ -20,8 +20,8 @@ import (
 
 const (
 	dependenciesFile = "metadata/dependencies.yaml"
-	// mostRequirements bounds what a bundle may ask for, parts of compounds included.
-	mostRequirements = 1000
+	// maxRequirements bounds what a bundle may ask for, parts of compounds included.
+	maxRequirements  = 1000
 	ruleRequirements = "P13"
 )
 
@@ -44,7 +44,7 @@ type requiring struct {
 // words on that: what makes no sense there is only warned of. Properties and dependencies are what catalogs are made of,
 // and refused there, too, when they make no sense.
 func (b *Bundle) readRequirements(files fs.FS, reader *manifest.Reader) []manifest.Problem {
-	r := &requiring{bundle: b, file: b.csv.File}
+	r := &requiring{bundle: b, file: b.Source.File}
 	r.kubernetes()
 	r.crds()
 	r.apis()
@@ -56,8 +56,8 @@ func (b *Bundle) readRequirements(files fs.FS, reader *manifest.Reader) []manife
 	for _, p := range r.dependencies(files, reader) {
 		r.statement(p, p.Type, true)
 	}
-	if r.count > mostRequirements {
-		r.refuse(fmt.Sprintf("the bundle has more than %d requirements", mostRequirements), "drop those that follow from others")
+	if r.count > maxRequirements {
+		r.refuse(fmt.Sprintf("the bundle has more than %d requirements", maxRequirements), "drop those that follow from others")
 		return r.problems
 	}
 	b.Requirements = distinct(slices.DeleteFunc(r.all, b.brings))
@@ -81,7 +81,7 @@ func (r *requiring) kubernetes() {
 	}
 	version, err := semver.ParseTolerant(written)
 	if err != nil {
-		r.bundle.warn("%s: minKubeVersion %.100q is no version, and is not checked", r.file, written)
+		r.bundle.Warn("%s: minKubeVersion %.100q is no version, and is not checked", r.file, written)
 		return
 	}
 	r.add(Requirement{Kind: RequireKubeVersion, Versions: version.String()})
@@ -92,7 +92,7 @@ func (r *requiring) crds() {
 	for _, crd := range r.bundle.CSV.Spec.CustomResourceDefinitions.Required {
 		_, group, _ := strings.Cut(crd.Name, ".")
 		if group == "" || crd.Kind == "" {
-			r.bundle.warn("%s: the required CustomResourceDefinition %.100q lacks its group or kind, and is not checked", r.file, crd.Name)
+			r.bundle.Warn("%s: the required CustomResourceDefinition %.100q lacks its group or kind, and is not checked", r.file, crd.Name)
 			continue
 		}
 		r.add(Requirement{Kind: RequireCRD, Name: crd.Name, GVK: schema.GroupVersionKind{Group: group, Version: crd.Version, Kind: crd.Kind}})
@@ -110,7 +110,7 @@ func (r *requiring) apis() {
 	}
 	for _, kind := range kinds {
 		if kind.Kind == "" || kind.Version == "" {
-			r.bundle.warn("%s: the required API %.100q lacks its version or kind, and is not checked", r.file, kind)
+			r.bundle.Warn("%s: the required API %.100q lacks its version or kind, and is not checked", r.file, kind)
 			continue
 		}
 		r.add(Requirement{Kind: RequireAPI, GVK: kind})
@@ -155,7 +155,7 @@ func (r *requiring) statement(p property, kind string, requires bool) {
 	case "olm.constraint":
 		err = json.Unmarshal(p.Value, &c)
 	default:
-		r.bundle.warn("%s: requirements of type %.100q are not known, and not checked", r.file, p.Type)
+		r.bundle.Warn("%s: requirements of type %.100q are not known, and not checked", r.file, p.Type)
 		return
 	}
 	if err != nil {
@@ -200,8 +200,8 @@ func sensible(version semver.Version) string {
 	return ""
 }
 
-// identify says which version of which package the bundle is: the ClusterServiceVersion's, or the catalog's.
-func (b *Bundle) identify() Package {
+// Identify says which version of which package the bundle is: the ClusterServiceVersion's, or the catalog's.
+func (b *Bundle) Identify() Package {
 	of := Package{Name: b.Package}
 	if version := b.CSV.Spec.Version.Version; !version.Equals(semver.Version{}) {
 		of.Version = sensible(version)

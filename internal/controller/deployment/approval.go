@@ -45,7 +45,7 @@ func (r *Reconciler) consider(ctx context.Context, s *state, observed plan.Input
 	if s.keeping {
 		return nil
 	}
-	c := &consent{substance: s.substance, destroys: made.Destroys(s.previous)}
+	c := &consent{substance: s.rendered.substance, destroys: made.Destroys(s.listed.inventory)}
 	var err error
 	if c.terms, err = s.terms().Digest(); err != nil {
 		return err
@@ -57,8 +57,8 @@ func (r *Reconciler) consider(ctx context.Context, s *state, observed plan.Input
 	if c.settled() {
 		c.digest = c.record.Plan
 	}
-	c.returning = s.rejected != nil && r.returns(s, c)
-	s.consent = c
+	c.returning = s.resolved.rejected != nil && r.returns(s, c)
+	s.decided.consent = c
 	if c.settled() {
 		return nil
 	}
@@ -102,8 +102,8 @@ func (c *consent) settled() bool { return c.underWay && len(c.destroys) == 0 }
 //	the mode asks for nothing             goes on
 //	else                                  ApprovalRequired
 func (r *Reconciler) approve(_ context.Context, s *state) (pipeline.Outcome, error) {
-	c := s.consent
-	if !s.due || s.keeping || c == nil || c.settled() || c.returning {
+	c := s.decided.consent
+	if !s.resolved.due || s.keeping || c == nil || c.settled() || c.returning {
 		return pipeline.Continue, nil
 	}
 	if c.approved != nil && c.denied == nil || c.demand.mode == v1alpha1.ApprovalAutomatic {
@@ -119,7 +119,7 @@ func (r *Reconciler) approve(_ context.Context, s *state) (pipeline.Outcome, err
 
 // pending is the failure of a plan that waits for an approval.
 func (s *state) pending() error {
-	c := s.consent
+	c := s.decided.consent
 	if c.denied != nil {
 		return failure{reason: v1alpha1.ReasonApprovalDenied, waiting: true, woken: true, err: errors.New(s.deniedText())}
 	}
@@ -134,14 +134,14 @@ func awaitsApproval(err error) bool {
 
 // requiredText says what needs an approval, and how to approve it.
 func (s *state) requiredText() string {
-	c, d := s.consent, s.object
+	c, d := s.decided.consent, s.object
 	return fmt.Sprintf("the plan %s for revision %s waits for an approval: %s.\nSee it with satchel plan %s -n %s; approve it with satchel approve %s -n %s --plan %s, or refuse it with satchel deny",
 		c.digest, s.revision(), strings.Join(c.asks, "; "), d.Name, d.Namespace, d.Name, d.Namespace, c.digest)
 }
 
 // deniedText says who denied the plan, and what to do.
 func (s *state) deniedText() string {
-	c := s.consent
+	c := s.decided.consent
 	why := "no reason is given"
 	if reason := strings.TrimSpace(c.denied.Spec.Reason); reason != "" {
 		why = reason
@@ -152,15 +152,15 @@ func (s *state) deniedText() string {
 
 // asks lists what in the plan needs an approval in the current mode.
 func (r *Reconciler) asks(s *state) ([]string, error) {
-	deletions := destroysText("deleted", s.consent.destroys)
+	deletions := destroysText("deleted", s.decided.consent.destroys)
 	switch {
-	case s.consent.underWay:
+	case s.decided.consent.underWay:
 		return deletions, nil
-	case s.consent.demand.mode == v1alpha1.ApprovalManual:
-		return append([]string{s.plan.Summary()}, deletions...), nil
+	case s.decided.consent.demand.mode == v1alpha1.ApprovalManual:
+		return append([]string{s.decided.plan.Summary()}, deletions...), nil
 	}
 	more, err := r.escalations(s)
-	return slices.Concat(s.consent.demand.because, more, deletions), err
+	return slices.Concat(s.decided.consent.demand.because, more, deletions), err
 }
 
 // mostAsked bounds how many objects of each kind of reason are named.

@@ -56,13 +56,13 @@ func (r *Reconciler) demandOn(ctx context.Context, s *state, record *v1alpha1.Ex
 // grounds is the digest of what users of the namespace control of a plan: the spec without its intervals,
 // the spec of the source, and the contents of the inputs.
 func (s *state) grounds() string {
-	if s.source == nil || s.source.grounds == "" {
+	if s.resolved.source == nil || s.resolved.source.grounds == "" {
 		return ""
 	}
 	spec := s.object.Spec.DeepCopy()
 	spec.Suspend, spec.Source = false, nil
 	spec.Interval, spec.RetryInterval = v1alpha1.Duration{}, v1alpha1.Duration{}
-	return digestOfAll("satchel.dev/grounds/v1", spec, s.source.grounds, s.inputs.digest)
+	return digestOfAll("satchel.dev/grounds/v1", spec, s.resolved.source.grounds, s.resolved.inputs.digest)
 }
 
 // groundsOf is the digest of the spec of a source without its intervals. It includes what users of the namespace change

@@ -20,7 +20,7 @@ import (
 func (r *Reconciler) escalations(s *state) ([]string, error) {
 	found := s.reaches()
 	var recreated, adopted []inventory.ID
-	for _, action := range s.plan.Actions() {
+	for _, action := range s.decided.plan.Actions() {
 		switch action.Verb {
 		case plan.Recreate:
 			recreated = append(recreated, action.ID)
@@ -35,7 +35,7 @@ func (r *Reconciler) escalations(s *state) ([]string, error) {
 
 // reaches lists what in the spec goes beyond the last plan, whatever the content.
 func (s *state) reaches() []string {
-	was, spec := s.consent.record, &s.object.Spec
+	was, spec := s.decided.consent.record, &s.object.Spec
 	if was == nil {
 		return nil
 	}
@@ -53,7 +53,9 @@ func (s *state) reaches() []string {
 }
 
 // reachesElsewhere lists changes of the ServiceAccount or the cluster since the last plan.
-func (s *state) reachesElsewhere() []string { return elsewhere(s.consent.record, &s.object.Spec) }
+func (s *state) reachesElsewhere() []string {
+	return elsewhere(s.decided.consent.record, &s.object.Spec)
+}
 
 // elsewhere lists the differences in ServiceAccount and cluster between a spec and an executed plan.
 func elsewhere(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentSpec) []string {
@@ -77,14 +79,14 @@ func (r *Reconciler) contentEscalations(s *state) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !found && (s.object.Status.LastAppliedRevision != "" || s.consent.record != nil && s.previous.Len() > 0) {
+	if !found && (s.object.Status.LastAppliedRevision != "" || s.decided.consent.record != nil && s.listed.inventory.Len() > 0) {
 		return []string{"what was applied last is not in the controller's cache any more, so new permissions and CRD changes are not known"}, nil
 	}
-	desired, err := s.rendered(s.plan.Objects())
+	desired, err := s.bare(s.decided.plan.Objects())
 	if err != nil {
 		return nil, fmt.Errorf("comparing with what was applied last: %w", err)
 	}
-	before, after := slices.Concat(last.Objects, plan.Rendered(last.Hooks)), slices.Concat(desired, plan.Rendered(s.hooks))
+	before, after := slices.Concat(last.Objects, plan.Rendered(last.Hooks)), slices.Concat(desired, plan.Rendered(s.rendered.hooks))
 	change := impact.Of(before, after, s.object.InstallNamespaceOrDefault())
 	further := escalation.Of(before, after, s.object.InstallNamespaceOrDefault())
 	return slices.Concat(listed("new permissions", change.Permissions), listed("changes of CRDs", change.Definitions), listed("reaching further", further)), nil

@@ -65,7 +65,7 @@ type before struct {
 // begin records that the plan is executed, and by which approval, unless that is
 // recorded already.
 func (r *Reconciler) begin(s *state) {
-	c := s.consent
+	c := s.decided.consent
 	if s.keeping || c == nil || c.settled() || c.underWay && c.record.Plan == c.digest && c.approved == nil {
 		return
 	}
@@ -90,7 +90,7 @@ func (r *Reconciler) begin(s *state) {
 // undone. After a crash, the approval is found by the record.
 func (r *Reconciler) consume(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	record := s.object.Status.Executed
-	if !s.due || s.keeping || s.consent == nil || record == nil || record.Approval == "" {
+	if !s.resolved.due || s.keeping || s.decided.consent == nil || record == nil || record.Approval == "" {
 		return pipeline.Continue, nil
 	}
 	all, err := r.approvals(ctx, s.object)
@@ -103,7 +103,7 @@ func (r *Reconciler) consume(ctx context.Context, s *state) (pipeline.Outcome, e
 		}
 		err := r.markConsumed(ctx, &all[i], s)
 		switch withdrawn := apierrors.IsConflict(err) || apierrors.IsNotFound(err); {
-		case withdrawn && s.consent.begun && all[i].Name == record.Approval:
+		case withdrawn && s.decided.consent.begun && all[i].Name == record.Approval:
 			return pipeline.Stop, s.undoBegin(err)
 		case err != nil && !withdrawn:
 			return pipeline.Stop, err
@@ -131,9 +131,9 @@ func (r *Reconciler) markConsumed(ctx context.Context, one *v1alpha1.BundleAppro
 // undoBegin restores the status fields that begin and remember changed: no object was
 // written.
 func (s *state) undoBegin(err error) error {
-	s.object.Status.Executed, s.object.Status.Inventory, s.previous = s.unbegun.executed, s.unbegun.encoded, s.unbegun.inventory
-	s.object.Status.Hooks = s.unbegun.hooks
-	s.consent.begun, s.consent.approved = false, nil
-	s.consent.asks = []string{s.plan.Summary()}
+	s.object.Status.Executed, s.object.Status.Inventory, s.listed.inventory = s.delivered.unbegun.executed, s.delivered.unbegun.encoded, s.delivered.unbegun.inventory
+	s.object.Status.Hooks = s.delivered.unbegun.hooks
+	s.decided.consent.begun, s.decided.consent.approved = false, nil
+	s.decided.consent.asks = []string{s.decided.plan.Summary()}
 	return failure{reason: v1alpha1.ReasonApprovalRequired, waiting: true, err: fmt.Errorf("the approval was withdrawn: %w\n%s", err, s.requiredText())}
 }

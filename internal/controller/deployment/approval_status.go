@@ -29,11 +29,11 @@ func setApproval(s *state, err error) {
 	switch {
 	case awaitsApproval(err):
 		pending(judge(err).reason, judge(err).Error())
-	case s.plan.Held != nil && s.consent != nil && s.consent.denied != nil:
-		pending(v1alpha1.ReasonApprovalDenied, s.deniedText()+"\n"+s.plan.Held.String())
-	case s.plan.Held != nil && s.consent != nil:
-		pending(v1alpha1.ReasonPruneHeld, s.plan.Held.String()+fmt.Sprintf(", or approve it with satchel approve %s -n %s --plan %s",
-			s.object.Name, s.object.Namespace, s.consent.digest))
+	case s.decided.plan.Held != nil && s.decided.consent != nil && s.decided.consent.denied != nil:
+		pending(v1alpha1.ReasonApprovalDenied, s.deniedText()+"\n"+s.decided.plan.Held.String())
+	case s.decided.plan.Held != nil && s.decided.consent != nil:
+		pending(v1alpha1.ReasonPruneHeld, s.decided.plan.Held.String()+fmt.Sprintf(", or approve it with satchel approve %s -n %s --plan %s",
+			s.object.Name, s.object.Namespace, s.decided.consent.digest))
 	default:
 		conditions.Delete(s.object, v1alpha1.ApprovalPendingCondition)
 	}
@@ -55,7 +55,7 @@ func setAwaiting(s *state, err error) {
 		pipeline.SetRetrying(d, v1alpha1.ReasonApprovalPending, judge(err).Error())
 	case s.keepErr != nil:
 		pipeline.SetRetrying(d, judge(s.keepErr).reason, "revision "+last+" stays applied, but could not be compared with the cluster: "+judge(s.keepErr).Error()+waits)
-	case s.kept == nil || s.kept.health == nil || healthy == nil:
+	case s.kept == nil || s.kept.settled.health == nil || healthy == nil:
 		pipeline.SetProgressing(d, v1alpha1.ReasonProgressing, "revision "+last+" stays applied"+waits)
 	case healthy.Status == metav1.ConditionTrue:
 		pipeline.SetReady(d, v1alpha1.ReasonSucceeded, fmt.Sprintf("revision %s stays applied: %d objects, %s%s", last, s.kept.note.total, s.kept.healthyWords(), waits))
@@ -80,7 +80,7 @@ func (r *Reconciler) emitApproval(s *state) {
 			r.normal(s, "ApprovalRequired", "Approve", is.Message)
 		}
 	}
-	if c := s.consent; c != nil && c.begun && s.object.Status.Executed.Approval != "" {
+	if c := s.decided.consent; c != nil && c.begun && s.object.Status.Executed.Approval != "" {
 		r.normal(s, "Approved", "Approve", fmt.Sprintf("the plan %s for revision %s is executed, as bundleapproval %s allows", c.digest, s.revision(), s.object.Status.Executed.Approval))
 	}
 }

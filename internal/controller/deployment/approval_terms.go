@@ -19,8 +19,8 @@ type substance struct{ content, material, terms, key string }
 // digestMaterial digests the converted objects with their Secrets. The worker process, which does not know the key,
 // digested the content.
 func (r *Reconciler) digestMaterial(s *state) (err error) {
-	all := slices.Concat(s.desired, plan.Rendered(s.hooks))
-	s.substance.material, err = plan.Material(s.substance.content, s.inputs.digest, all, s.hashKey)
+	all := slices.Concat(s.rendered.desired, plan.Rendered(s.rendered.hooks))
+	s.rendered.substance.material, err = plan.Material(s.rendered.substance.content, s.resolved.inputs.digest, all, s.hashKey)
 	return err
 }
 
@@ -29,7 +29,7 @@ func (s *state) terms() plan.Terms {
 	of := &s.object.Spec
 	terms := plan.Terms{
 		Account: of.ServiceAccountName, RemoteAccount: of.RemoteServiceAccountName, KubeConfig: kubeConfigText(of.KubeConfig),
-		Target: s.previous.Target, InstallNamespace: s.object.InstallNamespaceOrDefault(), CreateNamespace: of.CreateNamespace,
+		Target: s.listed.inventory.Target, InstallNamespace: s.object.InstallNamespaceOrDefault(), CreateNamespace: of.CreateNamespace,
 		Pruning: spec.Pruning(of), Protection: plan.Protection(of.CollisionProtectionOrDefault()),
 		Recreate:      of.Recreate == v1alpha1.RecreateOnImmutableChange,
 		UpgradeSafety: plan.Enforcement(of.UpgradeSafetyOrDefault()), Ignore: spec.IgnoreRules(s.object),

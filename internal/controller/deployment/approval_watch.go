@@ -26,7 +26,7 @@ func indexApprovals(mgr ctrl.Manager) error {
 }
 
 // decided is the deployment that a decision is about.
-func decided(_ context.Context, object client.Object) []reconcile.Request {
+func wakeDecided(_ context.Context, object client.Object) []reconcile.Request {
 	decision, ok := object.(*v1alpha1.BundleApproval)
 	if !ok {
 		return nil

@@ -24,7 +24,7 @@ type begunObject struct {
 // so that the same plan recognizes writes of a process that died, and in the cache by
 // content, so that a later revision knows which fields this deployment owned.
 func (r *Reconciler) beginPlan(s *state) error {
-	s.plan.Begin()
+	s.decided.plan.Begin()
 	if s.keeping {
 		return nil
 	}
@@ -58,8 +58,8 @@ func (r *Reconciler) keepBegun(s *state) error {
 		kept = keptFile{Objects: json.RawMessage("[]")}
 	}
 	s.readBegun(kept.Begun)
-	kept.Target = cmp.Or(kept.Target, s.previous.Target)
-	all, changed := withBegun(kept.Begun, planned, s.previous)
+	kept.Target = cmp.Or(kept.Target, s.listed.inventory.Target)
+	all, changed := withBegun(kept.Begun, planned, s.listed.inventory)
 	if !changed {
 		return nil
 	}
@@ -74,11 +74,11 @@ func (r *Reconciler) keepBegun(s *state) error {
 // certificates.
 func (s *state) begunObjects() ([]begunObject, error) {
 	hashes := map[inventory.ID]string{}
-	planned := s.plan.Beginning()
+	planned := s.decided.plan.Beginning()
 	for _, object := range planned {
 		hashes[object.ID] = object.Rendered.String()
 	}
-	objects, err := s.rendered(planned)
+	objects, err := s.bare(planned)
 	if err != nil {
 		return nil, err
 	}
@@ -113,13 +113,13 @@ func withBegun(before, planned []begunObject, listed inventory.Inventory) (all [
 
 // readBegun indexes the objects that were begun before this reconcile.
 func (s *state) readBegun(begun []begunObject) {
-	if s.begun != nil {
+	if s.snapshot.begun != nil {
 		return
 	}
-	s.begun = make(map[inventory.ID][]begunObject, len(begun))
+	s.snapshot.begun = make(map[inventory.ID][]begunObject, len(begun))
 	for _, object := range begun {
 		id := inventory.IDOf(object.Object)
-		s.begun[id] = append(s.begun[id], object)
+		s.snapshot.begun[id] = append(s.snapshot.begun[id], object)
 	}
 }
 
@@ -130,7 +130,7 @@ func (s *state) earlier(snapshots *artifact.Snapshots, entry inventory.Entry) []
 	if last := s.lastFields(snapshots, entry.ID); last != nil {
 		contents = append(contents, last)
 	}
-	for _, begun := range s.begun[entry.ID] {
+	for _, begun := range s.snapshot.begun[entry.ID] {
 		if begun.Rendered == entry.Rendered.String() {
 			contents = append(contents, begun.Object)
 		}

@@ -17,14 +17,14 @@ func (r *Reconciler) given(ctx context.Context, s *state) (spec.Given, error) {
 	if err := r.readInputs(ctx, s); err != nil {
 		return spec.Given{}, err
 	}
-	return spec.Given{Contents: s.inputs.contents, Values: s.inputs.values}, nil
+	return spec.Given{Contents: s.resolved.inputs.contents, Values: s.resolved.inputs.values}, nil
 }
 
 // askingCapabilities returns a function that asks the target cluster for its capabilities, for charts. An API group with a
 // server that does not answer must not look unserved: the chart would leave objects out, and they would be deleted. On the
 // first install a warning is enough. The conversion may outlive the reconcile, so the state is not changed.
 func (s *state) askingCapabilities() func(context.Context) (helm.Capabilities, []string, error) {
-	tenant, first := s.client, s.previous.Len() == 0
+	tenant, first := s.resolved.client, s.listed.inventory.Len() == 0
 	return func(ctx context.Context) (helm.Capabilities, []string, error) {
 		version, err := tenant.ServerVersion(ctx)
 		if err != nil {

@@ -37,7 +37,7 @@ type issuance struct {
 // certify reads the certificates that the objects mount and trust, and issues in memory
 // those that are missing or due. Nothing is written before the plan is executed.
 func (r *Reconciler) certify(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.due || len(s.wanted) == 0 {
+	if !s.resolved.due || len(s.rendered.wanted) == 0 {
 		return pipeline.Continue, nil
 	}
 	made, err := findCertificates(ctx, s)
@@ -47,7 +47,7 @@ func (r *Reconciler) certify(ctx context.Context, s *state) (pipeline.Outcome, e
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	s.issued = made
+	s.rendered.issued = made
 	return pipeline.Continue, nil
 }
 
@@ -78,9 +78,9 @@ func findCertificates(ctx context.Context, s *state) (*issuance, error) {
 		secret *unstructured.Unstructured
 		err    error
 	}
-	ids := certificateIDs(s.authorityID(), s.wanted)
+	ids := certificateIDs(s.authorityID(), s.rendered.wanted)
 	answers := parallel.Each(ctx, len(ids), ids, func(ctx context.Context, id inventory.ID) answer {
-		secret, err := s.client.Get(ctx, tenant.Ref{Resource: secrets, Namespace: id.Namespace, Name: id.Name})
+		secret, err := s.resolved.client.Get(ctx, tenant.Ref{Resource: secrets, Namespace: id.Namespace, Name: id.Name})
 		return answer{secret, err}
 	})
 	if err := ctx.Err(); err != nil {
@@ -105,7 +105,7 @@ func findCertificates(ctx context.Context, s *state) (*issuance, error) {
 // plan: every other object is a collision.
 func (s *state) owns(object *unstructured.Unstructured) bool {
 	live := plan.LiveOf(object, s.owner)
-	entry, _ := s.previous.Get(inventory.IDOf(object))
+	entry, _ := s.listed.inventory.Get(inventory.IDOf(object))
 	taken := !live.Owner.IsZero() && live.Owner != s.owner && slices.Contains(live.Managers, live.Owner.Manager())
 	return entry.Confirmed() && !taken || live.Ours(s.owner) && !live.Fields.IsZero()
 }
@@ -113,7 +113,7 @@ func (s *state) owns(object *unstructured.Unstructured) bool {
 // issue computes the contents of the Secrets. A new CA signs only once every object on
 // the cluster trusts it.
 func (r *Reconciler) issue(ctx context.Context, s *state, made *issuance) error {
-	in := certificate.Input{Now: s.now, Entropy: r.Entropy, Owner: s.owner, Home: s.home, Serving: made.found, Wanted: requests(s.wanted)}
+	in := certificate.Input{Now: s.now, Entropy: r.Entropy, Owner: s.owner, Home: s.home, Serving: made.found, Wanted: requests(s.rendered.wanted)}
 	var err error
 	if in.Authority, err = s.genuine(ctx, made.found[s.authorityID()]); err != nil {
 		return err
@@ -164,25 +164,25 @@ func (s *state) asRecorded(live *unstructured.Unstructured) bool {
 	bare.SetNamespace(live.GetNamespace())
 	bare.SetName(live.GetName())
 	bare.SetLabels(map[string]string{plan.LabelCertificate: live.GetLabels()[plan.LabelCertificate]})
-	entry, _ := s.previous.Get(inventory.IDOf(live))
+	entry, _ := s.listed.inventory.Get(inventory.IDOf(live))
 	applied, err := plan.Completion{Owner: s.owner, HashKey: s.hashKey}.Complete(bare, plan.Kind{Namespaced: true})
 	return err == nil && entry.Confirmed() && applied.Rendered == entry.Rendered
 }
 
 // trusts tells whether an object trusts one of the wanted certificates.
 func (s *state) trusts(object *unstructured.Unstructured) bool {
-	return certificate.Trusts(object, requests(s.wanted))
+	return certificate.Trusts(object, requests(s.rendered.wanted))
 }
 
 // liveTrusting reads the objects on the cluster that trust the certificates; all tells
 // whether every existing one could be read.
 func (s *state) liveTrusting(ctx context.Context) (found []*unstructured.Unstructured, all bool, err error) {
 	all = true
-	for _, object := range s.desired {
+	for _, object := range s.rendered.desired {
 		if !s.trusts(object) {
 			continue
 		}
-		live, err := s.client.Get(ctx, tenant.Ref{Resource: certificate.Resource(object), Name: object.GetName()})
+		live, err := s.resolved.client.Get(ctx, tenant.Ref{Resource: certificate.Resource(object), Name: object.GetName()})
 		switch {
 		case apierrors.IsNotFound(err):
 		case apierrors.IsForbidden(err):
@@ -208,11 +208,11 @@ func (s *state) trustedBy(ctx context.Context, bundle []byte) (bool, error) {
 // unseen refuses to overwrite Secrets that could not be read when the certificates were
 // issued but can be read now: their contents have to be known first.
 func (s *state) unseen() error {
-	if s.issued == nil {
+	if s.rendered.issued == nil {
 		return nil
 	}
-	for _, action := range s.plan.Actions() {
-		if s.issued.hidden[action.ID] && action.Verb != plan.Create {
+	for _, action := range s.decided.plan.Actions() {
+		if s.rendered.issued.hidden[action.ID] && action.Verb != plan.Create {
 			return fmt.Errorf("%s could not be read a moment ago: trying again", action.ID)
 		}
 	}
@@ -222,31 +222,31 @@ func (s *state) unseen() error {
 // planned are the objects to apply: those of the bundle, with the CA injected where
 // they trust it, and the certificate Secrets.
 func (s *state) planned() []*unstructured.Unstructured {
-	if s.issued == nil {
-		return s.desired
+	if s.rendered.issued == nil {
+		return s.rendered.desired
 	}
-	objects := slices.Clone(s.issued.set.Secrets)
-	for _, object := range s.desired {
+	objects := slices.Clone(s.rendered.issued.set.Secrets)
+	for _, object := range s.rendered.desired {
 		if s.trusts(object) {
-			object = certificate.Inject(object, s.issued.set.Bundle)
+			object = certificate.Inject(object, s.rendered.issued.set.Bundle)
 		}
 		objects = append(objects, object)
 	}
 	return objects
 }
 
-// rendered returns the objects of the plan as the bundle has them, without what certify
+// bare returns the objects of the plan as the bundle has them, without what certify
 // added: that is read from the cluster, and no key leaves it.
-func (s *state) rendered(objects []plan.Object) ([]*unstructured.Unstructured, error) {
+func (s *state) bare(objects []plan.Object) ([]*unstructured.Unstructured, error) {
 	original := map[inventory.ID]*unstructured.Unstructured{}
-	for _, object := range s.desired {
+	for _, object := range s.rendered.desired {
 		if s.trusts(object) {
 			original[inventory.IDOf(object)] = object
 		}
 	}
 	var all []*unstructured.Unstructured
 	for _, object := range objects {
-		if s.issued != nil && s.issued.secrets[object.ID] != nil {
+		if s.rendered.issued != nil && s.rendered.issued.secrets[object.ID] != nil {
 			continue
 		}
 		desired := object.Desired

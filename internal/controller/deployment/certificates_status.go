@@ -30,12 +30,12 @@ func (s *state) appliedState() *state {
 // certificateEnds are the expiry times of the certificates on the cluster after this
 // reconcile, sorted by Secret; false if they are unknown.
 func (s *state) certificateEnds() ([]certificate.End, bool) {
-	if s.issued == nil {
+	if s.rendered.issued == nil {
 		return nil, s.reached[v1alpha1.AppliedCondition]
 	}
-	there := maps.Clone(s.issued.found)
+	there := maps.Clone(s.rendered.issued.found)
 	for _, id := range s.writtenCertificates(apply.Created, apply.Updated, apply.Repaired, apply.Settled, apply.Unchanged) {
-		there[id] = s.issued.secrets[id]
+		there[id] = s.rendered.issued.secrets[id]
 	}
 	var ends []certificate.End
 	for _, id := range slices.SortedFunc(maps.Keys(there), inventory.ID.Compare) {
@@ -43,17 +43,17 @@ func (s *state) certificateEnds() ([]certificate.End, bool) {
 			ends = append(ends, end)
 		}
 	}
-	return ends, len(s.issued.hidden) == 0
+	return ends, len(s.rendered.issued.hidden) == 0
 }
 
 // writtenCertificates are the certificate Secrets with an outcome of one of the kinds.
 func (s *state) writtenCertificates(kinds ...apply.Kind) []inventory.ID {
 	var ids []inventory.ID
-	if s.applied == nil || s.issued == nil {
+	if s.delivered.applied == nil || s.rendered.issued == nil {
 		return nil
 	}
-	for _, outcome := range s.applied.Outcomes {
-		if s.issued.secrets[outcome.ID] != nil && slices.Contains(kinds, outcome.Kind) {
+	for _, outcome := range s.delivered.applied.Outcomes {
+		if s.rendered.issued.secrets[outcome.ID] != nil && slices.Contains(kinds, outcome.Kind) {
 			ids = append(ids, outcome.ID)
 		}
 	}
@@ -131,8 +131,8 @@ func (r *Reconciler) showExpiry(s *state) {
 func (r *Reconciler) emitCertificates(s *state) {
 	looked := s.appliedState()
 	written := looked.writtenCertificates(apply.Created, apply.Updated)
-	if looked.issued != nil {
-		for _, one := range looked.issued.set.Issued {
+	if looked.rendered.issued != nil {
+		for _, one := range looked.rendered.issued.set.Issued {
 			if slices.Contains(written, one.ID) {
 				r.normal(s, "CertificateIssued", "Certify", one.Sentence)
 			}
@@ -156,11 +156,11 @@ func (r *Reconciler) emitCertificates(s *state) {
 func (s *state) renewal() time.Time {
 	looked, first := s.appliedState(), s.object.Status.CertificateExpirationTime
 	switch {
-	case looked.issued != nil && looked.issued.set.Waiting:
+	case looked.rendered.issued != nil && looked.rendered.issued.set.Waiting:
 		return s.now.Add(trustPause)
-	case looked.issued != nil:
-		return looked.issued.set.Next
-	case !s.due:
+	case looked.rendered.issued != nil:
+		return looked.rendered.issued.set.Next
+	case !s.resolved.due:
 		return s.note.renew
 	case first == nil:
 		return time.Time{}

@@ -26,8 +26,8 @@ func TestSecretsAreNotOverwrittenUnseen(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := &state{
-				issued: &issuance{hidden: map[inventory.ID]bool{id: c.hidden}},
-				plan:   &plan.Plan{Stages: []plan.Stage{{Actions: []plan.Action{{Object: plan.Object{ID: id}, Verb: c.verb}}}}},
+				rendered: rendered{issued: &issuance{hidden: map[inventory.ID]bool{id: c.hidden}}},
+				decided:  decided{plan: &plan.Plan{Stages: []plan.Stage{{Actions: []plan.Action{{Object: plan.Object{ID: id}, Verb: c.verb}}}}}},
 			}
 			if err := s.unseen(); (err != nil) != c.refused {
 				t.Errorf("%s: %v, want it refused: %v", c.reason, err, c.refused)

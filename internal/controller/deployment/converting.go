@@ -46,7 +46,7 @@ func (r *Reconciler) hold(s *state, values int64) error {
 		return failure{reason: v1alpha1.ReasonWaitingForMemory, waiting: true, woken: true, err: errors.New(
 			"waiting until other large bundles are applied: their objects use all the memory for decoded objects")}
 	}
-	s.release = func() { room.Leave(key) }
+	s.rendered.release = func() { room.Leave(key) }
 	return nil
 }
 
@@ -92,11 +92,11 @@ func (s *state) conversionInput() string {
 
 // converted converts the bundle in a worker process, or returns an earlier result.
 func (r *Reconciler) converted(ctx context.Context, s *state, given spec.Given) (*jobs.Converted, error) {
-	key, about, content := client.ObjectKeyFromObject(s.object), s.conversionInput(), s.content
+	key, about, content := client.ObjectKeyFromObject(s.object), s.conversionInput(), s.rendered.content
 	if limit := r.excesses.Final(key, about); limit != nil {
 		return nil, exceeded(limit, true)
 	}
-	s.content = nil // closed at the end of the conversion
+	s.rendered.content = nil // closed at the end of the conversion
 	task := jobs.Conversion{
 		Files: jobs.Files{File: content.File(), Index: content.Index()}, Options: spec.Conversion(s.object, given, r.Manifests),
 		Capabilities: s.askingCapabilities(),

@@ -23,18 +23,18 @@ func objectOf(values int) *unstructured.Unstructured {
 
 func TestDropKeepsWhatWasDecided(t *testing.T) {
 	s := &state{}
-	s.desired = []*unstructured.Unstructured{objectOf(10)}
+	s.rendered.desired = []*unstructured.Unstructured{objectOf(10)}
 	released := 0
-	s.release = func() { released++ }
+	s.rendered.release = func() { released++ }
 	s.drop()
 	s.drop()
-	if released != 1 || len(s.desired) != 1 || s.desired[0] != nil {
-		t.Errorf("released %d times, desired %v; want once, and only the count kept", released, s.desired)
+	if released != 1 || len(s.rendered.desired) != 1 || s.rendered.desired[0] != nil {
+		t.Errorf("released %d times, desired %v; want once, and only the count kept", released, s.rendered.desired)
 	}
 }
 
 func TestAnInventoryThatDoesNotFitStalls(t *testing.T) {
-	s := &state{object: &v1alpha1.BundleDeployment{}}
+	s := &state{subject: subject{object: &v1alpha1.BundleDeployment{}}}
 	var entries []inventory.Entry
 	for i := range 25_000 {
 		sum := sha256.Sum256([]byte(strconv.Itoa(i)))

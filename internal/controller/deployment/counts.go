@@ -13,31 +13,31 @@ import (
 
 // setPlan writes the summary of the plan to the status.
 func setPlan(s *state) {
-	if s.plan == nil {
+	if s.decided.plan == nil {
 		return
 	}
-	if was := s.object.Status.Plan; s.plan.Quiet() && was != nil && was.Revision == s.revision() {
+	if was := s.object.Status.Plan; s.decided.plan.Quiet() && was != nil && was.Revision == s.revision() {
 		s.digested(was)
 		return // the plan of this revision is more informative than an empty one
 	}
 	s.object.Status.Plan = &v1alpha1.PlanStatus{
 		Revision: s.revision(),
-		Create:   int32(s.plan.Count(plan.Create)),              //nolint:gosec // at most 25,000 objects
-		Adopt:    int32(s.plan.Count(plan.Adopt)),               //nolint:gosec // at most 25,000 objects
-		Recreate: int32(s.plan.Count(plan.Recreate)),            //nolint:gosec // at most 25,000 objects
-		Update:   int32(s.plan.Count(plan.Update, plan.Repair)), //nolint:gosec // at most 25,000 objects
-		Delete:   int32(s.plan.Deletions()),                     //nolint:gosec // at most 25,000 objects
-		Summary:  s.plan.Summary(),
+		Create:   int32(s.decided.plan.Count(plan.Create)),              //nolint:gosec // at most 25,000 objects
+		Adopt:    int32(s.decided.plan.Count(plan.Adopt)),               //nolint:gosec // at most 25,000 objects
+		Recreate: int32(s.decided.plan.Count(plan.Recreate)),            //nolint:gosec // at most 25,000 objects
+		Update:   int32(s.decided.plan.Count(plan.Update, plan.Repair)), //nolint:gosec // at most 25,000 objects
+		Delete:   int32(s.decided.plan.Deletions()),                     //nolint:gosec // at most 25,000 objects
+		Summary:  s.decided.plan.Summary(),
 	}
 	s.digested(s.object.Status.Plan)
 }
 
 // digested adds the digests of the plan, where they are known.
 func (s *state) digested(sum *v1alpha1.PlanStatus) {
-	if c := s.consent; c != nil {
+	if c := s.decided.consent; c != nil {
 		sum.Digest, sum.Content = c.digest, c.content
-		sum.Inputs, sum.Capabilities = s.inputs.digest, s.capabilities
-		if s.inputs.secret() {
+		sum.Inputs, sum.Capabilities = s.resolved.inputs.digest, s.rendered.capabilities
+		if s.resolved.inputs.secret() {
 			sum.Content = "" // a reader could test guesses of secret values against it
 		}
 	}
@@ -48,13 +48,13 @@ func setCounts(s *state) {
 	if s.kept != nil {
 		looked = s.kept
 	}
-	if looked.health == nil {
+	if looked.settled.health == nil {
 		return
 	}
 	s.object.Status.Objects = &v1alpha1.ObjectCounts{
-		Skipped:   int32(looked.note.skipped),          //nolint:gosec // at most 25,000 objects
-		Applied:   int32(looked.note.total),            //nolint:gosec // at most 25,000 objects
-		Unhealthy: int32(len(looked.health.Unhealthy)), //nolint:gosec // at most 25,000 objects
+		Skipped:   int32(looked.note.skipped),                  //nolint:gosec // at most 25,000 objects
+		Applied:   int32(looked.note.total),                    //nolint:gosec // at most 25,000 objects
+		Unhealthy: int32(len(looked.settled.health.Unhealthy)), //nolint:gosec // at most 25,000 objects
 	}
 }
 
@@ -64,7 +64,7 @@ func setCounts(s *state) {
 func setWarnings(s *state) {
 	same := s.sameAsBefore()
 	switch {
-	case !s.due || len(s.desired) == 0 || s.applied != nil && same && !s.writes():
+	case !s.resolved.due || len(s.rendered.desired) == 0 || s.delivered.applied != nil && same && !s.writes():
 	case same:
 		s.object.Status.Warnings = ahead(s.planWarnings(), bounded(append(s.warnings, s.before.Status.Warnings...)))
 	default:
@@ -74,10 +74,10 @@ func setWarnings(s *state) {
 
 // planWarnings are those of the plan, as the status shows them.
 func (s *state) planWarnings() []string {
-	if s.plan == nil {
+	if s.decided.plan == nil {
 		return nil
 	}
-	return bounded(s.plan.Warnings)
+	return bounded(s.decided.plan.Warnings)
 }
 
 // ahead puts the first warnings before others, up to mostWarnings.

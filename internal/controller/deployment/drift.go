@@ -59,18 +59,18 @@ func (r *Reconciler) leave(ctx context.Context, s *state, made *plan.Plan) error
 // explain records which fields of the first objects differ, and which clients changed
 // them.
 func (r *Reconciler) explain(ctx context.Context, s *state, objects []plan.Object) error {
-	s.compared = true
+	s.decided.compared = true
 	if !s.warns() {
 		return nil
 	}
 	for _, object := range objects[:min(len(objects), mostDrift)] {
-		difference, err := apply.Explain(ctx, s.client, s.owner, object)
+		difference, err := apply.Explain(ctx, s.resolved.client, s.owner, object)
 		if err != nil {
 			return err
 		}
-		s.drift = append(s.drift, difference.String())
+		s.decided.drift = append(s.decided.drift, difference.String())
 	}
-	slices.Sort(s.drift)
+	slices.Sort(s.decided.drift)
 	return nil
 }
 
@@ -86,13 +86,13 @@ func setDrift(s *state) {
 		status.Found = was.Found
 	}
 	switch {
-	case of.compared:
-		status.Found = of.drift
-	case s.found.Watched && len(s.found.Drifted) == 0 || !s.warns():
+	case of.decided.compared:
+		status.Found = of.decided.drift
+	case s.resolved.found.Watched && len(s.resolved.found.Drifted) == 0 || !s.warns():
 		status.Found = nil
 	}
 	status.Found = slices.Concat(status.Found, s.contested())
-	for _, gap := range s.gaps {
+	for _, gap := range s.settled.gaps {
 		if len(status.AtInterval) < mostDrift {
 			status.AtInterval = append(status.AtInterval, gap.String())
 		}

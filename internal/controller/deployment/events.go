@@ -60,11 +60,11 @@ func (s *state) fresh(warnings, without []string) string {
 }
 
 func (r *Reconciler) emitApplied(s *state) {
-	r.emitRepaired(s, s.repaired.result())
-	if s.applied == nil {
+	r.emitRepaired(s, s.delivered.repaired.result())
+	if s.delivered.applied == nil {
 		return
 	}
-	created, updated := s.applied.Count(apply.Created), s.applied.Count(apply.Updated)
+	created, updated := s.delivered.applied.Count(apply.Created), s.delivered.applied.Count(apply.Updated)
 	r.emitAdopted(s)
 	r.emitRecreated(s)
 	switch was, is := s.before.Status.LastAppliedRevision, s.object.Status.LastAppliedRevision; {
@@ -80,7 +80,7 @@ func (r *Reconciler) emitApplied(s *state) {
 // emitAdopted names the adopted objects.
 func (r *Reconciler) emitAdopted(s *state) {
 	var adopted []string
-	for _, outcome := range s.applied.Outcomes {
+	for _, outcome := range s.delivered.applied.Outcomes {
 		if outcome.Kind == apply.Adopted {
 			adopted = append(adopted, fmt.Sprintf("%s, which %s", outcome.ID, outcome.Reason))
 		}
@@ -93,7 +93,7 @@ func (r *Reconciler) emitAdopted(s *state) {
 // emitRecreated names objects that were deleted because of changes to immutable fields.
 func (r *Reconciler) emitRecreated(s *state) {
 	var recreated []inventory.ID
-	for _, outcome := range s.applied.Outcomes {
+	for _, outcome := range s.delivered.applied.Outcomes {
 		if outcome.Recreates() {
 			recreated = append(recreated, outcome.ID)
 		}
@@ -106,7 +106,7 @@ func (r *Reconciler) emitRecreated(s *state) {
 // emitDrift names the objects with corrected drift: those changed or deleted by another
 // client.
 func (r *Reconciler) emitDrift(s *state) {
-	r.emitRepaired(s, s.applied)
+	r.emitRepaired(s, s.delivered.applied)
 }
 
 func (r *Reconciler) emitRepaired(s *state, result *apply.Result) {
@@ -127,29 +127,29 @@ func (r *Reconciler) emitRepaired(s *state, result *apply.Result) {
 // emitRejected emits that a revision was rejected and the last healthy one is rolled
 // back to. Ready tells when that is applied.
 func (r *Reconciler) emitRejected(s *state) {
-	if s.rejectedNow {
+	if s.settled.rejectedNow {
 		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, "RollingBack", "Remediate", "%s",
 			"rolling back to revision "+s.object.Status.LastHealthyArtifact.Revision+": "+s.rejection())
 	}
 }
 
 func (r *Reconciler) emitPruned(s *state) {
-	if s.pruned == nil {
+	if s.delivered.pruned == nil {
 		return
 	}
-	if deleted := s.pruned.DeletedIDs; len(deleted) > 0 {
+	if deleted := s.delivered.pruned.DeletedIDs; len(deleted) > 0 {
 		r.normal(s, "Pruned", "Prune", fmt.Sprintf("deleted %d objects that left the bundle: %s", len(deleted), names(deleted)))
 	}
-	r.notes(s, "Prune", s.pruned.Notes)
+	r.notes(s, "Prune", s.delivered.pruned.Notes)
 }
 
 // emitKept names the objects that a removal keeps on purpose.
 func (r *Reconciler) emitKept(s *state) {
-	if s.removed == nil {
+	if s.delivered.removed == nil {
 		return
 	}
-	r.notes(s, "Remove", s.removed.Notes)
-	for _, note := range s.removed.Cleared {
+	r.notes(s, "Remove", s.delivered.removed.Notes)
+	for _, note := range s.delivered.removed.Cleared {
 		r.normal(s, "WebhookDeleted", "Remove", note)
 	}
 }

@@ -40,7 +40,7 @@ func healthChecks(ctx context.Context, s *state) ([]plan.Object, error) {
 	for _, check := range s.object.Spec.HealthChecks {
 		kind := schema.FromAPIVersionAndKind(check.APIVersion, check.Kind)
 		object := plan.Object{ID: inventory.ID{Group: kind.Group, Kind: kind.Kind, Namespace: check.Namespace, Name: check.Name}}
-		found, err := s.client.Kinds().Find(ctx, kind)
+		found, err := s.resolved.client.Kinds().Find(ctx, kind)
 		switch {
 		case tenant.IsNoKind(err):
 			objects = append(objects, object)

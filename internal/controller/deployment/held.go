@@ -35,12 +35,12 @@ func (h *Holds) show(key types.NamespacedName, held int) {
 
 // showHeld exposes how many objects of the deployment are held, once a plan was made.
 func (r *Reconciler) showHeld(s *state) {
-	if s.plan == nil || !s.reached[v1alpha1.PlannedCondition] {
+	if s.decided.plan == nil || !s.reached[v1alpha1.PlannedCondition] {
 		return
 	}
 	held := 0
-	if s.plan.Held != nil {
-		held = len(s.plan.Held.Objects)
+	if s.decided.plan.Held != nil {
+		held = len(s.decided.plan.Held.Objects)
 	}
 	r.Holds.show(types.NamespacedName{Namespace: s.object.Namespace, Name: s.object.Name}, held)
 }

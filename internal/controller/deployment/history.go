@@ -20,8 +20,8 @@ const longestCause = 512
 // is none. While the source's revision is rejected it is the record of that one.
 func (s *state) currentRecord() *v1alpha1.RevisionRecord {
 	history, revision := s.object.Status.History, s.revision()
-	if s.rejected != nil {
-		revision = s.rejected.Revision
+	if s.resolved.rejected != nil {
+		revision = s.resolved.rejected.Revision
 	}
 	if len(history) == 0 || history[0].Revision != revision {
 		return nil
@@ -32,15 +32,15 @@ func (s *state) currentRecord() *v1alpha1.RevisionRecord {
 // beginRecord puts the revision that is tried at the head of the history: a new one, a
 // rejected one that is tried again, or one with a changed spec or inputs.
 func beginRecord(s *state) {
-	if s.artifact == nil || !s.due || s.rejected != nil {
+	if s.resolved.artifact == nil || !s.resolved.due || s.resolved.rejected != nil {
 		return
 	}
 	record := s.currentRecord()
-	edited := record != nil && s.plan != nil && s.edits(record)
+	edited := record != nil && s.decided.plan != nil && s.edits(record)
 	if edited && !s.writes() {
 		record.Generation, record.Attempts, record.LastFailedTime = s.object.Generation, 0, nil
 	}
-	if record == nil || s.lifted || edited && s.writes() {
+	if record == nil || s.resolved.lifted || edited && s.writes() {
 		record = s.newRecord()
 	}
 	s.recordOrigins(record)
@@ -61,9 +61,9 @@ func (s *state) newRecord() *v1alpha1.RevisionRecord {
 		finish(&status.History[0], v1alpha1.OutcomeSuperseded, "", s)
 	}
 	status.History = slices.Insert(status.History, 0, v1alpha1.RevisionRecord{
-		Revision: s.revision(), Digest: s.artifact.Digest, Generation: s.object.Generation, StartedTime: metaTime(s.now),
+		Revision: s.revision(), Digest: s.resolved.artifact.Digest, Generation: s.object.Generation, StartedTime: metaTime(s.now),
 	})
-	s.lifted = false
+	s.resolved.lifted = false
 	return &status.History[0]
 }
 
@@ -86,12 +86,12 @@ func setHistory(s *state, err error) {
 //	it is healthy                                        Healthy
 //	it cannot be installed, or is not healthy            Failed
 func settleRecord(s *state, record *v1alpha1.RevisionRecord, err error) {
-	well := err == nil && s.waitsFor == "" && s.hookWaits == "" && s.health != nil && s.health.Healthy()
+	well := err == nil && s.delivered.waitsFor == "" && s.settled.hookWaits == "" && s.settled.health != nil && s.settled.health.Healthy()
 	switch {
 	case record.Outcome == v1alpha1.OutcomeHealthy, record.Outcome == v1alpha1.OutcomeRolledBack:
-	case s.rejected != nil && well:
+	case s.resolved.rejected != nil && well:
 		finish(record, v1alpha1.OutcomeRolledBack, record.Message, s)
-	case s.rejected != nil:
+	case s.resolved.rejected != nil:
 	case well:
 		record.Attempts, record.LastFailedTime = 0, nil
 		finish(record, v1alpha1.OutcomeHealthy, "", s)
@@ -118,12 +118,12 @@ func (s *state) whyFailed(err error) string {
 		return known.reason + ": " + known.Error()
 	case err != nil:
 		return ""
-	case s.waitsFor != "":
+	case s.delivered.waitsFor != "":
 		if reason, over := s.waiting(); over {
-			return reason + ": " + s.waitsFor
+			return reason + ": " + s.delivered.waitsFor
 		}
 	}
-	if healthy := conditions.Get(s.object, v1alpha1.HealthyCondition); s.health != nil && healthy != nil && healthy.Status == metav1.ConditionFalse {
+	if healthy := conditions.Get(s.object, v1alpha1.HealthyCondition); s.settled.health != nil && healthy != nil && healthy.Status == metav1.ConditionFalse {
 		return healthy.Reason + ": " + healthy.Message
 	}
 	return ""

@@ -19,12 +19,12 @@ import (
 // operate determines the operation of the plan. It stops an operation with a hook that
 // failed before anything was applied: the applied revision stays.
 func (r *Reconciler) operate(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.due || s.keeping {
+	if !s.resolved.due || s.keeping {
 		return pipeline.Continue, nil
 	}
 	was, recovered := s.object.Status.Hooks, s.endRecovery()
 	switch {
-	case was == nil && len(s.plan.Hooks) == 0:
+	case was == nil && len(s.decided.plan.Hooks) == 0:
 		return pipeline.Continue, nil
 	case was != nil && r.continues(s, was):
 		s.retryHooks(was)
@@ -53,12 +53,12 @@ func (r *Reconciler) operate(ctx context.Context, s *state) (pipeline.Outcome, e
 func (r *Reconciler) continues(s *state, was *v1alpha1.HooksStatus) bool {
 	key := s.keyID()
 	if was.Key == key {
-		return was.Material == s.material
+		return was.Material == s.rendered.material
 	}
-	if was.Digest != s.artifact.Digest || was.Generation != s.object.Generation {
+	if was.Digest != s.resolved.artifact.Digest || was.Generation != s.object.Generation {
 		return false
 	}
-	was.Key, was.Material = key, s.material
+	was.Key, was.Material = key, s.rendered.material
 	return true
 }
 
@@ -83,21 +83,21 @@ func (s *state) endRecovery() bool {
 
 // newOperation is the operation of the plan, before its first hook.
 func (r *Reconciler) newOperation(s *state, was *v1alpha1.HooksStatus) *v1alpha1.HooksStatus {
-	operation, former, onDelete := plan.Upgrade, "", count32(plan.HookRuns(s.plan.Hooks, plan.Removing))
+	operation, former, onDelete := plan.Upgrade, "", count32(plan.HookRuns(s.decided.plan.Hooks, plan.Removing))
 	if was != nil {
 		former, onDelete = was.Run, max(onDelete, was.OnDelete) // the hooks of the applied revision count until the operation is over
 	}
 	if s.object.Status.LastAppliedRevision == "" {
-		operation = s.plan.First()
+		operation = s.decided.plan.First()
 		if was != nil && was.Operation == v1alpha1.HookTakeOver {
 			operation = plan.TakeOver
 		}
 	}
 	record := &v1alpha1.HooksStatus{
-		Operation: v1alpha1.HookOperation(operation), Revision: s.revision(), Digest: s.artifact.Digest, Generation: s.object.Generation,
-		Material: s.material, Key: s.keyID(),
-		Run:      shortDigest("satchel.dev/hook-run/v1", string(s.object.UID), string(operation), s.material, former),
-		Total:    count32(plan.HookRuns(s.plan.Hooks, operation)),
+		Operation: v1alpha1.HookOperation(operation), Revision: s.revision(), Digest: s.resolved.artifact.Digest, Generation: s.object.Generation,
+		Material: s.rendered.material, Key: s.keyID(),
+		Run:      shortDigest("satchel.dev/hook-run/v1", string(s.object.UID), string(operation), s.rendered.material, former),
+		Total:    count32(plan.HookRuns(s.decided.plan.Hooks, operation)),
 		OnDelete: onDelete,
 	}
 	return record
@@ -130,7 +130,7 @@ func (s *state) retryHooks(was *v1alpha1.HooksStatus) {
 	if failed == nil || failed.Generation == s.object.Generation && failed.Requested == requested(s.object) && !s.triesHooksAgain(failed) {
 		return
 	}
-	s.rewind(was, s.plan.Hooks)
+	s.rewind(was, s.decided.plan.Hooks)
 }
 
 // rewind goes back to the first hook of the failed event, as a new run.
@@ -170,7 +170,7 @@ func referenceTo(run plan.HookRun) v1alpha1.HookReference {
 }
 
 func (r *Reconciler) hookRunner(s *state) apply.Hooks {
-	return apply.Hooks{Client: s.client, Owner: s.owner, Rules: s.rules, Protection: plan.Protection(s.object.Spec.CollisionProtectionOrDefault())}
+	return apply.Hooks{Client: s.resolved.client, Owner: s.owner, Rules: s.rules, Protection: plan.Protection(s.object.Spec.CollisionProtectionOrDefault())}
 }
 
 // hookFailure is the failure of a revision, or of a removal, by a failed hook.

@@ -27,7 +27,7 @@ func (r *Reconciler) beforeRemoval(ctx context.Context, s *state) (pipeline.Outc
 
 // afterRemoval runs the hooks after the last deletion, and then removes their objects.
 func (r *Reconciler) afterRemoval(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.hasDeleteHooks() || !s.removed.Done() {
+	if !s.hasDeleteHooks() || !s.delivered.removed.Done() {
 		return pipeline.Continue, nil
 	}
 	record := s.object.Status.Hooks
@@ -42,7 +42,7 @@ func (r *Reconciler) afterRemoval(ctx context.Context, s *state) (pipeline.Outco
 	if record = s.object.Status.Hooks; record.FinishedTime == nil {
 		record.FinishedTime = new(metaTime(s.now))
 	}
-	if s.previous.Len() == 0 {
+	if s.listed.inventory.Len() == 0 {
 		return pipeline.Continue, nil
 	}
 	return r.removeObjects(ctx, s)
@@ -77,8 +77,8 @@ func (r *Reconciler) deletionHooks(ctx context.Context, s *state, after bool) (p
 	if waits == "" && err == nil {
 		waits, err = r.runHooks(ctx, s, hooks, after)
 	}
-	if s.hookWaits = waits; waits != "" || err != nil {
-		s.removed = &apply.Removed{Inventory: s.previous}
+	if s.settled.hookWaits = waits; waits != "" || err != nil {
+		s.delivered.removed = &apply.Removed{Inventory: s.listed.inventory}
 		return pipeline.Stop, err
 	}
 	return pipeline.Continue, nil

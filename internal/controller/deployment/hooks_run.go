@@ -89,7 +89,7 @@ func (r *Reconciler) advance(ctx context.Context, s *state, runs []plan.HookRun)
 	case s.hookOverdue():
 		return "", r.failHook(ctx, s, runs, fmt.Sprintf("it did not end within spec.timeout (%s): %s", s.object.Spec.TimeoutOrDefault(), how.Message))
 	}
-	s.hookAt = &hookWait{run: bare(run), uid: uid}
+	s.delivered.hookAt = &hookWait{run: withoutContent(run), uid: uid}
 	return hookText(run, how), nil
 }
 
@@ -134,7 +134,7 @@ func hookText(run plan.HookRun, how health.Completion) string {
 }
 
 // bare is a run without content.
-func bare(run plan.HookRun) plan.HookRun {
+func withoutContent(run plan.HookRun) plan.HookRun {
 	run.Desired = nil
 	return run
 }
@@ -196,7 +196,7 @@ func (r *Reconciler) tidy(ctx context.Context, s *state, runs []plan.HookRun) er
 // clear deletes the object of a hook if the inventory lists it. An object that is not gone
 // at once stays listed: it is deleted later, or with the deployment.
 func (r *Reconciler) clear(ctx context.Context, s *state, id inventory.ID) error {
-	if !s.previous.Has(id) {
+	if !s.listed.inventory.Has(id) {
 		return nil
 	}
 	gone, err := r.hookRunner(s).Clear(ctx, id)
@@ -215,18 +215,18 @@ func (s *state) keepHook(run plan.HookRun) error {
 func (s *state) dropHook(id inventory.ID) error { return s.noteHook(id, nil) }
 
 func (s *state) noteHook(id inventory.ID, entry *inventory.Entry) error {
-	if s.hookEntries == nil {
-		s.hookEntries = map[inventory.ID]*inventory.Entry{}
+	if s.delivered.hookEntries == nil {
+		s.delivered.hookEntries = map[inventory.ID]*inventory.Entry{}
 	}
-	s.hookEntries[id] = entry
-	return s.record(s.withHooks(s.previous))
+	s.delivered.hookEntries[id] = entry
+	return s.record(s.withHooks(s.listed.inventory))
 }
 
 // withHooks is an inventory with the changes by hooks in this reconcile.
 func (s *state) withHooks(of inventory.Inventory) inventory.Inventory {
 	var with []inventory.Entry
 	var without []inventory.ID
-	for id, entry := range s.hookEntries {
+	for id, entry := range s.delivered.hookEntries {
 		if entry == nil {
 			without = append(without, id)
 		} else {
@@ -239,10 +239,10 @@ func (s *state) withHooks(of inventory.Inventory) inventory.Inventory {
 // sameHook tells that the apply waits for the same hook as before, or for none. Each hook
 // has the whole timeout.
 func (s *state) sameHook() bool {
-	if s.note.hook == nil || s.hookAt == nil {
-		return s.note.hook == nil && s.hookAt == nil
+	if s.note.hook == nil || s.delivered.hookAt == nil {
+		return s.note.hook == nil && s.delivered.hookAt == nil
 	}
-	return s.note.hook.uid == s.hookAt.uid
+	return s.note.hook.uid == s.delivered.hookAt.uid
 }
 
 // stillRuns checks only the hook that an apply waits for, while it has not ended.
@@ -261,18 +261,18 @@ func (r *Reconciler) stillRuns(ctx context.Context, s *state) (waits string, err
 // afterHealth runs the hooks after the operation, once all objects are healthy. The revision is
 // healthy only after these.
 func (r *Reconciler) afterHealth(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if s.keeping || s.health == nil || !s.health.Healthy() {
+	if s.keeping || s.settled.health == nil || !s.settled.health.Healthy() {
 		return pipeline.Continue, nil
 	}
 	if s.hooksPending() {
 		waits, err := r.afterwards(ctx, s)
-		if s.hookWaits = waits; waits != "" || err != nil {
-			s.hookFailed = err != nil
+		if s.settled.hookWaits = waits; waits != "" || err != nil {
+			s.settled.hookFailed = err != nil
 			return pipeline.Stop, err
 		}
 		s.object.Status.Hooks.FinishedTime = new(metaTime(s.now))
-		if s.plan != nil {
-			s.object.Status.Hooks.OnDelete = count32(plan.HookRuns(s.plan.Hooks, plan.Removing))
+		if s.decided.plan != nil {
+			s.object.Status.Hooks.OnDelete = count32(plan.HookRuns(s.decided.plan.Hooks, plan.Removing))
 		}
 	}
 	s.object.Status.LastHealthyRevision, s.object.Status.Package = s.object.Status.LastAppliedRevision, s.note.contains
@@ -296,8 +296,8 @@ func (r *Reconciler) afterwards(ctx context.Context, s *state) (waits string, er
 // appliedHooks are the hooks of the applied revision: those of the plan, or else those of
 // the snapshot.
 func (r *Reconciler) appliedHooks(ctx context.Context, s *state) ([]plan.HookObject, error) {
-	if s.plan != nil {
-		return s.plan.Hooks, nil
+	if s.decided.plan != nil {
+		return s.decided.plan.Hooks, nil
 	}
 	last, found, err := readSnapshot(r.Snapshots, string(s.object.UID))
 	switch {
@@ -306,5 +306,5 @@ func (r *Reconciler) appliedHooks(ctx context.Context, s *state) ([]plan.HookObj
 	case !found:
 		return nil, fmt.Errorf("what was applied last is not in the controller's cache any more, so its hooks are not known")
 	}
-	return apply.CompleteHooks(ctx, s.client, s.owner, s.object.InstallNamespaceOrDefault(), last.Hooks)
+	return apply.CompleteHooks(ctx, s.resolved.client, s.owner, s.object.InstallNamespaceOrDefault(), last.Hooks)
 }

@@ -44,12 +44,12 @@ func (in *inputs) secret() bool {
 // findInputs finds out whether the Secrets and ConfigMaps that the conversion needs have changed, by reading them if that
 // is not known.
 func (r *Reconciler) findInputs(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	s.inputs.sought, s.inputs.needed = true, spec.Inputs(s.object)
-	if len(s.inputs.needed) == 0 {
+	s.resolved.inputs.sought, s.resolved.inputs.needed = true, spec.Inputs(s.object)
+	if len(s.resolved.inputs.needed) == 0 {
 		return pipeline.Continue, nil
 	}
 	last := s.note.attempt
-	s.inputs.digest = last.inputs
+	s.resolved.inputs.digest = last.inputs
 	known := s.noted && last == s.attempt() && !s.overInterval() && r.names.Current(client.ObjectKeyFromObject(s.object))
 	if known && last.inputs != "" {
 		return pipeline.Continue, nil
@@ -63,7 +63,7 @@ func (r *Reconciler) findInputs(ctx context.Context, s *state) (pipeline.Outcome
 
 // readInputs reads the inputs, once in a reconcile, and merges the values.
 func (r *Reconciler) readInputs(ctx context.Context, s *state) error {
-	in := &s.inputs
+	in := &s.resolved.inputs
 	if in.read {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (r *Reconciler) readInputs(ctx context.Context, s *state) error {
 // inlineValues sets the values of the spec, if no inputs are needed.
 func (s *state) inlineValues() error {
 	var err error
-	if s.inputs.values, err = spec.HelmValues(s.object, nil); err != nil {
+	if s.resolved.inputs.values, err = spec.HelmValues(s.object, nil); err != nil {
 		return failure{reason: v1alpha1.ReasonInputInvalid, stalled: true, err: err}
 	}
 	return nil
@@ -100,7 +100,7 @@ func lacking(s *state, contents spec.Contents, hidden error) error {
 	if hidden != nil {
 		return nil
 	}
-	if err := spec.Lacking(s.object.Namespace, s.inputs.needed, contents); err != nil {
+	if err := spec.Lacking(s.object.Namespace, s.resolved.inputs.needed, contents); err != nil {
 		return failure{reason: v1alpha1.ReasonInputNotFound, woken: true, err: err}
 	}
 	return nil
@@ -116,7 +116,7 @@ func (s *state) inputsKey() []byte {
 func (r *Reconciler) fetchInputs(ctx context.Context, s *state, refs []spec.InputRef) (spec.Contents, error) {
 	answers := s.getInputs(ctx, refs)
 	contents, problems := spec.Contents{}, []error(nil)
-	s.inputs.readings = nil
+	s.resolved.inputs.readings = nil
 	for i, ref := range refs {
 		reading := drift.Reading{Ref: s.inputRef(ref), State: drift.Absent}
 		switch err := answers[i].err; {
@@ -124,11 +124,11 @@ func (r *Reconciler) fetchInputs(ctx context.Context, s *state, refs []spec.Inpu
 		case apierrors.IsForbidden(err):
 			reading.State = drift.Hidden
 			problems = append(problems, failure{reason: v1alpha1.ReasonInputNotFound, woken: true, err: fmt.Errorf(
-				"serviceaccount %s may not get %s, which %s names: grant it", s.local.Identity(), ref.In(s.object.Namespace), s.inputs.field(ref))})
+				"serviceaccount %s may not get %s, which %s names: grant it", s.resolved.local.Identity(), ref.In(s.object.Namespace), s.resolved.inputs.field(ref))})
 		case errors.Is(err, errManyInputs):
 			reading.State = answers[i].version
 			problems = append(problems, failure{reason: v1alpha1.ReasonInputInvalid, woken: true, err: fmt.Errorf(
-				"%s, which %s names: %w", ref.In(s.object.Namespace), s.inputs.field(ref), err)})
+				"%s, which %s names: %w", ref.In(s.object.Namespace), s.resolved.inputs.field(ref), err)})
 		case err != nil && answers[i].version != "":
 			reading.State = answers[i].version
 			problems = append(problems, err)
@@ -137,7 +137,7 @@ func (r *Reconciler) fetchInputs(ctx context.Context, s *state, refs []spec.Inpu
 		default:
 			reading.State, contents[ref] = answers[i].version, answers[i].data
 		}
-		s.inputs.readings = append(s.inputs.readings, reading)
+		s.resolved.inputs.readings = append(s.resolved.inputs.readings, reading)
 	}
 	return contents, allOf(problems)
 }
@@ -159,7 +159,7 @@ type inputAnswer struct {
 func (s *state) getInputs(ctx context.Context, refs []spec.InputRef) []inputAnswer {
 	var held atomic.Int64
 	return parallel.Each(ctx, 4, refs, func(ctx context.Context, ref spec.InputRef) inputAnswer {
-		object, err := s.local.Get(ctx, s.inputRef(ref))
+		object, err := s.resolved.local.Get(ctx, s.inputRef(ref))
 		if err != nil {
 			return inputAnswer{err: err}
 		}
@@ -209,29 +209,29 @@ func (s *state) inputRef(ref spec.InputRef) tenant.Ref {
 // changedInputs tells that the inputs changed since the plan in the status.
 func (s *state) changedInputs() bool {
 	was := s.before.Status.Plan
-	return s.inputs.digest != "" && was != nil && was.Inputs != s.inputs.digest
+	return s.resolved.inputs.digest != "" && was != nil && was.Inputs != s.resolved.inputs.digest
 }
 
 // reconsider retries a revision that was rejected with other inputs.
 func (s *state) reconsider() {
-	if s.rejected == nil || !s.changedInputs() {
+	if s.resolved.rejected == nil || !s.changedInputs() {
 		return
 	}
-	s.artifact, s.rejected, s.source.owner = s.rejected, nil, s.sourceOwner
-	s.object.Status.RejectedRevision, s.lifted = "", true
+	s.resolved.artifact, s.resolved.rejected, s.resolved.source.owner = s.resolved.rejected, nil, s.resolved.sourceOwner
+	s.object.Status.RejectedRevision, s.resolved.lifted = "", true
 }
 
 // follow subscribes to changes of the inputs.
 func (r *Reconciler) follow(s *state, err error) {
 	key := client.ObjectKeyFromObject(s.object)
 	switch failed := pipeline.FailedStep(err); {
-	case s.inputs.sought && len(s.inputs.needed) == 0:
+	case s.resolved.inputs.sought && len(s.resolved.inputs.needed) == 0:
 		r.names.Drop(key)
 		r.scrubs.forget(key)
-	case len(s.inputs.readings) > 0:
-		r.names.Set(key, s.local, failed == stepInputs || failed == stepConvert, s.inputs.readings)
+	case len(s.resolved.inputs.readings) > 0:
+		r.names.Set(key, s.resolved.local, failed == stepInputs || failed == stepConvert, s.resolved.inputs.readings)
 	}
-	if len(s.inputs.needed) > 0 {
-		s.gaps = append(r.names.Gaps(key), s.gaps...)
+	if len(s.resolved.inputs.needed) > 0 {
+		s.settled.gaps = append(r.names.Gaps(key), s.settled.gaps...)
 	}
 }

@@ -25,7 +25,7 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 	if pipeline.IsStale(err) || !declared(err).keepsApplied {
 		return // decided on a stale copy, or failed where the last revision is touched already
 	}
-	if s.object.Status.LastAppliedRevision == "" || s.client == nil {
+	if s.object.Status.LastAppliedRevision == "" || s.resolved.client == nil {
 		return
 	}
 	if errors.Is(err, conversion.ErrPending) && s.applying() {
@@ -40,17 +40,17 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 		return
 	}
 	kept := &state{
-		object: s.object, before: s.before, stored: s.stored, owner: s.owner, home: s.home, previous: s.previous, client: s.client, now: s.now,
-		rules: s.rules, room: s.room, hashKey: s.hashKey, wrappedKey: s.wrappedKey,
-		due: true, keeping: true, desired: last.Objects, wanted: last.Certificates,
+		subject: s.subject, listed: listing{inventory: s.listed.inventory},
+		resolved: resolved{due: true, unapproved: awaitsApproval(err)},
+		rendered: rendered{desired: last.Objects, wanted: last.Certificates},
 	}
+	kept.keeping = true
 	s.kept = kept
-	kept.unapproved = awaitsApproval(err)
-	if kept.client, s.keepErr = r.keepingClient(ctx, s, err); s.keepErr != nil {
+	if kept.resolved.client, s.keepErr = r.keepingClient(ctx, s, err); s.keepErr != nil {
 		return
 	}
 	s.drop() // or both states would wait for the room that the other one holds
-	if s.keepErr = r.hold(kept, valuesOf(kept.desired)); s.keepErr != nil {
+	if s.keepErr = r.hold(kept, valuesOf(kept.rendered.desired)); s.keepErr != nil {
 		return
 	}
 	turn, cancel := r.beginTurn(ctx, s)
@@ -65,7 +65,7 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 // applying tells whether an apply was begun and is not known to be complete: it was interrupted, or
 // waits for the deletion of an object that is to be recreated.
 func (s *state) applying() bool {
-	return slices.ContainsFunc(s.previous.Entries, func(e inventory.Entry) bool { return e.Begun || !e.Confirmed() })
+	return slices.ContainsFunc(s.listed.inventory.Entries, func(e inventory.Entry) bool { return e.Begun || !e.Confirmed() })
 }
 
 // leaveOut excludes objects with violations from drift correction. If one is the Secret
@@ -77,42 +77,42 @@ func (s *state) leaveOut(violations []plan.Violation) {
 	}
 	secret := false
 	for _, violation := range violations {
-		s.leftOut = append(s.leftOut, violation.String())
-		secret = secret || s.issued != nil && s.issued.secrets[violation.Object] != nil
+		s.decided.leftOut = append(s.decided.leftOut, violation.String())
+		secret = secret || s.rendered.issued != nil && s.rendered.issued.secrets[violation.Object] != nil
 	}
-	if s.issued == nil || !secret && s.unseen() == nil {
+	if s.rendered.issued == nil || !secret && s.unseen() == nil {
 		return
 	}
-	s.plan.LeaveOut(func(o plan.Object) bool { return s.issued.secrets[o.ID] != nil || s.trusts(o.Desired) })
+	s.decided.plan.LeaveOut(func(o plan.Object) bool { return s.rendered.issued.secrets[o.ID] != nil || s.trusts(o.Desired) })
 }
 
 // leaveOutFailed is leaveOut for objects that the API server rejects.
 func (s *state) leaveOutFailed(failed []*apply.ObjectError) {
 	out := map[inventory.ID]bool{}
 	for _, f := range failed {
-		s.leftOut = append(s.leftOut, f.Error())
+		s.decided.leftOut = append(s.decided.leftOut, f.Error())
 		out[f.ID] = true
 	}
-	s.plan.LeaveOut(func(o plan.Object) bool { return out[o.ID] })
+	s.decided.plan.LeaveOut(func(o plan.Object) bool { return out[o.ID] })
 }
 
 // keptText says whether drift of the last applied revision is corrected, and its health, while a
 // newer one fails with a message.
 func (s *state) keptText(message string) string {
 	kept := s.kept
-	unsaid := slices.DeleteFunc(slices.Clone(kept.leftOut), func(line string) bool { return strings.Contains(message, line) })
+	unsaid := slices.DeleteFunc(slices.Clone(kept.decided.leftOut), func(line string) bool { return strings.Contains(message, line) })
 	slices.Sort(unsaid)
 	unhealthy := ""
-	if kept.health != nil && !kept.health.Healthy() {
-		unhealthy = ", and is not healthy: " + kept.health.Message()
+	if kept.settled.health != nil && !kept.settled.health.Healthy() {
+		unhealthy = ", and is not healthy: " + kept.settled.health.Message()
 	}
 	switch {
-	case len(kept.leftOut) == 0 && unhealthy != "":
+	case len(kept.decided.leftOut) == 0 && unhealthy != "":
 		return unhealthy
-	case len(kept.leftOut) == 0:
+	case len(kept.decided.leftOut) == 0:
 		return " and is kept from drifting"
 	case len(unsaid) == 0:
-		return fmt.Sprintf(" and is kept from drifting, but for %d of its objects", len(kept.leftOut)) + unhealthy
+		return fmt.Sprintf(" and is kept from drifting, but for %d of its objects", len(kept.decided.leftOut)) + unhealthy
 	}
-	return fmt.Sprintf(" and is kept from drifting, but for %d of its objects%s\n%s", len(kept.leftOut), unhealthy, strings.Join(unsaid, "\n"))
+	return fmt.Sprintf(" and is kept from drifting, but for %d of its objects%s\n%s", len(kept.decided.leftOut), unhealthy, strings.Join(unsaid, "\n"))
 }

@@ -179,7 +179,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(packageChanged())).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.dependents)).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.downstream), builder.WithPredicates(dependenciesChanged())).
-		Watches(&v1alpha1.BundleApproval{}, handler.EnqueueRequestsFromMapFunc(decided), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.BundleApproval{}, handler.EnqueueRequestsFromMapFunc(wakeDecided), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(r.shares.Source()).
 		WatchesRawSource(r.conversions.Turns.Source()).
 		WatchesRawSource(r.turns.Source()).
@@ -291,7 +291,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if s.old() {
 		return r.behind(ctx, s)
 	}
-	s.found = r.watches.Begin(request.NamespacedName)
+	s.resolved.found = r.watches.Begin(request.NamespacedName)
 	defer r.watches.End(request.NamespacedName)
 	bounded, cancel := context.WithTimeout(ctx, longestReconcile)
 	defer cancel()
@@ -408,10 +408,10 @@ func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Resu
 const writeTimeout = 15 * time.Second
 
 func (r *Reconciler) newState(object *v1alpha1.BundleDeployment) *state {
-	s := &state{
+	s := &state{subject: subject{
 		object: object, before: object.DeepCopy(), stored: object.DeepCopy(), now: r.Now(), room: r.InventoryLimit,
 		owner: inventory.Owner{Namespace: object.Namespace, Name: object.Name},
-	}
+	}}
 	if object.Spec.KubeConfig != nil { // the deployment's namespace may not exist there
 		s.home = object.InstallNamespaceOrDefault()
 	}

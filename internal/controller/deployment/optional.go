@@ -174,7 +174,7 @@ func (r *Reconciler) awaitKinds(s *state, made plan.Plan) {
 			kinds = append(kinds, id.GroupKind())
 		}
 	}
-	r.kinds.set(client.ObjectKeyFromObject(s.object), s.client.Kinds(), kinds)
+	r.kinds.set(client.ObjectKeyFromObject(s.object), s.resolved.client.Kinds(), kinds)
 }
 
 // mostSkippedNamed is how many skipped objects a message names.

@@ -35,8 +35,8 @@ func originsOf(source *v1alpha1.BundleSource) []v1alpha1.RevisionOrigin {
 // recordOrigins records where the revision was fetched from last, since another digest
 // may have the same content.
 func (s *state) recordOrigins(record *v1alpha1.RevisionRecord) {
-	if s.source != nil && len(s.source.parts) > 0 {
-		record.Sources = s.source.parts
+	if s.resolved.source != nil && len(s.resolved.source.parts) > 0 {
+		record.Sources = s.resolved.source.parts
 	}
 }
 

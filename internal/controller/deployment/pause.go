@@ -10,15 +10,15 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
-// settled tells that no work is unfinished: everything is applied, healthy and pruned.
-func (s *state) settled() bool {
-	return s.waitsFor == "" && s.hookWaits == "" && (s.health == nil || s.health.Healthy() && len(s.note.prune) == 0)
+// finished tells that no work is unfinished: everything is applied, healthy and pruned.
+func (s *state) finished() bool {
+	return s.delivered.waitsFor == "" && s.settled.hookWaits == "" && (s.settled.health == nil || s.settled.health.Healthy() && len(s.note.prune) == 0)
 }
 
 // pause returns the time until the next reconcile, and keeps the note for it.
 func (r *Reconciler) pause(s *state, err error) time.Duration {
 	spec, key := &s.object.Spec, client.ObjectKeyFromObject(s.object)
-	if s.rejectedNow {
+	if s.settled.rejectedNow {
 		r.backoff.Succeeded(key)
 		r.memory.keep(key, note{uid: s.object.UID})
 		return time.Second / 10
@@ -37,12 +37,12 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 		return r.backoff.Failed(key, min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault()))
 	}
 	r.backoff.Succeeded(key)
-	if s.settled() {
+	if s.finished() {
 		s.note.pauses = 0
 		r.memory.keep(key, s.note)
 		return pipeline.IntervalPause(max(time.Second/10, spec.IntervalOrDefault()-s.now.Sub(s.note.checked)))
 	}
-	if s.cut != uncut {
+	if s.delivered.cut != uncut {
 		r.memory.keep(key, s.note)
 		return turnPause
 	}
@@ -50,9 +50,9 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 	s.note.pauses++
 	r.memory.keep(key, s.note)
 	switch {
-	case s.waitsFor != "" && s.waitedLong():
+	case s.delivered.waitsFor != "" && s.waitedLong():
 		return min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault())
-	case s.waitsFor != "", s.hookWaits != "":
+	case s.delivered.waitsFor != "", s.settled.hookWaits != "":
 		return pollPause(looks)
 	case s.overdue():
 		return min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault())

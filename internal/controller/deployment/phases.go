@@ -19,7 +19,7 @@ func (s *state) holdPhase(held *apply.PhaseWait) {
 	if s.note.phase != nil && s.note.phase.Phase < held.Phase {
 		s.note.waits, s.note.pauses = time.Time{}, 0
 	}
-	s.phase = held
+	s.delivered.phase = held
 }
 
 // stillHeld checks only the objects that a phase waits for, while they are not healthy
@@ -31,7 +31,7 @@ func (r *Reconciler) stillHeld(ctx context.Context, s *state) (pipeline.Outcome,
 		if waits == "" || err != nil {
 			return pipeline.Continue, err
 		}
-		s.waitsFor = waits
+		s.delivered.waitsFor = waits
 		return pipeline.Stop, nil
 	}
 	if held == nil || s.note.attempt != s.attempt() || s.now.Sub(s.note.phaseSince) >= s.object.Spec.IntervalOrDefault() {
@@ -39,22 +39,22 @@ func (r *Reconciler) stillHeld(ctx context.Context, s *state) (pipeline.Outcome,
 	}
 	rules := s.rules
 	rules.Everything = false
-	report, err := rules.Check(ctx, s.client, held.Objects, nil)
+	report, err := rules.Check(ctx, s.resolved.client, held.Objects, nil)
 	if err != nil || report.Healthy() {
 		return pipeline.Continue, err
 	}
-	s.phase = &apply.PhaseWait{Phase: held.Phase, Objects: held.Objects, Report: report}
-	s.waitsFor = s.phase.String()
+	s.delivered.phase = &apply.PhaseWait{Phase: held.Phase, Objects: held.Objects, Report: report}
+	s.delivered.waitsFor = s.delivered.phase.String()
 	return pipeline.Stop, nil
 }
 
 // waiting says why an unfinished apply waits, and whether it has timed out.
 func (s *state) waiting() (reason string, over bool) {
-	over = s.waitedLong() || s.phase != nil && s.phase.Report.Failed()
+	over = s.waitedLong() || s.delivered.phase != nil && s.delivered.phase.Report.Failed()
 	switch {
-	case s.phase != nil && over:
+	case s.delivered.phase != nil && over:
 		return v1alpha1.ReasonHealthFailed, true
-	case s.phase != nil:
+	case s.delivered.phase != nil:
 		return v1alpha1.ReasonHealthProgressing, false
 	case over:
 		return v1alpha1.ReasonApplyFailed, true

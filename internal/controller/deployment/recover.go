@@ -20,11 +20,11 @@ import (
 // deployment was reconciled before, since it has the finalizer, but its inventory is
 // missing or cannot be read.
 func (s *state) lost() bool {
-	return !s.listed() && controllerutil.ContainsFinalizer(s.before, v1alpha1.Finalizer)
+	return !s.hasInventory() && controllerutil.ContainsFinalizer(s.before, v1alpha1.Finalizer)
 }
 
-// listed tells that the status has an inventory.
-func (s *state) listed() bool { return s.before.Status.Inventory != nil && !s.unreadable }
+// hasInventory tells that the status has an inventory.
+func (s *state) hasInventory() bool { return s.before.Status.Inventory != nil && !s.listed.unreadable }
 
 // recover rebuilds a lost inventory: it finds the objects of the deployment by their
 // labels, before anything is pruned or removed. They are listed beside what was applied
@@ -32,20 +32,20 @@ func (s *state) listed() bool { return s.before.Status.Inventory != nil && !s.un
 // reconcile. If none is found, an empty inventory is stored, so that the search is not
 // repeated.
 func (r *Reconciler) recover(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if s.listed() || !s.lost() {
+	if s.hasInventory() || !s.lost() {
 		return pipeline.Continue, nil
 	}
-	found, err := apply.Recover(ctx, s.client, s.owner, s.knownNamespaces()...)
+	found, err := apply.Recover(ctx, s.resolved.client, s.owner, s.knownNamespaces()...)
 	if err != nil {
 		return pipeline.Stop, err
 	}
 	if len(found.Entries) > 0 {
-		s.noted, s.recovered = false, &found
+		s.noted, s.listed.recovered = false, &found
 	}
-	if err := s.record(s.previous.Union(inventory.New(s.previous.Target, found.Entries...))); err != nil {
+	if err := s.record(s.listed.inventory.Union(inventory.New(s.listed.inventory.Target, found.Entries...))); err != nil {
 		return pipeline.Continue, err
 	}
-	s.object.Status.Inventory.Recovered = s.previous.Len() > 0
+	s.object.Status.Inventory.Recovered = s.listed.inventory.Len() > 0
 	return pipeline.Continue, nil
 }
 
@@ -71,7 +71,7 @@ func (r *Reconciler) beginInventory(ctx context.Context, s *state) error {
 // knownNamespaces are those in which the deployment has, or may have, objects.
 func (s *state) knownNamespaces() []string {
 	names := []string{s.object.Namespace, s.object.InstallNamespaceOrDefault()}
-	for _, entry := range s.previous.Entries {
+	for _, entry := range s.listed.inventory.Entries {
 		if entry.Namespace != "" {
 			names = append(names, entry.Namespace)
 		}
@@ -83,15 +83,15 @@ func (s *state) knownNamespaces() []string {
 // emitRecovered emits that an inventory was rebuilt, and which kinds could not be
 // searched everywhere.
 func (r *Reconciler) emitRecovered(s *state) {
-	if s.recovered == nil {
+	if s.listed.recovered == nil {
 		return
 	}
 	why := "was lost"
-	if s.unreadable {
+	if s.listed.unreadable {
 		why = "could not be read"
 	}
-	note := fmt.Sprintf("the inventory %s; %d objects were found by their labels", why, len(s.recovered.Entries))
-	if unseen := s.recovered.Unseen; len(unseen) > 0 {
+	note := fmt.Sprintf("the inventory %s; %d objects were found by their labels", why, len(s.listed.recovered.Entries))
+	if unseen := s.listed.recovered.Unseen; len(unseen) > 0 {
 		note += "; the ServiceAccount may not list these kinds in all namespaces, so they were looked for in known namespaces only, or not at all: " + strings.Join(unseen, ", ")
 	}
 	r.normal(s, "InventoryRebuilt", "Recover", note)

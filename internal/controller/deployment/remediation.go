@@ -27,16 +27,16 @@ func (s *state) chooseRevision() error {
 	if status.RejectedRevision == "" {
 		return nil
 	}
-	if s.artifact.Revision != status.RejectedRevision || s.asked() || kept == nil {
-		status.RejectedRevision, s.lifted = "", true
+	if s.resolved.artifact.Revision != status.RejectedRevision || s.asked() || kept == nil {
+		status.RejectedRevision, s.resolved.lifted = "", true
 		return nil
 	}
 	owner, err := ownerOf(kept, s.object.Namespace)
 	if err != nil {
 		return failure{reason: v1alpha1.ReasonRollbackFailed, err: err}
 	}
-	s.rejected, s.sourceOwner, s.source.owner = s.artifact, s.source.owner, owner
-	s.artifact = &meta.Artifact{URL: kept.URL, Revision: kept.Revision, Digest: kept.Digest}
+	s.resolved.rejected, s.resolved.sourceOwner, s.resolved.source.owner = s.resolved.artifact, s.resolved.source.owner, owner
+	s.resolved.artifact = &meta.Artifact{URL: kept.URL, Revision: kept.Revision, Digest: kept.Digest}
 	return nil
 }
 
@@ -56,12 +56,12 @@ func ownerOf(kept *v1alpha1.KeptArtifact, namespace string) (artifact.Owner, err
 
 // keepHealthy records the artifact of the healthy revision, and the digest of its objects.
 func (r *Reconciler) keepHealthy(s *state) {
-	if s.artifact == nil || s.source == nil || s.artifact.Revision != s.object.Status.LastAppliedRevision {
+	if s.resolved.artifact == nil || s.resolved.source == nil || s.resolved.artifact.Revision != s.object.Status.LastAppliedRevision {
 		return
 	}
 	s.object.Status.LastHealthyArtifact = &v1alpha1.KeptArtifact{
-		Source: s.source.owner.Kind + "/" + s.source.owner.Name,
-		URL:    s.artifact.URL, Revision: s.artifact.Revision, Digest: s.artifact.Digest,
+		Source: s.resolved.source.owner.Kind + "/" + s.resolved.source.owner.Name,
+		URL:    s.resolved.artifact.URL, Revision: s.resolved.artifact.Revision, Digest: s.resolved.artifact.Digest,
 		Material: s.note.material, Proof: r.proveHealthy(s.object, s.note.material),
 	}
 }
@@ -69,7 +69,7 @@ func (r *Reconciler) keepHealthy(s *state) {
 // worthKeeping are the artifacts that must stay in the cache: the applied one, and the
 // one for a rollback.
 func (s *state) worthKeeping() []artifact.Kept {
-	kept := []artifact.Kept{{Owner: s.source.owner, Digest: s.artifact.Digest}}
+	kept := []artifact.Kept{{Owner: s.resolved.source.owner, Digest: s.resolved.artifact.Digest}}
 	if healthy := s.object.Status.LastHealthyArtifact; healthy != nil && s.object.Spec.RollsBack() {
 		if owner, err := ownerOf(healthy, s.object.Namespace); err == nil {
 			kept = append(kept, artifact.Kept{Owner: owner, Digest: healthy.Digest})
@@ -80,7 +80,7 @@ func (s *state) worthKeeping() []artifact.Kept {
 
 // retries tells whether failures of the revision are counted and retried.
 func (s *state) retries() bool {
-	return s.rejected == nil && s.object.Spec.RollsBack() && s.object.Status.LastHealthyRevision != s.revision()
+	return s.resolved.rejected == nil && s.object.Spec.RollsBack() && s.object.Status.LastHealthyRevision != s.revision()
 }
 
 // setRemediation counts the failures of a revision, and rejects it when its retries are
@@ -97,7 +97,7 @@ func setRemediation(s *state, err error) {
 	case record.Attempts <= s.object.Spec.Remediation.Retries:
 		s.note.checked = time.Time{} // all is compared and applied again
 	case s.object.Status.LastHealthyArtifact != nil:
-		s.object.Status.RejectedRevision, s.rejectedNow = s.revision(), true
+		s.object.Status.RejectedRevision, s.settled.rejectedNow = s.revision(), true
 	}
 }
 
@@ -116,12 +116,12 @@ func (s *state) failedAgain(record *v1alpha1.RevisionRecord, err error) bool {
 		return failed != nil && record.Attempts <= failed.Attempts
 	case err != nil:
 		return s.failedFor(err, lasted)
-	case s.waitsFor != "":
+	case s.delivered.waitsFor != "":
 		return s.waitedLong() && lasted > s.object.Spec.TimeoutOrDefault()
-	case s.health == nil || s.health.Healthy():
+	case s.settled.health == nil || s.settled.health.Healthy():
 		return false
 	}
-	return s.overdue() || s.health.Failed() && (record.Attempts == 0 || lasted >= s.object.Spec.RetryIntervalOrDefault())
+	return s.overdue() || s.settled.health.Failed() && (record.Attempts == 0 || lasted >= s.object.Spec.RetryIntervalOrDefault())
 }
 
 // failedFor tells whether an error that lasted so long is a failure of the revision.
@@ -135,7 +135,7 @@ func (s *state) failedFor(err error, lasted time.Duration) bool {
 // mayPass tells that every object that could not be applied failed with a transient
 // error.
 func (s *state) mayPass() bool {
-	return s.applied != nil && !slices.ContainsFunc(s.applied.Errors(), func(e *apply.ObjectError) bool { return !e.Transient() })
+	return s.delivered.applied != nil && !slices.ContainsFunc(s.delivered.applied.Errors(), func(e *apply.ObjectError) bool { return !e.Transient() })
 }
 
 // triedAgain is since when a failed revision is retried; zero when it is not.
@@ -150,7 +150,7 @@ func (s *state) triedAgain() time.Time {
 // remedy says what happens next to a failed revision.
 func (s *state) remedy() string {
 	record := s.currentRecord()
-	if record == nil || record.Attempts == 0 || s.rejected != nil || !s.object.Spec.RollsBack() || s.object.Status.LastHealthyRevision == s.revision() {
+	if record == nil || record.Attempts == 0 || s.resolved.rejected != nil || !s.object.Spec.RollsBack() || s.object.Status.LastHealthyRevision == s.revision() {
 		return ""
 	}
 	tries := s.object.Spec.Remediation.Retries + 1
@@ -182,15 +182,15 @@ func setRolledBack(s *state, err error) {
 	back := "revision " + d.Status.LastHealthyArtifact.Revision
 	healthy := conditions.Get(d, v1alpha1.HealthyCondition)
 	switch {
-	case s.rejectedNow:
+	case s.settled.rejectedNow:
 		pipeline.SetProgressing(d, v1alpha1.ReasonRollingBack, text+"\nrolling back to "+back)
 	case err != nil && judge(err).waiting:
 		pipeline.SetProgressing(d, judge(err).reason, text+"\n"+judge(err).Error())
 	case err != nil:
 		pipeline.SetRetrying(d, v1alpha1.ReasonRollbackFailed, text+"\nrolling back to "+back+" failed: "+judge(err).Error()+appliedText(s, err))
-	case s.waitsFor != "":
-		pipeline.SetProgressing(d, v1alpha1.ReasonRollingBack, text+"\nrolling back to "+back+": "+s.waitsFor)
-	case s.health == nil || healthy == nil || healthy.Status == metav1.ConditionUnknown:
+	case s.delivered.waitsFor != "":
+		pipeline.SetProgressing(d, v1alpha1.ReasonRollingBack, text+"\nrolling back to "+back+": "+s.delivered.waitsFor)
+	case s.settled.health == nil || healthy == nil || healthy.Status == metav1.ConditionUnknown:
 		pipeline.SetProgressing(d, v1alpha1.ReasonRollingBack, text+"\nrolled back to "+back+", which is not healthy yet"+s.unhealthyText())
 	case healthy.Status == metav1.ConditionTrue:
 		pipeline.SetStalled(d, v1alpha1.ReasonRevisionRejected, text+"\n"+back+" is applied and is kept from drifting"+stillGoing(s)+
@@ -202,8 +202,8 @@ func setRolledBack(s *state, err error) {
 
 // unhealthyText says what is not healthy.
 func (s *state) unhealthyText() string {
-	if s.health == nil {
+	if s.settled.health == nil {
 		return ""
 	}
-	return ": " + s.health.Message()
+	return ": " + s.settled.health.Message()
 }

@@ -43,21 +43,21 @@ func (r *Reconciler) remoteClient(ctx context.Context, s *state) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", named, err)
 	}
-	s.client = client.For(s.object.Name)
-	s.remote = named
+	s.resolved.client = client.For(s.object.Name)
+	s.resolved.remote = named
 	return nil
 }
 
 // kubeconfig reads the Secret.
 func (r *Reconciler) kubeconfig(ctx context.Context, s *state, named string) ([]byte, error) {
 	ref := s.object.Spec.KubeConfig.SecretRef
-	secret, err := s.client.Get(ctx, tenant.Ref{Resource: secrets, Namespace: s.object.Namespace, Name: ref.Name})
+	secret, err := s.resolved.client.Get(ctx, tenant.Ref{Resource: secrets, Namespace: s.object.Namespace, Name: ref.Name})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, failure{reason: v1alpha1.ReasonKubeConfigNotFound, err: fmt.Errorf("%s does not exist: create it, or correct spec.kubeConfig", named)}
 	case apierrors.IsForbidden(err):
 		return nil, failure{reason: v1alpha1.ReasonKubeConfigNotFound, err: fmt.Errorf(
-			"serviceaccount %s may not get %s, which holds the kubeconfig: grant it", s.client.Identity(), named)}
+			"serviceaccount %s may not get %s, which holds the kubeconfig: grant it", s.resolved.client.Identity(), named)}
 	case err != nil:
 		return nil, fmt.Errorf("reading %s: %w", named, err)
 	}
@@ -76,16 +76,16 @@ func (r *Reconciler) kubeconfig(ctx context.Context, s *state, named string) ([]
 // identify returns the ID of the cluster that the deployment's client reaches.
 func (r *Reconciler) identify(ctx context.Context, s *state) (string, error) {
 	own, err := r.Tenants.Target(ctx)
-	if err != nil || s.remote == "" {
+	if err != nil || s.resolved.remote == "" {
 		return own, err
 	}
-	there, err := s.client.Target(ctx)
+	there, err := s.resolved.client.Target(ctx)
 	if err != nil {
 		return "", s.remoteFailure(err)
 	}
 	if there == own && !r.OwnCluster {
 		return "", failure{reason: v1alpha1.ReasonKubeConfigRefused, stalled: true, err: fmt.Errorf(
-			"%s: the server %s is the cluster that the controller runs in: leave spec.kubeConfig out to install there", s.remote, s.client.Identity().Host)}
+			"%s: the server %s is the cluster that the controller runs in: leave spec.kubeConfig out to install there", s.resolved.remote, s.resolved.client.Identity().Host)}
 	}
 	return there, nil
 }
@@ -98,21 +98,21 @@ func (r *Reconciler) identify(ctx context.Context, s *state) (string, error) {
 //	unauthenticated, or not permitted to impersonate or to get the cluster's ID   ClusterDenied
 //	any other answer                            ClusterUnreachable
 func (s *state) remoteFailure(err error) error {
-	id := s.client.Identity()
+	id := s.resolved.client.Identity()
 	var unreachable *tenant.UnreachableError
 	switch {
 	case fetch.ReasonOf(err) == fetch.Refused && errors.As(err, &unreachable):
-		return failure{reason: v1alpha1.ReasonKubeConfigRefused, stalled: true, err: fmt.Errorf("%s: %w", s.remote, unreachable)}
+		return failure{reason: v1alpha1.ReasonKubeConfigRefused, stalled: true, err: fmt.Errorf("%s: %w", s.resolved.remote, unreachable)}
 	case errors.As(err, &unreachable):
-		return failure{reason: v1alpha1.ReasonClusterUnreachable, err: fmt.Errorf("%s: %w%s", s.remote, unreachable, s.goneForGood())}
+		return failure{reason: v1alpha1.ReasonClusterUnreachable, err: fmt.Errorf("%s: %w%s", s.resolved.remote, unreachable, s.goneForGood())}
 	case apierrors.IsUnauthorized(err):
 		return failure{reason: v1alpha1.ReasonClusterDenied, err: fmt.Errorf(
-			"%s: the API server %s does not accept the credentials: renew them", s.remote, id.Host)}
+			"%s: the API server %s does not accept the credentials: renew them", s.resolved.remote, id.Host)}
 	case apierrors.IsForbidden(err):
 		return failure{reason: v1alpha1.ReasonClusterDenied, err: fmt.Errorf(
-			"%s: %s has to be allowed to get the namespace kube-system there, which identifies the cluster%s: %w", s.remote, id, s.orImpersonate(), err)}
+			"%s: %s has to be allowed to get the namespace kube-system there, which identifies the cluster%s: %w", s.resolved.remote, id, s.orImpersonate(), err)}
 	}
-	return failure{reason: v1alpha1.ReasonClusterUnreachable, err: fmt.Errorf("%s: the API server %s: %w", s.remote, id.Host, err)}
+	return failure{reason: v1alpha1.ReasonClusterUnreachable, err: fmt.Errorf("%s: the API server %s: %w", s.resolved.remote, id.Host, err)}
 }
 
 // goneForGood says what to do about a removal when its cluster is gone for good.
@@ -124,7 +124,7 @@ func (s *state) goneForGood() string {
 }
 
 func (s *state) orImpersonate() string {
-	if s.client.Identity().ServiceAccount == "" {
+	if s.resolved.client.Identity().ServiceAccount == "" {
 		return ""
 	}
 	return ", and the user of the kubeconfig to impersonate it"
@@ -136,7 +136,7 @@ func (s *state) asRemoteFailure(err error) error {
 	var unreachable *tenant.UnreachableError
 	var known failure
 	var failed *pipeline.StepError
-	if s.remote != "" && errors.As(err, &failed) && !errors.As(err, &known) && errors.As(err, &unreachable) {
+	if s.resolved.remote != "" && errors.As(err, &failed) && !errors.As(err, &known) && errors.As(err, &unreachable) {
 		return &pipeline.StepError{Step: failed.Step, Err: s.remoteFailure(err)}
 	}
 	return err

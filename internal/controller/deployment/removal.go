@@ -41,9 +41,9 @@ func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) 
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctrl.Result{}, nil // the process ends, or lost its lease
-	case s.cut != uncut:
+	case s.delivered.cut != uncut:
 		return r.finishRemoval(ctx, s, nil)
-	case err == nil && s.removed.Done() && s.hookWaits == "":
+	case err == nil && s.delivered.removed.Done() && s.settled.hookWaits == "":
 		return r.release(ctx, s, nil)
 	case err != nil && (r.abandoned(ctx, s) || r.endsAnyway(ctx, s, err)):
 		return r.release(ctx, s, err)
@@ -67,16 +67,16 @@ func (r *Reconciler) beginRemoval(s *state) {
 // removalAccount is the step account, unless there is nothing to remove.
 func (r *Reconciler) removalAccount(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	var err error
-	if s.previous, err = r.inventory(s); err != nil {
+	if s.listed.inventory, err = r.inventory(s); err != nil {
 		return pipeline.Stop, failure{reason: v1alpha1.ReasonFailed, stalled: true, err: err}
 	}
-	if s.previous.Len() == 0 && !s.lost() && !s.betweenHooks() {
-		s.removed = &apply.Removed{}
+	if s.listed.inventory.Len() == 0 && !s.lost() && !s.betweenHooks() {
+		s.delivered.removed = &apply.Removed{}
 		return pipeline.Stop, nil
 	}
 	outcome, err := r.account(ctx, s)
-	if s.previous.Len() == 0 && err != nil && judge(err).reason == v1alpha1.ReasonAccountNotFound {
-		s.removed = &apply.Removed{} // nothing is known to exist, and without the ServiceAccount nothing can be listed
+	if s.listed.inventory.Len() == 0 && err != nil && judge(err).reason == v1alpha1.ReasonAccountNotFound {
+		s.delivered.removed = &apply.Removed{} // nothing is known to exist, and without the ServiceAccount nothing can be listed
 		return pipeline.Stop, nil
 	}
 	return outcome, err
@@ -85,15 +85,15 @@ func (r *Reconciler) removalAccount(ctx context.Context, s *state) (pipeline.Out
 // removeObjects deletes the objects that are due, and records which it waits for.
 func (r *Reconciler) removeObjects(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if s.betweenHooks() {
-		s.removed = &apply.Removed{} // the inventory lists only running hooks
+		s.delivered.removed = &apply.Removed{} // the inventory lists only running hooks
 		return pipeline.Continue, nil
 	}
 	pruning, err := r.allowedPruning(ctx, s)
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	removed, err := apply.Remove(ctx, s.client, s.owner, s.previous, apply.Options{Migrations: r.migrations, Pruning: pruning})
-	s.removed = &removed
+	removed, err := apply.Remove(ctx, s.resolved.client, s.owner, s.listed.inventory, apply.Options{Migrations: r.migrations, Pruning: pruning})
+	s.delivered.removed = &removed
 	if recorded := s.record(removed.Inventory); recorded != nil {
 		return pipeline.Stop, recorded
 	}
@@ -122,7 +122,7 @@ func (r *Reconciler) finishRemoval(ctx context.Context, s *state, err error) (ct
 	looks := s.note.pauses
 	s.note.pauses++
 	r.memory.keep(key, s.note)
-	if s.cut != uncut {
+	if s.delivered.cut != uncut {
 		return ctrl.Result{RequeueAfter: turnPause}, nil
 	}
 	return ctrl.Result{RequeueAfter: pollPause(looks)}, nil
@@ -181,11 +181,11 @@ func (r *Reconciler) orphans(ctx context.Context, s *state) bool {
 
 // listUnreleased emits an event with the objects that are kept with their labels.
 func (r *Reconciler) listUnreleased(s *state, err error) {
-	if s.previous.Len() == 0 {
+	if s.listed.inventory.Len() == 0 {
 		return
 	}
-	left := make([]inventory.ID, 0, s.previous.Len())
-	for _, entry := range s.previous.Entries {
+	left := make([]inventory.ID, 0, s.listed.inventory.Len())
+	for _, entry := range s.listed.inventory.Entries {
 		left = append(left, entry.ID)
 	}
 	r.warning(s, "LeftBehind", "Remove", fmt.Sprintf("%d objects are kept, and could not be annotated as orphaned (%s): %s",
@@ -197,7 +197,7 @@ func (r *Reconciler) listUnreleased(s *state, err error) {
 // namespace default: a namespace that is being deleted accepts no events.
 func (r *Reconciler) listLeftovers(s *state, err error) {
 	var left []inventory.ID
-	for _, entry := range s.previous.Entries {
+	for _, entry := range s.listed.inventory.Entries {
 		if entry.Namespace != s.object.Namespace || s.object.Spec.KubeConfig != nil {
 			left = append(left, entry.ID)
 		}

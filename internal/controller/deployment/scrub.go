@@ -91,8 +91,8 @@ func (c cleaner) text(of string) string {
 func (r *Reconciler) cleaner(ctx context.Context, s *state) cleaner {
 	key := client.ObjectKeyFromObject(s.object)
 	secret := slices.DeleteFunc(spec.Inputs(s.object), func(i spec.Input) bool { return i.Kind != spec.SecretKind })
-	if len(secret) > 0 && !r.scrubs.knows(key) && s.local != nil {
-		reader := &state{object: s.object, local: s.local, inputs: inputs{needed: secret}}
+	if len(secret) > 0 && !r.scrubs.knows(key) && s.resolved.local != nil {
+		reader := &state{subject: subject{object: s.object}, resolved: resolved{local: s.resolved.local, inputs: inputs{needed: secret}}}
 		if contents, err := r.fetchInputs(ctx, reader, spec.InputRefs(secret)); err == nil {
 			r.scrubs.learn(s.object, secret, contents)
 		}
@@ -151,29 +151,29 @@ func (s *state) scrub(cleaner cleaner) {
 		}
 	}
 	all(s.warnings)
-	all(s.leftOut)
-	all(s.drift)
-	s.waitsFor, s.hookWaits = cleaner.text(s.waitsFor), cleaner.text(s.hookWaits)
-	if s.health != nil {
-		for i := range s.health.Unhealthy {
-			s.health.Unhealthy[i].Message = cleaner.text(s.health.Unhealthy[i].Message)
+	all(s.decided.leftOut)
+	all(s.decided.drift)
+	s.delivered.waitsFor, s.settled.hookWaits = cleaner.text(s.delivered.waitsFor), cleaner.text(s.settled.hookWaits)
+	if s.settled.health != nil {
+		for i := range s.settled.health.Unhealthy {
+			s.settled.health.Unhealthy[i].Message = cleaner.text(s.settled.health.Unhealthy[i].Message)
 		}
 	}
-	if s.plan != nil {
-		all(s.plan.Warnings)
+	if s.decided.plan != nil {
+		all(s.decided.plan.Warnings)
 	}
-	if s.pruned != nil {
-		all(s.pruned.Notes)
+	if s.delivered.pruned != nil {
+		all(s.delivered.pruned.Notes)
 	}
-	if s.removed != nil {
-		all(s.removed.Notes)
+	if s.delivered.removed != nil {
+		all(s.delivered.removed.Notes)
 	}
-	for _, result := range []*apply.Result{s.applied, s.repaired.result()} {
+	for _, result := range []*apply.Result{s.delivered.applied, s.delivered.repaired.result()} {
 		if result != nil {
 			all(result.Warnings)
 		}
 	}
-	if s.consent != nil {
-		all(s.consent.asks)
+	if s.decided.consent != nil {
+		all(s.decided.consent.asks)
 	}
 }

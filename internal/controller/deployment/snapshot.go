@@ -39,11 +39,11 @@ type snapshot struct {
 // with any value, since they are issued again. The CA bundle of an object that trusts
 // none of the certificates, then or now, is not.
 func (s *state) lastFields(snapshots *artifact.Snapshots, id inventory.ID) *unstructured.Unstructured {
-	if s.issued != nil && s.issued.secrets[id] != nil {
-		return s.issued.secrets[id]
+	if s.rendered.issued != nil && s.rendered.issued.secrets[id] != nil {
+		return s.rendered.issued.secrets[id]
 	}
 	last := s.lastApplied(snapshots, id)
-	if last == nil || !certificate.Trusts(last, requests(s.lastWanted)) && !s.trustsNow(id) {
+	if last == nil || !certificate.Trusts(last, requests(s.snapshot.wanted)) && !s.trustsNow(id) {
 		return last
 	}
 	return certificate.Inject(last, nil)
@@ -52,26 +52,26 @@ func (s *state) lastFields(snapshots *artifact.Snapshots, id inventory.ID) *unst
 // trustsNow tells whether an object of the revision trusts one of the certificates: its
 // CA bundle is taken from its former owner, such as cert-manager.
 func (s *state) trustsNow(id inventory.ID) bool {
-	return slices.ContainsFunc(s.desired, func(object *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(s.rendered.desired, func(object *unstructured.Unstructured) bool {
 		return inventory.IDOf(object) == id && s.trusts(object)
 	})
 }
 
 // lastApplied finds an object of the snapshot; nil when there is none.
 func (s *state) lastApplied(snapshots *artifact.Snapshots, id inventory.ID) *unstructured.Unstructured {
-	s.loadOnce.Do(func() {
+	s.snapshot.once.Do(func() {
 		last, _, err := readSnapshot(snapshots, string(s.object.UID))
 		if err != nil {
 			return // without it, a field of another field manager is reported instead of reclaimed
 		}
-		s.lastWanted = last.Certificates
+		s.snapshot.wanted = last.Certificates
 		s.readBegun(last.Begun)
-		s.last = make(map[inventory.ID]*unstructured.Unstructured, len(last.Objects))
+		s.snapshot.objects = make(map[inventory.ID]*unstructured.Unstructured, len(last.Objects))
 		for _, object := range last.Objects {
-			s.last[inventory.IDOf(object)] = object
+			s.snapshot.objects[inventory.IDOf(object)] = object
 		}
 	})
-	return s.last[id]
+	return s.snapshot.objects[id]
 }
 
 // readSnapshot reads the snapshot of a deployment; applied tells that a revision was
@@ -106,11 +106,11 @@ func (s snapshot) inventory(authority inventory.ID) inventory.Inventory {
 // saveSnapshot stores the objects of the plan as they were applied, if they are not
 // stored already. The Secrets of certificates stay on the cluster only.
 func (r *Reconciler) saveSnapshot(s *state) error {
-	objects, err := s.rendered(s.plan.Objects())
+	objects, err := s.bare(s.decided.plan.Objects())
 	if err != nil {
 		return fmt.Errorf("keeping the applied objects: %w", err)
 	}
-	data, err := json.Marshal(snapshot{Revision: s.revision(), Target: s.previous.Target, Objects: objects, Certificates: s.wanted, Hooks: s.hooks})
+	data, err := json.Marshal(snapshot{Revision: s.revision(), Target: s.listed.inventory.Target, Objects: objects, Certificates: s.rendered.wanted, Hooks: s.rendered.hooks})
 	if err != nil {
 		return fmt.Errorf("keeping the applied objects: %w", err)
 	}

@@ -67,12 +67,12 @@ func TestBundlesOfTheLastApply(t *testing.T) {
 		"gone":      {"it never was ours, and left the bundle", "tools/of-others", "", false},
 	}
 	last := snapshot{Certificates: []convert.Certificate{first}}
-	s := &state{object: &v1alpha1.BundleDeployment{}, issued: &issuance{}, wanted: []convert.Certificate{second}}
+	s := &state{subject: subject{object: &v1alpha1.BundleDeployment{}}, rendered: rendered{issued: &issuance{}, wanted: []convert.Certificate{second}}}
 	s.object.UID = "uid"
 	for name, c := range cases {
 		last.Objects = append(last.Objects, webhook(name, c.last))
 		if c.now != "" {
-			s.desired = append(s.desired, webhook(name, c.now))
+			s.rendered.desired = append(s.rendered.desired, webhook(name, c.now))
 		}
 	}
 	snapshots, err := artifact.OpenSnapshots(t.TempDir(), nil)

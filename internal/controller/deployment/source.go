@@ -68,19 +68,19 @@ func (r *Reconciler) trusted(ctx context.Context, s *state) (pipeline.Outcome, e
 	if err := r.signatureRequired(ctx, s); err != nil {
 		return pipeline.Stop, err
 	}
-	if s.source.untrusted == "" {
+	if s.resolved.source.untrusted == "" {
 		return pipeline.Continue, nil
 	}
 	return pipeline.Stop, failure{reason: v1alpha1.ReasonSourceNotTrusted, err: fmt.Errorf(
 		"the trust of bundlesource %s/%s does not accept revision %s, so that only deployments that run it already keep it, as they are: "+
 			"restore the key in its Secret, or sign it with a trusted key: %s",
-		s.source.owner.Namespace, s.source.owner.Name, s.revision(), s.source.untrusted)}
+		s.resolved.source.owner.Namespace, s.resolved.source.owner.Name, s.revision(), s.resolved.source.untrusted)}
 }
 
 // signatureRequired fails if the namespace requires signatures by its label and the source does not for all its parts. The
 // source controller publishes nothing in that case; this check does not rely on it.
 func (r *Reconciler) signatureRequired(ctx context.Context, s *state) error {
-	if len(s.source.unverified) == 0 {
+	if len(s.resolved.source.unverified) == 0 {
 		return nil
 	}
 	required, err := r.labels.Required(ctx, r.APIReader, s.object.Namespace)
@@ -90,8 +90,8 @@ func (r *Reconciler) signatureRequired(ctx context.Context, s *state) error {
 	return failure{reason: v1alpha1.ReasonSignatureRequired, err: fmt.Errorf(
 		"namespace %s has the label %s=%s, and no signature is required of %s of %s %s/%s, so that only deployments that run revision %s already keep it, as they are: "+
 			"set verify on each part of a BundleSource, or install from another namespace",
-		s.object.Namespace, v1alpha1.RequireSignaturesLabel, v1alpha1.RequireSignatures, strings.Join(s.source.unverified, ", "),
-		s.source.owner.Kind, s.source.owner.Namespace, s.source.owner.Name, s.revision())}
+		s.object.Namespace, v1alpha1.RequireSignaturesLabel, v1alpha1.RequireSignatures, strings.Join(s.resolved.source.unverified, ", "),
+		s.resolved.source.owner.Kind, s.resolved.source.owner.Namespace, s.resolved.source.owner.Name, s.revision())}
 }
 
 // findSource creates or updates the BundleSource of an inline source, or reads the
@@ -99,9 +99,9 @@ func (r *Reconciler) signatureRequired(ctx context.Context, s *state) error {
 func (r *Reconciler) findSource(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	var err error
 	if ref := s.object.Spec.SourceRef; ref != nil && ref.IsFlux() {
-		s.source, err = r.fluxSource(ctx, s.object)
+		s.resolved.source, err = r.fluxSource(ctx, s.object)
 	} else {
-		s.source, err = r.currentSource(ctx, s)
+		s.resolved.source, err = r.currentSource(ctx, s)
 	}
 	if err != nil {
 		return pipeline.Stop, err
@@ -109,7 +109,7 @@ func (r *Reconciler) findSource(ctx context.Context, s *state) (pipeline.Outcome
 	if err := r.dropInlineSource(ctx, s.object); err != nil {
 		return pipeline.Stop, err
 	}
-	s.artifact = s.source.artifact
+	s.resolved.artifact = s.resolved.source.artifact
 	return pipeline.Continue, s.chooseRevision()
 }
 

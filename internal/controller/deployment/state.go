@@ -6,140 +6,37 @@ package deployment
 
 import (
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply"
-	"github.com/satchel-dev/satchel/internal/apply/drift"
-	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
-	"github.com/satchel-dev/satchel/internal/apply/tenant"
-	"github.com/satchel-dev/satchel/internal/convert"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
-// state holds the facts of one reconcile. Steps record facts here; status.go turns them
-// into conditions.
+// state holds the facts of one reconcile: the deployment, and the result of each stage. A stage
+// records its facts in its own result; status.go turns them into conditions.
 type state struct {
-	object   *v1alpha1.BundleDeployment
-	before   *v1alpha1.BundleDeployment // as it was when the reconcile began
-	stored   *v1alpha1.BundleDeployment // as the API server has it
-	owner    inventory.Owner
-	home     string              // namespace of the CA, if it is not the deployment's
-	previous inventory.Inventory // what the status lists, and later what the cluster holds
-	// unreadable: the inventory in the status cannot be read, and the deployment is being
-	// deleted.
-	unreadable bool
-	// hashKey makes the hashes in the status, which holds it as wrappedKey.
-	hashKey    []byte
-	wrappedKey string
-	note       note
-	noted      bool // note is of this process
+	subject
+	listed   listing
+	note     note
+	noted    bool // note is of this process
+	snapshot snapshotReader
 
-	found    drift.Findings // what watches told
-	client   *tenant.Client
-	local    *tenant.Client // impersonates the ServiceAccount on this cluster, also if client is for another one
-	remote   string         // the Secret with the kubeconfig of the client, as shown in messages; empty on this cluster
-	source   *origin
-	artifact *meta.Artifact
+	resolved  resolved
+	rendered  rendered
+	decided   decided
+	delivered delivered
+	settled   settled
 
-	// rejected is the artifact of the source while its revision is rejected and artifact
-	// is that of the last healthy one; nil otherwise. sourceOwner is the owner of the
-	// rejected one. lifted: the rejection ended in this reconcile. rejectedNow: the
-	// revision was rejected in this reconcile.
-	rejected    *meta.Artifact
-	sourceOwner artifact.Owner
-	lifted      bool
-	rejectedNow bool
-
-	// due: the objects have to be compared with the cluster, not only their health.
-	due bool
-	// keeping: this state is for drift correction of the last applied revision, while a
-	// newer one fails.
-	keeping bool
-	content *artifact.Content
-	inputs  inputs // Secrets and ConfigMaps for the conversion
-	// capabilities of the cluster that a chart asked for; nil for none.
-	capabilities *v1alpha1.Capabilities
-	release      func() // releases the room of desired; nil when none is held
-	// desired are the objects of the revision, once converted.
-	desired []*unstructured.Unstructured
-	ranks   map[inventory.ID]int // of desired: see apply.Observing
-	hooks   []plan.Hook          // of the revision
-	// wanted are the certificates that desired mounts and trusts, and issued the result
-	// of certify; nil while none is wanted or certify did not run.
-	wanted []convert.Certificate
-	issued *issuance
-	// requires are the requirements of the bundle, and contains its package.
-	requires []convert.Requirement
-	contains convert.Package
-
-	substance // of desired
-	consent   *consent
-	unbegun   before // the status before the plan was begun
-	// unapproved: the spec waits for an approval, so only the approved settings apply.
-	unapproved bool
-
-	plan     *plan.Plan
-	observed map[inventory.ID]plan.Live // the live objects that the plan was made from
-	applied  *apply.Result
-	gaps     []drift.Gap // collections that are not watched
-	compared bool        // drift lists differences that are not corrected
-	drift    []string
-	repaired *driftRepair // the repair of objects reported by watches, without a full comparison
-	// waitsFor says what an unfinished apply waits for, such as a CRD that is not
-	// established yet.
-	waitsFor string
-	// hookWaits names the hook that is waited for once everything is applied; hookFailed:
-	// one failed in this reconcile.
-	hookWaits  string
-	hookFailed bool
-	// hookAt is the hook that an apply waits for.
-	hookAt *hookWait
-	// hookEntries are the inventory entries that hooks added; nil for those that they
-	// removed.
-	hookEntries map[inventory.ID]*inventory.Entry
-	phase       *apply.PhaseWait // the earlier phases that must become healthy first
-	health      *health.Report
-	// rules evaluate the health of objects; rulesErr says why they are invalid.
-	rules    health.Rules
-	rulesErr error
-	pruned   *apply.Pruned
-	// recovered is the rebuilt part of a lost inventory; nil if it was not lost.
-	recovered *apply.Recovered
-	removed   *apply.Removed
-	warnings  []string
-
+	warnings []string
 	// reached names the conditions of steps that succeeded in this reconcile.
 	reached map[string]bool
 	// kept is the state of the last applied revision while a newer one fails, and
 	// keepErr why its drift could not be corrected.
 	kept    *state
 	keepErr error
-	// leftOut lists the objects of the last applied revision that cannot be compared with
-	// the cluster or corrected, and why.
-	leftOut []string
-
-	// last are the objects of the snapshot, and lastWanted the certificates that they
-	// mounted and trusted; see lastApplied.
-	loadOnce   sync.Once
-	last       map[inventory.ID]*unstructured.Unstructured
-	lastWanted []convert.Certificate
-	begun      map[inventory.ID][]begunObject // from the same file, before this reconcile
-	// room is how much the inventory may take in the status.
-	room inventory.Limit
-	// cut: the turn ended because its budget was used up. tried: some dry runs passed and
-	// need not be repeated.
-	cut   cut
-	tried bool
-
-	now time.Time
 }
 
 // close releases the memory room and the unpacked artifact.
@@ -153,25 +50,25 @@ func (s *state) close() {
 
 // drop releases the contents of the objects, but keeps the decisions.
 func (s *state) drop() {
-	clear(s.desired)
-	if s.plan != nil {
-		for i := range s.plan.Stages {
-			for j := range s.plan.Stages[i].Actions {
-				s.plan.Stages[i].Actions[j].Desired = nil
+	clear(s.rendered.desired)
+	if s.decided.plan != nil {
+		for i := range s.decided.plan.Stages {
+			for j := range s.decided.plan.Stages[i].Actions {
+				s.decided.plan.Stages[i].Actions[j].Desired = nil
 			}
 		}
 	}
-	if s.release != nil {
-		s.release()
-		s.release = nil
+	if s.rendered.release != nil {
+		s.rendered.release()
+		s.rendered.release = nil
 	}
 }
 
 // closeContent removes the unpacked artifact.
 func (s *state) closeContent() {
-	if s.content != nil {
-		_ = s.content.Close() // leftover files are removed at the next start
-		s.content = nil
+	if s.rendered.content != nil {
+		_ = s.rendered.content.Close() // leftover files are removed at the next start
+		s.rendered.content = nil
 	}
 }
 
@@ -182,7 +79,7 @@ func (s *state) record(current inventory.Inventory) error {
 		return failure{reason: v1alpha1.ReasonPlanRefused, stalled: true, err: err}
 	}
 	encoded.Recovered = s.object.Status.Inventory != nil && s.object.Status.Inventory.Recovered
-	s.previous, s.object.Status.Inventory = current, encoded
+	s.listed.inventory, s.object.Status.Inventory = current, encoded
 	return nil
 }
 
@@ -199,10 +96,10 @@ func (s *state) fits(planned inventory.Inventory) error {
 
 // revision of the artifact that is installed or tried.
 func (s *state) revision() string {
-	if s.artifact == nil {
+	if s.resolved.artifact == nil {
 		return ""
 	}
-	return s.artifact.Revision
+	return s.resolved.artifact.Revision
 }
 
 // did records that the step behind a condition succeeded.
@@ -239,16 +136,16 @@ func (s *state) compares() bool {
 
 // attempt identifies the input of this reconcile.
 func (s *state) attempt() attempt {
-	a := attempt{generation: s.object.Generation, requested: requested(s.object), inputs: s.inputs.digest}
-	if s.artifact != nil {
-		a.revision, a.digest = s.artifact.Revision, s.artifact.Digest
+	a := attempt{generation: s.object.Generation, requested: requested(s.object), inputs: s.resolved.inputs.digest}
+	if s.resolved.artifact != nil {
+		a.revision, a.digest = s.resolved.artifact.Revision, s.resolved.artifact.Digest
 	}
 	return a
 }
 
 // writes tells whether the plan sends anything to an object.
 func (s *state) writes() bool {
-	return s.plan != nil && slices.ContainsFunc(s.plan.Actions(), plan.Action.Writes)
+	return s.decided.plan != nil && slices.ContainsFunc(s.decided.plan.Actions(), plan.Action.Writes)
 }
 
 // repeats tells that the same revision failed before with the same spec. Its failure

@@ -47,17 +47,17 @@ func markHandled(d *v1alpha1.BundleDeployment) {
 // setSourceReady sets SourceReady, also if the source cannot be polled and its last
 // artifact is used.
 func setSourceReady(s *state) {
-	if s.source == nil || s.artifact == nil {
+	if s.resolved.source == nil || s.resolved.artifact == nil {
 		return
 	}
 	kind := v1alpha1.SourceReadyCondition
-	if ready := s.source.ready; ready != nil && ready.Status == metav1.ConditionFalse {
+	if ready := s.resolved.source.ready; ready != nil && ready.Status == metav1.ConditionFalse {
 		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, ready.Reason, ready.Message)
 		return
 	}
-	revision := s.artifact.Revision
-	if s.rejected != nil {
-		revision = s.rejected.Revision
+	revision := s.resolved.artifact.Revision
+	if s.resolved.rejected != nil {
+		revision = s.resolved.rejected.Revision
 	}
 	pipeline.SetCondition(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "revision "+revision)
 }
@@ -69,7 +69,7 @@ func readiness(source *v1alpha1.BundleSource) *metav1.Condition {
 // setReached sets the conditions of the steps that succeeded.
 func setReached(s *state) {
 	messages := map[string]string{
-		v1alpha1.ConvertedCondition: fmt.Sprintf("%d objects as %s", len(s.desired), s.object.Status.Format),
+		v1alpha1.ConvertedCondition: fmt.Sprintf("%d objects as %s", len(s.rendered.desired), s.object.Status.Format),
 		v1alpha1.PlannedCondition:   plannedMessage(s),
 		v1alpha1.AppliedCondition:   "applied revision " + s.object.Status.LastAppliedRevision,
 	}
@@ -83,8 +83,8 @@ func setReached(s *state) {
 // plannedMessage is the message of a plan without violations, with its warnings.
 func plannedMessage(s *state) string {
 	text := "the plan for " + s.revision() + " has no violations"
-	if s.plan != nil {
-		text += skippedText(s.plan.Skipped)
+	if s.decided.plan != nil {
+		text += skippedText(s.decided.plan.Skipped)
 	}
 	if warnings := s.planWarnings(); len(warnings) > 0 {
 		return text + ", and warns:\n" + strings.Join(warnings, "\n")
@@ -108,7 +108,7 @@ func setFailed(s *state, err error) {
 
 // setPending sets the Applied condition of an unfinished apply.
 func setPending(s *state) {
-	if s.waitsFor == "" {
+	if s.delivered.waitsFor == "" {
 		return
 	}
 	status := metav1.ConditionUnknown
@@ -116,13 +116,13 @@ func setPending(s *state) {
 	if over {
 		status = metav1.ConditionFalse
 	}
-	pipeline.SetCondition(s.object, v1alpha1.AppliedCondition, status, reason, s.waitsFor)
+	pipeline.SetCondition(s.object, v1alpha1.AppliedCondition, status, reason, s.delivered.waitsFor)
 }
 
 // waitedLong tells that an apply has waited longer than the timeout. Turns with a budget are judged by their number; see
 // endTurn.
 func (s *state) waitedLong() bool {
-	return s.cut == uncut && s.now.Sub(s.note.waits) > s.object.Spec.TimeoutOrDefault()
+	return s.delivered.cut == uncut && s.now.Sub(s.note.waits) > s.object.Spec.TimeoutOrDefault()
 }
 
 // setHealthy sets the health of the applied revision: this one, or the last one while
@@ -132,32 +132,32 @@ func setHealthy(s *state) {
 	if s.kept != nil {
 		looked = s.kept
 	}
-	if looked.health == nil {
+	if looked.settled.health == nil {
 		return
 	}
 	kind := v1alpha1.HealthyCondition
-	if looked.health.Healthy() && looked.hookWaits != "" {
-		pipeline.SetCondition(s.object, kind, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing, looked.hookWaits)
+	if looked.settled.health.Healthy() && looked.settled.hookWaits != "" {
+		pipeline.SetCondition(s.object, kind, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing, looked.settled.hookWaits)
 		return
 	}
-	if looked.hookFailed {
+	if looked.settled.hookFailed {
 		return // setFailed has set it
 	}
-	if left := len(looked.leftOut); left > 0 && looked.health.Healthy() {
+	if left := len(looked.decided.leftOut); left > 0 && looked.settled.health.Healthy() {
 		pipeline.SetCondition(s.object, kind, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing,
-			fmt.Sprintf("the health of %d objects of revision %s cannot be checked: %s", left, s.object.Status.LastAppliedRevision, looked.leftOut[0]))
+			fmt.Sprintf("the health of %d objects of revision %s cannot be checked: %s", left, s.object.Status.LastAppliedRevision, looked.decided.leftOut[0]))
 		return
 	}
-	if looked.health.Healthy() {
+	if looked.settled.health.Healthy() {
 		pipeline.SetCondition(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
 			fmt.Sprintf("%d objects of revision %s: %s", looked.note.total, s.object.Status.LastAppliedRevision, s.healthyWords()))
 		return
 	}
 	status, reason := metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing
-	if looked.overdue() || looked.health.Failed() {
+	if looked.overdue() || looked.settled.health.Failed() {
 		status, reason = metav1.ConditionFalse, v1alpha1.ReasonHealthFailed
 	}
-	pipeline.SetCondition(s.object, kind, status, reason, looked.health.Message())
+	pipeline.SetCondition(s.object, kind, status, reason, looked.settled.health.Message())
 }
 
 // overdue tells that the timeout to become healthy is over. It counts from the last
@@ -189,7 +189,7 @@ const recovery = 2 * time.Second
 //	else                              Ready
 func setReady(s *state, err error) {
 	d := s.object
-	if s.rejectedNow || s.rejected != nil {
+	if s.settled.rejectedNow || s.resolved.rejected != nil {
 		setRolledBack(s, err)
 		return
 	}
@@ -204,11 +204,11 @@ func setReady(s *state, err error) {
 	healthy := conditions.Get(d, v1alpha1.HealthyCondition)
 	reason, over := s.waiting()
 	switch {
-	case s.waitsFor != "" && over:
-		pipeline.SetRetrying(d, reason, s.waitsFor+s.remedy())
-	case s.waitsFor != "":
-		pipeline.SetProgressing(d, reason, s.waitsFor)
-	case s.health == nil || healthy == nil:
+	case s.delivered.waitsFor != "" && over:
+		pipeline.SetRetrying(d, reason, s.delivered.waitsFor+s.remedy())
+	case s.delivered.waitsFor != "":
+		pipeline.SetProgressing(d, reason, s.delivered.waitsFor)
+	case s.settled.health == nil || healthy == nil:
 		pipeline.SetProgressing(d, v1alpha1.ReasonProgressing, "applied revision "+s.revision())
 	case healthy.Status == metav1.ConditionTrue:
 		pipeline.SetReady(d, v1alpha1.ReasonSucceeded,
@@ -225,10 +225,10 @@ func stillGoing(s *state) string {
 	if held := s.note.held; held != nil {
 		return fmt.Sprintf("; %d objects that left the bundle are kept: see %s", len(held.Objects), v1alpha1.ApprovalPendingCondition)
 	}
-	if s.pruned == nil || len(s.pruned.Waiting) == 0 {
+	if s.delivered.pruned == nil || len(s.delivered.pruned.Waiting) == 0 {
 		return ""
 	}
-	return "; objects that left the bundle still exist: " + names(s.pruned.Waiting)
+	return "; objects that left the bundle still exist: " + names(s.delivered.pruned.Waiting)
 }
 
 func setUnready(s *state, err error) {
@@ -276,10 +276,10 @@ func announce(s *state) {
 	setSourceReady(s)
 	conditions.Delete(s.object, meta.StalledCondition)
 	pipeline.SetCondition(s.object, meta.ReconcilingCondition, metav1.ConditionTrue, v1alpha1.ReasonProgressing,
-		"applying revision "+s.revision()+": "+s.plan.Summary())
+		"applying revision "+s.revision()+": "+s.decided.plan.Summary())
 	if ready := conditions.Get(s.object, meta.ReadyCondition); ready == nil || s.object.Status.LastAppliedRevision != s.revision() {
 		pipeline.SetCondition(s.object, meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonProgressing,
-			"applying revision "+s.revision()+": "+s.plan.Summary())
+			"applying revision "+s.revision()+": "+s.decided.plan.Summary())
 	}
 }
 
@@ -295,16 +295,16 @@ func reportRemoval(s *state, err error) {
 		if f.stalled {
 			say = pipeline.SetStalled
 		}
-		say(s.object, f.reason, fmt.Sprintf("removing %d objects: %s", s.previous.Len(), f.Error()))
+		say(s.object, f.reason, fmt.Sprintf("removing %d objects: %s", s.listed.inventory.Len(), f.Error()))
 		return
 	}
-	for _, waits := range []string{s.hookWaits, s.waitsFor} {
+	for _, waits := range []string{s.settled.hookWaits, s.delivered.waitsFor} {
 		if waits != "" {
 			pipeline.SetProgressing(s.object, v1alpha1.ReasonRemoving, waits)
 			return
 		}
 	}
-	pipeline.SetProgressing(s.object, v1alpha1.ReasonRemoving, "waiting until these are gone: "+names(s.removed.Waiting))
+	pipeline.SetProgressing(s.object, v1alpha1.ReasonRemoving, "waiting until these are gone: "+names(s.delivered.removed.Waiting))
 }
 
 // markSuspended updates the status of a suspended deployment.

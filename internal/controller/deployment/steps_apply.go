@@ -40,8 +40,8 @@ func (r *Reconciler) account(ctx context.Context, s *state) (pipeline.Outcome, e
 	if err != nil {
 		return pipeline.Continue, err
 	}
-	s.client = client.For(s.object.Name)
-	s.local = s.client
+	s.resolved.client = client.For(s.object.Name)
+	s.resolved.local = s.resolved.client
 	if s.object.Spec.KubeConfig != nil {
 		err = r.remoteClient(ctx, s)
 	}
@@ -55,17 +55,17 @@ func (r *Reconciler) target(ctx context.Context, s *state) (pipeline.Outcome, er
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	if s.previous, err = r.inventory(s); err != nil {
+	if s.listed.inventory, err = r.inventory(s); err != nil {
 		return pipeline.Stop, failure{reason: v1alpha1.ReasonFailed, stalled: true, err: err}
 	}
-	if s.previous.Target != "" && s.previous.Target != current && (s.previous.Len() > 0 || s.unreadable) {
+	if s.listed.inventory.Target != "" && s.listed.inventory.Target != current && (s.listed.inventory.Len() > 0 || s.listed.unreadable) {
 		return pipeline.Stop, failure{reason: v1alpha1.ReasonTargetChanged, stalled: true, err: fmt.Errorf(
 			"the objects of the inventory are in the cluster %s, and this is %s: nothing is applied or pruned here; if the objects in the old cluster do not matter, %s",
-			s.previous.Target, current, s.wayOut())}
+			s.listed.inventory.Target, current, s.wayOut())}
 	}
-	s.previous.Target = current
-	if listed := s.object.Status.Inventory; listed != nil && listed.Target == "" && !s.unreadable {
-		return pipeline.Continue, s.record(s.previous)
+	s.listed.inventory.Target = current
+	if listed := s.object.Status.Inventory; listed != nil && listed.Target == "" && !s.listed.unreadable {
+		return pipeline.Continue, s.record(s.listed.inventory)
 	}
 	return pipeline.Continue, nil
 }
@@ -99,7 +99,7 @@ func (r *Reconciler) inventory(s *state) (inventory.Inventory, error) {
 		if s.object.DeletionTimestamp.IsZero() {
 			return inventory.Inventory{}, fmt.Errorf("reading status.inventory: %w", err)
 		}
-		s.unreadable = true
+		s.listed.unreadable = true
 	}
 	last, found, err := readSnapshot(r.Snapshots, string(s.object.UID))
 	if err != nil || !found && len(last.Begun) == 0 {
@@ -115,7 +115,7 @@ func (r *Reconciler) inventory(s *state) (inventory.Inventory, error) {
 // unlisted is an empty inventory; if the one in the status cannot be read, with its
 // cluster.
 func (s *state) unlisted() inventory.Inventory {
-	if !s.unreadable {
+	if !s.listed.unreadable {
 		return inventory.Inventory{}
 	}
 	return inventory.New(s.object.Status.Inventory.Target)
@@ -146,20 +146,20 @@ func objectErrors(failed []*apply.ObjectError) error {
 
 // objectErrors joins the errors of objects, with a hint if a webhook of the bundle blocks them.
 func (s *state) objectErrors(ctx context.Context, failed []*apply.ObjectError) error {
-	return errors.New(objectErrors(failed).Error() + apply.WayOut(ctx, s.client, s.owner, s.previous, failed))
+	return errors.New(objectErrors(failed).Error() + apply.WayOut(ctx, s.resolved.client, s.owner, s.listed.inventory, failed))
 }
 
 // remember stores the inventory, previous and planned together, before the first write:
 // after a crash every written object is listed.
 func (r *Reconciler) remember(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.due {
+	if !s.resolved.due {
 		return pipeline.Continue, nil
 	}
 	if err := r.beginPlan(s); err != nil {
 		return pipeline.Stop, err
 	}
-	s.unbegun = before{executed: s.object.Status.Executed, encoded: s.object.Status.Inventory, inventory: s.previous, hooks: s.stored.Status.Hooks}
-	if err := s.record(s.withHooks(s.plan.Inventory)); err != nil {
+	s.delivered.unbegun = before{executed: s.object.Status.Executed, encoded: s.object.Status.Inventory, inventory: s.listed.inventory, hooks: s.stored.Status.Hooks}
+	if err := s.record(s.withHooks(s.decided.plan.Inventory)); err != nil {
 		return pipeline.Stop, err
 	}
 	r.begin(s)
@@ -174,15 +174,15 @@ func (r *Reconciler) remember(ctx context.Context, s *state) (pipeline.Outcome, 
 
 // apply executes the plan, stage by stage.
 func (r *Reconciler) apply(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.due {
+	if !s.resolved.due {
 		return pipeline.Continue, nil
 	}
-	r.recordConflicts(ctx, s, *s.plan)
+	r.recordConflicts(ctx, s, *s.decided.plan)
 	r.watches.Expect(client.ObjectKeyFromObject(s.object), s.expectation())
 	options := r.options(s)
-	options.Before = func(ctx context.Context) (string, error) { return r.runHooks(ctx, s, s.plan.Hooks, false) }
-	result, err := apply.Apply(ctx, s.client, *s.plan, options)
-	s.applied = &result
+	options.Before = func(ctx context.Context) (string, error) { return r.runHooks(ctx, s, s.decided.plan.Hooks, false) }
+	result, err := apply.Apply(ctx, s.resolved.client, *s.decided.plan, options)
+	s.delivered.applied = &result
 	if recorded := s.record(s.withHooks(result.Inventory)); recorded != nil {
 		return pipeline.Stop, recorded
 	}
@@ -193,7 +193,7 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (pipeline.Outcome, err
 	if s.keeping {
 		s.leaveOutFailed(result.Errors())
 		if result.Pending != "" {
-			s.leftOut = append(s.leftOut, result.Pending)
+			s.decided.leftOut = append(s.decided.leftOut, result.Pending)
 		}
 		return pipeline.Continue, nil
 	}
@@ -210,8 +210,8 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (pipeline.Outcome, err
 
 // wait records what an apply waits for, and since when.
 func (s *state) wait(what string) {
-	s.waitsFor = what
-	n := note{uid: s.object.UID, attempt: s.attempt(), wrote: s.note.wrote, waits: s.now, phase: s.phase, phaseSince: s.now, hook: s.hookAt}
+	s.delivered.waitsFor = what
+	n := note{uid: s.object.UID, attempt: s.attempt(), wrote: s.note.wrote, waits: s.now, phase: s.delivered.phase, phaseSince: s.now, hook: s.delivered.hookAt}
 	if s.note.attempt == n.attempt && !s.note.waits.IsZero() && s.sameHook() {
 		n.waits, n.pauses = s.note.waits, s.note.pauses
 	}
@@ -225,7 +225,7 @@ func (r *Reconciler) settle(s *state) error {
 		return nil
 	}
 	status := &s.object.Status
-	if status.LastAppliedRevision != s.revision() || s.plan.Count(plan.Create, plan.Adopt, plan.Update, plan.Recreate) > 0 || status.LastAppliedTime == nil {
+	if status.LastAppliedRevision != s.revision() || s.decided.plan.Count(plan.Create, plan.Adopt, plan.Update, plan.Recreate) > 0 || status.LastAppliedTime == nil {
 		status.LastAppliedTime = new(metaTime(s.now))
 	}
 	status.LastAppliedRevision = s.revision()

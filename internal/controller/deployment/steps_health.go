@@ -20,7 +20,7 @@ import (
 // they were last seen healthy; else those that were not healthy or that a watch
 // reported, and when these are healthy, those that are not watched.
 func (r *Reconciler) checkHealth(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if s.due {
+	if s.resolved.due {
 		s.note = r.newNote(s)
 	}
 	if len(s.object.Spec.HealthChecks) > 0 {
@@ -29,15 +29,15 @@ func (r *Reconciler) checkHealth(ctx context.Context, s *state) (pipeline.Outcom
 			return pipeline.Stop, err
 		}
 	}
-	if s.due {
-		return pipeline.Continue, r.look(ctx, s, s.news(), s.applied.Live)
+	if s.resolved.due {
+		return pipeline.Continue, r.look(ctx, s, s.news(), s.delivered.applied.Live)
 	}
 	first := s.first()
 	rest := s.rest(first)
 	if len(first) == 0 {
 		return pipeline.Continue, r.look(ctx, s, rest, nil)
 	}
-	if err := r.look(ctx, s, first, s.restored()); err != nil || !s.health.Healthy() || len(rest) == 0 {
+	if err := r.look(ctx, s, first, s.restored()); err != nil || !s.settled.health.Healthy() || len(rest) == 0 {
 		return pipeline.Continue, err
 	}
 	return pipeline.Continue, r.look(ctx, s, rest, nil)
@@ -54,7 +54,7 @@ func without(objects, seen []plan.Object) []plan.Object {
 
 func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, fresh map[inventory.ID]*unstructured.Unstructured) error {
 	objects = s.withoutDone(objects)
-	report, err := s.rules.Check(ctx, s.client, objects, fresh)
+	report, err := s.rules.Check(ctx, s.resolved.client, objects, fresh)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, 
 	}
 	report.Total = s.lookedAt()
 	s.saw(report)
-	s.health = &report
+	s.settled.health = &report
 	unhealthy := map[inventory.ID]bool{}
 	for _, object := range report.Unhealthy {
 		unhealthy[object.ID] = true
@@ -87,7 +87,7 @@ func (r *Reconciler) complete(s *state, report health.Report) error {
 			jobs[id] = true
 		}
 	}
-	completed, changed := s.previous.Complete(jobs)
+	completed, changed := s.listed.inventory.Complete(jobs)
 	if !changed {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (r *Reconciler) complete(s *state, report health.Report) error {
 // withoutDone removes completed Jobs, which may be deleted by now.
 func (s *state) withoutDone(objects []plan.Object) []plan.Object {
 	return slices.DeleteFunc(slices.Clone(objects), func(o plan.Object) bool {
-		entry, _ := s.previous.Get(o.ID)
+		entry, _ := s.listed.inventory.Get(o.ID)
 		return entry.Done
 	})
 }
@@ -106,8 +106,8 @@ func (s *state) withoutDone(objects []plan.Object) []plan.Object {
 // saw notes the health of the checked objects, and whether one died: it was healthy
 // before, and its spec did not change since.
 func (s *state) saw(report health.Report) {
-	if s.health != nil { // an earlier check of this reconcile
-		for id, sight := range s.health.Seen {
+	if s.settled.health != nil { // an earlier check of this reconcile
+		for id, sight := range s.settled.health.Seen {
 			report.Seen[id] = sight
 		}
 	}
@@ -135,8 +135,8 @@ func (s *state) saw(report health.Report) {
 
 // newNote is the note for the next reconciles, without the contents of the objects.
 func (r *Reconciler) newNote(s *state) note {
-	n := note{uid: s.object.UID, attempt: s.attempt(), checked: s.now, prune: s.plan.Prune, held: s.plan.Held, skipped: len(s.plan.Skipped), wrote: s.note.wrote, contains: packageStatus(s.contains), material: s.material}
-	if s.issued != nil {
+	n := note{uid: s.object.UID, attempt: s.attempt(), checked: s.now, prune: s.decided.plan.Prune, held: s.decided.plan.Held, skipped: len(s.decided.plan.Skipped), wrote: s.note.wrote, contains: packageStatus(s.rendered.contains), material: s.rendered.material}
+	if s.rendered.issued != nil {
 		n.renew = s.renewal()
 	}
 	n.looked, n.conflicts = s.note.looked, s.note.conflicts
@@ -146,7 +146,7 @@ func (r *Reconciler) newNote(s *state) note {
 	case s.note.attempt == n.attempt:
 		n.pauses, n.unhealthySince = s.note.pauses, s.note.unhealthySince // the unfinished work is the same as before
 	}
-	for _, action := range s.plan.Actions() {
+	for _, action := range s.decided.plan.Actions() {
 		if action.Untracked {
 			continue
 		}

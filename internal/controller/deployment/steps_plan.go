@@ -18,14 +18,14 @@ import (
 
 // makePlan compares the desired with the live objects, and makes the plan.
 func (r *Reconciler) makePlan(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.due {
+	if !s.resolved.due {
 		return pipeline.Continue, nil
 	}
 	asked, err := r.observing(ctx, s)
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	observed, err := apply.Observe(ctx, s.client, asked)
+	observed, err := apply.Observe(ctx, s.resolved.client, asked)
 	if err != nil {
 		return pipeline.Stop, err
 	}
@@ -33,13 +33,13 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (pipeline.Outcome, 
 	if err := r.consider(ctx, s, observed, &made); err != nil {
 		return pipeline.Stop, err
 	}
-	s.observed = observed.Live
+	s.decided.observed = observed.Live
 	if s.leavesDrift() {
 		if err := r.leave(ctx, s, &made); err != nil {
 			return pipeline.Stop, err
 		}
 	}
-	s.plan = &made
+	s.decided.plan = &made
 	s.leaveOut(made.LeftOut)
 	if !s.keeping {
 		r.awaitKinds(s, made)
@@ -47,7 +47,7 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (pipeline.Outcome, 
 	if len(made.Violations) == 0 {
 		return pipeline.Continue, s.fits(made.Inventory)
 	}
-	lacking, err := apply.Preflight(ctx, s.client, made) // so that all problems are reported at once
+	lacking, err := apply.Preflight(ctx, s.resolved.client, made) // so that all problems are reported at once
 	if err != nil {
 		return pipeline.Stop, err
 	}
@@ -63,32 +63,32 @@ func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, 
 		return o, failure{reason: v1alpha1.ReasonPlanRefused, stalled: true, err: err}
 	}
 	o.Judge = r.judgeUpgrade(s.object.Namespace)
-	o.Owner, o.Desired, o.Ranks, o.Hooks, o.HashKey = s.owner, s.planned(), s.ranks, s.hooks, s.hashKey
-	o.Previous = r.watches.Adopt(client.ObjectKeyFromObject(s.object), s.previous)
-	o.CreateNamespace = o.CreateNamespace && !s.unapproved
+	o.Owner, o.Desired, o.Ranks, o.Hooks, o.HashKey = s.owner, s.planned(), s.rendered.ranks, s.rendered.hooks, s.hashKey
+	o.Previous = r.watches.Adopt(client.ObjectKeyFromObject(s.object), s.listed.inventory)
+	o.CreateNamespace = o.CreateNamespace && !s.resolved.unapproved
 	if s.keeping {
 		return o, nil
 	}
-	if o.Lineage, err = r.lineage(ctx, s.object, s.desired); err != nil {
+	if o.Lineage, err = r.lineage(ctx, s.object, s.rendered.desired); err != nil {
 		return o, err
 	}
-	o.Requirements = spec.Requirements(s.requires)
-	names := namesOf(s.requires)
+	o.Requirements = spec.Requirements(s.rendered.requires)
+	names := namesOf(s.rendered.requires)
 	r.awaited.set(client.ObjectKeyFromObject(s.object), names)
 	if len(names) == 0 || o.RequirementsPolicy == plan.EnforcementNone {
 		return o, nil
 	}
-	o.Packages, err = r.packages(ctx, s.object, s.previous.Target)
+	o.Packages, err = r.packages(ctx, s.object, s.listed.inventory.Target)
 	return o, err
 }
 
 // preflight checks every permission that the plan needs. Drift correction of the applied
 // revision skips it: there the API server reports missing permissions for each object.
 func (r *Reconciler) preflight(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.due || s.keeping {
+	if !s.resolved.due || s.keeping {
 		return pipeline.Continue, nil
 	}
-	permissions, err := apply.Preflight(ctx, s.client, *s.plan)
+	permissions, err := apply.Preflight(ctx, s.resolved.client, *s.decided.plan)
 	if err != nil {
 		return pipeline.Stop, err
 	}
@@ -113,14 +113,14 @@ func refused(violations []plan.Violation) error {
 
 // dryRun sends the writes of the plan to the API server as dry runs.
 func (r *Reconciler) dryRun(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.due {
+	if !s.resolved.due {
 		return pipeline.Continue, nil
 	}
 	check, err := r.tryPlan(ctx, s)
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	s.plan.Recreates(check.Recreate)
+	s.decided.plan.Recreates(check.Recreate)
 	if len(check.Failed) > 0 && s.keeping {
 		s.leaveOutFailed(check.Failed)
 		return pipeline.Continue, nil

@@ -16,11 +16,11 @@ import (
 // pruneFirst deletes the objects that must be gone before the revision is applied, and
 // waits for that.
 func (r *Reconciler) pruneFirst(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.due || len(s.plan.PruneFirst) == 0 {
+	if !s.resolved.due || len(s.decided.plan.PruneFirst) == 0 {
 		return pipeline.Continue, nil
 	}
-	pruned, err := r.pruneStages(ctx, s, s.plan.PruneFirst)
-	s.plan.Inventory = s.plan.Inventory.Without(pruned.Gone...)
+	pruned, err := r.pruneStages(ctx, s, s.decided.plan.PruneFirst)
+	s.decided.plan.Inventory = s.decided.plan.Inventory.Without(pruned.Gone...)
 	if err == nil && !pruned.Complete() {
 		s.wait("deleted before the revision is applied, and not gone yet: " + names(pruned.Waiting))
 		return pipeline.Stop, nil
@@ -31,7 +31,7 @@ func (r *Reconciler) pruneFirst(ctx context.Context, s *state) (pipeline.Outcome
 // prune deletes objects that left the bundle, or orphans those that are to be kept,
 // once the rest is healthy.
 func (r *Reconciler) prune(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if s.keeping || !s.health.Healthy() || len(s.note.prune) == 0 {
+	if s.keeping || !s.settled.health.Healthy() || len(s.note.prune) == 0 {
 		return pipeline.Continue, nil
 	}
 	pruned, err := r.pruneStages(ctx, s, s.note.prune)
@@ -48,12 +48,12 @@ func (r *Reconciler) prune(ctx context.Context, s *state) (pipeline.Outcome, err
 
 // pruneStages executes deletions, and records their outcome.
 func (r *Reconciler) pruneStages(ctx context.Context, s *state, stages []plan.DeletionStage) (apply.Pruned, error) {
-	pruned, err := apply.Prune(ctx, s.client, s.owner, stages, apply.Options{Migrations: r.migrations})
-	if s.pruned == nil {
-		s.pruned = &apply.Pruned{}
+	pruned, err := apply.Prune(ctx, s.resolved.client, s.owner, stages, apply.Options{Migrations: r.migrations})
+	if s.delivered.pruned == nil {
+		s.delivered.pruned = &apply.Pruned{}
 	}
-	s.pruned.Add(pruned)
-	if recorded := s.record(s.previous.Without(pruned.Gone...)); recorded != nil {
+	s.delivered.pruned.Add(pruned)
+	if recorded := s.record(s.listed.inventory.Without(pruned.Gone...)); recorded != nil {
 		return pruned, recorded
 	}
 	if err == nil && len(pruned.Denied) > 0 {
@@ -76,7 +76,7 @@ func (s *state) prove() error {
 			left[id] = true
 		}
 	}
-	proven, changed := s.previous.Proven(left)
+	proven, changed := s.listed.inventory.Proven(left)
 	if !changed {
 		return nil
 	}

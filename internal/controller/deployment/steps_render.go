@@ -20,8 +20,8 @@ func (r *Reconciler) decide(ctx context.Context, s *state) (pipeline.Outcome, er
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	s.due = s.full() || r.kinds.came(client.ObjectKeyFromObject(s.object)) || news
-	if s.due {
+	s.resolved.due = s.full() || r.kinds.came(client.ObjectKeyFromObject(s.object)) || news
+	if s.resolved.due {
 		return r.stillHeld(ctx, s)
 	}
 	if s.overInterval() {
@@ -32,17 +32,17 @@ func (r *Reconciler) decide(ctx context.Context, s *state) (pipeline.Outcome, er
 
 // load fetches the artifact, from the cache if it is there.
 func (r *Reconciler) load(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.due {
+	if !s.resolved.due {
 		return pipeline.Continue, nil
 	}
-	s.object.Status.LastAttemptedRevision = s.artifact.Revision
+	s.object.Status.LastAttemptedRevision = s.resolved.artifact.Revision
 	ctx, cancel := context.WithTimeout(ctx, longestLoad)
 	defer cancel()
-	content, err := r.Artifacts.Load(ctx, s.source.owner, *s.artifact)
+	content, err := r.Artifacts.Load(ctx, s.resolved.source.owner, *s.resolved.artifact)
 	if err != nil {
 		return pipeline.Stop, failure{reason: v1alpha1.ReasonArtifactFailed, err: err}
 	}
-	s.content = content
+	s.rendered.content = content
 	return pipeline.Continue, nil
 }
 
@@ -52,7 +52,7 @@ const longestLoad = 2 * time.Minute
 
 // convert turns the files into objects, in a worker process.
 func (r *Reconciler) convert(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.due {
+	if !s.resolved.due {
 		return pipeline.Continue, nil
 	}
 	given, err := r.given(ctx, s)
@@ -70,16 +70,16 @@ func (r *Reconciler) convert(ctx context.Context, s *state) (pipeline.Outcome, e
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	s.desired, s.hooks = result.Objects, spec.Hooks(result)
-	s.substance.content = converted.Content
+	s.rendered.desired, s.rendered.hooks = result.Objects, spec.Hooks(result)
+	s.rendered.substance.content = converted.Content
 	if err := r.digestMaterial(s); err != nil {
 		return pipeline.Stop, err
 	}
 	if asked := converted.Capabilities; asked != nil {
-		s.capabilities = spec.Capabilities(*asked)
+		s.rendered.capabilities = spec.Capabilities(*asked)
 	}
-	s.ranks = spec.Ranks(result)
-	s.wanted, s.requires, s.contains = result.Certificates, result.Requirements, result.Package
+	s.rendered.ranks = spec.Ranks(result)
+	s.rendered.wanted, s.rendered.requires, s.rendered.contains = result.Certificates, result.Requirements, result.Package
 	s.warnings = slices.Concat(s.warnings, converted.Warnings, result.Warnings)
 	s.object.Status.Format = v1alpha1.Format(result.Format)
 	s.did(v1alpha1.ConvertedCondition)

@@ -38,10 +38,10 @@ func (m *driftRepair) result() *apply.Result {
 // restored are the objects that were repaired in this reconcile, as the API server
 // returned them.
 func (s *state) restored() map[inventory.ID]*unstructured.Unstructured {
-	if s.repaired == nil || s.repaired.applied == nil {
+	if s.delivered.repaired == nil || s.delivered.repaired.applied == nil {
 		return nil
 	}
-	return s.repaired.applied.Live
+	return s.delivered.repaired.applied.Live
 }
 
 // partialSnapshot is a snapshot with objects that are decoded only when wanted.
@@ -116,21 +116,21 @@ func readIf(raw json.RawMessage, wanted map[inventory.ID]bool) (*unstructured.Un
 // planned and accepted before, so it only updates existing objects and adopts none. If
 // that is not enough, everything is compared as if the interval were over.
 func (r *Reconciler) repair(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if s.due || len(s.found.Drifted) == 0 {
+	if s.resolved.due || len(s.resolved.found.Drifted) == 0 {
 		return pipeline.Continue, nil
 	}
-	desired, found, err := r.readSome(s, s.found.Drifted)
+	desired, found, err := r.readSome(s, s.resolved.found.Drifted)
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	if s.due = !found; s.due {
+	if s.resolved.due = !found; s.resolved.due {
 		return pipeline.Continue, nil
 	}
 	ignore, err := s.ignoring()
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	observed, err := apply.Observe(ctx, s.client, apply.Observing{
+	observed, err := apply.Observe(ctx, s.resolved.client, apply.Observing{
 		Owner: s.owner, Desired: desired, Previous: s.entriesOf(desired), HashKey: s.hashKey, Ignore: ignore,
 		InstallNamespace: s.object.InstallNamespaceOrDefault(),
 	})
@@ -139,7 +139,7 @@ func (r *Reconciler) repair(ctx context.Context, s *state) (pipeline.Outcome, er
 	}
 	made := plan.Make(observed)
 	made.Prune, made.Keeping = nil, true
-	if s.due = len(made.Violations) > 0 || made.Count(plan.Create, plan.Update, plan.Adopt) > 0; s.due {
+	if s.resolved.due = len(made.Violations) > 0 || made.Count(plan.Create, plan.Update, plan.Adopt) > 0; s.resolved.due {
 		return pipeline.Continue, nil
 	}
 	if s.leavesDrift() {
@@ -152,16 +152,16 @@ func (r *Reconciler) repair(ctx context.Context, s *state) (pipeline.Outcome, er
 // comparison.
 func (r *Reconciler) applyRepair(ctx context.Context, s *state, made plan.Plan, observed plan.Input) error {
 	r.recordConflicts(ctx, s, made)
-	result, err := apply.Apply(ctx, s.client, made, r.options(s))
-	s.repaired = &driftRepair{applied: &result, left: left(made, result, observed)}
+	result, err := apply.Apply(ctx, s.resolved.client, made, r.options(s))
+	s.delivered.repaired = &driftRepair{applied: &result, left: left(made, result, observed)}
 	s.note.wrote = s.now
-	if recorded := s.record(s.previous.With(result.Inventory.Entries...)); recorded != nil {
+	if recorded := s.record(s.listed.inventory.With(result.Inventory.Entries...)); recorded != nil {
 		return recorded
 	}
 	if err != nil {
 		return err
 	}
-	s.due = !result.Complete()
+	s.resolved.due = !result.Complete()
 	r.calm(s, made, result)
 	return nil
 }
@@ -200,9 +200,9 @@ func (r *Reconciler) calm(s *state, made plan.Plan, result apply.Result) {
 
 // entriesOf is the part of the inventory that lists the objects.
 func (s *state) entriesOf(objects []*unstructured.Unstructured) inventory.Inventory {
-	some := inventory.Inventory{Target: s.previous.Target}
+	some := inventory.Inventory{Target: s.listed.inventory.Target}
 	for _, object := range objects {
-		if entry, listed := s.previous.Get(inventory.IDOf(object)); listed {
+		if entry, listed := s.listed.inventory.Get(inventory.IDOf(object)); listed {
 			some = some.With(entry)
 		}
 	}

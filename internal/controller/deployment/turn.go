@@ -60,7 +60,7 @@ func (r *Reconciler) endTurn(turn context.Context, s *state, err error) error {
 		r.remoteTurns.Forget(key)
 		return nil
 	}
-	if s.remote == "" || !budget.Over(turn) || decidedOtherwise(err) {
+	if s.resolved.remote == "" || !budget.Over(turn) || decidedOtherwise(err) {
 		return err
 	}
 	progress := s.progressed()
@@ -69,12 +69,12 @@ func (r *Reconciler) endTurn(turn context.Context, s *state, err error) error {
 	if failed {
 		return &pipeline.StepError{Step: pipeline.FailedStep(err), Err: failure{reason: v1alpha1.ReasonClusterTooSlow, err: fmt.Errorf(
 			"%s: the API server %s answers so slowly that nothing was confirmed in %d turns of %s (in the step %s): find out why it is slow; if it cannot be faster, make the bundle smaller, or have --remote-turn of the controller raised",
-			s.remote, s.client.Identity().Host, budget.MostIdle, r.turnBudget(), pipeline.FailedStep(err))}}
+			s.resolved.remote, s.resolved.client.Identity().Host, budget.MostIdle, r.turnBudget(), pipeline.FailedStep(err))}}
 	}
-	if s.cut, s.waitsFor = idle, s.remote+": the API server "+s.client.Identity().Host+" answers slowly: nothing was confirmed within a turn of "+r.turnBudget().String()+", and the next one goes on"; progress {
-		s.cut, s.waitsFor = progressing, s.turnText()
+	if s.delivered.cut, s.delivered.waitsFor = idle, s.resolved.remote+": the API server "+s.resolved.client.Identity().Host+" answers slowly: nothing was confirmed within a turn of "+r.turnBudget().String()+", and the next one goes on"; progress {
+		s.delivered.cut, s.delivered.waitsFor = progressing, s.turnText()
 	}
-	if s.due { // the comparison has to be repeated
+	if s.resolved.due { // the comparison has to be repeated
 		s.note = note{uid: s.object.UID, wrote: s.note.wrote, conflicts: s.note.conflicts, looked: s.note.looked}
 	}
 	return nil
@@ -92,28 +92,28 @@ func decidedOtherwise(err error) bool {
 
 // turnText describes the progress of the turns.
 func (s *state) turnText() string {
-	server := s.remote + ": the API server " + s.client.Identity().Host + " answers slowly: "
+	server := s.resolved.remote + ": the API server " + s.resolved.client.Identity().Host + " answers slowly: "
 	const next = ", and the next turn goes on"
 	switch {
-	case s.removed != nil:
-		return fmt.Sprintf("%s%d objects are left to remove%s", server, s.previous.Len(), next)
-	case s.applied == nil:
+	case s.delivered.removed != nil:
+		return fmt.Sprintf("%s%d objects are left to remove%s", server, s.listed.inventory.Len(), next)
+	case s.delivered.applied == nil:
 		return server + "revision " + s.revision() + " is not applied yet" + next
 	}
 	done := 0
-	for _, entry := range s.previous.Entries {
+	for _, entry := range s.listed.inventory.Entries {
 		if entry.Confirmed() && !entry.Begun {
 			done++
 		}
 	}
-	return fmt.Sprintf("%s%d of %d objects are applied%s", server, done, s.previous.Len(), next)
+	return fmt.Sprintf("%s%d of %d objects are applied%s", server, done, s.listed.inventory.Len(), next)
 }
 
 // progressed tells whether the remote server confirmed anything new in this reconcile: a write, a deletion, a step of a hook,
 // or a dry run that need not be repeated.
 func (s *state) progressed() bool {
-	return s.tried || wroteAny(s.applied) || wroteAny(s.repaired.result()) || s.pruned != nil && len(s.pruned.Gone)+s.pruned.Deleted > 0 ||
-		s.removed != nil && len(s.removed.Gone)+s.removed.Deleted > 0 || s.hooksMoved()
+	return s.decided.tried || wroteAny(s.delivered.applied) || wroteAny(s.delivered.repaired.result()) || s.delivered.pruned != nil && len(s.delivered.pruned.Gone)+s.delivered.pruned.Deleted > 0 ||
+		s.delivered.removed != nil && len(s.delivered.removed.Gone)+s.delivered.removed.Deleted > 0 || s.hooksMoved()
 }
 
 func wroteAny(result *apply.Result) bool {
@@ -144,10 +144,10 @@ func hookUID(of *v1alpha1.HooksStatus) string {
 
 // keepsTold tells that the status stays unchanged: the turn was idle, and there are no new facts.
 func (s *state) keepsTold() bool {
-	if s.cut != idle {
+	if s.delivered.cut != idle {
 		return false
 	}
-	return s.artifact == nil && s.before.Status.ObservedGeneration == s.object.Generation || s.sameAsBefore()
+	return s.resolved.artifact == nil && s.before.Status.ObservedGeneration == s.object.Generation || s.sameAsBefore()
 }
 
 // turnBudget is the budget of a turn.
@@ -162,21 +162,21 @@ func (r *Reconciler) turnBudget() time.Duration {
 // skipped.
 func (r *Reconciler) tryPlan(ctx context.Context, s *state) (apply.Check, error) {
 	options, key := r.options(s), client.ObjectKeyFromObject(s.object)
-	if s.remote == "" {
-		return apply.DryRun(ctx, s.client, *s.plan, options)
+	if s.resolved.remote == "" {
+		return apply.DryRun(ctx, s.resolved.client, *s.decided.plan, options)
 	}
 	stateOf := func(action plan.Action) string {
-		return action.Rendered.String() + "@" + s.observed[action.ID].ResourceVersion
+		return action.Rendered.String() + "@" + s.decided.observed[action.ID].ResourceVersion
 	}
 	options.Tried = func(action plan.Action) bool { return r.remoteTurns.Passed(key, action.ID, stateOf(action)) }
-	check, err := apply.DryRun(ctx, s.client, *s.plan, options)
+	check, err := apply.DryRun(ctx, s.resolved.client, *s.decided.plan, options)
 	if !s.keeping {
 		passed := make(map[inventory.ID]string, len(check.Accepted))
 		for _, action := range check.Accepted {
 			passed[action.ID] = stateOf(action)
 		}
 		r.remoteTurns.Pass(key, passed)
-		s.tried = len(passed) > 0
+		s.decided.tried = len(passed) > 0
 	}
 	return check, err
 }

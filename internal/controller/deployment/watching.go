@@ -57,17 +57,17 @@ func (r *Reconciler) subscribe(s *state, err error) {
 		of = s.kept
 	}
 	switch {
-	case s.client == nil && judge(err).reason == v1alpha1.ReasonAccountNotFound:
+	case s.resolved.client == nil && judge(err).reason == v1alpha1.ReasonAccountNotFound:
 		r.watches.Drop(key)
-	case of.due && of.plan != nil && of.applied != nil:
+	case of.resolved.due && of.decided.plan != nil && of.delivered.applied != nil:
 		r.watches.Set(key, of.subscription())
-	case s.repaired != nil:
-		r.watches.Update(key, s.repaired.left)
+	case s.delivered.repaired != nil:
+		r.watches.Update(key, s.delivered.repaired.left)
 	}
-	s.gaps = r.watches.Gaps(key)
+	s.settled.gaps = r.watches.Gaps(key)
 	r.follow(s, err)
-	if of.health != nil {
-		r.watches.Looked(key, of.health.Seen)
+	if of.settled.health != nil {
+		r.watches.Looked(key, of.settled.health.Seen)
 	}
 }
 
@@ -80,7 +80,7 @@ func (r *Reconciler) unwatch(key drift.Key) {
 // expectation lists the objects that are about to be created.
 func (s *state) expectation() drift.Subscription {
 	subscription := s.ownSubscription()
-	for _, action := range s.plan.Actions() {
+	for _, action := range s.decided.plan.Actions() {
 		if action.Verb == plan.Create && !action.Untracked {
 			subscription.Objects = append(subscription.Objects, drift.Object{Entry: inventory.Entry{ID: action.ID}, Resource: action.Resource})
 		}
@@ -91,7 +91,7 @@ func (s *state) expectation() drift.Subscription {
 // ownSubscription is the subscription of the deployment, without objects.
 func (s *state) ownSubscription() drift.Subscription {
 	return drift.Subscription{
-		Client: s.client, Owner: s.owner, Target: s.previous.Target,
+		Client: s.resolved.client, Owner: s.owner, Target: s.listed.inventory.Target,
 		Drift: s.object.Spec.DriftModeOrDefault() != v1alpha1.DriftDisabled, DriftResolved: s.warns(),
 	}
 }
@@ -103,8 +103,8 @@ func (s *state) subscription() drift.Subscription {
 	for _, object := range s.note.objects {
 		healthy[object.ID] = true
 	}
-	for _, action := range s.plan.Actions() {
-		entry, listed := s.previous.Get(action.ID)
+	for _, action := range s.decided.plan.Actions() {
+		entry, listed := s.listed.inventory.Get(action.ID)
 		if action.Untracked || !listed || !entry.Confirmed() {
 			continue
 		}
@@ -118,10 +118,10 @@ func (s *state) subscription() drift.Subscription {
 
 // version is the resource version at which an object was written or compared.
 func (s *state) version(id inventory.ID) string {
-	if version := s.applied.Versions[id]; version != "" {
+	if version := s.delivered.applied.Versions[id]; version != "" {
 		return version
 	}
-	return s.observed[id].ResourceVersion
+	return s.decided.observed[id].ResourceVersion
 }
 
 // news are the objects to check after a full comparison: those that were written, and
@@ -129,8 +129,8 @@ func (s *state) version(id inventory.ID) string {
 func (s *state) news() []plan.Object {
 	return slices.DeleteFunc(slices.Clone(s.note.objects), func(o plan.Object) bool {
 		sight, looked := s.note.looked[o.ID]
-		_, written := s.applied.Versions[o.ID] // of kinds that only expressions judge there is no Live
-		return looked && sight.Healthy && !written && sight.Version == s.observed[o.ID].ResourceVersion
+		_, written := s.delivered.applied.Versions[o.ID] // of kinds that only expressions judge there is no Live
+		return looked && sight.Healthy && !written && sight.Version == s.decided.observed[o.ID].ResourceVersion
 	})
 }
 
@@ -141,7 +141,7 @@ func (s *state) first() []plan.Object {
 	for _, object := range s.note.unhealthy {
 		wanted[object.ID] = true
 	}
-	for _, id := range s.found.Changed {
+	for _, id := range s.resolved.found.Changed {
 		wanted[id] = true
 	}
 	for id := range s.restored() {
@@ -158,7 +158,9 @@ func (s *state) first() []plan.Object {
 
 // watched tells that all objects with health checks are watched; those of
 // spec.healthChecks are not.
-func (s *state) watched() bool { return s.found.Watched && len(s.object.Spec.HealthChecks) == 0 }
+func (s *state) watched() bool {
+	return s.resolved.found.Watched && len(s.object.Spec.HealthChecks) == 0
+}
 
 // rest are the objects to check when the first ones are healthy: none if all are
 // watched.

@@ -57,10 +57,10 @@ func (w *Work) count(s *state) {
 		return
 	}
 	w.countPlan(s)
-	w.countOutcomes(s, s.applied)
-	w.countOutcomes(s, s.repaired.result())
-	if s.pruned != nil {
-		w.pruned.Add(float64(s.pruned.Deleted))
+	w.countOutcomes(s, s.delivered.applied)
+	w.countOutcomes(s, s.delivered.repaired.result())
+	if s.delivered.pruned != nil {
+		w.pruned.Add(float64(s.delivered.pruned.Deleted))
 	}
 	w.count(s.kept)
 }
@@ -92,11 +92,11 @@ func (w *Work) forget(key types.NamespacedName) {
 }
 
 func (w *Work) countPlan(s *state) {
-	if s.plan == nil {
+	if s.decided.plan == nil {
 		return
 	}
 	objects, writes := 0, 0
-	for _, stage := range s.plan.Stages {
+	for _, stage := range s.decided.plan.Stages {
 		for _, action := range stage.Actions {
 			objects++
 			if action.Writes() {

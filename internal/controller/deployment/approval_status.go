@@ -58,7 +58,7 @@ func setAwaiting(s *state, err error) {
 	case s.kept == nil || s.kept.settled.health == nil || healthy == nil:
 		pipeline.SetProgressing(d, v1alpha1.ReasonProgressing, "revision "+last+" stays applied"+waits)
 	case healthy.Status == metav1.ConditionTrue:
-		pipeline.SetReady(d, v1alpha1.ReasonSucceeded, fmt.Sprintf("revision %s stays applied: %d objects, %s%s", last, s.kept.note.total, s.kept.healthyWords(), waits))
+		pipeline.SetReady(d, v1alpha1.ReasonSucceeded, fmt.Sprintf("revision %s stays applied: %d objects, %s%s", last, s.kept.note.health.total, s.kept.healthyWords(), waits))
 	case healthy.Status == metav1.ConditionUnknown:
 		pipeline.SetProgressing(d, healthy.Reason, healthy.Message+waits)
 	default:

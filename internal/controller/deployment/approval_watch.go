@@ -38,7 +38,7 @@ func wakeDecided(_ context.Context, object client.Object) []reconcile.Request {
 // the status was written. A plan that waits as a whole is planned in full in any case.
 func (r *Reconciler) newlyDecided(ctx context.Context, s *state) (bool, error) {
 	pending := conditions.Get(s.before, v1alpha1.ApprovalPendingCondition)
-	if s.note.held == nil || pending == nil || s.before.Status.Plan == nil {
+	if s.note.planned.held == nil || pending == nil || s.before.Status.Plan == nil {
 		return false, nil
 	}
 	known := &consent{digest: s.before.Status.Plan.Digest}

@@ -50,7 +50,7 @@ func (f fieldConflict) continues(now time.Time, longest time.Duration) bool {
 func (r *Reconciler) recordConflicts(ctx context.Context, s *state, made plan.Plan) {
 	longest := s.object.Spec.IntervalOrDefault()
 	conflicts := map[inventory.ID]fieldConflict{}
-	for id, f := range s.note.conflicts {
+	for id, f := range s.note.planned.conflicts {
 		if f.continues(s.now, longest) {
 			conflicts[id] = f
 		}
@@ -67,7 +67,7 @@ func (r *Reconciler) recordConflicts(ctx context.Context, s *state, made plan.Pl
 		}
 		conflicts[action.ID] = f
 	}
-	s.note.conflicts = conflicts
+	s.note.planned.conflicts = conflicts
 }
 
 // mostConflicts bounds the objects that are remembered because they were repaired.
@@ -88,7 +88,7 @@ func (r *Reconciler) reportConflict(ctx context.Context, s *state, object plan.O
 // contested lists the ongoing conflicts for the status.
 func (s *state) contested() []string {
 	var list []string
-	for _, f := range s.note.conflicts {
+	for _, f := range s.note.planned.conflicts {
 		if f.who != "" {
 			list = append(list, strings.TrimSuffix(f.who, ".")+", again and again")
 		}

@@ -52,8 +52,8 @@ func setCounts(s *state) {
 		return
 	}
 	s.object.Status.Objects = &v1alpha1.ObjectCounts{
-		Skipped:   int32(looked.note.skipped),                  //nolint:gosec // at most 25,000 objects
-		Applied:   int32(looked.note.total),                    //nolint:gosec // at most 25,000 objects
+		Skipped:   int32(looked.note.planned.skipped),          //nolint:gosec // at most 25,000 objects
+		Applied:   int32(looked.note.health.total),             //nolint:gosec // at most 25,000 objects
 		Unhealthy: int32(len(looked.settled.health.Unhealthy)), //nolint:gosec // at most 25,000 objects
 	}
 }

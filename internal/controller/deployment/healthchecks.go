@@ -61,9 +61,9 @@ func healthChecks(ctx context.Context, s *state) ([]plan.Object, error) {
 // lookedAt is the number of objects that a health report covers.
 func (s *state) lookedAt() int {
 	if len(s.object.Spec.HealthChecks) > 0 {
-		return len(s.note.objects)
+		return len(s.note.health.objects)
 	}
-	return s.note.total
+	return s.note.health.total
 }
 
 // healthyWords says that all checked objects are healthy.

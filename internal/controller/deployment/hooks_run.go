@@ -239,15 +239,15 @@ func (s *state) withHooks(of inventory.Inventory) inventory.Inventory {
 // sameHook tells that the apply waits for the same hook as before, or for none. Each hook
 // has the whole timeout.
 func (s *state) sameHook() bool {
-	if s.note.hook == nil || s.delivered.hookAt == nil {
-		return s.note.hook == nil && s.delivered.hookAt == nil
+	if s.note.applying.hook == nil || s.delivered.hookAt == nil {
+		return s.note.applying.hook == nil && s.delivered.hookAt == nil
 	}
-	return s.note.hook.uid == s.delivered.hookAt.uid
+	return s.note.applying.hook.uid == s.delivered.hookAt.uid
 }
 
 // stillRuns checks only the hook that an apply waits for, while it has not ended.
 func (r *Reconciler) stillRuns(ctx context.Context, s *state) (waits string, err error) {
-	at, record := s.note.hook, s.object.Status.Hooks
+	at, record := s.note.applying.hook, s.object.Status.Hooks
 	if at == nil || record == nil || record.Running == nil || record.Running.UID != at.uid || s.hookOverdue() {
 		return "", nil
 	}
@@ -275,7 +275,7 @@ func (r *Reconciler) afterHealth(ctx context.Context, s *state) (pipeline.Outcom
 			s.object.Status.Hooks.OnDelete = count32(plan.HookRuns(s.decided.plan.Hooks, plan.Removing))
 		}
 	}
-	s.object.Status.LastHealthyRevision, s.object.Status.Package = s.object.Status.LastAppliedRevision, s.note.contains
+	s.object.Status.LastHealthyRevision, s.object.Status.Package = s.object.Status.LastAppliedRevision, s.note.planned.contains
 	r.keepHealthy(s)
 	return pipeline.Continue, s.prove()
 }

@@ -22,33 +22,46 @@ import (
 // a wait for health only reads health. It is lost with the process; then the next
 // reconcile is a full one.
 type note struct {
-	uid            types.UID
-	attempt        attempt
-	checked        time.Time
-	wrote          time.Time            // when an object was last written
-	renew          time.Time            // when certificates have to be checked; zero when there are none
-	waits          time.Time            // since when an apply waits; zero when it does not
-	total          int                  // objects in all
-	phase          *apply.PhaseWait     // the health that an apply waits for; nil for none
-	phaseSince     time.Time            // when that was found by comparing everything
-	hook           *hookWait            // the hook that an apply waits for; nil for none
-	skipped        int                  // objects that are left out for now
-	objects        []plan.Object        // those with health checks, without content
-	unhealthy      []plan.Object        // those of them that were not healthy when last seen
-	prune          []plan.DeletionStage // to carry out once all is healthy
-	held           *plan.Held           // objects that left the bundle and are kept for now
-	pauses         int                  // how often unfinished work was checked since the last write
-	missing        bool                 // some of the unhealthy do not exist any more
-	removing       bool                 // the deployment is being removed
-	version        string               // resource version of the BundleDeployment as it was written last
-	behind         time.Time            // since when the cache is older than that; zero when it is not
-	unhealthySince time.Time            // since when formerly healthy, unchanged objects are unhealthy; zero when none are
+	uid      types.UID
+	attempt  attempt
+	checked  time.Time // when everything was last compared
+	renew    time.Time // when certificates have to be checked; zero when there are none
+	removing bool      // the deployment is being removed
+	version  string    // resource version of the BundleDeployment as it was written last
+	behind   time.Time // since when the cache is older than that; zero when it is not
+	planned  plannedNote
+	applying applyingNote
+	health   healthNote
+}
 
+// plannedNote is what is remembered of the last plan.
+type plannedNote struct {
+	prune     []plan.DeletionStage           // to carry out once all is healthy
+	held      *plan.Held                     // objects that left the bundle and are kept for now
+	skipped   int                            // objects that are left out for now
 	conflicts map[inventory.ID]fieldConflict // about objects that were repaired recently
-	looked    map[inventory.ID]health.Sight  // the last observed health of the objects
+	material  string                         // digest of the converted revision: see substance
+	contains  *v1alpha1.PackageStatus        // the package that the revision is; nil for none
+}
 
-	material string                  // digest of the converted revision: see substance
-	contains *v1alpha1.PackageStatus // the package that the revision is; nil for none
+// applyingNote is what is remembered of the last apply, and of one that is not finished.
+type applyingNote struct {
+	wrote      time.Time        // when an object was last written
+	waits      time.Time        // since when an apply waits; zero when it does not
+	pauses     int              // how often unfinished work was checked since the last write
+	phase      *apply.PhaseWait // the health that an apply waits for; nil for none
+	phaseSince time.Time        // when that was found by comparing everything
+	hook       *hookWait        // the hook that an apply waits for; nil for none
+}
+
+// healthNote is what is remembered of the health of the objects.
+type healthNote struct {
+	total          int                           // objects in all
+	objects        []plan.Object                 // those with health checks, without content
+	unhealthy      []plan.Object                 // those of them that were not healthy when last seen
+	missing        bool                          // some of the unhealthy do not exist any more
+	unhealthySince time.Time                     // since when formerly healthy, unchanged objects are unhealthy; zero when none are
+	looked         map[inventory.ID]health.Sight // the last observed health of the objects
 }
 
 // old tells that the object from the cache is older than the last write of this

@@ -12,7 +12,7 @@ import (
 
 // finished tells that no work is unfinished: everything is applied, healthy and pruned.
 func (s *state) finished() bool {
-	return s.delivered.waitsFor == "" && s.settled.hookWaits == "" && (s.settled.health == nil || s.settled.health.Healthy() && len(s.note.prune) == 0)
+	return s.delivered.waitsFor == "" && s.settled.hookWaits == "" && (s.settled.health == nil || s.settled.health.Healthy() && len(s.note.planned.prune) == 0)
 }
 
 // pause returns the time until the next reconcile, and keeps the note for it.
@@ -38,7 +38,7 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 	}
 	r.backoff.Succeeded(key)
 	if s.finished() {
-		s.note.pauses = 0
+		s.note.applying.pauses = 0
 		r.memory.keep(key, s.note)
 		return pipeline.IntervalPause(max(time.Second/10, spec.IntervalOrDefault()-s.now.Sub(s.note.checked)))
 	}
@@ -46,8 +46,8 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 		r.memory.keep(key, s.note)
 		return turnPause
 	}
-	looks := s.note.pauses
-	s.note.pauses++
+	looks := s.note.applying.pauses
+	s.note.applying.pauses++
 	r.memory.keep(key, s.note)
 	switch {
 	case s.delivered.waitsFor != "" && s.waitedLong():
@@ -64,8 +64,8 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 // status is watched, only the reason why their Pods do not run may change unnoticed.
 func (s *state) unhealthyPause(looks int) time.Duration {
 	switch {
-	case !s.note.unhealthySince.IsZero():
-		return max(recovery-s.now.Sub(s.note.unhealthySince), time.Second/10)
+	case !s.note.health.unhealthySince.IsZero():
+		return max(recovery-s.now.Sub(s.note.health.unhealthySince), time.Second/10)
 	case s.watched():
 		return min(watchedPause<<min(looks, 4), s.untilOverdue())
 	}
@@ -77,7 +77,7 @@ const watchedPause = 2 * time.Second
 
 // untilOverdue is the time until the timeout to become healthy.
 func (s *state) untilOverdue() time.Duration {
-	deadline := s.note.wrote
+	deadline := s.note.applying.wrote
 	if at := s.object.Status.LastAppliedTime; at != nil && at.After(deadline) {
 		deadline = at.Time
 	}

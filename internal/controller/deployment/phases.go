@@ -16,8 +16,8 @@ func (s *state) holdPhase(held *apply.PhaseWait) {
 	if held == nil {
 		return
 	}
-	if s.note.phase != nil && s.note.phase.Phase < held.Phase {
-		s.note.waits, s.note.pauses = time.Time{}, 0
+	if s.note.applying.phase != nil && s.note.applying.phase.Phase < held.Phase {
+		s.note.applying.waits, s.note.applying.pauses = time.Time{}, 0
 	}
 	s.delivered.phase = held
 }
@@ -25,8 +25,8 @@ func (s *state) holdPhase(held *apply.PhaseWait) {
 // stillHeld checks only the objects that a phase waits for, while they are not healthy
 // and the interval is not over.
 func (r *Reconciler) stillHeld(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	held := s.note.phase
-	if s.note.attempt == s.attempt() && s.note.hook != nil {
+	held := s.note.applying.phase
+	if s.note.attempt == s.attempt() && s.note.applying.hook != nil {
 		waits, err := r.stillRuns(ctx, s)
 		if waits == "" || err != nil {
 			return pipeline.Continue, err
@@ -34,7 +34,7 @@ func (r *Reconciler) stillHeld(ctx context.Context, s *state) (pipeline.Outcome,
 		s.delivered.waitsFor = waits
 		return pipeline.Stop, nil
 	}
-	if held == nil || s.note.attempt != s.attempt() || s.now.Sub(s.note.phaseSince) >= s.object.Spec.IntervalOrDefault() {
+	if held == nil || s.note.attempt != s.attempt() || s.now.Sub(s.note.applying.phaseSince) >= s.object.Spec.IntervalOrDefault() {
 		return pipeline.Continue, nil
 	}
 	rules := s.rules

@@ -62,7 +62,7 @@ func (r *Reconciler) keepHealthy(s *state) {
 	s.object.Status.LastHealthyArtifact = &v1alpha1.KeptArtifact{
 		Source: s.resolved.source.owner.Kind + "/" + s.resolved.source.owner.Name,
 		URL:    s.resolved.artifact.URL, Revision: s.resolved.artifact.Revision, Digest: s.resolved.artifact.Digest,
-		Material: s.note.material, Proof: r.proveHealthy(s.object, s.note.material),
+		Material: s.note.planned.material, Proof: r.proveHealthy(s.object, s.note.planned.material),
 	}
 }
 

@@ -119,8 +119,8 @@ func (r *Reconciler) finishRemoval(ctx context.Context, s *state, err error) (ct
 		return ctrl.Result{RequeueAfter: r.backoff.Failed(key, s.object.Spec.RetryIntervalOrDefault())}, nil
 	}
 	r.backoff.Succeeded(key)
-	looks := s.note.pauses
-	s.note.pauses++
+	looks := s.note.applying.pauses
+	s.note.applying.pauses++
 	r.memory.keep(key, s.note)
 	if s.delivered.cut != uncut {
 		return ctrl.Result{RequeueAfter: turnPause}, nil

@@ -118,7 +118,7 @@ func (s *state) full() bool {
 	leavesDrift := s.object.Spec.DriftModeOrDefault() != v1alpha1.DriftEnabled
 	return !s.noted || s.note.attempt != s.attempt() ||
 		s.overInterval() && s.compares() ||
-		s.note.missing && !leavesDrift && checked >= s.backgroundRetryInterval() ||
+		s.note.health.missing && !leavesDrift && checked >= s.backgroundRetryInterval() ||
 		!s.note.renew.IsZero() && !s.now.Before(s.note.renew)
 }
 
@@ -131,7 +131,7 @@ func (s *state) overInterval() bool {
 // drift is neither corrected nor reported, only their health is checked, once everything
 // is applied and pruned.
 func (s *state) compares() bool {
-	return s.object.Spec.DriftModeOrDefault() != v1alpha1.DriftDisabled || !s.appliedAsIs() || len(s.note.prune) > 0
+	return s.object.Spec.DriftModeOrDefault() != v1alpha1.DriftDisabled || !s.appliedAsIs() || len(s.note.planned.prune) > 0
 }
 
 // attempt identifies the input of this reconcile.

@@ -122,7 +122,7 @@ func setPending(s *state) {
 // waitedLong tells that an apply has waited longer than the timeout. Turns with a budget are judged by their number; see
 // endTurn.
 func (s *state) waitedLong() bool {
-	return s.delivered.cut == uncut && s.now.Sub(s.note.waits) > s.object.Spec.TimeoutOrDefault()
+	return s.delivered.cut == uncut && s.now.Sub(s.note.applying.waits) > s.object.Spec.TimeoutOrDefault()
 }
 
 // setHealthy sets the health of the applied revision: this one, or the last one while
@@ -150,7 +150,7 @@ func setHealthy(s *state) {
 	}
 	if looked.settled.health.Healthy() {
 		pipeline.SetCondition(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
-			fmt.Sprintf("%d objects of revision %s: %s", looked.note.total, s.object.Status.LastAppliedRevision, s.healthyWords()))
+			fmt.Sprintf("%d objects of revision %s: %s", looked.note.health.total, s.object.Status.LastAppliedRevision, s.healthyWords()))
 		return
 	}
 	status, reason := metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing
@@ -165,12 +165,12 @@ func setHealthy(s *state) {
 // is recreated first. An unchanged object that was healthy before has only the short
 // time of recovery.
 func (s *state) overdue() bool {
-	if !s.note.unhealthySince.IsZero() && !s.note.missing && s.now.Sub(s.note.unhealthySince) >= recovery {
+	if !s.note.health.unhealthySince.IsZero() && !s.note.health.missing && s.now.Sub(s.note.health.unhealthySince) >= recovery {
 		return true
 	}
 	since := s.object.Status.LastAppliedTime
-	return since != nil && !s.note.missing && s.now.Sub(since.Time) > s.object.Spec.TimeoutOrDefault() &&
-		s.now.Sub(s.note.wrote) > s.object.Spec.TimeoutOrDefault() && s.now.Sub(s.triedAgain()) > s.object.Spec.TimeoutOrDefault()
+	return since != nil && !s.note.health.missing && s.now.Sub(since.Time) > s.object.Spec.TimeoutOrDefault() &&
+		s.now.Sub(s.note.applying.wrote) > s.object.Spec.TimeoutOrDefault() && s.now.Sub(s.triedAgain()) > s.object.Spec.TimeoutOrDefault()
 }
 
 // recovery is how long an object that was healthy may be unhealthy before that is
@@ -212,7 +212,7 @@ func setReady(s *state, err error) {
 		pipeline.SetProgressing(d, v1alpha1.ReasonProgressing, "applied revision "+s.revision())
 	case healthy.Status == metav1.ConditionTrue:
 		pipeline.SetReady(d, v1alpha1.ReasonSucceeded,
-			fmt.Sprintf("applied revision %s: %d objects, %s%s", s.revision(), s.note.total, s.healthyWords(), stillGoing(s)))
+			fmt.Sprintf("applied revision %s: %d objects, %s%s", s.revision(), s.note.health.total, s.healthyWords(), stillGoing(s)))
 	case healthy.Status == metav1.ConditionUnknown:
 		pipeline.SetProgressing(d, healthy.Reason, healthy.Message)
 	default:
@@ -222,7 +222,7 @@ func setReady(s *state, err error) {
 
 // stillGoing names objects that left the bundle and still exist.
 func stillGoing(s *state) string {
-	if held := s.note.held; held != nil {
+	if held := s.note.planned.held; held != nil {
 		return fmt.Sprintf("; %d objects that left the bundle are kept: see %s", len(held.Objects), v1alpha1.ApprovalPendingCondition)
 	}
 	if s.delivered.pruned == nil || len(s.delivered.pruned.Waiting) == 0 {

@@ -211,9 +211,11 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (pipeline.Outcome, err
 // wait records what an apply waits for, and since when.
 func (s *state) wait(what string) {
 	s.delivered.waitsFor = what
-	n := note{uid: s.object.UID, attempt: s.attempt(), wrote: s.note.wrote, waits: s.now, phase: s.delivered.phase, phaseSince: s.now, hook: s.delivered.hookAt}
-	if s.note.attempt == n.attempt && !s.note.waits.IsZero() && s.sameHook() {
-		n.waits, n.pauses = s.note.waits, s.note.pauses
+	n := note{uid: s.object.UID, attempt: s.attempt(), applying: applyingNote{
+		wrote: s.note.applying.wrote, waits: s.now, phase: s.delivered.phase, phaseSince: s.now, hook: s.delivered.hookAt,
+	}}
+	if s.note.attempt == n.attempt && !s.note.applying.waits.IsZero() && s.sameHook() {
+		n.applying.waits, n.applying.pauses = s.note.applying.waits, s.note.applying.pauses
 	}
 	s.note = n
 }

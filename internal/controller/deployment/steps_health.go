@@ -25,7 +25,7 @@ func (r *Reconciler) checkHealth(ctx context.Context, s *state) (pipeline.Outcom
 	}
 	if len(s.object.Spec.HealthChecks) > 0 {
 		var err error
-		if s.note.objects, err = healthChecks(ctx, s); err != nil {
+		if s.note.health.objects, err = healthChecks(ctx, s); err != nil {
 			return pipeline.Stop, err
 		}
 	}
@@ -68,11 +68,11 @@ func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, 
 	for _, object := range report.Unhealthy {
 		unhealthy[object.ID] = true
 	}
-	s.note.unhealthy = nil
-	s.note.missing = slices.ContainsFunc(report.Unhealthy, func(o health.Object) bool { return o.State == health.Missing })
+	s.note.health.unhealthy = nil
+	s.note.health.missing = slices.ContainsFunc(report.Unhealthy, func(o health.Object) bool { return o.State == health.Missing })
 	for _, object := range objects {
 		if unhealthy[object.ID] {
-			s.note.unhealthy = append(s.note.unhealthy, object)
+			s.note.health.unhealthy = append(s.note.health.unhealthy, object)
 		}
 	}
 	return nil
@@ -111,10 +111,10 @@ func (s *state) saw(report health.Report) {
 			report.Seen[id] = sight
 		}
 	}
-	looked := make(map[inventory.ID]health.Sight, len(s.note.objects))
+	looked := make(map[inventory.ID]health.Sight, len(s.note.health.objects))
 	died := false
-	for _, object := range s.note.objects {
-		before, known := s.note.looked[object.ID]
+	for _, object := range s.note.health.objects {
+		before, known := s.note.health.looked[object.ID]
 		sight, seen := report.Seen[object.ID]
 		switch {
 		case seen:
@@ -124,37 +124,43 @@ func (s *state) saw(report health.Report) {
 			looked[object.ID] = before
 		}
 	}
-	s.note.looked = looked
+	s.note.health.looked = looked
 	switch {
 	case report.Healthy():
-		s.note.unhealthySince = time.Time{}
-	case died && s.note.unhealthySince.IsZero():
-		s.note.unhealthySince = s.now
+		s.note.health.unhealthySince = time.Time{}
+	case died && s.note.health.unhealthySince.IsZero():
+		s.note.health.unhealthySince = s.now
 	}
 }
 
 // newNote is the note for the next reconciles, without the contents of the objects.
 func (r *Reconciler) newNote(s *state) note {
-	n := note{uid: s.object.UID, attempt: s.attempt(), checked: s.now, prune: s.decided.plan.Prune, held: s.decided.plan.Held, skipped: len(s.decided.plan.Skipped), wrote: s.note.wrote, contains: packageStatus(s.rendered.contains), material: s.rendered.material}
+	n := note{
+		uid: s.object.UID, attempt: s.attempt(), checked: s.now, applying: applyingNote{wrote: s.note.applying.wrote},
+		planned: plannedNote{
+			prune: s.decided.plan.Prune, held: s.decided.plan.Held, skipped: len(s.decided.plan.Skipped),
+			contains: packageStatus(s.rendered.contains), material: s.rendered.material, conflicts: s.note.planned.conflicts,
+		},
+		health: healthNote{looked: s.note.health.looked},
+	}
 	if s.rendered.issued != nil {
 		n.renew = s.renewal()
 	}
-	n.looked, n.conflicts = s.note.looked, s.note.conflicts
 	switch {
 	case s.writes():
-		n.wrote = s.now
+		n.applying.wrote = s.now
 	case s.note.attempt == n.attempt:
-		n.pauses, n.unhealthySince = s.note.pauses, s.note.unhealthySince // the unfinished work is the same as before
+		n.applying.pauses, n.health.unhealthySince = s.note.applying.pauses, s.note.health.unhealthySince // the unfinished work is the same as before
 	}
 	for _, action := range s.decided.plan.Actions() {
 		if action.Untracked {
 			continue
 		}
-		n.total++
+		n.health.total++
 		if s.rules.Looks(action.Object) {
 			object := action.Object
 			object.Desired = nil
-			n.objects = append(n.objects, object)
+			n.health.objects = append(n.health.objects, object)
 		}
 	}
 	return n

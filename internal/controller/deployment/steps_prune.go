@@ -31,15 +31,15 @@ func (r *Reconciler) pruneFirst(ctx context.Context, s *state) (pipeline.Outcome
 // prune deletes objects that left the bundle, or orphans those that are to be kept,
 // once the rest is healthy.
 func (r *Reconciler) prune(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if s.keeping || !s.settled.health.Healthy() || len(s.note.prune) == 0 {
+	if s.keeping || !s.settled.health.Healthy() || len(s.note.planned.prune) == 0 {
 		return pipeline.Continue, nil
 	}
-	pruned, err := r.pruneStages(ctx, s, s.note.prune)
+	pruned, err := r.pruneStages(ctx, s, s.note.planned.prune)
 	if err != nil {
 		return pipeline.Stop, err
 	}
 	if pruned.Complete() {
-		s.note.prune = nil
+		s.note.planned.prune = nil
 	} else {
 		s.note.checked = time.Time{} // check again whether they are gone
 	}
@@ -66,13 +66,13 @@ func (r *Reconciler) pruneStages(ctx context.Context, s *state, stages []plan.De
 // count. Objects that left the bundle are not proven by that.
 func (s *state) prove() error {
 	left := map[inventory.ID]bool{}
-	for _, stage := range s.note.prune {
+	for _, stage := range s.note.planned.prune {
 		for _, deletion := range stage.Deletions {
 			left[deletion.ID] = true
 		}
 	}
-	if s.note.held != nil {
-		for _, id := range s.note.held.Objects {
+	if s.note.planned.held != nil {
+		for _, id := range s.note.planned.held.Objects {
 			left[id] = true
 		}
 	}

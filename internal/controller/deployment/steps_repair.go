@@ -154,7 +154,7 @@ func (r *Reconciler) applyRepair(ctx context.Context, s *state, made plan.Plan, 
 	r.recordConflicts(ctx, s, made)
 	result, err := apply.Apply(ctx, s.resolved.client, made, r.options(s))
 	s.delivered.repaired = &driftRepair{applied: &result, left: left(made, result, observed)}
-	s.note.wrote = s.now
+	s.note.applying.wrote = s.now
 	if recorded := s.record(s.listed.inventory.With(result.Inventory.Entries...)); recorded != nil {
 		return recorded
 	}

@@ -75,7 +75,10 @@ func (r *Reconciler) endTurn(turn context.Context, s *state, err error) error {
 		s.delivered.cut, s.delivered.waitsFor = progressing, s.turnText()
 	}
 	if s.resolved.due { // the comparison has to be repeated
-		s.note = note{uid: s.object.UID, wrote: s.note.wrote, conflicts: s.note.conflicts, looked: s.note.looked}
+		s.note = note{
+			uid: s.object.UID, applying: applyingNote{wrote: s.note.applying.wrote},
+			planned: plannedNote{conflicts: s.note.planned.conflicts}, health: healthNote{looked: s.note.health.looked},
+		}
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func (s *state) ownSubscription() drift.Subscription {
 func (s *state) subscription() drift.Subscription {
 	subscription := s.ownSubscription()
 	healthy := map[inventory.ID]bool{}
-	for _, object := range s.note.objects {
+	for _, object := range s.note.health.objects {
 		healthy[object.ID] = true
 	}
 	for _, action := range s.decided.plan.Actions() {
@@ -110,7 +110,7 @@ func (s *state) subscription() drift.Subscription {
 		}
 		subscription.Objects = append(subscription.Objects, drift.Object{
 			Entry: entry, Resource: action.Resource, Version: s.version(action.ID),
-			Health: healthy[action.ID], Looked: s.note.looked[action.ID].Version,
+			Health: healthy[action.ID], Looked: s.note.health.looked[action.ID].Version,
 		})
 	}
 	return subscription
@@ -127,8 +127,8 @@ func (s *state) version(id inventory.ID) string {
 // news are the objects to check after a full comparison: those that were written, and
 // those that changed since they were last seen healthy.
 func (s *state) news() []plan.Object {
-	return slices.DeleteFunc(slices.Clone(s.note.objects), func(o plan.Object) bool {
-		sight, looked := s.note.looked[o.ID]
+	return slices.DeleteFunc(slices.Clone(s.note.health.objects), func(o plan.Object) bool {
+		sight, looked := s.note.health.looked[o.ID]
 		_, written := s.delivered.applied.Versions[o.ID] // of kinds that only expressions judge there is no Live
 		return looked && sight.Healthy && !written && sight.Version == s.decided.observed[o.ID].ResourceVersion
 	})
@@ -138,7 +138,7 @@ func (s *state) news() []plan.Object {
 // healthy, those that changed since, and those that were repaired in this reconcile.
 func (s *state) first() []plan.Object {
 	wanted := map[inventory.ID]bool{}
-	for _, object := range s.note.unhealthy {
+	for _, object := range s.note.health.unhealthy {
 		wanted[object.ID] = true
 	}
 	for _, id := range s.resolved.found.Changed {
@@ -148,7 +148,7 @@ func (s *state) first() []plan.Object {
 		wanted[id] = true
 	}
 	var list []plan.Object
-	for _, object := range s.note.objects {
+	for _, object := range s.note.health.objects {
 		if wanted[object.ID] {
 			list = append(list, object)
 		}
@@ -168,5 +168,5 @@ func (s *state) rest(first []plan.Object) []plan.Object {
 	if s.watched() {
 		return nil
 	}
-	return without(s.note.objects, first)
+	return without(s.note.health.objects, first)
 }

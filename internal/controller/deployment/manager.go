@@ -335,35 +335,6 @@ func (r *Reconciler) took(d *v1alpha1.BundleDeployment, began time.Time) {
 	r.demands.Took(client.ObjectKeyFromObject(d), min(now.Sub(began), usual), now)
 }
 
-// forget drops everything kept for a deployment that is gone, also if its finalizer was
-// removed by another client.
-func (r *Reconciler) forget(key types.NamespacedName) error {
-	r.shares.Drop(key)
-	r.turns.Drop(key)
-	r.demands.Drop(key, r.Now())
-	r.backoff.Succeeded(key)
-	r.Expiry.show(key, nil)
-	r.Metrics.Forget(v1alpha1.BundleDeploymentKind, key)
-	r.Holds.show(key, 0)
-	r.awaited.set(key, nil)
-	r.dependencies.set(key, nil)
-	r.kinds.set(key, nil, nil)
-	r.unwatch(key)
-	r.scrubs.forget(key)
-	r.conversions.End(key)
-	r.conversions.Leave(key)
-	r.excesses.Forget(key)
-	r.room.Forget(key)
-	r.remoteRoom.Forget(key)
-	r.remoteTurns.Forget(key)
-	r.Work.forget(key)
-	uid := r.memory.forget(key)
-	if uid == "" {
-		return nil // the next start removes its files
-	}
-	return errors.Join(r.Snapshots.Delete(string(uid)), r.Artifacts.Forget(string(uid)))
-}
-
 // longestReconcile bounds one reconcile, which never waits for health. The next one
 // continues unfinished work.
 const longestReconcile = 10 * time.Minute

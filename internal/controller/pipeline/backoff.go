@@ -46,6 +46,15 @@ func (b *Backoff) Succeeded(key types.NamespacedName) {
 	delete(b.conflicts, key)
 }
 
+// Forget drops everything about an object that is gone.
+func (b *Backoff) Forget(key types.NamespacedName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.failures, key)
+	delete(b.conflicts, key)
+	delete(b.doubted, key)
+}
+
 // Count is how often the object failed in a row.
 func (b *Backoff) Count(key types.NamespacedName) int {
 	b.mu.Lock()

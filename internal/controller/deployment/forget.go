@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"errors"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// forget drops everything that this process remembers of a deployment that is gone, also if its
+// finalizer was removed by another client. What a stage or subsystem remembers between two
+// reconciles is its own, behind a type that can forget one deployment. TestForget fails for a memory
+// that is missing here.
+func (r *Reconciler) forget(key types.NamespacedName) error {
+	r.shares.Drop(key)
+	r.turns.Drop(key)
+	r.demands.Drop(key, r.Now())
+	r.backoff.Forget(key)
+	r.Expiry.show(key, nil)
+	r.Metrics.Forget(v1alpha1.BundleDeploymentKind, key)
+	r.Holds.show(key, 0)
+	r.awaited.set(key, nil)
+	r.dependencies.set(key, nil)
+	r.kinds.set(key, nil, nil)
+	r.unwatch(key)
+	r.scrubs.forget(key)
+	r.conversions.End(key)
+	r.conversions.Leave(key)
+	r.excesses.Forget(key)
+	r.room.Forget(key)
+	r.remoteRoom.Forget(key)
+	r.remoteTurns.Forget(key)
+	r.Work.forget(key)
+	uid := r.memory.forget(key)
+	if uid == "" {
+		return nil // the next start removes its files
+	}
+	return errors.Join(r.Snapshots.Delete(string(uid)), r.Artifacts.Forget(string(uid)))
+}

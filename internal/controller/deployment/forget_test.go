@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/satchel-dev/satchel/internal/apply/watch"
+	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
@@ -115,7 +115,7 @@ func newForgetful(t *testing.T, registry *prometheus.Registry) *Reconciler {
 		t.Fatal(err)
 	}
 	r := NewReconciler(Deps{
-		Artifacts: loader, Snapshots: snapshots, Expiry: expiry, Holds: holds, Work: work, Watches: watch.Options{Limit: 1},
+		Artifacts: loader, Snapshots: snapshots, Expiry: expiry, Holds: holds, Work: work, Watches: drift.Options{Limit: 1},
 		PerNamespace: 1, Remotely: 1, RemotelyPerNamespace: 1,
 	})
 	r.conversions.Patience = 0

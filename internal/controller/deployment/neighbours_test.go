@@ -52,7 +52,8 @@ func costlySchema() fstest.MapFS {
 
 // attack is what one tenant with several namespaces does to slow down the others.
 type attack struct {
-	files fstest.MapFS
+	// files of the i-th deployment in a namespace; two deployments never share an object.
+	files func(i int) fstest.MapFS
 	// deployments in each namespace.
 	deployments int
 	// spec of each deployment, if it is more than its source.
@@ -76,15 +77,24 @@ func requestReconcile(i int) string {
 
 func attacks() map[string]attack {
 	counted := &v1alpha1.ObjectSelector{Name: "(" + strings.Repeat("[a-z0-9]?", 8) + "){1000}Z"}
-	some := fstest.MapFS{"a.yaml": configMap("a", "one")}
-	many := fstest.MapFS{}
-	for i := range 500 {
-		many[fmt.Sprintf("%d.yaml", i)] = configMap(fmt.Sprintf("c%d", i), "one")
+	objects := func(n int) func(int) fstest.MapFS {
+		return func(deployment int) fstest.MapFS {
+			files := fstest.MapFS{}
+			for i := range n {
+				name := fmt.Sprintf("c%d-%d", deployment, i)
+				files[name+".yaml"] = configMap(name, "one")
+			}
+			return files
+		}
+	}
+	some, many := objects(1), objects(500)
+	costly := func(files fstest.MapFS) func(int) fstest.MapFS {
+		return func(int) fstest.MapFS { return files }
 	}
 	const often = 100 * time.Millisecond
 	return map[string]attack{
-		"M25 kustomization": {files: costlyKustomization(2000), deployments: 1, every: often, change: editAnnotation, reason: v1alpha1.ReasonLimitExceeded, says: "CPU time"},
-		"M26 schema":        {files: costlySchema(), deployments: 1, every: often, change: editAnnotation, reason: v1alpha1.ReasonLimitExceeded, says: "CPU time"},
+		"M25 kustomization": {files: costly(costlyKustomization(2000)), deployments: 1, every: often, change: editAnnotation, reason: v1alpha1.ReasonLimitExceeded, says: "CPU time"},
+		"M26 schema":        {files: costly(costlySchema()), deployments: 1, every: often, change: editAnnotation, reason: v1alpha1.ReasonLimitExceeded, says: "CPU time"},
 		"M27 patch targets": {files: some, deployments: 1, every: often, change: editAnnotation, full: true, reason: v1alpha1.ReasonConversionFailed, says: "repeat less", spec: func(d *v1alpha1.BundleDeployment) {
 			d.Spec.Patches = slices.Repeat([]v1alpha1.Patch{{Target: counted, Patch: `[{"op":"add","path":"/data","value":{}}]`}}, 20)
 		}},
@@ -104,7 +114,7 @@ func (a attack) begin(t *testing.T, r *rig, namespaces int, suspended bool) (key
 		namespace := r.namespace(t)
 		for i := range a.deployments {
 			name := fmt.Sprint("costly-", i)
-			r.publish(t, namespace, name, "v1", a.files)
+			r.publish(t, namespace, name, "v1", a.files(i))
 			keys = append(keys, r.deploy(t, namespace, name, func(d *v1alpha1.BundleDeployment) {
 				if a.spec != nil {
 					a.spec(d)

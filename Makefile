@@ -28,7 +28,7 @@ RUN ?= .
 TEST := go test -json -vet=off -p 2 -timeout 40m -run '$(RUN)'
 
 # Packages that the race detector runs.
-RACE_PKG ?= ./api/... ./internal/fetch/... ./internal/convert/... ./internal/apply/... \
+RACE_PKG ?= ./api/... ./internal/fetch/... ./internal/artifact/... ./internal/convert/... ./internal/apply/... \
 	./internal/controller/...
 
 FUZZTIME ?= 30s

@@ -19,8 +19,9 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/client-go/rest"
 
+	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
 // openArtifact loads an artifact of a source with the user's permissions: where its server is a Service of the cluster through
@@ -47,7 +48,7 @@ func (a *app) openArtifact(ctx context.Context, config *rest.Config, owner artif
 		}
 	}()
 	base := server.Scheme + "://" + server.Host
-	loader, err := artifact.NewLoader(artifact.LoaderOptions{
+	loader, err := loader.New(loader.Options{
 		Client: client, ServerURLs: []string{base}, FluxServerURLs: []string{base}, CacheDir: dir, Limits: fetch.DefaultLimits(),
 	})
 	if err != nil {
@@ -72,7 +73,7 @@ var inCluster = regexp.MustCompile(`^([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)\.([a-z0-9
 func artifactClient(config *rest.Config, server *url.URL) (*http.Client, error) {
 	service := inCluster.FindStringSubmatch(server.Hostname())
 	if service == nil {
-		return artifact.NewClient(artifact.ClientOptions{})
+		return loader.NewClient(loader.ClientOptions{})
 	}
 	transport, err := rest.TransportFor(config)
 	if err != nil {

@@ -22,9 +22,12 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact/loader"
+	"github.com/satchel-dev/satchel/internal/artifact/server"
+	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
@@ -32,22 +35,22 @@ import (
 type playedCluster struct {
 	testCluster
 
-	store *artifact.Store
+	store *storage.Store
 	url   string
 }
 
 func newPlayedCluster(t *testing.T) playedCluster {
 	t.Helper()
 	c := playedCluster{testCluster: newTestCluster(t)}
-	server := httptest.NewUnstartedServer(nil)
-	c.url = "http://" + server.Listener.Addr().String()
-	store, err := artifact.Open(artifact.Options{Dir: t.TempDir(), BaseURL: c.url})
+	served := httptest.NewUnstartedServer(nil)
+	c.url = "http://" + served.Listener.Addr().String()
+	store, err := storage.Open(storage.Options{Dir: t.TempDir(), BaseURL: c.url})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.store, server.Config.Handler = store, store.Handler()
-	server.Start()
-	t.Cleanup(server.Close)
+	c.store, served.Config.Handler = store, server.NewHandler(store, server.Options{})
+	served.Start()
+	t.Cleanup(served.Close)
 	c.make(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: installer}}`)
 	c.make(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: installer},
 		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: admin}, subjects: [{kind: ServiceAccount, name: installer}]}`)
@@ -133,7 +136,7 @@ func (c playedCluster) install() {
 			c.t.Fatal(name, err)
 		}
 	}
-	loader, err := artifact.NewLoader(artifact.LoaderOptions{Client: &http.Client{}, ServerURLs: []string{c.url}, CacheDir: c.t.TempDir(), Limits: fetch.DefaultLimits()})
+	loader, err := loader.New(loader.Options{Client: &http.Client{}, ServerURLs: []string{c.url}, CacheDir: c.t.TempDir(), Limits: fetch.DefaultLimits()})
 	if err != nil {
 		c.t.Fatal(err)
 	}

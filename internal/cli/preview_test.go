@@ -20,7 +20,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact"
 )
 
 func configMap(data map[string]any) *unstructured.Unstructured {

@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/streaming/pkg/httpstream"
 
-	"github.com/satchel-dev/satchel/internal/fetch/upload"
+	"github.com/satchel-dev/satchel/internal/artifact/upload"
 )
 
 // forwardTimeout bounds the start of a port forward.

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/fetch/upload"
+	"github.com/satchel-dev/satchel/internal/artifact/upload"
 )
 
 const (

@@ -22,8 +22,8 @@ import (
 	"github.com/secure-systems-lab/go-securesystemslib/encrypted"
 	sigstore "github.com/sigstore/cosign/v3/pkg/cosign"
 
+	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
 	"github.com/satchel-dev/satchel/internal/fetch/verify/cosign"
 	"github.com/satchel-dev/satchel/internal/publish"

@@ -41,19 +41,25 @@ var importRules = []importRule{{
 	why:    "they meet only in fs.FS, unstructured objects and meta.Artifact, so that each can be tested and replaced alone",
 	remedy: "pass values of those types through the controller or the CLI",
 	from:   []string{"./internal/fetch/..."},
-	not:    []string{"./internal/convert/...", "./internal/apply/..."},
+	not:    []string{"./internal/convert/...", "./internal/apply/...", "./internal/artifact/..."},
 }, {
 	name:   "fetch, convert and apply do not import each other",
 	why:    "they meet only in fs.FS, unstructured objects and meta.Artifact, so that each can be tested and replaced alone",
 	remedy: "pass values of those types through the controller or the CLI",
 	from:   []string{"./internal/convert/..."},
-	not:    []string{"./internal/fetch/...", "./internal/apply/..."},
+	not:    []string{"./internal/fetch/...", "./internal/apply/...", "./internal/artifact/..."},
 }, {
 	name:   "fetch, convert and apply do not import each other",
 	why:    "they meet only in fs.FS, unstructured objects and meta.Artifact, so that each can be tested and replaced alone",
 	remedy: "pass values of those types through the controller or the CLI",
 	from:   []string{"./internal/apply/..."},
-	not:    []string{"./internal/fetch/...", "./internal/convert/..."},
+	not:    []string{"./internal/fetch/...", "./internal/convert/...", "./internal/artifact/..."},
+}, {
+	name:   "artifacts have no origin",
+	why:    "where a bundle came from is a matter of fetch, what it means one of convert and apply",
+	remedy: "pass a tree of files, or a meta.Artifact",
+	from:   []string{"./internal/artifact/..."},
+	not:    []string{"./internal/convert/...", "./internal/apply/..."},
 }, {
 	name:   "only controllers and the CLI compose",
 	why:    "a library that knows its callers cannot be used by another one",
@@ -88,11 +94,12 @@ var importRules = []importRule{{
 }, {
 	name:   "the two controllers do not import each other",
 	why:    "they are two processes with different permissions, and meet only in the API and the artifact server",
-	remedy: "move what both need below internal/controller/ but outside of both; load artifacts through internal/fetch/artifact",
+	remedy: "move what both need below internal/controller/ but outside of both; load artifacts through internal/artifact/loader",
 	from:   []string{"./internal/controller/deployment/..."},
 	not: []string{
 		"./internal/controller/source/...", "./internal/fetch/image/...", "./internal/fetch/git/...",
-		"./internal/fetch/http/...", "./internal/fetch/configmap/...", "./internal/fetch/verify/...", "./internal/fetch/upload/...",
+		"./internal/fetch/http/...", "./internal/fetch/configmap/...", "./internal/fetch/verify/...",
+		"./internal/artifact/storage/...", "./internal/artifact/server/...", "./internal/artifact/upload/...",
 	},
 }, {
 	name:   "the pipeline is generic",
@@ -115,13 +122,13 @@ var importRules = []importRule{{
 	name:   "adapters get credentials, not clients",
 	why:    "a fetcher that can read the cluster could read another tenant's Secret",
 	remedy: "resolve credentials and ConfigMaps in the source controller and pass them in the adapter's options",
-	from:   []string{"./internal/fetch/..."},
+	from:   []string{"./internal/fetch/...", "./internal/artifact/..."},
 	not:    kubernetesClients,
 }, {
 	name:   "the vocabulary of fetch is free of registries and Git",
-	why:    "the deployment controller imports fetch and fetch/artifact, and must not link that code",
+	why:    "the deployment controller imports fetch and artifact, and must not link that code",
 	remedy: "put the code into the adapter's package, internal/fetch/image or internal/fetch/git",
-	from:   []string{"./internal/fetch", "./internal/fetch/artifact/..."},
+	from:   []string{"./internal/fetch", "./internal/artifact/..."},
 	not:    append([]string{"./internal/fetch/image/...", "./internal/fetch/git/...", "./internal/fetch/verify/..."}, upstreamLibraries...),
 }, {
 	name:   "no subprocess",

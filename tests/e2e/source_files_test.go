@@ -22,8 +22,8 @@ import (
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/satchel-dev/satchel/internal/artifact/volume"
 	"github.com/satchel-dev/satchel/internal/controller/source"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/manager"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
@@ -53,7 +53,7 @@ func runKilled(at string) int {
 
 // killingFiles kills this process at a point of the first artifact of a namespace.
 type killingFiles struct {
-	artifact.OSFileSystem
+	volume.OSFileSystem
 	namespace, point string
 	seed             int
 	archive          string // the temporary file that becomes the archive
@@ -66,8 +66,8 @@ func (k *killingFiles) at(point string) {
 	}
 }
 
-// Create implements artifact.FileSystem.
-func (k *killingFiles) Create(root *os.Root, name string) (artifact.File, error) {
+// Create implements volume.FileSystem.
+func (k *killingFiles) Create(root *os.Root, name string) (volume.File, error) {
 	file, err := k.OSFileSystem.Create(root, name)
 	if err != nil || k.archive != "" || !strings.Contains(name, "/"+k.namespace+"/") {
 		return file, err
@@ -77,7 +77,7 @@ func (k *killingFiles) Create(root *os.Root, name string) (artifact.File, error)
 	return &killingFile{File: file, files: k}, nil
 }
 
-// Rename implements artifact.FileSystem.
+// Rename implements volume.FileSystem.
 func (k *killingFiles) Rename(root *os.Root, from, to string) error {
 	err := k.OSFileSystem.Rename(root, from, to)
 	if from == k.archive {
@@ -87,7 +87,7 @@ func (k *killingFiles) Rename(root *os.Root, from, to string) error {
 	return err
 }
 
-// SyncDir implements artifact.FileSystem. Then all that is left is to write the status.
+// SyncDir implements volume.FileSystem. Then all that is left is to write the status.
 func (k *killingFiles) SyncDir(root *os.Root, name string) error {
 	err := k.OSFileSystem.SyncDir(root, name)
 	if k.renamed && name == path.Dir(k.archive) {
@@ -98,7 +98,7 @@ func (k *killingFiles) SyncDir(root *os.Root, name string) error {
 
 // killingFile is the archive while it is written.
 type killingFile struct {
-	artifact.File
+	volume.File
 	files  *killingFiles
 	writes int
 }

@@ -19,10 +19,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact/server"
+	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/manager"
 	"github.com/satchel-dev/satchel/internal/worker"
 )
@@ -30,7 +32,7 @@ import (
 // Deployments publishes artifacts for deployments, as the source controller would.
 type Deployments struct {
 	admin client.Client
-	store *artifact.Store
+	store *storage.Store
 }
 
 // StartDeployments starts the deployment controller inside a test binary, with exactly the
@@ -72,14 +74,14 @@ func ServeArtifacts(ctx context.Context, admin *rest.Config, dir string) (*Deplo
 		return nil, "", err
 	}
 	var handler http.Handler
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
-	context.AfterFunc(ctx, server.Close)
-	store, err := artifact.Open(artifact.Options{Dir: filepath.Join(dir, "store"), BaseURL: server.URL})
+	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+	context.AfterFunc(ctx, served.Close)
+	store, err := storage.Open(storage.Options{Dir: filepath.Join(dir, "store"), BaseURL: served.URL})
 	if err != nil {
 		return nil, "", fmt.Errorf("opening the artifact store: %w", err)
 	}
-	handler = store.Handler()
-	return &Deployments{admin: c, store: store}, server.URL, nil
+	handler = server.NewHandler(store, server.Options{})
+	return &Deployments{admin: c, store: store}, served.URL, nil
 }
 
 // Publish makes a tree the artifact of the BundleSource of the given name, as the

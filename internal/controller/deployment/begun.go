@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 )
 
 // begunObject is an object as it was planned, and the hash of its content in the
@@ -125,7 +125,7 @@ func (s *state) readBegun(begun []begunObject) {
 
 // earlier returns the kept contents that may have been written to an object: those of the
 // last apply, and those begun since with the hash of the inventory entry.
-func (s *state) earlier(snapshots *artifact.Snapshots, entry inventory.Entry) []*unstructured.Unstructured {
+func (s *state) earlier(snapshots *lastapplied.Snapshots, entry inventory.Entry) []*unstructured.Unstructured {
 	var contents []*unstructured.Unstructured
 	if last := s.lastFields(snapshots, entry.ID); last != nil {
 		contents = append(contents, last)

@@ -25,10 +25,11 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
+	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
@@ -137,9 +138,9 @@ func copySnapshot(t *testing.T, uid, folder string) {
 	}
 }
 
-func (d *driver) loader(t *testing.T) *artifact.Loader {
+func (d *driver) loader(t *testing.T) *loader.Loader {
 	t.Helper()
-	loader, err := artifact.NewLoader(artifact.LoaderOptions{
+	loader, err := loader.New(loader.Options{
 		Client: http.DefaultClient, ServerURLs: []string{d.r.artifacts}, CacheDir: filepath.Join(d.cache, "artifacts"), CacheBytes: 64 << 20, Limits: fetch.DefaultLimits(),
 	})
 	if err != nil {
@@ -148,9 +149,9 @@ func (d *driver) loader(t *testing.T) *artifact.Loader {
 	return loader
 }
 
-func (d *driver) snapshots(t *testing.T) *artifact.Snapshots {
+func (d *driver) snapshots(t *testing.T) *lastapplied.Snapshots {
 	t.Helper()
-	snapshots, err := artifact.OpenSnapshots(filepath.Join(d.cache, "applied"), nil)
+	snapshots, err := lastapplied.Open(filepath.Join(d.cache, "applied"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,12 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact/loader"
 )
 
 // registerCacheFigures registers the metrics of the artifact cache, which are read when
 // they are collected.
-func registerCacheFigures(registry prometheus.Registerer, loader *artifact.Loader) error {
+func registerCacheFigures(registry prometheus.Registerer, loader *loader.Loader) error {
 	return errors.Join(
 		registry.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "satchel_artifact_cache_hits_total", Help: "How many loads of an artifact needed no download.",

@@ -16,8 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/internal/apply/drift"
+	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
+	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
 
@@ -92,13 +93,13 @@ func TestForget(t *testing.T) {
 func newForgetful(t *testing.T, registry *prometheus.Registry) *Reconciler {
 	t.Helper()
 	dir := t.TempDir()
-	loader, err := artifact.NewLoader(artifact.LoaderOptions{
+	loader, err := loader.New(loader.Options{
 		Client: http.DefaultClient, ServerURLs: []string{"http://127.0.0.1:1"}, CacheDir: filepath.Join(dir, "artifacts"), CacheBytes: 1 << 20, Limits: fetch.DefaultLimits(),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	snapshots, err := artifact.OpenSnapshots(filepath.Join(dir, "applied"), nil)
+	snapshots, err := lastapplied.Open(filepath.Join(dir, "applied"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

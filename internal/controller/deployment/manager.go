@@ -32,6 +32,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
+	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/conversion"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
@@ -40,7 +42,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/convert"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
 
@@ -86,11 +87,11 @@ type Deps struct {
 	// RemoteTurn is how long one turn of a deployment to another cluster may take; 2 min if 0.
 	RemoteTurn time.Duration
 	// Artifacts loads what sources publish.
-	Artifacts *artifact.Loader
+	Artifacts *loader.Loader
 	// Workers convert bundles and judge the upgrades of CRDs.
 	Workers jobs.Runner
 	// Snapshots keeps the objects that each deployment applied last.
-	Snapshots *artifact.Snapshots
+	Snapshots *lastapplied.Snapshots
 	// Manifests bound what a bundle may contain; zero fields have their defaults.
 	Manifests convert.Limits
 	// Watches configures how tenants' objects are watched; not at all when the Limit is 0.

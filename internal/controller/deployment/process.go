@@ -17,6 +17,8 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
+	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/census"
 	"github.com/satchel-dev/satchel/internal/controller/egress"
@@ -26,7 +28,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/worker"
 )
 
@@ -145,20 +146,20 @@ func (c closing) Start(ctx context.Context) error {
 func (closing) NeedLeaderElection() bool { return false }
 
 func (o Options) collaborators(ctx context.Context, mgr ctrl.Manager) (Deps, error) {
-	artifacts, err := artifact.NewClient(artifact.ClientOptions{
+	artifacts, err := loader.NewClient(loader.ClientOptions{
 		ServerURLs: o.ArtifactServers, TokenFile: o.ArtifactTokenFile, CAFile: o.ArtifactCAFile,
 	})
 	if err != nil {
 		return Deps{}, err
 	}
-	loader, err := artifact.NewLoader(artifact.LoaderOptions{
+	loader, err := loader.New(loader.Options{
 		Client: artifacts, ServerURLs: o.ArtifactServers, FluxServerURLs: o.FluxServers, CacheDir: filepath.Join(o.CachePath, "artifacts"),
 		CacheBytes: o.CacheMiB << 20, Limits: o.Limits,
 	})
 	if err != nil {
 		return Deps{}, err
 	}
-	snapshots, err := artifact.OpenSnapshots(filepath.Join(o.CachePath, "applied"), nil)
+	snapshots, err := lastapplied.Open(filepath.Join(o.CachePath, "applied"), nil)
 	if err != nil {
 		return Deps{}, err
 	}

@@ -14,8 +14,9 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
 // chooseRevision uses the last healthy revision instead of the source's while that one
@@ -68,11 +69,11 @@ func (r *Reconciler) keepHealthy(s *state) {
 
 // worthKeeping are the artifacts that must stay in the cache: the applied one, and the
 // one for a rollback.
-func (s *state) worthKeeping() []artifact.Kept {
-	kept := []artifact.Kept{{Owner: s.resolved.source.owner, Digest: s.resolved.artifact.Digest}}
+func (s *state) worthKeeping() []loader.Kept {
+	kept := []loader.Kept{{Owner: s.resolved.source.owner, Digest: s.resolved.artifact.Digest}}
 	if healthy := s.object.Status.LastHealthyArtifact; healthy != nil && s.object.Spec.RollsBack() {
 		if owner, err := ownerOf(healthy, s.object.Namespace); err == nil {
-			kept = append(kept, artifact.Kept{Owner: owner, Digest: healthy.Digest})
+			kept = append(kept, loader.Kept{Owner: owner, Digest: healthy.Digest})
 		}
 	}
 	return kept

@@ -16,8 +16,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/convert"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
 // subject is the deployment that is reconciled. Only its status changes during a reconcile.
@@ -74,7 +75,7 @@ type resolved struct {
 
 // rendered is the revision as objects: the result of the steps load, convert and certify.
 type rendered struct {
-	content *artifact.Content // the unpacked artifact, until the conversion takes it over
+	content *loader.Content // the unpacked artifact, until the conversion takes it over
 	// capabilities of the cluster that a chart asked for; nil for none.
 	capabilities *v1alpha1.Capabilities
 	release      func() // releases the room of desired; nil when none is held

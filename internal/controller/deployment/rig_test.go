@@ -29,10 +29,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact/server"
+	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/manager"
 	"github.com/satchel-dev/satchel/internal/worker"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
@@ -60,7 +62,7 @@ const driven = "example.org/driven"
 type rig struct {
 	cp    *controlplane.ControlPlane
 	admin client.Client
-	store *artifact.Store
+	store *storage.Store
 	// artifacts is the URL of the artifact server.
 	artifacts string
 	// flux is the artifact server of Flux's controllers.
@@ -110,7 +112,7 @@ func startRig(cp *controlplane.ControlPlane) error {
 	}
 	shared.dir = dir
 	var handler http.Handler
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if outage := shared.rig.outage(r.URL.Path); outage != nil {
 			outage.asked.Add(1)
 			http.Error(w, "down for a test", outage.status)
@@ -118,14 +120,14 @@ func startRig(cp *controlplane.ControlPlane) error {
 		}
 		handler.ServeHTTP(w, r)
 	}))
-	store, err := artifact.Open(artifact.Options{Dir: filepath.Join(dir, "store"), BaseURL: server.URL})
+	store, err := storage.Open(storage.Options{Dir: filepath.Join(dir, "store"), BaseURL: served.URL})
 	if err != nil {
 		return err
 	}
-	handler = store.Handler()
+	handler = server.NewHandler(store, server.Options{})
 	shared.rig.flux = newFluxServer()
-	shared.rig.cp, shared.rig.admin, shared.rig.store, shared.rig.artifacts = cp, admin, store, server.URL
-	return runController(ctx, cp, server.URL, shared.rig.flux.URL, filepath.Join(dir, "cache"))
+	shared.rig.cp, shared.rig.admin, shared.rig.store, shared.rig.artifacts = cp, admin, store, served.URL
+	return runController(ctx, cp, served.URL, shared.rig.flux.URL, filepath.Join(dir, "cache"))
 }
 
 func runController(ctx context.Context, cp *controlplane.ControlPlane, artifacts, flux, cache string) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/certificate"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 	"github.com/satchel-dev/satchel/internal/convert"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
 // snapshot is what a deployment applied last. It serves to correct drift of the running
@@ -38,7 +38,7 @@ type snapshot struct {
 // was applied last; nil if it was not applied. Fields that certify adds are included
 // with any value, since they are issued again. The CA bundle of an object that trusts
 // none of the certificates, then or now, is not.
-func (s *state) lastFields(snapshots *artifact.Snapshots, id inventory.ID) *unstructured.Unstructured {
+func (s *state) lastFields(snapshots *lastapplied.Snapshots, id inventory.ID) *unstructured.Unstructured {
 	if s.rendered.issued != nil && s.rendered.issued.secrets[id] != nil {
 		return s.rendered.issued.secrets[id]
 	}
@@ -58,7 +58,7 @@ func (s *state) trustsNow(id inventory.ID) bool {
 }
 
 // lastApplied finds an object of the snapshot; nil when there is none.
-func (s *state) lastApplied(snapshots *artifact.Snapshots, id inventory.ID) *unstructured.Unstructured {
+func (s *state) lastApplied(snapshots *lastapplied.Snapshots, id inventory.ID) *unstructured.Unstructured {
 	s.snapshot.once.Do(func() {
 		last, _, err := readSnapshot(snapshots, string(s.object.UID))
 		if err != nil {
@@ -76,7 +76,7 @@ func (s *state) lastApplied(snapshots *artifact.Snapshots, id inventory.ID) *uns
 
 // readSnapshot reads the snapshot of a deployment; applied tells that a revision was
 // applied completely.
-func readSnapshot(snapshots *artifact.Snapshots, uid string) (last snapshot, applied bool, err error) {
+func readSnapshot(snapshots *lastapplied.Snapshots, uid string) (last snapshot, applied bool, err error) {
 	data, found, err := snapshots.Load(uid)
 	if err != nil || !found {
 		return snapshot{}, false, err

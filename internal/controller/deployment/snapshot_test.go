@@ -12,15 +12,15 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/certificate"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 	"github.com/satchel-dev/satchel/internal/convert"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
 const oldLayout = `{"revision":"v1","target":"uid","objects":[{"apiVersion":"v1","data":{"a":"b"},"kind":"ConfigMap","metadata":{"name":"a","namespace":"shop"}}]}`
 
 // A snapshot of the layout without certificates is read and written unchanged.
 func TestF30SnapshotOfTheOldLayout(t *testing.T) {
-	snapshots, err := artifact.OpenSnapshots(t.TempDir(), nil)
+	snapshots, err := lastapplied.Open(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestBundlesOfTheLastApply(t *testing.T) {
 			s.rendered.desired = append(s.rendered.desired, webhook(name, c.now))
 		}
 	}
-	snapshots, err := artifact.OpenSnapshots(t.TempDir(), nil)
+	snapshots, err := lastapplied.Open(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,10 @@ import (
 	"testing"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
+	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
 // A snapshot holds the values of Secrets: it must not outlive its deployment.
@@ -21,11 +22,11 @@ func TestSweepDropsWhatDeletedDeploymentsLeft(t *testing.T) {
 	if err := r.admin.Get(t.Context(), key, &live); err != nil {
 		t.Fatal(err)
 	}
-	snapshots, err := artifact.OpenSnapshots(t.TempDir(), nil)
+	snapshots, err := lastapplied.Open(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	loader, err := artifact.NewLoader(artifact.LoaderOptions{Client: http.DefaultClient, CacheDir: t.TempDir(), Limits: fetch.DefaultLimits()})
+	loader, err := loader.New(loader.Options{Client: http.DefaultClient, CacheDir: t.TempDir(), Limits: fetch.DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
 	}

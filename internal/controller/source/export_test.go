@@ -8,12 +8,12 @@ import (
 	"io/fs"
 
 	"github.com/fluxcd/pkg/apis/meta"
-
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact/server"
+	"github.com/satchel-dev/satchel/internal/artifact/storage"
 )
 
 // Put stores fetched files like a reconcile of the object.
@@ -24,13 +24,13 @@ func (r *Reconciler) Put(ctx context.Context, object *v1alpha1.BundleSource, fil
 }
 
 // NewTokens authorizes readers of artifacts like --artifact-auth=token.
-func NewTokens(c client.Client, audience string, readers []string) artifact.Readers {
+func NewTokens(c client.Client, audience string, readers []string) server.Readers {
 	return newTokens(c, audience, readers).identify
 }
 
 // AddServer adds the artifact server to a manager as Setup does.
-func (o Options) AddServer(mgr ctrl.Manager, store *artifact.Store) error {
-	return o.addServer(mgr, store)
+func (o Options) AddServer(mgr ctrl.Manager, store *storage.Store) error {
+	return o.addServer(mgr, server.NewHandler(store, server.Options{}))
 }
 
 // Check validates options like the first part of Setup.

@@ -5,40 +5,44 @@ package source
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact/server"
+	"github.com/satchel-dev/satchel/internal/artifact/storage"
 )
 
-// figures are the metrics of the store, read when they are collected. Tenants do not
+// figures are the metrics of the store and its server, read when they are collected. Tenants do not
 // control any label value, so the number of series is bounded.
 var figures = []struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
-	of   func(artifact.Stats) int64
+	of   func(storage.Stats, server.Stats) int64
 }{
 	{describeFigure("satchel_artifacts_stored", "How many artifacts are in storage."),
-		prometheus.GaugeValue, func(s artifact.Stats) int64 { return s.Artifacts }},
+		prometheus.GaugeValue, func(s storage.Stats, _ server.Stats) int64 { return s.Artifacts }},
 	{describeFigure("satchel_artifact_stored_bytes", "How many bytes the artifacts in storage take."),
-		prometheus.GaugeValue, func(s artifact.Stats) int64 { return s.Bytes }},
+		prometheus.GaugeValue, func(s storage.Stats, _ server.Stats) int64 { return s.Bytes }},
 	{describeFigure("satchel_artifact_namespaces", "How many namespaces have artifacts in storage."),
-		prometheus.GaugeValue, func(s artifact.Stats) int64 { return s.Namespaces }},
+		prometheus.GaugeValue, func(s storage.Stats, _ server.Stats) int64 { return s.Namespaces }},
 	{describeFigure("satchel_artifact_quota_refusals_total", "How many artifacts were refused because their namespace had used up its quota."),
-		prometheus.CounterValue, func(s artifact.Stats) int64 { return s.Refused }},
+		prometheus.CounterValue, func(s storage.Stats, _ server.Stats) int64 { return s.Refused }},
 	{describeFigure("satchel_artifact_requests_total", "How many requests the artifact server answered."),
-		prometheus.CounterValue, func(s artifact.Stats) int64 { return s.Requests }},
+		prometheus.CounterValue, func(_ storage.Stats, h server.Stats) int64 { return h.Requests }},
 	{describeFigure("satchel_artifact_requests_refused_total", "How many of them were refused for lack of a token or of read permission."),
-		prometheus.CounterValue, func(s artifact.Stats) int64 { return s.Denied }},
+		prometheus.CounterValue, func(_ storage.Stats, h server.Stats) int64 { return h.Denied }},
 	{describeFigure("satchel_artifact_served_bytes_total", "How many bytes of artifacts were sent to consumers."),
-		prometheus.CounterValue, func(s artifact.Stats) int64 { return s.Served }},
+		prometheus.CounterValue, func(_ storage.Stats, h server.Stats) int64 { return h.Served }},
 	{describeFigure("satchel_artifact_damaged_total", "How many times a stored artifact was found missing or damaged."),
-		prometheus.CounterValue, func(s artifact.Stats) int64 { return s.Damaged }},
+		prometheus.CounterValue, func(s storage.Stats, _ server.Stats) int64 { return s.Damaged }},
 }
 
 func describeFigure(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, nil, nil)
 }
 
-// storeFigures collects the metrics of a store.
-type storeFigures struct{ store *artifact.Store }
+// storeFigures collects the metrics of a store and of the server of its artifacts.
+type storeFigures struct {
+	store   *storage.Store
+	handler *server.Handler
+}
 
 // Describe implements prometheus.Collector.
 func (storeFigures) Describe(to chan<- *prometheus.Desc) {
@@ -49,8 +53,8 @@ func (storeFigures) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c storeFigures) Collect(to chan<- prometheus.Metric) {
-	stats := c.store.Stats()
+	stored, served := c.store.Stats(), c.handler.Stats()
 	for _, f := range figures {
-		to <- prometheus.MustNewConstMetric(f.desc, f.kind, float64(f.of(stats)))
+		to <- prometheus.MustNewConstMetric(f.desc, f.kind, float64(f.of(stored, served)))
 	}
 }

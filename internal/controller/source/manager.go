@@ -23,13 +23,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/controller/notify"
 	"github.com/satchel-dev/satchel/internal/controller/nslabel"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/fetch/git"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
 )
@@ -55,7 +56,7 @@ type Deps struct {
 	// Measures observes upstreams and storage; may be nil.
 	Measures *Measures
 	// Store holds the artifacts.
-	Store *artifact.Store
+	Store *storage.Store
 	// Scratch is a folder for downloads, on a volume of its own or the store's.
 	Scratch string
 	// CloudLogins logs in to the registries of clouds as the controller itself; nil if

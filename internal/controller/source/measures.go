@@ -10,10 +10,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/artifact/upload"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	archive "github.com/satchel-dev/satchel/internal/fetch/http"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
-	"github.com/satchel-dev/satchel/internal/fetch/upload"
 )
 
 // Values of the label operation.

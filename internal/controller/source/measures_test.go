@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/controller/source"
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
@@ -30,7 +30,7 @@ import (
 // which the controller of the rig does not touch.
 func alone(t *testing.T, r *rig, change func(*source.Deps)) *source.Reconciler {
 	t.Helper()
-	store, err := artifact.Open(artifact.Options{Dir: t.TempDir(), BaseURL: "http://127.0.0.1"})
+	store, err := storage.Open(storage.Options{Dir: t.TempDir(), BaseURL: "http://127.0.0.1"})
 	if err != nil {
 		t.Fatal(err)
 	}

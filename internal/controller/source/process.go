@@ -17,15 +17,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/satchel-dev/satchel/internal/artifact/server"
+	"github.com/satchel-dev/satchel/internal/artifact/storage"
+	"github.com/satchel-dev/satchel/internal/artifact/upload"
+	"github.com/satchel-dev/satchel/internal/artifact/volume"
 	"github.com/satchel-dev/satchel/internal/controller/census"
 	"github.com/satchel-dev/satchel/internal/controller/egress"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/fetch/image/cloud"
-	"github.com/satchel-dev/satchel/internal/fetch/upload"
 )
 
 // Options are the flags of the source controller's process.
@@ -66,7 +68,7 @@ type Options struct {
 	// Policy says which addresses may be reached.
 	Policy fetch.AddressPolicy
 	// Files is the file system for artifacts; nil for the real one. Tests inject failures.
-	Files artifact.FileSystem
+	Files volume.FileSystem
 }
 
 // Concurrent is the default number of sources that are reconciled at once. Most of the
@@ -121,13 +123,14 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part
 	if err != nil {
 		return err
 	}
-	store, err := artifact.Open(artifact.Options{
+	store, err := storage.Open(storage.Options{
 		Dir: filepath.Join(o.StoragePath, "artifacts"), BaseURL: scheme + "://" + o.StorageAdvAddr,
-		NamespaceBytes: o.StorageQuota, Readers: readers, FS: o.Files,
+		NamespaceBytes: o.StorageQuota, FS: o.Files,
 	})
 	if err != nil {
 		return err
 	}
+	handler := server.NewHandler(store, server.Options{Readers: readers})
 	scratch, err := emptyFolder(filepath.Join(o.StoragePath, "scratch"))
 	if err != nil {
 		return err
@@ -135,7 +138,7 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part
 	steps, err := pipeline.NewMetrics(metrics.Registry)
 	measures, failed := NewMeasures(metrics.Registry)
 	counted := census.Census{Reader: mgr.GetCache(), Shard: part.Listed(), Leads: mgr.Elected(), Sources: true}
-	if err := errors.Join(err, failed, metrics.Registry.Register(storeFigures{store}), metrics.Registry.Register(counted)); err != nil {
+	if err := errors.Join(err, failed, metrics.Registry.Register(storeFigures{store, handler}), metrics.Registry.Register(counted)); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	policy := o.Policy
@@ -156,14 +159,14 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part
 	reconciler := NewReconciler(deps)
 	return errors.Join(
 		mgr.Add(sweepOnce(reconciler)),
-		o.addServer(mgr, store),
+		o.addServer(mgr, handler),
 		o.addUploads(mgr, reconciler),
 		reconciler.SetupWithManager(mgr, concurrent),
 	)
 }
 
 // readers authorizes readers of artifacts; nil allows every client.
-func (o Options) readers(c client.Client) (artifact.Readers, error) {
+func (o Options) readers(c client.Client) (server.Readers, error) {
 	switch o.Auth {
 	case "", AuthOff:
 		return nil, nil

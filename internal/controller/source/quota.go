@@ -9,7 +9,7 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact/storage"
 )
 
 // put stores the fetched files. If the namespace has used up its quota, superseded
@@ -23,7 +23,7 @@ func (r *Reconciler) put(ctx context.Context, s *state, reference string, files 
 // used up.
 func (r *Reconciler) makingRoom(ctx context.Context, s *state, store func() (meta.Artifact, error)) (meta.Artifact, error) {
 	published, err := store()
-	var quota *artifact.QuotaError
+	var quota *storage.QuotaError
 	if !errors.As(err, &quota) {
 		return published, err
 	}

@@ -15,8 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/controller/source"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
@@ -60,7 +61,7 @@ func TestANamespaceAtItsQuota(t *testing.T) {
 // advertised one is not.
 func TestSupersededArtifactsGiveWay(t *testing.T) {
 	r := newRig(t)
-	store, err := artifact.Open(artifact.Options{Dir: t.TempDir(), BaseURL: "http://127.0.0.1", NamespaceBytes: 250_000})
+	store, err := storage.Open(storage.Options{Dir: t.TempDir(), BaseURL: "http://127.0.0.1", NamespaceBytes: 250_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func TestSupersededArtifactsGiveWay(t *testing.T) {
 		t.Errorf("%d artifacts are stored, want the advertised one and its predecessor", got.Artifacts)
 	}
 	_, err = reconciler.Put(t.Context(), object, incompressible(9, 200_000))
-	var refused *artifact.QuotaError
+	var refused *storage.QuotaError
 	if !errors.As(err, &refused) {
 		t.Errorf("beyond the quota: %v", err)
 	}

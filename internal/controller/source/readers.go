@@ -21,7 +21,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact/server"
 )
 
 const (
@@ -74,7 +74,7 @@ func newTokens(c client.Client, audience string, readers []string) *tokens {
 	}
 }
 
-// identify implements artifact.Readers: the readers may read everything, any other
+// identify implements server.Readers: the readers may read everything, any other
 // ServiceAccount the artifacts of its own namespace.
 func (t *tokens) identify(ctx context.Context, token string) (func(namespace string) bool, error) {
 	user, err := t.user(ctx, token)
@@ -90,7 +90,7 @@ func (t *tokens) identify(ctx context.Context, token string) (func(namespace str
 // user is the name of the user of a token.
 func (t *tokens) user(ctx context.Context, token string) (string, error) {
 	if !t.worthAsking(token) {
-		return "", artifact.ErrUnauthenticated
+		return "", server.ErrUnauthenticated
 	}
 	hash := t.hash(token)
 	if user, known := t.remembered(hash); known {
@@ -112,7 +112,7 @@ func (t *tokens) user(ctx context.Context, token string) (string, error) {
 // found returns ErrUnauthenticated for no user.
 func found(user string) (string, error) {
 	if user == "" {
-		return "", artifact.ErrUnauthenticated
+		return "", server.ErrUnauthenticated
 	}
 	return user, nil
 }

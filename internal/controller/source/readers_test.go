@@ -21,8 +21,10 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact/server"
+	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/controller/source"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
@@ -35,9 +37,10 @@ func TestT12ArtifactsNeedATokenOfTheirNamespace(t *testing.T) {
 	r := newRig(t)
 	a, b := controlplane.NewNamespace(t, r.cp), controlplane.NewNamespace(t, r.cp)
 	reviews := &countingClient{Client: accountClient(t, r)}
-	store := guardedStore(t, source.NewTokens(reviews, audience, []string{"system:serviceaccount:" + b + ":reader"}))
+	store := newStore(t)
+	readers := source.NewTokens(reviews, audience, []string{"system:serviceaccount:" + b + ":reader"})
 	mine, theirs := keep(t, store, a), keep(t, store, b)
-	server := httptest.NewServer(store.Handler())
+	server := httptest.NewServer(server.NewHandler(store, server.Options{Readers: readers}))
 	t.Cleanup(server.Close)
 	for _, account := range []client.ObjectKey{{Namespace: a, Name: "pod"}, {Namespace: b, Name: "reader"}} {
 		if err := r.admin.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}}); err != nil {
@@ -90,9 +93,10 @@ func TestT12NothingIsServedWithoutReviews(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := guardedStore(t, source.NewTokens(newClient(t, config), audience, nil))
+	store := newStore(t)
+	readers := source.NewTokens(newClient(t, config), audience, nil)
 	mine := keep(t, store, namespace)
-	server := httptest.NewServer(store.Handler())
+	server := httptest.NewServer(server.NewHandler(store, server.Options{Readers: readers}))
 	t.Cleanup(server.Close)
 	if got := ask(t, server.URL+"/"+mine.Path, token(t, r, namespace, "reader", audience)); got != http.StatusServiceUnavailable {
 		t.Errorf("answered %d, want 503", got)
@@ -129,9 +133,9 @@ func newClient(t *testing.T, config *rest.Config) client.Client {
 	return c
 }
 
-func guardedStore(t *testing.T, readers artifact.Readers) *artifact.Store {
+func newStore(t *testing.T) *storage.Store {
 	t.Helper()
-	store, err := artifact.Open(artifact.Options{Dir: t.TempDir(), BaseURL: "http://127.0.0.1", Readers: readers})
+	store, err := storage.Open(storage.Options{Dir: t.TempDir(), BaseURL: "http://127.0.0.1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +143,7 @@ func guardedStore(t *testing.T, readers artifact.Readers) *artifact.Store {
 }
 
 // keep stores something for a source of a namespace.
-func keep(t *testing.T, store *artifact.Store, namespace string) meta.Artifact {
+func keep(t *testing.T, store *storage.Store, namespace string) meta.Artifact {
 	t.Helper()
 	a, err := store.Put(t.Context(), artifact.SourceOwner(namespace, "app"), "", fstest.MapFS{"a": {Data: []byte(namespace)}})
 	if err != nil {

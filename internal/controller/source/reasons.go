@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/artifact/storage"
+	"github.com/satchel-dev/satchel/internal/artifact/volume"
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 )
 
 // verdict holds the consequences of a failure for the conditions and the next attempt.
@@ -55,11 +56,11 @@ var reasons = map[fetch.Reason]string{
 //	the upstream                         FetchFailed, retried
 //	anything else (the API server)       FetchFailed, Failed, retried
 func judge(err error) verdict {
-	var storage *artifact.StorageError
-	if errors.As(err, &storage) {
+	var failed *volume.StorageError
+	if errors.As(err, &failed) {
 		return verdict{condition: v1alpha1.StorageOperationFailedCondition, reason: v1alpha1.ReasonStorageFailed}
 	}
-	var quota *artifact.QuotaError
+	var quota *storage.QuotaError
 	if errors.As(err, &quota) {
 		return verdict{condition: v1alpha1.StorageOperationFailedCondition, reason: v1alpha1.ReasonQuotaExceeded}
 	}

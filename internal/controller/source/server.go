@@ -19,13 +19,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact/server"
 )
 
-// server serves artifacts, or receives uploads, while this process is the leader. A standby
+// leaderServer serves artifacts, or receives uploads, while this process is the leader. A standby
 // process listens, too, so that it is ready, but it serves nothing: its storage may be
 // outdated or empty.
-type server struct {
+type leaderServer struct {
 	what      string // a gerund: "serving artifacts"
 	flag      string // the flag of the address
 	standby   http.HandlerFunc
@@ -36,8 +37,8 @@ type server struct {
 }
 
 // addServer adds the artifact server to a manager.
-func (o Options) addServer(mgr ctrl.Manager, store *artifact.Store) error {
-	s := &server{what: "serving artifacts", flag: "--storage-addr", standby: standby, http: store.Server(o.StorageAddr), elected: mgr.Elected()}
+func (o Options) addServer(mgr ctrl.Manager, handler *server.Handler) error {
+	s := &leaderServer{what: "serving artifacts", flag: "--storage-addr", standby: standby, http: handler.Server(o.StorageAddr), elected: mgr.Elected()}
 	s.http.Handler = s.onlyLeading(s.http.Handler)
 	s.http.ErrorLog = log.New(withoutHandshakes{os.Stderr}, "", log.LstdFlags)
 	if o.TLSCert != "" {
@@ -66,10 +67,10 @@ func (o Options) scheme() (string, error) {
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (*server) NeedLeaderElection() bool { return false }
+func (*leaderServer) NeedLeaderElection() bool { return false }
 
 // ready implements healthz.Checker.
-func (s *server) ready(*http.Request) error {
+func (s *leaderServer) ready(*http.Request) error {
 	if !s.listening.Load() {
 		return fmt.Errorf("%s: it does not listen yet", s.what)
 	}
@@ -77,7 +78,7 @@ func (s *server) ready(*http.Request) error {
 }
 
 // Start implements manager.Runnable.
-func (s *server) Start(ctx context.Context) error {
+func (s *leaderServer) Start(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.http.Addr)
 	if err != nil {
 		return fmt.Errorf("%s: %w: check %s", s.what, err, s.flag)
@@ -104,7 +105,7 @@ func (s *server) Start(ctx context.Context) error {
 
 // onlyLeading refuses requests while another process is the leader. The connection is
 // closed, because behind a Service the next one may reach the leader.
-func (s *server) onlyLeading(serve http.Handler) http.Handler {
+func (s *leaderServer) onlyLeading(serve http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-s.elected:

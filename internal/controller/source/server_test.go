@@ -27,16 +27,17 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/artifact/loader"
+	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/controller/source"
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/manager"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
 // replica is a process that serves artifacts when it leads.
 type replica struct {
-	store       *artifact.Store
+	store       *storage.Store
 	addr, ready string // address of artifacts, URL of readiness
 	leads       <-chan struct{}
 	stop        func()
@@ -61,7 +62,7 @@ func startReplica(t *testing.T, r *rig, namespace string, change func(*source.Op
 	if change != nil {
 		change(&given)
 	}
-	store, err := artifact.Open(artifact.Options{Dir: given.StoragePath, BaseURL: "http://" + addr})
+	store, err := storage.Open(storage.Options{Dir: given.StoragePath, BaseURL: "http://" + addr})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,7 @@ func TestF24LeaderWithEmptyStorage(t *testing.T) {
 	key := r.create(t, namespace, "moved", []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: upstream.URL}}}, nil)
 	r.ready(t, key)
 	upstream.Close()
-	store, err := artifact.Open(artifact.Options{Dir: t.TempDir(), BaseURL: "http://127.0.0.1"})
+	store, err := storage.Open(storage.Options{Dir: t.TempDir(), BaseURL: "http://127.0.0.1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +187,7 @@ func TestArtifactsOverTLS(t *testing.T) {
 	server := startReplica(t, r, controlplane.NewNamespace(t, r.cp), func(o *source.Options) { o.TLSCert, o.TLSKey = cert, key })
 	leading(t, server)
 	a := keep(t, server.store, "tls")
-	trusting, err := artifact.NewClient(artifact.ClientOptions{CAFile: cert})
+	trusting, err := loader.NewClient(loader.ClientOptions{CAFile: cert})
 	if err != nil {
 		t.Fatal(err)
 	}

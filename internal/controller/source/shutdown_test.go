@@ -12,9 +12,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/controller/source"
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
@@ -32,7 +32,7 @@ func TestAShutdownIsNoFailure(t *testing.T) {
 	t.Cleanup(func() { close(end); slow.Close() })
 	namespace := controlplane.NewNamespace(t, r.cp)
 	key := r.create(t, namespace, "slow", []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: slow.URL}}}, nil)
-	store, err := artifact.Open(artifact.Options{Dir: t.TempDir(), BaseURL: "http://127.0.0.1"})
+	store, err := storage.Open(storage.Options{Dir: t.TempDir(), BaseURL: "http://127.0.0.1"})
 	if err != nil {
 		t.Fatal(err)
 	}

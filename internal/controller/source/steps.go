@@ -12,9 +12,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/artifact/volume"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
 	"github.com/satchel-dev/satchel/internal/fetch/ignore"
 )
 
@@ -110,12 +110,12 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (pipeline.Outcome, err
 	}
 	dir, err := os.MkdirTemp(r.Scratch, "fetch-*")
 	if err != nil {
-		return pipeline.Stop, &artifact.StorageError{Op: "creating a temporary folder", Err: err}
+		return pipeline.Stop, &volume.StorageError{Op: "creating a temporary folder", Err: err}
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // leftover files are removed at the next start
 	tree, err := fetch.NewTree(dir, r.Limits)
 	if err != nil {
-		return pipeline.Stop, &artifact.StorageError{Op: "preparing a temporary folder", Err: err}
+		return pipeline.Stop, &volume.StorageError{Op: "preparing a temporary folder", Err: err}
 	}
 	defer func() { _ = tree.Close() }() // read-only by then
 	resolved, err := fetch.Compose(ctx, s.parts, tree)
@@ -151,7 +151,7 @@ func (s *state) forGood(err error) error {
 func unpackingError(err error) error {
 	var path *fs.PathError
 	if fetch.ReasonOf(err) == "" && errors.As(err, &path) {
-		return &artifact.StorageError{Op: "unpacking", Err: err}
+		return &volume.StorageError{Op: "unpacking", Err: err}
 	}
 	return err
 }

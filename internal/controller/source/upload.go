@@ -16,10 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact/storage"
+	"github.com/satchel-dev/satchel/internal/artifact/upload"
+	"github.com/satchel-dev/satchel/internal/artifact/volume"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
-	"github.com/satchel-dev/satchel/internal/fetch/upload"
 )
 
 // pendingError says that the content in the spec is not in storage, and has to be
@@ -98,12 +100,12 @@ func (u *uploads) take(ctx context.Context, t upload.Target, archive io.Reader) 
 	}
 	dir, err := os.MkdirTemp(u.Scratch, "upload-*")
 	if err != nil {
-		return storageFailed(&artifact.StorageError{Op: "creating a temporary folder", Err: err})
+		return storageFailed(&volume.StorageError{Op: "creating a temporary folder", Err: err})
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what stays is removed at the next start
 	tree, err := fetch.NewTree(dir, u.Limits)
 	if err != nil {
-		return storageFailed(&artifact.StorageError{Op: "preparing a temporary folder", Err: err})
+		return storageFailed(&volume.StorageError{Op: "preparing a temporary folder", Err: err})
 	}
 	defer func() { _ = tree.Close() }() // read-only by then
 	if err := tree.UntarGzip(ctx, tree.Metered(archive)); err != nil {
@@ -152,13 +154,13 @@ func (u *uploads) sourceOf(ctx context.Context, t upload.Target) (*v1alpha1.Bund
 
 // storageFailed turns an error of the storage into a message for users.
 func storageFailed(err error) error {
-	var storage *artifact.StorageError
-	var quota *artifact.QuotaError
+	var failed *volume.StorageError
+	var quota *storage.QuotaError
 	switch {
 	case errors.As(err, &quota):
 		return upload.Errorf(upload.QuotaExceeded, "%s", quota)
-	case errors.As(err, &storage):
-		return upload.Errorf(upload.StorageFailed, "the source controller's volume failed: %s", storage)
+	case errors.As(err, &failed):
+		return upload.Errorf(upload.StorageFailed, "the source controller's volume failed: %s", failed)
 	}
 	return err
 }

@@ -14,8 +14,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/fetch/artifact"
-	"github.com/satchel-dev/satchel/internal/fetch/upload"
+	"github.com/satchel-dev/satchel/internal/artifact/server"
+	"github.com/satchel-dev/satchel/internal/artifact/upload"
 )
 
 const (
@@ -31,7 +31,7 @@ func (o Options) addUploads(mgr ctrl.Manager, r *Reconciler) error {
 		return nil
 	}
 	u := &uploads{Reconciler: r, tokens: newTokens(mgr.GetClient(), upload.Audience, nil)}
-	s := &server{what: "receiving uploads", flag: "--upload-addr", standby: notLeading, elected: mgr.Elected()}
+	s := &leaderServer{what: "receiving uploads", flag: "--upload-addr", standby: notLeading, elected: mgr.Elected()}
 	s.http = upload.Server(o.UploadAddr, upload.Options{
 		Identify: u.identify, Accept: u.accept, Present: u.present, Store: u.take, Observe: r.Measures.upload, Tell: u.tell,
 		PerNamespace: uploadsPerNamespace, Most: mostUploads,
@@ -48,7 +48,7 @@ func notLeading(w http.ResponseWriter, _ *http.Request) {
 // identify returns the user of a token.
 func (u *uploads) identify(ctx context.Context, token string) (string, error) {
 	user, err := u.tokens.user(ctx, token)
-	if errors.Is(err, artifact.ErrUnauthenticated) {
+	if errors.Is(err, server.ErrUnauthenticated) {
 		return "", upload.Errorf(upload.Unauthenticated, "the token is not valid here: it has to be of a ServiceAccount, with the audience %s, and not expired", upload.Audience)
 	}
 	return user, err

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package artifact_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+func TestSnapshots(t *testing.T) {
+	dir := t.TempDir()
+	open := func() *lastapplied.Snapshots {
+		snapshots, err := lastapplied.Open(dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return snapshots
+	}
+	const key = "5d3e9a1c-0a53-4f4e-8f34-0a6f8f0a2b7e"
+	load := func(want string, exists bool) {
+		t.Helper()
+		data, ok, err := open().Load(key)
+		if err != nil || ok != exists || string(data) != want {
+			t.Errorf("loaded %.20q, %v, %v", data, ok, err)
+		}
+	}
+	load("", false)
+	for _, value := range []string{"first", "", string(noise(12, 100_000)["noise"].Data)} {
+		if err := open().Save(key, []byte(value)); err != nil {
+			t.Fatal(err)
+		}
+		load(value, true)
+	}
+	file := filepath.Join(dir, key+".snapshot")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []int{0, 25, len(content) - 1} { // in the beginning, the checksum, the value
+		content[at] ^= 1
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := open().Load(key)
+		wantReason(t, err, fetch.InvalidContent)
+		content[at] ^= 1
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
+		t.Errorf("its mode is %v: %v", info.Mode(), err)
+	}
+	if err := os.Truncate(file, 10); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = open().Load(key)
+	wantReason(t, err, fetch.InvalidContent)
+	for range 2 {
+		if err := open().Delete(key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load("", false)
+}
+
+func TestSnapshotsKeepThePreviousWhenSavingFails(t *testing.T) {
+	dir := t.TempDir()
+	steps, fail := 0, -1
+	snapshots, err := lastapplied.Open(dir, hookFS{before: func(string) error {
+		if steps++; steps-1 == fail {
+			return fs.ErrInvalid
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := snapshots.Save("uid", []byte("previous")); err != nil {
+		t.Fatal(err)
+	}
+	for fail = range steps - 1 { // the last one syncs the folder, the new value is in place then
+		steps = 0
+		if err := snapshots.Save("uid", []byte("next")); err == nil {
+			t.Errorf("step %d failed unnoticed", fail)
+		}
+		if data, ok, err := snapshots.Load("uid"); err != nil || !ok || string(data) != "previous" {
+			t.Errorf("after step %d failed: %q, %v, %v", fail, data, ok, err)
+		}
+		if left := temporary(t, dir); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	}
+	for _, key := range []string{"", "../x", "a/b", ".", "A b"} {
+		if err := snapshots.Save(key, nil); err == nil {
+			t.Errorf("key %q was accepted", key)
+		}
+	}
+}
+
+func TestSnapshotsKeepOnly(t *testing.T) {
+	dir := t.TempDir()
+	snapshots, err := lastapplied.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"a", "b", "c"} {
+		if err := snapshots.Save(key, []byte(key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := filepath.Join(dir, "hash-key")
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := snapshots.KeepOnly(map[string]bool{"b": true, "new": true}); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]bool{"a": false, "b": true, "c": false} {
+		if _, ok, err := snapshots.Load(key); err != nil || ok != want {
+			t.Errorf("%s: %v, %v", key, ok, err)
+		}
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Errorf("what is no snapshot was removed: %v", err)
+	}
+}

@@ -18,12 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/child"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
 func TestMain(m *testing.M) {
-	worker.Main(Handlers())
+	child.Main(Handlers())
 	os.Exit(controlplane.RunMain(m))
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/satchel-dev/satchel/internal/cli"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 )
 
 // programs are built for every target.
@@ -103,11 +104,11 @@ func companions() ([]file, error) {
 // completion is what the command line prints for a shell.
 func completion(shell string) ([]byte, error) {
 	var out, failure bytes.Buffer
-	code := cli.Run(context.Background(), cli.Program{
+	code := cli.Run(context.Background(), kit.Program{
 		Path: "satchel", Now: func() time.Time { return time.Time{} },
 		Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &failure},
 	}, []string{"completion", shell})
-	if code != cli.ExitOK || out.Len() == 0 {
+	if code != kit.ExitOK || out.Len() == 0 {
 		return nil, fmt.Errorf("writing the completion for %s: %s", shell, failure.String())
 	}
 	return out.Bytes(), nil

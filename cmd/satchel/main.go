@@ -17,21 +17,23 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/satchel-dev/satchel/internal/cli"
-	"github.com/satchel-dev/satchel/internal/worker/child"
+	"github.com/satchel-dev/satchel/internal/cli/inspect"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/worker"
 )
 
 // version is set by the linker: -ldflags "-X main.version=v1.2.3".
 var version string
 
 func main() {
-	child.Main(cli.Handlers())
+	worker.Main(inspect.Handlers())
 	klog.SetLogger(logr.Discard()) // what client libraries log is for programmers; errors are told anyway
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the first Ctrl-C cleans up, a second one ends at once
-	code := cli.Run(ctx, cli.Program{
+	code := cli.Run(ctx, kit.Program{
 		Path:    os.Args[0],
 		Streams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
-		Version: cli.BuildVersion(version),
+		Version: kit.BuildVersion(version),
 		Now:     time.Now,
 	}, os.Args[1:])
 	stop()

@@ -9,14 +9,15 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/adopt"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
@@ -126,17 +127,17 @@ func TestAdoptShows(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := c.satchel("adopt", "web", "--dry-run")
-	if got.code != ExitOK {
+	if got.code != kit.ExitOK {
 		t.Errorf("got %s", got)
 	}
 	golden(t, "adopt/dry-run", strings.ReplaceAll(got.String(), c.namespace, "NAMESPACE"))
 
-	var found adoption
+	var found adopt.Adoption
 	if got := c.satchel("adopt", "web", "--dry-run", "-o", "json"); json.Unmarshal([]byte(got.out), &found) != nil || len(found.Objects) != 4 || len(found.Restarts) != 1 || len(found.Former) != 3 {
 		t.Errorf("got %s", got)
 	}
 	// Pods would restart, so nothing is changed although --yes was given.
-	c.want(c.satchel("adopt", "web", "--yes"), ExitNo, "Nothing is taken over, for Pods would restart")
+	c.want(c.satchel("adopt", "web", "--yes"), kit.ExitNo, "Nothing is taken over, for Pods would restart")
 	after := deployment.DeepCopy()
 	if err := c.any.Get(t.Context(), client.ObjectKeyFromObject(deployment), after); err != nil || after.GetGeneration() != 1 || after.GetAnnotations()[v1alpha1.OrphanedAnnotation] != "" || after.GetLabels()["argocd.argoproj.io/instance"] == "" {
 		t.Errorf("the Deployment changed: %v %v", err, after)
@@ -161,7 +162,7 @@ func TestAdoptReleases(t *testing.T) {
 		_ = c.any.Patch(context.WithoutCancel(t.Context()), settings, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 	})
 	for range 2 { // released once, and then still
-		c.want(c.satchel("adopt", "web", "--yes", "--timeout", "1s"), ExitError, "ConfigMap "+c.namespace+"/settings: released", "was not handled within 1s")
+		c.want(c.satchel("adopt", "web", "--yes", "--timeout", "1s"), kit.ExitError, "ConfigMap "+c.namespace+"/settings: released", "was not handled within 1s")
 		live := settings.DeepCopy()
 		if err := c.any.Get(t.Context(), client.ObjectKeyFromObject(settings), live); err != nil {
 			t.Fatal(err)
@@ -186,7 +187,7 @@ func TestAdoptReleases(t *testing.T) {
 func TestAdoptRefuses(t *testing.T) {
 	c := newAdoption(t)
 	other := c.put("satchel/elsewhere/other", "ConfigMap/settings", labelled(v1alpha1.DeploymentLabel, "other", v1alpha1.NamespaceLabel, "elsewhere"))
-	c.want(c.satchel("adopt", "web", "--yes"), ExitNo, "in the way", "belongs to BundleDeployment elsewhere/other", "Nothing is taken over")
+	c.want(c.satchel("adopt", "web", "--yes"), kit.ExitNo, "in the way", "belongs to BundleDeployment elsewhere/other", "Nothing is taken over")
 	after := other.DeepCopy()
 	if err := c.any.Get(t.Context(), client.ObjectKeyFromObject(other), after); err != nil || after.GetResourceVersion() != other.GetResourceVersion() {
 		t.Errorf("the object changed: %v", err)
@@ -204,45 +205,45 @@ func TestAdoptRefuses(t *testing.T) {
 		"--former \"web\" is none of csv/NAME, clusterextension/NAME": {"web", "--yes", "--former", "web"},
 		"you may not get bundledeployments.satchel.dev":               {"web", "--dry-run", "--as", "unprivileged"},
 	} {
-		c.want(c.satchel(append([]string{"adopt"}, args...)...), ExitError, want)
+		c.want(c.satchel(append([]string{"adopt"}, args...)...), kit.ExitError, want)
 	}
 }
 
 // TestMigrateCluster reads from a cluster that serves none of the APIs.
 func TestMigrateCluster(t *testing.T) {
 	c := newTestCluster(t)
-	c.want(c.satchel("migrate", "--cluster"), ExitOK, "The cluster serves none of the APIs of RukPak and OLM", "Nothing to migrate was found.")
+	c.want(c.satchel("migrate", "--cluster"), kit.ExitOK, "The cluster serves none of the APIs of RukPak and OLM", "Nothing to migrate was found.")
 }
 
 // TestFormerOwnerRemoval checks that each recognized kind of owner has instructions for its removal.
 func TestFormerOwnerRemoval(t *testing.T) {
-	for _, mark := range markers {
-		object := &metav1.ObjectMeta{Name: "a", Namespace: "b", Labels: map[string]string{mark.name: "theirs"}}
-		if mark.namespace != "" {
-			object.Labels[mark.namespace] = "there"
+	for _, mark := range adopt.Markers {
+		object := &metav1.ObjectMeta{Name: "a", Namespace: "b", Labels: map[string]string{mark.Name: "theirs"}}
+		if mark.Namespace != "" {
+			object.Labels[mark.Namespace] = "there"
 		}
-		found := formersOf(object)
-		if len(found) != 1 || found[0].removal() == "" || !strings.Contains(found[0].removal(), "theirs") {
-			t.Errorf("%s: %+v", mark.name, found)
+		found := adopt.FormersOf(object)
+		if len(found) != 1 || found[0].RemovalText() == "" || !strings.Contains(found[0].RemovalText(), "theirs") {
+			t.Errorf("%s: %+v", mark.Name, found)
 		}
 	}
-	evil := former{Kind: releaseKind, Name: "a; rm -rf ~", Namespace: "b\x1b[2J"}
-	if got := evil.removal(); !strings.Contains(got, "'a; rm -rf ~'") || hiddenIn(got) != "" {
+	evil := adopt.Former{Kind: adopt.ReleaseKind, Name: "a; rm -rf ~", Namespace: "b\x1b[2J"}
+	if got := evil.RemovalText(); !strings.Contains(got, "'a; rm -rf ~'") || hiddenIn(got) != "" {
 		t.Errorf("got %q", got)
 	}
 }
 
 // TestFormerNamed checks that an owner of --former is treated like a found one, without duplicates.
 func TestFormerNamed(t *testing.T) {
-	named := formerNamed("csv/web.v1", "apps")
-	found := []adoptedObject{{Action: takenOver, live: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "apps", Labels: map[string]string{"olm.owner": "web.v1", "olm.owner.kind": csvKind, "olm.owner.namespace": "apps"}}}}}
-	owners := formerOwners(found, "apps", named...)
-	if len(owners) != 1 || owners[0].String() != "ClusterServiceVersion apps/web.v1" || !owners[0].removable() {
+	named := adopt.FormerNamed("csv/web.v1", "apps")
+	found := []adopt.AdoptedObject{{Action: adopt.TakenOver, Live: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "apps", Labels: map[string]string{"olm.owner": "web.v1", "olm.owner.kind": adopt.CSVKind, "olm.owner.namespace": "apps"}}}}}
+	owners := adopt.FormerOwners(found, "apps", named...)
+	if len(owners) != 1 || owners[0].String() != "ClusterServiceVersion apps/web.v1" || !owners[0].Removable() {
 		t.Errorf("got %+v", owners)
 	}
 	for _, wrong := range []string{"", "csv", "csv/", "csv/a/b", "deployment/a"} {
-		if isFormer(wrong) {
+		if adopt.IsFormer(wrong) {
 			t.Errorf("%q is taken for a former owner", wrong)
 		}
 	}
@@ -269,7 +270,7 @@ func TestChanges(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(tc.after), &after); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, changes("t", before, after)); diff != "" {
+			if diff := cmp.Diff(tc.want, adopt.Changes("t", before, after)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -281,26 +282,26 @@ func TestToKeep(t *testing.T) {
 	hash := map[string]string{"olmcahash": "x"}
 	for name, tc := range map[string]struct {
 		reason string
-		given  adoption
+		given  adopt.Adoption
 		want   map[string]any
 	}{
-		"nothing": {"nothing restarts", adoption{operator: true}, nil},
-		"an option": {"annotations and the variable", adoption{operator: true, Restarts: []restart{{Annotations: hash, Conditions: true}}},
+		"nothing": {"nothing restarts", adopt.Adoption{Operator: true}, nil},
+		"an option": {"annotations and the variable", adopt.Adoption{Operator: true, Restarts: []adopt.Restart{{Annotations: hash, Conditions: true}}},
 			map[string]any{"operatorConditions": true, "deploymentConfig": map[string]any{"annotations": hash}}},
-		"plain":  {"there are no such options", adoption{Restarts: []restart{{Annotations: hash}}}, nil},
-		"differ": {"the other one would restart for it", adoption{operator: true, Restarts: []restart{{Annotations: hash}, {}}}, nil},
-		"other":  {"no option helps", adoption{operator: true, Restarts: []restart{{Because: []string{"x changes"}}}}, map[string]any{}},
+		"plain":  {"there are no such options", adopt.Adoption{Restarts: []adopt.Restart{{Annotations: hash}}}, nil},
+		"differ": {"the other one would restart for it", adopt.Adoption{Operator: true, Restarts: []adopt.Restart{{Annotations: hash}, {}}}, nil},
+		"other":  {"no option helps", adopt.Adoption{Operator: true, Restarts: []adopt.Restart{{Because: []string{"x changes"}}}}, map[string]any{}},
 	} {
-		if diff := cmp.Diff(tc.want, tc.given.toKeep()); diff != "" {
+		if diff := cmp.Diff(tc.want, tc.given.ToKeep()); diff != "" {
 			t.Errorf("%s: %s: -want +got:\n%s", name, tc.reason, diff)
 		}
 	}
 	template := map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"env": []any{map[string]any{"name": "OPERATOR_CONDITION_NAME"}}}}}}
-	if !hasConditionName(template) || hasConditionName(map[string]any{}) {
+	if !adopt.HasConditionName(template) || adopt.HasConditionName(map[string]any{}) {
 		t.Error("the variable is not found")
 	}
 	var out strings.Builder
-	printRestarts(&out, adoption{operator: true, Restarts: []restart{{ID: "Deployment.apps a/b", Because: []string{"it changes"}, Annotations: hash}}})
+	adopt.PrintRestarts(&out, adopt.Adoption{Operator: true, Restarts: []adopt.Restart{{ID: "Deployment.apps a/b", Because: []string{"it changes"}, Annotations: hash}}})
 	if !strings.Contains(out.String(), "  spec:\n    registryV1:\n      deploymentConfig:\n        annotations:\n          olmcahash: x\n") {
 		t.Errorf("got\n%s", out.String())
 	}

@@ -12,6 +12,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/act"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/view"
 )
 
 var (
@@ -43,15 +47,15 @@ func TestApprove(t *testing.T) {
 	c := newTestCluster(t)
 	c.create(aDeployment(awaiting(v1alpha1.ReasonApprovalRequired, asksFor)))
 	c.create(aDeployment(called("calm")))
-	c.want(c.satchel("approve", "none"), ExitError, `there is no BundleDeployment "none"`)
-	c.want(c.satchel("approve", "source/podinfo"), ExitError, "a source has no plan")
-	c.want(c.satchel("approve", "calm"), ExitNo, "BundleDeployment calm: no plan waits for an approval\n")
-	c.want(c.satchel("approve", "podinfo", "--plan", planB), ExitError, "the pending plan is "+planA+", not "+planB+": it changed since you reviewed it")
-	c.want(c.satchel("approve", "podinfo", "--dry-run"), ExitOK, "Plan:       "+planA+"\n", "Content:    "+planB+"\n", "1 to create, 1 to delete", "ConfigMap demo/a", " (dry run)\n")
+	c.want(c.satchel("approve", "none"), kit.ExitError, `there is no BundleDeployment "none"`)
+	c.want(c.satchel("approve", "source/podinfo"), kit.ExitError, "a source has no plan")
+	c.want(c.satchel("approve", "calm"), kit.ExitNo, "BundleDeployment calm: no plan waits for an approval\n")
+	c.want(c.satchel("approve", "podinfo", "--plan", planB), kit.ExitError, "the pending plan is "+planA+", not "+planB+": it changed since you reviewed it")
+	c.want(c.satchel("approve", "podinfo", "--dry-run"), kit.ExitOK, "Plan:       "+planA+"\n", "Content:    "+planB+"\n", "1 to create, 1 to delete", "ConfigMap demo/a", " (dry run)\n")
 	if found := c.approvals(); len(found) > 0 {
 		t.Fatalf("a dry run, or what was refused, created %v", found)
 	}
-	c.want(c.satchel("approve", "podinfo", "--plan", planA, "--reason", "tested", "--expires", "1h"), ExitOK,
+	c.want(c.satchel("approve", "podinfo", "--plan", planA, "--reason", "tested", "--expires", "1h"), kit.ExitOK,
 		"BundleApproval podinfo-a1a1a1a1a1a1: approves plan sha256:a1a1a1a1a1a1 of BundleDeployment podinfo\n")
 	found := c.approvals()
 	if len(found) != 1 || found[0].Spec.Plan != planA || found[0].Spec.Deployment != "podinfo" || found[0].Spec.Decision != v1alpha1.DecisionApprove || found[0].Spec.Reason != "tested" {
@@ -60,30 +64,30 @@ func TestApprove(t *testing.T) {
 	if at := found[0].Spec.ExpirationTime; at == nil || !at.After(time.Now().Add(-time.Hour)) {
 		t.Errorf("it expires at %v", at)
 	}
-	c.want(c.satchel("approve", "podinfo"), ExitOK, "BundleApproval podinfo-a1a1a1a1a1a1: says so already\n")
+	c.want(c.satchel("approve", "podinfo"), kit.ExitOK, "BundleApproval podinfo-a1a1a1a1a1a1: says so already\n")
 
 	used := found[0].DeepCopy()
 	used.Status.ConsumedTime = new(metav1.Now())
 	if err := c.client.Status().Update(t.Context(), used); err != nil {
 		t.Fatal(err)
 	}
-	c.want(c.satchel("approve", "podinfo"), ExitOK, "BundleApproval podinfo-a1a1a1a1a1a1-", ": approves plan")
+	c.want(c.satchel("approve", "podinfo"), kit.ExitOK, "BundleApproval podinfo-a1a1a1a1a1a1-", ": approves plan")
 	if found := c.approvals(); len(found) != 2 {
 		t.Errorf("a used decision is not recreated: %+v", found)
 	}
-	c.want(c.satchel("status", "podinfo"), ExitOK, "The plan sha256:a1a1a1a1a1a1 for revision v1.3.0", "is carried out when it is approved")
+	c.want(c.satchel("status", "podinfo"), kit.ExitOK, "The plan sha256:a1a1a1a1a1a1 for revision v1.3.0", "is carried out when it is approved")
 }
 
 func TestDeny(t *testing.T) {
 	c := newTestCluster(t)
 	c.create(aDeployment(awaiting(v1alpha1.ReasonApprovalRequired, asksFor)))
 	c.create(aDeployment(called("denied"), awaiting(v1alpha1.ReasonApprovalDenied, "denied by bundleapproval x: no\nPropose another plan")))
-	c.want(c.satchel("deny", "podinfo", "--reason", "not on a Friday"), ExitOK, "BundleApproval podinfo-deny-a1a1a1a1a1a1: denies plan sha256:a1a1a1a1a1a1 of BundleDeployment podinfo\n")
+	c.want(c.satchel("deny", "podinfo", "--reason", "not on a Friday"), kit.ExitOK, "BundleApproval podinfo-deny-a1a1a1a1a1a1: denies plan sha256:a1a1a1a1a1a1 of BundleDeployment podinfo\n")
 	if found := c.approvals(); len(found) != 1 || found[0].Spec.Decision != v1alpha1.DecisionDeny || found[0].Spec.Reason != "not on a Friday" {
 		t.Errorf("created %+v", found)
 	}
-	c.want(c.satchel("approve", "denied"), ExitError, "denied by bundleapproval x: no", "a denial takes precedence", "--field-selector spec.deployment=denied")
-	c.want(c.satchel("deny", "denied"), ExitOK, "denies plan")
+	c.want(c.satchel("approve", "denied"), kit.ExitError, "denied by bundleapproval x: no", "a denial takes precedence", "--field-selector spec.deployment=denied")
+	c.want(c.satchel("deny", "denied"), kit.ExitOK, "denies plan")
 }
 
 // The output of --export can be committed: it contains only the decision, and the API server accepts it.
@@ -91,7 +95,7 @@ func TestApproveExport(t *testing.T) {
 	c := newTestCluster(t)
 	c.create(aDeployment(awaiting(v1alpha1.ReasonPruneHeld, "9 of 12 objects would be deleted")))
 	got := c.satchel("approve", "podinfo", "--export", "--reason", "tested")
-	c.want(got, ExitOK, "kind: BundleApproval\n")
+	c.want(got, kit.ExitOK, "kind: BundleApproval\n")
 	var approval v1alpha1.BundleApproval
 	if err := yaml.UnmarshalStrict([]byte(got.out), &approval); err != nil {
 		t.Fatalf("%v in\n%s", err, got.out)
@@ -102,22 +106,22 @@ func TestApproveExport(t *testing.T) {
 	if err := c.client.Create(t.Context(), &approval); err != nil {
 		t.Error(err)
 	}
-	c.want(c.satchel("approve", "podinfo", "--export", "--dry-run"), ExitError, "export")
-	c.want(c.satchel("approve", "podinfo", "--expires", "-1h"), ExitError, "--expires takes a time from now on")
+	c.want(c.satchel("approve", "podinfo", "--export", "--dry-run"), kit.ExitError, "export")
+	c.want(c.satchel("approve", "podinfo", "--expires", "-1h"), kit.ExitError, "--expires takes a time from now on")
 }
 
 // The pending plan was made for another spec than the current one, so it cannot be approved by mistake.
 func TestApproveWhatTheControllerHasNotSeen(t *testing.T) {
 	c := newTestCluster(t)
 	c.create(aDeployment(awaiting(v1alpha1.ReasonApprovalRequired, asksFor), func(d *v1alpha1.BundleDeployment) { d.Status.ObservedGeneration = 0 }))
-	c.want(c.satchel("approve", "podinfo"), ExitError, "the controller has not seen the latest change")
+	c.want(c.satchel("approve", "podinfo"), kit.ExitError, "the controller has not seen the latest change")
 }
 
 // Control characters in a status are escaped.
 func TestApproveHostile(t *testing.T) {
 	d := aDeployment(awaiting(v1alpha1.ReasonApprovalRequired, "a"+steering+"b"))
 	d.Status.Plan.Summary, d.Status.Plan.Revision = "a"+steering, "b"+steering
-	shown := waitingPlan{deployment: d, condition: *pendingApproval(d)}.print(style{})
+	shown := act.WaitingPlan{Deployment: d, Condition: *view.PendingApproval(d)}.Print(printer.Style{})
 	if hidden := hiddenIn(shown); hidden != "" {
 		t.Error(hidden)
 	}

@@ -14,6 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
+	"github.com/satchel-dev/satchel/internal/cli/bundle"
+	"github.com/satchel-dev/satchel/internal/cli/inspect"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/preview"
 	"github.com/satchel-dev/satchel/internal/spec/values"
 )
 
@@ -24,14 +28,14 @@ func TestChartOptions(t *testing.T) {
 	if err := os.WriteFile(first, []byte("a: {b: 1, c: 1}\nd: 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := chartOptions{
-		releaseName: "shop", files: []string{first, "-"}, set: []string{"a.e=x", "a.c=3,f=true"},
-		kubeVersion: "v1.30.1", apiVersions: []string{"example.org/v1/Gadget"},
+	o := bundle.ChartOptions{
+		ReleaseName: "shop", Files: []string{first, "-"}, Set: []string{"a.e=x", "a.c=3,f=true"},
+		KubeVersion: "v1.30.1", ApiVersions: []string{"example.org/v1/Gadget"},
 	}
-	if err := o.read(strings.NewReader("a: {c: 2}")); err != nil {
+	if err := o.Read(strings.NewReader("a: {c: 2}")); err != nil {
 		t.Fatal(err)
 	}
-	got := o.options()
+	got := o.Options()
 	want := map[string]any{"a": map[string]any{"b": 1.0, "c": int64(3), "e": "x"}, "d": 1.0, "f": true}
 	if diff := cmp.Diff(want, got.Values); diff != "" {
 		t.Error(diff)
@@ -43,7 +47,7 @@ func TestChartOptions(t *testing.T) {
 	if !strings.Contains(served, "example.org/v1/Gadget") || !strings.Contains(served, " apps/v1 ") {
 		t.Error(served)
 	}
-	if none := (&chartOptions{}); none.given() || none.options().Capabilities.APIVersions != nil || !o.given() {
+	if none := (&bundle.ChartOptions{}); none.Given() || none.Options().Capabilities.APIVersions != nil || !o.Given() {
 		t.Error("what was not given is given")
 	}
 }
@@ -67,7 +71,7 @@ func TestChartOptionsThatAreNone(t *testing.T) {
 		"inputs twice": {reason: "it can be read once", args: []string{"--values", "-", "--values", "-"}, want: "only one of --config, --overlays and --values can be standard input"},
 	} {
 		got := satchel(t, append([]string{"render", folder, "--install-namespace", "demo"}, tc.args...)...)
-		if got.code != ExitError || !strings.Contains(got.err, tc.want) {
+		if got.code != kit.ExitError || !strings.Contains(got.err, tc.want) {
 			t.Errorf("%s (%s): want %q, got %s", name, tc.reason, tc.want, got)
 		}
 	}
@@ -77,7 +81,7 @@ func TestChartOptionsThatAreNone(t *testing.T) {
 func TestChartFlagsOfOtherFormats(t *testing.T) {
 	got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--set", "a=b")
 	const want = "the bundle is plain+v0: --release-name, --values, --set, --kube-version and --api-versions have no effect on it"
-	if got.code != ExitOK || !strings.Contains(got.err, want) {
+	if got.code != kit.ExitOK || !strings.Contains(got.err, want) {
 		t.Errorf("%s", got)
 	}
 }
@@ -90,22 +94,22 @@ func TestI8PreviewsAreScrubbed(t *testing.T) {
 	object := func() *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"list": []any{secret, int64(54321), int64(1)}, "kept": "x"}}}
 	}
-	v := &preview{
-		Warnings: []string{"about " + secret}, Violations: []violationPreview{{Message: secret}}, Impact: impactPreview{Images: []imagePreview{{To: "r/" + secret}}},
-		Objects: []objectPreview{{
+	v := &preview.Preview{
+		Warnings: []string{"about " + secret}, Violations: []preview.ViolationPreview{{Message: secret}}, Impact: preview.ImpactPreview{Images: []preview.ImagePreview{{To: "r/" + secret}}},
+		Objects: []preview.ObjectPreview{{
 			Kind: "ConfigMap", Failed: secret, Fields: []fields.Change{{Path: ".data", Before: map[string]any{"x": secret}, After: int64(54321)}},
-			before: object(), after: object(), desired: object().Object,
+			Before: object(), After: object(), Desired: object().Object,
 		}},
 	}
-	v.scrub(&s)
-	shown, err := json.Marshal([]any{v, v.Objects[0].before.Object, v.Objects[0].after.Object, v.Objects[0].desired, v.Objects[0].unified()})
+	v.Scrub(&s)
+	shown, err := json.Marshal([]any{v, v.Objects[0].Before.Object, v.Objects[0].After.Object, v.Objects[0].Desired, v.Objects[0].Unified()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if text := string(shown); strings.Contains(text, secret) || strings.Contains(text, "54321") || !strings.Contains(text, `"kept":"x"`) || !strings.Contains(text, `"kind":"ConfigMap"`) {
 		t.Error(text)
 	}
-	if list, _, _ := unstructured.NestedSlice(v.Objects[0].after.Object, "data", "list"); !reflect.DeepEqual(list, []any{values.Redacted, values.Redacted, int64(1)}) {
+	if list, _, _ := unstructured.NestedSlice(v.Objects[0].After.Object, "data", "list"); !reflect.DeepEqual(list, []any{values.Redacted, values.Redacted, int64(1)}) {
 		t.Errorf("%v", list)
 	}
 }
@@ -145,7 +149,7 @@ func TestRenderChart(t *testing.T) {
 			want: []string{"name: eu\n", "tag: v2\n", "kube: v1.30.1", "gadget: \"true\""}},
 	} {
 		got := satchel(t, append([]string{"render", dir, "--install-namespace", "demo"}, tc.args...)...)
-		if got.code != ExitOK {
+		if got.code != kit.ExitOK {
 			t.Fatalf("%s: %s", name, got)
 		}
 		for _, want := range tc.want {
@@ -155,7 +159,7 @@ func TestRenderChart(t *testing.T) {
 		}
 	}
 	got := satchel(t, "render", dir, "--install-namespace", "demo", "--set", "image.tag=8080")
-	if got.code != ExitError || !strings.Contains(got.err, "image.tag") && !strings.Contains(got.err, "/image/tag") {
+	if got.code != kit.ExitError || !strings.Contains(got.err, "image.tag") && !strings.Contains(got.err, "/image/tag") {
 		t.Errorf("the schema says nothing: %s", got)
 	}
 }
@@ -163,7 +167,7 @@ func TestRenderChart(t *testing.T) {
 // TestInspectChart shows what a chart is.
 func TestInspectChart(t *testing.T) {
 	got := satchel(t, "inspect", chartFolder(t))
-	if got.code != ExitOK {
+	if got.code != kit.ExitOK {
 		t.Fatal(got)
 	}
 	for _, want := range []string{
@@ -174,7 +178,7 @@ func TestInspectChart(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, got.out)
 		}
 	}
-	var value description
+	var value inspect.Description
 	if err := json.Unmarshal([]byte(satchel(t, "inspect", chartFolder(t), "-o", "json").out), &value); err != nil || value.Chart == nil || !value.Chart.ValuesSchema || len(value.Chart.Hooks) != 1 {
 		t.Errorf("%v, %+v", err, value.Chart)
 	}

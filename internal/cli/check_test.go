@@ -22,50 +22,53 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/check"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
 )
 
 func TestCheckOutput(t *testing.T) {
-	r := checkReport{Namespace: systemNamespace, Checks: []finding{
-		{Check: "Kubernetes", State: checkOK, Detail: "v1.36.3"},
-		{Check: "Network policies", State: checkWarning, Detail: "there is none", Hint: "Apply config/network."},
-		{Check: "Controller x", State: checkFailed, Detail: "Pod a: " + steering + "\nsecond line", Hint: "See its log."},
-		{Check: "Leaders", State: checkUnknown, Detail: "the leases cannot be listed: you may not"},
+	r := check.CheckReport{Namespace: kit.SystemNamespace, Checks: []check.Finding{
+		{Check: "Kubernetes", State: check.CheckOK, Detail: "v1.36.3"},
+		{Check: "Network policies", State: check.CheckWarning, Detail: "there is none", Hint: "Apply config/network."},
+		{Check: "Controller x", State: check.CheckFailed, Detail: "Pod a: " + steering + "\nsecond line", Hint: "See its log."},
+		{Check: "Leaders", State: check.CheckUnknown, Detail: "the leases cannot be listed: you may not"},
 	}}
-	text := r.print(style{})
+	text := r.Print(printer.Style{})
 	golden(t, "check/text", text)
-	if hidden := hiddenIn(text); hidden != "" || !r.broken() {
+	if hidden := hiddenIn(text); hidden != "" || !r.Broken() {
 		t.Error(hidden)
 	}
-	if r.Checks = r.Checks[:2]; r.broken() {
+	if r.Checks = r.Checks[:2]; r.Broken() {
 		t.Error("a warning breaks nothing")
 	}
 }
 
 // TestDefinitionsAsCommitted compares the CRDs of the repository, and modified ones, with the Go types.
 func TestDefinitionsAsCommitted(t *testing.T) {
-	for _, known := range definedTypes {
-		text, err := os.ReadFile("../../config/crd/bases/satchel.dev_" + known.resource + ".yaml")
+	for _, known := range check.DefinedTypes {
+		text, err := os.ReadFile("../../config/crd/bases/satchel.dev_" + known.Resource + ".yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
 		crd := parse(t, string(text))
-		if got := crdProblems(crd, known.spec, known.status); len(got) != 1 || got[0].text != "is not established" {
-			t.Errorf("%s: %v", known.resource, got)
+		if got := check.CrdProblems(crd, known.Spec, known.Status); len(got) != 1 || got[0].Text != "is not established" {
+			t.Errorf("%s: %v", known.Resource, got)
 		}
 		crd.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": "True"}}}
-		if got := crdProblems(crd, known.spec, known.status); len(got) != 0 {
-			t.Errorf("%s: %v", known.resource, got)
+		if got := check.CrdProblems(crd, known.Spec, known.Status); len(got) != 0 {
+			t.Errorf("%s: %v", known.Resource, got)
 		}
 	}
 	crd := parse(t, `
 status: {conditions: [{type: Established, status: "True"}]}
 spec: {versions: [{name: v1alpha1, served: true, schema: {openAPIV3Schema: {properties: {
   spec: {properties: {deployment: {}, decision: {}, reason: {}, expirationTime: {}, colour: {}}}, status: {properties: {consumedTime: {}}}}}}}]}`)
-	approvals := definedTypes[2]
+	approvals := check.DefinedTypes[2]
 	var got []string
-	for _, d := range crdProblems(crd, approvals.spec, approvals.status) {
-		if strings.HasPrefix(d.text, "is older than this program: it lacks spec.plan") && d.state == checkFailed || strings.Contains(d.text, "spec.colour") && d.state == checkWarning {
-			got = append(got, d.text)
+	for _, d := range check.CrdProblems(crd, approvals.Spec, approvals.Status) {
+		if strings.HasPrefix(d.Text, "is older than this program: it lacks spec.plan") && d.State == check.CheckFailed || strings.Contains(d.Text, "spec.colour") && d.State == check.CheckWarning {
+			got = append(got, d.Text)
 		}
 	}
 	if diff := cmp.Diff([]string{"is newer than this program, which does not know spec.colour", "is older than this program: it lacks spec.plan"}, got); diff != "" {
@@ -74,7 +77,7 @@ spec: {versions: [{name: v1alpha1, served: true, schema: {openAPIV3Schema: {prop
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	versions[0].(map[string]any)["served"] = false
 	_ = unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions")
-	if got := crdProblems(crd, approvals.spec, approvals.status); len(got) != 1 || got[0].text != "does not serve v1alpha1" {
+	if got := check.CrdProblems(crd, approvals.Spec, approvals.Status); len(got) != 1 || got[0].Text != "does not serve v1alpha1" {
 		t.Errorf("got %v", got)
 	}
 }
@@ -89,7 +92,7 @@ func TestSharedName(t *testing.T) {
 		"subresource": {metav1.APIResource{Name: "bundledeployments/status", Kind: "BundleDeployment"}, ""},
 		"other":       {metav1.APIResource{Name: "bundles", Kind: "Bundle"}, ""},
 	} {
-		if got := sharedName(tc.resource); got != tc.want {
+		if got := check.SharedName(tc.resource); got != tc.want {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -100,7 +103,7 @@ func TestVersionTag(t *testing.T) {
 		"example.org/a:v1.2.3": "v1.2.3", "example.org/a:v1.2.3@" + digestA: "v1.2.3", "example.org/a:dev": "", "example.org:5000/a": "", "a": "", "": "",
 		"example.org:v1/a": "",
 	} {
-		if got := versionTag(image); got != want {
+		if got := check.VersionTag(image); got != want {
 			t.Errorf("versionTag(%q) = %q, want %q", image, got, want)
 		}
 	}
@@ -110,17 +113,17 @@ func TestLeader(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, holder string
 		age            time.Duration
-		want           checkState
+		want           check.CheckState
 	}{
-		"leads":         {"", "pod-1", 5 * time.Second, checkOK},
-		"skewed clocks": {"renewed in the future", "pod-1", -10 * time.Second, checkOK},
-		"gone":          {"not renewed for long", "pod-1", 5 * time.Minute, checkFailed},
-		"released":      {"released, and without a new holder", "", time.Second, checkFailed},
+		"leads":         {"", "pod-1", 5 * time.Second, check.CheckOK},
+		"skewed clocks": {"renewed in the future", "pod-1", -10 * time.Second, check.CheckOK},
+		"gone":          {"not renewed for long", "pod-1", 5 * time.Minute, check.CheckFailed},
+		"released":      {"released, and without a new holder", "", time.Second, check.CheckFailed},
 	} {
-		e := &examiner{now: noon}
-		e.leader(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}, "spec": map[string]any{
+		e := &check.Examiner{Now: noon}
+		e.Leader(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}, "spec": map[string]any{
 			"holderIdentity": tc.holder, "leaseDurationSeconds": int64(35), "renewTime": noon.Add(-tc.age).Format(time.RFC3339Nano)}}})
-		if got := e.report.Checks[0]; got.State != tc.want {
+		if got := e.Report.Checks[0]; got.State != tc.want {
 			t.Errorf("%s (%s): %+v", name, tc.reason, got)
 		}
 	}
@@ -129,7 +132,7 @@ func TestLeader(t *testing.T) {
 // system installs objects that look like Satchel into the namespace; kwok runs the Pods.
 func (c testCluster) system() {
 	c.t.Helper()
-	for _, name := range controllerNames {
+	for _, name := range check.ControllerNames {
 		labels := "labels: {app.kubernetes.io/part-of: satchel, app.kubernetes.io/name: " + name + "}"
 		c.object("", `
 apiVersion: apps/v1
@@ -148,21 +151,21 @@ spec: {holderIdentity: pod-1, leaseDurationSeconds: 35, renewTime: "`+time.Now()
 	}
 	c.object("", `{apiVersion: v1, kind: Service, metadata: {name: bundle-source-controller, labels: {app.kubernetes.io/part-of: satchel}}, spec: {selector: {a: b}, ports: [{name: http, port: 80}]}}`)
 	c.object("", `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: default-deny}, spec: {podSelector: {}}}`)
-	c.object("", `{apiVersion: v1, kind: ServiceAccount, metadata: {name: `+deploymentAccount+`}}`)
+	c.object("", `{apiVersion: v1, kind: ServiceAccount, metadata: {name: `+check.DeploymentAccount+`}}`)
 }
 
 // checks runs check until a Deployment's Pods are up, and returns the findings by name.
-func (c testCluster) checks(settled func(map[string]finding) bool, args ...string) (map[string]finding, outcome) {
+func (c testCluster) checks(settled func(map[string]check.Finding) bool, args ...string) (map[string]check.Finding, outcome) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 	defer cancel()
 	for {
 		got := c.satchel(append([]string{"check", "--system-namespace", c.namespace, "-o", "json"}, args...)...)
-		var report checkReport
+		var report check.CheckReport
 		if err := json.Unmarshal([]byte(got.out), &report); err != nil {
 			c.t.Fatalf("%v: %s", err, got)
 		}
-		found := map[string]finding{}
+		found := map[string]check.Finding{}
 		for _, f := range report.Checks {
 			found[f.Check] = f
 		}
@@ -178,8 +181,8 @@ func (c testCluster) checks(settled func(map[string]finding) bool, args ...strin
 
 func TestCheck(t *testing.T) {
 	c := newTestCluster(t)
-	now := func(map[string]finding) bool { return true }
-	states := func(found map[string]finding, want map[string]checkState) {
+	now := func(map[string]check.Finding) bool { return true }
+	states := func(found map[string]check.Finding, want map[string]check.CheckState) {
 		t.Helper()
 		for name, state := range want {
 			if found[name].State != state {
@@ -188,13 +191,13 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	found, got := c.checks(now)
-	states(found, map[string]checkState{"Kubernetes": checkOK, "CRDs": checkOK, "Controllers": checkFailed, "Leaders": checkWarning,
-		"Artifact server": checkFailed, "Impersonation": checkWarning, "Network policies": checkWarning})
-	if got.code != ExitNo {
+	states(found, map[string]check.CheckState{"Kubernetes": check.CheckOK, "CRDs": check.CheckOK, "Controllers": check.CheckFailed, "Leaders": check.CheckWarning,
+		"Artifact server": check.CheckFailed, "Impersonation": check.CheckWarning, "Network policies": check.CheckWarning})
+	if got.code != kit.ExitNo {
 		t.Error(got)
 	}
 
-	c.object("", `{apiVersion: v1, kind: Secret, metadata: {name: `+keysSecret+`}}`)
+	c.object("", `{apiVersion: v1, kind: Secret, metadata: {name: `+check.KeysSecret+`}}`)
 	label := func(value string) {
 		t.Helper()
 		c.change(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}, `{"metadata":{"labels":{"satchel.dev/approval":`+value+`}}}`)
@@ -214,7 +217,7 @@ metadata: {name: approving}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: approving}
 subjects: [{kind: ServiceAccount, name: approving, namespace: `+c.namespace+`}]`)
 	found, _ = c.checks(now)
-	states(found, map[string]checkState{"Keys": checkWarning, "Approvers": checkWarning})
+	states(found, map[string]check.CheckState{"Keys": check.CheckWarning, "Approvers": check.CheckWarning})
 	if text := found["Approvers"].Detail; !strings.Contains(text, c.namespace+"/approving may create bundleapprovals.satchel.dev in "+c.namespace) || strings.Contains(text, "/harmless") {
 		t.Errorf("approvers: %s", text)
 	}
@@ -222,26 +225,28 @@ subjects: [{kind: ServiceAccount, name: approving, namespace: `+c.namespace+`}]`
 
 	c.system()
 	c.create(aDeployment(with(no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "Pod x: no image"))))
-	found, _ = c.checks(func(f map[string]finding) bool { return f["Controller "+deploymentAccount].State == checkOK })
-	states(found, map[string]checkState{"Controller " + deploymentAccount: checkOK, "Controller bundle-source-controller": checkOK,
-		"Controller " + deploymentAccount + " version": checkWarning, "Leader of " + deploymentAccount: checkOK,
-		"Artifact server": checkWarning, "Impersonation": checkFailed, "Network policies": checkOK, "BundleDeployments": checkWarning})
+	found, _ = c.checks(func(f map[string]check.Finding) bool {
+		return f["Controller "+check.DeploymentAccount].State == check.CheckOK
+	})
+	states(found, map[string]check.CheckState{"Controller " + check.DeploymentAccount: check.CheckOK, "Controller bundle-source-controller": check.CheckOK,
+		"Controller " + check.DeploymentAccount + " version": check.CheckWarning, "Leader of " + check.DeploymentAccount: check.CheckOK,
+		"Artifact server": check.CheckWarning, "Impersonation": check.CheckFailed, "Network policies": check.CheckOK, "BundleDeployments": check.CheckWarning})
 	if text := found["Impersonation"].Detail; !strings.Contains(text, c.namespace) {
 		t.Errorf("the namespace is not named: %s", text)
 	}
 	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: impersonator}, rules: [{apiGroups: [""], resources: [serviceaccounts], verbs: [impersonate]}]}`)
 	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: impersonator}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: impersonator},
-  subjects: [{kind: ServiceAccount, name: `+deploymentAccount+`, namespace: `+c.namespace+`}]}`)
-	found, _ = c.checks(func(f map[string]finding) bool { return f["Impersonation"].State == checkOK })
-	states(found, map[string]checkState{"Impersonation": checkOK})
+  subjects: [{kind: ServiceAccount, name: `+check.DeploymentAccount+`, namespace: `+c.namespace+`}]}`)
+	found, _ = c.checks(func(f map[string]check.Finding) bool { return f["Impersonation"].State == check.CheckOK })
+	states(found, map[string]check.CheckState{"Impersonation": check.CheckOK})
 
 	found, got = c.checks(now, "--as", "unprivileged")
-	states(found, map[string]checkState{"CRDs": checkUnknown, "Controllers": checkUnknown, "Leaders": checkUnknown, "Artifact server": checkUnknown,
-		"Impersonation": checkUnknown, "Network policies": checkUnknown, "BundleDeployments": checkUnknown})
-	if got.code != ExitOK {
+	states(found, map[string]check.CheckState{"CRDs": check.CheckUnknown, "Controllers": check.CheckUnknown, "Leaders": check.CheckUnknown, "Artifact server": check.CheckUnknown,
+		"Impersonation": check.CheckUnknown, "Network policies": check.CheckUnknown, "BundleDeployments": check.CheckUnknown})
+	if got.code != kit.ExitOK {
 		t.Errorf("what is not known is not broken: %s", got)
 	}
-	c.want(c.satchel("check", "nonsense"), ExitError, "check takes no arguments")
+	c.want(c.satchel("check", "nonsense"), kit.ExitError, "check takes no arguments")
 }
 
 // TestArtifactServerAnswers distinguishes answers of the artifact server from those of the API server's proxy.
@@ -250,14 +255,14 @@ func TestArtifactServerAnswers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind, body string
 		code       int
-		want       checkState
+		want       check.CheckState
 	}{
-		"its own 404":    {"text/plain; charset=utf-8", "404 page not found\n", http.StatusNotFound, checkOK},
-		"an empty 404":   {"text/plain; charset=utf-8", "", http.StatusNotFound, checkOK},
-		"no Endpoints":   {"application/json", aStatus("NotFound", http.StatusNotFound), http.StatusNotFound, checkWarning},
-		"no Pod":         {"application/json", aStatus("ServiceUnavailable", http.StatusServiceUnavailable), http.StatusServiceUnavailable, checkWarning},
-		"not permitted":  {"application/json", aStatus("Forbidden", http.StatusForbidden), http.StatusForbidden, checkUnknown},
-		"something else": {"text/html", "<html>", http.StatusBadGateway, checkWarning},
+		"its own 404":    {"text/plain; charset=utf-8", "404 page not found\n", http.StatusNotFound, check.CheckOK},
+		"an empty 404":   {"text/plain; charset=utf-8", "", http.StatusNotFound, check.CheckOK},
+		"no Endpoints":   {"application/json", aStatus("NotFound", http.StatusNotFound), http.StatusNotFound, check.CheckWarning},
+		"no Pod":         {"application/json", aStatus("ServiceUnavailable", http.StatusServiceUnavailable), http.StatusServiceUnavailable, check.CheckWarning},
+		"not permitted":  {"application/json", aStatus("Forbidden", http.StatusForbidden), http.StatusForbidden, check.CheckUnknown},
+		"something else": {"text/html", "<html>", http.StatusBadGateway, check.CheckWarning},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -271,13 +276,13 @@ func TestArtifactServerAnswers(t *testing.T) {
 			}))
 			defer server.Close()
 			a := testApp(&bytes.Buffer{})
-			a.config.APIServer = &server.URL
-			e, err := a.newExaminer("demo")
+			a.Config.APIServer = &server.URL
+			e, err := check.NewExaminer(a, "demo")
 			if err != nil {
 				t.Fatal(err)
 			}
-			e.artifactServer(t.Context(), "Artifact server", "artifacts", "web")
-			if got := e.report.Checks; len(got) != 1 || got[0].State != tc.want {
+			e.ArtifactServer(t.Context(), "Artifact server", "artifacts", "web")
+			if got := e.Report.Checks; len(got) != 1 || got[0].State != tc.want {
 				t.Errorf("%+v, want %s", got, tc.want)
 			}
 		})
@@ -291,18 +296,18 @@ func aStatus(reason string, code int) string {
 
 func TestCheckPre(t *testing.T) {
 	c := newTestCluster(t)
-	now := func(map[string]finding) bool { return true }
+	now := func(map[string]check.Finding) bool { return true }
 	found, got := c.checks(now, "--pre")
-	for name, state := range map[string]checkState{"Kubernetes": checkOK, "Admission policies": checkOK, "Names": checkOK, "Your permissions": checkOK, "Volumes": checkOK, "Installed": checkOK} {
+	for name, state := range map[string]check.CheckState{"Kubernetes": check.CheckOK, "Admission policies": check.CheckOK, "Names": check.CheckOK, "Your permissions": check.CheckOK, "Volumes": check.CheckOK, "Installed": check.CheckOK} {
 		if found[name].State != state {
 			t.Errorf("%s: %+v", name, found[name])
 		}
 	}
-	if got.code != ExitOK || !strings.Contains(found["Installed"].Detail, "installed already (v1alpha1)") {
+	if got.code != kit.ExitOK || !strings.Contains(found["Installed"].Detail, "installed already (v1alpha1)") {
 		t.Error(got)
 	}
 	found, got = c.checks(now, "--pre", "--as", "unprivileged")
-	if rights := found["Your permissions"]; got.code != ExitNo || rights.State != checkFailed || !strings.Contains(rights.Detail, "create customresourcedefinitions.apiextensions.k8s.io") ||
+	if rights := found["Your permissions"]; got.code != kit.ExitNo || rights.State != check.CheckFailed || !strings.Contains(rights.Detail, "create customresourcedefinitions.apiextensions.k8s.io") ||
 		!strings.Contains(rights.Detail, "impersonate serviceaccounts") {
 		t.Errorf("%+v", rights)
 	}
@@ -316,8 +321,8 @@ spec: {group: `+c.namespace+`.example.org, scope: Namespaced, names: {kind: Bed,
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.anyClient().Delete(context.WithoutCancel(t.Context()), crd) })
-	found, _ = c.checks(func(f map[string]finding) bool { return f["Names"].State == checkWarning }, "--pre")
-	if names := found["Names"]; names.State != checkWarning || !strings.Contains(names.Detail, "bdep of "+c.namespace+".example.org/v1") {
+	found, _ = c.checks(func(f map[string]check.Finding) bool { return f["Names"].State == check.CheckWarning }, "--pre")
+	if names := found["Names"]; names.State != check.CheckWarning || !strings.Contains(names.Detail, "bdep of "+c.namespace+".example.org/v1") {
 		t.Errorf("%+v", names)
 	}
 }

@@ -18,12 +18,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/worker/child"
+	"github.com/satchel-dev/satchel/internal/cli/inspect"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/view"
+	"github.com/satchel-dev/satchel/internal/worker"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
 func TestMain(m *testing.M) {
-	child.Main(Handlers())
+	worker.Main(inspect.Handlers())
 	os.Exit(controlplane.RunMain(m))
 }
 
@@ -55,7 +58,7 @@ func newTestCluster(t *testing.T) testCluster {
 		}
 		crds.installed = true
 	}
-	c, err := client.NewWithWatch(cp.RESTConfig(), client.Options{Scheme: newScheme(), Mapper: staticMapper()})
+	c, err := client.NewWithWatch(cp.RESTConfig(), client.Options{Scheme: kit.NewScheme(), Mapper: kit.StaticMapper()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,12 +72,12 @@ func (c testCluster) satchel(args ...string) outcome {
 }
 
 // create stores an object and its status.
-func (c testCluster) create(o object) {
+func (c testCluster) create(o view.Object) {
 	c.t.Helper()
 	o.SetNamespace(c.namespace)
 	o.SetGeneration(0)
 	o.SetCreationTimestamp(metav1.Time{})
-	status := o.DeepCopyObject().(object)
+	status := o.DeepCopyObject().(view.Object)
 	if err := c.client.Create(c.t.Context(), o); err != nil {
 		c.t.Fatal(err)
 	}
@@ -111,18 +114,18 @@ func (c testCluster) want(got outcome, code int, texts ...string) {
 
 func TestGet(t *testing.T) {
 	c := newTestCluster(t)
-	c.want(c.satchel("get"), ExitOK, "Nothing found in the namespace "+c.namespace)
+	c.want(c.satchel("get"), kit.ExitOK, "Nothing found in the namespace "+c.namespace)
 	c.create(aSource())
 	c.create(aDeployment())
 	c.create(aDeployment(called("broken"), reference, with(no(meta.ReadyCondition, v1alpha1.ReasonPlanRefused, "2 obstacles"))))
 
-	c.want(c.satchel("get"), ExitOK, "NAME      READY   REVISION                     OBJECTS   AGE", "broken    False", "podinfo   True    v1.3.0@sha256:cccccccccccc   5")
+	c.want(c.satchel("get"), kit.ExitOK, "NAME      READY   REVISION                     OBJECTS   AGE", "broken    False", "podinfo   True    v1.3.0@sha256:cccccccccccc   5")
 	everywhere := c.satchel("get", "all", "-A")
 	everywhere.out = strings.Join(strings.Fields(everywhere.out), " ") // how wide a column is depends on what others have
-	c.want(everywhere, ExitOK, "NAMESPACE", c.namespace+" deployment/podinfo", c.namespace+" source/podinfo")
-	c.want(c.satchel("get", "source", "podinfo", "-o", "wide"), ExitOK, "image example.org/podinfo:v1.3.0", revisionB)
-	c.want(c.satchel("get", "-l", "a=b"), ExitOK, "Nothing found with the labels a=b")
-	c.want(c.satchel("get", "-l", "a in b"), ExitError, "Error: listing bundledeployments: ")
+	c.want(everywhere, kit.ExitOK, "NAMESPACE", c.namespace+" deployment/podinfo", c.namespace+" source/podinfo")
+	c.want(c.satchel("get", "source", "podinfo", "-o", "wide"), kit.ExitOK, "image example.org/podinfo:v1.3.0", revisionB)
+	c.want(c.satchel("get", "-l", "a=b"), kit.ExitOK, "Nothing found with the labels a=b")
+	c.want(c.satchel("get", "-l", "a in b"), kit.ExitError, "Error: listing bundledeployments: ")
 	if got := c.satchel("get", "all", "-o", "name"); got.out != "bundledeployment.satchel.dev/broken\nbundledeployment.satchel.dev/podinfo\nbundlesource.satchel.dev/podinfo\n" {
 		t.Errorf("got %s", got)
 	}
@@ -147,39 +150,39 @@ func TestStatusOfCluster(t *testing.T) {
 		no(meta.ReadyCondition, v1alpha1.ReasonPlanRefused, "2 obstacles"))))
 	c.create(aDeployment(called("lonely"), func(d *v1alpha1.BundleDeployment) { d.Status = v1alpha1.BundleDeploymentStatus{} }))
 
-	c.want(c.satchel("status", "podinfo"), ExitOK, "BundleDeployment "+c.namespace+"/podinfo: Ready\n", "✓ Healthy      all healthy")
-	c.want(c.satchel("status", "deployment/broken"), ExitNo, ": not Ready\n", "✗ Planned      PlanRefused", "│  ├─ two\n", "What to do: Fix each problem")
-	c.want(c.satchel("status", "lonely"), ExitNo, ": not seen by the controller yet\n", "there is no such BundleSource yet")
-	c.want(c.satchel("status", "broken", "-o", "json"), ExitNo, `"step": "Planned"`)
-	c.want(c.satchel("status", "broken", "-o", "yaml"), ExitNo, "step: Planned")
+	c.want(c.satchel("status", "podinfo"), kit.ExitOK, "BundleDeployment "+c.namespace+"/podinfo: Ready\n", "✓ Healthy      all healthy")
+	c.want(c.satchel("status", "deployment/broken"), kit.ExitNo, ": not Ready\n", "✗ Planned      PlanRefused", "│  ├─ two\n", "What to do: Fix each problem")
+	c.want(c.satchel("status", "lonely"), kit.ExitNo, ": not seen by the controller yet\n", "there is no such BundleSource yet")
+	c.want(c.satchel("status", "broken", "-o", "json"), kit.ExitNo, `"step": "Planned"`)
+	c.want(c.satchel("status", "broken", "-o", "yaml"), kit.ExitNo, "step: Planned")
 }
 
 func TestNotFound(t *testing.T) {
 	c := newTestCluster(t)
-	c.want(c.satchel("status", "podinof"), ExitError, `Error: there is no BundleDeployment "podinof" in the namespace "`+c.namespace+`", which holds none at all; choose another with -n, or list all with: get deployments -A`)
+	c.want(c.satchel("status", "podinof"), kit.ExitError, `Error: there is no BundleDeployment "podinof" in the namespace "`+c.namespace+`", which holds none at all; choose another with -n, or list all with: get deployments -A`)
 	c.create(aDeployment())
 	c.create(aDeployment(called("other")))
 	for _, args := range [][]string{{"status", "podinof"}, {"get", "podinof"}, {"reconcile", "podinof"}} {
-		c.want(c.satchel(args...), ExitError, `Error: there is no BundleDeployment "podinof" in the namespace "`+c.namespace+`"; there is: podinfo, other`)
+		c.want(c.satchel(args...), kit.ExitError, `Error: there is no BundleDeployment "podinof" in the namespace "`+c.namespace+`"; there is: podinfo, other`)
 	}
 	elsewhere := c
 	elsewhere.namespace = controlplane.NewNamespace(t, c.cp)
 	c.create(aDeployment(called("only-here")))
-	c.want(elsewhere.satchel("status", "only-here"), ExitError, "; there is one in: "+c.namespace+" (choose with -n)")
+	c.want(elsewhere.satchel("status", "only-here"), kit.ExitError, "; there is one in: "+c.namespace+" (choose with -n)")
 }
 
 // TestForbidden asks as a user without permissions.
 func TestForbidden(t *testing.T) {
 	c := newTestCluster(t)
 	c.create(aDeployment())
-	c.want(c.satchel("get", "--as", "unprivileged"), ExitError, `Error: you may not list bundledeployments.satchel.dev in the namespace "`+c.namespace+`": ask an administrator`, `User "unprivileged"`)
-	c.want(c.satchel("get", "sources", "-A", "--as", "unprivileged"), ExitError, "you may not list bundlesources.satchel.dev in all namespaces")
-	c.want(c.satchel("status", "podinfo", "--as", "unprivileged"), ExitError, "you may not get bundledeployments.satchel.dev")
+	c.want(c.satchel("get", "--as", "unprivileged"), kit.ExitError, `Error: you may not list bundledeployments.satchel.dev in the namespace "`+c.namespace+`": ask an administrator`, `User "unprivileged"`)
+	c.want(c.satchel("get", "sources", "-A", "--as", "unprivileged"), kit.ExitError, "you may not list bundlesources.satchel.dev in all namespaces")
+	c.want(c.satchel("status", "podinfo", "--as", "unprivileged"), kit.ExitError, "you may not get bundledeployments.satchel.dev")
 }
 
 func TestVersionOfCluster(t *testing.T) {
 	c := newTestCluster(t)
-	c.want(c.satchel("version"), ExitOK, "satchel v0.0.0-test", "\nKubernetes v1.", "\nAPI satchel.dev/v1alpha1\n")
+	c.want(c.satchel("version"), kit.ExitOK, "satchel v0.0.0-test", "\nKubernetes v1.", "\nAPI satchel.dev/v1alpha1\n")
 }
 
 func TestCompletion(t *testing.T) {
@@ -224,10 +227,10 @@ func TestCompletion(t *testing.T) {
 		})
 	}
 	for _, args := range [][]string{{"get", "-n", ""}, {"render", "--install-namespace", ""}} {
-		c.want(c.satchel(append([]string{"__complete"}, args...)...), ExitOK, c.namespace+"\n")
+		c.want(c.satchel(append([]string{"__complete"}, args...)...), kit.ExitOK, c.namespace+"\n")
 	}
-	c.want(c.satchel("__complete", "get", "--context", ""), ExitOK, ":4")
-	c.want(c.satchel("__complete", "get", "", "--as", "unprivileged"), ExitOK)
+	c.want(c.satchel("__complete", "get", "--context", ""), kit.ExitOK, ":4")
+	c.want(c.satchel("__complete", "get", "", "--as", "unprivileged"), kit.ExitOK)
 }
 
 // TestNotInstalled removes the CRDs. The tests of a package run one after the other.
@@ -243,10 +246,10 @@ func TestNotInstalled(t *testing.T) {
 	}
 	missing := "Error: Satchel is not installed in this cluster: the API satchel.dev/v1alpha1 is missing; install it with satchel install"
 	for _, args := range [][]string{{"get"}, {"get", "x"}, {"get", "sources"}, {"status", "x"}, {"reconcile", "source", "x"}} {
-		c.want(c.eventually(missing, args...), ExitError, missing)
+		c.want(c.eventually(missing, args...), kit.ExitError, missing)
 	}
 	const installed = "Satchel is not installed in this cluster\n"
-	c.want(c.eventually(installed, "version"), ExitOK, installed)
+	c.want(c.eventually(installed, "version"), kit.ExitOK, installed)
 }
 
 // eventually repeats a command line until it says something: an API that was just removed is still known for a moment.

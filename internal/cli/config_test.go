@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/bundle"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 )
 
 func TestParseConfig(t *testing.T) {
@@ -33,7 +35,7 @@ func TestParseConfig(t *testing.T) {
 				DeploymentConfig: &apiextensions.JSON{Raw: []byte(`{"annotations":{"a":"b"},"nodeSelector":{"a":"b"}}`)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := parseConfig([]byte(tc.text))
+			got, err := bundle.ParseConfig([]byte(tc.text))
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
@@ -71,7 +73,7 @@ func TestParseConfigRefuses(t *testing.T) {
 		"an old boolean":  {"what kubectl makes a boolean of is no string", "podAnnotations: yes\n", "line 1: podAnnotations is"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := parseConfig([]byte(tc.text))
+			_, err := bundle.ParseConfig([]byte(tc.text))
 			if err == nil || !strings.HasPrefix(err.Error(), tc.want) && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
 			}
@@ -96,8 +98,8 @@ func TestConfigWords(t *testing.T) {
 		}
 	}
 	got := map[string][]string{}
-	for _, w := range words {
-		got[w.field] = w.allowed
+	for _, w := range bundle.Words {
+		got[w.Field] = w.Allowed
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-CRD +CLI:\n%s", diff)
@@ -111,12 +113,12 @@ func FuzzParseConfig(f *testing.F) {
 	f.Add("a: &a [*a, *a]")
 	f.Add("---\n...\n---\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := parseConfig([]byte(text))
+		got, err := bundle.ParseConfig([]byte(text))
 		if err != nil {
 			return
 		}
 		var want v1alpha1.RegistryV1Options
-		if err := decodeStrictly([]byte(text), &want); err != nil {
+		if err := bundle.DecodeStrictly([]byte(text), &want); err != nil {
 			t.Fatalf("taken, but: %v", err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -137,34 +139,34 @@ func TestRenderConfig(t *testing.T) {
 	}
 	write("watchNamespaces: [shop]\n")
 	fromFile, fromFlags := render("--config", file), render("--watch-namespace", "shop")
-	if fromFile.code != ExitOK || fromFile.out != fromFlags.out {
+	if fromFile.code != kit.ExitOK || fromFile.out != fromFlags.out {
 		t.Errorf("the file and the flags differ: -flags +file:\n%s", cmp.Diff(fromFlags.String(), fromFile.String()))
 	}
 	if got := render("--config", file, "--watch-namespace", "billing"); !strings.Contains(got.out, "namespace: billing") || strings.Contains(got.out, "shop") {
 		t.Errorf("the flag does not replace what the file says: %s", got)
 	}
 	write("watchNamespaces: [shop, x]\ncertificateProvider: none\n")
-	if got := render("--config", file); got.code != ExitError || !strings.Contains(got.err, `line 2: certificateProvider is "none"`) || !strings.Contains(got.err, file) {
+	if got := render("--config", file); got.code != kit.ExitError || !strings.Contains(got.err, `line 2: certificateProvider is "none"`) || !strings.Contains(got.err, file) {
 		t.Errorf("a refused file: %s", got)
 	}
-	if got := render("--config", filepath.Join(t.TempDir(), "none.yaml")); got.code != ExitError || !strings.Contains(got.err, "none.yaml: no such file") {
+	if got := render("--config", filepath.Join(t.TempDir(), "none.yaml")); got.code != kit.ExitError || !strings.Contains(got.err, "none.yaml: no such file") {
 		t.Errorf("a missing file: %s", got)
 	}
-	write(strings.Repeat("#", longestConfig+1))
-	if got := render("--config", file); got.code != ExitError || !strings.Contains(got.err, "larger than 1 MiB") {
+	write(strings.Repeat("#", bundle.LongestConfig+1))
+	if got := render("--config", file); got.code != kit.ExitError || !strings.Contains(got.err, "larger than 1 MiB") {
 		t.Errorf("a file without end: %s", got.err)
 	}
 	write("podAnnotations: All\n")
-	if got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--config", file); got.code != ExitOK || !strings.Contains(got.err, "--config have no effect on it") {
+	if got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--config", file); got.code != kit.ExitOK || !strings.Contains(got.err, "--config have no effect on it") {
 		t.Errorf("options without a meaning: %s", got)
 	}
 }
 
 func TestRenderConfigFromStandardInput(t *testing.T) {
 	var out, errOut bytes.Buffer
-	code := Run(t.Context(), Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.IOStreams{In: strings.NewReader("watchNamespaces: [shop]"), Out: &out, ErrOut: &errOut}},
+	code := Run(t.Context(), kit.Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.IOStreams{In: strings.NewReader("watchNamespaces: [shop]"), Out: &out, ErrOut: &errOut}},
 		[]string{"render", bundles + "registry", "--install-namespace", "demo", "--config", "-"})
-	if code != ExitOK || !strings.Contains(out.String(), "namespace: shop") {
+	if code != kit.ExitOK || !strings.Contains(out.String(), "namespace: shop") {
 		t.Errorf("exit %d, %s%s", code, errOut.String(), out.String())
 	}
 }

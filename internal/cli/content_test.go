@@ -12,6 +12,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
@@ -45,14 +46,14 @@ func TestContentOfTheCorpus(t *testing.T) {
 	for line := range strings.Lines(string(modes)) {
 		fields := strings.Fields(line)
 		name, folder := fields[0], filepath.Join(root, "bundles", fields[0], fields[1])
-		flags := conversionOptions{installNamespace: "operators", certificateProvider: "cert-manager"}
+		flags := bundle.ConversionOptions{InstallNamespace: "operators", CertificateProvider: "cert-manager"}
 		d := &v1alpha1.BundleDeployment{}
 		d.Namespace, d.Spec.InstallNamespace = "somewhere", "operators"
 		d.Spec.RegistryV1 = &v1alpha1.RegistryV1Options{CertificateProvider: "cert-manager"}
 		if fields[2] == "OwnNamespace" {
-			flags.watchNamespaces, d.Spec.RegistryV1.WatchNamespaces = []string{"operators"}, []string{"operators"}
+			flags.WatchNamespaces, d.Spec.RegistryV1.WatchNamespaces = []string{"operators"}, []string{"operators"}
 		}
-		offline, inCluster := contentOfFolder(t, folder, flags.convert()), contentOfFolder(t, folder, spec.Conversion(d, spec.Given{}, convert.DefaultLimits()))
+		offline, inCluster := contentOfFolder(t, folder, flags.Convert()), contentOfFolder(t, folder, spec.Conversion(d, spec.Given{}, convert.DefaultLimits()))
 		if offline != inCluster {
 			t.Errorf("%s: this program has %s, and the controller %s", name, offline, inCluster)
 		}

@@ -14,39 +14,42 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/cli/remove"
 )
 
-func aRemovalPlan() removalPlan {
-	f := removalPlan{Namespace: "demo", Name: "podinfo", Goes: []affectedObject{}, Stays: []affectedObject{
+func aRemovalPlan() remove.RemovalPlan {
+	f := remove.RemovalPlan{Namespace: "demo", Name: "podinfo", Goes: []remove.AffectedObject{}, Stays: []remove.AffectedObject{
 		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "widgets.example.org", Why: "is kept with the resources of its kind"},
 		{Kind: "PersistentVolumeClaim", Namespace: "demo", Name: "data", Why: "is kept, as its annotation satchel.dev/deletion-policy says"},
-	}, Unknown: []affectedObject{{Kind: "Secret", Namespace: "other", Name: "a" + steering, Why: "you may not get it"}},
-		Resources: []population{{Definition: "widgets.example.org", Kind: "Widget", Count: 3, Namespaces: []string{"a", "b"}, Deployments: []string{"a/b"}},
+	}, Unknown: []remove.AffectedObject{{Kind: "Secret", Namespace: "other", Name: "a" + steering, Why: "you may not get it"}},
+		Resources: []remove.Population{{Definition: "widgets.example.org", Kind: "Widget", Count: 3, Namespaces: []string{"a", "b"}, Deployments: []string{"a/b"}},
 			{Definition: "gadgets.example.org", Problem: "its resources cannot be listed: " + steering}},
 		Source: "podinfo", Needed: []string{"web"}}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-		f.Goes = append(f.Goes, affectedObject{Kind: "ConfigMap", Namespace: "demo", Name: name})
+		f.Goes = append(f.Goes, remove.AffectedObject{Kind: "ConfigMap", Namespace: "demo", Name: name})
 	}
-	f.Goes = append(f.Goes, affectedObject{Kind: "Namespace", Name: "apps", Why: "is deleted when nothing else lives in it"})
+	f.Goes = append(f.Goes, remove.AffectedObject{Kind: "Namespace", Name: "apps", Why: "is deleted when nothing else lives in it"})
 	return f
 }
 
 func TestRemovalPlanOutput(t *testing.T) {
-	text := aRemovalPlan().print(style{})
+	text := aRemovalPlan().Print(printer.Style{})
 	golden(t, "delete/text", text)
 	if hidden := hiddenIn(text); hidden != "" {
 		t.Error(hidden)
 	}
-	for _, o := range []output{outputJSON, outputYAML} {
+	for _, o := range []printer.Output{printer.OutputJSON, printer.OutputYAML} {
 		var out bytes.Buffer
-		if err := testApp(&out).printRemovalPlan(deleteOptions{output: o}, aRemovalPlan()); err != nil || hiddenIn(out.String()) != "" {
+		if err := remove.PrintRemovalPlan(testApp(&out), remove.DeleteOptions{Output: o}, aRemovalPlan()); err != nil || hiddenIn(out.String()) != "" {
 			t.Errorf("%v %s", err, hiddenIn(out.String()))
 		}
 		golden(t, "delete/"+string(o), out.String())
 	}
 	remote := aRemovalPlan()
 	remote.Cluster = "prod-eu"
-	if text := remote.print(style{}); !strings.Contains(text, "its objects are on the cluster of the Secret prod-eu") {
+	if text := remote.Print(printer.Style{}); !strings.Contains(text, "its objects are on the cluster of the Secret prod-eu") {
 		t.Error(text)
 	}
 }
@@ -58,14 +61,14 @@ func TestConfirm(t *testing.T) {
 		want          error
 	}{
 		"yes":     {"", "yes\n", nil},
-		"no":      {"", "no\n", errNo},
-		"nothing": {"the end of the input is no answer", "", errNo},
-		"almost":  {"a hasty y is none", "y\n", errNo},
+		"no":      {"", "no\n", kit.ErrNo},
+		"nothing": {"the end of the input is no answer", "", kit.ErrNo},
+		"almost":  {"a hasty y is none", "y\n", kit.ErrNo},
 	} {
 		var out bytes.Buffer
 		a := testApp(&out)
-		a.streams.In = strings.NewReader(tc.typed)
-		if err := a.confirm(t.Context(), "Really? ", "yes"); !errors.Is(err, tc.want) {
+		a.Streams.In = strings.NewReader(tc.typed)
+		if err := a.Confirm(t.Context(), "Really? ", "yes"); !errors.Is(err, tc.want) {
 			t.Errorf("%s (%s): %v", name, tc.reason, err)
 		}
 	}
@@ -75,8 +78,8 @@ func TestConfirm(t *testing.T) {
 	a := testApp(&out)
 	blocked, unblock := newPipe()
 	defer unblock()
-	a.streams.In = blocked
-	if err := a.confirm(ctx, "Really? ", "yes"); !errors.Is(err, context.Canceled) {
+	a.Streams.In = blocked
+	if err := a.Confirm(ctx, "Really? ", "yes"); !errors.Is(err, context.Canceled) {
 		t.Errorf("Ctrl-C: %v", err)
 	}
 }
@@ -115,7 +118,7 @@ func (c testCluster) widget(name string, labels map[string]string) *unstructured
 		if err == nil {
 			return w
 		}
-		if c.t.Context().Err() != nil || !isAPIMissing(err) {
+		if c.t.Context().Err() != nil || !kit.IsAPIMissing(err) {
 			c.t.Fatal(err)
 		}
 	}
@@ -154,17 +157,17 @@ func TestDelete(t *testing.T) {
 	shown := []string{"To delete (1 object):\n  ConfigMap " + c.namespace + "/goes\n", "CustomResourceDefinition.apiextensions.k8s.io " + crd.GetName() + ": is kept with the resources of its kind",
 		"ConfigMap " + c.namespace + "/foreign: is left alone: it belongs to BundleDeployment " + c.namespace + "/other", "ConfigMap " + c.namespace + "/kept: ",
 		"1 resource of " + crd.GetName() + " in " + c.namespace, "Needed by (spec.dependsOn): web"}
-	c.want(c.satchel("delete", "podinfo", "--dry-run"), ExitOK, shown...)
-	c.want(c.satchel("delete", "podinfo"), ExitError, append(shown, "cannot ask for confirmation without a terminal", "add --yes", "comes from Argo CD")...)
-	c.want(c.satchel("delete", "podinfo", "--dry-run", "--dangerous-delete-crds"), ExitOK, crd.GetName()+": is deleted when no resource of its kind is left")
-	c.want(c.satchel("delete", "podinfo", "--dry-run", "--orphan"), ExitOK, "To keep (4 objects)")
+	c.want(c.satchel("delete", "podinfo", "--dry-run"), kit.ExitOK, shown...)
+	c.want(c.satchel("delete", "podinfo"), kit.ExitError, append(shown, "cannot ask for confirmation without a terminal", "add --yes", "comes from Argo CD")...)
+	c.want(c.satchel("delete", "podinfo", "--dry-run", "--dangerous-delete-crds"), kit.ExitOK, crd.GetName()+": is deleted when no resource of its kind is left")
+	c.want(c.satchel("delete", "podinfo", "--dry-run", "--orphan"), kit.ExitOK, "To keep (4 objects)")
 	if c.deployment("podinfo").DeletionTimestamp != nil || c.deployment("podinfo").Spec.DeletionPolicy == v1alpha1.DeletionOrphan {
 		t.Fatal("something was done without a yes")
 	}
 	got := c.satchel("delete", "podinfo", "--yes", "--timeout", "700ms")
-	c.want(got, ExitNo, "deletion requested", "not within 700ms", "5 objects left: the controller has not begun yet", "Left (5 objects):\n")
-	c.want(c.satchel("delete", "podinfo", "--timeout", "200ms"), ExitNo, "not within 200ms")
-	if got := c.satchel("wait", "podinfo", "--for", "deleted", "--timeout", "200ms"); got.code != ExitNo {
+	c.want(got, kit.ExitNo, "deletion requested", "not within 700ms", "5 objects left: the controller has not begun yet", "Left (5 objects):\n")
+	c.want(c.satchel("delete", "podinfo", "--timeout", "200ms"), kit.ExitNo, "not within 200ms")
+	if got := c.satchel("wait", "podinfo", "--for", "deleted", "--timeout", "200ms"); got.code != kit.ExitNo {
 		t.Error(got)
 	}
 	d := c.deployment("podinfo")
@@ -172,8 +175,8 @@ func TestDelete(t *testing.T) {
 	if err := c.client.Update(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	c.want(c.satchel("delete", "podinfo"), ExitError, `there is no BundleDeployment "podinfo"`)
-	c.want(c.satchel("delete", "web", "--orphan", "--yes"), ExitOK, "BundleDeployment web: gone\n")
+	c.want(c.satchel("delete", "podinfo"), kit.ExitError, `there is no BundleDeployment "podinfo"`)
+	c.want(c.satchel("delete", "web", "--orphan", "--yes"), kit.ExitOK, "BundleDeployment web: gone\n")
 }
 
 // TestDangerousDelete deletes the custom resources of others too, and refuses if another deployment owns them.
@@ -185,7 +188,7 @@ func TestDangerousDelete(t *testing.T) {
 	free := c.widget("free", nil)
 	c.create(aDeployment(lists(t, crd, own)))
 
-	c.want(c.satchel("delete", "podinfo", "--dangerous-delete-crds", "--yes"), ExitError, "2 resources of "+crd.GetName()+" in "+c.namespace+", some of them of "+c.namespace+"/other",
+	c.want(c.satchel("delete", "podinfo", "--dangerous-delete-crds", "--yes"), kit.ExitError, "2 resources of "+crd.GetName()+" in "+c.namespace+", some of them of "+c.namespace+"/other",
 		"belong to "+c.namespace+"/other, which would create them again: delete those first")
 	if c.gone(free) || c.gone(shared) || c.deployment("podinfo").Spec.DeletesCRDs() {
 		t.Fatal("something was done all the same")
@@ -193,7 +196,7 @@ func TestDangerousDelete(t *testing.T) {
 	if err := c.anyClient().Delete(t.Context(), shared); err != nil {
 		t.Fatal(err)
 	}
-	c.want(c.satchel("delete", "podinfo", "--dangerous-delete-crds", "--yes"), ExitOK, "1 custom resource gone", "BundleDeployment podinfo: gone")
+	c.want(c.satchel("delete", "podinfo", "--dangerous-delete-crds", "--yes"), kit.ExitOK, "1 custom resource gone", "BundleDeployment podinfo: gone")
 	if !c.gone(free) || c.gone(own) {
 		t.Error("not exactly the resources of others were deleted; the bundle's own are the controller's")
 	}
@@ -213,13 +216,13 @@ func TestExport(t *testing.T) {
 	}))
 
 	got := c.satchel("export", "podinfo")
-	c.want(got, ExitOK, "Not exported, but referred to: Secret/pull, ServiceAccount/installer\n", "  labels:\n    team: a\n", "kind: BundleDeployment\n")
+	c.want(got, kit.ExitOK, "Not exported, but referred to: Secret/pull, ServiceAccount/installer\n", "  labels:\n    team: a\n", "kind: BundleDeployment\n")
 	for _, word := range []string{"status", "uid", "resourceVersion", "managedFields", "last-applied", "fluxcd", "generation", "creationTimestamp", "finalizers"} {
 		if strings.Contains(got.out, word) {
 			t.Errorf("%s is exported:\n%s", word, got.out)
 		}
 	}
-	c.want(c.satchel("export", "source", "podinfo"), ExitError, "BundleSource podinfo is spec.source of the BundleDeployment podinfo: export that")
+	c.want(c.satchel("export", "source", "podinfo"), kit.ExitError, "BundleSource podinfo is spec.source of the BundleDeployment podinfo: export that")
 	all := c.satchel("export", "all", "--all")
 	if strings.Count(all.out, "\n---\n") != 1 || !strings.Contains(all.out, `"name": "own"`) || hiddenIn(all.out) != "" {
 		t.Errorf("got %s %s", all, hiddenIn(all.out))
@@ -231,5 +234,5 @@ func TestExport(t *testing.T) {
 	if err := c.anyClient().Create(t.Context(), again); err != nil {
 		t.Errorf("what was exported cannot be created: %v", err)
 	}
-	c.want(c.satchel("export", "--all", "-o", "json"), ExitOK, `"kind": "BundleDeployment"`)
+	c.want(c.satchel("export", "--all", "-o", "json"), kit.ExitOK, `"kind": "BundleDeployment"`)
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
+
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 )
 
 // TestDocsAreCurrent generates docs/cli and docs/man and compares them with what is committed.
@@ -28,7 +30,7 @@ func TestDocsAreCurrent(t *testing.T) {
 	} {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			generated := t.TempDir()
-			if err := generate(testApp(&bytes.Buffer{}).rootCommand(), generated); err != nil {
+			if err := generate(rootCommand(testApp(&bytes.Buffer{})), generated); err != nil {
 				t.Fatal(err)
 			}
 			want := readFolder(t, generated)
@@ -79,7 +81,7 @@ func writeFolder(t *testing.T, dir string, files map[string]string) {
 // TestEveryCommandExplainsItself checks that each command has a description, examples and exit codes, and that each flag with
 // a few allowed values has completion.
 func TestEveryCommandExplainsItself(t *testing.T) {
-	root := testApp(&bytes.Buffer{}).rootCommand()
+	root := rootCommand(testApp(&bytes.Buffer{}))
 	for _, cmd := range allCommands(root) {
 		if cmd.Short == "" || cmd.Long == "" || cmd.Example == "" {
 			t.Errorf("%s lacks Short, Long or Example", cmd.CommandPath())
@@ -120,7 +122,7 @@ func allCommands(cmd *cobra.Command) []*cobra.Command {
 
 // TestExamplesParse runs the command line of each example as far as its flags.
 func TestExamplesParse(t *testing.T) {
-	root := testApp(&bytes.Buffer{}).rootCommand()
+	root := rootCommand(testApp(&bytes.Buffer{}))
 	seen := 0
 	for _, cmd := range allCommands(root) {
 		for line := range strings.SplitSeq(strings.ReplaceAll(cmd.Example, "\\\n", " "), "\n") {
@@ -132,7 +134,7 @@ func TestExamplesParse(t *testing.T) {
 			words, _, _ = strings.Cut(words, "|")
 			words, _, _ = strings.Cut(words, ">")
 			fields := strings.Fields(strings.TrimSuffix(strings.TrimSpace(words), " 2"))
-			named, rest, err := testApp(&bytes.Buffer{}).rootCommand().Find(fields)
+			named, rest, err := rootCommand(testApp(&bytes.Buffer{})).Find(fields)
 			if err == nil {
 				err = named.ParseFlags(rest)
 			}
@@ -161,7 +163,7 @@ func TestPluginName(t *testing.T) {
 		"satchel": "satchel", "/tmp/x/satchel": "satchel", "kubectl-satchel": "kubectl satchel", "kubectl-satchel.exe": "kubectl satchel",
 		"renamed": "satchel", "kubectl-": "satchel",
 	} {
-		if got := displayName(path); got != want {
+		if got := kit.DisplayName(path); got != want {
 			t.Errorf("displayName(%q) = %q, want %q", path, got, want)
 		}
 	}
@@ -204,7 +206,7 @@ func TestUsageErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, tc.args...)
-			if diff := cmp.Diff(outcome{code: ExitError, err: "Error: " + tc.want + "\n"}, got, cmp.AllowUnexported(outcome{})); diff != "" {
+			if diff := cmp.Diff(outcome{code: kit.ExitError, err: "Error: " + tc.want + "\n"}, got, cmp.AllowUnexported(outcome{})); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -215,17 +217,17 @@ func TestVersion(t *testing.T) {
 	for _, format := range []string{"text", "json", "yaml"} {
 		golden(t, "version/"+format, satchel(t, "version", "--client", "-o", format).String())
 	}
-	if v := BuildVersion("v1.2.3"); v.Version != "v1.2.3" || v.Go == "" {
+	if v := kit.BuildVersion("v1.2.3"); v.Version != "v1.2.3" || v.Go == "" {
 		t.Errorf("the linker's version is lost: %+v", v)
 	}
-	if v := BuildVersion(""); v.Version == "" {
+	if v := kit.BuildVersion(""); v.Version == "" {
 		t.Errorf("a version is missing: %+v", v)
 	}
 }
 
 func TestCompletionScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if got := satchel(t, "completion", shell); got.code != ExitOK || !strings.Contains(got.out, "__complete") {
+		if got := satchel(t, "completion", shell); got.code != kit.ExitOK || !strings.Contains(got.out, "__complete") {
 			t.Errorf("%s: %s", shell, got)
 		}
 	}

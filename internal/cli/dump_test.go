@@ -20,6 +20,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/check"
+	"github.com/satchel-dev/satchel/internal/cli/dump"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
 )
 
 // seeded is part of every secret of these tests.
@@ -44,7 +48,7 @@ func TestRedactText(t *testing.T) {
 		"about a Secret":    {`secrets "pull" not found: create it`, `secrets "pull" not found: create it`},
 		"plain URL":         {"http://example.org:80/a", "http://example.org:80/a"},
 	} {
-		if got := redactText(tc.text); got != tc.want {
+		if got := printer.RedactText(tc.text); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
@@ -60,8 +64,8 @@ spec:
   helm: {values: {a: {b: [`+seeded+`, 1]}}}
   template: {spec: {containers: [{args: [--log-level=debug, --admin-token, `+seeded+`, --password=`+seeded+`, last]}]}}
 status: {conditions: [{message: "https://a:`+seeded+`@b/c"}]}`)
-	redactObject(o.Object)
-	text, err := yamlText(o.Object)
+	printer.RedactObject(o.Object)
+	text, err := printer.YamlText(o.Object)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +133,7 @@ func TestDump(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "satchel.tar.gz")
 	args := []string{"debug", "dump", "--system-namespace", c.namespace, "--all-namespaces=false", "-o", file}
 	got := c.satchel(args...)
-	c.want(got, ExitOK, file+": ", "  bundledeployments: 1\n", "  bundlesources: 1\n", "  deployments: 2\n", "Could not be read: the log of "+deploymentAccount)
+	c.want(got, kit.ExitOK, file+": ", "  bundledeployments: 1\n", "  bundlesources: 1\n", "  deployments: 2\n", "Could not be read: the log of "+check.DeploymentAccount)
 	files := unpacked(t, file)
 	for name, content := range files {
 		if strings.Contains(content, seeded) || strings.Contains(name, "secret") {
@@ -148,8 +152,8 @@ func TestDump(t *testing.T) {
 		"objects/" + c.namespace + "/bundledeployments/podinfo.inventory.txt": "ConfigMap " + c.namespace + "/listed\tv1\tapplied false",
 		"objects/" + c.namespace + "/bundlesources/podinfo.yaml":              "example.org/podinfo:v1.3.0",
 		"definitions/bundledeployments.satchel.dev.yaml":                      "Established",
-		"system/deployments/" + deploymentAccount + ".yaml":                   "example.org/" + deploymentAccount + ":v0.1.0",
-		"system/leases/" + deploymentAccount + ".yaml":                        "holderIdentity: pod-1",
+		"system/deployments/" + check.DeploymentAccount + ".yaml":             "example.org/" + check.DeploymentAccount + ":v0.1.0",
+		"system/leases/" + check.DeploymentAccount + ".yaml":                  "holderIdentity: pod-1",
 	} {
 		if !strings.Contains(files[name], text) {
 			t.Errorf("%s lacks %q: %s", name, text, files[name])
@@ -158,10 +162,10 @@ func TestDump(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("others can read it: %v %v", info, err)
 	}
-	c.want(c.satchel(args...), ExitError, "exists already: choose another with -o")
+	c.want(c.satchel(args...), kit.ExitError, "exists already: choose another with -o")
 
 	args[len(args)-1] = filepath.Join(t.TempDir(), "unprivileged.tar.gz")
-	c.want(c.satchel(append(args, "--as", "unprivileged")...), ExitOK, "Could not be read: bundledeployments.satchel.dev in the namespace", "you may not list them")
+	c.want(c.satchel(append(args, "--as", "unprivileged")...), kit.ExitOK, "Could not be read: bundledeployments.satchel.dev in the namespace", "you may not list them")
 }
 
 // TestDumpInterrupted checks that an interrupted dump leaves no file.
@@ -171,10 +175,10 @@ func TestDumpInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	var out, errOut bytes.Buffer
-	code := Run(ctx, Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}},
+	code := Run(ctx, kit.Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}},
 		[]string{"--kubeconfig", c.cp.KubeconfigPath(), "debug", "dump", "-o", filepath.Join(folder, "a.tar.gz")})
 	left, err := os.ReadDir(folder)
-	if code != ExitInterrupted || err != nil || len(left) > 0 {
+	if code != kit.ExitInterrupted || err != nil || len(left) > 0 {
 		t.Errorf("exit %d, %v %v: %s", code, left, err, errOut.String())
 	}
 }
@@ -182,20 +186,20 @@ func TestDumpInterrupted(t *testing.T) {
 // TestArchiveIsBounded checks that files that are too long are cut, with a note.
 func TestArchiveIsBounded(t *testing.T) {
 	folder := t.TempDir()
-	a, err := newArchive(filepath.Join(folder, "a.tar.gz"), noon)
+	a, err := dump.NewArchive(filepath.Join(folder, "a.tar.gz"), noon)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.add("long", bytes.Repeat([]byte("x"), mostOfFile+1)); err != nil {
+	if err := a.Add("long", bytes.Repeat([]byte("x"), dump.MostOfFile+1)); err != nil {
 		t.Fatal(err)
 	}
-	a.written = mostOfDump - 1
-	if err := errors.Join(a.add("last", []byte("yyy")), a.add("none", []byte("z")), a.close()); err != nil {
+	a.Written = dump.MostOfDump - 1
+	if err := errors.Join(a.Add("last", []byte("yyy")), a.Add("none", []byte("z")), a.Close()); err != nil {
 		t.Fatal(err)
 	}
-	a.drop()
+	a.Drop()
 	files := unpacked(t, filepath.Join(folder, "a.tar.gz"))
-	if len(files["long"]) > mostOfFile+100 || !strings.HasSuffix(files["long"], "[cut here: the dump is bounded]\n") || !strings.HasPrefix(files["last"], "y\n[cut") || strings.Contains(files["none"], "z") {
+	if len(files["long"]) > dump.MostOfFile+100 || !strings.HasSuffix(files["long"], "[cut here: the dump is bounded]\n") || !strings.HasPrefix(files["last"], "y\n[cut") || strings.Contains(files["none"], "z") {
 		t.Errorf("long %d, last %q, none %q", len(files["long"]), files["last"], files["none"])
 	}
 	names := []string{}
@@ -210,7 +214,7 @@ func TestArchiveIsBounded(t *testing.T) {
 
 func TestSafeName(t *testing.T) {
 	for name, want := range map[string]string{"a-b.c": "a-b.c", "../../etc": "_.._etc", "..": "", "a/b\x1b": "a_b_"} {
-		if got := safeName(name); got != want {
+		if got := dump.SafeName(name); got != want {
 			t.Errorf("safeName(%q) = %q, want %q", name, got, want)
 		}
 	}

@@ -11,6 +11,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/cli/see"
 )
 
 // anEvent is about an object of the namespace demo.
@@ -32,17 +36,17 @@ func TestEventsOutput(t *testing.T) {
 	series.Series = &corev1.EventSeries{Count: 7, LastObservedTime: metav1.NewMicroTime(noon.Add(-time.Second))}
 	timeless := anEvent("v1/Pod", "web-2", "Odd", "no time", 0, 0, 0)
 	timeless.FirstTimestamp, timeless.LastTimestamp, timeless.CreationTimestamp = metav1.Time{}, metav1.Time{}, ago(10*time.Minute)
-	events := []event{
-		newEvent(series),
-		newEvent(anEvent("v1/Pod", "web-1", "Started", "started", time.Hour, time.Hour, 1)),
-		newEvent(anEvent("apps_v1/Deployment", "web", "Scaled", "scaled up\nto 1", 2*time.Hour, 2*time.Hour, 1)),
-		newEvent(anEvent("v1/Pod", "web-1", "Started", "started", 30*time.Minute, 20*time.Minute, 2)),
-		newEvent(timeless),
-		newEvent(anEvent("v1/Pod", "a"+steering, "Failed"+steering, steering+"\n"+steering, time.Minute, time.Minute, 1)),
+	events := []see.Event{
+		see.NewEvent(series),
+		see.NewEvent(anEvent("v1/Pod", "web-1", "Started", "started", time.Hour, time.Hour, 1)),
+		see.NewEvent(anEvent("apps_v1/Deployment", "web", "Scaled", "scaled up\nto 1", 2*time.Hour, 2*time.Hour, 1)),
+		see.NewEvent(anEvent("v1/Pod", "web-1", "Started", "started", 30*time.Minute, 20*time.Minute, 2)),
+		see.NewEvent(timeless),
+		see.NewEvent(anEvent("v1/Pod", "a"+steering, "Failed"+steering, steering+"\n"+steering, time.Minute, time.Minute, 1)),
 	}
-	list := eventList{Events: merged(events)}
+	list := see.EventList{Events: see.Merged(events)}
 	for name, wide := range map[string]bool{"table": false, "wide": true} {
-		text := list.table(wide, noon).render(style{})
+		text := list.Table(wide, noon).Render(printer.Style{})
 		golden(t, "events/"+name, text)
 		if odd := hiddenIn(text); odd != "" {
 			t.Errorf("%s: %s", name, odd)
@@ -50,7 +54,7 @@ func TestEventsOutput(t *testing.T) {
 	}
 	var lines strings.Builder
 	for _, e := range list.Events {
-		fmt.Fprintln(&lines, e.line(style{}))
+		fmt.Fprintln(&lines, e.Line(printer.Style{}))
 	}
 	golden(t, "events/watch", lines.String())
 	if odd := hiddenIn(lines.String()); odd != "" {
@@ -73,7 +77,7 @@ func (c testCluster) event(about corev1.ObjectReference, kind, reason, message s
 func TestEventsOfCluster(t *testing.T) {
 	c := newTestCluster(t)
 	c.create(aDeployment(called("app"), lists(t, c.object("app", web("web", "")))))
-	c.want(c.satchel("events", "app", "--warnings"), ExitOK, "No events: nothing happened lately")
+	c.want(c.satchel("events", "app", "--warnings"), kit.ExitOK, "No events: nothing happened lately")
 	c.object("", web("foreign", ""))
 	deployment := corev1.ObjectReference{APIVersion: "satchel.dev/v1alpha1", Kind: "BundleDeployment", Name: "app"}
 	c.event(deployment, "Normal", "Installed", "applied revision 1")
@@ -82,21 +86,21 @@ func TestEventsOfCluster(t *testing.T) {
 	c.event(corev1.ObjectReference{APIVersion: "satchel.dev/v1alpha1", Kind: "BundleSource", Name: "another"}, "Warning", "Unreachable", "of no concern")
 
 	got := c.eventually("Created pod: web-", "events", "app")
-	c.want(got, ExitOK, "BundleDeployment "+c.namespace+"/app", "applied revision 1 (2 times)", "BundleSource "+c.namespace+"/app", "ScalingReplicaSet", `unknown host\u001b[2J`)
+	c.want(got, kit.ExitOK, "BundleDeployment "+c.namespace+"/app", "applied revision 1 (2 times)", "BundleSource "+c.namespace+"/app", "ScalingReplicaSet", `unknown host\u001b[2J`)
 	got = c.eventually("Successfully assigned", "events", "app", "-o", "wide")
-	c.want(got, ExitOK, "FIRST SEEN", "Pod "+c.namespace+"/web-")
+	c.want(got, kit.ExitOK, "FIRST SEEN", "Pod "+c.namespace+"/web-")
 	if strings.Contains(got.out, "foreign") || strings.Contains(got.out, "of no concern") || hiddenIn(got.out) != "" {
 		t.Errorf("what does not concern it is shown: %s", got)
 	}
 	pod := strings.Fields(got.out[strings.Index(got.out, "Pod "+c.namespace+"/web-"):])[1]
-	c.want(c.satchel("events", "app", "--limit", "1"), ExitOK, "older are not shown; --limit 0 shows all.")
-	c.want(c.satchel("events", "app", "--limit", "-1"), ExitError, "--limit is a number of events")
-	var list eventList
+	c.want(c.satchel("events", "app", "--limit", "1"), kit.ExitOK, "older are not shown; --limit 0 shows all.")
+	c.want(c.satchel("events", "app", "--limit", "-1"), kit.ExitError, "--limit is a number of events")
+	var list see.EventList
 	if got := c.satchel("events", "app", "-o", "json", "--warnings"); json.Unmarshal([]byte(got.out), &list) != nil || len(list.Events) != 1 || list.Events[0].Reason != "Unreachable" {
 		t.Errorf("got %s", got)
 	}
 	c.eventsFollowed(deployment, strings.TrimPrefix(pod, c.namespace+"/"))
-	c.want(c.satchel("events", "app", "--as", "unprivileged"), ExitError, "you may not get bundledeployments")
+	c.want(c.satchel("events", "app", "--as", "unprivileged"), kit.ExitError, "you may not get bundledeployments")
 }
 
 // eventsFollowed records events while events -w runs.

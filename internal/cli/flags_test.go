@@ -2,7 +2,11 @@
 
 package cli
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+)
 
 func TestFlagsFor(t *testing.T) {
 	for said, want := range map[string]string{
@@ -11,7 +15,7 @@ func TestFlagsFor(t *testing.T) {
 		`set registryV1.certificateProvider to "cert-manager"`:                                        `choose with --certificate-provider "cert-manager"`,
 		`the name "a b" is not valid`:                                                                 `the name "a b" is not valid`,
 	} {
-		if got := flagsFor(said); got != want {
+		if got := kit.FlagsFor(said); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}

@@ -14,16 +14,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/cli/see"
+	"github.com/satchel-dev/satchel/internal/view"
 )
 
 // listed are objects in all states.
-func listed(t *testing.T) []group {
+func listed(t *testing.T) []kit.Group {
 	t.Helper()
 	called := func(name string) func(*v1alpha1.BundleDeployment) {
 		return func(d *v1alpha1.BundleDeployment) { d.Name = name }
 	}
-	found := []group{
-		{kind: deployments, objects: []object{
+	found := []kit.Group{
+		{Kind: kit.Deployments, Objects: []view.Object{
 			aDeployment(),
 			aDeployment(called("brand-new"), never),
 			aDeployment(called("broken"), with(no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed,
@@ -34,7 +38,7 @@ func listed(t *testing.T) []group {
 			aDeployment(called("paused"), func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }),
 			aDeployment(called("leaving"), func(d *v1alpha1.BundleDeployment) { at := ago(time.Second); d.DeletionTimestamp = &at }),
 		}},
-		{kind: sources, objects: []object{
+		{Kind: kit.Sources, Objects: []view.Object{
 			aSource(),
 			aSource(severalSources, func(s *v1alpha1.BundleSource) { s.Name = "several" }),
 			aSource(unpublished, failing(v1alpha1.ReasonNotFound, "image example.org/podinfo:v1.3.0: not found (404)"),
@@ -43,13 +47,13 @@ func listed(t *testing.T) []group {
 	}
 	for i := range found {
 		g := &found[i]
-		for _, item := range g.objects {
-			item.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(g.kind.name))
+		for _, item := range g.Objects {
+			item.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(g.Kind.Name))
 			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(item)
 			if err != nil {
 				t.Fatal(err)
 			}
-			g.raw = append(g.raw, &unstructured.Unstructured{Object: content})
+			g.Raw = append(g.Raw, &unstructured.Unstructured{Object: content})
 		}
 	}
 	return found
@@ -57,28 +61,28 @@ func listed(t *testing.T) []group {
 
 func TestGetOutput(t *testing.T) {
 	all := listed(t)
-	one := []group{{kind: sources, objects: all[1].objects[:1], raw: all[1].raw[:1]}}
+	one := []kit.Group{{Kind: kit.Sources, Objects: all[1].Objects[:1], Raw: all[1].Raw[:1]}}
 	for name, tc := range map[string]struct {
 		reason  string
-		options getOptions
-		groups  []group
+		options kit.GetOptions
+		groups  []kit.Group
 		single  bool
 	}{
-		"table":          {reason: "the everyday view", options: getOptions{output: outputTable}, groups: all[:1]},
-		"table-sources":  {reason: "sources have no objects", options: getOptions{output: outputTable}, groups: all[1:]},
-		"table-all":      {reason: "two kinds, two tables", options: getOptions{output: outputTable}, groups: all},
-		"wide":           {reason: "everything, uncut", options: getOptions{output: outputWide}, groups: all},
-		"all-namespaces": {reason: "the namespace comes first", options: getOptions{output: outputTable, everywhere: true}, groups: all},
-		"name":           {reason: "what kubectl accepts", options: getOptions{output: outputName}, groups: all},
-		"json":           {reason: "one object as it is", options: getOptions{output: outputJSON}, groups: one, single: true},
-		"yaml-list":      {reason: "a List, as kubectl has it", options: getOptions{output: outputYAML}, groups: one},
-		"json-nothing":   {reason: "scripts get an empty list", options: getOptions{output: outputJSON}},
-		"nothing":        {reason: "people get a sentence", options: getOptions{output: outputTable}},
-		"nothing-else":   {reason: "the sentence says what was looked for", options: getOptions{output: outputTable, selector: "a=b", everywhere: true}},
+		"table":          {reason: "the everyday view", options: kit.GetOptions{Output: printer.OutputTable}, groups: all[:1]},
+		"table-sources":  {reason: "sources have no objects", options: kit.GetOptions{Output: printer.OutputTable}, groups: all[1:]},
+		"table-all":      {reason: "two kinds, two tables", options: kit.GetOptions{Output: printer.OutputTable}, groups: all},
+		"wide":           {reason: "everything, uncut", options: kit.GetOptions{Output: printer.OutputWide}, groups: all},
+		"all-namespaces": {reason: "the namespace comes first", options: kit.GetOptions{Output: printer.OutputTable, Everywhere: true}, groups: all},
+		"name":           {reason: "what kubectl accepts", options: kit.GetOptions{Output: printer.OutputName}, groups: all},
+		"json":           {reason: "one object as it is", options: kit.GetOptions{Output: printer.OutputJSON}, groups: one, single: true},
+		"yaml-list":      {reason: "a List, as kubectl has it", options: kit.GetOptions{Output: printer.OutputYAML}, groups: one},
+		"json-nothing":   {reason: "scripts get an empty list", options: kit.GetOptions{Output: printer.OutputJSON}},
+		"nothing":        {reason: "people get a sentence", options: kit.GetOptions{Output: printer.OutputTable}},
+		"nothing-else":   {reason: "the sentence says what was looked for", options: kit.GetOptions{Output: printer.OutputTable, Selector: "a=b", Everywhere: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := testApp(&out).printGroups(tc.options, tc.groups, "demo", tc.single); err != nil {
+			if err := see.PrintGroups(testApp(&out), tc.options, tc.groups, "demo", tc.single); err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
 			golden(t, "get/"+name, out.String())
@@ -104,8 +108,8 @@ func TestParseTargets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, found := range parseTargets(tc.args) {
-				got = append(got, found.kind.word+":"+found.name)
+			for _, found := range kit.ParseTargets(tc.args) {
+				got = append(got, found.Kind.Word+":"+found.Name)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
@@ -115,7 +119,7 @@ func TestParseTargets(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	got := nearest("podinof", []string{"zzz", "podinfo", "podinfo-2", "pod", "info", "other", "more"})
+	got := kit.Nearest("podinof", []string{"zzz", "podinfo", "podinfo-2", "pod", "info", "other", "more"})
 	if diff := cmp.Diff([]string{"podinfo", "podinfo-2", "pod", "info", "more"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -126,7 +130,7 @@ func TestShort(t *testing.T) {
 		10 * time.Minute: "10m", time.Hour: "1h", 90 * time.Second: "1m30s", 30 * time.Second: "30s", 24 * time.Hour: "24h", 0: "0s",
 		time.Hour + 30*time.Second: "1h0m30s", 10 * time.Hour: "10h",
 	} {
-		if got := short(d); got != want {
+		if got := view.Short(d); got != want {
 			t.Errorf("short(%s) = %s, want %s", d, got, want)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 )
 
 var update = flag.Bool("update", false, "regenerate the golden files")
@@ -55,10 +57,10 @@ func satchel(t *testing.T, args ...string) outcome {
 func runAs(t *testing.T, path string, now func() time.Time, args ...string) outcome {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	code := Run(t.Context(), Program{
+	code := Run(t.Context(), kit.Program{
 		Path:    path,
 		Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut},
-		Version: VersionInfo{Version: "v0.0.0-test", Go: "go1.26.0", Platform: "linux/amd64"},
+		Version: kit.VersionInfo{Version: "v0.0.0-test", Go: "go1.26.0", Platform: "linux/amd64"},
 		Now:     now,
 	}, args)
 	return outcome{code: code, out: out.String(), err: errOut.String()}
@@ -69,8 +71,8 @@ func (o outcome) String() string {
 	return "exit " + string(rune('0'+o.code)) + "\n--- stdout\n" + o.out + "--- stderr\n" + o.err
 }
 
-func testApp(out *bytes.Buffer) *app {
-	return newApp(Program{
+func testApp(out *bytes.Buffer) *kit.App {
+	return newApp(kit.Program{
 		Path: "satchel", Now: func() time.Time { return noon },
 		Streams: genericiooptions.IOStreams{Out: out, ErrOut: out},
 	})

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/cli/see"
 )
 
 // tried gives a deployment a history of all outcomes.
@@ -32,9 +35,9 @@ func tried(d *v1alpha1.BundleDeployment) {
 }
 
 func TestHistoryOutput(t *testing.T) {
-	found := newRevisions(aDeployment(tried))
+	found := see.NewRevisions(aDeployment(tried))
 	for name, wide := range map[string]bool{"table": false, "wide": true} {
-		text := found.table(wide, noon).render(style{})
+		text := found.Table(wide, noon).Render(printer.Style{})
 		golden(t, "history/"+name, text)
 		if odd := hiddenIn(text); odd != "" {
 			t.Errorf("%s: %s", name, odd)
@@ -46,14 +49,14 @@ func TestHistoryOfCluster(t *testing.T) {
 	c := newTestCluster(t)
 	c.create(aDeployment(tried))
 	c.create(aDeployment(called("fresh"), never))
-	c.want(c.satchel("history", "podinfo"), ExitOK, "v1.3.0@sha256:cccccccccccc   Healthy      current", "RolledBack   rejected", "-            being tried")
-	c.want(c.satchel("history", "podinfo", "-o", "name"), ExitOK, revisionA+"\n")
-	c.want(c.satchel("history", "podinfo", "-o", "yaml"), ExitOK, `"inForce": "`+revisionB+"\"\n")
-	var found revisions
-	if got := c.satchel("history", "podinfo", "-o", "json"); json.Unmarshal([]byte(got.out), &found) != nil || len(found.Revisions) != 6 || found.Revisions[2].States[0] != "InForce" {
+	c.want(c.satchel("history", "podinfo"), kit.ExitOK, "v1.3.0@sha256:cccccccccccc   Healthy      current", "RolledBack   rejected", "-            being tried")
+	c.want(c.satchel("history", "podinfo", "-o", "name"), kit.ExitOK, revisionA+"\n")
+	c.want(c.satchel("history", "podinfo", "-o", "yaml"), kit.ExitOK, `"applied": "`+revisionB+"\"\n")
+	var found see.Revisions
+	if got := c.satchel("history", "podinfo", "-o", "json"); json.Unmarshal([]byte(got.out), &found) != nil || len(found.Revisions) != 6 || found.Revisions[2].States[0] != "Applied" {
 		t.Errorf("got %s", got)
 	}
-	c.want(c.satchel("history", "fresh"), ExitOK, "No revision of fresh was tried yet; status says what it waits for.\n")
-	c.want(c.satchel("history", "fresh", "-o", "json"), ExitOK, `"revisions": []`)
-	c.want(c.satchel("history"), ExitError, "history needs the name of one object, got none")
+	c.want(c.satchel("history", "fresh"), kit.ExitOK, "No revision of fresh was tried yet; status says what it waits for.\n")
+	c.want(c.satchel("history", "fresh", "-o", "json"), kit.ExitOK, `"revisions": []`)
+	c.want(c.satchel("history"), kit.ExitError, "history needs the name of one object, got none")
 }

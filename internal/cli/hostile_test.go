@@ -13,6 +13,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/satchel-dev/satchel/internal/cli/inspect"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/visible"
 )
 
@@ -52,7 +55,7 @@ func quoted(t *testing.T, text string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.ReplaceAll(string(escapeHidden(data, visible.JSON)), `\udb40\udc41`, `\U000e0041`)
+	return strings.ReplaceAll(string(printer.EscapeHidden(data, visible.JSON)), `\udb40\udc41`, `\U000e0041`)
 }
 
 // hostileOperator is an operator's bundle with control characters in every free-form string.
@@ -133,12 +136,12 @@ func TestOutputsOfHostileBundles(t *testing.T) {
 					t.Errorf("%s: %v: a line of the bundle's: %s", name, args, line)
 				}
 			}
-			if name == "operator" && args[0] != "rbac" && got.code != ExitOK && got.code != ExitError {
+			if name == "operator" && args[0] != "rbac" && got.code != kit.ExitOK && got.code != kit.ExitError {
 				t.Errorf("%s: %v: exit %d: %s", name, args, got.code, got.err)
 			}
 		}
 	}
-	if got := satchel(t, "inspect", operator); got.code != ExitOK || !strings.Contains(got.out, "! reads the Secrets of all namespaces — ") {
+	if got := satchel(t, "inspect", operator); got.code != kit.ExitOK || !strings.Contains(got.out, "! reads the Secrets of all namespaces — ") {
 		t.Errorf("the bundle is not shown: %s", got)
 	}
 }
@@ -156,12 +159,12 @@ func TestOutputsKeepEverything(t *testing.T) {
 	}{Data: &o.Data}); err != nil || o.Data["k"] != text || o.Data["on"] != "yes" || o.Data["n"] != "1" || o.Data["plain"] != "one\ntwo\n" {
 		t.Errorf("%v: %q in\n%s", err, o.Data, got.out)
 	}
-	if got, err := yamlText("a\u2028b"); err != nil || string(got) != `"a\Lb"`+"\n" {
+	if got, err := printer.YamlText("a\u2028b"); err != nil || string(got) != `"a\Lb"`+"\n" {
 		t.Errorf("%v: %q", err, got)
 	}
-	for _, format := range []output{outputJSON, outputYAML} {
+	for _, format := range []printer.Output{printer.OutputJSON, printer.OutputYAML} {
 		var out strings.Builder
-		if err := printValue(&out, format, map[string]any{"a": text, "n": []any{1, true, nil}}); err != nil {
+		if err := printer.PrintValue(&out, format, map[string]any{"a": text, "n": []any{1, true, nil}}); err != nil {
 			t.Fatal(err)
 		}
 		var back struct {
@@ -169,7 +172,7 @@ func TestOutputsKeepEverything(t *testing.T) {
 			N []any
 		}
 		decode := json.Unmarshal
-		if format == outputYAML {
+		if format == printer.OutputYAML {
 			decode = func(data []byte, into any) error { return yaml.Unmarshal(data, into) }
 		}
 		if err := decode([]byte(out.String()), &back); err != nil ||
@@ -180,7 +183,7 @@ func TestOutputsKeepEverything(t *testing.T) {
 }
 
 // permissionsShown inspects a plain bundle with one ClusterRole that is bound to a ServiceAccount.
-func permissionsShown(t *testing.T, role string) (text string, d description) {
+func permissionsShown(t *testing.T, role string) (text string, d inspect.Description) {
 	t.Helper()
 	dir := writeBundle(t, "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\n"+role+`
 ---
@@ -191,7 +194,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: a}
 subjects: [{kind: ServiceAccount, namespace: demo, name: z}]
 `)
 	got := satchel(t, "inspect", dir)
-	if got.code != ExitOK {
+	if got.code != kit.ExitOK {
 		t.Fatalf("%s", got)
 	}
 	if err := json.Unmarshal([]byte(satchel(t, "inspect", dir, "-o", "json").out), &d); err != nil {
@@ -298,7 +301,7 @@ func TestFlagsAreNamed(t *testing.T) {
 					continue
 				}
 				named++
-				if strings.Contains(flagsFor(line), field) {
+				if strings.Contains(kit.FlagsFor(line), field) {
 					t.Errorf("%s: %s is named where a flag would be of use: %s", source, field, strings.TrimSpace(line))
 				}
 			}

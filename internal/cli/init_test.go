@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/author"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 )
 
 const (
@@ -113,8 +115,8 @@ func TestInit(t *testing.T) {
 		"overlay": {"from the folder that holds its base", map[string]string{"base/kustomization.yaml": "resources: [a.yaml]", "base/a.yaml": initConfigMap, "eu/kustomization.yaml": "resources: [../base]\nnameSuffix: -eu\n"}, []string{"--from", "SRC", "--path", "eu", "--format", "kustomize"}, "base/a.yaml base/kustomization.yaml eu/kustomization.yaml", "kustomize", ""},
 		"chart": {"with all of its files", map[string]string{"Chart.yaml": "apiVersion: v2\nname: shop\nversion: 1.0.0\n", "values.yaml": "a: 1\n", "templates/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"{{ .Release.Name }}-a\"}\n", "README.md": "x"}, []string{"--from", "SRC"},
 			"Chart.yaml README.md templates/a.yaml values.yaml", "helm", ""},
-		"operator": {"a bundle of OLM", nil, []string{"--from", operator}, strings.Join(sortedKeys(readTree(t, initOperator)), " "), "registry+v1", "taken are the folders manifests and metadata"},
-		"project":  {"what make bundle wrote", operatorProject(t, true), []string{"--from", "SRC"}, strings.Join(sortedKeys(readTree(t, initOperator)), " "), "registry+v1", "is a project of Operator SDK sample.\ntaken are bundle/manifests and bundle/metadata"},
+		"operator": {"a bundle of OLM", nil, []string{"--from", operator}, strings.Join(author.SortedKeys(readTree(t, initOperator)), " "), "registry+v1", "taken are the folders manifests and metadata"},
+		"project":  {"what make bundle wrote", operatorProject(t, true), []string{"--from", "SRC"}, strings.Join(author.SortedKeys(readTree(t, initOperator)), " "), "registry+v1", "is a project of Operator SDK sample.\ntaken are bundle/manifests and bundle/metadata"},
 		"config":   {"a project without a bundle", operatorProject(t, false), []string{"--from", "SRC"}, "config/default/kustomization.yaml config/manager/kustomization.yaml config/manager/manager.yaml config/manifests/bases/sample.clusterserviceversion.yaml", "kustomize", "make bundle makes a registry+v1 bundle of it"},
 		"chosen":   {"config/ of a project with a bundle", operatorProject(t, true), []string{"--from", "SRC", "--format", "kustomize"}, "config/default/kustomization.yaml config/manager/kustomization.yaml config/manager/manager.yaml config/manifests/bases/sample.clusterserviceversion.yaml", "kustomize", ""},
 	} {
@@ -126,7 +128,7 @@ func TestInit(t *testing.T) {
 				args = append(args, strings.Replace(arg, "SRC", source, 1))
 			}
 			got := satchel(t, args...)
-			if got.code != ExitOK || !strings.Contains(got.err, c.said) {
+			if got.code != kit.ExitOK || !strings.Contains(got.err, c.said) {
 				t.Fatalf("%s: %s", c.reason, got)
 			}
 			if files := filesIn(t, "shop/bundle"); files != c.want {
@@ -136,7 +138,7 @@ func TestInit(t *testing.T) {
 			if string(d.Spec.Format) != c.format || d.Spec.Source.Sources[0].Image.Ref != "registry.example.org/shop:v1" || d.Namespace != "shop" || d.Spec.ServiceAccountName != "installer" {
 				t.Errorf("the deployment is %+v", d.Spec)
 			}
-			if got := satchel(t, "validate", "shop/bundle", "--path", d.Spec.Path, "--install-namespace", "shop"); got.code != ExitOK {
+			if got := satchel(t, "validate", "shop/bundle", "--path", d.Spec.Path, "--install-namespace", "shop"); got.code != kit.ExitOK {
 				t.Errorf("what was written does not validate: %s", got)
 			}
 			rights, err := os.ReadFile("shop/deploy/rbac.yaml")
@@ -174,7 +176,7 @@ func TestInitNeverOverwrites(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	first := satchel(t, "init", "shop", "--from", source).String()
-	if got := satchel(t, "init", "shop", "--from", source); got.code != ExitOK || !strings.Contains(got.out, "as before  bundle/manifests/a.yaml") {
+	if got := satchel(t, "init", "shop", "--from", source); got.code != kit.ExitOK || !strings.Contains(got.out, "as before  bundle/manifests/a.yaml") {
 		t.Errorf("the second time is not the first: %s", got)
 	}
 	if err := os.WriteFile("shop/bundle/manifests/a.yaml", []byte("mine"), 0o600); err != nil {
@@ -185,10 +187,10 @@ func TestInitNeverOverwrites(t *testing.T) {
 	}
 	before := readTree(t, "shop")
 	got := satchel(t, "init", "shop", "--from", source)
-	if got.code != ExitError || !strings.Contains(got.err, "2 files in shop would be replaced: bundle/manifests/a.yaml, deploy/rbac.yaml; give another folder with --dir, or --force to replace them") {
+	if got.code != kit.ExitError || !strings.Contains(got.err, "2 files in shop would be replaced: bundle/manifests/a.yaml, deploy/rbac.yaml; give another folder with --dir, or --force to replace them") {
 		t.Errorf("%s", got)
 	}
-	if got := satchel(t, "init", "shop", "--from", source, "--force", "--dry-run"); got.code != ExitOK || !strings.HasPrefix(got.out, "Would write") {
+	if got := satchel(t, "init", "shop", "--from", source, "--force", "--dry-run"); got.code != kit.ExitOK || !strings.HasPrefix(got.out, "Would write") {
 		t.Errorf("%s", got)
 	}
 	if after := readTree(t, "shop"); len(after) != len(before) || after["bundle/manifests/a.yaml"] != "mine" || after["deploy/rbac.yaml"] != before["deploy/rbac.yaml"] {
@@ -210,7 +212,7 @@ func TestInitFromGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)
-	if got := satchel(t, "init", "shop", "--dir", "apps/shop", "--git", "https://git.example.org/fleet.git", "--branch", "release", "-n", "platform"); got.code != ExitOK {
+	if got := satchel(t, "init", "shop", "--dir", "apps/shop", "--git", "https://git.example.org/fleet.git", "--branch", "release", "-n", "platform"); got.code != kit.ExitOK {
 		t.Fatal(got)
 	}
 	d := readDeployment(t, "apps/shop/deploy/bundledeployment.yaml")
@@ -254,7 +256,7 @@ func TestInitRefuses(t *testing.T) {
 				c.args[i] = strings.Replace(c.args[i], "SRC", source, 1)
 			}
 			got := satchel(t, c.args...)
-			if got.code != ExitError || !strings.Contains(got.err, c.want) {
+			if got.code != kit.ExitError || !strings.Contains(got.err, c.want) {
 				t.Errorf("%s", got)
 			}
 			if left := filesIn(t, "."); left != "" {
@@ -282,16 +284,16 @@ func TestInitOfAPackage(t *testing.T) {
 	}
 	source := filepath.Join(laidOut(t, map[string]string{"shop-1.0.0.tgz": packed.String()}), "shop-1.0.0.tgz")
 	t.Chdir(t.TempDir())
-	if got := satchel(t, "init", "shop", "--from", source); got.code != ExitOK || filesIn(t, "shop/bundle") != "shop-1.0.0.tgz" {
+	if got := satchel(t, "init", "shop", "--from", source); got.code != kit.ExitOK || filesIn(t, "shop/bundle") != "shop-1.0.0.tgz" {
 		t.Fatalf("%s", got)
 	}
 	if d := readDeployment(t, "shop/deploy/bundledeployment.yaml"); d.Spec.Format != v1alpha1.FormatHelm {
 		t.Errorf("the format is %q", d.Spec.Format)
 	}
-	if got := satchel(t, "validate", "shop/bundle"); got.code != ExitOK {
+	if got := satchel(t, "validate", "shop/bundle"); got.code != kit.ExitOK {
 		t.Errorf("%s", got)
 	}
-	if got := satchel(t, "init", "other", "--from", source, "--format", "plain+v0"); got.code != ExitError || !strings.Contains(got.err, "unpack it") {
+	if got := satchel(t, "init", "other", "--from", source, "--format", "plain+v0"); got.code != kit.ExitError || !strings.Contains(got.err, "unpack it") {
 		t.Errorf("%s", got)
 	}
 }

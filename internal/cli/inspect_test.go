@@ -10,6 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	rbac "k8s.io/api/rbac/v1"
+
+	"github.com/satchel-dev/satchel/internal/cli/inspect"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/preview"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/view"
 )
 
 func TestInspect(t *testing.T) {
@@ -37,7 +43,7 @@ func TestInspectUsage(t *testing.T) {
 		"a namespace": {reason: "which one?", want: "--install-namespace", args: []string{bundles + "plain", "-n", "demo"}},
 		"no such way": {reason: "the converter's word", want: "always watches all namespaces", args: []string{bundles + "gadget", "--watch-namespace", "shop"}},
 	} {
-		if got := satchel(t, append([]string{"inspect"}, tc.args...)...); got.code != ExitError || got.out != "" || !strings.Contains(got.err, tc.want) {
+		if got := satchel(t, append([]string{"inspect"}, tc.args...)...); got.code != kit.ExitError || got.out != "" || !strings.Contains(got.err, tc.want) {
 			t.Errorf("%s: %s: %s", name, tc.reason, got)
 		}
 	}
@@ -45,12 +51,12 @@ func TestInspectUsage(t *testing.T) {
 
 // TestInspectFitsTheTerminal checks that no line is longer than the terminal, except for long words.
 func TestInspectFitsTheTerminal(t *testing.T) {
-	var d description
+	var d inspect.Description
 	if err := json.Unmarshal([]byte(satchel(t, "inspect", bundles+"gadget", "-o", "json").out), &d); err != nil {
 		t.Fatal(err)
 	}
 	const width = 60
-	for line := range strings.SplitSeq(d.print(style{}, width), "\n") {
+	for line := range strings.SplitSeq(d.Print(printer.Style{}, width), "\n") {
 		if len([]rune(line)) > width && len(strings.Fields(line)) > 2 {
 			t.Errorf("%d characters: %s", len([]rune(line)), line)
 		}
@@ -60,22 +66,22 @@ func TestInspectFitsTheTerminal(t *testing.T) {
 // TestInspectHostile shows a bundle with control characters in every string and with too many of everything.
 func TestInspectHostile(t *testing.T) {
 	const bad = "a\x1b[2J\nb"
-	d := description{Name: bad, DisplayName: bad, Description: bad, Format: bad, Package: bad, Version: bad, Provider: bad, Channels: []string{bad}, SuggestedNamespace: bad}
-	for range 3 * mostListed {
-		d.Objects = append(d.Objects, kindCount{Kind: bad, Group: bad})
-		d.CRDs = append(d.CRDs, crdSummary{Name: bad, Kind: bad, Versions: []string{bad}})
-		d.Webhooks = append(d.Webhooks, webhookSummary{Name: bad, ServedBy: bad, Rules: []string{bad}})
+	d := inspect.Description{Name: bad, DisplayName: bad, Description: bad, Format: bad, Package: bad, Version: bad, Provider: bad, Channels: []string{bad}, SuggestedNamespace: bad}
+	for range 3 * kit.MostListed {
+		d.Objects = append(d.Objects, inspect.KindCount{Kind: bad, Group: bad})
+		d.CRDs = append(d.CRDs, inspect.CrdSummary{Name: bad, Kind: bad, Versions: []string{bad}})
+		d.Webhooks = append(d.Webhooks, inspect.WebhookSummary{Name: bad, ServedBy: bad, Rules: []string{bad}})
 		d.Certificates = append(d.Certificates, bad)
-		d.Images = append(d.Images, imageUse{Image: bad, Uses: []string{bad}})
+		d.Images = append(d.Images, inspect.ImageUse{Image: bad, Uses: []string{bad}})
 		d.Requirements, d.Warnings = append(d.Requirements, bad), append(d.Warnings, bad)
 	}
-	d.Permissions = []permissionHolder{{Account: bad, Scopes: []permission{{Namespace: bad, Rules: make([]permissionRule, 3*mostListed)}}}}
-	d.Permissions[0].Scopes[0].Rules[0] = permissionRule{Resources: bad, Verbs: bad, Danger: bad}
-	text := d.print(style{}, 80)
+	d.Permissions = []preview.PermissionHolder{{Account: bad, Scopes: []preview.Permission{{Namespace: bad, Rules: make([]preview.PermissionRule, 3*kit.MostListed)}}}}
+	d.Permissions[0].Scopes[0].Rules[0] = preview.PermissionRule{Resources: bad, Verbs: bad, Danger: bad}
+	text := d.Print(printer.Style{}, 80)
 	if strings.Contains(text, "\x1b") {
 		t.Errorf("it can steer the terminal: %q", text[:500])
 	}
-	if lines := strings.Count(text, "\n"); lines > 12*mostListed {
+	if lines := strings.Count(text, "\n"); lines > 12*kit.MostListed {
 		t.Errorf("%d lines", lines)
 	}
 	if !strings.Contains(text, "and 200 more; -o json prints all") {
@@ -117,7 +123,7 @@ func TestDangers(t *testing.T) {
 		"through the node":  {reason: "past the API server", rule: rule("", "nodes/proxy", "get"), everywhere: true, want: "reaches all Pods through their nodes"},
 		"approval":          {reason: "a certificate for any user", rule: rule("certificates.k8s.io", "certificatesigningrequests/approval", "update"), want: "may issue itself certificates"},
 	} {
-		if got, _ := dangerOf(tc.rule, tc.everywhere); got != tc.want {
+		if got, _ := view.DangerOf(tc.rule, tc.everywhere); got != tc.want {
 			t.Errorf("%s: %s: got %q, want %q", name, tc.reason, got, tc.want)
 		}
 	}
@@ -142,7 +148,7 @@ func TestFirstParagraph(t *testing.T) {
 		"**Bold**.":                          "Bold.",
 		"[a](b) and [c](d) [not a link] (e)": "a and c [not a link] (e)",
 	} {
-		if diff := cmp.Diff(want, firstParagraph(in)); diff != "" {
+		if diff := cmp.Diff(want, inspect.FirstParagraph(in)); diff != "" {
 			t.Errorf("%q: -want +got:\n%s", in, diff)
 		}
 	}
@@ -156,8 +162,8 @@ func TestInspectCorpus(t *testing.T) {
 	}
 	for _, dir := range published {
 		got := satchel(t, "inspect", dir, "-o", "json")
-		var d description
-		if err := json.Unmarshal([]byte(got.out), &d); err != nil || got.code != ExitOK {
+		var d inspect.Description
+		if err := json.Unmarshal([]byte(got.out), &d); err != nil || got.code != kit.ExitOK {
 			t.Errorf("%s: exit %d, %v\n%s", dir, got.code, err, got.err)
 			continue
 		}

@@ -25,6 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/setup"
 	"github.com/satchel-dev/satchel/internal/install"
 )
 
@@ -84,8 +86,8 @@ func (c testCluster) version(version string, args ...string) outcome {
 
 func (c testCluster) runVersion(ctx context.Context, version string, args ...string) outcome {
 	var out, failure bytes.Buffer
-	code := Run(ctx, Program{
-		Path: "satchel", Now: time.Now, Version: VersionInfo{Version: version},
+	code := Run(ctx, kit.Program{
+		Path: "satchel", Now: time.Now, Version: kit.VersionInfo{Version: version},
 		Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &failure},
 	}, append([]string{"--kubeconfig", c.cp.KubeconfigPath()}, args...))
 	return outcome{code: code, out: out.String(), err: failure.String()}
@@ -113,38 +115,38 @@ func (c testCluster) resourceVersions() map[string]string {
 
 func TestInstall(t *testing.T) {
 	c := bareCluster(t)
-	c.want(c.version("v1.0.0", "install"), ExitError, "are examples and not published", "--registry")
-	c.want(c.version("v1.0.0", "install", "--registry", testRegistry, "--as", "unprivileged"), ExitError)
+	c.want(c.version("v1.0.0", "install"), kit.ExitError, "are examples and not published", "--registry")
+	c.want(c.version("v1.0.0", "install", "--registry", testRegistry, "--as", "unprivileged"), kit.ExitError)
 	dry := c.version("v1.0.0", "install", "--registry", testRegistry, "--dry-run")
-	c.want(dry, ExitOK, "created   CustomResourceDefinition bundledeployments.satchel.dev", "created   Deployment satchel-system/bundle-source-controller", "this was a dry run")
-	c.want(c.version("v1.0.0", "get", "-A"), ExitError, "Satchel is not installed in this cluster")
+	c.want(dry, kit.ExitOK, "created   CustomResourceDefinition bundledeployments.satchel.dev", "created   Deployment satchel-system/bundle-source-controller", "this was a dry run")
+	c.want(c.version("v1.0.0", "get", "-A"), kit.ExitError, "Satchel is not installed in this cluster")
 
-	c.want(c.version("v1.0.0", "install", "--registry", testRegistry), ExitOK, "CustomResourceDefinition bundledeployments.satchel.dev: established",
+	c.want(c.version("v1.0.0", "install", "--registry", testRegistry), kit.ExitOK, "CustomResourceDefinition bundledeployments.satchel.dev: established",
 		"Deployment bundle-source-controller: 1 replica available, image registry.test/satchel/bundle-source-controller:v1.0.0",
 		"Satchel v1.0.0 is installed in the namespace satchel-system: ")
 	before := c.resourceVersions()
 	again := c.version("v1.0.0", "install")
-	c.want(again, ExitOK, " unchanged.")
+	c.want(again, kit.ExitOK, " unchanged.")
 	if strings.Contains(again.out, " changed") || strings.Contains(again.out, "created") {
 		t.Errorf("something is written again: %s", again)
 	}
 	if diff := cmp.Diff(before, c.resourceVersions()); diff != "" {
 		t.Errorf("the second time changes something: -before +after:\n%s", diff)
 	}
-	var plan installPlan
+	var plan setup.InstallPlan
 	if got := c.version("v1.0.0", "install", "--dry-run", "-o", "json", "--ephemeral-storage"); json.Unmarshal([]byte(got.out), &plan) != nil || plan.Options.Registry != testRegistry {
 		t.Errorf("the chosen options are not stored: %s", got)
 	}
 	kept := 0
 	for _, step := range plan.Objects {
-		if step.Outcome == pieceKept && step.Kind == "PersistentVolumeClaim" {
+		if step.Outcome == setup.PieceKept && step.Kind == "PersistentVolumeClaim" {
 			kept++
 		}
 	}
 	if kept != 2 {
 		t.Errorf("volumes would be removed: %+v", plan)
 	}
-	c.want(c.version("v1.0.0", "install", "--system-namespace", "elsewhere"), ExitError, "Satchel is installed in the namespace satchel-system")
+	c.want(c.version("v1.0.0", "install", "--system-namespace", "elsewhere"), kit.ExitError, "Satchel is installed in the namespace satchel-system")
 }
 
 // change patches an object of the installation.
@@ -160,7 +162,7 @@ func (c testCluster) installedObject(apiVersion, kind, name string) *unstructure
 	o := c.missing(apiVersion, kind, name)
 	o.SetNamespace("")
 	if kind != "CustomResourceDefinition" {
-		o.SetNamespace(systemNamespace)
+		o.SetNamespace(kit.SystemNamespace)
 	}
 	return o
 }
@@ -168,7 +170,7 @@ func (c testCluster) installedObject(apiVersion, kind, name string) *unstructure
 // TestUpgrade upgrades from another version: obsolete objects are removed, and forbidden changes are refused.
 func TestUpgrade(t *testing.T) {
 	c := bareCluster(t)
-	c.want(c.version("v1.0.0", "install", "--registry", testRegistry, "--ephemeral-storage", "--wait=false"), ExitOK, "The controllers were not waited for")
+	c.want(c.version("v1.0.0", "install", "--registry", testRegistry, "--ephemeral-storage", "--wait=false"), kit.ExitOK, "The controllers were not waited for")
 	old := parse(t, `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: former, namespace: satchel-system}, spec: {podSelector: {}}}`)
 	claim := parse(t, `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: former, namespace: satchel-system}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`)
 	kept := c.installedObject("v1", "ConfigMap", install.RecordName)
@@ -193,26 +195,26 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	c.want(c.version("v1.1.0", "install", "--dry-run"), ExitOK, "removed   NetworkPolicy satchel-system/former: this version does not have it",
+	c.want(c.version("v1.1.0", "install", "--dry-run"), kit.ExitOK, "removed   NetworkPolicy satchel-system/former: this version does not have it",
 		"kept      PersistentVolumeClaim satchel-system/former", "changed   Deployment satchel-system/bundle-source-controller")
-	c.want(c.version("v1.1.0", "install"), ExitOK, "removed   NetworkPolicy satchel-system/former", "Satchel v1.0.0 is upgraded to v1.1.0", ":v1.1.0\n")
+	c.want(c.version("v1.1.0", "install"), kit.ExitOK, "removed   NetworkPolicy satchel-system/former", "Satchel v1.0.0 is upgraded to v1.1.0", ":v1.1.0\n")
 	c.goneFor(old) // the garbage collector finishes it
 	if err := c.anyClient().Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
 		t.Errorf("a volume was removed: %v", err)
 	}
 
-	c.want(c.version("v1.0.0", "install"), ExitError, "v1.1.0 is installed, and this program is v1.0.0", "--allow-downgrade")
-	c.want(c.version("v1.0.0", "install", "--allow-downgrade", "--dry-run"), ExitOK)
+	c.want(c.version("v1.0.0", "install"), kit.ExitError, "v1.1.0 is installed, and this program is v1.0.0", "--allow-downgrade")
+	c.want(c.version("v1.0.0", "install", "--allow-downgrade", "--dry-run"), kit.ExitOK)
 	definition := c.installedObject("apiextensions.k8s.io/v1", "CustomResourceDefinition", "bundleapprovals.satchel.dev")
 	c.change(definition, `{"spec":{"versions":[`+
 		`{"name":"v1alpha1","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"colour":{"type":"string"}}}}}}},`+
 		`{"name":"v9","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`)
-	c.want(c.version("v1.2.0", "install"), ExitError, "resources of bundleapprovals.satchel.dev are stored as v9, which this program's CRD does not have")
-	c.want(c.version("devel", "install"), ExitError, "bundleapprovals.satchel.dev in the cluster is newer than this program", "v1alpha1.spec.colour")
+	c.want(c.version("v1.2.0", "install"), kit.ExitError, "resources of bundleapprovals.satchel.dev are stored as v9, which this program's CRD does not have")
+	c.want(c.version("devel", "install"), kit.ExitError, "bundleapprovals.satchel.dev in the cluster is newer than this program", "v1alpha1.spec.colour")
 	service := c.installedObject("v1", "Service", "bundle-source-controller")
 	c.change(service, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"Helm"},"annotations":{"meta.helm.sh/release-name":"satchel","meta.helm.sh/release-namespace":"ops"}}}`)
-	c.want(c.version("v1.2.0", "install"), ExitError, "Service satchel-system/bundle-source-controller comes from Helm release ops/satchel: upgrade it there")
-	c.want(c.version("v1.2.0", "uninstall", "--yes"), ExitError, "nothing was removed, because Service satchel-system/bundle-source-controller comes from Helm release ops/satchel")
+	c.want(c.version("v1.2.0", "install"), kit.ExitError, "Service satchel-system/bundle-source-controller comes from Helm release ops/satchel: upgrade it there")
+	c.want(c.version("v1.2.0", "uninstall", "--yes"), kit.ExitError, "nothing was removed, because Service satchel-system/bundle-source-controller comes from Helm release ops/satchel")
 	c.change(service, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null},"annotations":null}}`)
 }
 
@@ -220,25 +222,25 @@ func TestUpgrade(t *testing.T) {
 func TestUninstall(t *testing.T) {
 	c := bareCluster(t)
 	before := c.everything()
-	c.want(c.version("v1.0.0", "install", "--registry", testRegistry), ExitOK)
+	c.want(c.version("v1.0.0", "install", "--registry", testRegistry), kit.ExitOK)
 	c.create(aSource())
 	d := aDeployment()
 	d.Finalizers = []string{"satchel.dev/finalizer"}
 	c.create(d)
 
 	listed := c.version("v1.0.0", "uninstall", "--dry-run")
-	c.want(listed, ExitOK, "Deleted first (1 object):", "BundleDeployment.satchel.dev "+c.namespace+"/podinfo", "Namespace satchel-system",
+	c.want(listed, kit.ExitOK, "Deleted first (1 object):", "BundleDeployment.satchel.dev "+c.namespace+"/podinfo", "Namespace satchel-system",
 		"To keep (3 objects):", "add --crds to delete it")
-	c.want(c.version("v1.0.0", "uninstall", "--yes"), ExitError, "nothing was removed, because there are 1 BundleDeployment ("+c.namespace+"/podinfo)", "--keep-workloads or --delete-deployments")
-	c.want(c.version("v1.0.0", "uninstall", "--keep-workloads"), ExitError, "add --yes")
-	c.want(c.version("v1.0.0", "uninstall", "--keep-workloads", "--delete-deployments"), ExitError, "use only one of the two")
+	c.want(c.version("v1.0.0", "uninstall", "--yes"), kit.ExitError, "nothing was removed, because there are 1 BundleDeployment ("+c.namespace+"/podinfo)", "--keep-workloads or --delete-deployments")
+	c.want(c.version("v1.0.0", "uninstall", "--keep-workloads"), kit.ExitError, "add --yes")
+	c.want(c.version("v1.0.0", "uninstall", "--keep-workloads", "--delete-deployments"), kit.ExitError, "use only one of the two")
 
 	got := c.version("v1.0.0", "uninstall", "--keep-workloads", "--crds", "--yes", "--timeout", "40s")
-	c.want(got, ExitOK, "The controller does not remove the finalizers", "1 BundleDeployment released without the controller", "Namespace satchel-system: gone", "Satchel is removed.")
+	c.want(got, kit.ExitOK, "The controller does not remove the finalizers", "1 BundleDeployment released without the controller", "Namespace satchel-system: gone", "Satchel is removed.")
 	if diff := cmp.Diff(before, c.everything()); diff != "" {
 		t.Errorf("the cluster is not as before: -before +after:\n%s", diff)
 	}
-	c.want(c.version("v1.0.0", "uninstall", "--yes"), ExitOK, "is not installed in the namespace satchel-system; nothing to do")
+	c.want(c.version("v1.0.0", "uninstall", "--yes"), kit.ExitOK, "is not installed in the namespace satchel-system; nothing to do")
 }
 
 // everything are the names of all objects of the cluster, except those that the cluster creates.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 )
 
 // anyClient writes objects of any kind.
@@ -119,7 +120,7 @@ func (c testCluster) follow(args ...string) following {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	f := following{t: c.t, out: &syncBuffer{}, err: &syncBuffer{}, cancel: cancel, code: make(chan int, 1)}
 	go func() {
-		f.code <- Run(ctx, Program{Path: "satchel", Now: time.Now,
+		f.code <- Run(ctx, kit.Program{Path: "satchel", Now: time.Now,
 			Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: f.out, ErrOut: f.err}},
 			append([]string{"--kubeconfig", c.cp.KubeconfigPath(), "-n", c.namespace}, args...))
 	}()
@@ -148,7 +149,7 @@ func (f following) interrupt() {
 	f.cancel()
 	select {
 	case code := <-f.code:
-		if code != ExitInterrupted {
+		if code != kit.ExitInterrupted {
 			f.t.Errorf("exit %d after Ctrl-C: %s", code, f.err)
 		}
 	case <-time.After(time.Minute):

@@ -16,43 +16,46 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/see"
+	"github.com/satchel-dev/satchel/internal/cli/tree"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
 func TestEachLine(t *testing.T) {
-	long := strings.Repeat("x", 3*longestLine)
+	long := strings.Repeat("x", 3*see.LongestLine)
 	var got []string
-	err := eachLine(strings.NewReader("one\r\n\n"+long+"\nlast"), func(line string) error {
+	err := see.EachLine(strings.NewReader("one\r\n\n"+long+"\nlast"), func(line string) error {
 		got = append(got, line)
 		return nil
 	})
-	if diff := cmp.Diff([]string{"one", "", long[:longestLine] + " … (cut)", "last"}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{"one", "", long[:see.LongestLine] + " … (cut)", "last"}, got); diff != "" || err != nil {
 		t.Errorf("%v -want +got:\n%.500s", err, diff)
 	}
 	refused := errors.New("refused")
-	if err := eachLine(strings.NewReader("a\nb\n"), func(string) error { return refused }); !errors.Is(err, refused) {
+	if err := see.EachLine(strings.NewReader("a\nb\n"), func(string) error { return refused }); !errors.Is(err, refused) {
 		t.Errorf("got %v", err)
 	}
-	last := lastLines{limit: 2}
+	last := see.LastLines{Limit: 2}
 	for _, line := range []string{"a", "b", "c"} {
-		last.add(line)
+		last.Add(line)
 	}
-	if diff := cmp.Diff([]string{"b", "c"}, last.lines); diff != "" {
+	if diff := cmp.Diff([]string{"b", "c"}, last.Lines); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
 func TestLinesAreSafe(t *testing.T) {
 	var out bytes.Buffer
-	w := &lineWriter{out: &out, prefix: true}
-	s := logSource{pod: "web-1" + steering, logContainer: logContainer{name: "main"}}
-	if err := w.write(s, "progress"+steering+"\r"); err != nil || hiddenIn(out.String()) != "" || !strings.HasSuffix(out.String(), "\n") {
+	w := &see.LineWriter{Out: &out, Prefix: true}
+	s := see.LogSource{Pod: "web-1" + steering, LogContainer: tree.LogContainer{Name: "main"}}
+	if err := w.Write(s, "progress"+steering+"\r"); err != nil || hiddenIn(out.String()) != "" || !strings.HasSuffix(out.String(), "\n") {
 		t.Errorf("%v: %q", err, out.String())
 	}
 }
 
 func TestLinesAboutADeployment(t *testing.T) {
-	about := aboutDeployment(aDeployment(called("app"), reference))
+	about := see.AboutDeployment(aDeployment(called("app"), reference))
 	for line, want := range map[string]bool{
 		`{"level":"info","ts":"2026-01-01","msg":"x","controller":"bundledeployment","BundleDeployment":{"name":"app","namespace":"demo"},"namespace":"demo","name":"app"}`: true,
 		`{"level":"info","msg":"x","namespace":"demo","name":"podinfo","controller":"bundlesource"}`:                                                                        true,
@@ -113,7 +116,7 @@ spec:
 	if _, err := envtest.InstallCRDs(cp.RESTConfig(), crdOptions()); err != nil {
 		t.Fatal(err)
 	}
-	written, err := client.NewWithWatch(cp.RESTConfig(), client.Options{Scheme: newScheme(), Mapper: staticMapper()})
+	written, err := client.NewWithWatch(cp.RESTConfig(), client.Options{Scheme: kit.NewScheme(), Mapper: kit.StaticMapper()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,17 +138,17 @@ spec:
 func (c testCluster) logsRead() {
 	c.t.Helper()
 	got := c.eventually("of the side", "logs", "app")
-	c.want(got, ExitOK, "/main] first\n", "/main] second\n", "/main] third \\u001b[31mred\n", "/side] of the side\n")
+	c.want(got, kit.ExitOK, "/main] first\n", "/main] second\n", "/main] third \\u001b[31mred\n", "/side] of the side\n")
 	if strings.Contains(got.out, "foreign") || got.err != "" {
 		c.t.Errorf("got %s", got)
 	}
 	if got := c.satchel("logs", "app", "-c", "main", "--tail", "1", "--prefix=false"); got.out != "third \\u001b[31mred\n" {
 		c.t.Errorf("got %s", got)
 	}
-	c.want(c.satchel("logs", "app", "-c", "none"), ExitError, `no Pod of app has a container "none"`)
-	c.want(c.satchel("logs", "empty"), ExitOK, "empty has no Pods; tree shows what it has.\n")
-	c.want(c.satchel("logs", "app", "--follow", "--previous"), ExitError, "leave --follow or --previous out")
-	c.want(c.satchel("logs", "app", "--controller"), ExitError, `no controllers run as Pods in the namespace "satchel-system"`)
+	c.want(c.satchel("logs", "app", "-c", "none"), kit.ExitError, `no Pod of app has a container "none"`)
+	c.want(c.satchel("logs", "empty"), kit.ExitOK, "empty has no Pods; tree shows what it has.\n")
+	c.want(c.satchel("logs", "app", "--follow", "--previous"), kit.ExitError, "leave --follow or --previous out")
+	c.want(c.satchel("logs", "app", "--controller"), kit.ExitError, `no controllers run as Pods in the namespace "satchel-system"`)
 	c.object("", "{apiVersion: v1, kind: Pod, metadata: {name: controller, labels: {app.kubernetes.io/part-of: satchel}}, spec: {containers: [{name: manager, image: x}]}}")
 	got = c.eventually("applied", "logs", "app", "--controller", "--system-namespace", c.namespace)
 	if !strings.HasPrefix(got.out, `[controller/manager] {"msg":"applied",`) || strings.Contains(got.out, "of another") {
@@ -155,7 +158,7 @@ func (c testCluster) logsRead() {
 		{apiGroups: [apps], resources: [deployments, replicasets], verbs: [get, list]}, {apiGroups: [""], resources: [pods], verbs: [list]}]}`)
 	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: some}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: some}, subjects: [{kind: User, name: reader}]}`)
 	got = c.eventually("Not shown: pods/log", "logs", "app", "--as", "reader")
-	c.want(got, ExitOK, `Not shown: pods/log in the namespace "`+c.namespace+`": you may not get them; ask an administrator for that permission`+"\n")
+	c.want(got, kit.ExitOK, `Not shown: pods/log in the namespace "`+c.namespace+`": you may not get them; ask an administrator for that permission`+"\n")
 	if strings.Count(got.err, "pods/log") != 1 {
 		c.t.Errorf("more than one line: %s", got.err)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 )
 
 const migrations = "testdata/migrate/"
@@ -33,7 +34,7 @@ func TestMigrate(t *testing.T) {
 			if again := satchel(t, append([]string{"migrate"}, args...)...); again != got {
 				t.Errorf("the second time differs:\n%s", again)
 			}
-			if name != "broken" && (got.code != ExitOK || !strings.Contains(got.out, "kind: BundleDeployment")) {
+			if name != "broken" && (got.code != kit.ExitOK || !strings.Contains(got.out, "kind: BundleDeployment")) {
 				t.Errorf("nothing is migrated: %s", got)
 			}
 		})
@@ -47,12 +48,12 @@ func TestMigrateStandardInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errOut bytes.Buffer
-	code := Run(t.Context(), Program{
+	code := Run(t.Context(), kit.Program{
 		Path: "satchel", Now: time.Now,
 		Streams: genericiooptions.IOStreams{In: bytes.NewReader(text), Out: &out, ErrOut: &errOut},
 	}, []string{"migrate", "-"})
 	file := satchel(t, "migrate", migrations+"olm-v0.yaml")
-	if want := strings.ReplaceAll(file.out, migrations+"olm-v0.yaml", "standard-input"); code != ExitOK || out.String() != want {
+	if want := strings.ReplaceAll(file.out, migrations+"olm-v0.yaml", "standard-input"); code != kit.ExitOK || out.String() != want {
 		t.Errorf("exit %d\n%s\nwant\n%s", code, &out, want)
 	}
 	dir := writeFiles(t, map[string]string{"in/sub.yaml": string(text), "README.md": "# not a manifest"})
@@ -97,12 +98,12 @@ func TestMigrateRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, append([]string{"migrate"}, tc.args...)...)
 			if tc.want == "" {
-				if got.code != ExitError || !strings.Contains(got.err, "a.yaml (document 1): the object has no apiVersion") || !strings.Contains(got.err, "a.yaml (document 2): this is a list, not an object") {
+				if got.code != kit.ExitError || !strings.Contains(got.err, "a.yaml (document 1): the object has no apiVersion") || !strings.Contains(got.err, "a.yaml (document 2): this is a list, not an object") {
 					t.Errorf("%s: %s", tc.reason, got)
 				}
 				return
 			}
-			if got.code != ExitError || got.out != "" || got.err != "Error: "+tc.want+"\n" {
+			if got.code != kit.ExitError || got.out != "" || got.err != "Error: "+tc.want+"\n" {
 				t.Errorf("%s: %s\nwant %s", tc.reason, got, tc.want)
 			}
 		})

@@ -82,7 +82,7 @@ func commandLines(step markdown.Step) []string {
 // parseLine finds the command of a command line, and its flags.
 func parseLine(line string) error {
 	fields := strings.Fields(strings.TrimSuffix(line, " 2"))
-	named, rest, err := testApp(&bytes.Buffer{}).rootCommand().Find(fields)
+	named, rest, err := rootCommand(testApp(&bytes.Buffer{})).Find(fields)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/act"
+	"github.com/satchel-dev/satchel/internal/cli/bundle"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/view"
 )
 
 const commit = "0123456789abcdef0123456789abcdef01234567"
@@ -55,9 +59,9 @@ func TestPinned(t *testing.T) {
 		"SHA-256":      {reason: "commit takes 40 digits", present: []v1alpha1.Source{git}, origins: []v1alpha1.RevisionOrigin{{Git: "https://example.org/r", Digest: digestA}}, wrong: "cannot be named in spec.ref.commit"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := pinned(tc.present, tc.origins, tc.current)
+			got, err := bundle.Pinned(tc.present, tc.origins, tc.current)
 			if tc.wrong != "" {
-				if wrong := new(pinError); !errors.As(err, &wrong) || !strings.Contains(err.Error(), tc.wrong) {
+				if wrong := new(bundle.PinError); !errors.As(err, &wrong) || !strings.Contains(err.Error(), tc.wrong) {
 					t.Errorf("%s: got %v", tc.reason, err)
 				}
 				return
@@ -96,11 +100,11 @@ func TestFindRevision(t *testing.T) {
 		want   string
 		wrong  string
 	}{
-		"previous":      {"the one before", history(record(revisionB, healthy), record(revisionA, healthy)), revisionB, previousRevision, revisionA, ""},
-		"of a failure":  {"what failed is not gone back to", history(record(revisionB, failed), record("v1.2.9@sha256:99", failed), record(revisionA, healthy)), revisionB, previousRevision, revisionA, ""},
-		"of a rollback": {"content counts, not its name", history(record(digestA, healthy), record(revisionB, healthy), record(revisionA, healthy)), digestA, previousRevision, revisionB, ""},
-		"none":          {"nothing else was ever healthy", history(record(revisionB, healthy)), revisionB, previousRevision, "", "no other revision"},
-		"no history":    {"nothing was ever installed", history(), "", previousRevision, "", "no history yet"},
+		"previous":      {"the one before", history(record(revisionB, healthy), record(revisionA, healthy)), revisionB, view.PreviousRevision, revisionA, ""},
+		"of a failure":  {"what failed is not gone back to", history(record(revisionB, failed), record("v1.2.9@sha256:99", failed), record(revisionA, healthy)), revisionB, view.PreviousRevision, revisionA, ""},
+		"of a rollback": {"content counts, not its name", history(record(digestA, healthy), record(revisionB, healthy), record(revisionA, healthy)), digestA, view.PreviousRevision, revisionB, ""},
+		"none":          {"nothing else was ever healthy", history(record(revisionB, healthy)), revisionB, view.PreviousRevision, "", "no other revision"},
+		"no history":    {"nothing was ever installed", history(), "", view.PreviousRevision, "", "no history yet"},
 		"by name":       {"also what failed", history(record(revisionB, failed), record(revisionA, failed)), revisionB, "v1.2.0", revisionA, ""},
 		"by digest":     {"", history(record(revisionB, healthy), record(revisionA, healthy)), revisionB, digestA[:20], revisionA, ""},
 		"moved tag":     {"the name means two contents", history(record(moved, healthy), record(revisionA, healthy)), moved, "v1.2.0", "", "means several revisions"},
@@ -108,7 +112,7 @@ func TestFindRevision(t *testing.T) {
 		"unknown":       {"what is known is listed", history(record(revisionB, healthy)), revisionB, "v9", "", "v1.3.0@sha256:cccccccccccc  Healthy, since 2026-05-04 12:00:00Z"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := findRevision(tc.d, tc.newest, tc.to)
+			got, err := view.FindRevision(tc.d, tc.newest, tc.to)
 			if got.Revision != tc.want || (tc.wrong == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tc.wrong) {
 				t.Errorf("%s: got %q, %v", tc.reason, got.Revision, err)
 			}
@@ -125,8 +129,8 @@ func TestFluxPin(t *testing.T) {
 		if kind == "GitRepository" {
 			revision = "main@sha1:" + commit
 		}
-		manifest, why := fluxPin(&v1alpha1.SourceReference{APIVersion: "source.toolkit.fluxcd.io/v1", Kind: kind, Name: "apps"}, "demo", revision)
-		text, err := yamlText(manifest)
+		manifest, why := act.FluxPin(&v1alpha1.SourceReference{APIVersion: "source.toolkit.fluxcd.io/v1", Kind: kind, Name: "apps"}, "demo", revision)
+		text, err := printer.YamlText(manifest)
 		if err != nil || !strings.Contains(string(text)+why, want) {
 			t.Errorf("%s: %q is missing in %s%s", kind, want, text, why)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/cli/preview"
 )
 
 // Missing permissions are also found by dry runs of writes: these impersonate the deployment's user if
@@ -49,10 +50,10 @@ func TestT24PreviewTriesAsTheAccount(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &previewer{config: config, user: user, target: user, out: &preview{}, deployment: &v1alpha1.BundleDeployment{
+			p := &preview.Previewer{Config: config, User: user, Target: user, Out: &preview.Preview{}, Deployment: &v1alpha1.BundleDeployment{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: "podinfo"},
 			}}
-			client, why, err := p.asAccount(t.Context(), "installer")
+			client, why, err := p.AsAccount(t.Context(), "installer")
 			if err != nil || client == nil {
 				t.Fatalf("%q, %v", why, err)
 			}

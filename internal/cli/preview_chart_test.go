@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/helm"
 	"github.com/satchel-dev/satchel/internal/spec"
@@ -76,24 +77,24 @@ func TestPlanOfChart(t *testing.T) {
 	c.make(`{apiVersion: v1, kind: ConfigMap, metadata: {name: base}, data: {values.yaml: "image: {tag: from-base}"}}`)
 	d := c.charted(v1alpha1.ValuesReference{Kind: "ConfigMap", Name: "base"})
 	contents := spec.Contents{spec.InputRef{Kind: "ConfigMap", Name: "base"}: {"values.yaml": "image: {tag: from-base}"}}
-	v := c.planned(ExitNo, "--path", dir)
+	v := c.planned(kit.ExitNo, "--path", dir)
 	if want := c.contentAsController(d, dir, contents); v.Content != want || v.Format != "helm" || len(v.Objects) != 1 {
 		t.Errorf("the plan has %s, and the controller %s: %+v", v.Content, want, v)
 	}
-	c.want(c.satchel("diff", "podinfo", "--path", dir), ExitNo, "tag: from-base")
+	c.want(c.satchel("diff", "podinfo", "--path", dir), kit.ExitNo, "tag: from-base")
 
 	c.charted(v1alpha1.ValuesReference{Kind: "Secret", Name: "login", ValuesKey: "tag", TargetPath: "image.tag"})
-	c.want(c.satchel("plan", "podinfo", "--path", dir), ExitError, "secret "+c.namespace+"/login does not exist: create it, or correct spec.helm.valuesFrom[0]")
+	c.want(c.satchel("plan", "podinfo", "--path", dir), kit.ExitError, "secret "+c.namespace+"/login does not exist: create it, or correct spec.helm.valuesFrom[0]")
 	c.make(`{apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {tag: ` + secret + `}}`)
-	if v := c.planned(ExitNo, "--path", dir); v.Content != "" {
+	if v := c.planned(kit.ExitNo, "--path", dir); v.Content != "" {
 		t.Errorf("a digest tells of a Secret: %+v", v)
 	}
 	for _, args := range [][]string{{"plan"}, {"plan", "--fields"}, {"plan", "-o", "yaml"}, {"diff"}, {"diff", "-o", "json"}} {
 		got := c.satchel(append(append([]string{args[0], "podinfo"}, args[1:]...), "--path", dir)...)
-		if said := got.out + got.err; got.code != ExitNo || strings.Contains(said, "c4n4ry") {
+		if said := got.out + got.err; got.code != kit.ExitNo || strings.Contains(said, "c4n4ry") {
 			t.Errorf("%v gives a Secret away: %s", args, got)
 		}
 	}
-	c.want(c.satchel("diff", "podinfo", "--path", dir), ExitNo, "tag: (redacted)")
-	c.want(c.satchel("plan", "podinfo", "--path", dir), ExitNo, "not shown, because it includes values of Secrets")
+	c.want(c.satchel("diff", "podinfo", "--path", dir), kit.ExitNo, "tag: (redacted)")
+	c.want(c.satchel("plan", "podinfo", "--path", dir), kit.ExitNo, "not shown, because it includes values of Secrets")
 }

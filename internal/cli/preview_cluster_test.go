@@ -26,6 +26,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/artifact/server"
 	"github.com/satchel-dev/satchel/internal/artifact/storage"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/preview"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/spec"
@@ -207,10 +209,10 @@ func appliedBefore(in plan.Input) func(inventory.Entry) []*unstructured.Unstruct
 }
 
 // planned is what plan -o json prints.
-func (c playedCluster) planned(code int, args ...string) preview {
+func (c playedCluster) planned(code int, args ...string) preview.Preview {
 	c.t.Helper()
 	got := c.satchel(append([]string{"plan", "podinfo", "-o", "json"}, args...)...)
-	var v preview
+	var v preview.Preview
 	if got.code != code || json.Unmarshal([]byte(got.out), &v) != nil {
 		c.t.Fatalf("exit %d, want %d: %s", got.code, code, got)
 	}
@@ -283,29 +285,29 @@ subjects: [{kind: ServiceAccount, name: web}]
 // The preview shows exactly what the controller does then, from the first install on.
 func TestPlanOfCluster(t *testing.T) {
 	c := newPlayedCluster(t)
-	c.want(c.satchel("plan", "podinfo"), ExitError, "has no artifact yet")
+	c.want(c.satchel("plan", "podinfo"), kit.ExitError, "has no artifact yet")
 	c.publish(webVersion1)
 
-	first := c.planned(ExitNo)
+	first := c.planned(kit.ExitNo)
 	if len(first.Objects) != 4 || first.Objects[0].Verb != "Create" || first.Digest != "" || first.Account.Unchecked != "" || len(first.Account.Missing) > 0 {
 		t.Errorf("the first install: %+v", first)
 	}
-	c.want(c.satchel("plan", "podinfo"), ExitNo, "4 to create", "+ create", "new: example.org/web:1", "Approval: not needed, because spec.approval.mode is Automatic")
+	c.want(c.satchel("plan", "podinfo"), kit.ExitNo, "4 to create", "+ create", "new: example.org/web:1", "Approval: not needed, because spec.approval.mode is Automatic")
 	c.install()
 
-	settled := c.planned(ExitOK)
+	settled := c.planned(kit.ExitOK)
 	if len(settled.Objects) != 0 || settled.Unchanged != 4 || settled.Content != first.Content || settled.Digest == "" {
 		t.Errorf("what was installed: %+v", settled)
 	}
-	c.want(c.satchel("diff", "podinfo"), ExitOK)
+	c.want(c.satchel("diff", "podinfo"), kit.ExitOK)
 
 	c.merge("v1", "ConfigMap", "settings", `{"data": {"color": "green", "theirs": "x"}}`)
-	c.want(c.satchel("diff", "podinfo"), ExitNo, "-  color: green\n+  color: red\n", "--- live/ConfigMap "+c.namespace+"/settings\n+++ planned/")
-	c.want(c.satchel("diff", "podinfo", "--ignore-snippet"), ExitNo, "driftDetection:\n  ignore:\n  - paths:\n    - /data/color\n    target:\n      kind: ConfigMap\n      name: settings\n")
-	c.want(c.satchel("plan", "podinfo", "--fields"), ExitNo, "1 to update", `.data.color: "green" -> "red"`)
+	c.want(c.satchel("diff", "podinfo"), kit.ExitNo, "-  color: green\n+  color: red\n", "--- live/ConfigMap "+c.namespace+"/settings\n+++ planned/")
+	c.want(c.satchel("diff", "podinfo", "--ignore-snippet"), kit.ExitNo, "driftDetection:\n  ignore:\n  - paths:\n    - /data/color\n    target:\n      kind: ConfigMap\n      name: settings\n")
+	c.want(c.satchel("plan", "podinfo", "--fields"), kit.ExitNo, "1 to update", `.data.color: "green" -> "red"`)
 
 	c.publish(webVersion2)
-	v := c.planned(ExitNo)
+	v := c.planned(kit.ExitNo)
 	verbs := map[string]string{}
 	for _, o := range v.Objects {
 		verbs[o.Kind+" "+o.Name] = o.Verb
@@ -318,7 +320,7 @@ func TestPlanOfCluster(t *testing.T) {
 		}
 	}
 	text := c.satchel("plan", "podinfo", "--fields")
-	c.want(text, ExitNo, `service account "`+c.namespace+`/web", in namespace `+c.namespace+`: get configmaps`,
+	c.want(text, kit.ExitNo, `service account "`+c.namespace+`/web", in namespace `+c.namespace+`: get configmaps`,
 		"example.org/web:1 -> example.org/web:2", "Pods are replaced:", ".data.password: changes (hidden)")
 	for _, got := range []outcome{
 		text, c.satchel("diff", "podinfo"), c.satchel("plan", "podinfo", "-o", "json"), c.satchel("diff", "podinfo", "-o", "yaml"), c.satchel("diff", "podinfo", "--ignore-snippet"),
@@ -327,14 +329,14 @@ func TestPlanOfCluster(t *testing.T) {
 			t.Errorf("a Secret is given away: %s", got)
 		}
 	}
-	c.want(c.satchel("diff", "podinfo"), ExitNo, "-  password: (hidden)\n+  password: (hidden, another one)\n", "--- live/Service "+c.namespace+"/old\n")
+	c.want(c.satchel("diff", "podinfo"), kit.ExitNo, "-  password: (hidden)\n+  password: (hidden, another one)\n", "--- live/Service "+c.namespace+"/old\n")
 
-	local := c.planned(ExitNo, "--path", folderOf(t, webVersion2))
+	local := c.planned(kit.ExitNo, "--path", folderOf(t, webVersion2))
 	if local.Content != v.Content || len(local.Objects) != len(v.Objects) {
 		t.Errorf("the same bundle on the disk: %s and %d objects, want %s and %d", local.Content, len(local.Objects), v.Content, len(v.Objects))
 	}
 	c.install()
-	if again := c.planned(ExitNo); again.Content != v.Content || len(again.Objects) != 1 {
+	if again := c.planned(kit.ExitNo); again.Content != v.Content || len(again.Objects) != 1 {
 		t.Errorf("nothing but the object that is pruned at the end differs: %+v", again.Objects)
 	}
 }
@@ -350,11 +352,11 @@ func TestPlanOfUserWithFewPermissions(t *testing.T) {
 		{apiGroups: ["", apps, rbac.authorization.k8s.io], resources: [configmaps, services, deployments, roles, rolebindings], verbs: [get, list]}]}`)
 	c.make(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: readers}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}, subjects: [{kind: User, name: reader}]}`)
 	got := c.eventually("you may not look at Secret", "plan", "podinfo", "--as", "reader", "--fields") // rights come with a delay
-	c.want(got, ExitNo, "you may not look at Secret", "not tried: you may not try it", `.data.color: "red" -> "blue"`,
+	c.want(got, kit.ExitNo, "you may not look at Secret", "not tried: you may not try it", `.data.color: "red" -> "blue"`,
 		"the permissions of ServiceAccount "+c.namespace+"/installer were not checked: with --as no other user can be impersonated",
 		"whether this is the cluster that the objects are on was not checked")
-	c.want(c.satchel("diff", "podinfo", "--as", "reader"), ExitNo, "-  color: red\n+  color: blue\n")
-	c.want(c.satchel("plan", "podinfo", "--as", "unprivileged"), ExitError, "you may not get bundledeployments")
+	c.want(c.satchel("diff", "podinfo", "--as", "reader"), kit.ExitNo, "-  color: red\n+  color: blue\n")
+	c.want(c.satchel("plan", "podinfo", "--as", "unprivileged"), kit.ExitError, "you may not get bundledeployments")
 }
 
 // All violations of the plan are listed at once.
@@ -371,12 +373,12 @@ apiVersion: v1
 kind: Namespace
 metadata: {name: ` + c.namespace + `-new}
 `)
-	c.want(c.satchel("plan", "podinfo"), ExitNo, "Refused, so nothing would be changed:", "ConfigMap "+c.namespace+"/settings", "Unheard",
+	c.want(c.satchel("plan", "podinfo"), kit.ExitNo, "Refused, so nothing would be changed:", "ConfigMap "+c.namespace+"/settings", "Unheard",
 		"ServiceAccount "+c.namespace+"/installer lacks permissions:", "namespaces")
-	c.want(c.satchel("plan", "podinfo", "--path", "x", "--image", "y"), ExitError, "none of the others can be")
-	c.want(c.satchel("plan", "podinfo", "--path", ""), ExitError, "--path is empty")
-	c.want(c.satchel("diff", "podinfo", "--revision", "v0"), ExitError, "history")
-	c.want(c.satchel("plan", "podinfo", "--path", t.TempDir()+"/none"), ExitError, "opening the folder")
+	c.want(c.satchel("plan", "podinfo", "--path", "x", "--image", "y"), kit.ExitError, "none of the others can be")
+	c.want(c.satchel("plan", "podinfo", "--path", ""), kit.ExitError, "--path is empty")
+	c.want(c.satchel("diff", "podinfo", "--revision", "v0"), kit.ExitError, "history")
+	c.want(c.satchel("plan", "podinfo", "--path", t.TempDir()+"/none"), kit.ExitError, "opening the folder")
 }
 
 func TestHostilePlan(t *testing.T) {
@@ -385,7 +387,7 @@ func TestHostilePlan(t *testing.T) {
 	c.publish("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {note: " + bad + "}}\ndata: {k: " + bad + "}\n")
 	for _, args := range [][]string{{"plan", "podinfo", "--fields"}, {"plan", "podinfo", "-o", "json"}, {"diff", "podinfo"}, {"diff", "podinfo", "-o", "yaml"}} {
 		got := c.satchel(args...)
-		if odd := hiddenIn(got.out) + hiddenIn(got.err); got.code != ExitNo || odd != "" {
+		if odd := hiddenIn(got.out) + hiddenIn(got.err); got.code != kit.ExitNo || odd != "" {
 			t.Errorf("%v: %s: %s", args, odd, got)
 		}
 	}
@@ -395,7 +397,7 @@ func TestHostilePlan(t *testing.T) {
 	c.merge("v1", "ConfigMap", "a", `{"data": {"k": "`+strings.Trim(quoted(t, "b\u202e"+"c"), `"`)+`"}}`)
 	for _, args := range [][]string{{"plan", "podinfo", "--fields"}, {"plan", "podinfo", "-o", "yaml"}, {"diff", "podinfo"}} {
 		got := c.satchel(args...)
-		if odd := hiddenIn(got.out) + hiddenIn(got.err); got.code != ExitNo || odd != "" {
+		if odd := hiddenIn(got.out) + hiddenIn(got.err); got.code != kit.ExitNo || odd != "" {
 			t.Errorf("%v: %s: %s", args, odd, got)
 		}
 	}

@@ -21,6 +21,10 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
 	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/cli/bundle"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/preview"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
 )
 
 func configMap(data map[string]any) *unstructured.Unstructured {
@@ -30,53 +34,53 @@ func configMap(data map[string]any) *unstructured.Unstructured {
 }
 
 // aPreview is a preview with all fields set.
-func aPreview() *preview {
+func aPreview() *preview.Preview {
 	before, after := configMap(map[string]any{"color": "red", "same": "x"}), configMap(map[string]any{"color": "blue " + steering, "same": "x"})
 	changes, _ := fields.Diff(before, after)
-	v := &preview{
+	v := &preview.Preview{
 		Namespace: "demo", Name: "podinfo", Applied: revisionA, Content: digestA, Digest: digestB,
 		Summary: "1 to create, 1 to update, 1 to delete", Unchanged: 3,
-		Objects: []objectPreview{
-			{Verb: "Create", Kind: "ConfigMap", Namespace: "demo", Name: "new", Reason: "does not exist", after: configMap(nil)},
-			{Verb: "Update", Kind: "ConfigMap", Namespace: "demo", Name: "settings", Fields: changes, More: 2, Contested: `"kubectl" manages .data.color`, before: before, after: after, applied: true, desired: after.Object},
+		Objects: []preview.ObjectPreview{
+			{Verb: "Create", Kind: "ConfigMap", Namespace: "demo", Name: "new", Reason: "does not exist", After: configMap(nil)},
+			{Verb: "Update", Kind: "ConfigMap", Namespace: "demo", Name: "settings", Fields: changes, More: 2, Contested: `"kubectl" manages .data.color`, Before: before, After: after, Applied: true, Desired: after.Object},
 			{Verb: "Update", Group: "apps", Kind: "Deployment", Namespace: "demo", Name: "web" + steering, Unknown: "you may not try it " + steering, Failed: "it is wrong\n" + steering},
 			{Verb: "Recreate", Group: "batch", Kind: "Job", Namespace: "demo", Name: "once", Reason: "has fields that cannot be changed"},
-			{Verb: verbDelete, Kind: "Service", Namespace: "demo", Name: "old", Reason: "left the bundle"},
-			{Verb: verbRelease, Kind: "PersistentVolumeClaim", Namespace: "demo", Name: "data", Reason: "is kept, for pruning is switched off"},
+			{Verb: preview.VerbDelete, Kind: "Service", Namespace: "demo", Name: "old", Reason: "left the bundle"},
+			{Verb: preview.VerbRelease, Kind: "PersistentVolumeClaim", Namespace: "demo", Name: "data", Reason: "is kept, for pruning is switched off"},
 		},
 		Held: "6 of 10 objects would be deleted", Skipped: []string{"ServiceMonitor.monitoring.coreos.com demo/a"}, Certificates: []string{"Secret demo/serving"},
-		Violations: []violationPreview{{Rule: "Collision", Object: "ConfigMap demo/a", Message: "ConfigMap demo/a belongs to shop/other", Remedy: "rename it" + steering}},
-		Account:    accountPreview{Name: "demo/installer", Missing: []violationPreview{{Message: "the account cannot get pods"}}},
-		Impact: impactPreview{
-			Permissions: []permissionPreview{{Subject: `service account "demo/web"`, May: []string{"get secrets" + steering, "list pods"}}, {Subject: `user "ann"`, Namespace: "demo", May: []string{"get pods"}}},
-			Definitions: []definitionPreview{{Name: "widgets.example.org", Change: "Changed", Details: []string{"v1: adds .spec.size"}}, {Name: "gone.example.org", Change: "Removed"}},
-			Images:      []imagePreview{{Object: "Deployment.apps demo/web", Container: "web", From: "web:1", To: "web:2"}, {Object: "Deployment.apps demo/api", Container: "api", From: "web:1", To: "web:2"}, {Object: "Job.batch demo/once", Container: "x", To: "new:1"}},
-			Restarts:    []restartPreview{{Object: "Deployment.apps demo/web", Fields: []string{".a", ".b", ".c", ".d"}, Note: "when it is no longer paused"}},
+		Violations: []preview.ViolationPreview{{Rule: "Collision", Object: "ConfigMap demo/a", Message: "ConfigMap demo/a belongs to shop/other", Remedy: "rename it" + steering}},
+		Account:    preview.AccountPreview{Name: "demo/installer", Missing: []preview.ViolationPreview{{Message: "the account cannot get pods"}}},
+		Impact: preview.ImpactPreview{
+			Permissions: []preview.PermissionPreview{{Subject: `service account "demo/web"`, May: []string{"get secrets" + steering, "list pods"}}, {Subject: `user "ann"`, Namespace: "demo", May: []string{"get pods"}}},
+			Definitions: []preview.DefinitionPreview{{Name: "widgets.example.org", Change: "Changed", Details: []string{"v1: adds .spec.size"}}, {Name: "gone.example.org", Change: "Removed"}},
+			Images:      []preview.ImagePreview{{Object: "Deployment.apps demo/web", Container: "web", From: "web:1", To: "web:2"}, {Object: "Deployment.apps demo/api", Container: "api", From: "web:1", To: "web:2"}, {Object: "Job.batch demo/once", Container: "x", To: "new:1"}},
+			Restarts:    []preview.RestartPreview{{Object: "Deployment.apps demo/web", Fields: []string{".a", ".b", ".c", ".d"}, Note: "when it is no longer paused"}},
 		},
-		Approval: approvalPreview{Mode: "OnEscalation", Needed: true, Because: []string{"new permissions", "deletions"}},
+		Approval: preview.ApprovalPreview{Mode: "OnEscalation", Needed: true, Because: []string{"new permissions", "deletions"}},
 		Warnings: []string{"a warning\nof two lines"}, Notes: []string{"something was not looked at"},
-		mode: v1alpha1.ApprovalOnEscalation,
+		Mode: v1alpha1.ApprovalOnEscalation,
 	}
 	return v
 }
 
 func TestPlanOutput(t *testing.T) {
 	for name, wide := range map[string]bool{"text": false, "wide": true} {
-		text := aPreview().print(style{}, "satchel", wide)
+		text := aPreview().Print(printer.Style{}, "satchel", wide)
 		golden(t, "plan/"+name, text)
 		if odd := hiddenIn(text); odd != "" {
 			t.Errorf("%s: %s", name, odd)
 		}
 	}
-	quiet := &preview{Namespace: "demo", Name: "podinfo", Content: digestA, Summary: "5 objects, nothing to do", Unchanged: 5,
-		Account: accountPreview{Name: "demo/installer", Unchecked: "you may not impersonate it"}, Approval: approvalPreview{Mode: "Automatic"}, mode: v1alpha1.ApprovalAutomatic}
-	golden(t, "plan/quiet", quiet.print(style{}, "satchel", false))
-	if quiet.changes() || !aPreview().changes() {
+	quiet := &preview.Preview{Namespace: "demo", Name: "podinfo", Content: digestA, Summary: "5 objects, nothing to do", Unchanged: 5,
+		Account: preview.AccountPreview{Name: "demo/installer", Unchecked: "you may not impersonate it"}, Approval: preview.ApprovalPreview{Mode: "Automatic"}, Mode: v1alpha1.ApprovalAutomatic}
+	golden(t, "plan/quiet", quiet.Print(printer.Style{}, "satchel", false))
+	if quiet.Changes() || !aPreview().Changes() {
 		t.Error("what changes nothing and what changes something are told apart by it")
 	}
 	var out strings.Builder
 	for _, o := range aPreview().Objects {
-		out.WriteString(o.unified())
+		out.WriteString(o.Unified())
 	}
 	golden(t, "plan/diff", out.String())
 	if odd := hiddenIn(out.String()); odd != "" {
@@ -87,12 +91,12 @@ func TestPlanOutput(t *testing.T) {
 func TestSnippet(t *testing.T) {
 	v := aPreview()
 	v.Objects[1].Fields = append(v.Objects[1].Fields, fields.Change{Path: ".gone"})
-	rules, left := snippet(v)
+	rules, left := preview.Snippet(v)
 	if len(rules) != 1 || rules[0].Target.Name != "settings" || len(rules[0].Paths) != 1 || rules[0].Paths[0] != "/data/color" || len(left) != 1 {
 		t.Errorf("%+v, left %q", rules, left)
 	}
-	v.Objects[1].applied = false
-	if rules, _ := snippet(v); len(rules) != 0 {
+	v.Objects[1].Applied = false
+	if rules, _ := preview.Snippet(v); len(rules) != 0 {
 		t.Errorf("an object that was never applied: %+v", rules)
 	}
 }
@@ -119,7 +123,7 @@ func TestArtifactClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client, err := artifactClient(&rest.Config{Host: api.URL}, server)
+		client, err := bundle.ArtifactClient(&rest.Config{Host: api.URL}, server)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,11 +149,11 @@ func TestInterruptedDownload(t *testing.T) {
 	defer server.Close()
 	defer close(ended)
 	var errOut bytes.Buffer
-	a := newApp(Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &errOut, ErrOut: &errOut}})
+	a := newApp(kit.Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &errOut, ErrOut: &errOut}})
 	identity := strings.TrimPrefix(digestA, "sha256:")
-	_, err := a.openArtifact(ctx, &rest.Config{Host: server.URL}, artifact.SourceOwner("demo", "podinfo"),
+	_, err := bundle.OpenArtifact(ctx, a, &rest.Config{Host: server.URL}, artifact.SourceOwner("demo", "podinfo"),
 		meta.Artifact{URL: server.URL + "/bundlesource/demo/podinfo/" + identity + ".tar.gz", Revision: revisionA, Digest: digestB})
-	if err == nil || a.exitCode(ctx, err) != ExitInterrupted {
+	if err == nil || a.ExitCode(ctx, err) != kit.ExitInterrupted {
 		t.Errorf("%v: %s", err, errOut.String())
 	}
 	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {

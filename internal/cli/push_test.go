@@ -23,13 +23,16 @@ import (
 	"github.com/secure-systems-lab/go-securesystemslib/encrypted"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	upstreams "github.com/satchel-dev/satchel/tests/upstream"
+	"github.com/satchel-dev/satchel/internal/cli/author"
+	"github.com/satchel-dev/satchel/internal/cli/bundle"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/tests/upstream"
 )
 
 // registryHost starts a real registry, and hides the logins of the user who runs the tests.
 func registryHost(t *testing.T) string {
 	t.Helper()
-	server := upstreams.NewRegistry(t.Context())
+	server := upstream.NewRegistry(t.Context())
 	t.Cleanup(server.Close)
 	noLogins(t)
 	return server.Host()
@@ -99,20 +102,20 @@ func TestPublish(t *testing.T) {
 		return got
 	}
 	ref := host + "/org/sample:v0.1.0"
-	run(ExitOK, "build", "bundle", "-o", "sample.tar")
-	digest := strings.TrimSpace(run(ExitOK, "build", "bundle", "--print", "name").out)
-	run(ExitOK, "push", "bundle", ref, "--sign-key", "cosign.key")
-	if got := run(ExitOK, "push", "sample.tar", ref, "-o", "name", "--sign-key", "cosign.key"); got.out != ref+"@"+digest+"\n" {
+	run(kit.ExitOK, "build", "bundle", "-o", "sample.tar")
+	digest := strings.TrimSpace(run(kit.ExitOK, "build", "bundle", "--print", "name").out)
+	run(kit.ExitOK, "push", "bundle", ref, "--sign-key", "cosign.key")
+	if got := run(kit.ExitOK, "push", "sample.tar", ref, "-o", "name", "--sign-key", "cosign.key"); got.out != ref+"@"+digest+"\n" {
 		t.Errorf("the archive is %s, and the folder %s", got.out, digest)
 	}
-	run(ExitOK, "tag", ref, "stable")
-	run(ExitOK, "verify", host+"/org/sample:stable", "--key", "cosign.pub")
-	run(ExitNo, "verify", ref, "--key", "other.pub")
-	run(ExitOK, "pull", ref, "pulled", "--key", "cosign.pub")
-	run(ExitError, "pull", ref, "refused", "--key", "other.pub")
-	run(ExitOK, "validate", ref, "--insecure")
+	run(kit.ExitOK, "tag", ref, "stable")
+	run(kit.ExitOK, "verify", host+"/org/sample:stable", "--key", "cosign.pub")
+	run(kit.ExitNo, "verify", ref, "--key", "other.pub")
+	run(kit.ExitOK, "pull", ref, "pulled", "--key", "cosign.pub")
+	run(kit.ExitError, "pull", ref, "refused", "--key", "other.pub")
+	run(kit.ExitOK, "validate", ref, "--insecure")
 	if want, got := readTree(t, "bundle"), readTree(t, "pulled"); len(want) != len(got) || got["metadata/annotations.yaml"] != want["metadata/annotations.yaml"] {
-		t.Errorf("pulled %v", sortedKeys(got))
+		t.Errorf("pulled %v", author.SortedKeys(got))
 	}
 	if _, err := os.Stat("refused"); err == nil {
 		t.Error("what was refused is there")
@@ -132,8 +135,8 @@ func TestPushWhatIsIgnored(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := satchel(t, "push", dir, host+"/org/a:v1", "--ignore", "*.txt", "-o", "json", "--source", "https://git.example.org/a", "--revision", "main", "--created", "2026-01-02T03:04:05Z", "--annotation", "x=y")
-	var p publication
-	if err := json.Unmarshal([]byte(got.out), &p); err != nil || got.code != ExitOK {
+	var p author.Publication
+	if err := json.Unmarshal([]byte(got.out), &p); err != nil || got.code != kit.ExitOK {
 		t.Fatal(err, got)
 	}
 	if p.Files != 1 || p.Format != "plain+v0" || p.Kind != "artifact" || p.Reference != host+"/org/a:v1" || !strings.HasPrefix(p.Content, "sha256:") {
@@ -143,11 +146,11 @@ func TestPushWhatIsIgnored(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	t.Setenv("SOURCE_DATE_EPOCH", "1767323045") // the same time
-	if again := satchel(t, "push", dir, host+"/org/a:v1", "--ignore", "*.txt", "-o", "name", "--source", "https://git.example.org/a", "--revision", "main", "--annotation", "x=y"); again.out != p.pinned()+"\n" {
-		t.Errorf("with SOURCE_DATE_EPOCH: %s, want %s", again, p.pinned())
+	if again := satchel(t, "push", dir, host+"/org/a:v1", "--ignore", "*.txt", "-o", "name", "--source", "https://git.example.org/a", "--revision", "main", "--annotation", "x=y"); again.out != p.Pinned()+"\n" {
+		t.Errorf("with SOURCE_DATE_EPOCH: %s, want %s", again, p.Pinned())
 	}
 	t.Chdir(t.TempDir())
-	if got := satchel(t, "pull", host+"/org/a:v1"); got.code != ExitOK || filesIn(t, "a") != "a.yaml" {
+	if got := satchel(t, "pull", host+"/org/a:v1"); got.code != kit.ExitOK || filesIn(t, "a") != "a.yaml" {
 		t.Errorf("%s: %s", got, filesIn(t, "."))
 	}
 	info, err := os.Stat("a/a.yaml")
@@ -166,7 +169,7 @@ func TestPublishRefuses(t *testing.T) {
 	}
 	bad := laidOut(t, map[string]string{`a\b.yaml`: initConfigMap})
 	layout := filepath.Join(t.TempDir(), "a.tar")
-	if got := satchel(t, "build", dir, "-o", layout); got.code != ExitOK {
+	if got := satchel(t, "build", dir, "-o", layout); got.code != kit.ExitOK {
 		t.Fatal(got)
 	}
 	for name, c := range map[string]struct {
@@ -199,7 +202,7 @@ func TestPublishRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, c.args...)
-			if got.code != ExitError || !strings.Contains(got.err, c.want) || strings.Contains(got.err, "secret") {
+			if got.code != kit.ExitError || !strings.Contains(got.err, c.want) || strings.Contains(got.err, "secret") {
 				t.Errorf("%s", got)
 			}
 		})
@@ -209,21 +212,21 @@ func TestPublishRefuses(t *testing.T) {
 // TestPlainHTTPIsAskedFor: a registry without TLS that is not on loopback needs a flag.
 func TestPlainHTTPIsAskedFor(t *testing.T) {
 	for host, want := range map[string]bool{"localhost:5000": true, "localhost": true, "127.0.0.1:1": true, "127.1.2.3": true, "[::1]:5000": true, "ghcr.io": false, "10.0.0.1:5000": false, "localhost.example.org": false, "registry.local": false} {
-		if got := isLoopback(host); got != want {
+		if got := bundle.IsLoopback(host); got != want {
 			t.Errorf("isLoopback(%q) = %v", host, got)
 		}
 	}
 	a := testApp(&bytes.Buffer{})
 	for insecure, refused := range map[bool]bool{false: true, true: false} {
-		ref, err := imageReference("10.255.255.1:5000/a:v1", insecure)
+		ref, err := bundle.ImageReference("10.255.255.1:5000/a:v1", insecure)
 		if err != nil {
 			t.Fatal(err)
 		}
 		request := httptest.NewRequest(http.MethodGet, "http://10.255.255.1:5000/v2/", nil)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		_, err = a.registry(ref, insecure).Client.Transport.RoundTrip(request.WithContext(ctx))
+		_, err = bundle.Registry(a, ref, insecure).Client.Transport.RoundTrip(request.WithContext(ctx))
 		cancel()
-		if got := err != nil && strings.Contains(plainHTTPHint(err).Error(), "add --insecure"); got != refused {
+		if got := err != nil && strings.Contains(author.PlainHTTPHint(err).Error(), "add --insecure"); got != refused {
 			t.Errorf("--insecure=%v: %v", insecure, err)
 		}
 	}
@@ -232,7 +235,7 @@ func TestPlainHTTPIsAskedFor(t *testing.T) {
 // TestLoginsAreUsed: push, pull and the commands that read images log in as docker did.
 func TestLoginsAreUsed(t *testing.T) {
 	noLogins(t)
-	backend := upstreams.NewRegistry(t.Context())
+	backend := upstream.NewRegistry(t.Context())
 	defer backend.Close()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "me" || password != "CANARY" {
@@ -248,27 +251,27 @@ func TestLoginsAreUsed(t *testing.T) {
 	host := strings.TrimPrefix(server.URL, "http://")
 	dir := laidOut(t, map[string]string{"a.yaml": initConfigMap})
 	got := satchel(t, "push", dir, host+"/org/a:v1")
-	if got.code != ExitError || !strings.Contains(got.err, "401 Unauthorized") || !strings.Contains(got.err, "docker login "+host) {
+	if got.code != kit.ExitError || !strings.Contains(got.err, "401 Unauthorized") || !strings.Contains(got.err, "docker login "+host) {
 		t.Errorf("without a login: %s", got)
 	}
 	for _, password := range []string{"wrong", "CANARY"} {
-		code := ExitError
+		code := kit.ExitError
 		if password == "CANARY" {
-			code = ExitOK
+			code = kit.ExitOK
 		}
 		config := `{"auths":{"` + host + `":{"username":"me","password":"` + password + `"}}}`
 		if err := os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		got := satchel(t, "push", dir, host+"/org/a:v1")
-		if got.code != code || strings.Contains(got.err, "CANARY") || code != ExitOK && !strings.Contains(got.err, "check the login for "+host) {
+		if got.code != code || strings.Contains(got.err, "CANARY") || code != kit.ExitOK && !strings.Contains(got.err, "check the login for "+host) {
 			t.Errorf("with the password %s: %s", password, got)
 		}
 	}
-	if got := satchel(t, "pull", host+"/org/a:v1", filepath.Join(t.TempDir(), "a")); got.code != ExitOK {
+	if got := satchel(t, "pull", host+"/org/a:v1", filepath.Join(t.TempDir(), "a")); got.code != kit.ExitOK {
 		t.Errorf("%s", got)
 	}
-	if got := satchel(t, "validate", host+"/org/a:v1", "--insecure"); got.code != ExitOK {
+	if got := satchel(t, "validate", host+"/org/a:v1", "--insecure"); got.code != kit.ExitOK {
 		t.Errorf("%s", got)
 	}
 	broken := `{"credHelpers":{"` + host + `":"does-not-exist"}}`
@@ -276,7 +279,7 @@ func TestLoginsAreUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"push", dir, host + "/org/a:v1"}, {"validate", host + "/org/a:v1", "--insecure"}} {
-		if got := satchel(t, args...); got.code != ExitError || !strings.Contains(got.err, "docker-credential-does-not-exist") || strings.Contains(got.err, "cannot be reached") {
+		if got := satchel(t, args...); got.code != kit.ExitError || !strings.Contains(got.err, "docker-credential-does-not-exist") || strings.Contains(got.err, "cannot be reached") {
 			t.Errorf("a helper that is not there: %s", got)
 		}
 	}
@@ -294,9 +297,9 @@ func TestPushIsInterrupted(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	var out, errOut bytes.Buffer
-	code := Run(ctx, Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}},
+	code := Run(ctx, kit.Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}},
 		[]string{"push", bundles + "plain", strings.TrimPrefix(server.URL, "http://") + "/a:v1"})
-	if code != ExitInterrupted || !strings.Contains(errOut.String(), "Interrupted.") {
+	if code != kit.ExitInterrupted || !strings.Contains(errOut.String(), "Interrupted.") {
 		t.Errorf("exit %d: %s", code, &errOut)
 	}
 	nothingLeft(t, temporary)

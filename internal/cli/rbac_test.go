@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/internal/apply/rights"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/rbac"
 	"github.com/satchel-dev/satchel/internal/convert"
 )
 
@@ -71,7 +73,7 @@ func TestRBACParts(t *testing.T) {
 			args = append(args, "--only", only)
 		}
 		got := satchel(t, args...)
-		if parts := partsOf(t, got.out); got.code != ExitOK || !slices.Equal(parts, want) {
+		if parts := partsOf(t, got.out); got.code != kit.ExitOK || !slices.Equal(parts, want) {
 			t.Errorf("--only %q printed %v, want %v; exit %d, %s", only, parts, want, got.code, got.err)
 		}
 	}
@@ -96,7 +98,7 @@ func TestRBACRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, append([]string{"rbac"}, tc.args...)...)
-			if got.code != ExitError || got.out != "" || !strings.Contains(got.err, tc.want) {
+			if got.code != kit.ExitError || got.out != "" || !strings.Contains(got.err, tc.want) {
 				t.Errorf("%s: want exit 2, nothing on standard output, and %q; got %s", tc.reason, tc.want, got)
 			}
 		})
@@ -142,7 +144,7 @@ func TestRBACOfAHostileBundle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, "rbac", writeBundle(t, manifests), "--install-namespace", "demo", "--name", "app")
-			if got.code != ExitError || got.out != "" {
+			if got.code != kit.ExitError || got.out != "" {
 				t.Errorf("it was printed: %s", got)
 			}
 		})
@@ -166,17 +168,17 @@ func publishedBundles(t *testing.T) []string {
 func TestRBACOfPublishedBundles(t *testing.T) {
 	for _, dir := range publishedBundles(t) {
 		t.Run(filepath.Base(filepath.Dir(dir)), func(t *testing.T) {
-			o := rbacOptions{deployment: "app", serviceAccount: "installer"}
-			o.installNamespace = "demo"
-			result, err := convert.Convert(os.DirFS(dir), o.convert())
+			o := rbac.RbacOptions{Deployment: "app", ServiceAccount: "installer"}
+			o.InstallNamespace = "demo"
+			result, err := convert.Convert(os.DirFS(dir), o.Convert())
 			if err != nil { // it cannot watch all namespaces
-				o.watchNamespaces = []string{"demo"}
-				result, err = convert.Convert(os.DirFS(dir), o.convert())
+				o.WatchNamespaces = []string{"demo"}
+				result, err = convert.Convert(os.DirFS(dir), o.Convert())
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			request, guessed := o.request(result)
+			request, guessed := o.Request(result)
 			if len(guessed) > 0 {
 				t.Errorf("guessed: %v", guessed)
 			}

@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/view"
 )
 
 // controller handles requests to reconcile, as configured.
@@ -27,21 +29,21 @@ type controller struct {
 }
 
 // play answers each request for objects of a kind with statuses, one after the other.
-func (c *controller) play(tc testCluster, k kind, answers ...func(object)) {
+func (c *controller) play(tc testCluster, k kit.Kind, answers ...func(view.Object)) {
 	tc.t.Helper()
-	w, err := tc.client.Watch(tc.t.Context(), k.list(), client.InNamespace(tc.namespace))
+	w, err := tc.client.Watch(tc.t.Context(), k.List(), client.InNamespace(tc.namespace))
 	if err != nil {
 		tc.t.Fatal(err)
 	}
 	tc.t.Cleanup(w.Stop)
 	go func() {
 		for event := range w.ResultChan() {
-			o, ok := event.Object.(object)
-			if !ok || event.Type == watch.Deleted || requested(o, summarize(o)) == "" {
+			o, ok := event.Object.(view.Object)
+			if !ok || event.Type == watch.Deleted || view.Requested(o, view.Summarize(o)) == "" {
 				continue
 			}
 			c.mu.Lock()
-			c.handled = append(c.handled, k.word+"/"+o.GetName())
+			c.handled = append(c.handled, k.Word+"/"+o.GetName())
 			c.mu.Unlock()
 			for _, answer := range answers {
 				answer(o)
@@ -53,8 +55,8 @@ func (c *controller) play(tc testCluster, k kind, answers ...func(object)) {
 }
 
 // answer handles the request and sets conditions.
-func answer(conditions ...metav1.Condition) func(object) {
-	return func(o object) {
+func answer(conditions ...metav1.Condition) func(view.Object) {
+	return func(o view.Object) {
 		at := o.GetAnnotations()[meta.ReconcileRequestAnnotation]
 		switch o := o.(type) {
 		case *v1alpha1.BundleDeployment:
@@ -72,33 +74,33 @@ func TestReconcile(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		args    []string
-		answers []func(object)
-		source  []func(object)
+		answers []func(view.Object)
+		source  []func(view.Object)
 		code    int
 		says    []string
 		handled []string
 	}{
-		"ready": {reason: "the usual case", args: []string{"podinfo"}, answers: []func(object){inOrder},
+		"ready": {reason: "the usual case", args: []string{"podinfo"}, answers: []func(view.Object){inOrder},
 			says: []string{"reconcile requested, waiting for the outcome ...\n", "BundleDeployment podinfo: Ready, revision v1.3.0@sha256:cccccccccccc\n"}, handled: []string{"deployment/podinfo"}},
-		"ready later": {reason: "progress is no outcome", args: []string{"podinfo"}, answers: []func(object){atIt, inOrder},
+		"ready later": {reason: "progress is no outcome", args: []string{"podinfo"}, answers: []func(view.Object){atIt, inOrder},
 			says: []string{": Ready, revision"}, handled: []string{"deployment/podinfo"}},
-		"fails": {reason: "a failure is an outcome, although it is tried again", args: []string{"podinfo"}, answers: []func(object){atIt, failed}, code: ExitNo,
+		"fails": {reason: "a failure is an outcome, although it is tried again", args: []string{"podinfo"}, answers: []func(view.Object){atIt, failed}, code: kit.ExitNo,
 			says: []string{": not Ready, HealthFailed\nPod x: no image\nWhat to do: See the status of the object"}, handled: []string{"deployment/podinfo"}},
-		"to be approved": {reason: "that may take days", args: []string{"podinfo"}, code: ExitNo, handled: []string{"deployment/podinfo"},
-			answers: []func(object){answer(condition(meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing, "waiting for Pods"), working(),
+		"to be approved": {reason: "that may take days", args: []string{"podinfo"}, code: kit.ExitNo, handled: []string{"deployment/podinfo"},
+			answers: []func(view.Object){answer(condition(meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing, "waiting for Pods"), working(),
 				condition(v1alpha1.ApprovalPendingCondition, metav1.ConditionTrue, v1alpha1.ReasonApprovalRequired, "the plan waits"))},
 			says: []string{"not Ready", "Pending: a plan waits for approval; see it with satchel plan podinfo, and decide with satchel approve podinfo or satchel deny podinfo"}},
-		"takes long": {reason: "handled, and not settled", args: []string{"podinfo", "--timeout", "1500ms"}, answers: []func(object){atIt}, code: ExitNo,
+		"takes long": {reason: "handled, and not settled", args: []string{"podinfo", "--timeout", "1500ms"}, answers: []func(view.Object){atIt}, code: kit.ExitNo,
 			says: []string{"still in progress after 1.5s\nwaiting for Pods"}, handled: []string{"deployment/podinfo"}},
-		"no controller": {reason: "no controller runs", args: []string{"podinfo", "--timeout", "500ms"}, code: ExitError,
+		"no controller": {reason: "no controller runs", args: []string{"podinfo", "--timeout", "500ms"}, code: kit.ExitError,
 			says: []string{`the BundleDeployment "podinfo" was not handled within 500ms: check that its controller runs`}},
 		"without waiting": {reason: "asked for, no more", args: []string{"podinfo", "--wait=false"},
 			says: []string{"BundleDeployment podinfo: reconcile requested.\n"}},
-		"source": {reason: "a source by itself", args: []string{"source", "podinfo"}, source: []func(object){inOrder},
+		"source": {reason: "a source by itself", args: []string{"source", "podinfo"}, source: []func(view.Object){inOrder},
 			says: []string{"BundleSource podinfo: Ready, revision v1.3.0@sha256:cccccccccccc\n"}, handled: []string{"source/podinfo"}},
-		"with source": {reason: "the source first", args: []string{"podinfo", "--with-source"}, answers: []func(object){inOrder}, source: []func(object){inOrder},
+		"with source": {reason: "the source first", args: []string{"podinfo", "--with-source"}, answers: []func(view.Object){inOrder}, source: []func(view.Object){inOrder},
 			says: []string{"BundleSource podinfo: Ready", "BundleDeployment podinfo: Ready"}, handled: []string{"source/podinfo", "deployment/podinfo"}},
-		"source fails": {reason: "the deployment is not asked for then", args: []string{"podinfo", "--with-source"}, answers: []func(object){inOrder}, source: []func(object){failed}, code: ExitNo,
+		"source fails": {reason: "the deployment is not asked for then", args: []string{"podinfo", "--with-source"}, answers: []func(view.Object){inOrder}, source: []func(view.Object){failed}, code: kit.ExitNo,
 			says: []string{"BundleSource podinfo: not Ready"}, handled: []string{"source/podinfo"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,10 +109,10 @@ func TestReconcile(t *testing.T) {
 			c.create(aDeployment())
 			var played controller
 			if tc.answers != nil {
-				played.play(c, deployments, tc.answers...)
+				played.play(c, kit.Deployments, tc.answers...)
 			}
 			if tc.source != nil {
-				played.play(c, sources, tc.source...)
+				played.play(c, kit.Sources, tc.source...)
 			}
 			c.want(c.satchel(append([]string{"reconcile"}, tc.args...)...), tc.code, tc.says...)
 			played.mu.Lock()
@@ -127,9 +129,9 @@ func TestReconcileRefuses(t *testing.T) {
 	c.create(aSource(func(s *v1alpha1.BundleSource) { s.Spec.Suspend = true }))
 	c.create(aDeployment())
 	c.create(aDeployment(called("paused"), func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }))
-	c.want(c.satchel("reconcile", "paused"), ExitError, `Error: the BundleDeployment "paused" is suspended, so nothing would happen: resume it, with satchel resume paused`)
-	c.want(c.satchel("reconcile", "podinfo", "--with-source"), ExitError, `the BundleSource "podinfo" is suspended`)
-	c.want(c.satchel("reconcile", "source", "none"), ExitError, `there is no BundleSource "none"`, "there is: podinfo")
+	c.want(c.satchel("reconcile", "paused"), kit.ExitError, `Error: the BundleDeployment "paused" is suspended, so nothing would happen: resume it, with satchel resume paused`)
+	c.want(c.satchel("reconcile", "podinfo", "--with-source"), kit.ExitError, `the BundleSource "podinfo" is suspended`)
+	c.want(c.satchel("reconcile", "source", "none"), kit.ExitError, `there is no BundleSource "none"`, "there is: podinfo")
 }
 
 // TestReconcileWhileItGoes deletes the object during the wait.
@@ -138,7 +140,7 @@ func TestReconcileWhileItGoes(t *testing.T) {
 	c.create(aDeployment())
 	gone := make(chan struct{})
 	var played controller
-	played.play(c, deployments, func(o object) {
+	played.play(c, kit.Deployments, func(o view.Object) {
 		defer close(gone)
 		if err := c.client.Delete(t.Context(), o); err != nil {
 			t.Error(err)
@@ -146,7 +148,7 @@ func TestReconcileWhileItGoes(t *testing.T) {
 	})
 	got := c.satchel("reconcile", "podinfo", "--timeout", "20s")
 	<-gone
-	c.want(got, ExitError, `Error: there is no BundleDeployment "podinfo"`)
+	c.want(got, kit.ExitError, `Error: there is no BundleDeployment "podinfo"`)
 }
 
 // TestReconcileInterrupted presses Ctrl-C during the wait.
@@ -155,11 +157,11 @@ func TestReconcileInterrupted(t *testing.T) {
 	c.create(aDeployment())
 	ctx, interrupt := context.WithCancel(t.Context())
 	var played controller
-	played.play(c, deployments, func(object) { interrupt() })
+	played.play(c, kit.Deployments, func(view.Object) { interrupt() })
 	var out, errOut bytes.Buffer
-	code := Run(ctx, Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}},
+	code := Run(ctx, kit.Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}},
 		[]string{"--kubeconfig", c.cp.KubeconfigPath(), "-n", c.namespace, "reconcile", "podinfo"})
-	if code != ExitInterrupted || !strings.HasSuffix(errOut.String(), "Interrupted.\n") {
+	if code != kit.ExitInterrupted || !strings.HasSuffix(errOut.String(), "Interrupted.\n") {
 		t.Errorf("exit %d: %s", code, errOut.String())
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1/deploymentconfig"
 )
 
@@ -71,7 +72,7 @@ func TestRefusalsAreDocumented(t *testing.T) {
 	if diff := cmp.Diff([]string{"D1", "P3", "P10", "P13", "S1", "V5", "W1", "W2", "W3", "W7"}, rules); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	sources, err := filepath.Glob("../convert/registryv1/*.go")
+	sources, err := filepath.Glob("../convert/registryv1/*/*.go")
 	if err != nil || len(sources) == 0 {
 		t.Fatal("no sources", err)
 	}
@@ -107,12 +108,12 @@ func TestPageOptions(t *testing.T) {
 	for _, text := range blocks(page, "yaml") {
 		if strings.Contains(text, "\nkind: BundleDeployment\n") {
 			var d v1alpha1.BundleDeployment
-			if err := decodeStrictly([]byte(text), &d); err != nil {
+			if err := bundle.DecodeStrictly([]byte(text), &d); err != nil {
 				t.Errorf("%v in\n%s", err, text)
 			}
 			continue
 		}
-		if _, err := parseConfig([]byte(text)); err != nil {
+		if _, err := bundle.ParseConfig([]byte(text)); err != nil {
 			t.Errorf("%v in\n%s", err, text)
 		}
 	}
@@ -144,7 +145,7 @@ func TestPageCommands(t *testing.T) {
 			words, _, _ = strings.Cut(words, "#")
 			words, _, _ = strings.Cut(words, ">")
 			fields := strings.Fields(words)
-			named, rest, err := testApp(&bytes.Buffer{}).rootCommand().Find(fields)
+			named, rest, err := rootCommand(testApp(&bytes.Buffer{})).Find(fields)
 			if err == nil {
 				err = named.ParseFlags(rest)
 			}

@@ -27,6 +27,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
+
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 )
 
 const bundles = "testdata/bundles/"
@@ -74,7 +76,7 @@ func TestRenderRegistryV1(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, append([]string{"render", bundles + "registry", "--install-namespace", "demo"}, tc.args...)...)
-			if got.code != ExitOK {
+			if got.code != kit.ExitOK {
 				t.Fatalf("%s", got)
 			}
 			if diff := cmp.Diff(tc.want, kindsOf(t, got.out)); diff != "" {
@@ -126,7 +128,7 @@ func TestRenderRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, append([]string{"render"}, tc.args...)...)
-			if got.code != ExitError || got.out != "" {
+			if got.code != kit.ExitError || got.out != "" {
 				t.Errorf("%s: want exit 2 and nothing on standard output, got %s", tc.reason, got)
 			}
 			for _, want := range tc.want {
@@ -149,7 +151,7 @@ func TestRenderSaysHowANameWasRead(t *testing.T) {
 		"example.org/plain:v1":   "Reading the folder example.org/plain:v1 (not the image example.org/plain:v1).\n",
 		"./example.org/plain:v1": "Reading the folder ./example.org/plain:v1.\n",
 	} {
-		if got := satchel(t, "render", given, "--install-namespace", "demo"); got.code != ExitOK || !strings.HasPrefix(got.err, want) {
+		if got := satchel(t, "render", given, "--install-namespace", "demo"); got.code != kit.ExitOK || !strings.HasPrefix(got.err, want) {
 			t.Errorf("want %q, got %s", want, got)
 		}
 	}
@@ -176,10 +178,10 @@ func TestM2RenderLeavesLinksOut(t *testing.T) {
 		}
 	}
 	got := satchel(t, "render", dir, "--install-namespace", "demo")
-	if got.code != ExitOK || strings.Count(got.out, "name: ") != 1 || !strings.Contains(got.out, "name: real") {
+	if got.code != kit.ExitOK || strings.Count(got.out, "name: ") != 1 || !strings.Contains(got.out, "name: real") {
 		t.Errorf("want the real file only, got %s", got)
 	}
-	if got := satchel(t, "render", dir, "--path", "folder", "--install-namespace", "demo"); got.code != ExitError {
+	if got := satchel(t, "render", dir, "--path", "folder", "--install-namespace", "demo"); got.code != kit.ExitError {
 		t.Errorf("want a link as --path refused, got %s", got)
 	}
 	if !strings.Contains(got.err, "link.yaml is a symbolic link and left out") {
@@ -261,7 +263,7 @@ func TestRenderImage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, "render", tc.ref, "--install-namespace", "demo", "--insecure")
-			if got.code != ExitOK || got.out != folder.out || !strings.HasPrefix(got.err, tc.says) {
+			if got.code != kit.ExitOK || got.out != folder.out || !strings.HasPrefix(got.err, tc.says) {
 				t.Errorf("%s: got %s\nwant\n%s", tc.reason, got, folder.out)
 			}
 		})
@@ -278,7 +280,7 @@ func TestRenderImage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, append([]string{"render", "--install-namespace", "demo"}, tc.args...)...)
-			if got.code != ExitError || !strings.Contains(got.err, tc.want) {
+			if got.code != kit.ExitError || !strings.Contains(got.err, tc.want) {
 				t.Errorf("%s: got %s", tc.reason, got)
 			}
 		})
@@ -314,9 +316,9 @@ func TestRenderInterrupted(t *testing.T) {
 	}()
 	var out, errOut bytes.Buffer
 	started := time.Now()
-	code := Run(ctx, Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}},
+	code := Run(ctx, kit.Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}},
 		[]string{"render", strings.TrimPrefix(server.URL, "http://") + "/slow:v1", "--insecure", "--install-namespace", "demo"})
-	if code != ExitInterrupted || out.Len() > 0 || errOut.String() != "Interrupted.\n" {
+	if code != kit.ExitInterrupted || out.Len() > 0 || errOut.String() != "Interrupted.\n" {
 		t.Errorf("exit %d, %s%s", code, out.String(), errOut.String())
 	}
 	if took := time.Since(started); took > 5*time.Second {

@@ -3,23 +3,43 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
+
+	"github.com/satchel-dev/satchel/internal/cli/act"
+	"github.com/satchel-dev/satchel/internal/cli/adopt"
+	"github.com/satchel-dev/satchel/internal/cli/author"
+	"github.com/satchel-dev/satchel/internal/cli/check"
+	"github.com/satchel-dev/satchel/internal/cli/dump"
+	"github.com/satchel-dev/satchel/internal/cli/inspect"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/migrate"
+	"github.com/satchel-dev/satchel/internal/cli/preview"
+	"github.com/satchel-dev/satchel/internal/cli/rbac"
+	"github.com/satchel-dev/satchel/internal/cli/remove"
+	"github.com/satchel-dev/satchel/internal/cli/run"
+	"github.com/satchel-dev/satchel/internal/cli/see"
+	"github.com/satchel-dev/satchel/internal/cli/setup"
+	"github.com/satchel-dev/satchel/internal/cli/trace"
+	"github.com/satchel-dev/satchel/internal/cli/tree"
 )
 
 // rootCommand returns the program with all its commands.
-func (a *app) rootCommand() *cobra.Command {
+func rootCommand(a *kit.App) *cobra.Command {
 	root := &cobra.Command{
-		Use:   strings.ReplaceAll(a.name, " ", "-"),
+		Use:   strings.ReplaceAll(a.Name, " ", "-"),
 		Short: "Install cloud-native bundles on Kubernetes from Git-committed manifests",
 		Long: `Satchel installs bundles (container images, Git repositories, archives) on Kubernetes clusters, detects and corrects
 drift, and uninstalls them in dependency order. BundleDeployment objects declare what is installed; this program shows
 their state, and what a bundle would install.
 
-` + exitCodes,
-		Example: a.example(`
+` + kit.ExitCodes,
+		Example: a.Example(`
 # What is installed here, and is it Ready?
 satchel get
 
@@ -28,7 +48,7 @@ satchel status podinfo
 
 # What would this bundle install?
 satchel render ./bundle --install-namespace demo`),
-		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: a.name},
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: a.Name},
 		Args:              knownCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors:     true,
@@ -37,69 +57,69 @@ satchel render ./bundle --install-namespace demo`),
 
 		SuggestionsMinimumDistance: 2,
 	}
-	root.SetIn(a.streams.In)
-	root.SetOut(a.streams.Out)
-	root.SetErr(a.streams.ErrOut)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, "%v", err) })
+	root.SetIn(a.Streams.In)
+	root.SetOut(a.Streams.Out)
+	root.SetErr(a.Streams.ErrOut)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return kit.UsageError(cmd, "%v", err) })
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), globalFlags, globalFlagsHint, 1))
-	root.AddGroup(&cobra.Group{ID: groupSee, Title: "See what is installed:"},
-		&cobra.Group{ID: groupPreview, Title: "See what a bundle is, and what it would change:"},
-		&cobra.Group{ID: groupAuthor, Title: "Write and publish bundles:"},
-		&cobra.Group{ID: groupAct, Title: "Act:"},
-		&cobra.Group{ID: groupOperate, Title: "Operate:"})
-	root.AddCommand(a.commands()...)
-	a.addClusterFlags(root)
+	root.AddGroup(&cobra.Group{ID: kit.GroupSee, Title: "See what is installed:"},
+		&cobra.Group{ID: kit.GroupPreview, Title: "See what a bundle is, and what it would change:"},
+		&cobra.Group{ID: kit.GroupAuthor, Title: "Write and publish bundles:"},
+		&cobra.Group{ID: kit.GroupAct, Title: "Act:"},
+		&cobra.Group{ID: kit.GroupOperate, Title: "Operate:"})
+	root.AddCommand(commands(a)...)
+	addClusterFlags(a, root)
 	return root
 }
 
 // commands are all commands, in the order of the groups.
-func (a *app) commands() []*cobra.Command {
+func commands(a *kit.App) []*cobra.Command {
 	return []*cobra.Command{
-		a.getCommand(),
-		a.statusCommand(),
-		a.treeCommand(),
-		a.traceCommand(),
-		a.eventsCommand(),
-		a.historyCommand(),
-		a.logsCommand(),
+		see.GetCommand(a),
+		see.StatusCommand(a),
+		tree.TreeCommand(a),
+		trace.TraceCommand(a),
+		see.EventsCommand(a),
+		see.HistoryCommand(a),
+		see.LogsCommand(a),
 
-		a.planCommand(),
-		a.diffCommand(),
-		a.renderCommand(),
-		a.validateCommand(),
-		a.inspectCommand(),
-		a.rbacCommand(),
+		preview.PlanCommand(a),
+		preview.DiffCommand(a),
+		inspect.RenderCommand(a),
+		inspect.ValidateCommand(a),
+		inspect.InspectCommand(a),
+		rbac.RbacCommand(a),
 
-		a.initCommand(),
-		a.buildCommand(),
-		a.pushCommand(),
-		a.pullCommand(),
-		a.tagCommand(),
-		a.verifyCommand(),
-		a.runCommand(),
-		a.cleanupCommand(),
+		author.InitCommand(a),
+		author.BuildCommand(a),
+		author.PushCommand(a),
+		author.PullCommand(a),
+		author.TagCommand(a),
+		author.VerifyCommand(a),
+		run.RunCommand(a),
+		run.CleanupCommand(a),
 
-		a.approveCommand(),
-		a.denyCommand(),
-		a.reconcileCommand(),
-		a.suspendCommand(),
-		a.resumeCommand(),
-		a.waitCommand(),
-		a.retryCommand(),
-		a.rollbackCommand(),
-		a.deleteCommand(),
-		a.exportCommand(),
+		act.ApproveCommand(a),
+		act.DenyCommand(a),
+		act.ReconcileCommand(a),
+		act.SuspendCommand(a),
+		act.ResumeCommand(a),
+		act.WaitCommand(a),
+		act.RetryCommand(a),
+		act.RollbackCommand(a),
+		remove.DeleteCommand(a),
+		act.ExportCommand(a),
 
-		a.installCommand(),
-		a.uninstallCommand(),
-		a.checkCommand(),
-		a.debugCommand(),
-		a.migrateCommand(),
-		a.adoptCommand(),
+		setup.InstallCommand(a),
+		setup.UninstallCommand(a),
+		check.CheckCommand(a),
+		dump.DebugCommand(a),
+		migrate.MigrateCommand(a),
+		adopt.AdoptCommand(a),
 
-		a.versionCommand(),
-		a.completionCommand(),
+		versionCommand(a),
+		completionCommand(a),
 	}
 }
 
@@ -115,43 +135,38 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		return usageError(cmd, "there is no command %q; did you mean %s?", args[0], strings.Join(near, ", "))
+		return kit.UsageError(cmd, "there is no command %q; did you mean %s?", args[0], strings.Join(near, ", "))
 	}
-	return usageError(cmd, "there is no command %q", args[0])
+	return kit.UsageError(cmd, "there is no command %q", args[0])
 }
 
-// Groups of commands in the help.
-const (
-	groupSee     = "see"
-	groupPreview = "preview"
-	groupAuthor  = "author"
-	groupAct     = "act"
-	groupOperate = "operate"
-)
-
 // addClusterFlags adds the flags of kubectl that choose the cluster and the user.
-func (a *app) addClusterFlags(root *cobra.Command) {
-	a.config.WrapConfigFn = func(config *rest.Config) *rest.Config {
-		config.UserAgent = "satchel/" + a.version.Version
+func addClusterFlags(a *kit.App, root *cobra.Command) {
+	a.Config.WrapConfigFn = func(config *rest.Config) *rest.Config {
+		config.UserAgent = "satchel/" + a.Version.Version
 		config.QPS, config.Burst = -1, -1 // one user's few requests; the API server has its own fairness
 		return config
 	}
-	a.config.CacheDir = nil // nothing is discovered, so nothing is kept on disk
-	a.config.AddFlags(root.PersistentFlags())
-	a.completeFlag(root, "namespace", a.completeNamespaces)
-	a.completeFlag(root, "context", a.completeContexts)
+	a.Config.CacheDir = nil // nothing is discovered, so nothing is kept on disk
+	a.Config.AddFlags(root.PersistentFlags())
+	a.CompleteFlag(root, "namespace", a.CompleteNamespaces)
+	a.CompleteFlag(root, "context", a.CompleteContexts)
 }
 
-// example indents examples and calls the program as the user does.
-func (a *app) example(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	for i, line := range lines {
-		if after, found := strings.CutPrefix(line, "satchel "); found {
-			line = a.name + " " + after
-		}
-		if line != "" {
-			lines[i] = "  " + line
-		}
+// Run runs the command of the arguments (without the program's name), and returns the exit code. Errors go to
+// the error stream as one sentence each. When ctx ends, the command cleans up and returns ExitInterrupted.
+func Run(ctx context.Context, p kit.Program, args []string) int { return execute(ctx, newApp(p), args) }
+
+func execute(ctx context.Context, a *kit.App, args []string) int {
+	root := rootCommand(a)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	return a.ExitCode(ctx, errors.Join(err, a.Close()))
+}
+
+func newApp(p kit.Program) *kit.App {
+	return &kit.App{
+		Streams: p.Streams, Config: genericclioptions.NewConfigFlags(true),
+		Name: kit.DisplayName(p.Path), Now: p.Now, Version: p.Version,
 	}
-	return strings.Join(lines, "\n")
 }

@@ -17,6 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/cli/see"
+	"github.com/satchel-dev/satchel/internal/view"
 )
 
 // situation is a deployment and its source in some state.
@@ -241,13 +244,13 @@ func severalSources(s *v1alpha1.BundleSource) {
 func TestStatus(t *testing.T) {
 	for name, tc := range situations() {
 		t.Run(name, func(t *testing.T) {
-			p := newPipeline(tc.deployment, tc.source, "satchel", noon)
-			golden(t, "status/"+name, p.print(style{}, noon))
-			if odd := hiddenIn(p.print(style{}, noon)); odd != "" {
+			p := view.NewPipeline(tc.deployment, tc.source, "satchel", noon)
+			golden(t, "status/"+name, see.PrintPipeline(p, printer.Style{}, noon))
+			if odd := hiddenIn(see.PrintPipeline(p, printer.Style{}, noon)); odd != "" {
 				t.Error(odd)
 			}
-			if p.upToDate != tc.upToDate {
-				t.Errorf("%s: up to date is %v, want %v", tc.reason, p.upToDate, tc.upToDate)
+			if p.UpToDate != tc.upToDate {
+				t.Errorf("%s: up to date is %v, want %v", tc.reason, p.UpToDate, tc.upToDate)
 			}
 			got := ""
 			if p.Problem != nil {
@@ -262,9 +265,9 @@ func TestStatus(t *testing.T) {
 
 func TestStatusJSON(t *testing.T) {
 	tc := situations()["plan-refused"]
-	for _, format := range []output{outputJSON, outputYAML} {
+	for _, format := range []printer.Output{printer.OutputJSON, printer.OutputYAML} {
 		var out bytes.Buffer
-		if err := printValue(&out, format, newPipeline(tc.deployment, tc.source, "satchel", noon)); err != nil {
+		if err := printer.PrintValue(&out, format, view.NewPipeline(tc.deployment, tc.source, "satchel", noon)); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, "status/plan-refused-"+string(format), out.String())
@@ -274,13 +277,13 @@ func TestStatusJSON(t *testing.T) {
 // TestStatusColours checks that colours are written to terminals only, and that they change nothing else.
 func TestStatusColours(t *testing.T) {
 	tc := situations()["plan-refused"]
-	p := newPipeline(tc.deployment, tc.source, "satchel", noon)
-	coloured := p.print(style{enabled: true}, noon)
+	p := view.NewPipeline(tc.deployment, tc.source, "satchel", noon)
+	coloured := see.PrintPipeline(p, printer.Style{Enabled: true}, noon)
 	golden(t, "status/plan-refused-colour", coloured)
-	for _, code := range []color{red, green, yellow, bold, faint, "\x1b[0m"} {
+	for _, code := range []printer.Color{printer.Red, printer.Green, printer.Yellow, printer.Bold, printer.Faint, "\x1b[0m"} {
 		coloured = strings.ReplaceAll(coloured, string(code), "")
 	}
-	if coloured != p.print(style{}, noon) {
+	if coloured != see.PrintPipeline(p, printer.Style{}, noon) {
 		t.Error("colours change the text")
 	}
 }
@@ -304,12 +307,12 @@ func TestEveryFailureHasAHint(t *testing.T) {
 			t.Fatal(err)
 		}
 		count++
-		if hintFor(value) == "" {
+		if view.HintFor(value) == "" {
 			t.Errorf("%s has no hint: add one to hints.go", spec.Names[0].Name)
 		}
 		return true
 	})
-	if count != len(hints) {
-		t.Errorf("%d hints for %d reasons: remove those that no reason has", len(hints), count)
+	if count != len(view.Hints) {
+		t.Errorf("%d hints for %d reasons: remove those that no reason has", len(view.Hints), count)
 	}
 }

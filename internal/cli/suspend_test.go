@@ -14,10 +14,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/view"
 )
 
 // read reads the current state of an object.
-func (c testCluster) read(o object, name string) {
+func (c testCluster) read(o view.Object, name string) {
 	c.t.Helper()
 	if err := c.client.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: name}, o); err != nil {
 		c.t.Fatal(err)
@@ -46,23 +48,23 @@ func TestSuspend(t *testing.T) {
 		d.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "apps", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"}
 	}))
 
-	c.want(c.satchel("suspend", "podinfo", "none"), ExitError, `there is no BundleDeployment "none"`)
-	c.want(c.satchel("suspend", "podinfo", "--dry-run"), ExitOK, "BundleDeployment podinfo: suspended (dry run)\n")
+	c.want(c.satchel("suspend", "podinfo", "none"), kit.ExitError, `there is no BundleDeployment "none"`)
+	c.want(c.satchel("suspend", "podinfo", "--dry-run"), kit.ExitOK, "BundleDeployment podinfo: suspended (dry run)\n")
 	if c.deployment("podinfo").Spec.Suspend {
 		t.Error("something was done although one object is missing, or in a dry run")
 	}
-	c.want(c.satchel("suspend", "-l", "team=a"), ExitOK, "BundleDeployment podinfo: suspended\n")
-	c.want(c.satchel("suspend", "all", "--all"), ExitOK, "BundleDeployment podinfo: suspended already\n", "BundleDeployment other: suspended\n", "BundleSource podinfo: suspended\n",
+	c.want(c.satchel("suspend", "-l", "team=a"), kit.ExitOK, "BundleDeployment podinfo: suspended\n")
+	c.want(c.satchel("suspend", "all", "--all"), kit.ExitOK, "BundleDeployment podinfo: suspended already\n", "BundleDeployment other: suspended\n", "BundleSource podinfo: suspended\n",
 		"Warning: BundleDeployment other comes from Flux Kustomization flux-system/apps, which may undo this: commit suspend: true there")
 	if !c.deployment("podinfo").Spec.Suspend || !c.deployment("other").Spec.Suspend || !c.source("podinfo").Spec.Suspend {
 		t.Error("not all are suspended")
 	}
 	managers := c.deployment("podinfo").ManagedFields
-	if !slices.ContainsFunc(managers, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == fieldManager }) {
+	if !slices.ContainsFunc(managers, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == kit.FieldManager }) {
 		t.Errorf("the field has no manager of its own: %v", managers)
 	}
-	c.want(c.satchel("reconcile", "podinfo"), ExitError, "satchel resume podinfo")
-	c.want(c.satchel("suspend", "-l", "team=none"), ExitOK, "Nothing found with the labels team=none")
+	c.want(c.satchel("reconcile", "podinfo"), kit.ExitError, "satchel resume podinfo")
+	c.want(c.satchel("suspend", "-l", "team=none"), kit.ExitOK, "Nothing found with the labels team=none")
 }
 
 func TestResume(t *testing.T) {
@@ -72,23 +74,23 @@ func TestResume(t *testing.T) {
 	c.create(aDeployment(paused))
 	c.create(aDeployment(paused, called("broken")))
 	c.create(aDeployment(called("running")))
-	c.want(c.satchel("resume", "podinfo", "--dry-run"), ExitOK, "BundleDeployment podinfo: resumed (dry run)\n")
-	c.want(c.satchel("resume", "podinfo", "--timeout", "300ms"), ExitError, "BundleDeployment podinfo: resumed\n", "was not handled within 300ms")
+	c.want(c.satchel("resume", "podinfo", "--dry-run"), kit.ExitOK, "BundleDeployment podinfo: resumed (dry run)\n")
+	c.want(c.satchel("resume", "podinfo", "--timeout", "300ms"), kit.ExitError, "BundleDeployment podinfo: resumed\n", "was not handled within 300ms")
 	if d := c.deployment("podinfo"); d.Spec.Suspend || d.Annotations[meta.ReconcileRequestAnnotation] == "" {
 		t.Errorf("it is not resumed, or no look was asked for: %v", d.Annotations)
 	}
 	var played controller
-	played.play(c, deployments, func(o object) {
+	played.play(c, kit.Deployments, func(o view.Object) {
 		if o.GetName() == "broken" {
 			answer(no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "Pod x: no image"), retrying())(o)
 			return
 		}
 		answer(yes(meta.ReadyCondition, "in order"))(o)
 	})
-	played.play(c, sources, answer(yes(meta.ReadyCondition, "in order")))
-	c.want(c.satchel("resume", "all", "--all", "--timeout", "30s"), ExitNo, "BundleDeployment running: is not suspended\n", "BundleDeployment podinfo: is not suspended\n",
+	played.play(c, kit.Sources, answer(yes(meta.ReadyCondition, "in order")))
+	c.want(c.satchel("resume", "all", "--all", "--timeout", "30s"), kit.ExitNo, "BundleDeployment running: is not suspended\n", "BundleDeployment podinfo: is not suspended\n",
 		"BundleDeployment broken: resumed\n", "BundleDeployment broken: not Ready, HealthFailed\nPod x: no image\n", "BundleSource podinfo: resumed\n", "BundleSource podinfo: Ready, revision ")
-	c.want(c.satchel("resume", "broken"), ExitOK, "BundleDeployment broken: is not suspended\n")
+	c.want(c.satchel("resume", "broken"), kit.ExitOK, "BundleDeployment broken: is not suspended\n")
 }
 
 // TestSuspendInlineSource: an inline source is changed in its deployment, because the controller undoes other changes.
@@ -99,7 +101,7 @@ func TestSuspendInlineSource(t *testing.T) {
 	c.create(aSource(func(s *v1alpha1.BundleSource) {
 		s.OwnerReferences = ownedBy(owner)
 	}))
-	c.want(c.satchel("suspend", "source", "podinfo"), ExitOK, "BundleSource podinfo: suspended, by spec.source.suspend of BundleDeployment podinfo, which it belongs to\n")
+	c.want(c.satchel("suspend", "source", "podinfo"), kit.ExitOK, "BundleSource podinfo: suspended, by spec.source.suspend of BundleDeployment podinfo, which it belongs to\n")
 	if c.source("podinfo").Spec.Suspend || !c.deployment("podinfo").Spec.Source.Suspend {
 		t.Error("the source itself was changed, or its deployment was not")
 	}
@@ -116,13 +118,13 @@ func TestRetry(t *testing.T) {
 		no(v1alpha1.SourceReadyCondition, v1alpha1.ReasonSourceNotReady, "no"))))
 	c.create(aDeployment(called("paused"), func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }))
 	var played, fetched controller
-	played.play(c, deployments, answer(yes(meta.ReadyCondition, "in order")))
-	fetched.play(c, sources, answer(yes(meta.ReadyCondition, "in order")))
+	played.play(c, kit.Deployments, answer(yes(meta.ReadyCondition, "in order")))
+	fetched.play(c, kit.Sources, answer(yes(meta.ReadyCondition, "in order")))
 
-	c.want(c.satchel("retry", "podinfo"), ExitOK, "BundleDeployment podinfo: Ready with revision v1.3.0@sha256:cccccccccccc, so there is nothing to retry\n")
-	c.want(c.satchel("retry", "paused"), ExitError, "resume it, with satchel resume paused")
-	c.want(c.satchel("retry", "rejected"), ExitOK, "revision v1.2.0@sha256:aaaaaaaaaaaa was rejected, and is retried\n", "BundleDeployment rejected: Ready")
-	c.want(c.satchel("retry", "source/podinfo"), ExitError, "for a source: satchel reconcile source/podinfo")
+	c.want(c.satchel("retry", "podinfo"), kit.ExitOK, "BundleDeployment podinfo: Ready with revision v1.3.0@sha256:cccccccccccc, so there is nothing to retry\n")
+	c.want(c.satchel("retry", "paused"), kit.ExitError, "resume it, with satchel resume paused")
+	c.want(c.satchel("retry", "rejected"), kit.ExitOK, "revision v1.2.0@sha256:aaaaaaaaaaaa was rejected, and is retried\n", "BundleDeployment rejected: Ready")
+	c.want(c.satchel("retry", "source/podinfo"), kit.ExitError, "for a source: satchel reconcile source/podinfo")
 	played.mu.Lock()
 	defer played.mu.Unlock()
 	if !slices.Equal(played.handled, []string{"deployment/rejected"}) {
@@ -139,9 +141,9 @@ func TestRetryAtSource(t *testing.T) {
 		}))
 	c.create(aDeployment(with(no(meta.ReadyCondition, v1alpha1.ReasonSourceNotReady, "no"), no(v1alpha1.SourceReadyCondition, v1alpha1.ReasonSourceNotReady, "no"))))
 	var played, fetched controller
-	played.play(c, deployments, answer(yes(meta.ReadyCondition, "in order")))
-	fetched.play(c, sources, answer(yes(meta.ReadyCondition, "in order")))
-	c.want(c.satchel("retry", "podinfo"), ExitOK, "SourceReady failed (Unreachable), and is retried\n", "BundleSource podinfo: Ready", "BundleDeployment podinfo: Ready")
+	played.play(c, kit.Deployments, answer(yes(meta.ReadyCondition, "in order")))
+	fetched.play(c, kit.Sources, answer(yes(meta.ReadyCondition, "in order")))
+	c.want(c.satchel("retry", "podinfo"), kit.ExitOK, "SourceReady failed (Unreachable), and is retried\n", "BundleSource podinfo: Ready", "BundleDeployment podinfo: Ready")
 }
 
 func ownedBy(d *v1alpha1.BundleDeployment) []metav1.OwnerReference {

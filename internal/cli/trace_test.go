@@ -14,15 +14,18 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/cli/trace"
 )
 
-func aTrace() traced {
-	return traced{
-		Object:  traceLink{Kind: "Pod", Namespace: "demo", Name: "web-1-a"},
-		Owners:  []traceLink{{Group: "apps", Kind: "ReplicaSet", Namespace: "demo", Name: "web-1"}, {Group: "apps", Kind: "Deployment", Namespace: "demo", Name: "web"}},
-		Verdict: listedVerdict, Explanation: "the inventory of BundleDeployment demo/podinfo lists Deployment.apps demo/web",
-		Deployment: newTraceDeployment(aDeployment(operator)),
-		Source: &traceSource{Kind: "BundleSource", Namespace: "demo", Name: "podinfo", Revision: revisionB, Current: true, Upstreams: []traceUpstream{
+func aTrace() trace.Traced {
+	return trace.Traced{
+		Object:  trace.TraceLink{Kind: "Pod", Namespace: "demo", Name: "web-1-a"},
+		Owners:  []trace.TraceLink{{Group: "apps", Kind: "ReplicaSet", Namespace: "demo", Name: "web-1"}, {Group: "apps", Kind: "Deployment", Namespace: "demo", Name: "web"}},
+		Verdict: trace.ListedVerdict, Explanation: "the inventory of BundleDeployment demo/podinfo lists Deployment.apps demo/web",
+		Deployment: trace.NewTraceDeployment(aDeployment(operator)),
+		Source: &trace.TraceSource{Kind: "BundleSource", Namespace: "demo", Name: "podinfo", Revision: revisionB, Current: true, Upstreams: []trace.TraceUpstream{
 			{From: "image example.org/podinfo:v1.3.0", Reference: "v1.3.0", Digest: digestA, Signer: "key sha256:0123 of Secret keys", Demanded: true},
 			{From: "archive https://example.org/a.tgz", Destination: "web", Digest: digestB},
 		}},
@@ -32,14 +35,14 @@ func aTrace() traced {
 func TestTraceOutput(t *testing.T) {
 	moved, foreign, evil := aTrace(), aTrace(), aTrace()
 	moved.Source.Current, moved.Notes = false, []string{"the source publishes revision v2 now, so the upstream digest and the signer of the applied revision are unknown"}
-	moved.Source.Upstreams = []traceUpstream{{From: "image example.org/podinfo:v1.3.0", Demanded: true}}
-	foreign.Deployment, foreign.Source, foreign.Verdict, foreign.Explanation = nil, nil, foreignVerdict, "Deployment.apps demo/web has no owner, and no inventory that you may read lists it"
+	moved.Source.Upstreams = []trace.TraceUpstream{{From: "image example.org/podinfo:v1.3.0", Demanded: true}}
+	foreign.Deployment, foreign.Source, foreign.Verdict, foreign.Explanation = nil, nil, trace.ForeignVerdict, "Deployment.apps demo/web has no owner, and no inventory that you may read lists it"
 	bad := "a" + steering + "\nb"
 	evil.Object.Name, evil.Owners[0].Name, evil.Explanation, evil.Notes = bad, bad, bad, []string{bad}
 	evil.Deployment.Revision, evil.Deployment.Digest, evil.Deployment.Package = bad, bad, &v1alpha1.PackageStatus{Name: bad}
-	evil.Source.Kind, evil.Source.Upstreams[0] = bad, traceUpstream{From: bad, Destination: bad, Reference: bad, Digest: bad, Signer: bad}
-	for name, found := range map[string]traced{"listed": aTrace(), "moved": moved, "foreign": foreign, "hostile": evil} {
-		text := found.print(style{}, noon)
+	evil.Source.Kind, evil.Source.Upstreams[0] = bad, trace.TraceUpstream{From: bad, Destination: bad, Reference: bad, Digest: bad, Signer: bad}
+	for name, found := range map[string]trace.Traced{"listed": aTrace(), "moved": moved, "foreign": foreign, "hostile": evil} {
+		text := found.Print(printer.Style{}, noon)
 		golden(t, "trace/"+name, text)
 		if odd := hiddenIn(text); odd != "" {
 			t.Errorf("%s: %s", name, odd)
@@ -84,20 +87,20 @@ func TestTraceOfCluster(t *testing.T) {
 		code   int
 		want   []string
 	}{
-		"pod":       {"down from the Pod to the signer", []string{pod}, ExitOK, []string{"├─ owned by ReplicaSet.apps ", "├─ owned by Deployment.apps ", app, digestB, "upstream  v1.3.0 → " + digestA, "signer    key sha256:0123\n"}},
-		"kind name": {"as kubectl has it", []string{"deploy", "web"}, ExitOK, []string{app}},
-		"group":     {"with a group", []string{"Deployment.apps/web"}, ExitOK, []string{app}},
-		"no labels": {"the inventory decides where labels are stripped", []string{"cm/bare"}, ExitOK, []string{app}},
-		"stolen":    {"labels of another do not count", []string{"cm/stolen"}, ExitOK, []string{app, "Note: the labels of ConfigMap " + c.namespace + "/stolen name BundleDeployment " + c.namespace + "/other, and its inventory does not list the object"}},
-		"forged":    {"labels alone are nothing", []string{"cm/forged"}, ExitNo, []string{"and its inventory does not list the object: they are copied or forged"}},
-		"abandoned": {"the deployment is gone", []string{"cm/abandoned"}, ExitNo, []string{"never-was, which does not exist here"}},
-		"far":       {"an inventory of another cluster", []string{"cm/far"}, ExitNo, []string{"which installs on another cluster"}},
-		"orphan":    {"left behind", []string{"cm/orphan"}, ExitNo, []string{"was orphaned by BundleDeployment other/former"}},
-		"foreign":   {"not Satchel's", []string{"cm/foreign"}, ExitNo, []string{"no inventory that you may read lists it, and it has no owner"}},
-		"itself":    {"a deployment", []string{"bdep/app"}, ExitOK, []string{app, "no other installed it"}},
-		"no kind":   {"what there is", []string{"widget/x"}, ExitError, []string{`the cluster knows no kind "widget"`}},
-		"no object": {"what was meant", []string{"deployment/app"}, ExitError, []string{`there is no Deployment "app" in the namespace "` + c.namespace + `"; for a BundleDeployment write bundledeployment/app`}},
-		"no name":   {"the usage", []string{"pod"}, ExitError, []string{"trace needs one object as KIND/NAME, got 1: pod"}},
+		"pod":       {"down from the Pod to the signer", []string{pod}, kit.ExitOK, []string{"├─ owned by ReplicaSet.apps ", "├─ owned by Deployment.apps ", app, digestB, "upstream  v1.3.0 → " + digestA, "signer    key sha256:0123\n"}},
+		"kind name": {"as kubectl has it", []string{"deploy", "web"}, kit.ExitOK, []string{app}},
+		"group":     {"with a group", []string{"Deployment.apps/web"}, kit.ExitOK, []string{app}},
+		"no labels": {"the inventory decides where labels are stripped", []string{"cm/bare"}, kit.ExitOK, []string{app}},
+		"stolen":    {"labels of another do not count", []string{"cm/stolen"}, kit.ExitOK, []string{app, "Note: the labels of ConfigMap " + c.namespace + "/stolen name BundleDeployment " + c.namespace + "/other, and its inventory does not list the object"}},
+		"forged":    {"labels alone are nothing", []string{"cm/forged"}, kit.ExitNo, []string{"and its inventory does not list the object: they are copied or forged"}},
+		"abandoned": {"the deployment is gone", []string{"cm/abandoned"}, kit.ExitNo, []string{"never-was, which does not exist here"}},
+		"far":       {"an inventory of another cluster", []string{"cm/far"}, kit.ExitNo, []string{"which installs on another cluster"}},
+		"orphan":    {"left behind", []string{"cm/orphan"}, kit.ExitNo, []string{"was orphaned by BundleDeployment other/former"}},
+		"foreign":   {"not Satchel's", []string{"cm/foreign"}, kit.ExitNo, []string{"no inventory that you may read lists it, and it has no owner"}},
+		"itself":    {"a deployment", []string{"bdep/app"}, kit.ExitOK, []string{app, "no other installed it"}},
+		"no kind":   {"what there is", []string{"widget/x"}, kit.ExitError, []string{`the cluster knows no kind "widget"`}},
+		"no object": {"what was meant", []string{"deployment/app"}, kit.ExitError, []string{`there is no Deployment "app" in the namespace "` + c.namespace + `"; for a BundleDeployment write bundledeployment/app`}},
+		"no name":   {"the usage", []string{"pod"}, kit.ExitError, []string{"trace needs one object as KIND/NAME, got 1: pod"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := c
@@ -108,13 +111,13 @@ func TestTraceOfCluster(t *testing.T) {
 			}
 		})
 	}
-	c.want(c.satchel("trace", "cm/lonely"), ExitNo, "its owner ReplicaSet.apps "+c.namespace+"/web-0 is gone")
+	c.want(c.satchel("trace", "cm/lonely"), kit.ExitNo, "its owner ReplicaSet.apps "+c.namespace+"/web-0 is gone")
 	if err := c.anyClient().Patch(t.Context(), lonely, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		t.Fatal(err)
 	}
-	c.want(c.satchel("trace", "cm/bare", "-o", "name"), ExitOK, "bundledeployment.satchel.dev/app\n")
-	var found traced
-	if got := c.satchel("trace", pod, "-o", "json"); json.Unmarshal([]byte(got.out), &found) != nil || found.Verdict != listedVerdict || found.Source.Upstreams[0].Signer != "key sha256:0123" {
+	c.want(c.satchel("trace", "cm/bare", "-o", "name"), kit.ExitOK, "bundledeployment.satchel.dev/app\n")
+	var found trace.Traced
+	if got := c.satchel("trace", pod, "-o", "json"); json.Unmarshal([]byte(got.out), &found) != nil || found.Verdict != trace.ListedVerdict || found.Source.Upstreams[0].Signer != "key sha256:0123" {
 		t.Errorf("got %s", got)
 	}
 	c.tracedAfterwards(pod)
@@ -133,13 +136,13 @@ func (c testCluster) tracedAfterwards(pod string) {
 	if err := c.client.Status().Update(c.t.Context(), d); err != nil {
 		c.t.Fatal(err)
 	}
-	c.want(c.satchel("trace", pod), ExitOK, "Note: the source publishes revision "+revisionB+" now, so the upstream digest and the signer of the applied revision are unknown")
+	c.want(c.satchel("trace", pod), kit.ExitOK, "Note: the source publishes revision "+revisionB+" now, so the upstream digest and the signer of the applied revision are unknown")
 	d.Status.History = []v1alpha1.RevisionRecord{{Revision: revisionA, Digest: digestB, StartedTime: metav1.Now(),
 		Sources: []v1alpha1.RevisionOrigin{{Image: "example.org/before", Reference: "v1.2.0", Digest: digestA, VerifiedBy: "key of before"}}}}
 	if err := c.client.Status().Update(c.t.Context(), d); err != nil {
 		c.t.Fatal(err)
 	}
-	c.want(c.satchel("trace", pod), ExitOK, "artifact  "+digestB, "image example.org/before\n", "upstream  v1.2.0 → "+digestA, "signer    key of before\n",
+	c.want(c.satchel("trace", pod), kit.ExitOK, "artifact  "+digestB, "image example.org/before\n", "upstream  v1.2.0 → "+digestA, "signer    key of before\n",
 		"the upstream data is that of the applied one")
 }
 
@@ -149,8 +152,8 @@ func (c testCluster) tracedByFew() {
 	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: few}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]}`)
 	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: few}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: few}, subjects: [{kind: User, name: few}]}`)
 	got := c.eventually("Not shown", "trace", "cm/forged", "--as", "few")
-	c.want(got, ExitNo, "Not shown: bundledeployments.satchel.dev in the namespace", "Not shown: bundledeployments.satchel.dev of the cluster: you may not list them", "which does not exist here or may not be read by you")
-	c.want(c.satchel("trace", "secret/x", "--as", "few"), ExitError, `you may not get secrets in the namespace "`+c.namespace+`": ask an administrator`)
+	c.want(got, kit.ExitNo, "Not shown: bundledeployments.satchel.dev in the namespace", "Not shown: bundledeployments.satchel.dev of the cluster: you may not list them", "which does not exist here or may not be read by you")
+	c.want(c.satchel("trace", "secret/x", "--as", "few"), kit.ExitError, `you may not get secrets in the namespace "`+c.namespace+`": ask an administrator`)
 }
 
 // TestClaims checks that metadata cannot change the path of a request.
@@ -174,7 +177,7 @@ func TestClaims(t *testing.T) {
 		o := &unstructured.Unstructured{Object: map[string]any{}}
 		o.SetLabels(tc.labels)
 		o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: tc.manager}})
-		if got := claimsOf(o); len(got) != tc.want {
+		if got := trace.ClaimsOf(o); len(got) != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -183,10 +186,10 @@ func TestClaims(t *testing.T) {
 // TestOwnersWithOddNames checks that no request is sent for a name that would change its path.
 func TestOwnersWithOddNames(t *testing.T) {
 	for _, name := range []string{"../../x", "", "a/b", "%2e"} {
-		c := &climber{}
-		mapping, _, err := c.owner(t.Context(), "demo", metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name})
-		if mapping != nil || err != nil || c.result.Verdict != brokenVerdict || len(c.links) != 1 {
-			t.Errorf("%q: %v %v %+v", name, mapping, err, c.result)
+		c := &trace.Climber{}
+		mapping, _, err := c.Owner(t.Context(), "demo", metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name})
+		if mapping != nil || err != nil || c.Result.Verdict != trace.BrokenVerdict || len(c.Links) != 1 {
+			t.Errorf("%q: %v %v %+v", name, mapping, err, c.Result)
 		}
 	}
 }

@@ -15,21 +15,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/cli/tree"
 )
 
 // leaf is an object of a tree.
-func leaf(kind, name, state, reason string, owned ...*treeNode) *treeNode {
+func leaf(kind, name, state, reason string, owned ...*tree.TreeNode) *tree.TreeNode {
 	created := ago(3 * time.Hour)
 	group, kind, _ := strings.Cut(kind, "/")
-	return &treeNode{Group: group, Kind: kind, Namespace: "demo", Name: name, Health: state, Reason: reason,
-		Created: &created, Owned: owned, uid: types.UID(kind + name)}
+	return &tree.TreeNode{Group: group, Kind: kind, Namespace: "demo", Name: name, Health: state, Reason: reason,
+		Created: &created, Owned: owned, UID: types.UID(kind + name)}
 }
 
 // aTree is a tree with all fields set.
-func aTree() tree {
-	t := newTree(aDeployment(with(no("Ready", v1alpha1.ReasonHealthFailed, "1 of 31 objects is not healthy"))))
+func aTree() tree.Tree {
+	t := tree.NewTree(aDeployment(with(no("Ready", v1alpha1.ReasonHealthFailed, "1 of 31 objects is not healthy"))))
 	for i := range 25 {
-		t.Objects = append(t.Objects, leaf("/ConfigMap", fmt.Sprintf("c%02d", i), healthyWord, ""))
+		t.Objects = append(t.Objects, leaf("/ConfigMap", fmt.Sprintf("c%02d", i), tree.HealthyWord, ""))
 	}
 	t.Objects[3].Health, t.Objects[3].Reason, t.Objects[3].Created = "Missing", "it does not exist", nil
 	t.Objects = append(t.Objects,
@@ -40,8 +43,8 @@ func aTree() tree {
 }
 
 func TestTreeOutput(t *testing.T) {
-	for name, o := range map[string]treeOptions{"table": {output: outputTable}, "wide": {output: outputWide}, "all": {output: outputTable, all: true}} {
-		text := aTree().print(style{}, noon, o)
+	for name, o := range map[string]tree.TreeOptions{"table": {Output: printer.OutputTable}, "wide": {Output: printer.OutputWide}, "all": {Output: printer.OutputTable, All: true}} {
+		text := aTree().Print(printer.Style{}, noon, o)
 		golden(t, "tree/"+name, text)
 		if odd := hiddenIn(text); odd != "" {
 			t.Errorf("%s: %s", name, odd)
@@ -49,34 +52,34 @@ func TestTreeOutput(t *testing.T) {
 	}
 	before, after := aTree(), aTree()
 	after.Objects[0].Health = "Terminating"
-	after.Objects[3].Health, after.Objects[3].Reason = healthyWord, ""
+	after.Objects[3].Health, after.Objects[3].Reason = tree.HealthyWord, ""
 	after.Objects = append(after.Objects[:4], after.Objects[5:]...)
 	after.Objects = append(after.Objects, leaf("/Pod", "new"+steering, "InProgress", steering))
-	after.Revision, after.state, after.Message = revisionA, "in progress", ""
+	after.Revision, after.State, after.Message = revisionA, "in progress", ""
 	var lines []string
-	for _, c := range happenings(before, after, noon) {
-		lines = append(lines, c.line(style{}))
+	for _, c := range tree.Happenings(before, after, noon) {
+		lines = append(lines, c.Line(printer.Style{}))
 	}
 	text := strings.Join(lines, "\n") + "\n"
 	golden(t, "tree/watch", text)
 	if odd := hiddenIn(text); odd != "" {
 		t.Error(odd)
 	}
-	if got := happenings(before, before, noon); got != nil {
+	if got := tree.Happenings(before, before, noon); got != nil {
 		t.Errorf("nothing happened, and it says %v", got)
 	}
 }
 
 // TestTreeOfMany bounds what is shown of a large deployment, and the time that takes.
 func TestTreeOfMany(t *testing.T) {
-	many := newTree(aDeployment())
+	many := tree.NewTree(aDeployment())
 	for i := range 20_000 {
-		many.Objects = append(many.Objects, leaf("/ConfigMap", fmt.Sprint("c", i), healthyWord, ""))
+		many.Objects = append(many.Objects, leaf("/ConfigMap", fmt.Sprint("c", i), tree.HealthyWord, ""))
 	}
 	many.Objects[19_000].Health = "Missing"
 	began := time.Now()
-	text := many.print(style{}, noon, treeOptions{output: outputTable})
-	if lines := strings.Count(text, "\n"); lines != 2+mostAlike+2 || !strings.Contains(text, "… and 19979 more ConfigMap of demo") || !strings.Contains(text, "c19000") {
+	text := many.Print(printer.Style{}, noon, tree.TreeOptions{Output: printer.OutputTable})
+	if lines := strings.Count(text, "\n"); lines != 2+tree.MostAlike+2 || !strings.Contains(text, "… and 19979 more ConfigMap of demo") || !strings.Contains(text, "c19000") {
 		t.Errorf("%d lines:\n%.3000s", lines, text)
 	}
 	if took := time.Since(began); took > 5*time.Second {
@@ -110,17 +113,17 @@ func TestTreeOfCluster(t *testing.T) {
 	c.create(aDeployment(called("app"), lists(t, objects...)))
 
 	got := c.eventually("keeps crashing with exit code 1", "tree", "app")
-	c.want(got, ExitOK, "BundleDeployment "+c.namespace+"/app", "     └─ Pod "+c.namespace+"/web-", "Secret "+c.namespace+"/gone", "it does not exist",
+	c.want(got, kit.ExitOK, "BundleDeployment "+c.namespace+"/app", "     └─ Pod "+c.namespace+"/web-", "Secret "+c.namespace+"/gone", "it does not exist",
 		"Widget "+c.namespace+"/unserved", "the cluster does not serve its kind", "ConfigMap "+c.namespace+"/no-labels", "many-gone", "└─ Service "+c.namespace+"/child")
 	if got.err != "" {
 		t.Errorf("something is omitted: %s", got.err)
 	}
-	var found tree
+	var found tree.Tree
 	if got := c.satchel("tree", "app", "-o", "json"); json.Unmarshal([]byte(got.out), &found) != nil {
 		t.Fatalf("no JSON: %s", got)
 	}
 	states := map[string]string{}
-	found.walk(func(n *treeNode) { states[n.Kind+" "+strings.SplitN(n.Name, "-", 2)[0]] += n.Health + " " })
+	found.Walk(func(n *tree.TreeNode) { states[n.Kind+" "+strings.SplitN(n.Name, "-", 2)[0]] += n.Health + " " })
 	want := map[string]string{"ServiceAccount many": "Healthy Healthy Healthy Healthy Healthy Missing ", "ConfigMap no": "Healthy ", "Secret gone": "Missing ",
 		"Widget unserved": "Missing ", "Deployment web": "Healthy ", "ReplicaSet web": "Healthy ", "Pod web": "Healthy ", "Pod crashing": "Failed ",
 		"ReplicaSet crashing": "InProgress ", "Deployment crashing": "InProgress ", "BundleSource parent": "Healthy ", "Service child": "Healthy "}
@@ -141,7 +144,7 @@ func (c testCluster) partlyForbidden() {
 		{apiGroups: [satchel.dev], resources: [bundledeployments], verbs: [get]}, {apiGroups: [apps], resources: [deployments, replicasets], verbs: [get, list]}]}`)
 	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: some}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: some}, subjects: [{kind: User, name: reader}]}`)
 	got := c.eventually("ReplicaSet "+c.namespace+"/web-", "tree", "app", "--as", "reader")
-	c.want(got, ExitOK, `Not shown: pods in the namespace "`+c.namespace+`": you may not list them; ask an administrator for that permission`, "you may not get it", "Deployment "+c.namespace+"/web")
+	c.want(got, kit.ExitOK, `Not shown: pods in the namespace "`+c.namespace+`": you may not list them; ask an administrator for that permission`, "you may not get it", "Deployment "+c.namespace+"/web")
 	if strings.Count(got.err, "pods in the namespace") != 1 {
 		c.t.Errorf("more than one line: %s", got.err)
 	}
@@ -167,7 +170,7 @@ func (c testCluster) followed() {
 	}
 	select {
 	case code := <-gone.code:
-		if code != ExitOK || !strings.Contains(gone.err.String(), "The BundleDeployment app is gone.") {
+		if code != kit.ExitOK || !strings.Contains(gone.err.String(), "The BundleDeployment app is gone.") {
 			c.t.Errorf("exit %d: %s", code, gone.err)
 		}
 	case <-time.After(time.Minute):
@@ -181,7 +184,7 @@ func TestTreeElsewhere(t *testing.T) {
 	c.create(aDeployment(called("far"), lists(t, c.missing("v1", "ConfigMap", "there")), func(d *v1alpha1.BundleDeployment) {
 		d.Spec.KubeConfig = &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}
 	}))
-	c.want(c.satchel("tree", "far"), ExitOK, "ConfigMap "+c.namespace+"/there     Unknown", "Not shown: the state of its 1 object: they are on the cluster of the kubeconfig in the Secret prod\n")
-	c.want(c.satchel("tree", "far", "-w", "-o", "json"), ExitError, "-w writes lines for people: omit it or -o json")
-	c.want(c.satchel("tree", "source/far"), ExitError, "tree is about BundleDeployments, not about a BundleSource")
+	c.want(c.satchel("tree", "far"), kit.ExitOK, "ConfigMap "+c.namespace+"/there     Unknown", "Not shown: the state of its 1 object: they are on the cluster of the kubeconfig in the Secret prod\n")
+	c.want(c.satchel("tree", "far", "-w", "-o", "json"), kit.ExitError, "-w writes lines for people: omit it or -o json")
+	c.want(c.satchel("tree", "source/far"), kit.ExitError, "tree is about BundleDeployments, not about a BundleSource")
 }

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/satchel-dev/satchel/internal/cli/inspect"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/lint"
 )
 
@@ -29,7 +32,7 @@ func TestM8HostileBundlesAreExaminedInWorkers(t *testing.T) {
 	}
 	for _, command := range []string{"validate", "inspect", "render"} {
 		got := satchel(t, command, chart, "--install-namespace", "demo")
-		if got.code != ExitError || !strings.Contains(got.err, "exceeded the limit of 2048 MiB memory") {
+		if got.code != kit.ExitError || !strings.Contains(got.err, "exceeded the limit of 2048 MiB memory") {
 			t.Errorf("%s: %s", command, got)
 		}
 	}
@@ -42,19 +45,19 @@ func TestValidate(t *testing.T) {
 		args   []string
 		code   int
 	}{
-		"faulty":         {reason: "all problems at once, with what to do", args: []string{"./faulty"}, code: ExitError},
-		"gadget":         {reason: "nothing to say", args: []string{"./gadget", "--strict"}, code: ExitOK},
-		"greeter":        {reason: "warnings are no errors", args: []string{"./registry"}, code: ExitOK},
-		"greeter-strict": {reason: "unless they are asked to be", args: []string{"./registry", "--strict"}, code: ExitNo},
-		"greeter-json":   {reason: "for programs", args: []string{"./registry", "-o", "json"}, code: ExitOK},
-		"plain":          {reason: "plain bundles too", args: []string{"./plain", "--strict"}, code: ExitOK},
-		"broken":         {reason: "what the reader says of them", args: []string{"./broken", "--strict"}, code: ExitError},
-		"choice": {reason: "with the flags of render, what is wrong with the choice", code: ExitError,
+		"faulty":         {reason: "all problems at once, with what to do", args: []string{"./faulty"}, code: kit.ExitError},
+		"gadget":         {reason: "nothing to say", args: []string{"./gadget", "--strict"}, code: kit.ExitOK},
+		"greeter":        {reason: "warnings are no errors", args: []string{"./registry"}, code: kit.ExitOK},
+		"greeter-strict": {reason: "unless they are asked to be", args: []string{"./registry", "--strict"}, code: kit.ExitNo},
+		"greeter-json":   {reason: "for programs", args: []string{"./registry", "-o", "json"}, code: kit.ExitOK},
+		"plain":          {reason: "plain bundles too", args: []string{"./plain", "--strict"}, code: kit.ExitOK},
+		"broken":         {reason: "what the reader says of them", args: []string{"./broken", "--strict"}, code: kit.ExitError},
+		"choice": {reason: "with the flags of render, what is wrong with the choice", code: kit.ExitError,
 			args: []string{"./gadget", "--install-namespace", "tools", "--watch-namespace", "shop"}},
-		"part":      {reason: "a part of a bundle passes for a plain one", args: []string{"./gadget/manifests", "--strict"}, code: ExitNo},
-		"plain-v0":  {reason: "what RukPak would not take", args: []string{"./plain", "--plain-v0"}, code: ExitError},
-		"broken-v0": {reason: "with lines", args: []string{"./broken", "--plain-v0"}, code: ExitError},
-		"no-path":   {reason: "what could not be found", args: []string{"./faulty", "--path", "nowhere"}, code: ExitError},
+		"part":      {reason: "a part of a bundle passes for a plain one", args: []string{"./gadget/manifests", "--strict"}, code: kit.ExitNo},
+		"plain-v0":  {reason: "what RukPak would not take", args: []string{"./plain", "--plain-v0"}, code: kit.ExitError},
+		"broken-v0": {reason: "with lines", args: []string{"./broken", "--plain-v0"}, code: kit.ExitError},
+		"no-path":   {reason: "what could not be found", args: []string{"./faulty", "--path", "nowhere"}, code: kit.ExitError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, append([]string{"validate"}, tc.args...)...)
@@ -64,7 +67,7 @@ func TestValidate(t *testing.T) {
 			golden(t, "../../validate/"+name, got.String())
 		})
 	}
-	if got := satchel(t, "validate", "."); got.code != ExitError || !strings.HasPrefix(got.out, "Hint: there are registry+v1 bundles in it: faulty, gadget, registry; if one of them was meant, name it: add --path faulty\nRead the folder ") {
+	if got := satchel(t, "validate", "."); got.code != kit.ExitError || !strings.HasPrefix(got.out, "Hint: there are registry+v1 bundles in it: faulty, gadget, registry; if one of them was meant, name it: add --path faulty\nRead the folder ") {
 		t.Errorf("what may have been meant is not said: %s", got)
 	}
 }
@@ -81,7 +84,7 @@ func TestValidateUsage(t *testing.T) {
 		"other output": {reason: "what there is", args: []string{bundles + "gadget", "-o", "yaml"}, want: "not one of: text, json"},
 	} {
 		got := satchel(t, append([]string{"validate"}, tc.args...)...)
-		if got.code != ExitError || got.out != "" || !strings.Contains(got.err, tc.want) {
+		if got.code != kit.ExitError || got.out != "" || !strings.Contains(got.err, tc.want) {
 			t.Errorf("%s: %s: %s", name, tc.reason, got)
 		}
 	}
@@ -98,13 +101,13 @@ func TestValidateIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := satchel(t, "validate", dir)
-	if got.code != ExitError || strings.Contains(got.out, "\x1b") || strings.Count(got.out, "\n") > 4*mostListed {
+	if got.code != kit.ExitError || strings.Contains(got.out, "\x1b") || strings.Count(got.out, "\n") > 4*kit.MostListed {
 		t.Errorf("%d lines, exit %d:\n%.2000s", strings.Count(got.out, "\n"), got.code, got.out)
 	}
 	got = satchel(t, "validate", dir, "-o", "json")
-	var v verdict
-	if err := json.Unmarshal([]byte(got.out), &v); err != nil || v.count(lint.Error) < 100 {
-		t.Errorf("%d errors, %v", v.count(lint.Error), err)
+	var v inspect.Verdict
+	if err := json.Unmarshal([]byte(got.out), &v); err != nil || v.Count(lint.Error) < 100 {
+		t.Errorf("%d errors, %v", v.Count(lint.Error), err)
 	}
 }
 
@@ -119,7 +122,7 @@ func TestWriteWrapped(t *testing.T) {
 		"nothing":   {reason: "an empty line", want: "-\n"},
 	} {
 		var out strings.Builder
-		writeWrapped(&out, tc.text, "- ", "    ", tc.width)
+		printer.WriteWrapped(&out, tc.text, "- ", "    ", tc.width)
 		if out.String() != tc.want {
 			t.Errorf("%s: %s: got %q", name, tc.reason, out.String())
 		}
@@ -132,10 +135,10 @@ func TestValidateAndInspectImage(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	validated, inspected := satchel(t, "validate", ref, "--insecure"), satchel(t, "inspect", ref, "--insecure")
-	if validated.code != ExitOK || !strings.HasPrefix(validated.out, "Read the image "+ref+", which is "+digest+": registry+v1, examined as installed in operators, watching all namespaces.\n") {
+	if validated.code != kit.ExitOK || !strings.HasPrefix(validated.out, "Read the image "+ref+", which is "+digest+": registry+v1, examined as installed in operators, watching all namespaces.\n") {
 		t.Errorf("%s", validated)
 	}
-	if inspected.code != ExitOK || !strings.HasPrefix(inspected.out, "Greeter\n") || !strings.Contains(inspected.err, digest) {
+	if inspected.code != kit.ExitOK || !strings.HasPrefix(inspected.out, "Greeter\n") || !strings.Contains(inspected.err, digest) {
 		t.Errorf("%s", inspected)
 	}
 	nothingLeft(t, temporary)

@@ -4,57 +4,20 @@ package cli
 
 import (
 	"fmt"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/discovery"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/view"
 )
-
-// VersionInfo is what is known about a binary.
-type VersionInfo struct {
-	Version  string `json:"version"`
-	Commit   string `json:"commit,omitempty"`
-	Modified bool   `json:"modified,omitempty"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-}
-
-// BuildVersion returns what the linker (-ldflags "-X main.version=...") said, completed with what the Go toolchain
-// recorded in the binary.
-func BuildVersion(linked string) VersionInfo {
-	info := VersionInfo{Version: linked, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	build, found := debug.ReadBuildInfo()
-	if !found {
-		return info.complete()
-	}
-	if info.Version == "" && build.Main.Version != "(devel)" {
-		info.Version = build.Main.Version
-	}
-	for _, setting := range build.Settings {
-		switch setting.Key {
-		case "vcs.revision":
-			info.Commit = setting.Value
-		case "vcs.modified":
-			info.Modified = setting.Value == "true"
-		}
-	}
-	return info.complete()
-}
-
-func (v VersionInfo) complete() VersionInfo {
-	if v.Version == "" {
-		v.Version = "devel"
-	}
-	return v
-}
 
 // versions is what the version command prints.
 type versions struct {
-	Client VersionInfo    `json:"client"`
-	Server *serverVersion `json:"server,omitempty"`
+	Client kit.VersionInfo `json:"client"`
+	Server *serverVersion  `json:"server,omitempty"`
 }
 
 // serverVersion is what is known about the cluster.
@@ -63,17 +26,17 @@ type serverVersion struct {
 	Satchel    []string `json:"satchel"` // API versions that the cluster serves; empty when it is not installed
 }
 
-func (a *app) versionCommand() *cobra.Command {
-	var o output
+func versionCommand(a *kit.App) *cobra.Command {
+	var o printer.Output
 	var clientOnly bool
 	cmd := &cobra.Command{
 		Use:     "version",
-		GroupID: groupPreview,
+		GroupID: kit.GroupPreview,
 		Short:   "Show the versions of this program and of the cluster",
 		Long: `Shows the version of this program, that of Kubernetes in the cluster, and whether the cluster serves Satchel's API.
 
-` + exitCodes,
-		Example: a.example(`
+` + kit.ExitCodes,
+		Example: a.Example(`
 # Both
 satchel version
 
@@ -82,25 +45,25 @@ satchel version --client -o json`),
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			v := versions{Client: a.version}
+			v := versions{Client: a.Version}
 			var failure error
 			if !clientOnly {
-				v.Server, failure = a.serverVersion()
+				v.Server, failure = askServerVersion(a)
 			}
-			if err := a.printVersions(o, v); err != nil {
+			if err := printVersions(a, o, v); err != nil {
 				return err
 			}
 			return failure
 		},
 	}
-	a.outputFlag(cmd, &o, outputText, outputJSON, outputYAML)
+	a.OutputFlag(cmd, &o, printer.OutputText, printer.OutputJSON, printer.OutputYAML)
 	cmd.Flags().BoolVar(&clientOnly, "client", false, "Show only the version of this program, without a cluster.")
 	return cmd
 }
 
-func (a *app) printVersions(o output, v versions) error {
-	if o != outputText {
-		return printValue(a.streams.Out, o, v)
+func printVersions(a *kit.App, o printer.Output, v versions) error {
+	if o != printer.OutputText {
+		return printer.PrintValue(a.Streams.Out, o, v)
 	}
 	commit := ""
 	if v.Client.Commit != "" {
@@ -109,23 +72,23 @@ func (a *app) printVersions(o output, v versions) error {
 	if v.Client.Modified {
 		commit += " with changes"
 	}
-	fmt.Fprintf(a.streams.Out, "%s %s (%s, %s%s)\n", a.name, v.Client.Version, v.Client.Go, v.Client.Platform, commit)
+	fmt.Fprintf(a.Streams.Out, "%s %s (%s, %s%s)\n", a.Name, v.Client.Version, v.Client.Go, v.Client.Platform, commit)
 	if v.Server == nil {
 		return nil
 	}
-	fmt.Fprintf(a.streams.Out, "Kubernetes %s\n", inline(v.Server.Kubernetes))
+	fmt.Fprintf(a.Streams.Out, "Kubernetes %s\n", view.Inline(v.Server.Kubernetes))
 	if len(v.Server.Satchel) == 0 {
-		fmt.Fprintln(a.streams.Out, "Satchel is not installed in this cluster")
+		fmt.Fprintln(a.Streams.Out, "Satchel is not installed in this cluster")
 	}
 	for _, version := range v.Server.Satchel {
-		fmt.Fprintf(a.streams.Out, "API %s\n", inline(version))
+		fmt.Fprintf(a.Streams.Out, "API %s\n", view.Inline(version))
 	}
 	return nil
 }
 
-// serverVersion asks the cluster.
-func (a *app) serverVersion() (*serverVersion, error) {
-	config, err := a.restConfig()
+// askServerVersion asks the cluster.
+func askServerVersion(a *kit.App) (*serverVersion, error) {
+	config, err := a.RestConfig()
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/view"
 )
 
 func TestJudgeReadiness(t *testing.T) {
@@ -19,34 +21,34 @@ func TestJudgeReadiness(t *testing.T) {
 		edit   func(*v1alpha1.BundleDeployment)
 		source *v1alpha1.BundleSource
 		wanted string
-		want   waitState
+		want   kit.WaitState
 	}{
-		"ready":         {reason: "the usual end", source: aSource(), want: waitState{done: true, text: "Ready, revision v1.3.0@sha256:cccccccccccc"}},
-		"flux":          {reason: "a source of Flux is not looked at", want: waitState{done: true, text: "Ready, revision v1.3.0@sha256:cccccccccccc"}},
-		"unseen":        {reason: "what is Ready is the spec of before", edit: func(d *v1alpha1.BundleDeployment) { d.Generation = 3 }, source: aSource(), want: waitState{text: "the controller has not seen the latest change yet; before: revision v1.3.0 is applied and healthy"}},
-		"newer source":  {reason: "what is Ready is the revision of before", source: newer, want: waitState{text: "its source has another revision, v1.4.0@sha256:aaaaaaaaaaaa"}},
-		"source edited": {reason: "what the source names now is not known yet", source: aSource(func(s *v1alpha1.BundleSource) { s.Generation = 3 }), want: waitState{text: "its source podinfo is being fetched"}},
-		"source frozen": {reason: "a suspended source does not move", source: aSource(func(s *v1alpha1.BundleSource) { s.Generation, s.Spec.Suspend = 3, true }), want: waitState{done: true, text: "Ready, revision v1.3.0@sha256:cccccccccccc"}},
+		"ready":         {reason: "the usual end", source: aSource(), want: kit.WaitState{Done: true, Text: "Ready, revision v1.3.0@sha256:cccccccccccc"}},
+		"flux":          {reason: "a source of Flux is not looked at", want: kit.WaitState{Done: true, Text: "Ready, revision v1.3.0@sha256:cccccccccccc"}},
+		"unseen":        {reason: "what is Ready is the spec of before", edit: func(d *v1alpha1.BundleDeployment) { d.Generation = 3 }, source: aSource(), want: kit.WaitState{Text: "the controller has not seen the latest change yet; before: revision v1.3.0 is applied and healthy"}},
+		"newer source":  {reason: "what is Ready is the revision of before", source: newer, want: kit.WaitState{Text: "its source has another revision, v1.4.0@sha256:aaaaaaaaaaaa"}},
+		"source edited": {reason: "what the source names now is not known yet", source: aSource(func(s *v1alpha1.BundleSource) { s.Generation = 3 }), want: kit.WaitState{Text: "its source podinfo is being fetched"}},
+		"source frozen": {reason: "a suspended source does not move", source: aSource(func(s *v1alpha1.BundleSource) { s.Generation, s.Spec.Suspend = 3, true }), want: kit.WaitState{Done: true, Text: "Ready, revision v1.3.0@sha256:cccccccccccc"}},
 		"asked": {reason: "a look was asked for", edit: func(d *v1alpha1.BundleDeployment) {
 			d.Annotations = map[string]string{meta.ReconcileRequestAnnotation: "x"}
-		}, source: aSource(), want: waitState{text: "a reconcile was requested and is not handled yet"}},
-		"suspended": {reason: "Ready is Ready", edit: func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }, source: aSource(), want: waitState{done: true, text: "Ready, revision v1.3.0@sha256:cccccccccccc"}},
+		}, source: aSource(), want: kit.WaitState{Text: "a reconcile was requested and is not handled yet"}},
+		"suspended": {reason: "Ready is Ready", edit: func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }, source: aSource(), want: kit.WaitState{Done: true, Text: "Ready, revision v1.3.0@sha256:cccccccccccc"}},
 		"suspended and not ready": {reason: "nothing would happen", edit: func(d *v1alpha1.BundleDeployment) {
 			d.Spec.Suspend = true
 			with(no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "Pod x"))(d)
-		}, source: aSource(), want: waitState{never: true, text: "it is suspended: Pod x"}},
+		}, source: aSource(), want: kit.WaitState{Never: true, Text: "it is suspended: Pod x"}},
 		"stalled": {reason: "nothing happens by itself", edit: with(no(meta.ReadyCondition, v1alpha1.ReasonPlanRefused, "2 obstacles\none"),
-			condition(meta.StalledCondition, metav1.ConditionTrue, v1alpha1.ReasonPlanRefused, "")), source: aSource(), want: waitState{never: true, text: "it is stalled: 2 obstacles …"}},
-		"going":            {reason: "it will not be Ready again", edit: func(d *v1alpha1.BundleDeployment) { at := ago(time.Second); d.DeletionTimestamp = &at }, source: aSource(), want: waitState{never: true, text: "it is being deleted"}},
-		"revision":         {reason: "the wanted one", source: aSource(), wanted: "v1.3.0", want: waitState{done: true, text: "Ready, revision v1.3.0@sha256:cccccccccccc"}},
-		"another revision": {reason: "it may come", source: aSource(), wanted: "v1.4.0", want: waitState{text: "it is Ready with revision v1.3.0@sha256:cccccccccccc"}},
+			condition(meta.StalledCondition, metav1.ConditionTrue, v1alpha1.ReasonPlanRefused, "")), source: aSource(), want: kit.WaitState{Never: true, Text: "it is stalled: 2 obstacles …"}},
+		"going":            {reason: "it will not be Ready again", edit: func(d *v1alpha1.BundleDeployment) { at := ago(time.Second); d.DeletionTimestamp = &at }, source: aSource(), want: kit.WaitState{Never: true, Text: "it is being deleted"}},
+		"revision":         {reason: "the wanted one", source: aSource(), wanted: "v1.3.0", want: kit.WaitState{Done: true, Text: "Ready, revision v1.3.0@sha256:cccccccccccc"}},
+		"another revision": {reason: "it may come", source: aSource(), wanted: "v1.4.0", want: kit.WaitState{Text: "it is Ready with revision v1.3.0@sha256:cccccccccccc"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := aDeployment()
 			if tc.edit != nil {
 				tc.edit(d)
 			}
-			if got := judgeReadiness(d, tc.source, tc.wanted, tc.wanted != ""); got != tc.want {
+			if got := kit.JudgeReadiness(d, tc.source, tc.wanted, tc.wanted != ""); got != tc.want {
 				t.Errorf("%s: got %+v, want %+v", tc.reason, got, tc.want)
 			}
 		})
@@ -74,7 +76,7 @@ func TestMatchesRevision(t *testing.T) {
 		"nothing there":    {"before the first revision", "", "v1.2.0", false},
 		"neither":          {"", "", "", false},
 	} {
-		if got := matchesRevision(tc.revision, tc.wanted); got != tc.want {
+		if got := view.MatchesRevision(tc.revision, tc.wanted); got != tc.want {
 			t.Errorf("%s (%s): matchesRevision(%q, %q) = %t", name, tc.reason, tc.revision, tc.wanted, got)
 		}
 	}
@@ -85,15 +87,15 @@ func TestWait(t *testing.T) {
 	c.create(aSource())
 	c.create(aDeployment())
 	c.create(aDeployment(called("slow"), with(condition(meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing, "waiting for Pod "+steering), working())))
-	c.want(c.satchel("wait", "podinfo", "source/podinfo"), ExitOK, "BundleDeployment podinfo: Ready, revision v1.3.0@", "BundleSource podinfo: Ready, revision ")
-	c.want(c.satchel("wait", "slow", "podinfo", "--timeout", "700ms"), ExitNo, "BundleDeployment slow: waiting: waiting for Pod ", "BundleDeployment slow: not within 700ms: waiting for Pod ")
+	c.want(c.satchel("wait", "podinfo", "source/podinfo"), kit.ExitOK, "BundleDeployment podinfo: Ready, revision v1.3.0@", "BundleSource podinfo: Ready, revision ")
+	c.want(c.satchel("wait", "slow", "podinfo", "--timeout", "700ms"), kit.ExitNo, "BundleDeployment slow: waiting: waiting for Pod ", "BundleDeployment slow: not within 700ms: waiting for Pod ")
 	if got := c.satchel("wait", "slow", "--timeout", "1ms"); hiddenIn(got.out+got.err) != "" {
 		t.Error(hiddenIn(got.out + got.err))
 	}
-	c.want(c.satchel("wait", "none"), ExitError, `there is no BundleDeployment "none"`)
-	c.want(c.satchel("wait", "none", "--for", "deleted"), ExitOK, "BundleDeployment none: gone\n")
-	c.want(c.satchel("wait", "podinfo", "--for", "revision=v2", "--timeout", "100ms"), ExitNo, "not within 100ms: it is Ready with revision v1.3.0@")
-	c.want(c.satchel("wait", "--all", "--for", "deleted", "--timeout", "100ms"), ExitNo, "its deletion has not been requested")
+	c.want(c.satchel("wait", "none"), kit.ExitError, `there is no BundleDeployment "none"`)
+	c.want(c.satchel("wait", "none", "--for", "deleted"), kit.ExitOK, "BundleDeployment none: gone\n")
+	c.want(c.satchel("wait", "podinfo", "--for", "revision=v2", "--timeout", "100ms"), kit.ExitNo, "not within 100ms: it is Ready with revision v1.3.0@")
+	c.want(c.satchel("wait", "--all", "--for", "deleted", "--timeout", "100ms"), kit.ExitNo, "its deletion has not been requested")
 
 	slow := c.deployment("slow")
 	done := make(chan outcome)
@@ -102,11 +104,11 @@ func TestWait(t *testing.T) {
 	if err := c.client.Status().Update(t.Context(), slow); err != nil {
 		t.Fatal(err)
 	}
-	c.want(<-done, ExitOK, "BundleDeployment slow: Ready")
+	c.want(<-done, kit.ExitOK, "BundleDeployment slow: Ready")
 
 	go func() { done <- c.satchel("wait", "slow", "--for", "deleted", "--timeout", "60s") }()
 	if err := c.client.Delete(t.Context(), slow); err != nil {
 		t.Fatal(err)
 	}
-	c.want(<-done, ExitOK, "BundleDeployment slow: gone\n")
+	c.want(<-done, kit.ExitOK, "BundleDeployment slow: gone\n")
 }

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/worker"
 )
 
@@ -19,29 +20,29 @@ func TestWorkerProcesses(t *testing.T) {
 		code int
 		read bool
 	}{
-		"version":            {[]string{"version", "--client"}, ExitOK, false},
-		"help":               {[]string{"--help"}, ExitOK, false},
-		"help of a reader":   {[]string{"render", "--help"}, ExitOK, false},
-		"completion":         {[]string{"completion", "bash"}, ExitOK, false},
-		"wrong flag":         {[]string{"render", "--foo"}, ExitError, false},
-		"no such folder":     {[]string{"render", "./none", "--install-namespace", "demo"}, ExitError, false},
-		"a bundle":           {[]string{"render", bundles + "plain", "--install-namespace", "demo"}, ExitOK, true},
-		"an unusable bundle": {[]string{"render", bundles, "--install-namespace", "demo"}, ExitError, true},
+		"version":            {[]string{"version", "--client"}, kit.ExitOK, false},
+		"help":               {[]string{"--help"}, kit.ExitOK, false},
+		"help of a reader":   {[]string{"render", "--help"}, kit.ExitOK, false},
+		"completion":         {[]string{"completion", "bash"}, kit.ExitOK, false},
+		"wrong flag":         {[]string{"render", "--foo"}, kit.ExitError, false},
+		"no such folder":     {[]string{"render", "./none", "--install-namespace", "demo"}, kit.ExitError, false},
+		"a bundle":           {[]string{"render", bundles + "plain", "--install-namespace", "demo"}, kit.ExitOK, true},
+		"an unusable bundle": {[]string{"render", bundles, "--install-namespace", "demo"}, kit.ExitError, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errOut bytes.Buffer
 			a := testApp(&out)
-			a.streams = genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}
-			if code := a.run(t.Context(), tc.args); code != tc.code {
+			a.Streams = genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}
+			if code := execute(t.Context(), a, tc.args); code != tc.code {
 				t.Errorf("exit %d, want %d: %s", code, tc.code, errOut.String())
 			}
-			if (a.pool != nil) != tc.read {
-				t.Fatalf("a pool of workers: %t, want %t", a.pool != nil, tc.read)
+			if (a.Pool != nil) != tc.read {
+				t.Fatalf("a pool of workers: %t, want %t", a.Pool != nil, tc.read)
 			}
 			if !tc.read {
 				return
 			}
-			if _, err := a.pool.Run(t.Context(), worker.Request{Kind: "convert"}); !errors.Is(err, worker.ErrClosed) {
+			if _, err := a.Pool.Run(t.Context(), worker.Request{Kind: "convert"}); !errors.Is(err, worker.ErrClosed) {
 				t.Errorf("the pool is not closed: %v", err)
 			}
 		})

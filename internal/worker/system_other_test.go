@@ -4,12 +4,8 @@
 
 package worker
 
-import (
-	"syscall"
-
-	"github.com/satchel-dev/satchel/internal/worker/child"
-)
+import "syscall"
 
 var shortages = []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE}
 
-func addSystemHandlers(map[string]child.Handler) {}
+func addSystemHandlers(map[string]Handler) {}

@@ -80,6 +80,12 @@ var importRules = []importRule{{
 	from:   []string{"./internal/cli/...", "./cmd/satchel/..."},
 	not:    []string{"./internal/controller/...", "./internal/manager/..."},
 }, {
+	name:   "what people are shown is a value, without a terminal and a cluster",
+	why:    "the command line and a web UI show the same",
+	remedy: "read the cluster in internal/cli/kit and print in internal/cli/printer",
+	from:   []string{"./internal/view/..."},
+	not:    []string{"./internal/cli/...", "./internal/controller/...", "github.com/spf13/cobra/...", "k8s.io/cli-runtime/...", "k8s.io/client-go/..."},
+}, {
 	name:   "a controller is no CLI",
 	why:    "a controller has no terminal to print output for people to",
 	remedy: "move what both need into fetch, convert or apply",

@@ -187,8 +187,8 @@ var unboundedCalls = map[string][]string{
 	"overlay.Apply":         {"internal/convert"},
 	"registryv1.Convert":    {"internal/convert"},
 	"crdsafety.Judge":       {"internal/worker/jobs"},
-	"lint.Bundle":           {"internal/cli/examine.go"},
-	"lint.PlainV0":          {"internal/cli/examine.go"},
+	"lint.Bundle":           {"internal/cli/inspect/examine.go"},
+	"lint.PlainV0":          {"internal/cli/inspect/examine.go"},
 }
 
 // convertsInProcess finds uses of them elsewhere. Only uses as pkg.Function are found.
@@ -270,7 +270,7 @@ func TestSourceRulesBite(t *testing.T) {
 			"package controller\n\nvar x = convert.Convert\n", "does it in a worker process",
 		},
 		"an examination in a command": {
-			"it converts", "internal/cli/validate.go", "package cli\n\nvar x = lint.Bundle\n", "does it in a worker process",
+			"it converts", "internal/cli/inspect/validate.go", "package inspect\n\nvar x = lint.Bundle\n", "does it in a worker process",
 		},
 		"a conversion in a job": {
 			"it runs in a worker process", "internal/worker/jobs/x.go", "package jobs\n\nvar x = convert.Convert\n", "",

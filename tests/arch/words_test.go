@@ -54,10 +54,6 @@ type allowedWord struct{ file, word, reason string }
 
 var allowedWords = []allowedWord{
 	{"tests/arch/words_test.go", "", "it names the words"},
-	{"internal/cli/adopt_former.go", "let go", "scripts read the JSON field letGo"},
-	{"internal/cli/history.go", "in force", "scripts read the JSON field inForce and the state InForce"},
-	{"internal/cli/history_test.go", "in force", "it checks these"},
-	{"internal/cli/preview_value.go", "in force", "scripts read the JSON field inForce"},
 }
 
 // TestRetiredWords refuses retired words in all Go files, in the pages for developers, and in the titles of the

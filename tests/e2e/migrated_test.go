@@ -16,7 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/satchel-dev/satchel/internal/cli"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
@@ -107,7 +107,7 @@ spec:
 			if err := os.WriteFile(file, []byte(fill.Replace(tc.manifest)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			out := o.output(cli.ExitOK, append([]string{"migrate", file}, strings.Fields(fill.Replace(tc.args))...)...)
+			out := o.output(kit.ExitOK, append([]string{"migrate", file}, strings.Fields(fill.Replace(tc.args))...)...)
 			key := o.apply(out)
 			d := r.ready(t, key)
 			if d.Status.LastHealthyRevision == "" || d.Status.Inventory == nil {

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/cli"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/helm"
 )
@@ -100,7 +100,7 @@ func TestTakeOverFromHelm(t *testing.T) {
 	before := o.running()
 	key := r.deploy(t, o.namespace, "shop", r.push(t, "takeover/"+o.namespace+":chart", aChart), func(d *v1alpha1.BundleDeployment) { d.Spec.Format = v1alpha1.FormatHelm })
 	o.refused(key, "belongs to Helm release "+o.namespace+"/shop: adopt the whole release, without a restart, with satchel adopt shop -n "+o.namespace)
-	o.satchel(cli.ExitOK, "adopt", key.Name, "--yes", "--delete-former")
+	o.satchel(kit.ExitOK, "adopt", key.Name, "--yes", "--delete-former")
 	d := o.ready(t, key)
 	if hooks := d.Status.Hooks; hooks == nil || hooks.Operation != v1alpha1.HookTakeOver || hooks.FinishedTime == nil {
 		t.Errorf("status.hooks is %+v", hooks)

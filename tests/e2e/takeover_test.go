@@ -34,6 +34,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1/deploymentconfig"
@@ -141,8 +142,8 @@ func (o *operator) satchel(code int, args ...string) string {
 
 // satchelRun runs the command line as the administrator.
 func (o *operator) satchelRun(out, diagnostics io.Writer, args ...string) int {
-	return cli.Run(o.t.Context(), cli.Program{
-		Path: "satchel", Version: cli.BuildVersion(""), Now: time.Now,
+	return cli.Run(o.t.Context(), kit.Program{
+		Path: "satchel", Version: kit.BuildVersion(""), Now: time.Now,
 		Streams: genericiooptions.IOStreams{In: new(bytes.Buffer), Out: out, ErrOut: diagnostics},
 	}, append([]string{"--kubeconfig", o.cp.KubeconfigPath()}, args...))
 }
@@ -301,9 +302,9 @@ spec: {version: 0.1.0}`))
 	leftovers := o.installAsOLM(csv)
 	before := o.running()
 
-	key := o.apply(o.output(cli.ExitOK, "migrate", "--cluster", "-n", o.namespace))
+	key := o.apply(o.output(kit.ExitOK, "migrate", "--cluster", "-n", o.namespace))
 	o.refused(key, "OLM")
-	shown := o.satchel(cli.ExitOK, "adopt", key.Name, "--dry-run")
+	shown := o.satchel(kit.ExitOK, "adopt", key.Name, "--dry-run")
 	for _, want := range []string{"No Pod restarts.", "ClusterServiceVersion " + o.namespace + "/" + operatorVersion, "Role.rbac.authorization.k8s.io " + o.namespace + "/olm-named", "Deployment.apps " + o.namespace + "/sample-operator"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("%q is missing in\n%s", want, shown)
@@ -312,7 +313,7 @@ spec: {version: 0.1.0}`))
 	o.undisturbed("after a dry run", before)
 	o.refused(key, "OLM")
 
-	t.Log(o.satchel(cli.ExitOK, "adopt", key.Name, "--yes", "--delete-former", "--delete-leftovers"))
+	t.Log(o.satchel(kit.ExitOK, "adopt", key.Name, "--yes", "--delete-former", "--delete-leftovers"))
 	for _, gone := range append(leftovers, csv, subscription) {
 		o.gone(gone)
 	}
@@ -403,12 +404,12 @@ status:
 	o.installAsExtension(extension)
 	before := o.running()
 
-	migrated := o.output(cli.ExitOK, "migrate", "--cluster", "-n", o.namespace)
+	migrated := o.output(kit.ExitOK, "migrate", "--cluster", "-n", o.namespace)
 	at := strings.Index(migrated, "# From ClusterExtension sample-"+o.namespace)
 	document, _, _ := strings.Cut(migrated[at:], "\n---\n")
 	key := o.apply(document)
 	o.refused(key, "Helm release")
-	shown := o.satchel(cli.ExitOK, "adopt", key.Name, "--yes")
+	shown := o.satchel(kit.ExitOK, "adopt", key.Name, "--yes")
 	if !strings.Contains(shown, "No Pod restarts.") || !strings.Contains(shown, "kubectl delete clusterextension.olm.operatorframework.io sample-"+o.namespace+" --cascade=orphan") {
 		t.Error(shown)
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 	"github.com/satchel-dev/satchel/internal/cli"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 )
 
 // rbac is what `satchel rbac` prints for a bundle in a folder, without what it only recommends.
@@ -33,11 +34,11 @@ func (d *deployment) rbac(t *testing.T, dir string, more ...string) []*unstructu
 		args = append(args, "--watch-namespace", d.namespace)
 	}
 	var out, diagnostics bytes.Buffer
-	program := cli.Program{
-		Path: "satchel", Version: cli.BuildVersion(""), Now: time.Now,
+	program := kit.Program{
+		Path: "satchel", Version: kit.BuildVersion(""), Now: time.Now,
 		Streams: genericiooptions.IOStreams{In: new(bytes.Buffer), Out: &out, ErrOut: &diagnostics},
 	}
-	if code := cli.Run(t.Context(), program, args); code != cli.ExitOK {
+	if code := cli.Run(t.Context(), program, args); code != kit.ExitOK {
 		t.Fatalf("satchel %v: exit code %d: %s", args, code, &diagnostics)
 	}
 	var printed []*unstructured.Unstructured

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/view"
+)
+
+// ReconcileOptions are the flags of reconcile.
+type ReconcileOptions struct {
+	withSource bool
+	Wait       bool
+	Timeout    time.Duration
+}
+
+func ReconcileCommand(a *kit.App) *cobra.Command {
+	var o ReconcileOptions
+	cmd := &cobra.Command{
+		Use:     "reconcile [deployment|source] NAME",
+		GroupID: kit.GroupAct,
+		Short:   "Reconcile a BundleDeployment or BundleSource now",
+		Long: `Requests that the controller reconciles an object now instead of at its next interval, and waits for the outcome. With
+--with-source the source is resolved again first, so that a tag or branch that moved is installed at once.
+
+Exit codes:
+
+    0    handled, and Ready (with --wait=false: requested)
+    1    handled, and not Ready
+    2    failed: not found, no access, suspended, not handled within --timeout
+    130  interrupted by Ctrl-C (the controller goes on)`,
+		Example: a.Example(`
+# Check for drift, and repair it, now
+satchel reconcile podinfo
+
+# Install what the tag or branch points at now
+satchel reconcile podinfo --with-source
+
+# Only resolve the source again
+satchel reconcile source podinfo`),
+		ValidArgsFunction: a.CompleteTargets(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := kit.OneTarget(cmd, args)
+			if err != nil {
+				return err
+			}
+			if o.withSource && t.Kind.Name == kit.Sources.Name {
+				return kit.UsageError(cmd, "--with-source is for deployments; a source is resolved anyway")
+			}
+			return reconcile(cmd.Context(), a, o, t)
+		},
+	}
+	cmd.Flags().BoolVar(&o.withSource, "with-source", false, "Resolve the deployment's source first.")
+	cmd.Flags().BoolVar(&o.Wait, "wait", true, "Wait for the outcome.")
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", 5*time.Minute, "How long to wait for the outcome.")
+	return cmd
+}
+
+func reconcile(ctx context.Context, a *kit.App, o ReconcileOptions, t kit.Target) error {
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	return reconcileAll(ctx, a, c, o, t)
+}
+
+// reconcileAll requests a reconcile of an object, and with --with-source of its source before.
+func reconcileAll(ctx context.Context, a *kit.App, c *kit.Cluster, o ReconcileOptions, t kit.Target) error {
+	targets, err := toReconcile(ctx, a, c, o, t)
+	if err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeoutCause(ctx, o.Timeout, kit.ErrTooLong)
+	defer cancel()
+	for _, next := range targets {
+		if err := ReconcileOne(waiting, a, c, next, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// toReconcile returns the objects in the order in which they are to be handled.
+func toReconcile(ctx context.Context, a *kit.App, c *kit.Cluster, o ReconcileOptions, t kit.Target) ([]kit.Target, error) {
+	found, err := c.Get(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseSuspended(a, t, found); err != nil {
+		return nil, err
+	}
+	d, isDeployment := found.(*v1alpha1.BundleDeployment)
+	if !o.withSource || !isDeployment {
+		return []kit.Target{t}, nil
+	}
+	if d.SourceName() == "" {
+		return nil, fmt.Errorf("the source of %s %s is %s, which Flux fetches: reconcile it with the flux command, and this one without --with-source", t.Kind.Name, t.Name, d.SourceDisplayName())
+	}
+	source := kit.Target{Kind: kit.Sources, Name: d.SourceName()}
+	found, err = c.Get(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	return []kit.Target{source, t}, refuseSuspended(a, source, found)
+}
+
+// refuseSuspended refuses suspended objects, which would not be reconciled.
+func refuseSuspended(a *kit.App, t kit.Target, o view.Object) error {
+	if !view.Summarize(o).Suspended {
+		return nil
+	}
+	return fmt.Errorf("the %s %q is suspended, so nothing would happen: resume it, with %s resume %s", t.Kind.Name, t.Name, a.Name, t.Word())
+}
+
+// ReconcileOne requests a reconcile of one object and reports the outcome.
+func ReconcileOne(ctx context.Context, a *kit.App, c *kit.Cluster, t kit.Target, o ReconcileOptions) error {
+	token := a.Now().UTC().Format(time.RFC3339Nano)
+	if err := request(ctx, c, t, token); err != nil {
+		return err
+	}
+	if !o.Wait {
+		fmt.Fprintf(a.Streams.Out, "%s %s: reconcile requested.\n", t.Kind.Name, t.Name)
+		return nil
+	}
+	fmt.Fprintf(a.Streams.ErrOut, "%s %s: reconcile requested, waiting for the outcome ...\n", t.Kind.Name, t.Name)
+	return awaitOne(ctx, a, c, t, token, o.Timeout)
+}
+
+// awaitOne waits for the outcome of a request, and reports it.
+func awaitOne(ctx context.Context, a *kit.App, c *kit.Cluster, t kit.Target, token string, timeout time.Duration) error {
+	last, err := c.Await(ctx, t, func(s view.Summary) bool { return settled(s, token) })
+	if errors.Is(err, kit.ErrTooLong) {
+		return reportTooLong(a, t, last, token, timeout)
+	}
+	if err != nil {
+		return err
+	}
+	return reportOutcome(a, t, last)
+}
+
+// request requests a reconcile of an object; token identifies the request.
+func request(ctx context.Context, c *kit.Cluster, t kit.Target, token string) error {
+	o := t.Kind.Empty()
+	o.SetNamespace(c.Namespace)
+	o.SetName(t.Name)
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, meta.ReconcileRequestAnnotation, token)
+	err := c.Client.Patch(ctx, o, client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner(kit.FieldManager))
+	if err != nil {
+		return &kit.AccessError{Verb: "patch", Resource: t.Kind.Resource, Namespace: c.Namespace, Err: err}
+	}
+	return nil
+}
+
+// settled tells whether the request was handled and its outcome is known: Ready, failed (also when it is retried later),
+// stalled, suspended in the meantime, or waiting for approval, which may take days.
+func settled(s view.Summary, token string) bool {
+	if s.Suspended || s.Deleting {
+		return true
+	}
+	if s.Handled != token || s.Unseen {
+		return false
+	}
+	return s.Consent != "" || !s.InProgress() && s.Ready != metav1.ConditionUnknown
+}
+
+func reportOutcome(a *kit.App, t kit.Target, s view.Summary) error {
+	st := printer.StyleFor(a.Streams.Out)
+	if s.IsReady() {
+		fmt.Fprintf(a.Streams.Out, "%s %s: %s, revision %s\n", t.Kind.Name, t.Name, st.Paint(printer.Green, "Ready"), kit.Dash(view.ShortRevision(view.Printable(s.Revision))))
+		reportConsent(a, t, s)
+		return nil
+	}
+	fmt.Fprintf(a.Streams.Out, "%s %s: %s, %s\n%s\n", t.Kind.Name, t.Name, st.Paint(printer.Red, "not Ready"), kit.Dash(view.Inline(s.Reason)), view.Printable(s.Text()))
+	if hint := view.HintFor(s.Reason); hint != "" {
+		fmt.Fprintf(a.Streams.Out, "%s%s\n", st.Paint(printer.Bold, "What to do: "), hint)
+	}
+	reportConsent(a, t, s)
+	return kit.ErrNo
+}
+
+// reportConsent says that a plan waits for approval.
+func reportConsent(a *kit.App, t kit.Target, s view.Summary) {
+	if s.Consent != "" {
+		fmt.Fprintf(a.Streams.Out, "Pending: %s; see it with %[2]s plan %[3]s, and decide with %[2]s approve %[3]s or %[2]s deny %[3]s\n", s.Consent, a.Name, view.ShellWord(t.Name))
+	}
+}
+
+func reportTooLong(a *kit.App, t kit.Target, s view.Summary, token string, timeout time.Duration) error {
+	if s.Handled != token {
+		return fmt.Errorf("the %s %q was not handled within %s: check that its controller runs (kubectl get pods -n satchel-system); the request stays pending",
+			t.Kind.Name, t.Name, view.Short(timeout))
+	}
+	fmt.Fprintf(a.Streams.Out, "%s %s: still in progress after %s\n%s\n", t.Kind.Name, t.Name, view.Short(timeout), view.Printable(s.Text()))
+	return kit.ErrNo
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package adopt
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/act"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/view"
+)
+
+// adoptOptions are the flags of adopt.
+type adoptOptions struct {
+	dryRun          bool
+	yes             bool
+	former          string
+	deleteFormer    bool
+	deleteLeftovers bool
+	allowRestarts   bool
+	timeout         time.Duration
+	output          printer.Output
+}
+
+func AdoptCommand(a *kit.App) *cobra.Command {
+	var o adoptOptions
+	cmd := &cobra.Command{
+		Use:     "adopt [deployment] NAME",
+		GroupID: kit.GroupOperate,
+		Short:   "Take over what runs already, without a restart",
+		Long: `A BundleDeployment does not change objects of another owner: where objects of its bundle exist already, its plan is
+refused. This command takes them over. It reads the bundle as the controller does, and shows which objects exist, their
+owners (OLM, RukPak, Helm, Flux, Argo CD, or none), which workloads would restart and why, and which objects the former
+owner has that are not in the bundle. Once you confirm, it then, in this order,
+
+    1. with --delete-former: deletes the Subscription, so that OLM installs nothing again
+    2. releases each object: removes owner references, labels, annotations and finalizers of the former owner, and sets
+       the annotation satchel.dev/orphaned, in one write that fails if the object changed; only these objects become
+       adoptable
+    3. with --delete-former: deletes the ClusterServiceVersion, ClusterExtension or BundleDeployment of RukPak, or the
+       Secrets of the Helm release, without the objects that it owns
+    4. requests a reconcile: the controller adopts the objects, impersonating the deployment's ServiceAccount
+    5. with --delete-leftovers: deletes the former owner's objects that are not in the bundle, apart from
+       CustomResourceDefinitions, once the deployment is Ready
+
+It is safe to interrupt the command up to step 4: released objects keep running, and the next run continues. Released
+objects no longer name their former owner, so --former has to name it for --delete-former and --delete-leftovers. As long
+as a former owner exists it may take the objects back; without --delete-former the command says how to remove it.
+Objects of another BundleDeployment are never taken over. A Pod restarts only where the bundle's template differs from
+the running one; then --allow-restarts is needed.
+
+You need permission to get and patch the objects; the deployment's ServiceAccount needs what the rbac command prints.
+
+Exit codes:
+
+    0    taken over, or with --dry-run: nothing is in the way
+    1    something is in the way, it was declined, or the deployment is not Ready
+    2    failed: wrong use, not found, no access, a refused bundle
+    130  interrupted by Ctrl-C`,
+		Example: a.Example(`
+# Show what would be adopted
+satchel adopt my-operator -n operators --dry-run
+
+# Take it over from the Operator Lifecycle Manager, and clean up
+satchel adopt my-operator -n operators --delete-former --delete-leftovers`),
+		ValidArgsFunction: a.CompleteOne(kit.Deployments),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := kit.OneTarget(cmd, args)
+			if err == nil {
+				err = checkAdopt(a, cmd, o, t)
+			}
+			if err != nil {
+				return err
+			}
+			return adopt(cmd.Context(), a, o, t)
+		},
+	}
+	adoptFlags(a, cmd, &o)
+	return cmd
+}
+
+// adoptFlags adds the flags of adopt.
+func adoptFlags(a *kit.App, cmd *cobra.Command, o *adoptOptions) {
+	a.OutputFlag(cmd, &o.output, printer.OutputText, printer.OutputJSON, printer.OutputYAML)
+	flags := cmd.Flags()
+	flags.BoolVar(&o.dryRun, "dry-run", false, "Show what would happen, and change nothing.")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "Do not ask.")
+	flags.StringVar(&o.former, "former", "", "Former owner of objects that no longer name it: csv/NAME, clusterextension/NAME, rukpak/NAME or helm/NAME.")
+	flags.BoolVar(&o.deleteFormer, "delete-former", false, "Delete the former owner, without what it owned.")
+	flags.BoolVar(&o.deleteLeftovers, "delete-leftovers", false, "Delete the former owner's objects that are not in the bundle, once the deployment is Ready.")
+	flags.BoolVar(&o.allowRestarts, "allow-restarts", false, "Take over even where Pods restart.")
+	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long to wait until the deployment is Ready.")
+}
+
+// checkAdopt refuses flags that exclude each other, and requires --yes or --dry-run without a terminal.
+func checkAdopt(a *kit.App, cmd *cobra.Command, o adoptOptions, t kit.Target) error {
+	switch {
+	case t.Kind.Name != kit.Deployments.Name:
+		return kit.UsageError(cmd, "adopt is for BundleDeployments")
+	case o.former != "" && !IsFormer(o.former):
+		return kit.UsageError(cmd, "--former %q is none of csv/NAME, clusterextension/NAME, rukpak/NAME and helm/NAME", o.former)
+	case o.dryRun && o.yes:
+		return kit.UsageError(cmd, "--dry-run asks nothing, so --yes has no effect")
+	case !o.dryRun && o.output != printer.OutputText:
+		return kit.UsageError(cmd, "-o %s shows what would happen: add --dry-run", o.output)
+	case !o.dryRun && !o.yes && !isTerminalInput(a.Streams.In):
+		return kit.UsageError(cmd, "cannot ask for confirmation without a terminal: add --yes, or --dry-run to look first")
+	}
+	return nil
+}
+
+// adopt shows what would be taken over, asks, and takes it over.
+func adopt(ctx context.Context, a *kit.App, o adoptOptions, t kit.Target) error {
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	d, err := adoptable(ctx, c, t)
+	if err != nil {
+		return err
+	}
+	result, err := published(ctx, a, c, d)
+	if err != nil {
+		return err
+	}
+	w, err := newAdopter(a, c, d)
+	if err != nil {
+		return err
+	}
+	w.former = FormerNamed(o.former, d.InstallNamespaceOrDefault())
+	found, err := w.look(ctx, result)
+	if err != nil {
+		return err
+	}
+	if err := printAdoption(a, o, found); err != nil {
+		return err
+	}
+	switch {
+	case len(found.with(inTheWay)) > 0:
+		return kit.ErrNo
+	case o.dryRun:
+		return nil
+	case len(found.Restarts) > 0 && !o.allowRestarts:
+		fmt.Fprintln(a.Streams.ErrOut, "Nothing is taken over, for Pods would restart: adjust spec.registryV1 so that the templates are equal, or add --allow-restarts.")
+		return kit.ErrNo
+	}
+	if agreed, err := agreed(ctx, a, o, found); err != nil {
+		return err
+	} else if !agreed {
+		return kit.ErrNo
+	}
+	waiting, cancel := context.WithTimeoutCause(ctx, o.timeout, kit.ErrTooLong)
+	defer cancel()
+	return w.takeOver(waiting, o, t, found)
+}
+
+// adoptable reads the deployment, and refuses one that could not adopt anything.
+func adoptable(ctx context.Context, c *kit.Cluster, t kit.Target) (*v1alpha1.BundleDeployment, error) {
+	read, err := c.Get(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	d, ok := read.(*v1alpha1.BundleDeployment)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%s is no %s", t.Name, kit.Deployments.Name)
+	case d.DeletionTimestamp != nil:
+		return nil, fmt.Errorf("the %s %q is being deleted", t.Kind.Name, t.Name)
+	case d.Spec.Suspend:
+		return nil, fmt.Errorf("the %s %q is suspended, so it would not adopt the released objects: set spec.suspend to false first", t.Kind.Name, t.Name)
+	case d.Spec.KubeConfig != nil:
+		return nil, fmt.Errorf("the %s %q installs on another cluster, which this command does not reach: set spec.collisionProtection to None for the time of the take-over", t.Kind.Name, t.Name)
+	}
+	return d, nil
+}
+
+// agreed asks on the terminal.
+func agreed(ctx context.Context, a *kit.App, o adoptOptions, found Adoption) (bool, error) {
+	if o.yes || len(found.with(TakenOver)) == 0 && !o.deleteFormer && !o.deleteLeftovers {
+		return true, nil
+	}
+	fmt.Fprintf(a.Streams.ErrOut, "Take over %s? [y/N] ", view.Plural(len(found.with(TakenOver)), "object"))
+	answers := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(a.Streams.In).ReadString('\n')
+		answers <- line
+	}()
+	select {
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case line := <-answers:
+		word := strings.ToLower(strings.TrimSpace(line))
+		return word == "y" || word == "yes", nil
+	}
+}
+
+// takeOver hands the objects over, in an order in which each object has an owner as long as possible.
+func (w *adopter) takeOver(ctx context.Context, o adoptOptions, t kit.Target, found Adoption) error {
+	objects := found.with(TakenOver)
+	if o.deleteFormer {
+		if err := w.stopUpgrades(ctx, found.Former); err != nil {
+			return err
+		}
+	}
+	for _, object := range objects {
+		if err := w.release(ctx, object); err != nil {
+			return err
+		}
+		fmt.Fprintf(w.app.Streams.Out, "%s: released\n", view.Inline(object.ID))
+	}
+	if o.deleteFormer {
+		if err := w.deleteFormer(ctx, found); err != nil {
+			return err
+		}
+	}
+	if err := act.ReconcileOne(ctx, w.app, w.Cluster, t, act.ReconcileOptions{Wait: true, Timeout: o.timeout}); err != nil {
+		return err
+	}
+	if err := w.confirmed(ctx, objects); err != nil {
+		return err
+	}
+	if o.deleteLeftovers {
+		return w.deleteLeftovers(ctx, found.Leftovers)
+	}
+	return nil
+}
+
+// deleteFormer deletes the former owners. Before, it releases again the objects that they have taken back meanwhile.
+func (w *adopter) deleteFormer(ctx context.Context, found Adoption) error {
+	for _, owner := range found.Former {
+		if !owner.Removable() {
+			fmt.Fprintf(w.app.Streams.ErrOut, "%s is not deleted automatically, remove it yourself: %s\n", view.Inline(owner.String()), view.Inline(owner.Removal))
+			continue
+		}
+		again, err := w.taken(ctx, found.with(TakenOver))
+		if err != nil {
+			return err
+		}
+		for _, object := range again {
+			if err := w.release(ctx, object); err != nil {
+				return err
+			}
+		}
+		if err := w.removeFormer(ctx, owner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// confirmed checks that the former owners have not taken any object back.
+func (w *adopter) confirmed(ctx context.Context, objects []AdoptedObject) error {
+	again, err := w.taken(ctx, objects)
+	if err != nil {
+		return err
+	}
+	if len(again) > 0 {
+		for _, object := range again {
+			fmt.Fprintf(w.app.Streams.Out, "%s: taken back by its former owner\n", view.Inline(object.ID))
+		}
+		fmt.Fprintln(w.app.Streams.ErrOut, "A former owner still manages these objects: remove it, with --delete-former or as said above, and adopt them again.")
+		return kit.ErrNo
+	}
+	fmt.Fprintf(w.app.Streams.Out, "%s taken over.\n", view.Plural(len(objects), "object"))
+	return nil
+}

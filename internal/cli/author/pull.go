@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package author
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/spf13/cobra"
+
+	"github.com/satchel-dev/satchel/internal/cli/bundle"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/cli/rbac"
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/view"
+)
+
+// pullOptions are the flags of pull.
+type pullOptions struct {
+	bundle.BundleOptions
+
+	output printer.Output
+}
+
+// pulled is what pull wrote. Its JSON form is what it prints.
+type pulled struct {
+	Reference string `json:"reference"`
+	Digest    string `json:"digest"`
+	Folder    string `json:"folder"`
+	Files     int    `json:"files"`
+	SignedBy  string `json:"signedBy,omitempty"`
+}
+
+func PullCommand(a *kit.App) *cobra.Command {
+	var o pullOptions
+	cmd := &cobra.Command{
+		Use:     "pull REF [DIR]",
+		GroupID: kit.GroupAuthor,
+		Short:   "Fetch an image or OCI artifact from a registry into a folder",
+		Long: `Fetches the files of an image or artifact as the source controller does, all layers in one tree, within its limits, and
+writes them into a new folder; without DIR that is named after the repository. Links are left out, and an archive with
+paths outside of it is refused. On failure, no files are left behind.
+
+With --key it has to be signed with that key, as push --sign-key and cosign sign --key do.
+
+` + bundle.RegistryHelp + `
+
+` + kit.ExitCodes,
+		Example: a.Example(`
+# Inspect the files of a published bundle
+satchel pull quay.io/org/operator-bundle:v1.2.3 ./operator
+
+# Only if it is signed with this key
+satchel pull ghcr.io/org/bundle:v1.0.0 --key cosign.pub`),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return nil, cobra.ShellCompDirectiveFilterDirs
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 && len(args) != 2 {
+				return kit.UsageError(cmd, "pull needs a reference, and at most one folder; got %s", kit.Given(args))
+			}
+			return pull(cmd.Context(), a, o, args)
+		},
+	}
+	cmd.Flags().StringVar(&o.Platform, "platform", "", "Platform of the image, as os/arch; without it: linux/amd64, or the only one.")
+	cmd.Flags().StringVar(&o.Key, "key", "", "Public key that has to have signed it, as cosign generate-key-pair writes it.")
+	_ = cmd.MarkFlagFilename("key", "pub", "pem") // it only fails for a flag that does not exist
+	bundle.RegistryFlags(cmd, &o.Insecure)
+	a.OutputFlag(cmd, &o.output, printer.OutputText, printer.OutputJSON, printer.OutputYAML, printer.OutputName)
+	return cmd
+}
+
+func pull(ctx context.Context, a *kit.App, o pullOptions, args []string) error {
+	ref, err := bundle.ImageReference(args[0], o.Insecure)
+	if err != nil {
+		return err
+	}
+	o.Insecure = o.Insecure || bundle.IsLoopback(ref.Context().RegistryStr()) && !bundle.SpeaksTLS(ctx, ref)
+	dir := rbac.BaseName(ref.Context().RepositoryStr())
+	if len(args) == 2 {
+		dir = args[1]
+	}
+	if err := isFree(dir); err != nil {
+		return err
+	}
+	p, err := pullInto(ctx, a, o, args[0], ref, dir)
+	if err != nil {
+		return err
+	}
+	switch o.output {
+	case printer.OutputName:
+		_, err = fmt.Fprintln(a.Streams.Out, p.Reference+"@"+p.Digest)
+	case printer.OutputJSON, printer.OutputYAML:
+		err = printer.PrintValue(a.Streams.Out, o.output, p)
+	default:
+		signed := ""
+		if p.SignedBy != "" {
+			signed = ", signed by " + view.Inline(p.SignedBy)
+		}
+		_, err = fmt.Fprintf(a.Streams.Out, "Pulled %s, which is %s%s: %s in %s.\n", p.Reference, p.Digest, signed, view.Plural(p.Files, "file"), view.Inline(dir))
+	}
+	return err
+}
+
+// isFree checks that a folder does not exist, or is empty.
+func isFree(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if parent := filepath.Dir(filepath.Clean(dir)); !isDir(parent) {
+			return fmt.Errorf("there is no folder %s to write into: create it, or name another one", parent)
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading the folder %s: %w", dir, kit.WithoutPath(err))
+	case len(entries) > 0:
+		return fmt.Errorf("the folder %s is not empty: name another one", dir)
+	}
+	return nil
+}
+
+func isDir(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// pullInto fetches into a temporary folder beside the wanted one, and renames it in the end.
+func pullInto(ctx context.Context, a *kit.App, o pullOptions, what string, ref name.Reference, dir string) (p pulled, err error) {
+	b, err := bundle.OpenImageBundle(ctx, a, what, o.BundleOptions)
+	if err != nil {
+		return p, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	beside, err := os.MkdirTemp(filepath.Dir(filepath.Clean(dir)), ".satchel-")
+	if err != nil {
+		return p, fmt.Errorf("writing beside %s: %w", dir, kit.WithoutPath(err))
+	}
+	defer os.RemoveAll(beside) //nolint:errcheck // if that fails, the name of the folder says that it is temporary
+	fresh := filepath.Join(beside, "files")
+	if err := os.Mkdir(fresh, 0o755); err != nil { //nolint:gosec // the user's own files, as umask has them
+		return p, fmt.Errorf("writing beside %s: %w", dir, kit.WithoutPath(err))
+	}
+	count, err := writeOut(ctx, fresh, b.Files)
+	if err == nil {
+		if err = os.Remove(dir); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err == nil {
+		err = os.Rename(fresh, dir)
+	}
+	if err != nil {
+		return p, fmt.Errorf("writing the folder %s: %w", dir, kit.WithoutPath(err))
+	}
+	return pulled{Reference: strings.TrimSuffix(ref.Name(), "@"+b.Resolved.Digest), Digest: b.Resolved.Digest, Folder: dir, Files: count, SignedBy: b.Resolved.VerifiedBy}, nil
+}
+
+// writeOut writes a tree that was fetched into an empty folder, with the modes that the user's files have.
+func writeOut(ctx context.Context, dir string, files fs.FS) (count int, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	err = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case name == ".":
+			return nil
+		case entry.IsDir():
+			return root.Mkdir(name, 0o755)
+		}
+		count++
+		return copyOut(root, files, name)
+	})
+	return count, fetch.Describe(err, "copying the files")
+}
+
+// copyOut writes one file.
+func copyOut(root *os.Root, files fs.FS, name string) (err error) {
+	from, err := files.Open(name)
+	if err != nil {
+		return err
+	}
+	defer from.Close() //nolint:errcheck // only read from
+	to, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	return errors.Join(err, to.Close())
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/image"
+)
+
+// Bundle is the files of a bundle that the user named.
+type Bundle struct {
+	Files fs.FS
+	From  string          // what was read, in words
+	dir   string          // on the disk; empty: it was downloaded
+	Close func() error    // removes what was downloaded
+	Notes func() []string // what was left out, known after reading
+
+	Resolved fetch.Resolved // what an image was
+}
+
+// OpenBundle reads a folder of the disk, or else an image. What exists on the disk wins.
+func OpenBundle(ctx context.Context, a *kit.App, what string, o BundleOptions) (*Bundle, error) {
+	info, err := os.Stat(what)
+	switch {
+	case err == nil && info.IsDir():
+		return OpenFolderBundle(what)
+	case err == nil && isArchive(what):
+		return nil, fmt.Errorf("%s is an archive: unpack it, and give the folder that holds the bundle", what)
+	case err == nil:
+		return nil, fmt.Errorf("%s is a file: give the folder that holds the bundle, or an image reference", what)
+	case what == "":
+		return nil, errors.New("the name of the folder or image is empty")
+	case kit.LooksLikePath(what):
+		return nil, fmt.Errorf("there is no folder %s", what)
+	}
+	return OpenImageBundle(ctx, a, what, o)
+}
+
+// isArchive tells by its name whether a file may hold a bundle.
+func isArchive(file string) bool {
+	for _, end := range []string{".tar", ".tgz", ".gz", ".zst", ".zip"} {
+		if strings.HasSuffix(strings.ToLower(file), end) {
+			return true
+		}
+	}
+	return false
+}
+
+func OpenFolderBundle(what string) (*Bundle, error) {
+	files, err := OpenFolder(what)
+	if err != nil {
+		return nil, err
+	}
+	from := "the folder " + FolderName(what)
+	if ref, err := name.ParseReference(what, name.WeakValidation); err == nil && kit.LooksLikeImage(what) {
+		from += fmt.Sprintf(" (not the image %s)", ref.Name())
+	}
+	notes := func() []string {
+		var lines []string
+		for _, link := range files.Links() {
+			lines = append(lines, link+" is a symbolic link and left out, as the controllers do")
+		}
+		return lines
+	}
+	return &Bundle{Files: files, From: from, dir: what, Close: files.Close, Notes: notes}, nil
+}
+
+// FolderName is the whole path where the given one ends in dots.
+func FolderName(what string) string {
+	if base := filepath.Base(what); base != "." && base != ".." {
+		return what
+	}
+	if whole, err := filepath.Abs(what); err == nil {
+		return whole
+	}
+	return what
+}
+
+// LocalPolicy is what may be reached from the user's own machine: its own servers too.
+func LocalPolicy(insecure []string) fetch.AddressPolicy {
+	return fetch.AddressPolicy{
+		Allow:         []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+		InsecureHosts: insecure,
+	}
+}
+
+// OpenImageBundle downloads an image into a temporary folder, which close removes.
+func OpenImageBundle(ctx context.Context, a *kit.App, what string, o BundleOptions) (b *Bundle, err error) {
+	ref, err := name.ParseReference(what, name.WeakValidation)
+	if err != nil {
+		return nil, fmt.Errorf("%q is neither a folder that exists nor an image reference such as quay.io/org/bundle:v1.2.3", what)
+	}
+	dir, err := os.MkdirTemp("", "satchel-")
+	if err != nil {
+		return nil, fmt.Errorf("creating a temporary folder: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
+	tree, resolved, err := download(ctx, a, ref, dir, o)
+	if err != nil {
+		return nil, &kit.DownloadError{What: what, Ref: ref, Err: err}
+	}
+	return &Bundle{
+		Files: tree.FS(),
+		From:  describeImage(ref, resolved),
+		Close: func() error { return errors.Join(tree.Close(), os.RemoveAll(dir)) },
+		Notes: func() []string { return nil },
+
+		Resolved: resolved,
+	}, nil
+}
+
+func describeImage(ref name.Reference, r fetch.Resolved) string {
+	text := "the image " + ref.Name()
+	if r.Reference == "" {
+		return text
+	}
+	return text + ", which is " + r.Digest
+}
+
+// download resolves the image and fetches what it resolved to.
+func download(ctx context.Context, a *kit.App, ref name.Reference, dir string, o BundleOptions) (*fetch.Tree, fetch.Resolved, error) {
+	var insecure []string
+	if o.Insecure {
+		insecure = []string{ref.Context().RegistryStr()}
+	}
+	limits := fetch.DefaultLimits()
+	client := LocalPolicy(insecure).HTTPClient(limits)
+	progress := printer.NewProgress(a.Streams.ErrOut, "Downloading "+ref.Name())
+	client.Transport = progress.Count(client.Transport)
+	defer progress.Done()
+	options := image.Options{Ref: ref.String(), Platform: o.Platform, Insecure: o.Insecure, Client: client, Limits: limits}
+	if err := Trust(ctx, a, o, ref, &options); err != nil {
+		return nil, fetch.Resolved{}, err
+	}
+	fetcher, err := image.New(options)
+	if err != nil {
+		return nil, fetch.Resolved{}, err
+	}
+	resolved, err := fetcher.Resolve(ctx)
+	if err != nil {
+		return nil, fetch.Resolved{}, err
+	}
+	tree, err := fetch.NewTree(dir, limits)
+	if err != nil {
+		return nil, fetch.Resolved{}, err
+	}
+	if resolved, err = fetcher.Fetch(ctx, resolved, tree); err != nil {
+		return nil, fetch.Resolved{}, errors.Join(err, tree.Close())
+	}
+	return tree, resolved, nil
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/convert/helm"
+	"github.com/satchel-dev/satchel/internal/spec/values"
+)
+
+// ChartOptions say what a chart becomes: the flags of all commands that convert one.
+type ChartOptions struct {
+	ReleaseName string
+	Files       []string // with values
+	Set         []string
+	KubeVersion string
+	ApiVersions []string
+
+	values map[string]any // of the files and of set, see read
+}
+
+// chartFlags adds the flags about charts.
+func chartFlags(a *kit.App, cmd *cobra.Command, o *ChartOptions) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.ReleaseName, "release-name", "", "Name of the release of a chart, as spec.helm.releaseName; without it: the name of the chart.")
+	flags.StringArrayVar(&o.Files, "values", nil,
+		"File with values for a chart in YAML, as spec.helm.values, or - for standard input; may be repeated, each over those before it.")
+	flags.StringArrayVar(&o.Set, "set", nil, "Value for a chart as path=value, over those of the files; may be repeated, and may be several with commas between.")
+	flags.StringVar(&o.KubeVersion, "kube-version", "", "Version of Kubernetes that a chart is told; without it: "+helm.DefaultKubeVersion+".")
+	flags.StringSliceVar(&o.ApiVersions, "api-versions", nil,
+		"API versions and kinds that a chart is told beside those of Kubernetes itself, such as monitoring.coreos.com/v1/ServiceMonitor.")
+	_ = cmd.MarkFlagFilename("values", "yaml", "yml", "json") // it only fails for a flag that does not exist
+}
+
+// Read reads the files, and puts what --set says over them.
+func (o *ChartOptions) Read(in io.Reader) error {
+	o.values = map[string]any{}
+	for _, file := range o.Files {
+		data, err := readValuesFile(file, in)
+		if err != nil {
+			return fmt.Errorf("reading --values: %w", err)
+		}
+		read, problem := values.Read(data)
+		if problem != "" {
+			return fmt.Errorf("reading --values: %s: %s", file, problem)
+		}
+		o.values = values.Over(o.values, read)
+	}
+	for _, expression := range o.Set {
+		if err := values.Set(o.values, expression); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// longestValues bounds a file with values.
+const longestValues = 4 << 20
+
+// readValuesFile reads a file, or standard input where its name is "-".
+func readValuesFile(file string, in io.Reader) ([]byte, error) {
+	if file != "-" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer opened.Close() //nolint:errcheck // opened for reading only: closing cannot lose anything
+		in = opened
+	}
+	data, err := io.ReadAll(io.LimitReader(in, longestValues+1))
+	if err == nil && len(data) > longestValues {
+		err = errors.New(file + " is larger than 4 MiB")
+	}
+	return data, err
+}
+
+// Options are those of the format.
+func (o *ChartOptions) Options() helm.Options {
+	told := helm.Capabilities{KubeVersion: o.KubeVersion}
+	if len(o.ApiVersions) > 0 {
+		told.APIVersions = slices.Compact(slices.Sorted(slices.Values(append(helm.DefaultAPIVersions(), o.ApiVersions...))))
+	}
+	return helm.Options{ReleaseName: o.ReleaseName, Values: o.values, Capabilities: told}
+}
+
+// Given tells that one of the flags was given.
+func (o *ChartOptions) Given() bool {
+	return o.ReleaseName != "" || len(o.Files) > 0 || len(o.Set) > 0 || o.KubeVersion != "" || len(o.ApiVersions) > 0
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	goyaml "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/deploymentconfig"
+	"github.com/satchel-dev/satchel/internal/view"
+)
+
+// LongestConfig bounds the file: an object of the API server cannot be larger either.
+const LongestConfig = 1 << 20
+
+// readConfig reads the contents of spec.registryV1 from a file, or from standard input when its name is "-". It takes what
+// an API server would take, and nothing that it would drop: all that is wrong is named at once, with its line.
+func readConfig(file string, in io.Reader) (v1alpha1.RegistryV1Options, error) {
+	name := file
+	if file == "-" {
+		name = "standard input"
+	} else {
+		opened, err := os.Open(file)
+		if err != nil {
+			return v1alpha1.RegistryV1Options{}, fmt.Errorf("reading --config: %w", err)
+		}
+		defer opened.Close() //nolint:errcheck // opened for reading only: closing cannot lose anything
+		in = opened
+	}
+	data, err := io.ReadAll(io.LimitReader(in, LongestConfig+1))
+	switch {
+	case err != nil:
+		return v1alpha1.RegistryV1Options{}, fmt.Errorf("reading --config from %s: %w", name, kit.WithoutPath(err))
+	case len(data) > LongestConfig:
+		return v1alpha1.RegistryV1Options{}, fmt.Errorf("reading --config from %s: it is larger than 1 MiB", name)
+	}
+	options, err := ParseConfig(data)
+	if err != nil {
+		return v1alpha1.RegistryV1Options{}, fmt.Errorf("reading --config: %s: %w", name, err)
+	}
+	return options, nil
+}
+
+// ParseConfig decodes and checks the options.
+func ParseConfig(data []byte) (v1alpha1.RegistryV1Options, error) {
+	var options v1alpha1.RegistryV1Options
+	document, err := oneDocument(data)
+	if err != nil {
+		return options, err
+	}
+	// First as an API server reads it, which bounds what aliases may repeat; the walk then says where it is wrong.
+	strict := DecodeStrictly(data, &options)
+	if document != nil {
+		faults := append(misfits[v1alpha1.RegistryV1Options](document, ""), wrongWords(document)...)
+		if config := field(document, "deploymentConfig"); config != nil { // free-form for the API server, not for the conversion
+			faults = append(faults, misfits[deploymentconfig.Config](config, "deploymentConfig")...)
+		}
+		if len(faults) > 0 {
+			return options, faultsError(faults, document)
+		}
+	}
+	return options, strict
+}
+
+// DecodeStrictly makes JSON of YAML before it looks at the types: a number stays one even where a string is expected.
+func DecodeStrictly(data []byte, into any) error {
+	encoded, err := yaml.YAMLToJSONStrict(data)
+	if err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(into)
+}
+
+// oneDocument returns the content of the only YAML document; nil when there is nothing but comments.
+func oneDocument(data []byte) (*goyaml.Node, error) {
+	decoder := goyaml.NewDecoder(bytes.NewReader(data))
+	var first, second goyaml.Node
+	switch err := decoder.Decode(&first); {
+	case errors.Is(err, io.EOF):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("it is not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	switch err := decoder.Decode(&second); {
+	case err == nil:
+		return nil, fmt.Errorf("line %d: another YAML document begins; give one", second.Line)
+	case !errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("it is not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	content := first.Content[0]
+	if content.ShortTag() == "!!null" {
+		return nil, nil
+	}
+	return content, nil
+}
+
+// faultsError lists faults, in the order of their lines. If the file is a whole BundleDeployment, it says what is expected.
+func faultsError(faults []fault, document *goyaml.Node) error {
+	slices.SortStableFunc(faults, func(a, b fault) int { return cmp.Compare(a.line, b.line) })
+	lines := make([]string, 0, len(faults)+1)
+	for _, f := range faults {
+		lines = append(lines, "  - "+view.Inline(f.String()))
+	}
+	for _, key := range []string{"spec", "registryV1"} {
+		if field(document, key) != nil {
+			lines = append(lines, "  - give only what stands below spec.registryV1 of a BundleDeployment")
+			break
+		}
+	}
+	return fmt.Errorf("it does not fit spec.registryV1 of a BundleDeployment, %s:\n%s", view.Plural(len(faults), "problem"), strings.Join(lines, "\n"))
+}
+
+// Words are the fields that take one of a few words. The API server knows the same from the CRD.
+var Words = []struct {
+	Field   string
+	Allowed []string
+}{
+	{"certificateProvider", []string{"self-signed", "cert-manager", "service-ca"}},
+	{"requirements", []string{"Enforce", "Warn", "None"}},
+	{"podAnnotations", []string{"All", "Required"}},
+}
+
+func wrongWords(document *goyaml.Node) []fault {
+	var faults []fault
+	for _, w := range Words {
+		given := field(document, w.Field)
+		if given != nil && given.ShortTag() == "!!str" && given.Value != "" && !slices.Contains(w.Allowed, given.Value) {
+			faults = append(faults, fault{line: given.Line, path: w.Field,
+				message: fmt.Sprintf("is %q, not one of: %s", given.Value, strings.Join(w.Allowed, ", "))})
+		}
+	}
+	return faults
+}
+
+// field returns the value of a key of a mapping, or nil.
+func field(mapping *goyaml.Node, key string) *goyaml.Node {
+	if mapping == nil || mapping.Kind != goyaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return mapping.Content[i+1]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/overlay"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	"github.com/satchel-dev/satchel/internal/lint"
+	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/view"
+)
+
+// BundleOptions name a bundle: the flags of all commands that read one.
+type BundleOptions struct {
+	Path, Format string
+	Platform     string // of an image
+	Insecure     bool   // an image's registry speaks plain HTTP
+	Key          string // file of the public key that has to have signed an image
+}
+
+// ConversionOptions say what a bundle becomes: the flags of all commands that convert one.
+type ConversionOptions struct {
+	BundleOptions
+	ChartOptions
+
+	InstallNamespace    string
+	WatchNamespaces     []string
+	CertificateProvider string
+	ConfigFile          string
+	overlaysFile        string
+
+	config   v1alpha1.RegistryV1Options // of the file, see read
+	overlays overlay.Options            // of the other file
+}
+
+// BundleFlags adds the flags that name a bundle.
+func BundleFlags(a *kit.App, cmd *cobra.Command, o *BundleOptions) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.Path, "path", "", "Folder inside the folder or image that holds the bundle.")
+	flags.StringVar(&o.Platform, "platform", "", "Platform of the image, as os/arch; without it: linux/amd64, or the only one.")
+	flags.BoolVar(&o.Insecure, "insecure", false, "Speak plain HTTP with the image's registry.")
+	a.EnumFlag(cmd, &o.Format, "format", "", "Format of the bundle; detected when left out.",
+		string(convert.PlainV0), string(convert.RegistryV1), string(convert.Helm), string(convert.Kustomize))
+}
+
+// ConversionFlags adds the flags that name a bundle and say what it becomes. installNamespace is the help of that flag.
+func ConversionFlags(a *kit.App, cmd *cobra.Command, o *ConversionOptions, installNamespace string) {
+	BundleFlags(a, cmd, &o.BundleOptions)
+	flags := cmd.Flags()
+	flags.StringVar(&o.InstallNamespace, "install-namespace", "", installNamespace)
+	flags.StringArrayVar(&o.WatchNamespaces, "watch-namespace", nil,
+		"Namespace that the operator of a registry+v1 bundle watches; may be repeated. Without it: all, where the bundle supports that.")
+	a.EnumFlag(cmd, &o.CertificateProvider, "certificate-provider", "",
+		"What issues the certificates of a registry+v1 bundle's webhooks; without it: self-signed.",
+		string(registryv1.SelfSigned), string(registryv1.CertManager), string(registryv1.ServiceCA))
+	flags.StringVar(&o.ConfigFile, "config", "", "File with the contents of spec.registryV1 in YAML, or - for standard input. "+
+		"--watch-namespace and --certificate-provider replace what it says.")
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml", "json") // it only fails for a flag that does not exist
+	flags.StringVar(&o.overlaysFile, "overlays", "", "File with a BundleDeployment, or - for standard input: its patches, names, images, variables, "+
+		"common metadata and image rewrites adapt the bundle. ConfigMaps and Secrets of the file give the values of substituteFrom.")
+	_ = cmd.MarkFlagFilename("overlays", "yaml", "yml", "json") // it only fails for a flag that does not exist
+	chartFlags(a, cmd, &o.ChartOptions)
+	a.CompleteFlag(cmd, "install-namespace", a.CompleteNamespaces)
+	a.CompleteFlag(cmd, "watch-namespace", a.CompleteNamespaces)
+}
+
+// OneBundle returns the only argument of a command about a bundle.
+func OneBundle(cmd *cobra.Command, args []string) (string, error) {
+	switch {
+	case len(args) != 1:
+		return "", kit.UsageError(cmd, "%s needs one folder or image, got %s", cmd.Name(), kit.Given(args))
+	case cmd.Flag("namespace").Changed:
+		return "", kit.UsageError(cmd, "%s uses no cluster, so --namespace has no effect; the namespace of the operator is --install-namespace", cmd.Name())
+	}
+	return args[0], nil
+}
+
+// Read reads the files of --config, --overlays and --values.
+func (o *ConversionOptions) Read(a *kit.App) (err error) {
+	if inputs := slices.DeleteFunc(append([]string{o.ConfigFile, o.overlaysFile}, o.Files...), func(file string) bool { return file != "-" }); len(inputs) > 1 {
+		return errors.New("only one of --config, --overlays and --values can be standard input, and once: give the others as files")
+	}
+	if o.ConfigFile != "" {
+		o.config, err = readConfig(o.ConfigFile, a.Streams.In)
+	}
+	if o.overlaysFile != "" && err == nil {
+		o.overlays, err = readOverlays(o.overlaysFile, a.Streams.In)
+	}
+	if err != nil {
+		return err
+	}
+	return o.ChartOptions.Read(a.Streams.In)
+}
+
+// Convert is how the bundle is converted: by the file, and by the flags where they are given.
+func (o *ConversionOptions) Convert() convert.Options {
+	config := o.config
+	if len(o.WatchNamespaces) > 0 {
+		config.WatchNamespaces = o.WatchNamespaces
+	}
+	if o.CertificateProvider != "" {
+		config.CertificateProvider = o.CertificateProvider
+	}
+	return convert.Options{
+		Format: convert.Format(o.Format), Path: o.Path, InstallNamespace: o.InstallNamespace, RegistryV1: spec.RegistryV1(&config), Overlay: o.overlays,
+		Helm: o.Options(),
+	}
+}
+
+// Meaningless names the flags that do not apply to the bundle's format.
+func (o *ConversionOptions) Meaningless(format convert.Format) []string {
+	var lines []string
+	if format != convert.RegistryV1 && (len(o.WatchNamespaces) > 0 || o.CertificateProvider != "" || o.ConfigFile != "") {
+		lines = append(lines, fmt.Sprintf("the bundle is %s: --watch-namespace, --certificate-provider and --config have no effect on it", format))
+	}
+	if format != convert.Helm && o.Given() {
+		lines = append(lines, fmt.Sprintf("the bundle is %s: --release-name, --values, --set, --kube-version and --api-versions have no effect on it", format))
+	}
+	return lines
+}
+
+// Reading is a bundle that is being read.
+type Reading struct {
+	*Bundle
+
+	Options *ConversionOptions
+}
+
+// Open reads the files of --config and --overlays, and opens the bundle, and says so on standard error.
+func Open(ctx context.Context, a *kit.App, o *ConversionOptions, what string) (Reading, error) {
+	if err := o.Read(a); err != nil {
+		return Reading{}, err
+	}
+	b, err := OpenBundle(ctx, a, what, o.BundleOptions)
+	if err != nil {
+		return Reading{}, err
+	}
+	return Reading{Bundle: b, Options: o}, nil
+}
+
+// Convert converts the opened bundle, and writes what was read, with warnings, to standard error.
+func Convert(ctx context.Context, a *kit.App, r Reading, options convert.Options) (convert.Result, error) {
+	fmt.Fprintf(a.Streams.ErrOut, "Reading %s.\n", view.Inline(r.From))
+	result, err := a.Converted(ctx, r.Files, options)
+	a.Note(r.Notes())
+	meant := ""
+	if err != nil || result.Format != convert.RegistryV1 {
+		meant = r.Meant(r.Options.Path, err != nil)
+	}
+	hint(a, meant)
+	if err != nil {
+		return convert.Result{}, kit.Refused(err, meant != "")
+	}
+	a.Note(r.Options.Meaningless(result.Format))
+	for _, p := range lint.ForOLMOnly(result) {
+		a.Note([]string{p.Object + ": " + p.Message + "; " + p.Remedy})
+	}
+	return result, nil
+}
+
+// ConvertBundle reads and converts a bundle. It removes the download before anything is written, because the reader of the
+// output may end the process by closing the pipe.
+func ConvertBundle(ctx context.Context, a *kit.App, o ConversionOptions, what string) (result convert.Result, err error) {
+	r, err := Open(ctx, a, &o, what)
+	if err != nil {
+		return convert.Result{}, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	result, err = Convert(ctx, a, r, o.Convert())
+	if err != nil {
+		return convert.Result{}, err
+	}
+	fmt.Fprintf(a.Streams.ErrOut, "As installed in %s.\n", InstalledIn(o.InstallNamespace, lint.Watched(result)))
+	a.Note(kit.InFlags(result.Warnings))
+	a.Note(clusterDecides(result))
+	return result, nil
+}
+
+// InstalledIn says where the operator runs, and what it watches; "" stands for all namespaces.
+func InstalledIn(namespace string, watched []string) string {
+	switch {
+	case len(watched) == 0:
+		return namespace
+	case slices.Contains(watched, ""):
+		return namespace + ", watching all namespaces"
+	case slices.Equal(watched, []string{namespace}):
+		return namespace + ", watching that namespace only"
+	}
+	return namespace + ", watching " + view.WordList(watched)
+}
+
+// hint says which folder may have been meant, before everything that is wrong with the given one.
+func hint(a *kit.App, meant string) {
+	if meant != "" {
+		fmt.Fprintf(a.Streams.ErrOut, "%s %s\n", printer.StyleFor(a.Streams.ErrOut).Paint(printer.Bold, "Hint:"), view.Inline(meant))
+	}
+}
+
+// clusterDecides lists what is unknown without a cluster.
+func clusterDecides(result convert.Result) []string {
+	var lines []string
+	for _, o := range result.Undecided {
+		lines = append(lines, fmt.Sprintf("%s %s has no namespace here: only a cluster knows whether %s is namespaced; it gets the install namespace there",
+			o.GetKind(), o.GetName(), o.GroupVersionKind().GroupKind()))
+	}
+	return lines
+}

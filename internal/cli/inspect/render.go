@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/satchel-dev/satchel/internal/apply/certificate"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/cli/bundle"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/view"
+)
+
+func RenderCommand(a *kit.App) *cobra.Command {
+	var o bundle.ConversionOptions
+	cmd := &cobra.Command{
+		Use:     "render PATH|IMAGE --install-namespace NS",
+		GroupID: kit.GroupPreview,
+		Short:   "Print the manifests that a bundle installs, without a cluster",
+		Long: `Reads a bundle from a folder or from an image and prints the manifests that a BundleDeployment would apply, as a YAML
+stream in a stable order. No cluster is needed. A path that exists on the disk is read as a folder; anything else is an
+image. Standard error has everything else: what was read, warnings, and, when the bundle is refused, all problems at once.
+
+--config takes a file with the contents of spec.registryV1 of the BundleDeployment, such as:
+
+    watchNamespaces: [shop, billing]
+    certificateProvider: cert-manager
+    deploymentConfig:
+      tolerations:
+      - {key: dedicated, value: operators, effect: NoSchedule}
+
+Flags take precedence over the file. A chart gets the values of --values and --set, in that order, and the capabilities of
+--kube-version and --api-versions; the command plan uses those of the cluster. Certificates of webhooks are self-signed by
+default: the controller issues them and their caBundle, so these are not printed, and named on standard error.
+
+--overlays takes the manifest of a BundleDeployment, and adapts the bundle as its fields say: commonMetadata, patches,
+namePrefix, nameSuffix, images, postBuild and imageRewrites. Overlays without effect are named on standard error.
+
+` + kit.ExitCodes,
+		Example: a.Example(`
+# What would this folder install?
+satchel render ./bundle --install-namespace demo
+
+# What would change in the cluster? (needs permissions in the cluster)
+satchel render ./bundle --install-namespace demo 2>/dev/null | kubectl diff -f -
+
+# An operator's bundle from a registry, watching two namespaces
+satchel render quay.io/org/operator-bundle:v1.2.3 --install-namespace operators \
+  --watch-namespace shop --watch-namespace billing
+
+# The options of the manifest that is committed
+yq .spec.registryV1 operator.yaml | satchel render ./bundle --install-namespace operators --config -
+
+# Its patches and images
+satchel render ./bundle --install-namespace operators --overlays deployment.yaml
+
+# A chart, with values
+satchel render ./chart --install-namespace shop --release-name shop --values prod.yaml --set image.tag=v2
+
+# From a registry on this machine, without TLS
+satchel render localhost:5000/bundle:dev --insecure --install-namespace demo`),
+		RunE: func(cmd *cobra.Command, args []string) error { return runRender(a, cmd, o, args) },
+	}
+	bundle.ConversionFlags(a, cmd, &o, "Namespace of the objects that name none, and of the operator. Required.")
+	return cmd
+}
+
+func runRender(a *kit.App, cmd *cobra.Command, o bundle.ConversionOptions, args []string) error {
+	what, err := bundle.OneBundle(cmd, args)
+	if err != nil {
+		return err
+	}
+	if o.InstallNamespace == "" {
+		return kit.UsageError(cmd, "render needs --install-namespace, the namespace of objects that name none")
+	}
+	return render(cmd.Context(), a, o, what)
+}
+
+// render writes the manifests of a bundle.
+func render(ctx context.Context, a *kit.App, o bundle.ConversionOptions, what string) error {
+	result, err := bundle.ConvertBundle(ctx, a, o, what)
+	if err != nil {
+		return err
+	}
+	for _, line := range promises(result.Certificates) {
+		fmt.Fprintln(a.Streams.ErrOut, view.Inline(line))
+	}
+	return printer.WriteManifests(a.Streams.Out, result.Objects)
+}
+
+// promises name what the controller adds to the objects when it applies them.
+func promises(certificates []convert.Certificate) []string {
+	if len(certificates) == 0 {
+		return nil
+	}
+	var lines []string
+	for _, c := range certificates {
+		lines = append(lines, fmt.Sprintf("Not shown: the Secret %s/%s, a certificate for %s that the controller issues and renews.",
+			c.Namespace, c.Secret, c.DNSNames[0]))
+	}
+	return append(lines, "Not shown: "+authorityText()+".",
+		"Not shown: the caBundle of the objects annotated satchel.dev/inject-ca-from, which the controller fills in when it applies them.")
+}
+
+// authorityText names the Secret of the certificate authority, which is named after the BundleDeployment.
+func authorityText() string {
+	return fmt.Sprintf("the Secret %s in the namespace of the BundleDeployment <name>, the CA that signs them",
+		certificate.AuthorityID(inventory.Owner{Name: "<name>"}).Name)
+}

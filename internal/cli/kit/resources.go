@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// SystemNamespace is where the controllers are, unless a flag says otherwise.
+const SystemNamespace = "satchel-system"
+
+// DefinitionsResource is the resource of CRDs.
+var DefinitionsResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+var SecretResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}

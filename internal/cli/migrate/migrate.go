@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/spf13/cobra"
+
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/migrate"
+	"github.com/satchel-dev/satchel/internal/view"
+)
+
+// migrateOptions are the flags of migrate.
+type migrateOptions struct {
+	migrate.Options
+
+	images     []string
+	cluster    bool
+	everywhere bool
+	output     printer.Output
+}
+
+func MigrateCommand(a *kit.App) *cobra.Command {
+	var o migrateOptions
+	cmd := &cobra.Command{
+		Use:     "migrate [FILE|FOLDER|-]...",
+		GroupID: kit.GroupOperate,
+		Short:   "Translate manifests of RukPak and OLM into Satchel's",
+		Long: `Reads what RukPak or the Operator Lifecycle Manager was told to install, from files, folders or standard input, or
+with --cluster from the cluster, and writes the BundleDeployments and BundleSources that say the same, as YAML. Known are
+
+    core.rukpak.io              BundleDeployment (v1alpha1, v1alpha2), Bundle (v1alpha1)
+    operators.coreos.com        Subscription (v1alpha1), with the OperatorGroup, InstallPlan and ClusterServiceVersion
+                                that stand beside it
+    olm.operatorframework.io    ClusterExtension (v1, v1alpha1), with its revisions
+
+Comments say where each object comes from, what has no counterpart, and how its ServiceAccount gets its permissions.
+Nothing is dropped silently: unknown fields are named. Objects that cannot be translated are refused, with file and
+document, and then nothing is written. Nothing is installed, no bundle is fetched, and without --cluster only files are
+read.
+
+Catalogs name bundles by package and channel, and Satchel by image. The installed image is in the InstallPlan of a
+Subscription and in the revisions and conditions of a ClusterExtension; --image names it where these are missing.
+
+What is installed already is taken over, without a restart, by the adopt command.
+
+` + kit.ExitCodes,
+		Example: a.Example(`
+# What would this manifest be?
+satchel migrate subscription.yaml --image my-operator=quay.io/org/my-operator-bundle:v1.2.3
+
+# Everything that the Operator Lifecycle Manager runs in a namespace
+satchel migrate --cluster -n operators > satchel.yaml
+
+# RukPak's objects have no namespaces, Satchel's do
+kubectl get bundledeployments.core.rukpak.io -o yaml | satchel migrate - --install-namespace my-operator`),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(cmd, args); err != nil {
+				return err
+			}
+			return runMigrate(cmd.Context(), a, o, args)
+		},
+	}
+	a.OutputFlag(cmd, &o.output, printer.OutputYAML, printer.OutputJSON)
+	flags := cmd.Flags()
+	flags.StringArrayVar(&o.images, "image", nil, "Image of the bundle of an object, as NAME=IMAGE or NAMESPACE/NAME=IMAGE; may be repeated.")
+	flags.StringVar(&o.InstallNamespace, "install-namespace", "", "Install namespace of bundles that name none in the manifests.")
+	flags.StringVar(&o.ServiceAccount, "service-account", "installer", "ServiceAccount that installs, where the manifests name none.")
+	flags.BoolVar(&o.cluster, "cluster", false, "Read the objects of the cluster: those of the namespace, and those of none.")
+	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "With --cluster: read the objects of all namespaces.")
+	a.CompleteFlag(cmd, "install-namespace", a.CompleteNamespaces)
+	return cmd
+}
+
+// check reads the flags.
+func (o *migrateOptions) check(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0 && !o.cluster:
+		return kit.UsageError(cmd, "migrate needs files, folders, - for standard input, or --cluster")
+	case o.everywhere && !o.cluster:
+		return kit.UsageError(cmd, "-A is about a cluster: add --cluster, or leave it out")
+	case repeated(args, "-"):
+		return kit.UsageError(cmd, "standard input can be read once")
+	}
+	if given := cmd.Flag("namespace"); given.Changed {
+		o.Namespace = given.Value.String()
+	}
+	o.Images = map[string]string{}
+	for _, pair := range o.images {
+		of, image, found := strings.Cut(pair, "=")
+		if !found || of == "" || image == "" {
+			return kit.UsageError(cmd, "--image %s is not NAME=IMAGE", pair)
+		}
+		if _, err := name.ParseReference(image, name.WeakValidation); err != nil {
+			return kit.UsageError(cmd, "--image %s: %q is not an image reference such as quay.io/org/bundle:v1.2.3", pair, image)
+		}
+		if _, again := o.Images[of]; again {
+			return kit.UsageError(cmd, "--image is given twice for %s", of)
+		}
+		o.Images[of] = image
+	}
+	return nil
+}
+
+// repeated tells whether a word is there twice.
+func repeated(words []string, word string) bool {
+	count := 0
+	for _, w := range words {
+		if w == word {
+			count++
+		}
+	}
+	return count > 1
+}
+
+// runMigrate translates what the arguments and the cluster hold.
+func runMigrate(ctx context.Context, a *kit.App, o migrateOptions, args []string) error {
+	manifests, err := readManifests(a, args)
+	if err != nil {
+		return migrationRefused(err)
+	}
+	if o.cluster {
+		live, err := installedByOthers(ctx, a, o.everywhere)
+		if err != nil {
+			return err
+		}
+		manifests = append(manifests, live...)
+	}
+	result, err := migrate.Migrate(manifests, o.Options)
+	if err != nil {
+		return migrationRefused(err)
+	}
+	noteIdle(a, result.Idle)
+	if len(result.Items) == 0 {
+		fmt.Fprintln(a.Streams.ErrOut, "Nothing to migrate was found.")
+		return nil
+	}
+	return printMigration(a, o.output, result)
+}
+
+// migrationRefused lists what keeps manifests from being migrated.
+func migrationRefused(err error) error {
+	var problems *manifest.Error
+	if !errors.As(err, &problems) {
+		return err
+	}
+	lines := []string{"nothing is migrated, " + view.Plural(len(problems.Problems), "problem") + ":"}
+	for _, p := range problems.Problems[:min(len(problems.Problems), kit.MostListed)] {
+		p.Rule = ""
+		lines = append(lines, "  - "+view.Inline(p.String()))
+	}
+	if more := len(problems.Problems) - kit.MostListed; more > 0 {
+		lines = append(lines, fmt.Sprintf("  - and %d more", more))
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+// noteIdle names the objects that are not translated.
+func noteIdle(a *kit.App, idle []migrate.Idle) {
+	lines := make([]string, 0, len(idle))
+	for _, object := range idle {
+		lines = append(lines, "not translated: "+object.From+": "+object.Why)
+	}
+	a.Note(lines)
+}

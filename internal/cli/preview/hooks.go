@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preview
+
+import (
+	"fmt"
+
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+)
+
+// hookPreview is an object that would run once, before or after the objects are applied.
+type hookPreview struct {
+	Event     string `json:"event"`
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Weight    int    `json:"weight,omitempty"`
+
+	text string
+}
+
+// hooks are those that would run, in their order: none if the operation with this content has
+// ended.
+func (p *Previewer) hooks() []hookPreview {
+	operation, status := plan.Upgrade, &p.Deployment.Status
+	if status.LastAppliedRevision == "" {
+		operation = p.made.First()
+	}
+	runs := plan.HookRuns(p.made.Hooks, operation)
+	if was := status.Hooks; was != nil && p.Out.isPlanned(p.Deployment) {
+		runs = plan.HookRuns(p.made.Hooks, plan.Operation(was.Operation))
+		runs = runs[min(int(was.Completed), len(runs)):]
+		if was.FinishedTime != nil {
+			runs = nil
+		}
+	}
+	hooks := make([]hookPreview, 0, len(runs))
+	for _, run := range runs {
+		hooks = append(hooks, hookPreview{
+			Event: run.Event, Group: run.Group, Kind: run.ID.Kind, Namespace: run.Namespace, Name: run.Name, Weight: run.Weight,
+			text: runsWhen(run) + ": " + run.ID.String() + fmt.Sprintf(" (%s, weight %d)", run.Event, run.Weight),
+		})
+	}
+	return hooks
+}
+
+func runsWhen(run plan.HookRun) string {
+	if run.After {
+		return "runs after"
+	}
+	return "runs before"
+}
+
+func hookLines(hooks []hookPreview) []string {
+	lines := make([]string, 0, len(hooks))
+	for _, hook := range hooks {
+		lines = append(lines, hook.text)
+	}
+	return lines
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preview
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+)
+
+// previewExitCodes is the part of the help about exit codes.
+const previewExitCodes = `Exit codes:
+
+    0    nothing would change
+    1    something would change, or the plan would be refused
+    2    failed: not found, no access, a bundle that cannot be converted
+    130  interrupted by Ctrl-C`
+
+func PlanCommand(a *kit.App) *cobra.Command {
+	var o previewOptions
+	cmd := &cobra.Command{
+		Use:     "plan NAME",
+		GroupID: kit.GroupPreview,
+		Short:   "Show what the controller would do for a BundleDeployment, and its impact",
+		Long: `Computes the plan of a BundleDeployment with the controller's code and your own permissions, and changes nothing. The
+plan shows what would be created, changed, adopted and deleted, what blocks it, and its impact: new permissions, CRDs,
+images, workloads that restart. Each change is tried as a dry run.
+
+Without flags it uses the current artifact of the source; --path, --image or --revision preview something else in its
+place. A folder or image replaces the whole artifact: spec.path is looked up in it. An artifact server that is a Service
+of the cluster is reached through the API server, which needs permission to get services/proxy.
+
+The permissions of the deployment's ServiceAccount are checked by impersonation, if you may impersonate it. Checks that
+were not possible are named. Values of Secrets are never shown.
+
+` + previewExitCodes,
+		Example: a.Example(`
+# What would the current revision of the source change?
+satchel plan podinfo -n demo
+
+# With all fields that change
+satchel plan podinfo --fields
+
+# What would this folder change, before it is committed?
+satchel plan podinfo --path ./bundle
+
+# For a pull request: is anything refused, and which permissions does it grant?
+satchel plan podinfo --image quay.io/org/bundle:v2 -o json | jq '.violations, .impact.permissions'`),
+		ValidArgsFunction: a.CompleteOne(kit.Deployments),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := previewed(cmd, args, o)
+			if err != nil {
+				return err
+			}
+			return runPlan(cmd.Context(), a, o, t)
+		},
+	}
+	a.OutputFlag(cmd, &o.output, printer.OutputText, printer.OutputWide, printer.OutputJSON, printer.OutputYAML)
+	cmd.Flags().BoolVar(&o.fields, "fields", false, "Show the fields that change; -o wide does so, too.")
+	previewFlags(a, cmd, &o)
+	return cmd
+}
+
+// previewFlags adds the flags that say what is previewed.
+func previewFlags(a *kit.App, cmd *cobra.Command, o *previewOptions) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.Path, "path", "", "Folder on this machine to preview in place of the source's artifact.")
+	flags.StringVar(&o.image, "image", "", "Image to preview in place of the source's artifact.")
+	flags.StringVar(&o.revision, "revision", "", "Revision of the history to preview: its name, its digest or the beginning of it, or \"previous\".")
+	flags.StringVar(&o.Platform, "platform", "", "Platform of the image, as os/arch; without it: linux/amd64, or the only one.")
+	flags.BoolVar(&o.Insecure, "insecure", false, "Speak plain HTTP with the image's registry.")
+	cmd.MarkFlagsMutuallyExclusive("path", "image", "revision")
+	_ = cmd.MarkFlagDirname("path") // it only fails for a flag that does not exist
+}
+
+// previewed reads the arguments of a command that previews.
+func previewed(cmd *cobra.Command, args []string, o previewOptions) (kit.Target, error) {
+	for _, name := range []string{"path", "image", "revision"} {
+		if flag := cmd.Flag(name); flag.Changed && flag.Value.String() == "" {
+			return kit.Target{}, kit.UsageError(cmd, "--%s is empty", name)
+		}
+	}
+	if o.image == "" && (o.Insecure || o.Platform != "") {
+		return kit.Target{}, kit.UsageError(cmd, "--insecure and --platform are about --image")
+	}
+	return kit.OneDeployment(cmd, args)
+}
+
+func runPlan(ctx context.Context, a *kit.App, o previewOptions, t kit.Target) error {
+	v, err := preview(ctx, a, o, t)
+	if err != nil {
+		return err
+	}
+	switch o.output {
+	case printer.OutputJSON, printer.OutputYAML:
+		err = printer.PrintValue(a.Streams.Out, o.output, v)
+	default:
+		_, err = fmt.Fprint(a.Streams.Out, v.Print(printer.StyleFor(a.Streams.Out), a.Name, o.fields || o.output == printer.OutputWide))
+	}
+	if err == nil && v.Changes() {
+		return kit.ErrNo
+	}
+	return err
+}

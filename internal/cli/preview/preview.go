@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preview
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/cli/bundle"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/values"
+	"github.com/satchel-dev/satchel/internal/view"
+)
+
+// previewOptions are the flags of plan and diff.
+type previewOptions struct {
+	bundle.BundleOptions
+
+	output          printer.Output
+	image, revision string
+	fields          bool
+	ignoreSnippet   bool
+}
+
+// Previewer computes what the controller would do, with the same functions and with the user's permissions.
+type Previewer struct {
+	app        *kit.App
+	options    previewOptions
+	cluster    *kit.Cluster
+	Config     *rest.Config
+	Deployment *v1alpha1.BundleDeployment
+	User       *tenant.Client // on the cluster of the flags
+	Target     *tenant.Client // on that of the objects: the same, or the one of spec.kubeConfig
+
+	owner     inventory.Owner
+	previous  inventory.Inventory
+	scrub     *values.Scrubber // removes values of Secrets from messages
+	made      plan.Plan
+	forecasts map[inventory.ID]apply.Forecast
+	Out       *Preview
+}
+
+// note adds a note about what the preview used, or could not check.
+func (p *Previewer) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); text != "" {
+		p.Out.Notes = append(p.Out.Notes, text)
+	}
+}
+
+// preview previews a deployment.
+func preview(ctx context.Context, a *kit.App, o previewOptions, t kit.Target) (*Preview, error) {
+	c, err := a.Connect()
+	if err != nil {
+		return nil, err
+	}
+	p := &Previewer{app: a, options: o, cluster: c, Out: &Preview{}}
+	if p.Deployment, err = c.Deployment(ctx, t); err != nil {
+		return nil, err
+	}
+	if p.Config, err = a.RestConfig(); err != nil {
+		return nil, err
+	}
+	if p.User, err = tenant.ForUser(p.Config, tenant.Options{}); err != nil {
+		return nil, err
+	}
+	p.owner = inventory.Owner{Namespace: p.Deployment.Namespace, Name: p.Deployment.Name}
+	if p.previous, err = inventory.Decode(p.Deployment.Status.Inventory); err != nil {
+		return nil, fmt.Errorf("the status of %s %s cannot be read: %w", v1alpha1.BundleDeploymentKind, p.Deployment.Name, err)
+	}
+	p.Out.begin(p.Deployment, o)
+	if err := p.reach(ctx); err != nil {
+		return nil, err
+	}
+	result, err := p.convert(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.plan(ctx, result); err != nil {
+		return nil, p.scrub.Error(err)
+	}
+	if err := p.preflight(ctx); err != nil {
+		return nil, p.scrub.Error(err)
+	}
+	p.report()
+	p.Out.Scrub(p.scrub)
+	return p.Out, nil
+}
+
+// convert reads the bundle and converts it as the spec says.
+func (p *Previewer) convert(ctx context.Context) (result convert.Result, err error) {
+	b, err := p.bundle(ctx)
+	if err != nil {
+		return convert.Result{}, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	fmt.Fprintf(p.app.Streams.ErrOut, "Reading %s.\n", view.Inline(view.ShortRevision(b.From)))
+	p.Out.Bundle = b.From
+	read, err := bundle.ReadInputs(ctx, p.Deployment, p.User, p.Target, b.Files)
+	if p.scrub = read.Scrub; err != nil {
+		return convert.Result{}, err
+	}
+	result, err = p.app.Converted(ctx, b.Files, spec.Conversion(p.Deployment, read.Given, convert.Limits{}))
+	p.app.Note(b.Notes())
+	if err != nil {
+		return convert.Result{}, p.scrub.Error(kit.Refused(err, false))
+	}
+	p.Out.Format = string(result.Format)
+	p.Out.Warnings = slices.Clone(result.Warnings)
+	if p.Out.secret = spec.FromSecrets(read.Needed, read.Contents); p.Out.secret {
+		return result, nil
+	}
+	p.Out.Content, err = plan.Content(slices.Concat(result.Objects, plan.Rendered(spec.Hooks(result))), p.Deployment.InstallNamespaceOrDefault())
+	return result, err
+}
+
+// reach connects to the target cluster, and checks that it is the one with the applied objects.
+func (p *Previewer) reach(ctx context.Context) error {
+	p.Target = p.User
+	if ref := p.Deployment.Spec.KubeConfig; ref != nil {
+		remote, err := p.remote(ctx, ref)
+		if err != nil {
+			return err
+		}
+		p.Target = remote
+	}
+	if p.previous.Target == "" {
+		return nil
+	}
+	identity, err := p.Target.Target(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		p.note("whether this is the cluster that the objects are on was not checked: %v", err)
+	case identity != p.previous.Target:
+		return fmt.Errorf("the objects of %s are on another cluster than this one, where the controller would change nothing: choose that cluster with --context, or see satchel status %s",
+			p.Deployment.Name, p.Deployment.Name)
+	}
+	return nil
+}
+
+// remote is a client for the cluster of a kubeconfig that the user may read. Its user is that of the kubeconfig.
+func (p *Previewer) remote(ctx context.Context, ref *v1alpha1.KubeConfigReference) (*tenant.Client, error) {
+	named := fmt.Sprintf("Secret %s/%s, which holds the kubeconfig", p.Deployment.Namespace, ref.SecretRef.Name)
+	secret, err := p.User.Get(ctx, tenant.Ref{Resource: kit.SecretResource, Namespace: p.Deployment.Namespace, Name: ref.SecretRef.Name})
+	if err != nil {
+		return nil, fmt.Errorf("reading the %s: %w", named, err)
+	}
+	data, err := kubeconfigIn(secret, ref.SecretRef.Key)
+	if err != nil {
+		return nil, fmt.Errorf("reading the %s: %w", named, err)
+	}
+	parsed, err := tenant.ParseKubeconfig(data)
+	if err != nil {
+		return nil, fmt.Errorf("reading the %s: %w", named, err)
+	}
+	client, err := tenant.NewRemotes((&net.Dialer{}).DialContext, tenant.Options{}).
+		Client(parsed, p.Deployment.Namespace, p.Deployment.Spec.RemoteServiceAccountName)
+	if err != nil {
+		return nil, err
+	}
+	p.note("on the other cluster, objects were read and dry runs made as %s, not as you", client.Identity())
+	return client.For(p.Deployment.Name), nil
+}
+
+// kubeconfigIn finds the kubeconfig in a Secret.
+func kubeconfigIn(secret *unstructured.Unstructured, key string) ([]byte, error) {
+	data, _, _ := unstructured.NestedStringMap(secret.Object, "data")
+	for _, name := range []string{key, "value", "value.yaml"} {
+		if text, found := data[name]; found && (key == "" || name == key) {
+			return base64.StdEncoding.DecodeString(text)
+		}
+	}
+	return nil, fmt.Errorf("it has no key %q", cmp.Or(key, "value"))
+}

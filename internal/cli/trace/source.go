@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/view"
+)
+
+// traceDeployment is the deployment that an object is traced to.
+type traceDeployment struct {
+	Namespace string                  `json:"namespace"`
+	Name      string                  `json:"name"`
+	Ready     string                  `json:"ready"`
+	Revision  string                  `json:"revision,omitempty"`
+	Digest    string                  `json:"artifactDigest,omitempty"`
+	Applied   *metav1.Time            `json:"applied,omitempty"`
+	Account   string                  `json:"serviceAccount"`
+	Format    string                  `json:"format,omitempty"`
+	Package   *v1alpha1.PackageStatus `json:"package,omitempty"`
+
+	state string
+	color printer.Color
+}
+
+// TraceSource is where the bundle of the deployment comes from.
+type TraceSource struct {
+	Kind      string          `json:"kind"`
+	Namespace string          `json:"namespace"`
+	Name      string          `json:"name"`
+	Revision  string          `json:"revision,omitempty"` // published now
+	Current   bool            `json:"current"`            // the published revision is applied, so digests and signers are those of it
+	Upstreams []TraceUpstream `json:"upstreams"`
+}
+
+// TraceUpstream is a place that files were fetched from.
+type TraceUpstream struct {
+	From        string `json:"from"`
+	Destination string `json:"destination,omitempty"`
+	Reference   string `json:"reference,omitempty"`
+	Digest      string `json:"digest,omitempty"`
+	Signer      string `json:"signer,omitempty"`
+	Demanded    bool   `json:"signatureDemanded"`
+}
+
+func NewTraceDeployment(d *v1alpha1.BundleDeployment) *traceDeployment {
+	s := view.Summarize(d)
+	found := &traceDeployment{Namespace: d.Namespace, Name: d.Name, Ready: s.Readiness(), Revision: d.Status.LastAppliedRevision,
+		Digest: appliedRecord(d).Digest, Applied: d.Status.LastAppliedTime, Account: d.Spec.ServiceAccountName,
+		Format: string(d.Status.Format), Package: d.Status.Package, state: view.StateOf(s), color: printer.SummaryColor(s)}
+	if kept := d.Status.LastHealthyArtifact; found.Digest == "" && kept != nil && kept.Revision == found.Revision {
+		found.Digest = kept.Digest
+	}
+	return found
+}
+
+// appliedRecord is the record of the applied revision in the history; the zero record if there is none.
+func appliedRecord(d *v1alpha1.BundleDeployment) v1alpha1.RevisionRecord {
+	for _, record := range d.Status.History {
+		if record.Revision == d.Status.LastAppliedRevision && record.Digest != "" {
+			return record
+		}
+	}
+	return v1alpha1.RevisionRecord{}
+}
+
+// sourceOf reads the source of a deployment; nil if it is gone or may not be read, which is noted.
+func (c *Climber) sourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) *TraceSource {
+	if d.SourceName() == "" {
+		return c.fluxSourceOf(ctx, d)
+	}
+	there := *c.Cluster
+	there.Namespace = d.Namespace
+	read, err := there.Get(ctx, kit.Target{Kind: kit.Sources, Name: d.SourceName()})
+	var missing *kit.NotFoundError
+	switch {
+	case errors.As(err, &missing):
+		c.Result.Notes = append(c.Result.Notes, fmt.Sprintf("its BundleSource %s does not exist, so digests and signer are unknown", d.SourceName()))
+		return nil
+	case err != nil:
+		c.Unreadable("get", v1alpha1.GroupVersion.WithResource(kit.Sources.Resource), d.Namespace, errors.Unwrap(err))
+		return nil
+	}
+	source := read.(*v1alpha1.BundleSource) //nolint:errcheck,forcetypeassert // the kind makes no other
+	found := &TraceSource{Kind: v1alpha1.BundleSourceKind, Namespace: d.Namespace, Name: source.Name}
+	c.settleCurrent(found, d, source.Status.Artifact)
+	recorded := appliedRecord(d).Sources
+	for _, s := range source.Spec.Sources {
+		up := TraceUpstream{From: view.Upstream(s), Destination: s.Destination, Demanded: demandsSignature(s)}
+		for _, r := range source.Status.Resolved {
+			if r.Destination == s.Destination && found.Current {
+				up.Reference, up.Digest, up.Signer = r.Reference, r.Digest, r.VerifiedBy
+			}
+		}
+		for _, r := range recorded {
+			if r.Destination == s.Destination && !found.Current {
+				up.From, up.Reference, up.Digest, up.Signer = upstreamBefore(r), r.Reference, r.Digest, r.VerifiedBy
+			}
+		}
+		found.Upstreams = append(found.Upstreams, up)
+	}
+	return found
+}
+
+// upstreamBefore says where a part of an earlier revision was fetched from.
+func upstreamBefore(o v1alpha1.RevisionOrigin) string {
+	switch {
+	case o.Image != "":
+		return "image " + o.Image
+	case o.Git != "":
+		return "git " + o.Git
+	case o.URL != "":
+		return "archive " + o.URL
+	}
+	return "ConfigMap " + o.ConfigMap
+}
+
+// settleCurrent compares the published revision of a source with the applied one.
+func (c *Climber) settleCurrent(found *TraceSource, d *v1alpha1.BundleDeployment, artifact *meta.Artifact) {
+	if artifact == nil && len(appliedRecord(d).Sources) > 0 {
+		return
+	}
+	if artifact == nil {
+		c.Result.Notes = append(c.Result.Notes, "the source publishes nothing now, so digests and signer of the applied revision are unknown")
+		return
+	}
+	found.Revision = artifact.Revision
+	found.Current = artifact.Revision == d.Status.LastAppliedRevision
+	switch {
+	case !found.Current && len(appliedRecord(d).Sources) > 0:
+		c.Result.Notes = append(c.Result.Notes, fmt.Sprintf("the source publishes revision %s now; the upstream data is that of the applied one", artifact.Revision))
+	case !found.Current:
+		c.Result.Notes = append(c.Result.Notes, fmt.Sprintf("the source publishes revision %s now, so the upstream digest and the signer of the applied revision are unknown", artifact.Revision))
+	case c.Result.Deployment.Digest == "":
+		c.Result.Deployment.Digest = artifact.Digest
+	}
+}
+
+func demandsSignature(s v1alpha1.Source) bool {
+	return s.Image != nil && s.Image.Verify != nil || s.Git != nil && s.Git.Verify != nil || s.HTTP != nil && s.HTTP.Verify != nil
+}
+
+// fluxSourceOf reads a source of Flux, and the result of its own verification.
+func (c *Climber) fluxSourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) *TraceSource {
+	ref := d.Spec.SourceRef
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	found := &TraceSource{Kind: kind.Kind, Namespace: d.Namespace, Name: ref.Name}
+	mapping, err := c.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		c.Result.Notes = append(c.Result.Notes, fmt.Sprintf("its source %s %s cannot be read: the cluster does not serve that kind", kind.Kind, ref.Name))
+		return found
+	}
+	one, err := c.One(ctx, mapping.Resource, d.Namespace, ref.Name, true)
+	switch {
+	case apierrors.IsNotFound(err):
+		c.Result.Notes = append(c.Result.Notes, fmt.Sprintf("its source %s %s does not exist, so digests and signer are unknown", kind.Kind, ref.Name))
+		return found
+	case err != nil:
+		c.Unreadable("get", mapping.Resource, d.Namespace, err)
+		return found
+	}
+	text := func(fields ...string) string {
+		value, _, _ := unstructured.NestedString(one.Body.Object, fields...)
+		return value
+	}
+	var artifact *meta.Artifact
+	if revision := text("status", "artifact", "revision"); revision != "" {
+		artifact = &meta.Artifact{Revision: revision, Digest: text("status", "artifact", "digest")}
+	}
+	c.settleCurrent(found, d, artifact)
+	up := TraceUpstream{From: kind.Kind + " " + text("spec", "url")}
+	_, up.Demanded, _ = unstructured.NestedMap(one.Body.Object, "spec", "verify")
+	if found.Current {
+		up.Digest = artifact.Revision
+		up.Signer = verifiedByFlux(one.Body)
+	}
+	found.Upstreams = []TraceUpstream{up}
+	return found
+}
+
+// verifiedByFlux is what the condition SourceVerified of a source of Flux says while it is True.
+func verifiedByFlux(source *unstructured.Unstructured) string {
+	list, _, _ := unstructured.NestedSlice(source.Object, "status", "conditions")
+	for _, item := range list {
+		fields, _ := item.(map[string]any)
+		if fields["type"] == v1alpha1.SourceVerifiedCondition && fields["status"] == string(metav1.ConditionTrue) {
+			message, _ := fields["message"].(string)
+			return message
+		}
+	}
+	return ""
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"fmt"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// Consent is the pending approval of a deployment, and the commands that decide about it. Its JSON form is part of the output
+// of status -o json.
+type Consent struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Plan    string `json:"plan,omitempty"` // digest
+	See     string `json:"see"`
+	Approve string `json:"approve,omitempty"`
+	Deny    string `json:"deny,omitempty"`
+}
+
+// consentWords say in the column STATUS what is pending.
+var consentWords = map[string]string{
+	v1alpha1.ReasonApprovalRequired: "a plan waits for approval",
+	v1alpha1.ReasonApprovalDenied:   "a plan is denied",
+	v1alpha1.ReasonPruneHeld:        "deletions wait for approval",
+}
+
+// pendingConsent is the condition about what is pending; nil for nothing.
+func pendingConsent(o Object) *metav1.Condition {
+	pending := apimeta.FindStatusCondition(o.GetConditions(), v1alpha1.ApprovalPendingCondition)
+	if pending == nil || pending.Status != metav1.ConditionTrue {
+		return nil
+	}
+	return pending
+}
+
+// consentText is the state in words; empty where nothing is pending.
+func consentText(o Object) string {
+	pending := pendingConsent(o)
+	if pending == nil {
+		return ""
+	}
+	if words := consentWords[pending.Reason]; words != "" {
+		return words
+	}
+	return "an approval is pending"
+}
+
+// newConsent says what is pending and which commands show, approve and deny it; nil for nothing.
+func newConsent(d *v1alpha1.BundleDeployment, program string) *Consent {
+	pending := pendingConsent(d)
+	if pending == nil {
+		return nil
+	}
+	found := &Consent{Reason: pending.Reason, Message: pending.Message}
+	if d.Status.Plan != nil {
+		found.Plan = d.Status.Plan.Digest
+	}
+	command := func(verb string) string {
+		text := fmt.Sprintf("%s %s %s -n %s", program, verb, ShellWord(d.Name), ShellWord(d.Namespace))
+		if found.Plan != "" && verb != "plan" {
+			text += " --plan " + ShellWord(found.Plan)
+		}
+		return text
+	}
+	found.See = command("plan")
+	if pending.Reason != v1alpha1.ReasonApprovalDenied { // a denial takes precedence over approvals
+		found.Approve, found.Deny = command("approve"), command("deny")
+	}
+	return found
+}
+
+// PendingApproval is the condition by which a deployment waits for an approval; nil when it does not.
+func PendingApproval(d *v1alpha1.BundleDeployment) *metav1.Condition {
+	found := apimeta.FindStatusCondition(d.Status.Conditions, v1alpha1.ApprovalPendingCondition)
+	if found == nil || found.Status != metav1.ConditionTrue || d.Status.Plan == nil || d.Status.Plan.Digest == "" {
+		return nil
+	}
+	return found
+}

@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/dryrun"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/preflight"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
@@ -68,7 +70,7 @@ func TestF19WebhookDown(t *testing.T) {
 	if result.Stage != "foundations" || result.Count(apply.Created) != 3 {
 		t.Errorf("stage %q, %v", result.Stage, workspace.Kinds(result))
 	}
-	check, err := apply.DryRun(t.Context(), w.Client, w.Plan(w.Objects(application)), apply.Options{})
+	check, err := dryrun.Run(t.Context(), w.Client, w.Plan(w.Objects(application)), dryrun.Options{})
 	if err != nil || len(check.Failed) > 0 || len(check.Unknown) == 0 {
 		t.Errorf("got %+v, %v: want the ConfigMap unknown", check, err)
 	}
@@ -227,10 +229,10 @@ func TestT7WholeLifeAsTheAccount(t *testing.T) {
 	w.reconcile(bundle)
 	w.reconcile(strings.ReplaceAll(bundle, "colour: blue", "colour: red"))
 	p := w.Plan(w.Objects(bundle))
-	if _, err := apply.Preflight(t.Context(), w.Client, p); err != nil {
+	if _, err := preflight.Check(t.Context(), w.Client, p); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := apply.DryRun(t.Context(), w.Client, p, apply.Options{}); err != nil {
+	if _, err := dryrun.Run(t.Context(), w.Client, p, dryrun.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	w.healthy(p.Objects())

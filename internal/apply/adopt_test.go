@@ -15,6 +15,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
@@ -37,7 +38,7 @@ func (w *world) adopting(manifests string, protection plan.Protection) apply.Res
 
 func (w *world) planWith(manifests string, protection plan.Protection) plan.Plan {
 	w.T.Helper()
-	in, err := apply.Observe(w.T.Context(), w.Client, apply.Observing{
+	in, err := observe.Cluster(w.T.Context(), w.Client, observe.Request{
 		Owner: w.Owner, Desired: w.Objects(manifests), Previous: w.Inventory, InstallNamespace: w.Namespace, Protection: protection,
 	})
 	if err != nil {

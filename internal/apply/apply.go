@@ -12,9 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/write"
 )
 
 // Apply executes the stages of a plan one after the other, the objects of a
@@ -33,8 +35,8 @@ func Apply(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (
 		owner:   p.Owner,
 		options: o,
 		kept:    &atomic.Int64{},
-		writer: writer{
-			client: client, owner: p.Owner, protection: p.Protection, earlier: o.Earlier, served: o.EstablishTimeout,
+		writer: write.Writer{
+			Client: client, Owner: p.Owner, Protection: p.Protection, Earlier: o.Earlier, Served: o.EstablishTimeout,
 		},
 		result: Result{
 			Inventory: p.Inventory, Live: map[inventory.ID]*unstructured.Unstructured{}, Versions: map[inventory.ID]string{},
@@ -48,9 +50,9 @@ func Apply(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (
 // application is one run of Apply.
 type application struct {
 	client  *tenant.Client
-	owner   Owner
+	owner   inventory.Owner
 	options Options
-	writer  writer
+	writer  write.Writer
 	result  Result
 	kept    *atomic.Int64 // bytes of the answers that are kept
 }
@@ -145,19 +147,19 @@ func (a *application) object(ctx context.Context, action plan.Action) Outcome {
 	}
 	waiting, err := a.migrate(ctx, action)
 	if err != nil {
-		return failure(outcome, err)
+		return failed(outcome, err)
 	}
 	if waiting != "" {
 		outcome.Kind, outcome.Reason = Pending, waiting
 		return outcome
 	}
-	answer, err := a.writer.write(ctx, action)
-	fields := immutable(err)
+	answer, err := a.writer.Write(ctx, action)
+	fields := objecterror.Immutable(err)
 	switch {
-	case len(fields) > 0 && a.options.Recreate && recreatable(action):
+	case len(fields) > 0 && a.options.Recreate && write.Recreatable(action):
 		return a.recreate(ctx, action, outcome, fields)
 	case err != nil:
-		outcome = failure(outcome, err)
+		outcome = failed(outcome, err)
 		if outcome.Kind == Conflict { // nothing was written, and the fields are not ours
 			outcome.entry, outcome.reset = unbegun(action), true
 		}
@@ -173,15 +175,15 @@ func unbegun(action plan.Action) inventory.Entry {
 	return entry
 }
 
-func failure(outcome Outcome, err error) Outcome {
+func failed(outcome Outcome, err error) Outcome {
 	outcome.Kind, outcome.Reason = Failed, ""
-	var refused *refusal
+	var refused *write.Refusal
 	if errors.As(err, &refused) {
 		outcome.Kind = Conflict
-		outcome.Err = &ObjectError{ID: outcome.ID, Reason: "Conflict", Message: oneLine(refused.Error())}
+		outcome.Err = &objecterror.Error{ID: outcome.ID, Reason: "Conflict", Message: objecterror.OneLine(refused.Error())}
 		return outcome
 	}
-	outcome.Err = objectError(outcome.ID, err)
+	outcome.Err = objecterror.Of(outcome.ID, err)
 	return outcome
 }
 

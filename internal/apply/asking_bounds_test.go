@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/preflight"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
@@ -247,12 +247,12 @@ func TestPreflightOfManyRolesOutside(t *testing.T) {
 }
 
 // measured is a preflight with its CPU time and allocated bytes.
-func measured(t *testing.T, client *tenant.Client, p plan.Plan) (apply.Permissions, time.Duration, uint64) {
+func measured(t *testing.T, client *tenant.Client, p plan.Plan) (preflight.Result, time.Duration, uint64) {
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	start := computed(t)
-	found, err := apply.Preflight(t.Context(), client, p)
+	found, err := preflight.Check(t.Context(), client, p)
 	took := computed(t) - start
 	runtime.ReadMemStats(&after)
 	if err != nil {
@@ -334,7 +334,7 @@ func TestPreflightEndsWithItsContext(t *testing.T) {
 				}
 				return func() { now.Add(-1) }
 			}
-			_, err := apply.Preflight(ctx, a.client(t), spread())
+			_, err := preflight.Check(ctx, a.client(t), spread())
 			if !errors.Is(err, context.Canceled) || asked.Load() > 40 || most.Load() > tc.atOnce {
 				t.Errorf("%s: %d requests, %d at once, and %v", tc.reason, asked.Load(), most.Load(), err)
 			}

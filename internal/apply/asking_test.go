@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/preflight"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
@@ -98,7 +98,7 @@ func preflightAt(t *testing.T, a *authority, manifests string) []plan.Violation 
 
 func (a *authority) preflight(t *testing.T, p plan.Plan) ([]plan.Violation, error) {
 	t.Helper()
-	found, err := apply.Preflight(t.Context(), a.client(t), p)
+	found, err := preflight.Check(t.Context(), a.client(t), p)
 	return found.Violations, err
 }
 

@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/dryrun"
+	"github.com/satchel-dev/satchel/internal/apply/preflight"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
@@ -80,11 +82,11 @@ func TestCostOfThousandObjects(t *testing.T) {
 	run := func(what string, objects []*unstructured.Unstructured) (time.Duration, int64, apply.Result) {
 		before, start := w.Client.Requests(), time.Now()
 		p := w.Plan(objects)
-		missing, err := apply.Preflight(t.Context(), w.Client, p)
+		missing, err := preflight.Check(t.Context(), w.Client, p)
 		if err != nil || len(missing.Violations) > 0 || len(p.Violations) > 0 {
 			t.Fatal(err, missing, p.Violations)
 		}
-		if _, err := apply.DryRun(t.Context(), w.Client, p, apply.Options{}); err != nil {
+		if _, err := dryrun.Run(t.Context(), w.Client, p, dryrun.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		result, err := apply.Apply(t.Context(), w.Client, p, apply.Options{})

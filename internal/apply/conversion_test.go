@@ -11,8 +11,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
@@ -275,7 +275,7 @@ func TestRemovalOfOwnResourcesWithDeadConversion(t *testing.T) {
 	var notes []string
 	failures := 0
 	workspace.Eventually(t, "the removal", func() error {
-		removed, err := apply.Remove(t.Context(), w.Client, w.Owner, w.Inventory, w.Options())
+		removed, err := removal.Remove(t.Context(), w.Client, w.Owner, w.Inventory, w.RemovalOptions())
 		w.Inventory = removed.Inventory
 		notes = append(notes, removed.Notes...)
 		if err == nil && !removed.Done() {

@@ -13,6 +13,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/preflight"
+	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
@@ -20,10 +22,10 @@ import (
 func (w *world) end(pruning plan.Pruning) []string {
 	w.T.Helper()
 	var notes []string
-	o := w.Options()
+	o := w.RemovalOptions()
 	o.Pruning = pruning
 	workspace.Eventually(w.T, "the removal", func() error {
-		removed, err := apply.Remove(w.T.Context(), w.Client, w.Owner, w.Inventory, o)
+		removed, err := removal.Remove(w.T.Context(), w.Client, w.Owner, w.Inventory, o)
 		if err != nil {
 			return err
 		}
@@ -68,7 +70,7 @@ func TestDeleteDefinitionUnseen(t *testing.T) {
 	w.MustApply(w.widgets())
 	p := w.planPruning(w.widgets(), plan.Pruning{Definitions: true})
 	p.Stages[0].Actions[0].Verb = plan.Update // so that everything is asked for
-	permissions, err := apply.Preflight(t.Context(), w.Client, p)
+	permissions, err := preflight.Check(t.Context(), w.Client, p)
 	if err != nil || len(permissions.Violations) != 1 || !strings.Contains(permissions.Violations[0].String(), "list widgets") {
 		t.Errorf("violations %v, %v", permissions.Violations, err)
 	}

@@ -11,15 +11,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/satchel-dev/satchel/internal/apply/crds"
+	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
-
-// definitionResource is where CRDs are.
-var definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 const establishPoll = 100 * time.Millisecond
 
@@ -81,11 +79,11 @@ func needed(applied, later []plan.Stage) map[string]string {
 
 // definitionState describes why a CRD is not served yet; empty when it is.
 func definitionState(ctx context.Context, client *tenant.Client, name string) string {
-	crd, err := client.Get(ctx, tenant.Ref{Resource: definitionResource, Name: name})
+	crd, err := client.Get(ctx, tenant.Ref{Resource: crds.Resource, Name: name})
 	if err != nil {
-		return fmt.Sprintf("CustomResourceDefinition %s cannot be read: %s", name, oneLine(err.Error()))
+		return fmt.Sprintf("CustomResourceDefinition %s cannot be read: %s", name, objecterror.OneLine(err.Error()))
 	}
-	if established(crd) {
+	if crds.Established(crd) {
 		return ""
 	}
 	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
@@ -99,16 +97,4 @@ func definitionState(ctx context.Context, client *tenant.Client, name string) st
 		}
 	}
 	return fmt.Sprintf("CustomResourceDefinition %s is not established: %s", name, reason)
-}
-
-// established tells whether the conditions of a CRD report that its resources are served.
-func established(crd *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
-	for _, condition := range conditions {
-		fields, _ := condition.(map[string]any)
-		if fields["type"] == "Established" && fields["status"] == "True" {
-			return true
-		}
-	}
-	return false
 }

@@ -13,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/dryrun"
+	"github.com/satchel-dev/satchel/internal/apply/fieldmanager"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
@@ -30,7 +33,7 @@ func (w *world) ignoring(paths ...string) plan.Ignore {
 // planIgnoring is plan with ignored fields.
 func (w *world) planIgnoring(objects []*unstructured.Unstructured, ignore plan.Ignore) plan.Plan {
 	w.T.Helper()
-	in, err := apply.Observe(w.T.Context(), w.Client, apply.Observing{
+	in, err := observe.Cluster(w.T.Context(), w.Client, observe.Request{
 		Owner: w.Owner, Desired: objects, Previous: w.Inventory, InstallNamespace: w.Namespace, Ignore: ignore,
 	})
 	if err != nil {
@@ -42,7 +45,7 @@ func (w *world) planIgnoring(objects []*unstructured.Unstructured, ignore plan.I
 func (w *world) applyIgnoring(manifests string, ignore plan.Ignore) apply.Result {
 	w.T.Helper()
 	p := w.planIgnoring(w.Objects(manifests), ignore)
-	check, err := apply.DryRun(w.T.Context(), w.Client, p, w.Options())
+	check, err := dryrun.Run(w.T.Context(), w.Client, p, dryrun.Options{})
 	if err != nil || len(check.Failed) > 0 {
 		w.T.Fatalf("dry run: %v %v", err, check.Failed)
 	}
@@ -148,7 +151,7 @@ func TestExplain(t *testing.T) {
 	}
 	for _, step := range steps {
 		step.change()
-		difference, err := apply.Explain(t.Context(), w.Client, w.Owner, step.object)
+		difference, err := fieldmanager.Explain(t.Context(), w.Client, w.Owner, step.object)
 		if err != nil {
 			t.Fatal(err)
 		}

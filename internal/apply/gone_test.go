@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
@@ -114,12 +114,12 @@ func TestF39DiscoveryWithoutGroups(t *testing.T) {
 					return remainingWords(w.remove())
 				}
 				p := w.Plan(w.Objects("{apiVersion: v1, kind: ConfigMap, metadata: {name: another}}"))
-				pruned, err := apply.Prune(t.Context(), w.Client, w.Owner, p.Prune, w.Options())
+				pruned, err := removal.Prune(t.Context(), w.Client, w.Owner, p.Prune, w.RemovalOptions())
 				if err != nil {
 					t.Fatal(err)
 				}
 				w.Inventory = p.Inventory.Without(pruned.Gone...)
-				return remainingWords(apply.Removed{Pruned: pruned})
+				return remainingWords(removal.Removed{Pruned: pruned})
 			}
 			for range 3 {
 				if left := strings.Join(end(), "; "); !strings.Contains(left, "is not served at the moment") || !w.Inventory.Has(widget) {

@@ -15,7 +15,9 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
@@ -79,7 +81,7 @@ func (w *world) clientOver(config *rest.Config) *tenant.Client {
 // reconcile does what the controller does, storing the inventory where it does,
 // and stops where the client dies.
 func (w *world) reconcile(manifests string) {
-	in, err := apply.Observe(w.T.Context(), w.Client, apply.Observing{
+	in, err := observe.Cluster(w.T.Context(), w.Client, observe.Request{
 		Owner: w.Owner, Desired: w.Objects(manifests), Previous: w.Inventory, InstallNamespace: w.Namespace,
 	})
 	if err != nil {
@@ -94,7 +96,7 @@ func (w *world) reconcile(manifests string) {
 	if err != nil || !result.Complete() {
 		return // dead: what it saw is lost
 	}
-	pruned, err := apply.Prune(w.T.Context(), w.Client, w.Owner, p.Prune, apply.Options{Parallelism: 2})
+	pruned, err := removal.Prune(w.T.Context(), w.Client, w.Owner, p.Prune, removal.Options{Parallelism: 2})
 	if err != nil || !pruned.Complete() {
 		return
 	}
@@ -157,7 +159,7 @@ func TestF3KilledAtAnyWrite(t *testing.T) {
 				}
 				death := w.dyingAt(n, commit)
 				if phase == "removal" {
-					removed, err := apply.Remove(t.Context(), w.Client, w.Owner, w.Inventory, apply.Options{Parallelism: 2})
+					removed, err := removal.Remove(t.Context(), w.Client, w.Owner, w.Inventory, removal.Options{Parallelism: 2})
 					if err == nil && death.dead && removed.Done() {
 						t.Errorf("%s: done, but killed", name)
 					}
@@ -196,7 +198,7 @@ func TestF22RemovalWithAPIErrors(t *testing.T) {
 		config := w.ControlPlane.RESTConfig()
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return answering{status: status, next: next} })
 		w.Client = w.clientOver(config)
-		removed, err := apply.Remove(t.Context(), w.Client, w.Owner, w.Inventory, apply.Options{})
+		removed, err := removal.Remove(t.Context(), w.Client, w.Owner, w.Inventory, removal.Options{})
 		if removed.Done() || removed.Inventory.Len() != 4 || err == nil && len(removed.Denied) == 0 {
 			t.Errorf("%d: done %t with %d left, error %v", status, removed.Done(), removed.Inventory.Len(), err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
@@ -43,8 +44,8 @@ const (
 type Outcome struct {
 	inventory.ID
 	Kind   Kind
-	Reason string       // why it was written, or what it waits for
-	Err    *ObjectError // of Conflict and Failed
+	Reason string             // why it was written, or what it waits for
+	Err    *objecterror.Error // of Conflict and Failed
 
 	entry     inventory.Entry // when it was written
 	version   string          // resource version, when it was written
@@ -117,8 +118,8 @@ func (r Result) Count(kind Kind) int {
 }
 
 // Errors are the failures and conflicts, in the order of the plan.
-func (r Result) Errors() []*ObjectError {
-	var errs []*ObjectError
+func (r Result) Errors() []*objecterror.Error {
+	var errs []*objecterror.Error
 	for _, outcome := range r.Outcomes {
 		if outcome.Err != nil {
 			errs = append(errs, outcome.Err)

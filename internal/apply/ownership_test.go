@@ -12,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
@@ -25,7 +26,7 @@ data: {colour: blue}
 // second is another deployment beside the first, with the same account.
 func (w *world) second() *world {
 	other := *w.Workspace
-	other.Owner = apply.Owner{Namespace: w.Namespace, Name: "other"}
+	other.Owner = inventory.Owner{Namespace: w.Namespace, Name: "other"}
 	other.Inventory = inventory.Inventory{}
 	return &world{Workspace: &other}
 }
@@ -126,10 +127,10 @@ func TestF4NoOrphanOfADeadApply(t *testing.T) {
 }
 
 // prune plans the manifests and prunes what they lack, without applying them.
-func (w *world) prune(manifests string) apply.Pruned {
+func (w *world) prune(manifests string) removal.Pruned {
 	w.T.Helper()
 	p := w.Plan(w.Objects(manifests))
-	pruned, err := apply.Prune(w.T.Context(), w.Client, w.Owner, p.Prune, w.Options())
+	pruned, err := removal.Prune(w.T.Context(), w.Client, w.Owner, p.Prune, w.RemovalOptions())
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -147,7 +148,7 @@ func TestT13PruneSparesOthers(t *testing.T) {
 		t.Fatalf("plan: %s, want one deletion", p.Summary())
 	}
 	w.Patch(types.MergePatchType, "two", `{"metadata":{"labels":{"satchel.dev/deployment":"other"}}}`, "theirs")
-	pruned, err := apply.Prune(t.Context(), w.Client, w.Owner, p.Prune, apply.Options{})
+	pruned, err := removal.Prune(t.Context(), w.Client, w.Owner, p.Prune, removal.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/preflight"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/workspace"
@@ -48,7 +49,7 @@ func TestPreflightCosts(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	cost := func(p plan.Plan) int64 {
 		before := w.Client.Requests()
-		_, err := apply.Preflight(t.Context(), w.Client, p)
+		_, err := preflight.Check(t.Context(), w.Client, p)
 		w.must(err)
 		return w.Client.Requests() - before
 	}
@@ -90,7 +91,7 @@ func TestPreflightCostsInManyNamespaces(t *testing.T) {
 			t.Errorf("absent are %q", p.Absent)
 		}
 		before := w.Client.Requests()
-		found, err := apply.Preflight(t.Context(), w.Client, p)
+		found, err := preflight.Check(t.Context(), w.Client, p)
 		w.must(err)
 		return w.Client.Requests() - before, len(found.Violations)
 	}

@@ -22,7 +22,9 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
@@ -78,7 +80,7 @@ func (w *world) upgrade(objects []*unstructured.Unstructured) apply.Result {
 		w.T.Fatalf("stopped at %s: %v", result.Stage, result.Errors())
 	}
 	workspace.Eventually(w.T, "pruning", func() error {
-		pruned, err := apply.Prune(w.T.Context(), w.Client, w.Owner, w.Plan(objects).Prune, w.Options())
+		pruned, err := removal.Prune(w.T.Context(), w.Client, w.Owner, w.Plan(objects).Prune, w.RemovalOptions())
 		w.Inventory = w.Inventory.Without(pruned.Gone...)
 		if err == nil && !pruned.Complete() {
 			err = errors.New("it is not complete")
@@ -189,7 +191,7 @@ func TestPropertyF33TheRestIsRestored(t *testing.T) {
 			victim := w.Inventory.Entries[source.IntN(w.Inventory.Len())]
 			w.damage(source)
 			w.replace(victim.ID)
-			input, err := apply.Observe(t.Context(), w.Client, apply.Observing{
+			input, err := observe.Cluster(t.Context(), w.Client, observe.Request{
 				Owner: w.Owner, Desired: objects, Previous: w.Inventory, InstallNamespace: w.Namespace, Keeping: true,
 			})
 			if err != nil {

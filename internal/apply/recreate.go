@@ -10,8 +10,10 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/write"
 )
 
 // withDependents are the kinds that may be created again only when their Pods are gone: the
@@ -25,18 +27,18 @@ var withDependents = map[string]bool{
 // it was read as the owner's, and creates it again. An object that is slow to terminate is
 // created in a later call, when it is gone.
 func (a *application) recreate(ctx context.Context, action plan.Action, outcome Outcome, fields []string) Outcome {
-	ref := refOf(action.ID, action.Resource)
-	for range attempts {
+	ref := tenant.RefTo(action.ID, action.Resource)
+	for range write.Attempts {
 		live, err := a.client.Get(ctx, ref)
 		if apierrors.IsNotFound(err) {
 			return a.createAgain(ctx, action, outcome)
 		}
 		if err != nil {
-			return failure(outcome, err)
+			return failed(outcome, err)
 		}
 		if kept := a.keeps(live); kept != "" {
 			outcome.Kind, outcome.Reason = Failed, ""
-			outcome.Err = &ObjectError{ID: action.ID, Reason: "Invalid", Message: oneLine(unchangeable(action.ID, fields) + ". It is not deleted: " + kept)}
+			outcome.Err = &objecterror.Error{ID: action.ID, Reason: "Invalid", Message: objecterror.OneLine(objecterror.Unchangeable(action.ID, fields) + ". It is not deleted: " + kept)}
 			return outcome
 		}
 		gone, err := a.client.DeleteFor(ctx, ref, live.GetUID(), live.GetResourceVersion(), withDependents[action.GroupKind().String()])
@@ -44,7 +46,7 @@ func (a *application) recreate(ctx context.Context, action plan.Action, outcome 
 		case apierrors.IsConflict(err):
 			continue
 		case err != nil && !apierrors.IsNotFound(err):
-			return failure(outcome, err)
+			return failed(outcome, err)
 		case err == nil && !gone:
 			outcome.Kind, outcome.Reason = Pending, "is being deleted and will be recreated"
 			outcome.entry, outcome.reset = inventory.Entry{ID: action.ID, Version: action.Resource.Version, Mark: action.Mark}, true
@@ -52,7 +54,7 @@ func (a *application) recreate(ctx context.Context, action plan.Action, outcome 
 		}
 		return a.createAgain(ctx, action, outcome)
 	}
-	outcome.Kind, outcome.Reason = Pending, wasChanging
+	outcome.Kind, outcome.Reason = Pending, write.WasChanging
 	return outcome
 }
 
@@ -73,9 +75,9 @@ func (a *application) keeps(live *unstructured.Unstructured) string {
 
 // createAgain applies an object that was deleted.
 func (a *application) createAgain(ctx context.Context, action plan.Action, outcome Outcome) Outcome {
-	answer, err := a.writer.write(ctx, action)
+	answer, err := a.writer.Write(ctx, action)
 	if err != nil {
-		outcome = failure(outcome, err)
+		outcome = failed(outcome, err)
 		outcome.entry, outcome.reset = inventory.Entry{ID: action.ID, Version: action.Resource.Version, Mark: action.Mark}, true
 		return outcome
 	}
@@ -92,7 +94,7 @@ func (a *application) wrote(action plan.Action, outcome Outcome, answer *tenant.
 	var err error
 	if a.retains(action, answer) {
 		if outcome.live, err = answer.Object(); err != nil {
-			return failure(outcome, err)
+			return failed(outcome, err)
 		}
 	}
 	return outcome

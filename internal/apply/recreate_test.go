@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/dryrun"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
@@ -88,7 +90,7 @@ func TestF27Recreate(t *testing.T) {
 			uid := w.uid(tc.before)
 			after := strings.Replace(tc.before, tc.from, tc.to, 1)
 			p := w.Plan(w.Objects(after))
-			check, err := apply.DryRun(t.Context(), w.Client, p, w.Options())
+			check, err := dryrun.Run(t.Context(), w.Client, p, dryrun.Options{})
 			if err != nil || len(check.Failed) != 1 || !strings.Contains(check.Failed[0].Error(), tc.field+": ") || len(check.Recreate) > 0 {
 				t.Fatalf("dry run: %+v, %v", check, err)
 			}
@@ -157,7 +159,7 @@ func TestRecover(t *testing.T) {
 				return err
 			})
 		}
-		found, err := apply.Recover(t.Context(), w.Client, w.Owner, w.Namespace)
+		found, err := observe.Recover(t.Context(), w.Client, w.Owner, w.Namespace)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,9 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
@@ -55,7 +57,7 @@ func TestReleasedInsteadOfPruned(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	w.MustApply(twoMaps)
 	stages := w.planPruning(oneMap, plan.Pruning{Disabled: true}).Prune
-	pruned, err := apply.Prune(t.Context(), w.Client, w.Owner, stages, apply.Options{})
+	pruned, err := removal.Prune(t.Context(), w.Client, w.Owner, stages, removal.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +170,7 @@ func TestT13ReleaseSparesOthers(t *testing.T) {
 	if _, err := w.Dynamic.Resource(definitions).Patch(t.Context(), crd.GetName(), types.MergePatchType, theirs, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	pruned, err := apply.Prune(t.Context(), w.Client, w.Owner, p.Prune, apply.Options{})
+	pruned, err := removal.Prune(t.Context(), w.Client, w.Owner, p.Prune, removal.Options{})
 	if err != nil || !strings.Contains(strings.Join(pruned.Notes, ";"), "is left alone") {
 		t.Errorf("got %+v, %v", pruned, err)
 	}
@@ -180,7 +182,7 @@ func TestT13ReleaseSparesOthers(t *testing.T) {
 // planPruning plans manifests with the pruning of a spec.
 func (w *world) planPruning(manifests string, pruning plan.Pruning) plan.Plan {
 	w.T.Helper()
-	in, err := apply.Observe(w.T.Context(), w.Client, apply.Observing{
+	in, err := observe.Cluster(w.T.Context(), w.Client, observe.Request{
 		Owner: w.Owner, Desired: w.Objects(manifests), Previous: w.Inventory, InstallNamespace: w.Namespace, Pruning: pruning,
 	})
 	if err != nil {

@@ -19,7 +19,9 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
@@ -30,9 +32,9 @@ func grants(rules []authorizationv1.ResourceRule) bool {
 }
 
 // remove makes one attempt, as the controller does.
-func (w *world) remove() apply.Removed {
+func (w *world) remove() removal.Removed {
 	w.T.Helper()
-	removed, err := apply.Remove(w.T.Context(), w.Client, w.Owner, w.Inventory, w.Options())
+	removed, err := removal.Remove(w.T.Context(), w.Client, w.Owner, w.Inventory, w.RemovalOptions())
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -55,7 +57,7 @@ func (w *world) removeAll() []string {
 	return notes
 }
 
-func remainingWords(removed apply.Removed) []string {
+func remainingWords(removed removal.Removed) []string {
 	var words []string
 	for _, remaining := range removed.Waiting {
 		words = append(words, remaining.String())
@@ -229,8 +231,8 @@ func TestCreateNamespace(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	w.GrantCluster("installer", workspace.Rule("*", "*", "*"))
 	own := w.own()
-	observing := apply.Observing{Owner: w.Owner, Desired: w.Objects(twoMaps), InstallNamespace: own, CreateNamespace: true}
-	in, err := apply.Observe(t.Context(), w.Client, observing)
+	observing := observe.Request{Owner: w.Owner, Desired: w.Objects(twoMaps), InstallNamespace: own, CreateNamespace: true}
+	in, err := observe.Cluster(t.Context(), w.Client, observing)
 	if err != nil {
 		t.Fatal(err)
 	}

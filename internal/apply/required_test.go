@@ -16,9 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/preflight"
+	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/tests/workspace"
@@ -203,7 +204,7 @@ func (w *world) known(cluster, own int, grants []rights.Grant) {
 func (w *world) refusals(manifests string) string {
 	w.T.Helper()
 	p := w.Plan(w.Objects(manifests))
-	found, err := apply.Preflight(w.T.Context(), w.Client, p)
+	found, err := preflight.Check(w.T.Context(), w.Client, p)
 	w.must(err)
 	var words []string
 	for _, violation := range plan.SortViolations(slices.Concat(p.Violations, found.Violations)) {
@@ -268,7 +269,7 @@ func TestRequiredIsEnoughAndNothingToSpare(t *testing.T) {
 	}
 	w.hold(required(next, ""))
 	workspace.Eventually(t, "removal", func() error {
-		removed, err := apply.Remove(t.Context(), w.Client, w.Owner, w.Inventory, apply.Options{})
+		removed, err := removal.Remove(t.Context(), w.Client, w.Owner, w.Inventory, removal.Options{})
 		w.must(err)
 		w.Inventory = removed.Inventory
 		if len(removed.Denied) > 0 {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
@@ -18,7 +19,7 @@ import (
 func (w *world) needy(policy plan.Enforcement, packages []plan.Package, requirements ...plan.Requirement) (plan.Plan, int64) {
 	w.T.Helper()
 	before := w.Client.Requests()
-	in, err := apply.Observe(w.T.Context(), w.Client, apply.Observing{
+	in, err := observe.Cluster(w.T.Context(), w.Client, observe.Request{
 		Owner: w.Owner, Desired: w.Objects(oneMap), Previous: w.Inventory, InstallNamespace: w.Namespace,
 		RequirementsPolicy: policy, Requirements: requirements, Packages: packages,
 	})
@@ -71,7 +72,7 @@ func TestRequirementsTheBundleMeets(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	w.GrantCluster("installer", definers)
 	kind := schema.GroupVersionKind{Group: w.widget().Group, Version: "v1", Kind: "Widget"}
-	in, err := apply.Observe(t.Context(), w.Client, apply.Observing{
+	in, err := observe.Cluster(t.Context(), w.Client, observe.Request{
 		Owner: w.Owner, Desired: w.Objects(w.widgets()), InstallNamespace: w.Namespace, RequirementsPolicy: plan.Enforce,
 		Requirements: []plan.Requirement{{Kind: plan.RequireGVK, GVK: kind}, {Kind: plan.RequireGVK, GVK: kind.GroupKind().WithVersion("")}},
 	})
@@ -87,7 +88,7 @@ func TestRequirementsTheBundleMeets(t *testing.T) {
 // missing.
 func TestRequirementOfAVersionThatIsHidden(t *testing.T) {
 	client := (&authority{}).client(t)
-	in, err := apply.Observe(t.Context(), client, apply.Observing{
+	in, err := observe.Cluster(t.Context(), client, observe.Request{
 		RequirementsPolicy: plan.Enforce, Requirements: []plan.Requirement{{Kind: plan.RequireKubeVersion, Versions: "1.30.0"}},
 	})
 	if err != nil {

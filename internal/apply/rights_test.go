@@ -9,15 +9,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/dryrun"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/preflight"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 func (w *world) preflight(manifests string) string {
 	w.T.Helper()
-	found, err := apply.Preflight(w.T.Context(), w.Client, w.Plan(w.Objects(manifests)))
+	found, err := preflight.Check(w.T.Context(), w.Client, w.Plan(w.Objects(manifests)))
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -158,7 +160,7 @@ the account may not grant permissions that it cannot be shown to hold, in namesp
 	if missing := w.preflight(escalate); missing != strings.ReplaceAll(want, "NS", w.Namespace) {
 		t.Errorf("the preflight says %s", missing)
 	}
-	check, err := apply.DryRun(t.Context(), w.Client, w.Plan(w.Objects(escalate)), apply.Options{})
+	check, err := dryrun.Run(t.Context(), w.Client, w.Plan(w.Objects(escalate)), dryrun.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +188,7 @@ func TestDryRunOfAnUpgrade(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	before := w.Client.Requests()
 	p := w.Plan(w.Objects(twoMaps))
-	if _, err := apply.DryRun(t.Context(), w.Client, p, apply.Options{}); err != nil {
+	if _, err := dryrun.Run(t.Context(), w.Client, p, dryrun.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.Client.Requests() - before; got > 2 {
@@ -195,7 +197,7 @@ func TestDryRunOfAnUpgrade(t *testing.T) {
 	w.MustApply(twoMaps)
 	next := strings.ReplaceAll(twoMaps, "colour: red", `"not a key": x`)
 	p = w.Plan(w.Objects(strings.ReplaceAll(next, "size: big", "size: small")))
-	check, err := apply.DryRun(t.Context(), w.Client, p, apply.Options{})
+	check, err := dryrun.Run(t.Context(), w.Client, p, dryrun.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +208,7 @@ func TestDryRunOfAnUpgrade(t *testing.T) {
 		t.Error("a dry run wrote")
 	}
 	w.Patch("application/merge-patch+json", "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
-	if check, err = apply.DryRun(t.Context(), w.Client, w.Plan(w.Objects(twoMaps)), apply.Options{}); err != nil || check.Passed > 0 {
+	if check, err = dryrun.Run(t.Context(), w.Client, w.Plan(w.Objects(twoMaps)), dryrun.Options{}); err != nil || check.Passed > 0 {
 		t.Errorf("got %+v, %v: a repair is tried first", check, err)
 	}
 }
@@ -227,7 +229,7 @@ kind: ConfigMap
 metadata: {name: inside, namespace: NS-new}
 `
 	p := w.Plan(w.Objects(bundle))
-	check, err := apply.DryRun(t.Context(), w.Client, p, apply.Options{})
+	check, err := dryrun.Run(t.Context(), w.Client, p, dryrun.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

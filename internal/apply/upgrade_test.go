@@ -6,13 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
 	"github.com/satchel-dev/satchel/tests/workspace"
@@ -22,7 +21,7 @@ import (
 func (w *world) safePlan(objects []*unstructured.Unstructured, enforcement plan.Enforcement, exempt ...string) (plan.Plan, int64) {
 	w.T.Helper()
 	before := w.Client.Requests()
-	in, err := apply.Observe(w.T.Context(), w.Client, apply.Observing{
+	in, err := observe.Cluster(w.T.Context(), w.Client, observe.Request{
 		Owner: w.Owner, Desired: objects, Previous: w.Inventory, InstallNamespace: w.Namespace,
 		UpgradeSafety: enforcement, Exempt: exempt, Judge: crdsafety.Judge,
 	})

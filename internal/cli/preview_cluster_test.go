@@ -20,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/artifact"
@@ -169,7 +170,7 @@ func (c playedCluster) install() {
 	}
 	asked.Owner, asked.Desired, asked.HashKey = inventory.Owner{Namespace: c.namespace, Name: "podinfo"}, result.Objects, []byte("a key")
 	asked.Previous = previous
-	in, err := apply.Observe(c.t.Context(), account, asked)
+	in, err := observe.Cluster(c.t.Context(), account, asked)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/convert"
 )
@@ -20,8 +20,8 @@ import (
 // Observing returns the plan options in the spec of a deployment. The caller fills in what depends on its bundle and
 // its status. With keeping, for drift correction of the applied revision, which passed the checks before, only a few
 // options are set. The error says which rule of spec.driftDetection is invalid.
-func Observing(d *v1alpha1.BundleDeployment, keeping bool) (apply.Observing, error) {
-	o := apply.Observing{
+func Observing(d *v1alpha1.BundleDeployment, keeping bool) (observe.Request, error) {
+	o := observe.Request{
 		InstallNamespace: d.InstallNamespaceOrDefault(), CreateNamespace: d.Spec.CreateNamespace, Optional: optionalKinds(d), Keeping: keeping,
 	}
 	var err error

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
@@ -47,7 +47,7 @@ func TestEveryOptionOfAPlanIsMapped(t *testing.T) {
 		}
 	}
 	keeping, err := spec.Observing(deployment(), true)
-	want := apply.Observing{Keeping: true, InstallNamespace: "install", CreateNamespace: true, Optional: got.Optional, Ignore: got.Ignore}
+	want := observe.Request{Keeping: true, InstallNamespace: "install", CreateNamespace: true, Optional: got.Optional, Ignore: got.Ignore}
 	if err != nil || !reflect.DeepEqual(keeping, want) {
 		t.Errorf("%v: %+v, want %+v", err, keeping, want)
 	}

@@ -17,7 +17,7 @@ type importRule struct {
 // Groups of packages that rules name.
 var (
 	pure = []string{
-		"./internal/convert/...", "./internal/apply/plan/...", "./internal/apply/inventory/...", "./internal/apply/rights/...",
+		"./internal/convert/...", "./internal/apply/plan/...", "./internal/apply/inventory/...", "./internal/apply/rights/...", "./internal/apply/crds/...",
 		"./internal/apply/certificate/...", "./internal/migrate/...", "./internal/install/...",
 	}
 	kubernetesClients = []string{

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,12 +22,12 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/removal"
+	"github.com/satchel-dev/satchel/internal/apply/storageversion"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
@@ -40,19 +42,24 @@ type Workspace struct {
 	Pool         *tenant.Pool
 	Client       *tenant.Client
 	Namespace    string
-	Owner        apply.Owner
+	Owner        inventory.Owner
 	Inventory    inventory.Inventory
 	// Migrations are kept in the memory of the process, with a clock that is Ahead of the time.
-	Migrations *apply.Migrations
+	Migrations *storageversion.Migrations
 	Ahead      time.Duration
 }
 
 // Options of the applies of this workspace.
 func (w *Workspace) Options() apply.Options { return apply.Options{Migrations: w.Migrations} }
 
+// RemovalOptions are the options of its removals.
+func (w *Workspace) RemovalOptions() removal.Options {
+	return removal.Options{Migrations: w.Migrations}
+}
+
 // Restart simulates a new process.
 func (w *Workspace) Restart() {
-	w.Migrations = &apply.Migrations{Now: func() time.Time { return time.Now().Add(w.Ahead) }}
+	w.Migrations = &storageversion.Migrations{Now: func() time.Time { return time.Now().Add(w.Ahead) }}
 }
 
 // Everything allows everything.
@@ -75,7 +82,7 @@ func New(t *testing.T, rules ...rbacv1.PolicyRule) *Workspace {
 	if w.Pool, err = tenant.NewPool(cp.RESTConfig(), tenant.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	w.Owner = apply.Owner{Namespace: w.Namespace, Name: "app"}
+	w.Owner = inventory.Owner{Namespace: w.Namespace, Name: "app"}
 	w.Client = w.Account("installer")
 	w.Restart()
 	w.Grant("installer", rules...)
@@ -182,7 +189,7 @@ func (w *Workspace) Objects(manifests string) []*unstructured.Unstructured {
 // Plan plans objects.
 func (w *Workspace) Plan(objects []*unstructured.Unstructured) plan.Plan {
 	w.T.Helper()
-	in, err := apply.Observe(w.T.Context(), w.Client, apply.Observing{
+	in, err := observe.Cluster(w.T.Context(), w.Client, observe.Request{
 		Owner: w.Owner, Desired: objects, Previous: w.Inventory, InstallNamespace: w.Namespace,
 	})
 	if err != nil {

@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
+// Default is how many requests are under way at once where the caller does not say.
+const Default = 16
+
 // Each runs do for every item, at most limit at once, and returns the results in
 // the order of the items. Items that were not begun when the context ended keep
 // the zero result.

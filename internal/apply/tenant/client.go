@@ -105,6 +105,9 @@ func (c *Client) Target(ctx context.Context) (string, error) {
 	return string(system.UID), nil
 }
 
+// PageSize is how many objects a list requests at once.
+const PageSize = 500
+
 // ListMetadata returns one page of a collection's metadata.
 func (c *Client) ListMetadata(ctx context.Context, ref Ref, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	if err := ref.collection(); err != nil {

@@ -9,12 +9,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
 // Ref is the address of an object, or of a collection when Name is empty.
 type Ref struct {
 	Resource        schema.GroupVersionResource
 	Namespace, Name string // Namespace is empty for resources of the cluster
+}
+
+// RefTo is the address of an object of the inventory.
+func RefTo(id inventory.ID, resource schema.GroupVersionResource) Ref {
+	return Ref{Resource: resource, Namespace: id.Namespace, Name: id.Name}
 }
 
 // RefError says that no request was sent, because a part of the address is not a segment

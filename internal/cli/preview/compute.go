@@ -13,11 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/certificate"
+	"github.com/satchel-dev/satchel/internal/apply/dryrun"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
+	"github.com/satchel-dev/satchel/internal/apply/preflight"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/spec"
@@ -39,12 +41,12 @@ func (p *Previewer) plan(ctx context.Context, result convert.Result) error {
 	if len(asked.Requirements) > 0 {
 		asked.Packages = p.packages(ctx)
 	}
-	in, err := apply.Observe(ctx, p.Target, asked)
+	in, err := observe.Cluster(ctx, p.Target, asked)
 	if err != nil {
 		return err
 	}
 	p.made = plan.Make(in)
-	if p.forecasts, err = apply.Preview(ctx, p.Target, p.made, apply.Options{Recreate: asked.Pruning.Recreates}); err != nil {
+	if p.forecasts, err = dryrun.Preview(ctx, p.Target, p.made, dryrun.Options{Recreate: asked.Pruning.Recreates}); err != nil {
 		return err
 	}
 	p.settle()
@@ -139,7 +141,7 @@ func (p *Previewer) preflight(ctx context.Context) error {
 		p.Out.Account.Unchecked = why
 		return nil
 	}
-	permissions, err := apply.Preflight(ctx, client, p.made)
+	permissions, err := preflight.Check(ctx, client, p.made)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/dryrun"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
@@ -52,7 +52,7 @@ type Previewer struct {
 	previous  inventory.Inventory
 	scrub     *values.Scrubber // removes values of Secrets from messages
 	made      plan.Plan
-	forecasts map[inventory.ID]apply.Forecast
+	forecasts map[inventory.ID]dryrun.Forecast
 	Out       *Preview
 }
 

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/dryrun"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
 	"github.com/satchel-dev/satchel/internal/view"
@@ -195,7 +195,7 @@ func (p *Previewer) report() {
 // verbs of a plan that users see as one: the object is updated to the bundle.
 var plainVerbs = map[plan.Verb]plan.Verb{plan.Repair: plan.Update, plan.Settle: plan.Update}
 
-func reportAction(action plan.Action, forecast apply.Forecast) ObjectPreview {
+func reportAction(action plan.Action, forecast dryrun.Forecast) ObjectPreview {
 	verb := action.Verb
 	if plainer, found := plainVerbs[verb]; found && forecast.Live != nil {
 		verb = plainer
@@ -224,7 +224,7 @@ func reportAction(action plan.Action, forecast apply.Forecast) ObjectPreview {
 }
 
 // reportDeletion skips objects that are only dropped from the inventory or waited for.
-func reportDeletion(deletion plan.Deletion, forecast apply.Forecast) (ObjectPreview, bool) {
+func reportDeletion(deletion plan.Deletion, forecast dryrun.Forecast) (ObjectPreview, bool) {
 	o := ObjectPreview{
 		Verb: VerbDelete, Group: deletion.Group, Kind: deletion.ID.Kind, Namespace: deletion.Namespace, Name: deletion.Name,
 		Reason: strings.TrimSuffix(deletion.Reason+"; "+deletion.Note, "; "), Before: forecast.Live, Applied: true,

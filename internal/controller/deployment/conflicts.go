@@ -11,7 +11,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/fieldmanager"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
@@ -76,7 +76,7 @@ const mostConflicts = 1000
 // reportConflict records the conflicting field manager, and emits an event when it is a
 // new one.
 func (r *Reconciler) reportConflict(ctx context.Context, s *state, object plan.Object, f *fieldConflict) {
-	difference, err := apply.Explain(ctx, s.resolved.client, s.owner, object)
+	difference, err := fieldmanager.Explain(ctx, s.resolved.client, s.owner, object)
 	if err != nil || difference.String() == f.who {
 		return
 	}

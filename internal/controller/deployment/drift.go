@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/fieldmanager"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
@@ -64,7 +64,7 @@ func (r *Reconciler) explain(ctx context.Context, s *state, objects []plan.Objec
 		return nil
 	}
 	for _, object := range objects[:min(len(objects), mostDrift)] {
-		difference, err := apply.Explain(ctx, s.resolved.client, s.owner, object)
+		difference, err := fieldmanager.Explain(ctx, s.resolved.client, s.owner, object)
 		if err != nil {
 			return err
 		}

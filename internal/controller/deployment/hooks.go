@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/hooks"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
@@ -169,8 +169,8 @@ func referenceTo(run plan.HookRun) v1alpha1.HookReference {
 	return v1alpha1.HookReference{Event: run.Event, Group: run.Group, Kind: run.ID.Kind, Namespace: run.Namespace, Name: run.Name}
 }
 
-func (r *Reconciler) hookRunner(s *state) apply.Hooks {
-	return apply.Hooks{Client: s.resolved.client, Owner: s.owner, Rules: s.rules, Protection: plan.Protection(s.object.Spec.CollisionProtectionOrDefault())}
+func (r *Reconciler) hookRunner(s *state) hooks.Runner {
+	return hooks.Runner{Client: s.resolved.client, Owner: s.owner, Rules: s.rules, Protection: plan.Protection(s.object.Spec.CollisionProtectionOrDefault())}
 }
 
 // hookFailure is the failure of a revision, or of a removal, by a failed hook.

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -78,7 +78,7 @@ func (r *Reconciler) deletionHooks(ctx context.Context, s *state, after bool) (p
 		waits, err = r.runHooks(ctx, s, hooks, after)
 	}
 	if s.settled.hookWaits = waits; waits != "" || err != nil {
-		s.delivered.removed = &apply.Removed{Inventory: s.listed.inventory}
+		s.delivered.removed = &removal.Removed{Inventory: s.listed.inventory}
 		return pipeline.Stop, err
 	}
 	return pipeline.Continue, nil

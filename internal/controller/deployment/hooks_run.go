@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/health"
+	"github.com/satchel-dev/satchel/internal/apply/hooks"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
@@ -306,5 +306,5 @@ func (r *Reconciler) appliedHooks(ctx context.Context, s *state) ([]plan.HookObj
 	case !found:
 		return nil, fmt.Errorf("what was applied last is not in the controller's cache any more, so its hooks are not known")
 	}
-	return apply.CompleteHooks(ctx, s.resolved.client, s.owner, s.object.InstallNamespaceOrDefault(), last.Hooks)
+	return hooks.Complete(ctx, s.resolved.client, s.owner, s.object.InstallNamespaceOrDefault(), last.Hooks)
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/conversion"
@@ -87,7 +87,7 @@ func (s *state) leaveOut(violations []plan.Violation) {
 }
 
 // leaveOutFailed is leaveOut for objects that the API server rejects.
-func (s *state) leaveOutFailed(failed []*apply.ObjectError) {
+func (s *state) leaveOutFailed(failed []*objecterror.Error) {
 	out := map[inventory.ID]bool{}
 	for _, f := range failed {
 		s.decided.leftOut = append(s.decided.leftOut, f.Error())

@@ -28,9 +28,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/storageversion"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
@@ -124,7 +124,7 @@ type Reconciler struct {
 	excesses     conversion.Excesses
 	room         *conversion.Room // of decoded objects
 	remoteRoom   *conversion.Room // of those for other clusters
-	migrations   *apply.Migrations
+	migrations   *storageversion.Migrations
 	kinds        *kindWaits
 	shares       *pipeline.Turns     // of all deployments, by namespace
 	turns        *pipeline.Turns     // of deployments to remote clusters, by namespace
@@ -147,7 +147,7 @@ func NewReconciler(deps Deps) *Reconciler {
 	}
 	deps.Events = pipeline.EventRecorder(deps.Events)
 	r := &Reconciler{
-		Deps: deps, migrations: &apply.Migrations{Now: deps.Now}, waker: &waker{},
+		Deps: deps, migrations: &storageversion.Migrations{Now: deps.Now}, waker: &waker{},
 		writer: pipeline.StatusWriter{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager}, turns: pipeline.NewTurns(deps.RemotelyPerNamespace),
 		shares:  pipeline.NewTurns(deps.PerNamespace).Within(deps.Concurrent),
 		demands: pipeline.NewDemands(),

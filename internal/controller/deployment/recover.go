@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -35,7 +35,7 @@ func (r *Reconciler) recover(ctx context.Context, s *state) (pipeline.Outcome, e
 	if s.hasInventory() || !s.lost() {
 		return pipeline.Continue, nil
 	}
-	found, err := apply.Recover(ctx, s.resolved.client, s.owner, s.knownNamespaces()...)
+	found, err := observe.Recover(ctx, s.resolved.client, s.owner, s.knownNamespaces()...)
 	if err != nil {
 		return pipeline.Stop, err
 	}

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
@@ -136,7 +136,7 @@ func (s *state) failedFor(err error, lasted time.Duration) bool {
 // mayPass tells that every object that could not be applied failed with a transient
 // error.
 func (s *state) mayPass() bool {
-	return s.delivered.applied != nil && !slices.ContainsFunc(s.delivered.applied.Errors(), func(e *apply.ObjectError) bool { return !e.Transient() })
+	return s.delivered.applied != nil && !slices.ContainsFunc(s.delivered.applied.Errors(), func(e *objecterror.Error) bool { return !e.Transient() })
 }
 
 // triedAgain is since when a failed revision is retried; zero when it is not.

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -71,12 +71,12 @@ func (r *Reconciler) removalAccount(ctx context.Context, s *state) (pipeline.Out
 		return pipeline.Stop, failure{reason: v1alpha1.ReasonFailed, stalled: true, err: err}
 	}
 	if s.listed.inventory.Len() == 0 && !s.lost() && !s.betweenHooks() {
-		s.delivered.removed = &apply.Removed{}
+		s.delivered.removed = &removal.Removed{}
 		return pipeline.Stop, nil
 	}
 	outcome, err := r.account(ctx, s)
 	if s.listed.inventory.Len() == 0 && err != nil && judge(err).reason == v1alpha1.ReasonAccountNotFound {
-		s.delivered.removed = &apply.Removed{} // nothing is known to exist, and without the ServiceAccount nothing can be listed
+		s.delivered.removed = &removal.Removed{} // nothing is known to exist, and without the ServiceAccount nothing can be listed
 		return pipeline.Stop, nil
 	}
 	return outcome, err
@@ -85,14 +85,14 @@ func (r *Reconciler) removalAccount(ctx context.Context, s *state) (pipeline.Out
 // removeObjects deletes the objects that are due, and records which it waits for.
 func (r *Reconciler) removeObjects(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if s.betweenHooks() {
-		s.delivered.removed = &apply.Removed{} // the inventory lists only running hooks
+		s.delivered.removed = &removal.Removed{} // the inventory lists only running hooks
 		return pipeline.Continue, nil
 	}
 	pruning, err := r.allowedPruning(ctx, s)
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	removed, err := apply.Remove(ctx, s.resolved.client, s.owner, s.listed.inventory, apply.Options{Migrations: r.migrations, Pruning: pruning})
+	removed, err := removal.Remove(ctx, s.resolved.client, s.owner, s.listed.inventory, removal.Options{Migrations: r.migrations, Pruning: pruning})
 	s.delivered.removed = &removed
 	if recorded := s.record(removed.Inventory); recorded != nil {
 		return pipeline.Stop, recorded

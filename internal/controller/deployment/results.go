@@ -14,7 +14,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
@@ -48,7 +50,7 @@ type listing struct {
 	// deleted.
 	unreadable bool
 	// recovered is the rebuilt part of a lost inventory; nil if it was not lost.
-	recovered *apply.Recovered
+	recovered *observe.Recovered
 }
 
 // resolved says what is to be installed, where and with which permissions: the result of the
@@ -81,7 +83,7 @@ type rendered struct {
 	release      func() // releases the room of desired; nil when none is held
 	// desired are the objects of the revision, once converted.
 	desired []*unstructured.Unstructured
-	ranks   map[inventory.ID]int // of desired: see apply.Observing
+	ranks   map[inventory.ID]int // of desired: see observe.Request
 	hooks   []plan.Hook          // of the revision
 	// wanted are the certificates that desired mounts and trusts, and issued the result
 	// of certify; nil while none is wanted or certify did not run.
@@ -123,8 +125,8 @@ type delivered struct {
 	// hookEntries are the inventory entries that hooks added; nil for those that they
 	// removed.
 	hookEntries map[inventory.ID]*inventory.Entry
-	pruned      *apply.Pruned
-	removed     *apply.Removed
+	pruned      *removal.Pruned
+	removed     *removal.Removed
 	cut         cut // the turn ended because its budget was used up
 }
 

@@ -15,7 +15,9 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
@@ -136,7 +138,7 @@ func (r *Reconciler) options(s *state) apply.Options {
 }
 
 // objectErrors joins the errors of objects, a line each.
-func objectErrors(failed []*apply.ObjectError) error {
+func objectErrors(failed []*objecterror.Error) error {
 	lines := make([]string, 0, len(failed))
 	for _, f := range failed {
 		lines = append(lines, f.Error())
@@ -145,8 +147,8 @@ func objectErrors(failed []*apply.ObjectError) error {
 }
 
 // objectErrors joins the errors of objects, with a hint if a webhook of the bundle blocks them.
-func (s *state) objectErrors(ctx context.Context, failed []*apply.ObjectError) error {
-	return errors.New(objectErrors(failed).Error() + apply.WayOut(ctx, s.resolved.client, s.owner, s.listed.inventory, failed))
+func (s *state) objectErrors(ctx context.Context, failed []*objecterror.Error) error {
+	return errors.New(objectErrors(failed).Error() + removal.UnreachableWebhooks(ctx, s.resolved.client, s.owner, s.listed.inventory, failed))
 }
 
 // remember stores the inventory, previous and planned together, before the first write:

@@ -10,8 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/preflight"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
@@ -25,7 +26,7 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (pipeline.Outcome, 
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	observed, err := apply.Observe(ctx, s.resolved.client, asked)
+	observed, err := observe.Cluster(ctx, s.resolved.client, asked)
 	if err != nil {
 		return pipeline.Stop, err
 	}
@@ -47,7 +48,7 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (pipeline.Outcome, 
 	if len(made.Violations) == 0 {
 		return pipeline.Continue, s.fits(made.Inventory)
 	}
-	lacking, err := apply.Preflight(ctx, s.resolved.client, made) // so that all problems are reported at once
+	lacking, err := preflight.Check(ctx, s.resolved.client, made) // so that all problems are reported at once
 	if err != nil {
 		return pipeline.Stop, err
 	}
@@ -57,7 +58,7 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (pipeline.Outcome, 
 
 // observing collects the input of the plan. Drift correction of the applied revision
 // skips the checks that it passed before.
-func (r *Reconciler) observing(ctx context.Context, s *state) (apply.Observing, error) {
+func (r *Reconciler) observing(ctx context.Context, s *state) (observe.Request, error) {
 	o, err := spec.Observing(s.object, s.keeping)
 	if err != nil {
 		return o, failure{reason: v1alpha1.ReasonPlanRefused, stalled: true, err: err}
@@ -88,7 +89,7 @@ func (r *Reconciler) preflight(ctx context.Context, s *state) (pipeline.Outcome,
 	if !s.resolved.due || s.keeping {
 		return pipeline.Continue, nil
 	}
-	permissions, err := apply.Preflight(ctx, s.resolved.client, *s.decided.plan)
+	permissions, err := preflight.Check(ctx, s.resolved.client, *s.decided.plan)
 	if err != nil {
 		return pipeline.Stop, err
 	}

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -47,10 +47,10 @@ func (r *Reconciler) prune(ctx context.Context, s *state) (pipeline.Outcome, err
 }
 
 // pruneStages executes deletions, and records their outcome.
-func (r *Reconciler) pruneStages(ctx context.Context, s *state, stages []plan.DeletionStage) (apply.Pruned, error) {
-	pruned, err := apply.Prune(ctx, s.resolved.client, s.owner, stages, apply.Options{Migrations: r.migrations})
+func (r *Reconciler) pruneStages(ctx context.Context, s *state, stages []plan.DeletionStage) (removal.Pruned, error) {
+	pruned, err := removal.Prune(ctx, s.resolved.client, s.owner, stages, removal.Options{Migrations: r.migrations})
 	if s.delivered.pruned == nil {
-		s.delivered.pruned = &apply.Pruned{}
+		s.delivered.pruned = &removal.Pruned{}
 	}
 	s.delivered.pruned.Add(pruned)
 	if recorded := s.record(s.listed.inventory.Without(pruned.Gone...)); recorded != nil {

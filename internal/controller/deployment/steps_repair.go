@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/certificate"
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/convert"
@@ -130,7 +131,7 @@ func (r *Reconciler) repair(ctx context.Context, s *state) (pipeline.Outcome, er
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	observed, err := apply.Observe(ctx, s.resolved.client, apply.Observing{
+	observed, err := observe.Cluster(ctx, s.resolved.client, observe.Request{
 		Owner: s.owner, Desired: desired, Previous: s.entriesOf(desired), HashKey: s.hashKey, Ignore: ignore,
 		InstallNamespace: s.object.InstallNamespaceOrDefault(),
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/dryrun"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
@@ -163,16 +164,17 @@ func (r *Reconciler) turnBudget() time.Duration {
 
 // tryPlan is the dry run of a plan. For other clusters, objects that passed it in an earlier turn and did not change are
 // skipped.
-func (r *Reconciler) tryPlan(ctx context.Context, s *state) (apply.Check, error) {
-	options, key := r.options(s), client.ObjectKeyFromObject(s.object)
+func (r *Reconciler) tryPlan(ctx context.Context, s *state) (dryrun.Result, error) {
+	key, write := client.ObjectKeyFromObject(s.object), r.options(s)
+	options := dryrun.Options{Recreate: write.Recreate, Earlier: write.Earlier}
 	if s.resolved.remote == "" {
-		return apply.DryRun(ctx, s.resolved.client, *s.decided.plan, options)
+		return dryrun.Run(ctx, s.resolved.client, *s.decided.plan, options)
 	}
 	stateOf := func(action plan.Action) string {
 		return action.Rendered.String() + "@" + s.decided.observed[action.ID].ResourceVersion
 	}
 	options.Tried = func(action plan.Action) bool { return r.remoteTurns.Passed(key, action.ID, stateOf(action)) }
-	check, err := apply.DryRun(ctx, s.resolved.client, *s.decided.plan, options)
+	check, err := dryrun.Run(ctx, s.resolved.client, *s.decided.plan, options)
 	if !s.keeping {
 		passed := make(map[inventory.ID]string, len(check.Accepted))
 		for _, action := range check.Accepted {

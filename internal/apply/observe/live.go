@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/objecterror"
+	"github.com/satchel-dev/satchel/internal/apply/parallel"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// crowd is how many foreign objects a LIST may return for each of ours before
+// single GETs are cheaper.
+const crowd = 100
+
+// Sighting is the result of reading one object.
+type Sighting struct {
+	id    inventory.ID
+	Live  *plan.Live // nil: it does not exist
+	Error error
+	// unserved: the API server has no such resource.
+	Unserved bool
+}
+
+// collection is the objects to look at in one kind and namespace.
+type collection struct {
+	ref        tenant.Ref
+	ids        []inventory.ID
+	discovered bool // not known from a CRD of the bundle
+}
+
+// readLive reads the metadata of everything desired or listed in the inventory.
+func readLive(ctx context.Context, client *tenant.Client, in *plan.Input, limit int) error {
+	look := looking{client: client, owner: in.Owner}
+	collections := collect(in)
+	found := parallel.Each(ctx, limit, collections, look.collection)
+	var single []single
+	var sightings []Sighting
+	for i, result := range found {
+		sightings = append(sightings, result.sightings...)
+		if result.one {
+			single = append(single, singles(collections[i])...)
+		}
+	}
+	sightings = append(sightings, parallel.Each(ctx, limit, single, look.object)...)
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("observing the cluster: %w", err)
+	}
+	confirmGone(ctx, client, in, sightings)
+	return record(in, sightings)
+}
+
+// confirmGone confirms that the kinds without a resource are no longer served, before it treats
+// their objects in the inventory as gone. Desired objects are written again in any case.
+func confirmGone(ctx context.Context, client *tenant.Client, in *plan.Input, sightings []Sighting) {
+	desired := map[inventory.ID]bool{}
+	for _, object := range in.Desired {
+		desired[object.ID] = true
+	}
+	asked := map[schema.GroupKind]error{}
+	for _, s := range sightings {
+		if !s.Unserved || desired[s.id] || !in.Previous.Has(s.id) {
+			continue
+		}
+		kind := s.id.GroupKind()
+		err, done := asked[kind]
+		if !done {
+			err = client.Gone(ctx, kind, tenant.RefTo(s.id, in.Kinds[kind].Resource))
+			asked[kind] = err
+		}
+		noteUnknown(in, s.id, err)
+	}
+}
+
+// record sorts sightings into the input; only failed reads are errors. Where the plan only
+// keeps what is applied, a failed read concerns its own object alone, unless every read
+// failed.
+func record(in *plan.Input, sightings []Sighting) error {
+	var errs []error
+	for _, s := range sightings {
+		switch {
+		case s.Error == nil && s.Live != nil:
+			in.Live[s.id] = *s.Live
+		case apierrors.IsForbidden(s.Error):
+			in.Unreadable[s.id] = objecterror.OneLine(s.Error.Error())
+		case s.Error != nil:
+			errs = append(errs, fmt.Errorf("observing %s: %w", s.id, s.Error))
+		}
+	}
+	if in.Keeping && len(errs) < len(sightings) {
+		for _, s := range sightings {
+			if s.Error != nil {
+				in.Unreadable[s.id] = objecterror.OneLine(s.Error.Error())
+			}
+		}
+		return nil
+	}
+	return objecterror.Join(errs)
+}
+
+// collect groups the objects to read by collection, in a stable order.
+func collect(in *plan.Input) []collection {
+	groups := map[tenant.Ref]map[inventory.ID]struct{}{}
+	discovered := map[tenant.Ref]bool{}
+	add := func(id inventory.ID, kind plan.Kind) {
+		ref := tenant.Ref{Resource: kind.Resource, Namespace: id.Namespace}
+		if groups[ref] == nil {
+			groups[ref] = map[inventory.ID]struct{}{}
+		}
+		groups[ref][id] = struct{}{}
+		discovered[ref] = kind.Definition == ""
+	}
+	desired := map[inventory.ID]struct{}{}
+	for _, object := range in.Desired {
+		desired[object.ID] = struct{}{}
+		add(object.ID, object.Kind)
+	}
+	for _, hook := range in.Hooks {
+		desired[hook.ID] = struct{}{}
+		add(hook.ID, hook.Kind)
+	}
+	for _, entry := range in.Previous.Entries {
+		kind, served := in.Kinds[entry.GroupKind()]
+		if _, done := desired[entry.ID]; served && !done && kind.Namespaced == (entry.Namespace != "") {
+			add(entry.ID, kind)
+		}
+	}
+	var collections []collection
+	for ref, ids := range groups {
+		sorted := slices.SortedFunc(maps.Keys(ids), inventory.ID.Compare)
+		collections = append(collections, collection{ref: ref, ids: sorted, discovered: discovered[ref]})
+	}
+	slices.SortFunc(collections, func(a, b collection) int { return cmp.Compare(a.ref.String(), b.ref.String()) })
+	return collections
+}
+
+// looking reads as the tenant, on behalf of an owner.
+type looking struct {
+	client *tenant.Client
+	owner  inventory.Owner
+}
+
+type collectionResult struct {
+	sightings []Sighting
+	one       bool // the objects have to be read one by one
+}
+
+// collection lists one collection, or says that its objects are better read one
+// by one: a single object, too many foreign objects, or no permission to list.
+func (l looking) collection(ctx context.Context, c collection) collectionResult {
+	if len(c.ids) == 1 {
+		return collectionResult{one: true}
+	}
+	wanted := map[string]inventory.ID{}
+	for _, id := range c.ids {
+		wanted[id.Name] = id
+	}
+	result := collectionResult{}
+	options := metav1.ListOptions{Limit: tenant.PageSize}
+	for {
+		page, err := l.client.ListMetadata(ctx, c.ref, options)
+		switch {
+		case apierrors.IsNotFound(err):
+			return l.unserved(c)
+		case apierrors.IsForbidden(err), apierrors.IsResourceExpired(err), apierrors.IsMethodNotSupported(err):
+			return collectionResult{one: true}
+		case err != nil:
+			return c.failed(err)
+		}
+		for i := range page.Items {
+			if id, ours := wanted[page.Items[i].Name]; ours {
+				result.sightings = append(result.sightings, l.seen(id, &page.Items[i]))
+			}
+		}
+		if page.Continue == "" {
+			return result
+		}
+		if rest := page.RemainingItemCount; rest != nil && *rest > int64(crowd*len(c.ids)) {
+			return collectionResult{one: true}
+		}
+		options.Continue = page.Continue
+	}
+}
+
+// failed is the result for the objects of a collection that could not be listed.
+func (c collection) failed(err error) collectionResult {
+	result := collectionResult{}
+	for _, id := range c.ids {
+		result.sightings = append(result.sightings, Sighting{id: id, Error: err})
+	}
+	return result
+}
+
+// unserved: the kind is not served, or not at the moment. Discovery is out of date when it
+// reported the kind.
+func (l looking) unserved(c collection) collectionResult {
+	if c.discovered {
+		l.client.Kinds().Forget()
+	}
+	result := collectionResult{}
+	for _, id := range c.ids {
+		result.sightings = append(result.sightings, Sighting{id: id, Unserved: true})
+	}
+	return result
+}
+
+func (l looking) seen(id inventory.ID, object metav1.Object) Sighting {
+	live := plan.LiveOf(object, l.owner)
+	return Sighting{id: id, Live: &live}
+}
+
+type single struct {
+	id  inventory.ID
+	ref tenant.Ref
+}
+
+func singles(c collection) []single {
+	list := make([]single, 0, len(c.ids))
+	for _, id := range c.ids {
+		list = append(list, single{id: id, ref: tenant.RefTo(id, c.ref.Resource)})
+	}
+	return list
+}
+
+// Object reads one object on behalf of an owner.
+func Object(ctx context.Context, client *tenant.Client, owner inventory.Owner, id inventory.ID, ref tenant.Ref) Sighting {
+	return looking{client: client, owner: owner}.object(ctx, single{id: id, ref: ref})
+}
+
+// object reads one object; what is not found does not exist.
+func (l looking) object(ctx context.Context, s single) Sighting {
+	object, err := l.client.Metadata(ctx, s.ref)
+	if apierrors.IsNotFound(err) {
+		return Sighting{id: s.id, Unserved: tenant.IsUnserved(err)}
+	}
+	if err != nil {
+		return Sighting{id: s.id, Error: err}
+	}
+	return l.seen(s.id, object)
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package write
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/internal/apply/fieldmanager"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+)
+
+// adopt transfers the managed fields of an object's former owner to our manager, so that
+// the apply that follows also removes what is not desired. It removes the former owner's
+// labels and annotations. The decision of the plan is made again for the object as it is
+// now; when the object changes meanwhile, adopt reads it again.
+func (w Writer) adopt(ctx context.Context, action plan.Action) error {
+	ref := tenant.RefTo(action.ID, action.Resource)
+	var err error
+	for range Attempts {
+		var live *metav1.PartialObjectMetadata
+		if live, err = w.Client.Metadata(ctx, ref); err != nil {
+			break
+		}
+		seen := plan.LiveOf(live, w.Owner)
+		switch seen.ClaimOf(w.Owner, w.Protection) {
+		case plan.Owned:
+			return nil // adopted by an earlier attempt
+		case plan.Foreign:
+			return &Refusal{Why: seen.Collides(action.ID, w.Owner).String()}
+		}
+		if err = w.takeOver(ctx, ref, live); !apierrors.IsConflict(err) {
+			break
+		}
+	}
+	if err == nil || apierrors.IsNotFound(err) { // the apply creates it
+		return nil
+	}
+	return fmt.Errorf("adopting the object: %w", err)
+}
+
+// takeOver records our manager as the owner, on condition that the object is as it was read.
+func (w Writer) takeOver(ctx context.Context, ref tenant.Ref, live *metav1.PartialObjectMetadata) error {
+	entries, err := fieldmanager.HandOver(live.ManagedFields, w.Owner.Manager())
+	if err != nil {
+		return err
+	}
+	metadata := plan.Unmark(live)
+	metadata["managedFields"] = entries
+	_, err = w.Client.Merge(ctx, ref, MetadataPatch(live, metadata), inventory.OrphanManager)
+	return err
+}

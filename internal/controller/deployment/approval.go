@@ -12,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -121,14 +122,14 @@ func (r *Reconciler) approve(_ context.Context, s *state) (pipeline.Outcome, err
 func (s *state) pending() error {
 	c := s.decided.consent
 	if c.denied != nil {
-		return failure{reason: v1alpha1.ReasonApprovalDenied, waiting: true, woken: true, err: errors.New(s.deniedText())}
+		return failure.Error{Reason: v1alpha1.ReasonApprovalDenied, Waiting: true, Woken: true, Err: errors.New(s.deniedText())}
 	}
-	return failure{reason: v1alpha1.ReasonApprovalRequired, waiting: true, woken: true, err: errors.New(s.requiredText())}
+	return failure.Error{Reason: v1alpha1.ReasonApprovalRequired, Waiting: true, Woken: true, Err: errors.New(s.requiredText())}
 }
 
 // awaitsApproval tells whether a step failed because the plan is not approved.
 func awaitsApproval(err error) bool {
-	reason := judge(err).reason
+	reason := failure.Of(err).Reason
 	return err != nil && (reason == v1alpha1.ReasonApprovalRequired || reason == v1alpha1.ReasonApprovalDenied)
 }
 

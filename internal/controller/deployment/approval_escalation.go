@@ -12,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/escalation"
 	"github.com/satchel-dev/satchel/internal/apply/plan/impact"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 )
 
 // escalations lists what in the plan goes beyond the last executed plan, except deletions:
@@ -75,7 +76,7 @@ func elsewhere(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentSpec) 
 // applied last, which is read from the controller's cache. If it is missing there, the
 // result says so.
 func (r *Reconciler) contentEscalations(s *state) ([]string, error) {
-	last, found, err := readSnapshot(r.Snapshots, string(s.object.UID))
+	last, found, err := snapshot.Read(r.Snapshots, string(s.object.UID))
 	if err != nil {
 		return nil, err
 	}

@@ -21,11 +21,11 @@ func (r *Reconciler) keepingClient(ctx context.Context, s *state, err error) (*t
 		return r.approvedClient(ctx, s)
 	}
 	if isAfter(err, stepApprove) {
-		return s.resolved.client, nil
+		return s.resolved.access.Client, nil
 	}
 	required, err := r.labels.Required(ctx, r.APIReader, s.object.Namespace)
 	if err != nil || !required.Approval && s.object.Spec.ApprovalModeOrDefault() == v1alpha1.ApprovalAutomatic {
-		return s.resolved.client, err
+		return s.resolved.access.Client, err
 	}
 	return r.approvedClient(ctx, s)
 }
@@ -35,19 +35,19 @@ func (r *Reconciler) keepingClient(ctx context.Context, s *state, err error) (*t
 func (r *Reconciler) approvedClient(ctx context.Context, s *state) (*tenant.Client, error) {
 	record := r.proven(s.object)
 	if record == nil || len(elsewhere(record, &s.object.Spec)) == 0 {
-		return s.resolved.client, nil
+		return s.resolved.access.Client, nil
 	}
-	as := &state{subject: subject{object: s.object.DeepCopy(), now: s.now}}
-	spec := &as.object.Spec
-	spec.ServiceAccountName, spec.RemoteServiceAccountName, spec.KubeConfig = record.ServiceAccountName, record.RemoteServiceAccountName, record.KubeConfig
-	if _, err := r.account(ctx, as); err != nil {
+	as := s.object.DeepCopy()
+	as.Spec.ServiceAccountName, as.Spec.RemoteServiceAccountName, as.Spec.KubeConfig = record.ServiceAccountName, record.RemoteServiceAccountName, record.KubeConfig
+	approved, err := r.accounts().Find(ctx, as)
+	if err != nil {
 		return nil, err
 	}
-	target, err := r.identify(ctx, as)
+	target, err := r.accounts().Identify(ctx, as, approved)
 	if err == nil && target != s.listed.inventory.Target {
 		err = fmt.Errorf("the kubeconfig for which the executed plan was approved leads to another cluster now")
 	}
-	return as.resolved.client, err
+	return approved.Client, err
 }
 
 // allowedPruning says whether a removal deletes or orphans objects: where plans need an

@@ -13,6 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -135,5 +136,5 @@ func (s *state) undoBegin(err error) error {
 	s.object.Status.Hooks = s.delivered.unbegun.hooks
 	s.decided.consent.begun, s.decided.consent.approved = false, nil
 	s.decided.consent.asks = []string{s.decided.plan.Summary()}
-	return failure{reason: v1alpha1.ReasonApprovalRequired, waiting: true, err: fmt.Errorf("the approval was withdrawn: %w\n%s", err, s.requiredText())}
+	return failure.Error{Reason: v1alpha1.ReasonApprovalRequired, Waiting: true, Err: fmt.Errorf("the approval was withdrawn: %w\n%s", err, s.requiredText())}
 }

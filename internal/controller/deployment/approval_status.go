@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -28,7 +29,7 @@ func setApproval(s *state, err error) {
 	}
 	switch {
 	case awaitsApproval(err):
-		pending(judge(err).reason, judge(err).Error())
+		pending(failure.Of(err).Reason, failure.Of(err).Error())
 	case s.decided.plan.Held != nil && s.decided.consent != nil && s.decided.consent.denied != nil:
 		pending(v1alpha1.ReasonApprovalDenied, s.deniedText()+"\n"+s.decided.plan.Held.String())
 	case s.decided.plan.Held != nil && s.decided.consent != nil:
@@ -52,9 +53,9 @@ func setAwaiting(s *state, err error) {
 	healthy := conditions.Get(d, v1alpha1.HealthyCondition)
 	switch {
 	case last == "":
-		pipeline.SetRetrying(d, v1alpha1.ReasonApprovalPending, judge(err).Error())
+		pipeline.SetRetrying(d, v1alpha1.ReasonApprovalPending, failure.Of(err).Error())
 	case s.keepErr != nil:
-		pipeline.SetRetrying(d, judge(s.keepErr).reason, "revision "+last+" stays applied, but could not be compared with the cluster: "+judge(s.keepErr).Error()+waits)
+		pipeline.SetRetrying(d, failure.Of(s.keepErr).Reason, "revision "+last+" stays applied, but could not be compared with the cluster: "+failure.Of(s.keepErr).Error()+waits)
 	case s.kept == nil || s.kept.settled.health == nil || healthy == nil:
 		pipeline.SetProgressing(d, v1alpha1.ReasonProgressing, "revision "+last+" stays applied"+waits)
 	case healthy.Status == metav1.ConditionTrue:

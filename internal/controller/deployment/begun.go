@@ -3,22 +3,15 @@
 package deployment
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/satchel-dev/satchel/internal/apply/certificate"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 )
-
-// begunObject is an object as it was planned, and the hash of its content in the
-// inventory.
-type begunObject struct {
-	Rendered string                     `json:"rendered"`
-	Object   *unstructured.Unstructured `json:"object"`
-}
 
 // beginPlan records the planned writes before the first one: in the inventory by hashes,
 // so that the same plan recognizes writes of a process that died, and in the cache by
@@ -28,51 +21,19 @@ func (r *Reconciler) beginPlan(s *state) error {
 	if s.keeping {
 		return nil
 	}
-	if err := r.keepBegun(s); err != nil {
+	planned, err := s.begunObjects()
+	if err == nil && len(planned) > 0 {
+		err = snapshot.KeepBegun(r.Snapshots, string(s.object.UID), planned, s.listed.inventory, s.snapshot)
+	}
+	if err != nil {
 		return fmt.Errorf("keeping the planned objects: %w", err)
 	}
 	return nil
 }
 
-// keptFile is a snapshot with only the begun objects decoded.
-type keptFile struct {
-	Revision     string          `json:"revision"`
-	Target       string          `json:"target"`
-	Objects      json.RawMessage `json:"objects"`
-	Certificates json.RawMessage `json:"certificates,omitempty"`
-	Hooks        json.RawMessage `json:"hooks,omitempty"`
-	Begun        []begunObject   `json:"begun,omitempty"`
-}
-
-func (r *Reconciler) keepBegun(s *state) error {
-	planned, err := s.begunObjects()
-	if err != nil || len(planned) == 0 {
-		return err
-	}
-	data, found, err := r.Snapshots.Load(string(s.object.UID))
-	kept := keptFile{Objects: json.RawMessage("[]")}
-	if err == nil && found {
-		err = json.Unmarshal(data, &kept)
-	}
-	if err != nil { // what is damaged is replaced
-		kept = keptFile{Objects: json.RawMessage("[]")}
-	}
-	s.readBegun(kept.Begun)
-	kept.Target = cmp.Or(kept.Target, s.listed.inventory.Target)
-	all, changed := withBegun(kept.Begun, planned, s.listed.inventory)
-	if !changed {
-		return nil
-	}
-	kept.Begun = all
-	if data, err = json.Marshal(kept); err != nil {
-		return err
-	}
-	return r.Snapshots.Save(string(s.object.UID), data)
-}
-
 // begunObjects are the objects that the plan is about to write, without the Secrets of
 // certificates.
-func (s *state) begunObjects() ([]begunObject, error) {
+func (s *state) begunObjects() ([]snapshot.Begun, error) {
 	hashes := map[inventory.ID]string{}
 	planned := s.decided.plan.Beginning()
 	for _, object := range planned {
@@ -82,58 +43,56 @@ func (s *state) begunObjects() ([]begunObject, error) {
 	if err != nil {
 		return nil, err
 	}
-	begun := make([]begunObject, 0, len(objects))
+	begun := make([]snapshot.Begun, 0, len(objects))
 	for _, object := range objects {
-		begun = append(begun, begunObject{Rendered: hashes[inventory.IDOf(object)], Object: object})
+		begun = append(begun, snapshot.Begun{Rendered: hashes[inventory.IDOf(object)], Object: object})
 	}
 	return begun, nil
 }
 
-// withBegun adds the planned objects to those begun before. Of the latter it keeps
-// those that the inventory still refers to and those that are not in the plan.
-func withBegun(before, planned []begunObject, listed inventory.Inventory) (all []begunObject, changed bool) {
-	renewed := make(map[inventory.ID]string, len(planned))
-	for _, object := range planned {
-		renewed[inventory.IDOf(object.Object)] = object.Rendered
+// saveSnapshot stores the objects of the plan as they were applied, if they are not
+// stored already. The Secrets of certificates stay on the cluster only.
+func (r *Reconciler) saveSnapshot(s *state) error {
+	objects, err := s.bare(s.decided.plan.Objects())
+	if err != nil {
+		return fmt.Errorf("keeping the applied objects: %w", err)
 	}
-	same := 0
-	for _, was := range before {
-		id := inventory.IDOf(was.Object)
-		rendered, again := renewed[id]
-		entry, _ := listed.Get(id)
-		switch {
-		case again && rendered == was.Rendered:
-			same++
-		case !again, entry.Rendered.String() == was.Rendered:
-			all = append(all, was)
-		}
+	last := snapshot.Snapshot{Revision: s.revision(), Target: s.listed.inventory.Target, Objects: objects, Certificates: s.rendered.wanted, Hooks: s.rendered.hooks}
+	if err := snapshot.Save(r.Snapshots, string(s.object.UID), last); err != nil {
+		return fmt.Errorf("keeping the applied objects: %w", err)
 	}
-	return append(all, planned...), same < len(planned)
+	return nil
 }
 
-// readBegun indexes the objects that were begun before this reconcile.
-func (s *state) readBegun(begun []begunObject) {
-	if s.snapshot.begun != nil {
-		return
+// lastFields returns an object with all the fields that this deployment owned when it
+// was applied last; nil if it was not applied. Fields that certify adds are included
+// with any value, since they are issued again. The CA bundle of an object that trusts
+// none of the certificates, then or now, is not.
+func (s *state) lastFields(id inventory.ID) *unstructured.Unstructured {
+	if secret := s.rendered.issued.Secret(id); secret != nil {
+		return secret
 	}
-	s.snapshot.begun = make(map[inventory.ID][]begunObject, len(begun))
-	for _, object := range begun {
-		id := inventory.IDOf(object.Object)
-		s.snapshot.begun[id] = append(s.snapshot.begun[id], object)
+	last, trusted := s.snapshot.Object(id)
+	if last == nil || !trusted && !s.trustsNow(id) {
+		return last
 	}
+	return certificate.Inject(last, nil)
+}
+
+// trustsNow tells whether an object of the revision trusts one of the certificates: its
+// CA bundle is taken from its former owner, such as cert-manager.
+func (s *state) trustsNow(id inventory.ID) bool {
+	return slices.ContainsFunc(s.rendered.desired, func(object *unstructured.Unstructured) bool {
+		return inventory.IDOf(object) == id && s.trusts(object)
+	})
 }
 
 // earlier returns the kept contents that may have been written to an object: those of the
 // last apply, and those begun since with the hash of the inventory entry.
-func (s *state) earlier(snapshots *lastapplied.Snapshots, entry inventory.Entry) []*unstructured.Unstructured {
+func (s *state) earlier(entry inventory.Entry) []*unstructured.Unstructured {
 	var contents []*unstructured.Unstructured
-	if last := s.lastFields(snapshots, entry.ID); last != nil {
+	if last := s.lastFields(entry.ID); last != nil {
 		contents = append(contents, last)
 	}
-	for _, begun := range s.snapshot.begun[entry.ID] {
-		if begun.Rendered == entry.Rendered.String() {
-			contents = append(contents, begun.Object)
-		}
-	}
-	return contents
+	return append(contents, s.snapshot.BegunAs(entry)...)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/convert/helm"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
@@ -24,19 +25,19 @@ func (r *Reconciler) given(ctx context.Context, s *state) (spec.Given, error) {
 // server that does not answer must not look unserved: the chart would leave objects out, and they would be deleted. On the
 // first install a warning is enough. The conversion may outlive the reconcile, so the state is not changed.
 func (s *state) askingCapabilities() func(context.Context) (helm.Capabilities, []string, error) {
-	tenant, first := s.resolved.client, s.listed.inventory.Len() == 0
+	tenant, first := s.resolved.access.Client, s.listed.inventory.Len() == 0
 	return func(ctx context.Context) (helm.Capabilities, []string, error) {
 		version, err := tenant.ServerVersion(ctx)
 		if err != nil {
-			return helm.Capabilities{}, nil, failure{reason: v1alpha1.ReasonFailed, err: err}
+			return helm.Capabilities{}, nil, failure.Error{Reason: v1alpha1.ReasonFailed, Err: err}
 		}
 		served, silent, err := tenant.Kinds().Versions(ctx)
 		groups := strings.Join(silent, ", ")
 		switch {
 		case err != nil:
-			return helm.Capabilities{}, nil, failure{reason: v1alpha1.ReasonFailed, err: err}
+			return helm.Capabilities{}, nil, failure.Error{Reason: v1alpha1.ReasonFailed, Err: err}
 		case len(silent) > 0 && !first:
-			return helm.Capabilities{}, nil, failure{reason: v1alpha1.ReasonFailed, err: fmt.Errorf(
+			return helm.Capabilities{}, nil, failure.Error{Reason: v1alpha1.ReasonFailed, Err: fmt.Errorf(
 				"the API server of %s does not answer, so its kinds are unknown, and the chart may depend on them: see kubectl get apiservices", groups)}
 		case len(silent) > 0:
 			warning := "the API server of " + groups + " does not answer: its kinds are not among the capabilities that the chart sees"

@@ -33,9 +33,9 @@ func (s *state) certificateEnds() ([]certificate.End, bool) {
 	if s.rendered.issued == nil {
 		return nil, s.reached[v1alpha1.AppliedCondition]
 	}
-	there := maps.Clone(s.rendered.issued.found)
+	there := maps.Clone(s.rendered.issued.Found)
 	for _, id := range s.writtenCertificates(apply.Created, apply.Updated, apply.Repaired, apply.Settled, apply.Unchanged) {
-		there[id] = s.rendered.issued.secrets[id]
+		there[id] = s.rendered.issued.Secret(id)
 	}
 	var ends []certificate.End
 	for _, id := range slices.SortedFunc(maps.Keys(there), inventory.ID.Compare) {
@@ -43,7 +43,7 @@ func (s *state) certificateEnds() ([]certificate.End, bool) {
 			ends = append(ends, end)
 		}
 	}
-	return ends, len(s.rendered.issued.hidden) == 0
+	return ends, len(s.rendered.issued.Hidden) == 0
 }
 
 // writtenCertificates are the certificate Secrets with an outcome of one of the kinds.
@@ -53,7 +53,7 @@ func (s *state) writtenCertificates(kinds ...apply.Kind) []inventory.ID {
 		return nil
 	}
 	for _, outcome := range s.delivered.applied.Outcomes {
-		if s.rendered.issued.secrets[outcome.ID] != nil && slices.Contains(kinds, outcome.Kind) {
+		if s.rendered.issued.Secret(outcome.ID) != nil && slices.Contains(kinds, outcome.Kind) {
 			ids = append(ids, outcome.ID)
 		}
 	}
@@ -123,7 +123,7 @@ func (r *Reconciler) showExpiry(s *state) {
 	for _, end := range lives {
 		ends[end.ID.Namespace+"/"+end.ID.Name] = end.NotAfter
 	}
-	r.Expiry.show(client.ObjectKeyFromObject(s.object), ends)
+	r.Expiry.Show(client.ObjectKeyFromObject(s.object), ends)
 }
 
 // emitCertificates emits events for issued certificates, and one warning for those that
@@ -132,7 +132,7 @@ func (r *Reconciler) emitCertificates(s *state) {
 	looked := s.appliedState()
 	written := looked.writtenCertificates(apply.Created, apply.Updated)
 	if looked.rendered.issued != nil {
-		for _, one := range looked.rendered.issued.set.Issued {
+		for _, one := range looked.rendered.issued.Set.Issued {
 			if slices.Contains(written, one.ID) {
 				r.normal(s, "CertificateIssued", "Certify", one.Sentence)
 			}
@@ -156,10 +156,10 @@ func (r *Reconciler) emitCertificates(s *state) {
 func (s *state) renewal() time.Time {
 	looked, first := s.appliedState(), s.object.Status.CertificateExpirationTime
 	switch {
-	case looked.rendered.issued != nil && looked.rendered.issued.set.Waiting:
+	case looked.rendered.issued != nil && looked.rendered.issued.Set.Waiting:
 		return s.now.Add(trustPause)
 	case looked.rendered.issued != nil:
-		return looked.rendered.issued.set.Next
+		return looked.rendered.issued.Set.Next
 	case !s.resolved.due:
 		return s.note.renew
 	case first == nil:

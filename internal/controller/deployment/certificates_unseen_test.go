@@ -7,6 +7,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/certificates"
 )
 
 // A Secret that could not be read when the certificates were issued, and can be
@@ -26,10 +27,10 @@ func TestSecretsAreNotOverwrittenUnseen(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := &state{
-				rendered: rendered{issued: &issuance{hidden: map[inventory.ID]bool{id: c.hidden}}},
+				rendered: rendered{issued: &certificates.Issuance{Hidden: map[inventory.ID]bool{id: c.hidden}}},
 				decided:  decided{plan: &plan.Plan{Stages: []plan.Stage{{Actions: []plan.Action{{Object: plan.Object{ID: id}, Verb: c.verb}}}}}},
 			}
-			if err := s.unseen(); (err != nil) != c.refused {
+			if err := s.rendered.issued.Unseen(s.decided.plan); (err != nil) != c.refused {
 				t.Errorf("%s: %v, want it refused: %v", c.reason, err, c.refused)
 			}
 		})

@@ -76,7 +76,7 @@ const mostConflicts = 1000
 // reportConflict records the conflicting field manager, and emits an event when it is a
 // new one.
 func (r *Reconciler) reportConflict(ctx context.Context, s *state, object plan.Object, f *fieldConflict) {
-	difference, err := fieldmanager.Explain(ctx, s.resolved.client, s.owner, object)
+	difference, err := fieldmanager.Explain(ctx, s.resolved.access.Client, s.owner, object)
 	if err != nil || difference.String() == f.who {
 		return
 	}

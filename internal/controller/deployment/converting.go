@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
 	"github.com/satchel-dev/satchel/internal/controller/conversion"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/worker"
@@ -43,7 +44,7 @@ func (r *Reconciler) roomOf(d *v1alpha1.BundleDeployment) *conversion.Room {
 func (r *Reconciler) hold(s *state, values int64) error {
 	key, room := client.ObjectKeyFromObject(s.object), r.roomOf(s.object)
 	if !room.Take(key, values) {
-		return failure{reason: v1alpha1.ReasonWaitingForMemory, waiting: true, woken: true, err: errors.New(
+		return failure.Error{Reason: v1alpha1.ReasonWaitingForMemory, Waiting: true, Woken: true, Err: errors.New(
 			"waiting until other large bundles are applied: their objects use all the memory for decoded objects")}
 	}
 	s.rendered.release = func() { room.Leave(key) }
@@ -63,7 +64,7 @@ func valuesOf(objects []*unstructured.Unstructured) int64 {
 // them.
 func (r *Reconciler) releasePlaces(s *state, err error) {
 	key := client.ObjectKeyFromObject(s.object)
-	if judge(err).reason != v1alpha1.ReasonWaitingForMemory && judge(s.keepErr).reason != v1alpha1.ReasonWaitingForMemory {
+	if failure.Of(err).Reason != v1alpha1.ReasonWaitingForMemory && failure.Of(s.keepErr).Reason != v1alpha1.ReasonWaitingForMemory {
 		r.room.Forget(key)
 		r.remoteRoom.Forget(key)
 	}
@@ -125,31 +126,31 @@ func (r *Reconciler) conversionFailure(key types.NamespacedName, about, revision
 	var refused *convert.Error
 	var limit *worker.LimitError
 	var budget *worker.BudgetError
-	var known failure
+	var known failure.Error
 	switch {
 	case errors.Is(err, conversion.ErrPending):
-		return failure{reason: v1alpha1.ReasonConverting, waiting: true, woken: true, err: fmt.Errorf("converting revision %s: %w", revision, err)}
+		return failure.Error{Reason: v1alpha1.ReasonConverting, Waiting: true, Woken: true, Err: fmt.Errorf("converting revision %s: %w", revision, err)}
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &refused):
-		return failure{reason: v1alpha1.ReasonConversionFailed, stalled: refused.Permanent(), err: err}
+		return failure.Error{Reason: v1alpha1.ReasonConversionFailed, Stalled: refused.Permanent(), Err: err}
 	case errors.As(err, &limit):
 		return exceeded(limit, r.excesses.Note(key, about, limit))
 	case errors.As(err, &budget):
-		return failure{reason: v1alpha1.ReasonCPUBudgetExceeded, after: budget.RetryAfter, err: fmt.Errorf("converting the bundle: %w", err)}
+		return failure.Error{Reason: v1alpha1.ReasonCPUBudgetExceeded, After: budget.RetryAfter, Err: fmt.Errorf("converting the bundle: %w", err)}
 	case errors.Is(err, worker.ErrUnavailable), errors.Is(err, worker.ErrClosed):
-		return failure{reason: v1alpha1.ReasonWorkerUnavailable, err: fmt.Errorf("converting the bundle: %w", err)}
+		return failure.Error{Reason: v1alpha1.ReasonWorkerUnavailable, Err: fmt.Errorf("converting the bundle: %w", err)}
 	}
-	return failure{reason: v1alpha1.ReasonConversionFailed, err: fmt.Errorf("converting the bundle: %w", err)}
+	return failure.Error{Reason: v1alpha1.ReasonConversionFailed, Err: fmt.Errorf("converting the bundle: %w", err)}
 }
 
 // exceeded is the failure of a conversion beyond a limit.
-func exceeded(limit *worker.LimitError, final bool) failure {
+func exceeded(limit *worker.LimitError, final bool) failure.Error {
 	when := "; it is tried once more, since CPU time depends on the load of the machine"
 	if final {
 		when = "; it is tried again when the bundle, the spec or its inputs change: make the bundle smaller or simpler, or have the limit of the controller raised"
 	}
-	return failure{reason: v1alpha1.ReasonLimitExceeded, stalled: final, err: fmt.Errorf("converting the bundle %w%s", limit, when)}
+	return failure.Error{Reason: v1alpha1.ReasonLimitExceeded, Stalled: final, Err: fmt.Errorf("converting the bundle %w%s", limit, when)}
 }
 
 // judgeUpgrade judges the upgrade of a CRD in a worker process. One that exceeds a limit is not judged.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 )
 
 // objectOf has the given number of values.
@@ -43,7 +44,7 @@ func TestAnInventoryThatDoesNotFitStalls(t *testing.T) {
 	}
 	err := s.record(inventory.New("target", entries...))
 	var tooLarge *inventory.TooLargeError
-	if f := judge(err); !errors.As(err, &tooLarge) || !f.stalled || f.reason != v1alpha1.ReasonPlanRefused {
+	if f := failure.Of(err); !errors.As(err, &tooLarge) || !f.Stalled || f.Reason != v1alpha1.ReasonPlanRefused {
 		t.Errorf("got %v (%+v), want a stalled refusal of the plan", err, f)
 	}
 	if s.object.Status.Inventory != nil {

@@ -14,13 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/dependency"
 )
 
 // dependents lists the deployments that wait for this one. Any change of it counts,
 // since a readyExpr may read every field.
 func (r *Reconciler) dependents(_ context.Context, of client.Object) []reconcile.Request {
 	var requests []reconcile.Request
-	for _, key := range r.dependencies.by(of.GetNamespace(), of.GetName()) {
+	for _, key := range r.dependencies.By(of.GetNamespace(), of.GetName()) {
 		requests = append(requests, reconcile.Request{NamespacedName: key})
 	}
 	return requests
@@ -49,27 +50,14 @@ func dependenciesChanged() predicate.Predicate {
 // dependencies change, each of them may have become part of a cycle, also those that
 // wait for nothing.
 func (r *Reconciler) downstream(ctx context.Context, of client.Object) []reconcile.Request {
-	others, err := r.neighbours(ctx, of.GetNamespace())
+	others, err := dependency.List(ctx, r.Client, of.GetNamespace())
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot wake the deployments that depend on another", "bundledeployment", client.ObjectKeyFromObject(of))
 		return nil
 	}
-	users := map[string][]string{}
-	for name, other := range others {
-		for _, dependency := range other.Spec.DependsOn {
-			users[dependency.Name] = append(users[dependency.Name], name)
-		}
-	}
 	var requests []reconcile.Request
-	seen := map[string]bool{of.GetName(): true}
-	for queue := []string{of.GetName()}; len(queue) > 0; queue = queue[1:] {
-		for _, name := range users[queue[0]] {
-			if !seen[name] {
-				seen[name] = true
-				queue = append(queue, name)
-				requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: of.GetNamespace(), Name: name}})
-			}
-		}
+	for _, name := range others.Downstream(of.GetName()) {
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: of.GetNamespace(), Name: name}})
 	}
 	return requests
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/fieldmanager"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
@@ -33,7 +34,7 @@ func (s *state) warns() bool { return s.object.Spec.DriftModeOrDefault() == v1al
 func (s *state) ignoring() (plan.Ignore, error) {
 	ignore, err := spec.Ignore(s.object)
 	if err != nil {
-		return plan.Ignore{}, failure{reason: v1alpha1.ReasonPlanRefused, stalled: true, err: err}
+		return plan.Ignore{}, failure.Error{Reason: v1alpha1.ReasonPlanRefused, Stalled: true, Err: err}
 	}
 	return ignore, nil
 }
@@ -64,7 +65,7 @@ func (r *Reconciler) explain(ctx context.Context, s *state, objects []plan.Objec
 		return nil
 	}
 	for _, object := range objects[:min(len(objects), mostDrift)] {
-		difference, err := fieldmanager.Explain(ctx, s.resolved.client, s.owner, object)
+		difference, err := fieldmanager.Explain(ctx, s.resolved.access.Client, s.owner, object)
 		if err != nil {
 			return err
 		}

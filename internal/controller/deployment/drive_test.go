@@ -28,6 +28,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/figures"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/tests/installation"
@@ -103,7 +104,7 @@ func (d *driver) again(t *testing.T, wrap transport.WrapperFunc) *driver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expiry, err := deployment.NewExpiry(d.registry)
+	expiry, err := figures.NewExpiry(d.registry)
 	if err != nil {
 		t.Fatal(err)
 	}

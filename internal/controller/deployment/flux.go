@@ -4,17 +4,13 @@ package deployment
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,55 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
 )
-
-// fluxObject is a Flux source.
-type fluxObject interface {
-	client.Object
-	conditions.Getter
-	GetArtifact() *meta.Artifact
-}
-
-// fluxKinds are the kinds of Flux sources that a deployment may reference.
-var fluxKinds = map[string]func() fluxObject{
-	sourcev1.GitRepositoryKind:    func() fluxObject { return &sourcev1.GitRepository{} },
-	sourcev1.OCIRepositoryKind:    func() fluxObject { return &sourcev1.OCIRepository{} },
-	sourcev1.BucketKind:           func() fluxObject { return &sourcev1.Bucket{} },
-	sourcev1.ExternalArtifactKind: func() fluxObject { return &sourcev1.ExternalArtifact{} },
-}
-
-// fluxSource is the Flux source that a deployment references, with an artifact.
-func (r *Reconciler) fluxSource(ctx context.Context, d *v1alpha1.BundleDeployment) (*origin, error) {
-	ref := d.Spec.SourceRef
-	newObject, known := fluxKinds[ref.Kind]
-	if !known {
-		return nil, failure{reason: v1alpha1.ReasonSourceNotFound, stalled: true, err: fmt.Errorf("spec.sourceRef.kind %q is not known: see kubectl explain bundledeployments.spec.sourceRef", ref.Kind)}
-	}
-	object, name := newObject(), strings.ToLower(ref.Kind)
-	key := client.ObjectKey{Namespace: d.Namespace, Name: ref.Name}
-	err := r.APIReader.Get(ctx, key, object)
-	switch {
-	case apimeta.IsNoMatchError(err):
-		return nil, failure{reason: v1alpha1.ReasonSourceNotFound, err: fmt.Errorf("the cluster does not serve %s of %s: install Flux, or correct spec.sourceRef", ref.Kind, sourcev1.GroupVersion)}
-	case apierrors.IsNotFound(err):
-		return nil, failure{reason: v1alpha1.ReasonSourceNotFound, err: fmt.Errorf("%s %s does not exist: create it, or correct spec.sourceRef.name", name, key)}
-	case err != nil:
-		return nil, fmt.Errorf("reading %s %s: %w", name, key, err)
-	}
-	found := &origin{
-		owner:    artifact.Owner{Kind: name, Namespace: key.Namespace, Name: key.Name},
-		artifact: object.GetArtifact(), ready: conditions.Get(object, meta.ReadyCondition), grounds: fluxGrounds(object),
-		unverified: []string{"the artifact"}, // what Flux verified is not known here
-	}
-	if found.artifact != nil {
-		return found, nil
-	}
-	if found.ready == nil || found.ready.Status != metav1.ConditionFalse {
-		return nil, failure{reason: v1alpha1.ReasonSourceNotReady, waiting: true, err: fmt.Errorf("waiting for %s %s to be fetched", name, key)}
-	}
-	return nil, failure{reason: v1alpha1.ReasonSourceNotReady, err: fmt.Errorf("%s %s: %s", name, key, found.ready.Message)}
-}
 
 // fluxWatches watches Flux sources once the cluster serves them, which may be long
 // after this controller started, or never.
@@ -91,7 +40,7 @@ const lookForFlux = 30 * time.Second
 // Start implements manager.Runnable.
 func (w *fluxWatches) Start(ctx context.Context) error {
 	missing := map[string]bool{}
-	for kind := range fluxKinds {
+	for kind := range resolve.FluxKinds {
 		missing[kind] = true
 	}
 	ticker := time.NewTicker(lookForFlux)
@@ -119,7 +68,7 @@ func (w *fluxWatches) watch(ctx context.Context, kind string) bool {
 	handle := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 		return w.reconciler.usersOfFlux(ctx, kind, object)
 	})
-	err := w.controller.Watch(source.Kind(w.cache, client.Object(fluxKinds[kind]()), handle, fluxSourceChanged()))
+	err := w.controller.Watch(source.Kind(w.cache, client.Object(resolve.FluxKinds[kind]()), handle, fluxSourceChanged()))
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Flux sources are not watched: deployments read them at their interval", "kind", kind)
 	}
@@ -129,8 +78,8 @@ func (w *fluxWatches) watch(ctx context.Context, kind string) bool {
 // fluxSourceChanged passes changes of a source that matter to deployments.
 func fluxSourceChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(fluxObject)
-		after, fine := e.ObjectNew.(fluxObject)
+		before, ok := e.ObjectOld.(resolve.FluxObject)
+		after, fine := e.ObjectNew.(resolve.FluxObject)
 		return !ok || !fine || !equality.Semantic.DeepEqual(before.GetArtifact(), after.GetArtifact()) ||
 			!equality.Semantic.DeepEqual(conditions.Get(before, meta.ReadyCondition), conditions.Get(after, meta.ReadyCondition))
 	}}

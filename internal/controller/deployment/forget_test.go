@@ -15,9 +15,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/figures"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
@@ -35,9 +37,9 @@ func TestForget(t *testing.T) {
 	if err := r.Snapshots.Save(uid, []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
-	r.Expiry.show(forgotten, map[string]time.Time{"secret": time.Now()})
-	r.Holds.show(forgotten, 1)
-	r.Work.corrected.WithLabelValues(forgotten.Namespace, forgotten.Name).Inc()
+	r.Expiry.Show(forgotten, map[string]time.Time{"secret": time.Now()})
+	r.Holds.Show(forgotten, 1)
+	r.Work.Written(forgotten, &apply.Result{Outcomes: []apply.Outcome{{Kind: apply.Repaired}}})
 	_, _ = r.conversions.Convert(t.Context(), forgotten, "", func(ctx context.Context) (*jobs.Converted, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -103,15 +105,15 @@ func newForgetful(t *testing.T, registry *prometheus.Registry) *Reconciler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expiry, err := NewExpiry(registry)
+	expiry, err := figures.NewExpiry(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	holds, err := NewHolds(registry)
+	holds, err := figures.NewHolds(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	work, err := NewWork(registry)
+	work, err := figures.NewWork(registry)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 )
 
 // rulesOf compiles the health rules of a deployment. Objects of spec.healthChecks may
@@ -28,7 +29,7 @@ func rulesOf(spec *v1alpha1.BundleDeploymentSpec) (health.Rules, error) {
 	rules, err := health.NewRules(all)
 	rules.Everything = len(spec.HealthChecks) > 0
 	if err != nil {
-		return rules, invalidExpression("spec.healthCheckExprs", err)
+		return rules, failure.InvalidExpression("spec.healthCheckExprs", err)
 	}
 	return rules, nil
 }
@@ -40,7 +41,7 @@ func healthChecks(ctx context.Context, s *state) ([]plan.Object, error) {
 	for _, check := range s.object.Spec.HealthChecks {
 		kind := schema.FromAPIVersionAndKind(check.APIVersion, check.Kind)
 		object := plan.Object{ID: inventory.ID{Group: kind.Group, Kind: kind.Kind, Namespace: check.Namespace, Name: check.Name}}
-		found, err := s.resolved.client.Kinds().Find(ctx, kind)
+		found, err := s.resolved.access.Client.Kinds().Find(ctx, kind)
 		switch {
 		case tenant.IsNoKind(err):
 			objects = append(objects, object)

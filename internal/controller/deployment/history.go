@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -112,10 +113,10 @@ func finish(record *v1alpha1.RevisionRecord, outcome v1alpha1.Outcome, message s
 // whyFailed says why the revision is not installed, or not healthy; empty if it is, or
 // if the cause is unknown.
 func (s *state) whyFailed(err error) string {
-	var known failure
+	var known failure.Error
 	switch {
-	case errors.As(err, &known) && !known.waiting && known.reason != v1alpha1.ReasonFailed && declared(err).condition != "":
-		return known.reason + ": " + known.Error()
+	case errors.As(err, &known) && !known.Waiting && known.Reason != v1alpha1.ReasonFailed && declared(err).condition != "":
+		return known.Reason + ": " + known.Error()
 	case err != nil:
 		return ""
 	case s.delivered.waitsFor != "":
@@ -127,4 +128,28 @@ func (s *state) whyFailed(err error) string {
 		return healthy.Reason + ": " + healthy.Message
 	}
 	return ""
+}
+
+// recordOrigins records where the revision was fetched from last, since another digest
+// may have the same content.
+func (s *state) recordOrigins(record *v1alpha1.RevisionRecord) {
+	if s.resolved.source != nil && len(s.resolved.source.Parts) > 0 {
+		record.Sources = s.resolved.source.Parts
+	}
+}
+
+// mostOrigins bounds the origins of revisions in the history, in bytes.
+const mostOrigins = 32 << 10
+
+// boundOrigins keeps the origins of the newest revisions within the limit.
+func boundOrigins(history []v1alpha1.RevisionRecord) {
+	room := mostOrigins
+	for i := range history {
+		for _, o := range history[i].Sources {
+			room -= len(o.Destination) + len(o.Image) + len(o.Git) + len(o.Directory) + len(o.URL) + len(o.ConfigMap) + len(o.Reference) + len(o.Digest)
+		}
+		if room < 0 {
+			history[i].Sources = nil
+		}
+	}
 }

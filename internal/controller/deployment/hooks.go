@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/hooks"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -127,7 +128,7 @@ func (r *Reconciler) supersede(ctx context.Context, s *state, was *v1alpha1.Hook
 // retryHooks runs the hooks of the failed event again when that is requested.
 func (s *state) retryHooks(was *v1alpha1.HooksStatus) {
 	failed := was.Failed
-	if failed == nil || failed.Generation == s.object.Generation && failed.Requested == requested(s.object) && !s.triesHooksAgain(failed) {
+	if failed == nil || failed.Generation == s.object.Generation && failed.Requested == pipeline.Requested(s.object) && !s.triesHooksAgain(failed) {
 		return
 	}
 	s.rewind(was, s.decided.plan.Hooks)
@@ -170,7 +171,7 @@ func referenceTo(run plan.HookRun) v1alpha1.HookReference {
 }
 
 func (r *Reconciler) hookRunner(s *state) hooks.Runner {
-	return hooks.Runner{Client: s.resolved.client, Owner: s.owner, Rules: s.rules, Protection: plan.Protection(s.object.Spec.CollisionProtectionOrDefault())}
+	return hooks.Runner{Client: s.resolved.access.Client, Owner: s.owner, Rules: s.rules, Protection: plan.Protection(s.object.Spec.CollisionProtectionOrDefault())}
 }
 
 // hookFailure is the failure of a revision, or of a removal, by a failed hook.
@@ -178,13 +179,13 @@ func (s *state) hookFailure(failed *v1alpha1.FailedHook) error {
 	text := fmt.Sprintf("%s failed: %s", plan.HookText(failed.Event, hookID(failed.HookReference)), failed.Message)
 	switch {
 	case !s.object.DeletionTimestamp.IsZero():
-		return failure{reason: v1alpha1.ReasonHookFailed, err: fmt.Errorf(
+		return failure.Error{Reason: v1alpha1.ReasonHookFailed, Err: fmt.Errorf(
 			"%s.\nNothing more is removed until it has run. Try it again with satchel reconcile %s -n %s; to remove without it, annotate the BundleDeployment with %s: Skip; to keep what is installed, set spec.deletionPolicy to Orphan",
 			text, s.object.Name, s.object.Namespace, v1alpha1.DeleteHooksAnnotation)}
 	case s.retries() && failed.Attempts < s.object.Spec.Remediation.Retries:
-		return failure{reason: v1alpha1.ReasonHookFailed, err: fmt.Errorf("%s", text)}
+		return failure.Error{Reason: v1alpha1.ReasonHookFailed, Err: fmt.Errorf("%s", text)}
 	}
-	return failure{reason: v1alpha1.ReasonHookFailed, stalled: true, err: fmt.Errorf(
+	return failure.Error{Reason: v1alpha1.ReasonHookFailed, Stalled: true, Err: fmt.Errorf(
 		"%s.\nIt runs again when the source has another revision, the spec changes, or a reconcile is requested", text)}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/removal"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -70,7 +71,7 @@ func (r *Reconciler) deletionHooks(ctx context.Context, s *state, after bool) (p
 	}
 	hooks, err := r.appliedHooks(ctx, s)
 	if err != nil {
-		return pipeline.Stop, failure{reason: v1alpha1.ReasonHookFailed, err: fmt.Errorf(
+		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonHookFailed, Err: fmt.Errorf(
 			"the hooks that run when this BundleDeployment is deleted cannot be run: %w.\nTo remove without them, annotate the BundleDeployment with %s: Skip", err, v1alpha1.DeleteHooksAnnotation)}
 	}
 	waits, err := r.beginDeletion(ctx, s, hooks)
@@ -89,7 +90,7 @@ func (r *Reconciler) deletionHooks(ctx context.Context, s *state, after bool) (p
 func (r *Reconciler) beginDeletion(ctx context.Context, s *state, hooks []plan.HookObject) (waits string, err error) {
 	was := s.object.Status.Hooks
 	if was.Operation == v1alpha1.HookDelete {
-		if failed := was.Failed; failed != nil && (failed.Generation != s.object.Generation || failed.Requested != requested(s.object)) {
+		if failed := was.Failed; failed != nil && (failed.Generation != s.object.Generation || failed.Requested != pipeline.Requested(s.object)) {
 			s.rewind(was, hooks)
 		}
 		return "", nil

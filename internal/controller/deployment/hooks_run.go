@@ -12,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/hooks"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -150,10 +151,10 @@ func (s *state) hookOverdue() bool {
 func (r *Reconciler) failHook(ctx context.Context, s *state, runs []plan.HookRun, message string) error {
 	record := s.object.Status.Hooks
 	run := runs[record.Completed]
-	message = r.cleaner(ctx, s).text(message)
+	message = r.cleaner(ctx, s).Text(message)
 	failed := &v1alpha1.FailedHook{
 		HookReference: referenceTo(run), Message: pipeline.Shorten(message, longestHookMessage),
-		Generation: s.object.Generation, Requested: requested(s.object),
+		Generation: s.object.Generation, Requested: pipeline.Requested(s.object),
 	}
 	if of := s.currentRecord(); of != nil && !s.edits(of) { // an edited revision is counted from the first
 		failed.Attempts = of.Attempts
@@ -299,12 +300,12 @@ func (r *Reconciler) appliedHooks(ctx context.Context, s *state) ([]plan.HookObj
 	if s.decided.plan != nil {
 		return s.decided.plan.Hooks, nil
 	}
-	last, found, err := readSnapshot(r.Snapshots, string(s.object.UID))
+	last, found, err := snapshot.Read(r.Snapshots, string(s.object.UID))
 	switch {
 	case err != nil:
 		return nil, err
 	case !found:
 		return nil, fmt.Errorf("what was applied last is not in the controller's cache any more, so its hooks are not known")
 	}
-	return hooks.Complete(ctx, s.resolved.client, s.owner, s.object.InstallNamespaceOrDefault(), last.Hooks)
+	return hooks.Complete(ctx, s.resolved.access.Client, s.owner, s.object.InstallNamespaceOrDefault(), last.Hooks)
 }

@@ -5,18 +5,14 @@ package deployment
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"sync/atomic"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/drift"
-	"github.com/satchel-dev/satchel/internal/apply/parallel"
-	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/spec"
@@ -70,16 +66,17 @@ func (r *Reconciler) readInputs(ctx context.Context, s *state) error {
 	if len(in.needed) == 0 {
 		return s.inlineValues()
 	}
-	contents, err := r.fetchInputs(ctx, s, spec.InputRefs(in.needed))
+	contents, readings, err := resolve.InputReader{Client: s.resolved.access.Local, Namespace: s.object.Namespace, Needed: in.needed}.Read(ctx)
+	in.readings = readings
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	r.scrubs.learn(s.object, in.needed, contents)
-	if err = errors.Join(err, lacking(s, contents, err)); err != nil {
+	r.scrubs.Learn(s.object, in.needed, contents)
+	if err = errors.Join(err, resolve.LackingInputs(s.object.Namespace, in.needed, contents, err)); err != nil {
 		return err
 	}
 	if in.values, err = spec.HelmValues(s.object, contents); err != nil {
-		return failure{reason: v1alpha1.ReasonInputInvalid, stalled: true, err: err}
+		return failure.Error{Reason: v1alpha1.ReasonInputInvalid, Stalled: true, Err: err}
 	}
 	in.digest, err = spec.DigestInputs(in.needed, contents, s.inputsKey())
 	in.contents, in.read = contents, err == nil
@@ -90,18 +87,7 @@ func (r *Reconciler) readInputs(ctx context.Context, s *state) error {
 func (s *state) inlineValues() error {
 	var err error
 	if s.resolved.inputs.values, err = spec.HelmValues(s.object, nil); err != nil {
-		return failure{reason: v1alpha1.ReasonInputInvalid, stalled: true, err: err}
-	}
-	return nil
-}
-
-// lacking is the failure of missing inputs, unless others are forbidden, which is reported first.
-func lacking(s *state, contents spec.Contents, hidden error) error {
-	if hidden != nil {
-		return nil
-	}
-	if err := spec.Lacking(s.object.Namespace, s.resolved.inputs.needed, contents); err != nil {
-		return failure{reason: v1alpha1.ReasonInputNotFound, woken: true, err: err}
+		return failure.Error{Reason: v1alpha1.ReasonInputInvalid, Stalled: true, Err: err}
 	}
 	return nil
 }
@@ -109,101 +95,6 @@ func lacking(s *state, contents spec.Contents, hidden error) error {
 // inputsKey is the key for digests of the inputs of a deployment: the same values in another one have another digest.
 func (s *state) inputsKey() []byte {
 	return keyring.Derive(s.hashKey, "satchel.dev/inputs/v1", string(s.object.UID))
-}
-
-// fetchInputs reads Secrets and ConfigMaps of the deployment's namespace by name, impersonating its ServiceAccount, and
-// notes their versions. Missing ones are not in the contents.
-func (r *Reconciler) fetchInputs(ctx context.Context, s *state, refs []spec.InputRef) (spec.Contents, error) {
-	answers := s.getInputs(ctx, refs)
-	contents, problems := spec.Contents{}, []error(nil)
-	s.resolved.inputs.readings = nil
-	for i, ref := range refs {
-		reading := drift.Reading{Ref: s.inputRef(ref), State: drift.Absent}
-		switch err := answers[i].err; {
-		case apierrors.IsNotFound(err):
-		case apierrors.IsForbidden(err):
-			reading.State = drift.Hidden
-			problems = append(problems, failure{reason: v1alpha1.ReasonInputNotFound, woken: true, err: fmt.Errorf(
-				"serviceaccount %s may not get %s, which %s names: grant it", s.resolved.local.Identity(), ref.In(s.object.Namespace), s.resolved.inputs.field(ref))})
-		case errors.Is(err, errManyInputs):
-			reading.State = answers[i].version
-			problems = append(problems, failure{reason: v1alpha1.ReasonInputInvalid, woken: true, err: fmt.Errorf(
-				"%s, which %s names: %w", ref.In(s.object.Namespace), s.resolved.inputs.field(ref), err)})
-		case err != nil && answers[i].version != "":
-			reading.State = answers[i].version
-			problems = append(problems, err)
-		case err != nil:
-			problems = append(problems, fmt.Errorf("reading %s: %w", ref.In(s.object.Namespace), err))
-		default:
-			reading.State, contents[ref] = answers[i].version, answers[i].data
-		}
-		s.resolved.inputs.readings = append(s.resolved.inputs.readings, reading)
-	}
-	return contents, allOf(problems)
-}
-
-// mostInputBytes bounds the total size of the inputs of a deployment.
-const mostInputBytes = 4 << 20
-
-var errManyInputs = fmt.Errorf("the Secrets and ConfigMaps that the deployment names hold more than %d bytes together: name fewer, or smaller ones", mostInputBytes)
-
-// inputAnswer is the result of reading an input.
-type inputAnswer struct {
-	data    map[string]string
-	version string
-	err     error
-}
-
-// getInputs reads inputs, a few at a time, and keeps at most mostInputBytes. The versions of the rest are noted too, so
-// that their changes are detected.
-func (s *state) getInputs(ctx context.Context, refs []spec.InputRef) []inputAnswer {
-	var held atomic.Int64
-	return parallel.Each(ctx, 4, refs, func(ctx context.Context, ref spec.InputRef) inputAnswer {
-		object, err := s.resolved.local.Get(ctx, s.inputRef(ref))
-		if err != nil {
-			return inputAnswer{err: err}
-		}
-		answer := inputAnswer{version: object.GetResourceVersion()}
-		if answer.data, answer.err = spec.DataOf(object); answer.err != nil {
-			return answer
-		}
-		for key, text := range answer.data {
-			held.Add(int64(len(key) + len(text)))
-		}
-		if held.Load() > mostInputBytes {
-			answer.data, answer.err = nil, errManyInputs
-		}
-		return answer
-	})
-}
-
-// allOf joins several failures, with the reason of the first.
-func allOf(problems []error) error {
-	if len(problems) < 2 {
-		return errors.Join(problems...)
-	}
-	f := judge(problems[0])
-	f.err = errors.Join(problems...)
-	return f
-}
-
-// field is the first field of the spec that names an input.
-func (in *inputs) field(ref spec.InputRef) string {
-	for _, input := range in.needed {
-		if input.InputRef == ref {
-			return input.Field
-		}
-	}
-	return ""
-}
-
-// inputRef is the reference to an input.
-func (s *state) inputRef(ref spec.InputRef) tenant.Ref {
-	resource := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	if ref.Kind == spec.SecretKind {
-		resource = secrets
-	}
-	return tenant.Ref{Resource: resource, Namespace: s.object.Namespace, Name: ref.Name}
 }
 
 // changedInputs tells that the inputs changed since the plan in the status.
@@ -217,7 +108,7 @@ func (s *state) reconsider() {
 	if s.resolved.rejected == nil || !s.changedInputs() {
 		return
 	}
-	s.resolved.artifact, s.resolved.rejected, s.resolved.source.owner = s.resolved.rejected, nil, s.resolved.sourceOwner
+	s.resolved.artifact, s.resolved.rejected, s.resolved.source.Owner = s.resolved.rejected, nil, s.resolved.sourceOwner
 	s.object.Status.RejectedRevision, s.resolved.lifted = "", true
 }
 
@@ -227,9 +118,9 @@ func (r *Reconciler) follow(s *state, err error) {
 	switch failed := pipeline.FailedStep(err); {
 	case s.resolved.inputs.sought && len(s.resolved.inputs.needed) == 0:
 		r.names.Drop(key)
-		r.scrubs.forget(key)
+		r.scrubs.Forget(key)
 	case len(s.resolved.inputs.readings) > 0:
-		r.names.Set(key, s.resolved.local, failed == stepInputs || failed == stepConvert, s.resolved.inputs.readings)
+		r.names.Set(key, s.resolved.access.Local, failed == stepInputs || failed == stepConvert, s.resolved.inputs.readings)
 	}
 	if len(s.resolved.inputs.needed) > 0 {
 		s.settled.gaps = append(r.names.Gaps(key), s.settled.gaps...)

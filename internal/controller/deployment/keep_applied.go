@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/conversion"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -25,13 +26,13 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 	if pipeline.IsStale(err) || !declared(err).keepsApplied {
 		return // decided on a stale copy, or failed where the last revision is touched already
 	}
-	if s.object.Status.LastAppliedRevision == "" || s.resolved.client == nil {
+	if s.object.Status.LastAppliedRevision == "" || s.resolved.access.Client == nil {
 		return
 	}
 	if errors.Is(err, conversion.ErrPending) && s.applying() {
 		return // it goes on in a moment, and would find undone what it did
 	}
-	last, found, readErr := readSnapshot(r.Snapshots, string(s.object.UID))
+	last, found, readErr := snapshot.Read(r.Snapshots, string(s.object.UID))
 	if readErr == nil && !found {
 		readErr = errors.New("what was applied last is not in the cache any more")
 	}
@@ -40,13 +41,13 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 		return
 	}
 	kept := &state{
-		subject: s.subject, listed: listing{inventory: s.listed.inventory},
+		subject: s.subject, listed: listing{inventory: s.listed.inventory}, snapshot: snapshot.NewReader(r.Snapshots, string(s.object.UID)),
 		resolved: resolved{due: true, unapproved: awaitsApproval(err)},
 		rendered: rendered{desired: last.Objects, wanted: last.Certificates},
 	}
 	kept.keeping = true
 	s.kept = kept
-	if kept.resolved.client, s.keepErr = r.keepingClient(ctx, s, err); s.keepErr != nil {
+	if kept.resolved.access.Client, s.keepErr = r.keepingClient(ctx, s, err); s.keepErr != nil {
 		return
 	}
 	s.drop() // or both states would wait for the room that the other one holds
@@ -78,12 +79,12 @@ func (s *state) leaveOut(violations []plan.Violation) {
 	secret := false
 	for _, violation := range violations {
 		s.decided.leftOut = append(s.decided.leftOut, violation.String())
-		secret = secret || s.rendered.issued != nil && s.rendered.issued.secrets[violation.Object] != nil
+		secret = secret || s.rendered.issued.Secret(violation.Object) != nil
 	}
-	if s.rendered.issued == nil || !secret && s.unseen() == nil {
+	if s.rendered.issued == nil || !secret && s.rendered.issued.Unseen(s.decided.plan) == nil {
 		return
 	}
-	s.decided.plan.LeaveOut(func(o plan.Object) bool { return s.rendered.issued.secrets[o.ID] != nil || s.trusts(o.Desired) })
+	s.decided.plan.LeaveOut(func(o plan.Object) bool { return s.rendered.issued.Secret(o.ID) != nil || s.trusts(o.Desired) })
 }
 
 // leaveOutFailed is leaveOut for objects that the API server rejects.

@@ -36,6 +36,11 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/conversion"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/figures"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/scrub"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/waiting"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
 	"github.com/satchel-dev/satchel/internal/controller/nslabel"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
@@ -66,11 +71,11 @@ type Deps struct {
 	// Running knows which reconciles run; may be nil.
 	Running *pipeline.Running
 	// Work counts what is done to objects; may be nil.
-	Work *Work
+	Work *figures.Work
 	// Expiry shows when certificates end; may be nil.
-	Expiry *Expiry
+	Expiry *figures.Expiry
 	// Holds shows which prunes are held; may be nil.
-	Holds *Holds
+	Holds *figures.Holds
 	// Tenants holds the clients that impersonate ServiceAccounts.
 	Tenants *tenant.Pool
 	// Remotes holds the clients of other clusters.
@@ -117,15 +122,15 @@ type Reconciler struct {
 	// demands limits the rate of edits and reconcile requests.
 	demands *pipeline.Demands
 	memory  memory
-	awaited awaited
+	awaited waiting.Names
 	// dependencies are those that deployments currently wait for.
-	dependencies awaited
+	dependencies waiting.Names
 	conversions  *conversion.Queue
 	excesses     conversion.Excesses
 	room         *conversion.Room // of decoded objects
 	remoteRoom   *conversion.Room // of those for other clusters
 	migrations   *storageversion.Migrations
-	kinds        *kindWaits
+	kinds        *waiting.Kinds
 	shares       *pipeline.Turns     // of all deployments, by namespace
 	turns        *pipeline.Turns     // of deployments to remote clusters, by namespace
 	remotely     *semaphore.Weighted // all deployments to remote clusters that are reconciled; nil for any number
@@ -133,7 +138,7 @@ type Reconciler struct {
 	watches      *drift.Hub
 	labels       nslabel.Reader
 	names        *drift.Names // watches the Secrets and ConfigMaps that conversions need
-	scrubs       scrubs
+	scrubs       scrub.Memory
 	waker        *waker
 }
 
@@ -151,7 +156,7 @@ func NewReconciler(deps Deps) *Reconciler {
 		writer: pipeline.StatusWriter{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager}, turns: pipeline.NewTurns(deps.RemotelyPerNamespace),
 		shares:  pipeline.NewTurns(deps.PerNamespace).Within(deps.Concurrent),
 		demands: pipeline.NewDemands(),
-		kinds:   newKindWaits(),
+		kinds:   waiting.NewKinds(),
 	}
 	again := func(key types.NamespacedName) { r.waker.wake(key, 0) }
 	r.conversions, r.room = conversion.NewQueue(again), conversion.NewRoom(mostValues, freeValues, again)
@@ -229,33 +234,18 @@ func sourceChanged() predicate.Predicate {
 		}
 		return before.Status.SourcesDigest != after.Status.SourcesDigest ||
 			!equality.Semantic.DeepEqual(before.Status.Artifact, after.Status.Artifact) ||
-			untrusted(before) != untrusted(after) ||
-			!equality.Semantic.DeepEqual(readiness(before), readiness(after))
+			resolve.Untrusted(before) != resolve.Untrusted(after) ||
+			!equality.Semantic.DeepEqual(resolve.Readiness(before), resolve.Readiness(after))
 	}}
 }
 
 // usersOf lists the deployments to wake when a source changes.
 func (r *Reconciler) usersOf(ctx context.Context, source client.Object) []reconcile.Request {
-	requests, err := r.users(ctx, source)
+	requests, err := r.sources().Users(ctx, source)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot wake the deployments of a source", "source", client.ObjectKeyFromObject(source))
 	}
 	return requests
-}
-
-// users lists the deployments that install a source.
-func (r *Reconciler) users(ctx context.Context, source client.Object) ([]reconcile.Request, error) {
-	var deployments v1alpha1.BundleDeploymentList
-	if err := r.Client.List(ctx, &deployments, client.InNamespace(source.GetNamespace())); err != nil {
-		return nil, fmt.Errorf("listing the deployments of bundlesource %s: %w", client.ObjectKeyFromObject(source), err)
-	}
-	var requests []reconcile.Request
-	for i := range deployments.Items {
-		if deployments.Items[i].SourceName() == source.GetName() {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&deployments.Items[i])})
-		}
-	}
-	return requests, nil
 }
 
 // Reconcile brings one deployment up to date, or removes what it installed.
@@ -319,8 +309,8 @@ func (r *Reconciler) demandPause(d *v1alpha1.BundleDeployment) time.Duration {
 		return 0
 	case d.Status.ObservedGeneration != d.Generation:
 		return r.demands.Pause(key, "generation "+strconv.FormatInt(d.Generation, 10), r.Now())
-	case requested(d) != "" && requested(d) != d.Status.LastHandledReconcileAt:
-		return r.demands.Pause(key, "request "+requested(d), r.Now())
+	case pipeline.Requested(d) != "" && pipeline.Requested(d) != d.Status.LastHandledReconcileAt:
+		return r.demands.Pause(key, "request "+pipeline.Requested(d), r.Now())
 	}
 	return 0
 }
@@ -357,7 +347,7 @@ func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Resu
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	r.Work.count(s)
+	r.countWork(s)
 	r.subscribe(s, err)
 	r.releasePlaces(s, err)
 	pending := errors.Is(err, conversion.ErrPending) && s.sameAsBefore() // while the same revision is converted again the status stays
@@ -383,7 +373,7 @@ func (r *Reconciler) newState(object *v1alpha1.BundleDeployment) *state {
 	s := &state{subject: subject{
 		object: object, before: object.DeepCopy(), stored: object.DeepCopy(), now: r.Now(), room: r.InventoryLimit,
 		owner: inventory.Owner{Namespace: object.Namespace, Name: object.Name},
-	}}
+	}, snapshot: snapshot.NewReader(r.Snapshots, string(object.UID))}
 	if object.Spec.KubeConfig != nil { // the deployment's namespace may not exist there
 		s.home = object.InstallNamespaceOrDefault()
 	}

@@ -6,11 +6,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"sync"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -62,41 +60,6 @@ func namesOf(requirements []convert.Requirement) map[string]bool {
 	return names
 }
 
-// awaited remembers the names that deployments wait for in their namespace, so that
-// they are woken when one appears: required packages, or other deployments. The zero
-// value is ready for use.
-type awaited struct {
-	mu    sync.Mutex
-	names map[types.NamespacedName]map[string]bool
-}
-
-// set replaces the names that a deployment waits for; with no names it is forgotten.
-func (a *awaited) set(key types.NamespacedName, names map[string]bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(names) == 0 {
-		delete(a.names, key)
-		return
-	}
-	if a.names == nil {
-		a.names = map[types.NamespacedName]map[string]bool{}
-	}
-	a.names[key] = names
-}
-
-// by lists the deployments that wait for a name in a namespace.
-func (a *awaited) by(namespace, name string) []types.NamespacedName {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var keys []types.NamespacedName
-	for key, names := range a.names {
-		if key.Namespace == namespace && names[name] {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
 // packageChanged passes deployments that start to provide a package, or another
 // version.
 func packageChanged() predicate.Predicate {
@@ -120,7 +83,7 @@ func (r *Reconciler) waitingFor(ctx context.Context, provider client.Object) []r
 		return nil
 	}
 	var requests []reconcile.Request
-	for _, key := range r.awaited.by(other.Namespace, other.Status.Package.Name) {
+	for _, key := range r.awaited.By(other.Namespace, other.Status.Package.Name) {
 		var d v1alpha1.BundleDeployment
 		if err := r.Client.Get(ctx, key, &d); err == nil && conditions.GetReason(&d, v1alpha1.PlannedCondition) == v1alpha1.ReasonPlanRefused {
 			requests = append(requests, reconcile.Request{NamespacedName: key})

@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -25,14 +26,14 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 	}
 	if err != nil {
 		r.memory.forget(key)
-		if unusable(judge(err).reason) {
+		if unusable(failure.Of(err).Reason) {
 			return kubeconfigPause
 		}
-		if f := judge(err); f.stalled || f.woken {
+		if f := failure.Of(err); f.Stalled || f.Woken {
 			return pipeline.IntervalPause(spec.IntervalOrDefault())
 		}
-		if f := judge(err); f.after > 0 {
-			return f.after
+		if f := failure.Of(err); f.After > 0 {
+			return f.After
 		}
 		return r.backoff.Failed(key, min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault()))
 	}

@@ -39,7 +39,7 @@ func (r *Reconciler) stillHeld(ctx context.Context, s *state) (pipeline.Outcome,
 	}
 	rules := s.rules
 	rules.Everything = false
-	report, err := rules.Check(ctx, s.resolved.client, held.Objects, nil)
+	report, err := rules.Check(ctx, s.resolved.access.Client, held.Objects, nil)
 	if err != nil || report.Healthy() {
 		return pipeline.Continue, err
 	}

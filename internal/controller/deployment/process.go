@@ -21,6 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/census"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/figures"
 	"github.com/satchel-dev/satchel/internal/controller/egress"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
@@ -130,7 +131,7 @@ func (o Options) setup(ctx context.Context, mgr ctrl.Manager, concurrent int, pa
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	reconciler := NewReconciler(deps)
-	return reconciler, errors.Join(registerRemoteFigures(metrics.Registry, deps.Remotes), registerWatchFigures(metrics.Registry, reconciler.watches.Figures), mgr.Add(sweepOnce(reconciler)), reconciler.SetupWithManager(mgr, concurrent))
+	return reconciler, errors.Join(figures.RegisterRemotes(metrics.Registry, deps.Remotes), figures.RegisterWatches(metrics.Registry, reconciler.watches.Figures), mgr.Add(sweepOnce(reconciler)), reconciler.SetupWithManager(mgr, concurrent))
 }
 
 // closing ends the worker processes with the manager, also in a replica that waits for the lease.
@@ -175,10 +176,10 @@ func (o Options) collaborators(ctx context.Context, mgr ctrl.Manager) (Deps, err
 	if err != nil {
 		return Deps{}, fmt.Errorf("registering metrics: %w", err)
 	}
-	expiry, err := NewExpiry(metrics.Registry)
-	work, failed := NewWork(metrics.Registry)
-	holds, unheld := NewHolds(metrics.Registry)
-	if err := errors.Join(err, failed, unheld, registerCacheFigures(metrics.Registry, loader)); err != nil {
+	expiry, err := figures.NewExpiry(metrics.Registry)
+	work, failed := figures.NewWork(metrics.Registry)
+	holds, unheld := figures.NewHolds(metrics.Registry)
+	if err := errors.Join(err, failed, unheld, figures.RegisterCache(metrics.Registry, loader)); err != nil {
 		return Deps{}, fmt.Errorf("registering metrics: %w", err)
 	}
 	return Deps{

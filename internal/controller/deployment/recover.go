@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -35,7 +36,7 @@ func (r *Reconciler) recover(ctx context.Context, s *state) (pipeline.Outcome, e
 	if s.hasInventory() || !s.lost() {
 		return pipeline.Continue, nil
 	}
-	found, err := observe.Recover(ctx, s.resolved.client, s.owner, s.knownNamespaces()...)
+	found, err := observe.Recover(ctx, s.resolved.access.Client, s.owner, s.knownNamespaces()...)
 	if err != nil {
 		return pipeline.Stop, err
 	}
@@ -56,7 +57,7 @@ func (r *Reconciler) beginInventory(ctx context.Context, s *state) error {
 	if s.object.Status.Inventory != nil {
 		return nil
 	}
-	if _, applied, err := readSnapshot(r.Snapshots, string(s.object.UID)); err != nil || applied {
+	if _, applied, err := snapshot.Read(r.Snapshots, string(s.object.UID)); err != nil || applied {
 		return err // the status was lost, and the finalizer too
 	}
 	s.object.Status.Inventory = &v1alpha1.Inventory{}

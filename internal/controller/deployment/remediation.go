@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -34,9 +35,9 @@ func (s *state) chooseRevision() error {
 	}
 	owner, err := ownerOf(kept, s.object.Namespace)
 	if err != nil {
-		return failure{reason: v1alpha1.ReasonRollbackFailed, err: err}
+		return failure.Error{Reason: v1alpha1.ReasonRollbackFailed, Err: err}
 	}
-	s.resolved.rejected, s.resolved.sourceOwner, s.resolved.source.owner = s.resolved.artifact, s.resolved.source.owner, owner
+	s.resolved.rejected, s.resolved.sourceOwner, s.resolved.source.Owner = s.resolved.artifact, s.resolved.source.Owner, owner
 	s.resolved.artifact = &meta.Artifact{URL: kept.URL, Revision: kept.Revision, Digest: kept.Digest}
 	return nil
 }
@@ -45,7 +46,7 @@ func (s *state) chooseRevision() error {
 // written.
 func (s *state) asked() bool {
 	return s.before.Status.ObservedGeneration != s.object.Generation ||
-		requested(s.object) != "" && requested(s.object) != s.before.Status.LastHandledReconcileAt
+		pipeline.Requested(s.object) != "" && pipeline.Requested(s.object) != s.before.Status.LastHandledReconcileAt
 }
 
 // ownerOf is the source of a kept artifact, in the deployment's namespace.
@@ -61,7 +62,7 @@ func (r *Reconciler) keepHealthy(s *state) {
 		return
 	}
 	s.object.Status.LastHealthyArtifact = &v1alpha1.KeptArtifact{
-		Source: s.resolved.source.owner.Kind + "/" + s.resolved.source.owner.Name,
+		Source: s.resolved.source.Owner.Kind + "/" + s.resolved.source.Owner.Name,
 		URL:    s.resolved.artifact.URL, Revision: s.resolved.artifact.Revision, Digest: s.resolved.artifact.Digest,
 		Material: s.note.planned.material, Proof: r.proveHealthy(s.object, s.note.planned.material),
 	}
@@ -70,7 +71,7 @@ func (r *Reconciler) keepHealthy(s *state) {
 // worthKeeping are the artifacts that must stay in the cache: the applied one, and the
 // one for a rollback.
 func (s *state) worthKeeping() []loader.Kept {
-	kept := []loader.Kept{{Owner: s.resolved.source.owner, Digest: s.resolved.artifact.Digest}}
+	kept := []loader.Kept{{Owner: s.resolved.source.Owner, Digest: s.resolved.artifact.Digest}}
 	if healthy := s.object.Status.LastHealthyArtifact; healthy != nil && s.object.Spec.RollsBack() {
 		if owner, err := ownerOf(healthy, s.object.Namespace); err == nil {
 			kept = append(kept, loader.Kept{Owner: owner, Digest: healthy.Digest})
@@ -112,7 +113,7 @@ func (s *state) failedAgain(record *v1alpha1.RevisionRecord, err error) bool {
 	}
 	lasted := s.now.Sub(since)
 	switch {
-	case judge(err).reason == v1alpha1.ReasonHookFailed:
+	case failure.Of(err).Reason == v1alpha1.ReasonHookFailed:
 		failed := s.failedHook()
 		return failed != nil && record.Attempts <= failed.Attempts
 	case err != nil:
@@ -127,7 +128,7 @@ func (s *state) failedAgain(record *v1alpha1.RevisionRecord, err error) bool {
 
 // failedFor tells whether an error that lasted so long is a failure of the revision.
 func (s *state) failedFor(err error, lasted time.Duration) bool {
-	reason := judge(err).reason
+	reason := failure.Of(err).Reason
 	refused := pipeline.FailedStep(err) == stepApply && reason == v1alpha1.ReasonApplyFailed
 	return reason == v1alpha1.ReasonClusterTooSlow || // after several turns
 		refused && (!s.mayPass() || lasted > s.object.Spec.TimeoutOrDefault())
@@ -185,10 +186,10 @@ func setRolledBack(s *state, err error) {
 	switch {
 	case s.settled.rejectedNow:
 		pipeline.SetProgressing(d, v1alpha1.ReasonRollingBack, text+"\nrolling back to "+back)
-	case err != nil && judge(err).waiting:
-		pipeline.SetProgressing(d, judge(err).reason, text+"\n"+judge(err).Error())
+	case err != nil && failure.Of(err).Waiting:
+		pipeline.SetProgressing(d, failure.Of(err).Reason, text+"\n"+failure.Of(err).Error())
 	case err != nil:
-		pipeline.SetRetrying(d, v1alpha1.ReasonRollbackFailed, text+"\nrolling back to "+back+" failed: "+judge(err).Error()+appliedText(s, err))
+		pipeline.SetRetrying(d, v1alpha1.ReasonRollbackFailed, text+"\nrolling back to "+back+" failed: "+failure.Of(err).Error()+appliedText(s, err))
 	case s.delivered.waitsFor != "":
 		pipeline.SetProgressing(d, v1alpha1.ReasonRollingBack, text+"\nrolling back to "+back+": "+s.delivered.waitsFor)
 	case s.settled.health == nil || healthy == nil || healthy.Status == metav1.ConditionUnknown:

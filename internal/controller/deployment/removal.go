@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/removal"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -35,7 +36,8 @@ func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) 
 	r.beginRemoval(s)
 	turn, cancel := r.beginTurn(ctx, s)
 	defer cancel()
-	err := r.scrub(ctx, s, r.endTurn(turn, s, s.asRemoteFailure(pipeline.Run(turn, r.bind(declaredRemoval()), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, pipeline.PhaseRemoving)))))
+	err := pipeline.Run(turn, r.bind(declaredRemoval()), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, pipeline.PhaseRemoving))
+	err = r.scrub(ctx, s, r.endTurn(turn, s, s.resolved.access.AsRemoteFailure(s.object, err)))
 	r.emitRecovered(s)
 	r.emitKept(s)
 	switch {
@@ -68,14 +70,14 @@ func (r *Reconciler) beginRemoval(s *state) {
 func (r *Reconciler) removalAccount(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	var err error
 	if s.listed.inventory, err = r.inventory(s); err != nil {
-		return pipeline.Stop, failure{reason: v1alpha1.ReasonFailed, stalled: true, err: err}
+		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonFailed, Stalled: true, Err: err}
 	}
 	if s.listed.inventory.Len() == 0 && !s.lost() && !s.betweenHooks() {
 		s.delivered.removed = &removal.Removed{}
 		return pipeline.Stop, nil
 	}
 	outcome, err := r.account(ctx, s)
-	if s.listed.inventory.Len() == 0 && err != nil && judge(err).reason == v1alpha1.ReasonAccountNotFound {
+	if s.listed.inventory.Len() == 0 && err != nil && failure.Of(err).Reason == v1alpha1.ReasonAccountNotFound {
 		s.delivered.removed = &removal.Removed{} // nothing is known to exist, and without the ServiceAccount nothing can be listed
 		return pipeline.Stop, nil
 	}
@@ -92,7 +94,7 @@ func (r *Reconciler) removeObjects(ctx context.Context, s *state) (pipeline.Outc
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	removed, err := removal.Remove(ctx, s.resolved.client, s.owner, s.listed.inventory, removal.Options{Migrations: r.migrations, Pruning: pruning})
+	removed, err := removal.Remove(ctx, s.resolved.access.Client, s.owner, s.listed.inventory, removal.Options{Migrations: r.migrations, Pruning: pruning})
 	s.delivered.removed = &removed
 	if recorded := s.record(removed.Inventory); recorded != nil {
 		return pipeline.Stop, recorded
@@ -101,7 +103,7 @@ func (r *Reconciler) removeObjects(ctx context.Context, s *state) (pipeline.Outc
 		return pipeline.Stop, err
 	}
 	if len(removed.Denied) > 0 {
-		return pipeline.Stop, failure{reason: v1alpha1.ReasonRemovalFailed, err: objectErrors(removed.Denied)}
+		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonRemovalFailed, Err: objectErrors(removed.Denied)}
 	}
 	return pipeline.Continue, nil
 }
@@ -166,7 +168,7 @@ func (r *Reconciler) endsAnyway(ctx context.Context, s *state, err error) bool {
 	if !r.orphans(ctx, s) {
 		return false
 	}
-	switch judge(err).reason {
+	switch failure.Of(err).Reason {
 	case v1alpha1.ReasonAccountNotFound, v1alpha1.ReasonTargetChanged:
 		return true
 	}
@@ -189,7 +191,7 @@ func (r *Reconciler) listUnreleased(s *state, err error) {
 		left = append(left, entry.ID)
 	}
 	r.warning(s, "LeftBehind", "Remove", fmt.Sprintf("%d objects are kept, and could not be annotated as orphaned (%s): %s",
-		len(left), judge(err).Error(), names(left)))
+		len(left), failure.Of(err).Error(), names(left)))
 }
 
 // listLeftovers emits an event with the objects left behind, without those that are
@@ -209,7 +211,7 @@ func (r *Reconciler) listLeftovers(s *state, err error) {
 	namespace.Name = s.object.Namespace
 	r.Events.Eventf(namespace, s.object, corev1.EventTypeWarning, "LeftBehind", "Remove", "%s",
 		fmt.Sprintf("bundledeployment %s/%s was deleted with its namespace and could not remove its objects (%s); delete these yourself: %s",
-			s.object.Namespace, s.object.Name, judge(err).Error(), names(left)))
+			s.object.Namespace, s.object.Name, failure.Of(err).Error(), names(left)))
 }
 
 // pollPause is the pause before unfinished work is checked again: short at first, then

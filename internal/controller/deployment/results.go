@@ -3,7 +3,6 @@
 package deployment
 
 import (
-	"sync"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -17,9 +16,10 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/removal"
-	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/certificates"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
 	"github.com/satchel-dev/satchel/internal/convert"
 )
 
@@ -56,10 +56,8 @@ type listing struct {
 // resolved says what is to be installed, where and with which permissions: the result of the
 // steps from account to decide.
 type resolved struct {
-	client   *tenant.Client
-	local    *tenant.Client // impersonates the ServiceAccount on this cluster, also if client is for another one
-	remote   string         // the Secret with the kubeconfig of the client, as shown in messages; empty on this cluster
-	source   *origin
+	access   resolve.Access
+	source   *resolve.Origin
 	artifact *meta.Artifact
 	// rejected is the artifact of the source while its revision is rejected and artifact
 	// is that of the last healthy one; nil otherwise. sourceOwner is the owner of the
@@ -88,7 +86,7 @@ type rendered struct {
 	// wanted are the certificates that desired mounts and trusts, and issued the result
 	// of certify; nil while none is wanted or certify did not run.
 	wanted []convert.Certificate
-	issued *issuance
+	issued *certificates.Issuance
 	// requires are the requirements of the bundle, and contains its package.
 	requires []convert.Requirement
 	contains convert.Package
@@ -141,14 +139,4 @@ type settled struct {
 	gaps       []drift.Gap // collections that are not watched
 	// rejectedNow: the revision was rejected in this reconcile.
 	rejectedNow bool
-}
-
-// snapshotReader reads the snapshot of the deployment once, when it is first needed.
-type snapshotReader struct {
-	once sync.Once
-	// objects are those of the snapshot, and wanted the certificates that they mounted and
-	// trusted; see lastApplied.
-	objects map[inventory.ID]*unstructured.Unstructured
-	wanted  []convert.Certificate
-	begun   map[inventory.ID][]begunObject // from the same file, before this reconcile
 }

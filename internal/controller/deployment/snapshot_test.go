@@ -13,6 +13,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/certificate"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/certificates"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/convert"
 )
 
@@ -27,11 +29,11 @@ func TestF30SnapshotOfTheOldLayout(t *testing.T) {
 	if err := snapshots.Save("uid", []byte(oldLayout)); err != nil {
 		t.Fatal(err)
 	}
-	last, found, err := readSnapshot(snapshots, "uid")
+	last, found, err := snapshot.Read(snapshots, "uid")
 	if err != nil || !found || len(last.Objects) != 1 || len(last.Certificates) != 0 {
 		t.Fatalf("read %+v, found %v (%v)", last, found, err)
 	}
-	if listed := last.inventory(certificate.AuthorityID(inventory.Owner{Namespace: "shop", Name: "app"})); listed.Len() != 1 {
+	if listed := last.Inventory(certificate.AuthorityID(inventory.Owner{Namespace: "shop", Name: "app"})); listed.Len() != 1 {
 		t.Errorf("the inventory lists %v, want the ConfigMap alone", listed.Entries)
 	}
 	again, err := json.Marshal(last)
@@ -66,8 +68,8 @@ func TestBundlesOfTheLastApply(t *testing.T) {
 		"of others": {"it never was ours", "tools/of-others", "tools/of-others", false},
 		"gone":      {"it never was ours, and left the bundle", "tools/of-others", "", false},
 	}
-	last := snapshot{Certificates: []convert.Certificate{first}}
-	s := &state{subject: subject{object: &v1alpha1.BundleDeployment{}}, rendered: rendered{issued: &issuance{}, wanted: []convert.Certificate{second}}}
+	last := snapshot.Snapshot{Certificates: []convert.Certificate{first}}
+	s := &state{subject: subject{object: &v1alpha1.BundleDeployment{}}, rendered: rendered{issued: &certificates.Issuance{}, wanted: []convert.Certificate{second}}}
 	s.object.UID = "uid"
 	for name, c := range cases {
 		last.Objects = append(last.Objects, webhook(name, c.last))
@@ -79,6 +81,7 @@ func TestBundlesOfTheLastApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.snapshot = snapshot.NewReader(snapshots, "uid")
 	data, err := json.Marshal(last)
 	if err == nil {
 		err = snapshots.Save("uid", data)
@@ -88,7 +91,7 @@ func TestBundlesOfTheLastApply(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			fields := s.lastFields(snapshots, inventory.IDOf(webhook(name, "")))
+			fields := s.lastFields(inventory.IDOf(webhook(name, "")))
 			hooks, found, _ := unstructured.NestedSlice(fields.Object, "webhooks")
 			if !found {
 				t.Fatal("it is not in the snapshot")
@@ -99,15 +102,15 @@ func TestBundlesOfTheLastApply(t *testing.T) {
 			}
 		})
 	}
-	if s.lastFields(snapshots, inventory.IDOf(webhook("new", ""))) != nil {
+	if s.lastFields(inventory.IDOf(webhook("new", ""))) != nil {
 		t.Error("an object that was never applied had fields")
 	}
 }
 
 // With a lost status, what certify added is found through the snapshot.
 func TestSnapshotListsTheSecrets(t *testing.T) {
-	last := snapshot{Target: "uid", Certificates: []convert.Certificate{{Namespace: "tools", Secret: "web-cert"}}}
-	listed := last.inventory(certificate.AuthorityID(inventory.Owner{Namespace: "shop", Name: "app"}))
+	last := snapshot.Snapshot{Target: "uid", Certificates: []convert.Certificate{{Namespace: "tools", Secret: "web-cert"}}}
+	listed := last.Inventory(certificate.AuthorityID(inventory.Owner{Namespace: "shop", Name: "app"}))
 	for _, id := range []inventory.ID{{Kind: "Secret", Namespace: "shop", Name: "satchel-ca-app"}, {Kind: "Secret", Namespace: "tools", Name: "web-cert"}} {
 		if entry, found := listed.Get(id); !found || entry.Confirmed() {
 			t.Errorf("%s: listed %v, confirmed %v; want it listed as planned", id, found, entry.Confirmed())

@@ -13,6 +13,9 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // state holds the facts of one reconcile: the deployment, and the result of each stage. A stage
@@ -22,7 +25,7 @@ type state struct {
 	listed   listing
 	note     note
 	noted    bool // note is of this process
-	snapshot snapshotReader
+	snapshot *snapshot.Reader
 
 	resolved  resolved
 	rendered  rendered
@@ -76,7 +79,7 @@ func (s *state) closeContent() {
 func (s *state) record(current inventory.Inventory) error {
 	encoded, err := s.room.Encode(current)
 	if err != nil { // too many objects, or one that could not be read back: the same bundle fails again
-		return failure{reason: v1alpha1.ReasonPlanRefused, stalled: true, err: err}
+		return failure.Error{Reason: v1alpha1.ReasonPlanRefused, Stalled: true, Err: err}
 	}
 	encoded.Recovered = s.object.Status.Inventory != nil && s.object.Status.Inventory.Recovered
 	s.listed.inventory, s.object.Status.Inventory = current, encoded
@@ -89,7 +92,7 @@ func (s *state) fits(planned inventory.Inventory) error {
 		return nil // it was stored before
 	}
 	if err := s.room.CheckPlanned(planned); err != nil {
-		return failure{reason: v1alpha1.ReasonPlanRefused, stalled: true, err: err}
+		return failure.Error{Reason: v1alpha1.ReasonPlanRefused, Stalled: true, Err: err}
 	}
 	return nil
 }
@@ -136,7 +139,7 @@ func (s *state) compares() bool {
 
 // attempt identifies the input of this reconcile.
 func (s *state) attempt() attempt {
-	a := attempt{generation: s.object.Generation, requested: requested(s.object), inputs: s.resolved.inputs.digest}
+	a := attempt{generation: s.object.Generation, requested: pipeline.Requested(s.object), inputs: s.resolved.inputs.digest}
 	if s.resolved.artifact != nil {
 		a.revision, a.digest = s.resolved.artifact.Revision, s.resolved.artifact.Digest
 	}

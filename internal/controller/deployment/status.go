@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -39,7 +40,7 @@ func updateStatus(s *state, err error) {
 // markHandled records the generation and the reconcile request that were handled.
 func markHandled(d *v1alpha1.BundleDeployment) {
 	d.Status.ObservedGeneration = d.Generation
-	if at := requested(d); at != "" {
+	if at := pipeline.Requested(d); at != "" {
 		d.Status.LastHandledReconcileAt = at
 	}
 }
@@ -51,7 +52,7 @@ func setSourceReady(s *state) {
 		return
 	}
 	kind := v1alpha1.SourceReadyCondition
-	if ready := s.resolved.source.ready; ready != nil && ready.Status == metav1.ConditionFalse {
+	if ready := s.resolved.source.Ready; ready != nil && ready.Status == metav1.ConditionFalse {
 		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, ready.Reason, ready.Message)
 		return
 	}
@@ -60,10 +61,6 @@ func setSourceReady(s *state) {
 		revision = s.resolved.rejected.Revision
 	}
 	pipeline.SetCondition(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "revision "+revision)
-}
-
-func readiness(source *v1alpha1.BundleSource) *metav1.Condition {
-	return conditions.Get(source, meta.ReadyCondition)
 }
 
 // setReached sets the conditions of the steps that succeeded.
@@ -98,12 +95,12 @@ func setFailed(s *state, err error) {
 	if kind == "" {
 		return
 	}
-	f := judge(err)
+	f := failure.Of(err)
 	status := metav1.ConditionFalse
-	if f.waiting {
+	if f.Waiting {
 		status = metav1.ConditionUnknown
 	}
-	pipeline.SetCondition(s.object, kind, status, f.reason, f.Error())
+	pipeline.SetCondition(s.object, kind, status, f.Reason, f.Error())
 }
 
 // setPending sets the Applied condition of an unfinished apply.
@@ -232,15 +229,15 @@ func stillGoing(s *state) string {
 }
 
 func setUnready(s *state, err error) {
-	f := judge(err)
+	f := failure.Of(err)
 	message := f.Error() + appliedText(s, err)
 	switch {
-	case f.stalled:
-		pipeline.SetStalled(s.object, f.reason, message)
-	case f.waiting:
-		pipeline.SetProgressing(s.object, f.reason, message)
+	case f.Stalled:
+		pipeline.SetStalled(s.object, f.Reason, message)
+	case f.Waiting:
+		pipeline.SetProgressing(s.object, f.Reason, message)
 	default:
-		pipeline.SetRetrying(s.object, f.reason, message+s.remedy())
+		pipeline.SetRetrying(s.object, f.Reason, message+s.remedy())
 	}
 }
 
@@ -259,9 +256,9 @@ func appliedText(s *state, err error) string {
 	text := "\nrevision " + last + " stays applied"
 	switch {
 	case s.keepErr != nil:
-		return text + ", but could not be compared with the cluster: " + judge(s.keepErr).Error()
+		return text + ", but could not be compared with the cluster: " + failure.Of(s.keepErr).Error()
 	case s.kept != nil:
-		return text + s.keptText(judge(err).Error())
+		return text + s.keptText(failure.Of(err).Error())
 	}
 	return text
 }
@@ -287,15 +284,15 @@ func announce(s *state) {
 func reportRemoval(s *state, err error) {
 	markHandled(s.object)
 	if err != nil {
-		f := judge(err)
-		if f.reason == v1alpha1.ReasonFailed {
-			f.reason = v1alpha1.ReasonRemovalFailed
+		f := failure.Of(err)
+		if f.Reason == v1alpha1.ReasonFailed {
+			f.Reason = v1alpha1.ReasonRemovalFailed
 		}
 		say := pipeline.SetRetrying
-		if f.stalled {
+		if f.Stalled {
 			say = pipeline.SetStalled
 		}
-		say(s.object, f.reason, fmt.Sprintf("removing %d objects: %s", s.listed.inventory.Len(), f.Error()))
+		say(s.object, f.Reason, fmt.Sprintf("removing %d objects: %s", s.listed.inventory.Len(), f.Error()))
 		return
 	}
 	for _, waits := range []string{s.settled.hookWaits, s.delivered.waitsFor} {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -18,52 +17,39 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/removal"
-	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
-// account gets the client that impersonates the deployment's ServiceAccount, which must
-// exist: the API server would also impersonate a missing one. If the target is another
-// cluster, that ServiceAccount reads the kubeconfig, and the client is for that
-// cluster.
+// account gets the client that impersonates the deployment's ServiceAccount.
 func (r *Reconciler) account(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	identity := tenant.Identity{Namespace: s.object.Namespace, ServiceAccount: s.object.Spec.ServiceAccountName}
-	exists, err := r.Tenants.AccountExists(ctx, identity)
-	switch {
-	case err != nil && identity.Validate() != nil:
-		return pipeline.Stop, failure{reason: v1alpha1.ReasonAccountNotFound, stalled: true, err: err}
-	case err != nil:
+	var err error
+	if s.resolved.access, err = r.accounts().Find(ctx, s.object); err != nil {
 		return pipeline.Stop, err
-	case !exists:
-		return pipeline.Stop, failure{reason: v1alpha1.ReasonAccountNotFound, err: fmt.Errorf(
-			"serviceaccount %s/%s does not exist: create it, or correct spec.serviceAccountName", identity.Namespace, identity.ServiceAccount)}
 	}
-	client, err := r.Tenants.Client(identity)
-	if err != nil {
-		return pipeline.Continue, err
-	}
-	s.resolved.client = client.For(s.object.Name)
-	s.resolved.local = s.resolved.client
-	if s.object.Spec.KubeConfig != nil {
-		err = r.remoteClient(ctx, s)
-	}
-	return pipeline.Continue, err
+	return pipeline.Continue, nil
+}
+
+func (r *Reconciler) accounts() resolve.Accounts {
+	return resolve.Accounts{Tenants: r.Tenants, Remotes: r.Remotes, OwnCluster: r.OwnCluster}
 }
 
 // target reads the inventory and checks that its objects are in the current target
 // cluster.
 func (r *Reconciler) target(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	current, err := r.identify(ctx, s)
+	current, err := r.accounts().Identify(ctx, s.object, s.resolved.access)
 	if err != nil {
 		return pipeline.Stop, err
 	}
 	if s.listed.inventory, err = r.inventory(s); err != nil {
-		return pipeline.Stop, failure{reason: v1alpha1.ReasonFailed, stalled: true, err: err}
+		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonFailed, Stalled: true, Err: err}
 	}
 	if s.listed.inventory.Target != "" && s.listed.inventory.Target != current && (s.listed.inventory.Len() > 0 || s.listed.unreadable) {
-		return pipeline.Stop, failure{reason: v1alpha1.ReasonTargetChanged, stalled: true, err: fmt.Errorf(
+		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonTargetChanged, Stalled: true, Err: fmt.Errorf(
 			"the objects of the inventory are in the cluster %s, and this is %s: nothing is applied or pruned here; if the objects in the old cluster do not matter, %s",
-			s.listed.inventory.Target, current, s.wayOut())}
+			s.listed.inventory.Target, current, resolve.WayOut(s.object))}
 	}
 	s.listed.inventory.Target = current
 	if listed := s.object.Status.Inventory; listed != nil && listed.Target == "" && !s.listed.unreadable {
@@ -76,17 +62,9 @@ func (r *Reconciler) target(ctx context.Context, s *state) (pipeline.Outcome, er
 // corrected.
 func (r *Reconciler) accept(_ context.Context, s *state) (pipeline.Outcome, error) {
 	if err := s.object.Spec.Problem(); err != nil {
-		return pipeline.Stop, failure{reason: v1alpha1.ReasonInvalidSpec, stalled: true, err: err}
+		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonInvalidSpec, Stalled: true, Err: err}
 	}
 	return pipeline.Continue, nil
-}
-
-// wayOut says what the user can do if the objects of a deployment are out of reach.
-func (s *state) wayOut() string {
-	if s.object.DeletionTimestamp.IsZero() {
-		return "create another BundleDeployment"
-	}
-	return "take the finalizer " + v1alpha1.Finalizer + " off this one"
 }
 
 // inventory reads the status. If that was lost, as in a restore from a backup, or
@@ -103,7 +81,7 @@ func (r *Reconciler) inventory(s *state) (inventory.Inventory, error) {
 		}
 		s.listed.unreadable = true
 	}
-	last, found, err := readSnapshot(r.Snapshots, string(s.object.UID))
+	last, found, err := snapshot.Read(r.Snapshots, string(s.object.UID))
 	if err != nil || !found && len(last.Begun) == 0 {
 		return s.unlisted(), err
 	}
@@ -111,7 +89,7 @@ func (r *Reconciler) inventory(s *state) (inventory.Inventory, error) {
 	if s.object.Status.LastAppliedRevision == "" {
 		s.object.Status.LastAppliedRevision = last.Revision
 	}
-	return last.inventory(s.authorityID()), nil
+	return last.Inventory(s.authorityID()), nil
 }
 
 // unlisted is an empty inventory; if the one in the status cannot be read, with its
@@ -129,7 +107,7 @@ const establishTimeout = 2 * time.Second
 
 func (r *Reconciler) options(s *state) apply.Options {
 	return apply.Options{
-		Earlier:          func(entry inventory.Entry) []*unstructured.Unstructured { return s.earlier(r.Snapshots, entry) },
+		Earlier:          s.earlier,
 		EstablishTimeout: establishTimeout,
 		Migrations:       r.migrations,
 		Rules:            s.rules,
@@ -148,7 +126,7 @@ func objectErrors(failed []*objecterror.Error) error {
 
 // objectErrors joins the errors of objects, with a hint if a webhook of the bundle blocks them.
 func (s *state) objectErrors(ctx context.Context, failed []*objecterror.Error) error {
-	return errors.New(objectErrors(failed).Error() + removal.UnreachableWebhooks(ctx, s.resolved.client, s.owner, s.listed.inventory, failed))
+	return errors.New(objectErrors(failed).Error() + removal.UnreachableWebhooks(ctx, s.resolved.access.Client, s.owner, s.listed.inventory, failed))
 }
 
 // remember stores the inventory, previous and planned together, before the first write:
@@ -183,7 +161,7 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (pipeline.Outcome, err
 	r.watches.Expect(client.ObjectKeyFromObject(s.object), s.expectation())
 	options := r.options(s)
 	options.Before = func(ctx context.Context) (string, error) { return r.runHooks(ctx, s, s.decided.plan.Hooks, false) }
-	result, err := apply.Apply(ctx, s.resolved.client, *s.decided.plan, options)
+	result, err := apply.Apply(ctx, s.resolved.access.Client, *s.decided.plan, options)
 	s.delivered.applied = &result
 	if recorded := s.record(s.withHooks(result.Inventory)); recorded != nil {
 		return pipeline.Stop, recorded
@@ -200,7 +178,7 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (pipeline.Outcome, err
 		return pipeline.Continue, nil
 	}
 	if failed := result.Errors(); len(failed) > 0 {
-		return pipeline.Stop, failure{reason: v1alpha1.ReasonApplyFailed, err: s.objectErrors(ctx, failed)}
+		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonApplyFailed, Err: s.objectErrors(ctx, failed)}
 	}
 	if !result.Complete() {
 		s.holdPhase(result.Waits)

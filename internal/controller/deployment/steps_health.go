@@ -54,7 +54,7 @@ func without(objects, seen []plan.Object) []plan.Object {
 
 func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, fresh map[inventory.ID]*unstructured.Unstructured) error {
 	objects = s.withoutDone(objects)
-	report, err := s.rules.Check(ctx, s.resolved.client, objects, fresh)
+	report, err := s.rules.Check(ctx, s.resolved.access.Client, objects, fresh)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/preflight"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
@@ -26,7 +27,7 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (pipeline.Outcome, 
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	observed, err := observe.Cluster(ctx, s.resolved.client, asked)
+	observed, err := observe.Cluster(ctx, s.resolved.access.Client, asked)
 	if err != nil {
 		return pipeline.Stop, err
 	}
@@ -48,7 +49,7 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (pipeline.Outcome, 
 	if len(made.Violations) == 0 {
 		return pipeline.Continue, s.fits(made.Inventory)
 	}
-	lacking, err := preflight.Check(ctx, s.resolved.client, made) // so that all problems are reported at once
+	lacking, err := preflight.Check(ctx, s.resolved.access.Client, made) // so that all problems are reported at once
 	if err != nil {
 		return pipeline.Stop, err
 	}
@@ -61,10 +62,10 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (pipeline.Outcome, 
 func (r *Reconciler) observing(ctx context.Context, s *state) (observe.Request, error) {
 	o, err := spec.Observing(s.object, s.keeping)
 	if err != nil {
-		return o, failure{reason: v1alpha1.ReasonPlanRefused, stalled: true, err: err}
+		return o, failure.Error{Reason: v1alpha1.ReasonPlanRefused, Stalled: true, Err: err}
 	}
 	o.Judge = r.judgeUpgrade(s.object.Namespace)
-	o.Owner, o.Desired, o.Ranks, o.Hooks, o.HashKey = s.owner, s.planned(), s.rendered.ranks, s.rendered.hooks, s.hashKey
+	o.Owner, o.Desired, o.Ranks, o.Hooks, o.HashKey = s.owner, s.rendered.issued.Complete(s.rendered.desired, s.rendered.wanted), s.rendered.ranks, s.rendered.hooks, s.hashKey
 	o.Previous = r.watches.Adopt(client.ObjectKeyFromObject(s.object), s.listed.inventory)
 	o.CreateNamespace = o.CreateNamespace && !s.resolved.unapproved
 	if s.keeping {
@@ -75,7 +76,7 @@ func (r *Reconciler) observing(ctx context.Context, s *state) (observe.Request, 
 	}
 	o.Requirements = spec.Requirements(s.rendered.requires)
 	names := namesOf(s.rendered.requires)
-	r.awaited.set(client.ObjectKeyFromObject(s.object), names)
+	r.awaited.Set(client.ObjectKeyFromObject(s.object), names)
 	if len(names) == 0 || o.RequirementsPolicy == plan.EnforcementNone {
 		return o, nil
 	}
@@ -89,7 +90,7 @@ func (r *Reconciler) preflight(ctx context.Context, s *state) (pipeline.Outcome,
 	if !s.resolved.due || s.keeping {
 		return pipeline.Continue, nil
 	}
-	permissions, err := preflight.Check(ctx, s.resolved.client, *s.decided.plan)
+	permissions, err := preflight.Check(ctx, s.resolved.access.Client, *s.decided.plan)
 	if err != nil {
 		return pipeline.Stop, err
 	}
@@ -97,7 +98,7 @@ func (r *Reconciler) preflight(ctx context.Context, s *state) (pipeline.Outcome,
 	if err := refused(permissions.Violations); err != nil {
 		return pipeline.Stop, err
 	}
-	return pipeline.Continue, s.unseen()
+	return pipeline.Continue, s.rendered.issued.Unseen(s.decided.plan)
 }
 
 // refused is the failure of a plan with violations, a line each.
@@ -109,7 +110,7 @@ func refused(violations []plan.Violation) error {
 	for _, v := range violations {
 		lines = append(lines, v.String())
 	}
-	return failure{reason: v1alpha1.ReasonPlanRefused, err: errors.New(strings.Join(lines, "\n"))}
+	return failure.Error{Reason: v1alpha1.ReasonPlanRefused, Err: errors.New(strings.Join(lines, "\n"))}
 }
 
 // dryRun sends the writes of the plan to the API server as dry runs.
@@ -127,7 +128,7 @@ func (r *Reconciler) dryRun(ctx context.Context, s *state) (pipeline.Outcome, er
 		return pipeline.Continue, nil
 	}
 	if len(check.Failed) > 0 {
-		return pipeline.Stop, failure{reason: v1alpha1.ReasonDryRunFailed, err: s.objectErrors(ctx, check.Failed)}
+		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonDryRunFailed, Err: s.objectErrors(ctx, check.Failed)}
 	}
 	return pipeline.Continue, nil
 }

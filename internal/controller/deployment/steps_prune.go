@@ -10,6 +10,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/removal"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -48,7 +49,7 @@ func (r *Reconciler) prune(ctx context.Context, s *state) (pipeline.Outcome, err
 
 // pruneStages executes deletions, and records their outcome.
 func (r *Reconciler) pruneStages(ctx context.Context, s *state, stages []plan.DeletionStage) (removal.Pruned, error) {
-	pruned, err := removal.Prune(ctx, s.resolved.client, s.owner, stages, removal.Options{Migrations: r.migrations})
+	pruned, err := removal.Prune(ctx, s.resolved.access.Client, s.owner, stages, removal.Options{Migrations: r.migrations})
 	if s.delivered.pruned == nil {
 		s.delivered.pruned = &removal.Pruned{}
 	}
@@ -57,7 +58,7 @@ func (r *Reconciler) pruneStages(ctx context.Context, s *state, stages []plan.De
 		return pruned, recorded
 	}
 	if err == nil && len(pruned.Denied) > 0 {
-		err = failure{reason: v1alpha1.ReasonPruneFailed, err: s.objectErrors(ctx, pruned.Denied)}
+		err = failure.Error{Reason: v1alpha1.ReasonPruneFailed, Err: s.objectErrors(ctx, pruned.Denied)}
 	}
 	return pruned, err
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
@@ -20,7 +21,7 @@ func (r *Reconciler) decide(ctx context.Context, s *state) (pipeline.Outcome, er
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	s.resolved.due = s.full() || r.kinds.came(client.ObjectKeyFromObject(s.object)) || news
+	s.resolved.due = s.full() || r.kinds.Came(client.ObjectKeyFromObject(s.object)) || news
 	if s.resolved.due {
 		return r.stillHeld(ctx, s)
 	}
@@ -38,9 +39,9 @@ func (r *Reconciler) load(ctx context.Context, s *state) (pipeline.Outcome, erro
 	s.object.Status.LastAttemptedRevision = s.resolved.artifact.Revision
 	ctx, cancel := context.WithTimeout(ctx, longestLoad)
 	defer cancel()
-	content, err := r.Artifacts.Load(ctx, s.resolved.source.owner, *s.resolved.artifact)
+	content, err := r.Artifacts.Load(ctx, s.resolved.source.Owner, *s.resolved.artifact)
 	if err != nil {
-		return pipeline.Stop, failure{reason: v1alpha1.ReasonArtifactFailed, err: err}
+		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonArtifactFailed, Err: err}
 	}
 	s.rendered.content = content
 	return pipeline.Continue, nil

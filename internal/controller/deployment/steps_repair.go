@@ -4,22 +4,18 @@ package deployment
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/internal/apply"
-	"github.com/satchel-dev/satchel/internal/apply/certificate"
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
-	"github.com/satchel-dev/satchel/internal/convert"
 )
 
 // driftRepair is the repair of a few objects that watches reported.
@@ -45,74 +41,6 @@ func (s *state) restored() map[inventory.ID]*unstructured.Unstructured {
 	return s.delivered.repaired.applied.Live
 }
 
-// partialSnapshot is a snapshot with objects that are decoded only when wanted.
-type partialSnapshot struct {
-	Revision     string                `json:"revision"`
-	Objects      []json.RawMessage     `json:"objects"`
-	Certificates []convert.Certificate `json:"certificates,omitempty"`
-}
-
-// readSome reads some objects of the snapshot, if all of them are in it, it is of this
-// revision, and no certificate has to be injected.
-func (r *Reconciler) readSome(s *state, ids []inventory.ID) ([]*unstructured.Unstructured, bool, error) {
-	data, found, err := r.Snapshots.Load(string(s.object.UID))
-	if err != nil || !found {
-		return nil, false, err
-	}
-	var last partialSnapshot
-	if err := json.Unmarshal(data, &last); err != nil {
-		return nil, false, fmt.Errorf("reading the objects that were applied last: %w", err)
-	}
-	if last.Revision != s.object.Status.LastAppliedRevision || last.Revision != s.revision() {
-		return nil, false, nil
-	}
-	wanted := make(map[inventory.ID]bool, len(ids))
-	for _, id := range ids {
-		wanted[id] = true
-	}
-	var list []*unstructured.Unstructured
-	for _, raw := range last.Objects {
-		object, err := readIf(raw, wanted)
-		if err != nil {
-			return nil, false, err
-		}
-		if object != nil {
-			list = append(list, object)
-		}
-	}
-	whole := len(list) == len(ids) && !slices.ContainsFunc(list, func(o *unstructured.Unstructured) bool {
-		return certificate.Trusts(o, requests(last.Certificates))
-	})
-	return list, whole, nil
-}
-
-// readIf decodes an object if it is wanted.
-func readIf(raw json.RawMessage, wanted map[inventory.ID]bool) (*unstructured.Unstructured, error) {
-	var head struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-		Metadata   struct {
-			Namespace string `json:"namespace"`
-			Name      string `json:"name"`
-		} `json:"metadata"`
-	}
-	object := &unstructured.Unstructured{}
-	err := json.Unmarshal(raw, &head)
-	if err == nil {
-		object.Object = map[string]any{"apiVersion": head.APIVersion, "kind": head.Kind}
-		object.SetNamespace(head.Metadata.Namespace)
-		object.SetName(head.Metadata.Name)
-		if !wanted[inventory.IDOf(object)] {
-			return nil, nil //nolint:nilnil // it is not wanted
-		}
-		err = object.UnmarshalJSON(raw)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the objects that were applied last: %w", err)
-	}
-	return object, nil
-}
-
 // repair corrects drift that watches reported, from what was applied last. That was
 // planned and accepted before, so it only updates existing objects and adopts none. If
 // that is not enough, everything is compared as if the interval were over.
@@ -120,18 +48,18 @@ func (r *Reconciler) repair(ctx context.Context, s *state) (pipeline.Outcome, er
 	if s.resolved.due || len(s.resolved.found.Drifted) == 0 {
 		return pipeline.Continue, nil
 	}
-	desired, found, err := r.readSome(s, s.resolved.found.Drifted)
+	desired, whole, err := snapshot.ReadSome(r.Snapshots, string(s.object.UID), s.revision(), s.resolved.found.Drifted)
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	if s.resolved.due = !found; s.resolved.due {
+	if s.resolved.due = !whole || s.object.Status.LastAppliedRevision != s.revision(); s.resolved.due {
 		return pipeline.Continue, nil
 	}
 	ignore, err := s.ignoring()
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	observed, err := observe.Cluster(ctx, s.resolved.client, observe.Request{
+	observed, err := observe.Cluster(ctx, s.resolved.access.Client, observe.Request{
 		Owner: s.owner, Desired: desired, Previous: s.entriesOf(desired), HashKey: s.hashKey, Ignore: ignore,
 		InstallNamespace: s.object.InstallNamespaceOrDefault(),
 	})
@@ -153,7 +81,7 @@ func (r *Reconciler) repair(ctx context.Context, s *state) (pipeline.Outcome, er
 // comparison.
 func (r *Reconciler) applyRepair(ctx context.Context, s *state, made plan.Plan, observed plan.Input) error {
 	r.recordConflicts(ctx, s, made)
-	result, err := apply.Apply(ctx, s.resolved.client, made, r.options(s))
+	result, err := apply.Apply(ctx, s.resolved.access.Client, made, r.options(s))
 	s.delivered.repaired = &driftRepair{applied: &result, left: left(made, result, observed)}
 	s.note.applying.wrote = s.now
 	if recorded := s.record(s.listed.inventory.With(result.Inventory.Entries...)); recorded != nil {

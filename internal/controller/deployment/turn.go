@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -46,7 +47,8 @@ func (r *Reconciler) beginTurn(ctx context.Context, s *state) (context.Context, 
 func (r *Reconciler) deliver(ctx context.Context, s *state) error {
 	turn, cancel := r.beginTurn(ctx, s)
 	defer cancel()
-	return r.endTurn(turn, s, s.asRemoteFailure(pipeline.Run(turn, r.bind(declaredSteps()), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, pipeline.PhaseReconciling))))
+	err := pipeline.Run(turn, r.bind(declaredSteps()), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, pipeline.PhaseReconciling))
+	return r.endTurn(turn, s, s.resolved.access.AsRemoteFailure(s.object, err))
 }
 
 // endTurn distinguishes a turn that used up its budget from a failure. The first line that holds decides.
@@ -61,18 +63,18 @@ func (r *Reconciler) endTurn(turn context.Context, s *state, err error) error {
 		r.remoteTurns.Forget(key)
 		return nil
 	}
-	if s.resolved.remote == "" || !budget.Over(turn) || decidedOtherwise(err) {
+	if s.resolved.access.Remote == "" || !budget.Over(turn) || decidedOtherwise(err) {
 		return err
 	}
 	progress := s.progressed()
-	r.Work.turn(progress)
+	r.Work.Turn(progress)
 	failed := r.remoteTurns.End(key, fmt.Sprint(s.object.UID, s.object.Generation), progress)
 	if failed {
-		return &pipeline.StepError{Step: pipeline.FailedStep(err), Err: failure{reason: v1alpha1.ReasonClusterTooSlow, err: fmt.Errorf(
+		return &pipeline.StepError{Step: pipeline.FailedStep(err), Err: failure.Error{Reason: v1alpha1.ReasonClusterTooSlow, Err: fmt.Errorf(
 			"%s: the API server %s answers so slowly that nothing was confirmed in %d turns of %s (in the step %s): find out why it is slow; if it cannot be faster, make the bundle smaller, or have --remote-turn of the controller raised",
-			s.resolved.remote, s.resolved.client.Identity().Host, budget.MostIdle, r.turnBudget(), pipeline.FailedStep(err))}}
+			s.resolved.access.Remote, s.resolved.access.Client.Identity().Host, budget.MostIdle, r.turnBudget(), pipeline.FailedStep(err))}}
 	}
-	if s.delivered.cut, s.delivered.waitsFor = idle, s.resolved.remote+": the API server "+s.resolved.client.Identity().Host+" answers slowly: nothing was confirmed within a turn of "+r.turnBudget().String()+", and the next one goes on"; progress {
+	if s.delivered.cut, s.delivered.waitsFor = idle, s.resolved.access.Remote+": the API server "+s.resolved.access.Client.Identity().Host+" answers slowly: nothing was confirmed within a turn of "+r.turnBudget().String()+", and the next one goes on"; progress {
 		s.delivered.cut, s.delivered.waitsFor = progressing, s.turnText()
 	}
 	if s.resolved.due { // the comparison has to be repeated
@@ -87,16 +89,16 @@ func (r *Reconciler) endTurn(turn context.Context, s *state, err error) error {
 // decidedOtherwise tells whether an error has another cause than the end of the turn: a step decided it. An unreachable
 // cluster may be caused by the end of the turn.
 func decidedOtherwise(err error) bool {
-	var known failure
+	var known failure.Error
 	if errors.Is(err, tenant.ErrTurnOver) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
-	return errors.As(err, &known) && known.reason != v1alpha1.ReasonClusterUnreachable
+	return errors.As(err, &known) && known.Reason != v1alpha1.ReasonClusterUnreachable
 }
 
 // turnText describes the progress of the turns.
 func (s *state) turnText() string {
-	server := s.resolved.remote + ": the API server " + s.resolved.client.Identity().Host + " answers slowly: "
+	server := s.resolved.access.Remote + ": the API server " + s.resolved.access.Client.Identity().Host + " answers slowly: "
 	const next = ", and the next turn goes on"
 	switch {
 	case s.delivered.removed != nil:
@@ -167,14 +169,14 @@ func (r *Reconciler) turnBudget() time.Duration {
 func (r *Reconciler) tryPlan(ctx context.Context, s *state) (dryrun.Result, error) {
 	key, write := client.ObjectKeyFromObject(s.object), r.options(s)
 	options := dryrun.Options{Recreate: write.Recreate, Earlier: write.Earlier}
-	if s.resolved.remote == "" {
-		return dryrun.Run(ctx, s.resolved.client, *s.decided.plan, options)
+	if s.resolved.access.Remote == "" {
+		return dryrun.Run(ctx, s.resolved.access.Client, *s.decided.plan, options)
 	}
 	stateOf := func(action plan.Action) string {
 		return action.Rendered.String() + "@" + s.decided.observed[action.ID].ResourceVersion
 	}
 	options.Tried = func(action plan.Action) bool { return r.remoteTurns.Passed(key, action.ID, stateOf(action)) }
-	check, err := dryrun.Run(ctx, s.resolved.client, *s.decided.plan, options)
+	check, err := dryrun.Run(ctx, s.resolved.access.Client, *s.decided.plan, options)
 	if !s.keeping {
 		passed := make(map[inventory.ID]string, len(check.Accepted))
 		for _, action := range check.Accepted {

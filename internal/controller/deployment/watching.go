@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 )
 
 // waker adds deployments to the queue of the controller, once that runs.
@@ -57,7 +58,7 @@ func (r *Reconciler) subscribe(s *state, err error) {
 		of = s.kept
 	}
 	switch {
-	case s.resolved.client == nil && judge(err).reason == v1alpha1.ReasonAccountNotFound:
+	case s.resolved.access.Client == nil && failure.Of(err).Reason == v1alpha1.ReasonAccountNotFound:
 		r.watches.Drop(key)
 	case of.resolved.due && of.decided.plan != nil && of.delivered.applied != nil:
 		r.watches.Set(key, of.subscription())
@@ -91,7 +92,7 @@ func (s *state) expectation() drift.Subscription {
 // ownSubscription is the subscription of the deployment, without objects.
 func (s *state) ownSubscription() drift.Subscription {
 	return drift.Subscription{
-		Client: s.resolved.client, Owner: s.owner, Target: s.listed.inventory.Target,
+		Client: s.resolved.access.Client, Owner: s.owner, Target: s.listed.inventory.Target,
 		Drift: s.object.Spec.DriftModeOrDefault() != v1alpha1.DriftDisabled, DriftResolved: s.warns(),
 	}
 }

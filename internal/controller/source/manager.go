@@ -198,8 +198,8 @@ func (r *Reconciler) demandPause(object *v1alpha1.BundleSource) time.Duration {
 	switch {
 	case object.Status.ObservedGeneration != object.Generation:
 		return r.demands.Pause(key, "generation "+strconv.FormatInt(object.Generation, 10), time.Now())
-	case requested(object) != "" && requested(object) != object.Status.LastHandledReconcileAt:
-		return r.demands.Pause(key, "request "+requested(object), time.Now())
+	case pipeline.Requested(object) != "" && pipeline.Requested(object) != object.Status.LastHandledReconcileAt:
+		return r.demands.Pause(key, "request "+pipeline.Requested(object), time.Now())
 	}
 	return 0
 }

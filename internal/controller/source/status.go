@@ -25,7 +25,7 @@ import (
 func updateStatus(s *state, err error) {
 	status := &s.object.Status
 	status.ObservedGeneration = s.object.Generation
-	if at := requested(s.object); at != "" {
+	if at := pipeline.Requested(s.object); at != "" {
 		status.LastHandledReconcileAt = at
 	}
 	setArtifact(s)
@@ -263,7 +263,7 @@ func sameRevision(before, after *v1alpha1.BundleSource) bool {
 func markSuspended(s *state) {
 	object := s.object
 	object.Status.ObservedGeneration = object.Generation
-	if at := requested(object); at != "" {
+	if at := pipeline.Requested(object); at != "" {
 		object.Status.LastHandledReconcileAt = at
 	}
 	setArtifact(s)

@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
@@ -52,7 +52,7 @@ func (w *waiting) keep(object *v1alpha1.BundleSource, s seen, now time.Time, pau
 		w.kept = map[types.NamespacedName]wait{}
 	}
 	w.kept[client.ObjectKeyFromObject(object)] = wait{
-		seen: s.clone(), generation: object.Generation, requested: requested(object), until: now.Add(pause), every: every,
+		seen: s.clone(), generation: object.Generation, requested: pipeline.Requested(object), until: now.Add(pause), every: every,
 	}
 	return min(pause, every)
 }
@@ -78,7 +78,7 @@ func (w *waiting) pause(ctx context.Context, reader client.Reader, object *v1alp
 	kept, known := w.kept[client.ObjectKeyFromObject(object)]
 	w.mu.Unlock()
 	left := kept.until.Sub(now)
-	if !known || left <= 0 || kept.generation != object.Generation || kept.requested != requested(object) || len(object.Status.Conditions) == 0 {
+	if !known || left <= 0 || kept.generation != object.Generation || kept.requested != pipeline.Requested(object) || len(object.Status.Conditions) == 0 {
 		return 0
 	}
 	end, ok := w.look(object.Namespace)
@@ -110,11 +110,6 @@ func (w *waiting) look(namespace string) (end func(), ok bool) {
 			delete(w.looks, namespace)
 		}
 	}, true
-}
-
-func requested(object *v1alpha1.BundleSource) string {
-	at, _ := meta.ReconcileAnnotationValue(object.GetAnnotations())
-	return at
 }
 
 // fixableBySecret tells whether another content of a Secret may fix a failure.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package deployment
+package figures
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
 // Work counts the changes of bundle objects by reconciles. A nil one counts nothing.
@@ -51,52 +52,47 @@ func NewWork(registry prometheus.Registerer) (*Work, error) {
 	return w, errors.Join(registry.Register(w.turns), registry.Register(w.outcomes), registry.Register(w.corrected), registry.Register(w.pruned), registry.Register(w.planned), registry.Register(w.writes))
 }
 
-// count adds the changes of one reconcile.
-func (w *Work) count(s *state) {
-	if w == nil || s == nil {
-		return
-	}
-	w.countPlan(s)
-	w.countOutcomes(s, s.delivered.applied)
-	w.countOutcomes(s, s.delivered.repaired.result())
-	if s.delivered.pruned != nil {
-		w.pruned.Add(float64(s.delivered.pruned.Deleted))
-	}
-	w.count(s.kept)
-}
-
-func (w *Work) countOutcomes(s *state, result *apply.Result) {
-	if result == nil {
+// Written counts what an apply or a repair did to objects; nil is nothing.
+func (w *Work) Written(key types.NamespacedName, result *apply.Result) {
+	if w == nil || result == nil {
 		return
 	}
 	for _, outcome := range result.Outcomes {
 		w.outcomes.WithLabelValues(strings.ToLower(string(outcome.Kind))).Inc()
 		if outcome.Kind == apply.Repaired {
-			w.corrected.WithLabelValues(s.owner.Namespace, s.owner.Name).Inc()
+			w.corrected.WithLabelValues(key.Namespace, key.Name).Inc()
 		}
 	}
 }
 
-// turn counts a turn that used up its budget.
-func (w *Work) turn(progress bool) {
+// Pruned counts deleted objects.
+func (w *Work) Pruned(objects int) {
+	if w != nil {
+		w.pruned.Add(float64(objects))
+	}
+}
+
+// Turn counts a turn that used up its budget.
+func (w *Work) Turn(progress bool) {
 	if w != nil {
 		w.turns.WithLabelValues(strconv.FormatBool(progress)).Inc()
 	}
 }
 
-// forget drops the counters of a deployment that is gone.
-func (w *Work) forget(key types.NamespacedName) {
+// Forget drops the counters of a deployment that is gone.
+func (w *Work) Forget(key types.NamespacedName) {
 	if w != nil {
 		w.corrected.DeleteLabelValues(key.Namespace, key.Name)
 	}
 }
 
-func (w *Work) countPlan(s *state) {
-	if s.decided.plan == nil {
+// Planned counts the objects of a plan, and those that it writes; nil is no plan.
+func (w *Work) Planned(of *plan.Plan) {
+	if w == nil || of == nil {
 		return
 	}
 	objects, writes := 0, 0
-	for _, stage := range s.decided.plan.Stages {
+	for _, stage := range of.Stages {
 		for _, action := range stage.Actions {
 			objects++
 			if action.Writes() {

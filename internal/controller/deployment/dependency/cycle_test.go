@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package deployment
+package dependency
 
 import (
 	"strings"
@@ -23,7 +23,7 @@ func TestCycleThrough(t *testing.T) {
 		"through others": {"a circle on the way is passed", map[string]string{"a": "b", "b": "c d", "c": "b", "d": "a"}, "a→b→d→a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := cycleThrough("a", func(of string) []string { return strings.Fields(c.graph[of]) })
+			got := CycleThrough("a", func(of string) []string { return strings.Fields(c.graph[of]) })
 			if strings.Join(got, "→") != c.want {
 				t.Errorf("%s: got %v, want %s", c.reason, got, c.want)
 			}

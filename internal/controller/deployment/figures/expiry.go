@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package deployment
+package figures
 
 import (
 	"sync"
@@ -31,9 +31,9 @@ func NewExpiry(registry prometheus.Registerer) (*Expiry, error) {
 	return &Expiry{gauge: gauge, shown: map[types.NamespacedName]map[string]time.Time{}}, nil
 }
 
-// show replaces the metrics of a deployment; the keys are Secrets as namespace/name. No
+// Show replaces the metrics of a deployment; the keys are Secrets as namespace/name. No
 // ends: the deployment is gone, or has no certificates.
-func (e *Expiry) show(key types.NamespacedName, ends map[string]time.Time) {
+func (e *Expiry) Show(key types.NamespacedName, ends map[string]time.Time) {
 	if e == nil {
 		return
 	}

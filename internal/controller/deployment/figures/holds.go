@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package deployment
+package figures
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
 // Holds exposes as a metric how many objects each deployment keeps because their
@@ -22,8 +20,8 @@ func NewHolds(registry prometheus.Registerer) (*Holds, error) {
 	return &Holds{gauge: gauge}, registry.Register(gauge)
 }
 
-// show sets the metric of a deployment; it is removed when none is held.
-func (h *Holds) show(key types.NamespacedName, held int) {
+// Show sets the metric of a deployment; it is removed when none is held.
+func (h *Holds) Show(key types.NamespacedName, held int) {
 	switch {
 	case h == nil:
 	case held == 0:
@@ -31,16 +29,4 @@ func (h *Holds) show(key types.NamespacedName, held int) {
 	default:
 		h.gauge.WithLabelValues(key.Namespace, key.Name).Set(float64(held))
 	}
-}
-
-// showHeld exposes how many objects of the deployment are held, once a plan was made.
-func (r *Reconciler) showHeld(s *state) {
-	if s.decided.plan == nil || !s.reached[v1alpha1.PlannedCondition] {
-		return
-	}
-	held := 0
-	if s.decided.plan.Held != nil {
-		held = len(s.decided.plan.Held.Objects)
-	}
-	r.Holds.show(types.NamespacedName{Namespace: s.object.Namespace, Name: s.object.Name}, held)
 }

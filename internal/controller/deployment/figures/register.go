@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package deployment
+package figures
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
 )
 
-// registerCacheFigures registers the metrics of the artifact cache, which are read when
+// RegisterCache registers the metrics of the artifact cache, which are read when
 // they are collected.
-func registerCacheFigures(registry prometheus.Registerer, loader *loader.Loader) error {
+func RegisterCache(registry prometheus.Registerer, loader *loader.Loader) error {
 	return errors.Join(
 		registry.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "satchel_artifact_cache_hits_total", Help: "How many loads of an artifact needed no download.",
@@ -28,8 +28,8 @@ func registerCacheFigures(registry prometheus.Registerer, loader *loader.Loader)
 	)
 }
 
-// registerRemoteFigures registers the metrics of remote clusters, which are read when they are collected.
-func registerRemoteFigures(registry prometheus.Registerer, remotes *tenant.Remotes) error {
+// RegisterRemotes registers the metrics of remote clusters, which are read when they are collected.
+func RegisterRemotes(registry prometheus.Registerer, remotes *tenant.Remotes) error {
 	return errors.Join(
 		registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "satchel_remote_clusters_unreachable", Help: "How many clusters of kubeconfigs receive no requests for now, because they do not answer or answer too slowly.",
@@ -40,9 +40,9 @@ func registerRemoteFigures(registry prometheus.Registerer, remotes *tenant.Remot
 	)
 }
 
-// registerWatchFigures registers the metrics of the watches, which are read when they
+// RegisterWatches registers the metrics of the watches, which are read when they
 // are collected.
-func registerWatchFigures(registry prometheus.Registerer, figures func() drift.Figures) error {
+func RegisterWatches(registry prometheus.Registerer, figures func() drift.Figures) error {
 	return errors.Join(
 		registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "satchel_watches", Help: "How many watches of the objects of deployments are open.",

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package deployment
+package resolve
 
 import (
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
-
-// mostOrigins bounds the origins of revisions in the history, in bytes.
-const mostOrigins = 32 << 10
 
 // originsOf lists where the parts of a source's artifact were fetched from; nil while
 // its status does not match its spec.
@@ -30,14 +27,6 @@ func originsOf(source *v1alpha1.BundleSource) []v1alpha1.RevisionOrigin {
 		origins = append(origins, originOfPart(part, r))
 	}
 	return origins
-}
-
-// recordOrigins records where the revision was fetched from last, since another digest
-// may have the same content.
-func (s *state) recordOrigins(record *v1alpha1.RevisionRecord) {
-	if s.resolved.source != nil && len(s.resolved.source.parts) > 0 {
-		record.Sources = s.resolved.source.parts
-	}
 }
 
 func originOfPart(part v1alpha1.Source, r v1alpha1.ResolvedSource) v1alpha1.RevisionOrigin {
@@ -62,17 +51,4 @@ func repositoryOf(ref string) string {
 		return ref[:colon]
 	}
 	return ref
-}
-
-// boundOrigins keeps the origins of the newest revisions within the limit.
-func boundOrigins(history []v1alpha1.RevisionRecord) {
-	room := mostOrigins
-	for i := range history {
-		for _, o := range history[i].Sources {
-			room -= len(o.Destination) + len(o.Image) + len(o.Git) + len(o.Directory) + len(o.URL) + len(o.ConfigMap) + len(o.Reference) + len(o.Digest)
-		}
-		if room < 0 {
-			history[i].Sources = nil
-		}
-	}
 }

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/fetch"
+)
+
+// Accounts find the clients that impersonate the ServiceAccounts of deployments.
+type Accounts struct {
+	Tenants *tenant.Pool
+	Remotes *tenant.Remotes
+	// OwnCluster permits kubeconfigs that lead to the cluster of the controller itself.
+	OwnCluster bool
+}
+
+// Access is how the objects of a deployment are reached.
+type Access struct {
+	Client *tenant.Client
+	Local  *tenant.Client // impersonates the ServiceAccount on this cluster, also if client is for another one
+	Remote string         // the Secret with the kubeconfig of the client, as shown in messages; empty on this cluster
+}
+
+// Find gets the client that impersonates the deployment's ServiceAccount, which must
+// exist: the API server would also impersonate a missing one. If the target is another
+// cluster, that ServiceAccount reads the kubeconfig, and the client is for that
+// cluster. If that fails, both clients are for this cluster.
+func (r Accounts) Find(ctx context.Context, d *v1alpha1.BundleDeployment) (Access, error) {
+	identity := tenant.Identity{Namespace: d.Namespace, ServiceAccount: d.Spec.ServiceAccountName}
+	exists, err := r.Tenants.AccountExists(ctx, identity)
+	switch {
+	case err != nil && identity.Validate() != nil:
+		return Access{}, failure.Error{Reason: v1alpha1.ReasonAccountNotFound, Stalled: true, Err: err}
+	case err != nil:
+		return Access{}, err
+	case !exists:
+		return Access{}, failure.Error{Reason: v1alpha1.ReasonAccountNotFound, Err: fmt.Errorf(
+			"serviceaccount %s/%s does not exist: create it, or correct spec.serviceAccountName", identity.Namespace, identity.ServiceAccount)}
+	}
+	local, err := r.Tenants.Client(identity)
+	if err != nil {
+		return Access{}, err
+	}
+	local = local.For(d.Name)
+	a := Access{Client: local, Local: local}
+	if d.Spec.KubeConfig == nil {
+		return a, nil
+	}
+	remote, named, err := r.remoteClient(ctx, local, d)
+	if err != nil {
+		return a, err
+	}
+	a.Client, a.Remote = remote, named
+	return a, nil
+}
+
+// remoteClient gets the client for the cluster of spec.kubeConfig. The Secret is read on
+// this cluster each time, impersonating the deployment's ServiceAccount: a changed
+// kubeconfig makes another client.
+func (r Accounts) remoteClient(ctx context.Context, local *tenant.Client, d *v1alpha1.BundleDeployment) (remote *tenant.Client, named string, err error) {
+	named = fmt.Sprintf("secret %s/%s", d.Namespace, d.Spec.KubeConfig.SecretRef.Name)
+	data, err := kubeconfig(ctx, local, d, named)
+	if err != nil {
+		return nil, "", err
+	}
+	parsed, err := tenant.ParseKubeconfig(data)
+	var refused *tenant.KubeconfigError
+	if errors.As(err, &refused) {
+		return nil, "", failure.Error{Reason: v1alpha1.ReasonKubeConfigRefused, Stalled: true, Err: fmt.Errorf("%s: %w", named, err)}
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", named, err)
+	}
+	remote, err = r.Remotes.Client(parsed, d.Namespace, d.Spec.RemoteServiceAccountName)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", named, err)
+	}
+	return remote.For(d.Name), named, nil
+}
+
+// kubeconfig reads the Secret.
+func kubeconfig(ctx context.Context, local *tenant.Client, d *v1alpha1.BundleDeployment, named string) ([]byte, error) {
+	ref := d.Spec.KubeConfig.SecretRef
+	secret, err := local.Get(ctx, tenant.Ref{Resource: secretResource, Namespace: d.Namespace, Name: ref.Name})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, failure.Error{Reason: v1alpha1.ReasonKubeConfigNotFound, Err: fmt.Errorf("%s does not exist: create it, or correct spec.kubeConfig", named)}
+	case apierrors.IsForbidden(err):
+		return nil, failure.Error{Reason: v1alpha1.ReasonKubeConfigNotFound, Err: fmt.Errorf(
+			"serviceaccount %s may not get %s, which holds the kubeconfig: grant it", local.Identity(), named)}
+	case err != nil:
+		return nil, fmt.Errorf("reading %s: %w", named, err)
+	}
+	keys := []string{ref.Key}
+	if ref.Key == "" {
+		keys = []string{"value", "value.yaml"}
+	}
+	for _, key := range keys {
+		if text, found, _ := unstructured.NestedString(secret.Object, "data", key); found {
+			return base64.StdEncoding.DecodeString(text)
+		}
+	}
+	return nil, failure.Error{Reason: v1alpha1.ReasonKubeConfigNotFound, Err: fmt.Errorf("%s has no key %q: add it, or correct spec.kubeConfig.secretRef.key", named, keys[0])}
+}
+
+// Identify returns the ID of the cluster that the client of a deployment reaches.
+func (r Accounts) Identify(ctx context.Context, d *v1alpha1.BundleDeployment, a Access) (string, error) {
+	own, err := r.Tenants.Target(ctx)
+	if err != nil || a.Remote == "" {
+		return own, err
+	}
+	there, err := a.Client.Target(ctx)
+	if err != nil {
+		return "", a.remoteFailure(d, err)
+	}
+	if there == own && !r.OwnCluster {
+		return "", failure.Error{Reason: v1alpha1.ReasonKubeConfigRefused, Stalled: true, Err: fmt.Errorf(
+			"%s: the server %s is the cluster that the controller runs in: leave spec.kubeConfig out to install there", a.Remote, a.Client.Identity().Host)}
+	}
+	return there, nil
+}
+
+// remoteFailure classifies the error of a remote cluster that could not be identified.
+// The first line that holds decides.
+//
+//	the address lists forbid the server         KubeConfigRefused
+//	no answer                                   ClusterUnreachable
+//	unauthenticated, or not permitted to impersonate or to get the cluster's ID   ClusterDenied
+//	any other answer                            ClusterUnreachable
+func (a Access) remoteFailure(d *v1alpha1.BundleDeployment, err error) error {
+	id := a.Client.Identity()
+	var unreachable *tenant.UnreachableError
+	switch {
+	case fetch.ReasonOf(err) == fetch.Refused && errors.As(err, &unreachable):
+		return failure.Error{Reason: v1alpha1.ReasonKubeConfigRefused, Stalled: true, Err: fmt.Errorf("%s: %w", a.Remote, unreachable)}
+	case errors.As(err, &unreachable):
+		return failure.Error{Reason: v1alpha1.ReasonClusterUnreachable, Err: fmt.Errorf("%s: %w%s", a.Remote, unreachable, goneForGood(d))}
+	case apierrors.IsUnauthorized(err):
+		return failure.Error{Reason: v1alpha1.ReasonClusterDenied, Err: fmt.Errorf(
+			"%s: the API server %s does not accept the credentials: renew them", a.Remote, id.Host)}
+	case apierrors.IsForbidden(err):
+		return failure.Error{Reason: v1alpha1.ReasonClusterDenied, Err: fmt.Errorf(
+			"%s: %s has to be allowed to get the namespace kube-system there, which identifies the cluster%s: %w", a.Remote, id, a.orImpersonate(), err)}
+	}
+	return failure.Error{Reason: v1alpha1.ReasonClusterUnreachable, Err: fmt.Errorf("%s: the API server %s: %w", a.Remote, id.Host, err)}
+}
+
+// goneForGood says what to do about a removal when its cluster is gone for good.
+func goneForGood(d *v1alpha1.BundleDeployment) string {
+	if d.DeletionTimestamp.IsZero() {
+		return ""
+	}
+	return "; if that cluster is gone for good, " + WayOut(d)
+}
+
+func (a Access) orImpersonate() string {
+	if a.Client.Identity().ServiceAccount == "" {
+		return ""
+	}
+	return ", and the user of the kubeconfig to impersonate it"
+}
+
+// AsRemoteFailure reports a step that failed because a remote cluster did not answer as
+// unreachable.
+func (a Access) AsRemoteFailure(d *v1alpha1.BundleDeployment, err error) error {
+	var unreachable *tenant.UnreachableError
+	var known failure.Error
+	var failed *pipeline.StepError
+	if a.Remote != "" && errors.As(err, &failed) && !errors.As(err, &known) && errors.As(err, &unreachable) {
+		return &pipeline.StepError{Step: failed.Step, Err: a.remoteFailure(d, err)}
+	}
+	return err
+}
+
+// WayOut says what the user can do if the objects of a deployment are out of reach.
+func WayOut(d *v1alpha1.BundleDeployment) string {
+	if d.DeletionTimestamp.IsZero() {
+		return "create another BundleDeployment"
+	}
+	return "take the finalizer " + v1alpha1.Finalizer + " off this one"
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// groundsOf is the digest of the spec of a source without its intervals. It includes what users of the namespace change
+// outside the spec: a ConfigMap or an upload by its revision, and the Secrets with the keys and policies for signatures
+// by the trust digest in the status.
+func groundsOf(source *v1alpha1.BundleSource) string {
+	spec, content := source.Spec.DeepCopy(), ""
+	var trust []string
+	for _, resolved := range source.Status.Resolved {
+		if resolved.Trust != "" {
+			trust = append(trust, resolved.Trust)
+		}
+	}
+	spec.Suspend, spec.Interval, spec.Timeout = false, v1alpha1.Duration{}, v1alpha1.Duration{}
+	spec.ExternalArtifact, spec.Immutable = false, false
+	for _, part := range spec.Sources {
+		if (part.ConfigMap != nil || part.Upload != nil) && source.Status.Artifact != nil {
+			content = source.Status.Artifact.Revision
+		}
+	}
+	return DigestOfAll("satchel.dev/source-grounds/v1", source.Name, spec, content, trust)
+}
+
+// fluxGrounds is the digest of the spec of a Flux source; empty while its artifact may belong to another spec.
+func fluxGrounds(source FluxObject) string {
+	ready := conditions.Get(source, meta.ReadyCondition)
+	if ready == nil || ready.Status != metav1.ConditionTrue || ready.ObservedGeneration != source.GetGeneration() {
+		return ""
+	}
+	var object struct {
+		Spec map[string]any `json:"spec"`
+	}
+	data, err := json.Marshal(source)
+	if err != nil || json.Unmarshal(data, &object) != nil {
+		return ""
+	}
+	delete(object.Spec, "interval")
+	delete(object.Spec, "timeout")
+	delete(object.Spec, "suspend")
+	return DigestOfAll("satchel.dev/source-grounds/v1", source.GetName(), object.Spec)
+}
+
+// DigestOfAll digests values as JSON; empty if one cannot be encoded, which does not happen for API types.
+func DigestOfAll(values ...any) string {
+	data, err := json.Marshal(values)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

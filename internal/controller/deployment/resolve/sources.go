@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/shard"
+)
+
+// Origin is where the content of a deployment comes from.
+type Origin struct {
+	Owner    artifact.Owner
+	Artifact *meta.Artifact
+	Ready    *metav1.Condition // nil when the source says nothing
+	Parts    []v1alpha1.RevisionOrigin
+	Grounds  string // digest of its spec: see groundsOf
+	// unverified names the parts that require no signature.
+	Unverified []string
+	// Untrusted says why the source's current trust settings have not accepted the artifact; "" when they have, or no
+	// signature is required.
+	Untrusted string
+}
+
+func originOf(source *v1alpha1.BundleSource) *Origin {
+	return &Origin{
+		Owner: artifact.SourceOwner(source.Namespace, source.Name), Artifact: source.Status.Artifact, Ready: Readiness(source),
+		Parts: originsOf(source), Grounds: groundsOf(source), Untrusted: Untrusted(source),
+		Unverified: source.Spec.UnverifiedParts(),
+	}
+}
+
+// Untrusted says why the current trust settings of a source have not accepted what it publishes; "" when they have, or no
+// signature is required. A False condition with an artifact is about newer content, which was refused: the published
+// content was accepted.
+func Untrusted(source *v1alpha1.BundleSource) string {
+	verified := conditions.Get(source, v1alpha1.SourceVerifiedCondition)
+	switch {
+	case !source.Spec.DemandsSignature():
+		return ""
+	case verified == nil:
+		return "it does not say who signed it"
+	case verified.Status == metav1.ConditionTrue, verified.Status == metav1.ConditionFalse && verified.Reason == v1alpha1.ReasonVerificationFailed:
+		return ""
+	}
+	return verified.Message
+}
+
+// Sources find the sources of deployments.
+type Sources struct {
+	Client client.Client
+	// Live bypasses the cache of Client, and Cached is what may be read of BundleSources without it.
+	Live, Cached client.Reader
+	Shard        shard.Shard
+	// Manager is the field manager of inline sources.
+	Manager string
+}
+
+// Find creates or updates the BundleSource of an inline source, or reads the referenced source. was is the status as the
+// reconcile found it. A source has an artifact.
+func (r Sources) Find(ctx context.Context, d *v1alpha1.BundleDeployment, was *v1alpha1.BundleDeploymentStatus) (found *Origin, err error) {
+	if ref := d.Spec.SourceRef; ref != nil && ref.IsFlux() {
+		found, err = r.fluxSource(ctx, d)
+	} else {
+		found, err = r.currentSource(ctx, d, was)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found, r.dropInlineSource(ctx, d)
+}
+
+// currentSource is the BundleSource of a deployment. The cache may be outdated after a start: a revision other than
+// the last one that was tried is read from the API server.
+func (r Sources) currentSource(ctx context.Context, d *v1alpha1.BundleDeployment, was *v1alpha1.BundleDeploymentStatus) (*Origin, error) {
+	found, err := r.ownSource(ctx, r.Cached, d)
+	known := err == nil && (found.Artifact.Revision == was.LastAttemptedRevision || found.Artifact.Revision == was.RejectedRevision)
+	if known || was.LastAttemptedRevision == "" {
+		return found, err
+	}
+	return r.ownSource(ctx, r.Live, d)
+}
+
+// ownSource is the BundleSource of a deployment, with an artifact.
+func (r Sources) ownSource(ctx context.Context, reader client.Reader, d *v1alpha1.BundleDeployment) (*Origin, error) {
+	find := r.referencedSource
+	if d.Spec.Source != nil {
+		find = r.keepInlineSource
+	}
+	source, err := find(ctx, reader, d)
+	if err == nil {
+		err = sourceProblem(source)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return originOf(source), nil
+}
+
+// sourceProblem says why a source has nothing to install: it was never fetched, or its
+// spec changed and could not be fetched since. A source that merely cannot be polled at
+// the moment still has its artifact.
+func sourceProblem(source *v1alpha1.BundleSource) error {
+	current := source.Status.SourcesDigest == source.Spec.SourcesDigest()
+	if current && source.Status.Artifact != nil {
+		return nil
+	}
+	ready := conditions.Get(source, meta.ReadyCondition)
+	if ready == nil || ready.Status != metav1.ConditionFalse || source.Status.ObservedGeneration != source.Generation {
+		return failure.Error{Reason: v1alpha1.ReasonSourceNotReady, Waiting: true,
+			Err: fmt.Errorf("waiting for bundlesource %s/%s to be fetched", source.Namespace, source.Name)}
+	}
+	return failure.Error{Reason: v1alpha1.ReasonSourceNotReady,
+		Err: fmt.Errorf("bundlesource %s/%s: %s", source.Namespace, source.Name, ready.Message)}
+}
+
+func (r Sources) referencedSource(ctx context.Context, reader client.Reader, d *v1alpha1.BundleDeployment) (*v1alpha1.BundleSource, error) {
+	var source v1alpha1.BundleSource
+	key := client.ObjectKey{Namespace: d.Namespace, Name: d.SourceName()}
+	err := reader.Get(ctx, key, &source)
+	if apierrors.IsNotFound(err) {
+		return nil, failure.Error{Reason: v1alpha1.ReasonSourceNotFound,
+			Err: fmt.Errorf("bundlesource %s does not exist: create it, or correct spec.sourceRef.name", key)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading bundlesource %s: %w", key, err)
+	}
+	return &source, nil
+}
+
+// keepInlineSource creates or updates the BundleSource that holds spec.source.
+func (r Sources) keepInlineSource(ctx context.Context, reader client.Reader, d *v1alpha1.BundleDeployment) (*v1alpha1.BundleSource, error) {
+	key := client.ObjectKeyFromObject(d)
+	var source v1alpha1.BundleSource
+	err := reader.Get(ctx, key, &source)
+	if apierrors.IsNotFound(err) {
+		return r.createInlineSource(ctx, d)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading bundlesource %s: %w", key, err)
+	}
+	if !metav1.IsControlledBy(&source, d) {
+		return nil, failure.Error{Reason: v1alpha1.ReasonSourceNotOwned, Stalled: true, Err: fmt.Errorf(
+			"bundlesource %s exists and does not belong to this deployment, which needs that name for its inline source: delete or rename it, or refer to it by spec.sourceRef", key)}
+	}
+	asked := pipeline.Requested(d) != d.Status.LastHandledReconcileAt && pipeline.Requested(d) != pipeline.Requested(&source)
+	if equality.Semantic.DeepEqual(source.Spec, *d.Spec.Source) && !asked && !r.Shard.CopyLabels(d, source.DeepCopy()) {
+		return &source, nil
+	}
+	return r.updateInlineSource(ctx, d, &source)
+}
+
+// dropInlineSource deletes the BundleSource of a former inline source once the
+// deployment installs another one, unless another deployment refers to it.
+func (r Sources) dropInlineSource(ctx context.Context, d *v1alpha1.BundleDeployment) error {
+	if d.SourceName() == d.Name {
+		return nil
+	}
+	var source v1alpha1.BundleSource
+	key := client.ObjectKeyFromObject(d)
+	err := r.Client.Get(ctx, key, &source)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && !metav1.IsControlledBy(&source, d):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading bundlesource %s: %w", key, err)
+	}
+	if users, err := r.Users(ctx, &source); err != nil || len(users) > 0 {
+		return err
+	}
+	err = r.Client.Delete(ctx, &source, client.Preconditions{UID: &source.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting bundlesource %s, which held the inline source: %w", key, err)
+	}
+	return nil
+}
+
+func (r Sources) createInlineSource(ctx context.Context, d *v1alpha1.BundleDeployment) (*v1alpha1.BundleSource, error) {
+	source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name}, Spec: *d.Spec.Source.DeepCopy()}
+	if err := controllerutil.SetControllerReference(d, source, r.Client.Scheme()); err != nil {
+		return nil, fmt.Errorf("owning bundlesource %s/%s: %w", d.Namespace, d.Name, err)
+	}
+	r.Shard.CopyLabels(d, source)
+	err := r.Client.Create(ctx, source, client.FieldOwner(r.Manager))
+	if apierrors.IsAlreadyExists(err) { // created a moment ago; the cache will show its owner
+		return nil, failure.Error{Reason: v1alpha1.ReasonSourceNotReady, Waiting: true,
+			Err: fmt.Errorf("waiting for bundlesource %s/%s to be fetched", d.Namespace, d.Name)}
+	}
+	if apierrors.IsForbidden(err) { // by an admission policy, which says what to do
+		return nil, failure.Error{Reason: v1alpha1.ReasonSourceNotReady, Err: fmt.Errorf("creating bundlesource %s/%s: %w", d.Namespace, d.Name, err)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("creating bundlesource %s/%s: %w", d.Namespace, d.Name, err)
+	}
+	return source, nil
+}
+
+// updateInlineSource copies the spec, a reconcile request, and the labels of the shard.
+func (r Sources) updateInlineSource(ctx context.Context, d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource) (*v1alpha1.BundleSource, error) {
+	before := source.DeepCopy()
+	source.Spec = *d.Spec.Source.DeepCopy()
+	r.Shard.CopyLabels(d, source)
+	if at := pipeline.Requested(d); at != "" {
+		metav1.SetMetaDataAnnotation(&source.ObjectMeta, meta.ReconcileRequestAnnotation, at)
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := pipeline.MarkStale(r.Client.Patch(ctx, source, patch, client.FieldOwner(r.Manager))); err != nil {
+		if apierrors.IsInvalid(err) {
+			return nil, failure.Error{Reason: v1alpha1.ReasonSourceNotReady, Stalled: true, Err: fmt.Errorf("updating bundlesource %s/%s: %w", d.Namespace, d.Name, err)}
+		}
+		return nil, fmt.Errorf("updating bundlesource %s/%s: %w", d.Namespace, d.Name, err)
+	}
+	return source, nil
+}
+
+// Users lists the deployments that install a source.
+func (r Sources) Users(ctx context.Context, source client.Object) ([]reconcile.Request, error) {
+	var deployments v1alpha1.BundleDeploymentList
+	if err := r.Client.List(ctx, &deployments, client.InNamespace(source.GetNamespace())); err != nil {
+		return nil, fmt.Errorf("listing the deployments of bundlesource %s: %w", client.ObjectKeyFromObject(source), err)
+	}
+	var requests []reconcile.Request
+	for i := range deployments.Items {
+		if deployments.Items[i].SourceName() == source.GetName() {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&deployments.Items[i])})
+		}
+	}
+	return requests, nil
+}
+
+// Readiness is the Ready condition of a source; nil when it says nothing.
+func Readiness(source *v1alpha1.BundleSource) *metav1.Condition {
+	return conditions.Get(source, meta.ReadyCondition)
+}

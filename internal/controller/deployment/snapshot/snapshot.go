@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/certificates"
+	"github.com/satchel-dev/satchel/internal/convert"
+)
+
+// Snapshot is what a deployment applied last. It serves to correct drift of the running
+// revision while a newer one cannot be fetched, converted or planned, and tells an
+// upgrade which fields the deployment owned.
+type Snapshot struct {
+	// Revision of the artifact.
+	Revision string `json:"revision"`
+	// Target is the cluster that holds the objects.
+	Target string `json:"target"`
+	// Objects as they were applied, without what certify adds.
+	Objects []*unstructured.Unstructured `json:"objects"`
+	// Certificates that the objects mount and trust; absent in old snapshots.
+	Certificates []convert.Certificate `json:"certificates,omitempty"`
+	// Hooks of the revision.
+	Hooks []plan.Hook `json:"hooks,omitempty"`
+	// Begun are objects of newer plans, some of which may have been written.
+	Begun []Begun `json:"begun,omitempty"`
+}
+
+// Begun is an object as it was planned, and the hash of its content in the
+// inventory.
+type Begun struct {
+	Rendered string                     `json:"rendered"`
+	Object   *unstructured.Unstructured `json:"object"`
+}
+
+// Read reads the snapshot of a deployment; applied tells that a revision was
+// applied completely.
+func Read(snapshots *lastapplied.Snapshots, uid string) (last Snapshot, applied bool, err error) {
+	data, found, err := snapshots.Load(uid)
+	if err != nil || !found {
+		return Snapshot{}, false, err
+	}
+	if err := json.Unmarshal(data, &last); err != nil {
+		return Snapshot{}, false, fmt.Errorf("reading the objects that were applied last: %w", err)
+	}
+	return last, last.Revision != "", nil
+}
+
+// Inventory lists the objects, and the Secrets of their certificates, as planned: the next
+// comparison with the cluster finds out whether they still exist and belong to the deployment.
+func (s Snapshot) Inventory(authority inventory.ID) inventory.Inventory {
+	entries := make([]inventory.Entry, 0, len(s.Objects))
+	for _, id := range certificates.IDs(authority, s.Certificates) {
+		entries = append(entries, inventory.Entry{ID: id, Version: certificates.Secrets.Version})
+	}
+	for _, object := range s.Objects {
+		entries = append(entries, inventory.Entry{ID: inventory.IDOf(object), Version: object.GroupVersionKind().Version})
+	}
+	for _, begun := range s.Begun {
+		entries = append(entries, inventory.Entry{ID: inventory.IDOf(begun.Object), Version: begun.Object.GroupVersionKind().Version})
+	}
+	return inventory.New(s.Target, entries...)
+}
+
+// Save stores the snapshot of a deployment, if it is not stored already.
+func Save(snapshots *lastapplied.Snapshots, uid string, last Snapshot) error {
+	data, err := json.Marshal(last)
+	if err != nil {
+		return err
+	}
+	kept, found, err := snapshots.Load(uid)
+	if err == nil && found && string(kept) == string(data) {
+		return nil
+	}
+	return snapshots.Save(uid, data)
+}

@@ -16,28 +16,42 @@ func TestM22Durations(t *testing.T) {
 	deployment := func(field string) func(string) string {
 		return func(value string) string { return aDeployment + "\n" + field + ": " + value }
 	}
-	const interval = "must be a duration such as 90s, 10m or 1h30m, between 1s and 8760h"
 	fields := map[string]struct {
 		kind, path string
 		spec       func(value string) string
-		rule       string
 		tooLong    string
 	}{
-		"source interval":    {"BundleSource", "spec.interval", source("interval"), interval, "8761h"},
-		"source timeout":     {"BundleSource", "spec.timeout", source("timeout"), "must be a duration such as 60s or 5m, between 1s and 1h", "61m"},
-		"interval":           {"BundleDeployment", "spec.interval", deployment("interval"), interval, "8761h"},
-		"retryInterval":      {"BundleDeployment", "spec.retryInterval", deployment("retryInterval"), "must be a duration such as 30s or 1m, between 1s and 8760h", "8761h"},
-		"deployment timeout": {"BundleDeployment", "spec.timeout", deployment("timeout"), "must be a duration such as 60s or 5m, between 1s and 8760h", "8761h"},
+		"source interval":    {"BundleSource", "spec.interval", source("interval"), "8761h"},
+		"source timeout":     {"BundleSource", "spec.timeout", source("timeout"), "61m"},
+		"interval":           {"BundleDeployment", "spec.interval", deployment("interval"), "8761h"},
+		"retryInterval":      {"BundleDeployment", "spec.retryInterval", deployment("retryInterval"), "8761h"},
+		"deployment timeout": {"BundleDeployment", "spec.timeout", deployment("timeout"), "8761h"},
 	}
 	for name, field := range fields {
 		t.Run(name, func(t *testing.T) {
-			checkAdmission(t, field.kind, durations(field.spec, field.path, field.rule, field.tooLong))
+			cases := durations(field.spec, field.path, field.tooLong)
+			if name == "source timeout" {
+				lowerMaximum(cases, field.path, field.tooLong)
+			}
+			checkAdmission(t, field.kind, cases)
 		})
 	}
 }
 
+// lowerMaximum changes the cases for a field that has a maximum of its own.
+func lowerMaximum(cases map[string]admitted, path, tooLong string) {
+	const rule = "must be at most 1h"
+	c := cases[tooLong]
+	c.want = path + `: Invalid value: "` + tooLong + `": ` + rule
+	cases[tooLong] = c
+	c = cases["9999999h"]
+	c.want = "[" + path + `: Invalid value: "string": type conversion error from 'string' to 'google.protobuf.Duration' evaluating rule: ` + rule + ", " + c.want + "]"
+	cases["9999999h"] = c
+}
+
 // durations are the cases for one field.
-func durations(spec func(value string) string, path, rule, tooLong string) map[string]admitted {
+func durations(spec func(value string) string, path, tooLong string) map[string]admitted {
+	const rule = "must be a duration such as 90s, 10m or 1h30m, between 1s and 8760h"
 	cases := map[string]admitted{
 		"shortest":  {reason: "one second is legal everywhere", spec: spec("1s")},
 		"longest":   {reason: "one hour is legal everywhere", spec: spec("1h")},

@@ -62,9 +62,7 @@ type BundleDeploymentSpec struct {
 	// for every read and write of the bundle's objects: its RBAC permissions apply.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a ServiceAccount in this namespace: lower-case letters, digits, '-' and '.'"
-	ServiceAccountName string `json:"serviceAccountName"`
+	ServiceAccountName ServiceAccountName `json:"serviceAccountName"`
 
 	// KubeConfig names another cluster to install on, by a kubeconfig in a Secret. The
 	// objects are in that cluster then, and this one only reads the source and the Secret.
@@ -76,34 +74,24 @@ type BundleDeploymentSpec struct {
 	// write of the bundle's objects, and the user of the kubeconfig needs the permission
 	// to impersonate it. By default the user of the kubeconfig itself is used.
 	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a ServiceAccount in the namespace of this name on the remote cluster: lower-case letters, digits, '-' and '.'"
-	RemoteServiceAccountName string `json:"remoteServiceAccountName,omitempty"`
+	// +kubebuilder:validation:MinLength=1
+	RemoteServiceAccountName ServiceAccountName `json:"remoteServiceAccountName,omitempty"`
 
 	// Interval at which the installed objects are compared with the bundle and
 	// drift is repaired. At least 1s.
 	// +optional
 	// +kubebuilder:default="10m"
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 90s, 10m or 1h30m, between 1s and 8760h"
 	Interval Duration `json:"interval,omitzero"`
 
 	// RetryInterval is the longest pause before a failed attempt is repeated.
 	// +optional
 	// +kubebuilder:default="1m"
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 30s or 1m, between 1s and 8760h"
 	RetryInterval Duration `json:"retryInterval,omitzero"`
 
 	// Timeout is how long a revision may take to become healthy after it was
 	// applied, before it is reported as failed. It goes on being watched then.
 	// +optional
 	// +kubebuilder:default="5m"
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 60s or 5m, between 1s and 8760h"
 	Timeout Duration `json:"timeout,omitzero"`
 
 	// Suspend stops installing, upgrading and repairing, and the renewal of self-signed certificates. Deletion still works.
@@ -478,8 +466,9 @@ type ObjectCounts struct {
 	// Applied is the number of objects that are as the bundle has them.
 	Applied int32 `json:"applied"`
 
-	// Skipped is the number of objects that are left out for now, because their
-	// kind is among spec.optionalKinds and nothing serves it.
+	// Skipped is the number of objects that are not applied, because their kind is
+	// among spec.optionalKinds and the cluster does not serve it. They are applied as
+	// soon as it does.
 	// +optional
 	Skipped int32 `json:"skipped,omitempty"`
 

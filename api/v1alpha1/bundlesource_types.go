@@ -28,18 +28,13 @@ type BundleSourceSpec struct {
 	// are not polled. At least 1s.
 	// +optional
 	// +kubebuilder:default="10m"
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 90s, 10m or 1h30m, between 1s and 8760h"
 	Interval Duration `json:"interval,omitzero"`
 
 	// Timeout bounds one whole fetch of all sources: resolving, downloading,
 	// unpacking and storing.
 	// +optional
 	// +kubebuilder:default="60s"
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="must be a duration such as 60s or 5m, between 1s and 1h"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || duration(self) <= duration('1h')",message="must be at most 1h"
 	Timeout Duration `json:"timeout,omitzero"`
 
 	// Suspend stops resolving and fetching. What is published stays published.
@@ -62,9 +57,7 @@ type BundleSourceSpec struct {
 	// ServiceAccountName is a ServiceAccount of this namespace. Its imagePullSecrets are
 	// used for the registries of images, beside the Secret that an image names.
 	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$')",message="must be the name of a ServiceAccount in this namespace: lower-case letters, digits, '-' and '.'"
-	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+	ServiceAccountName ServiceAccountName `json:"serviceAccountName,omitempty"`
 
 	// ExternalArtifact keeps an ExternalArtifact of the same name, by which Flux (2.7 or
 	// later, with the feature gate ExternalArtifact) consumes what is published. An

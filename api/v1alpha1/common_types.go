@@ -36,13 +36,25 @@ const (
 	BundleApprovalKind = "BundleApproval"
 )
 
+// ServiceAccountName is the name of a ServiceAccount.
+//
+// It is an alias, so that Go code uses it as any string; the rules are those of every field of this type.
+//
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$')",message="must be the name of a ServiceAccount: lower-case letters, digits, '-' and '.'"
+type ServiceAccountName = string
+
+// ObjectName is the name of an object in the namespace of the object that holds it. It is an alias, as ServiceAccountName.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$')",message="must be the bare name of an object in this namespace: lower-case letters, digits, '-' and '.'"
+type ObjectName = string
+
 // LocalReference names an object in the namespace of the object that holds the
 // reference. There is no way to name another namespace.
 type LocalReference struct {
 	// Name of the object.
 	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$')",message="must be the bare name of an object in this namespace: lower-case letters, digits, '-' and '.'"
-	Name string `json:"name"`
+	Name ObjectName `json:"name"`
 }

@@ -14,7 +14,11 @@ import (
 // changed CRD may have accepted it, and one object that cannot be decoded would keep
 // the controllers from listing all the others.
 //
+// The rules are those of every field of this type; a field may add a lower maximum.
+//
 // +kubebuilder:validation:Type=string
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration such as 90s, 10m or 1h30m, between 1s and 8760h"
 type Duration struct {
 	// Duration is 0 when there is none, or when it cannot be read.
 	Duration time.Duration `json:"-"`

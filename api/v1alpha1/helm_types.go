@@ -41,10 +41,7 @@ type ValuesReference struct {
 
 	// Name of the object, in this namespace.
 	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a Secret or ConfigMap in this namespace: lower-case letters, digits, '-' and '.'"
-	Name string `json:"name"`
+	Name ObjectName `json:"name"`
 
 	// ValuesKey is the key that holds the values, in YAML, or the single value for
 	// targetPath.

@@ -96,10 +96,7 @@ type SubstituteReference struct {
 
 	// Name of it, in this namespace.
 	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object in this namespace: lower-case letters, digits, '-' and '.'"
-	Name string `json:"name"`
+	Name ObjectName `json:"name"`
 
 	// Optional lets it be missing.
 	// +optional

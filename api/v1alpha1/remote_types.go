@@ -23,10 +23,7 @@ type KubeConfigReference struct {
 type KubeConfigSecretReference struct {
 	// Name of the Secret.
 	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a Secret in this namespace: lower-case letters, digits, '-' and '.'"
-	Name string `json:"name"`
+	Name ObjectName `json:"name"`
 
 	// Key of the Secret's data that holds the kubeconfig; value, or else value.yaml, if
 	// left out.

@@ -264,3 +264,10 @@ func (b *guardedBody) Close() error {
 	b.cancel(nil)
 	return err
 }
+
+// NotRedirected returns the client with redirects being answers of their own.
+func NotRedirected(client *http.Client) *http.Client {
+	own := *client
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &own
+}

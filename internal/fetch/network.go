@@ -171,3 +171,12 @@ func retryAfter(value string, now time.Time) time.Duration {
 	}
 	return 0
 }
+
+// CloseBody closes a body. How it ends does not matter after a failure.
+func CloseBody(body io.Closer, failed error) error {
+	err := body.Close()
+	if failed != nil {
+		return nil
+	}
+	return NetworkError(err)
+}

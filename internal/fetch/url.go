@@ -70,3 +70,13 @@ func DisplayURL(u *url.URL) string {
 	shown.RawQuery, shown.ForceQuery, shown.User, shown.Fragment = "", false, nil, ""
 	return shown.String()
 }
+
+// Below returns the URL of something below another, with its path at the end.
+func Below(base *url.URL, path string) *url.URL {
+	target := *base
+	target.Path, target.RawPath = strings.TrimRight(target.Path, "/")+path, ""
+	if base.RawPath != "" {
+		target.RawPath = strings.TrimRight(base.RawPath, "/") + path
+	}
+	return &target
+}

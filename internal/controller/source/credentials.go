@@ -13,6 +13,8 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/git"
+	"github.com/satchel-dev/satchel/internal/fetch/git/githubapp"
+	"github.com/satchel-dev/satchel/internal/fetch/git/sshremote"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
 )
 
@@ -174,7 +176,7 @@ func gitCredentials(secret *corev1.Secret, spec *v1alpha1.GitSource, o *git.Opti
 		if len(secret.Data[keyIdentity]) == 0 || len(secret.Data[keyKnownHosts]) == 0 {
 			return malformed(secret, "it needs %s, a private key, and %s, the keys of the server, for an ssh:// repository", keyIdentity, keyKnownHosts)
 		}
-		o.SSH = &git.SSH{Identity: secret.Data[keyIdentity], Passphrase: []byte(text(secret, keyPassword)), KnownHosts: secret.Data[keyKnownHosts]}
+		o.SSH = &sshremote.Options{Identity: secret.Data[keyIdentity], Passphrase: []byte(text(secret, keyPassword)), KnownHosts: secret.Data[keyKnownHosts]}
 		return nil
 	case spec.Provider == githubProvider:
 		return gitHubApp(secret, o)
@@ -187,7 +189,7 @@ func gitCredentials(secret *corev1.Secret, spec *v1alpha1.GitSource, o *git.Opti
 }
 
 func gitHubApp(secret *corev1.Secret, o *git.Options) error {
-	o.App = &git.GitHubApp{
+	o.App = &githubapp.Options{
 		ID: text(secret, keyAppID), InstallationID: text(secret, keyAppInstallation), Owner: text(secret, keyAppOwner),
 		PrivateKey: secret.Data[keyAppKey], BaseURL: text(secret, keyAppURL),
 	}

@@ -31,7 +31,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/git"
+	"github.com/satchel-dev/satchel/internal/fetch/git/githubapp"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
 )
 
@@ -93,7 +93,7 @@ type Reconciler struct {
 	waiting waiting
 	turns   *pipeline.Turns
 	pace    notify.Pace
-	tokens  *git.Tokens // of GitHub Apps
+	tokens  *githubapp.Tokens // of GitHub Apps
 	// uploads are the sources that received an upload.
 	uploads chan event.GenericEvent
 	labels  nslabel.Reader // of namespaces
@@ -107,7 +107,7 @@ func NewReconciler(deps Deps) *Reconciler {
 		http:    deps.Policy.HTTPClient(deps.Limits),
 		writer:  pipeline.StatusWriter{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager},
 		turns:   pipeline.NewTurns(deps.PerNamespace).Within(deps.Concurrent),
-		tokens:  git.NewTokens(),
+		tokens:  githubapp.NewTokens(),
 		demands: pipeline.NewDemands(),
 		uploads: make(chan event.GenericEvent),
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git/protocol"
 )
 
 const (
@@ -114,7 +115,7 @@ type listing struct {
 var errLong = errors.New("the list of references is long")
 
 // read reads the list from its first line to its end.
-func (l *listing) read(first []byte, lines *packets) (capabilities, error) {
+func (l *listing) read(first []byte, lines *protocol.Reader) (capabilities, error) {
 	line, list, _ := bytes.Cut(first, []byte{0})
 	able := capabilities{}
 	for word := range strings.FieldsSeq(string(list)) {
@@ -137,7 +138,7 @@ func (l *listing) read(first []byte, lines *packets) (capabilities, error) {
 			return nil, errLong
 		}
 		var err error
-		if line, more, err = lines.text(); err != nil {
+		if line, more, err = lines.Text(); err != nil {
 			return nil, err
 		}
 	}
@@ -156,7 +157,7 @@ func (l *listing) take(line []byte) error {
 	}
 	full, isPeeled := strings.CutSuffix(name, peeledSuffix)
 	if !found || full == "" || strings.Contains(full, " ") {
-		return notGit("it has the line %s", fetch.Quote(string(line)))
+		return protocol.NotGit("it has the line %s", fetch.Quote(string(line)))
 	}
 	return l.add(full, hash, isPeeled)
 }
@@ -197,27 +198,27 @@ func parseHash(text string) (plumbing.Hash, error) {
 	case err == nil && len(raw) == sha256.Size:
 		return hash, fetch.Errorf(fetch.Refused, "repositories with SHA-256 hashes are not supported yet")
 	case err != nil || len(raw) != len(hash):
-		return hash, notGit("%s is no object name", fetch.Quote(text))
+		return hash, protocol.NotGit("%s is no object name", fetch.Quote(text))
 	}
 	return plumbing.Hash(raw), nil
 }
 
 // firstLine returns the first line of a list of references, after the one that some transports put before it. In a list
 // without any the error is that of an empty repository.
-func firstLine(lines *packets) ([]byte, error) {
+func firstLine(lines *protocol.Reader) ([]byte, error) {
 	for {
-		kind, line, err := lines.next()
+		kind, line, err := lines.Next()
 		line = bytes.TrimSuffix(line, []byte("\n"))
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil, notGit("it is empty")
+			return nil, protocol.NotGit("it is empty")
 		case err != nil:
 			return nil, err
 		case bytes.HasPrefix(line, []byte("# service=")):
-			if _, more, err := lines.text(); err != nil || more {
-				return nil, cmp.Or(err, notGit("its first section does not end"))
+			if _, more, err := lines.Text(); err != nil || more {
+				return nil, cmp.Or(err, protocol.NotGit("its first section does not end"))
 			}
-		case kind == flushPacket:
+		case kind == protocol.Flush:
 			return nil, fetch.Errorf(fetch.NotFound, "the repository is empty")
 		default:
 			return line, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git/pack"
 )
 
 // Modes of tree entries, as git writes them; some tools put zeros before them.
@@ -81,8 +82,8 @@ var dotGit = regexp.MustCompile(`(?i)^(\.git|git~[0-9]+)[. ]*(:.*)?$`)
 func isDotGit(name string) bool { return dotGit.MatchString(name) }
 
 // rootOf returns the root folder of a commit.
-func rootOf(p *pack, commit plumbing.Hash) (plumbing.Hash, error) {
-	data, err := p.get(commit, plumbing.CommitObject)
+func rootOf(p *pack.File, commit plumbing.Hash) (plumbing.Hash, error) {
+	data, err := p.Get(commit, plumbing.CommitObject)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
@@ -90,12 +91,12 @@ func rootOf(p *pack, commit plumbing.Hash) (plumbing.Hash, error) {
 }
 
 // enter follows a path from one tree object to another.
-func enter(p *pack, root plumbing.Hash, directory string) (plumbing.Hash, error) {
+func enter(p *pack.File, root plumbing.Hash, directory string) (plumbing.Hash, error) {
 	if directory == "" {
 		return root, nil
 	}
 	for part := range strings.SplitSeq(directory, "/") {
-		data, err := p.get(root, plumbing.TreeObject)
+		data, err := p.Get(root, plumbing.TreeObject)
 		if err != nil {
 			return root, err
 		}
@@ -126,7 +127,7 @@ func lookUp(entries []entry, name string) (plumbing.Hash, error) {
 // walker writes tree objects into a tree.
 type walker struct {
 	ctx  context.Context
-	pack *pack
+	pack *pack.File
 	tree *fetch.Tree
 	// modules notes the submodules; nil skips them.
 	modules *modules
@@ -175,7 +176,7 @@ func (w *walker) list(hash plumbing.Hash) ([]entry, error) {
 	if w.ctx.Err() != nil {
 		return nil, fetch.NetworkError(context.Cause(w.ctx))
 	}
-	data, err := w.pack.get(hash, plumbing.TreeObject)
+	data, err := w.pack.Get(hash, plumbing.TreeObject)
 	if err != nil {
 		return nil, err
 	}
@@ -228,13 +229,13 @@ func (w *walker) entry(e entry, name string) error {
 
 // file streams one blob.
 func (w *walker) file(hash plumbing.Hash, name string) error {
-	blob, err := w.pack.find(hash, plumbing.BlobObject)
+	blob, err := w.pack.Find(hash, plumbing.BlobObject)
 	if err != nil {
 		return err
 	}
-	content, err := w.pack.open(blob)
+	content, err := w.pack.Open(blob)
 	if err != nil {
 		return err
 	}
-	return errors.Join(damaged(w.tree.WriteFile(name, content)), content.Close())
+	return errors.Join(pack.Damaged(w.tree.WriteFile(name, content)), content.Close())
 }

@@ -4,6 +4,8 @@ package git
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git/pack"
+	"github.com/satchel-dev/satchel/tests/packs"
 )
 
 func TestM16Directories(t *testing.T) {
@@ -162,11 +166,11 @@ func FuzzParseTree(f *testing.F) {
 // before the first of them is read, which is missing here.
 func TestM17NestedFolders(t *testing.T) {
 	const commitKind, treeKind = 1, 2
-	missing := string(hashOf(plumbing.BlobObject, "missing"))
+	missing := string(packs.Hash(plumbing.BlobObject, "missing"))
 	folder := func(below string) string {
 		content := ""
 		if below != "" {
-			content = "40000 a\x00" + string(hashOf(plumbing.TreeObject, below))
+			content = "40000 a\x00" + string(packs.Hash(plumbing.TreeObject, below))
 		}
 		for i := range 60 {
 			content += fmt.Sprintf("100644 b%02d\x00%s", i, missing)
@@ -175,11 +179,11 @@ func TestM17NestedFolders(t *testing.T) {
 	}
 	inner := folder("")
 	outer := folder(inner)
-	commit := fmt.Sprintf("tree %x\n", hashOf(plumbing.TreeObject, outer))
+	commit := fmt.Sprintf("tree %x\n", packs.Hash(plumbing.TreeObject, outer))
 	for entries, want := range map[int]fetch.Reason{121: fetch.InvalidContent, 120: fetch.LimitExceeded} {
 		limits := fetch.DefaultLimits()
 		limits.Entries = entries
-		p, err := openObjects(t.Context(), t, limits, whole(commitKind, commit), whole(treeKind, outer), whole(treeKind, inner))
+		p, err := openObjects(t, limits, packs.Whole(commitKind, commit), packs.Whole(treeKind, outer), packs.Whole(treeKind, inner))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +192,7 @@ func TestM17NestedFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := fetcher(t, Options{URL: "https://example.org/r", Limits: limits})
-		_, err = new(job).checkout(t.Context(), f, p, plumbing.Hash(hashOf(plumbing.CommitObject, commit)), tree)
+		_, err = new(job).checkout(t.Context(), f, p, plumbing.Hash(packs.Hash(plumbing.CommitObject, commit)), tree)
 		if fetch.ReasonOf(err) != want {
 			t.Errorf("with a limit of %d: %v", entries, err)
 		}
@@ -196,4 +200,26 @@ func TestM17NestedFolders(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// openObjects indexes a pack of some objects.
+func openObjects(t *testing.T, l fetch.Limits, objects ...packs.Object) (*pack.File, error) {
+	t.Helper()
+	dir := t.TempDir()
+	file, err := os.Create(filepath.Join(dir, "pack"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.Write(packs.Of(objects...)); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := pack.Open(t.Context(), file, dir, l)
+	if err == nil {
+		t.Cleanup(func() {
+			if err := opened.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return opened, err
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git/githubapp"
+	"github.com/satchel-dev/satchel/internal/fetch/git/sshremote"
 	"github.com/satchel-dev/satchel/internal/fetch/versions"
 )
 
@@ -42,13 +44,13 @@ type Options struct {
 	// Login is for the server of URL, and sent to no other one. Over plain HTTP it goes only where Client speaks that.
 	Login fetch.Login
 	// App logs in instead of Login.
-	App *GitHubApp
+	App *githubapp.Options
 	// SSH is for an ssh URL, which needs it.
-	SSH *SSH
+	SSH *sshremote.Options
 	// Client decides what is reached over HTTP.
 	Client *http.Client
 	// Dial decides what is reached over SSH.
-	Dial Dial
+	Dial sshremote.Dial
 	// Limits bounds what is read.
 	Limits fetch.Limits
 }
@@ -61,8 +63,8 @@ type Fetcher struct {
 	submodules bool
 	verify     *Verification
 	login      fetch.Login
-	app        *app  // nil for none
-	gate       *gate // nil for HTTP
+	app        *githubapp.App    // nil for none
+	gate       *sshremote.Server // nil for HTTP
 	client     *http.Client
 	limits     fetch.Limits
 }
@@ -121,7 +123,7 @@ func (f *Fetcher) prepareHTTP(o Options) (err error) {
 	case !o.Login.Empty():
 		return fetch.Errorf(fetch.Refused, "a GitHub App and another login exclude each other")
 	}
-	f.app, err = newApp(*o.App, o.Client)
+	f.app, err = githubapp.New(*o.App, o.Client)
 	return err
 }
 
@@ -134,7 +136,7 @@ func (f *Fetcher) prepareSSH(o Options) (err error) {
 	case o.Dial == nil:
 		return errors.New("a dialer is missing")
 	}
-	f.gate, err = newGate(f.url, *o.SSH, o.Dial)
+	f.gate, err = sshremote.NewServer(f.url, *o.SSH, o.Dial)
 	return err
 }
 
@@ -209,9 +211,9 @@ func (f *Fetcher) Fetch(ctx context.Context, r fetch.Resolved, tree *fetch.Tree)
 func (f *Fetcher) remote(ctx context.Context) (remote, error) {
 	switch {
 	case f.gate != nil:
-		return newShell(f.gate, f.url.Path), nil
+		return sshremote.NewSession(f.gate, f.url.Path), nil
 	case f.app != nil:
-		login, err := f.app.login(ctx)
+		login, err := f.app.Login(ctx)
 		return newWeb(f.client, f.url, login), err
 	}
 	return newWeb(f.client, f.url, f.login), nil
@@ -221,7 +223,7 @@ func (f *Fetcher) explain(err error) error {
 	shown := hints
 	switch {
 	case f.app != nil && fetch.ReasonOf(err) == fetch.Unauthorized:
-		f.app.forget() // it may have been revoked
+		f.app.Forget() // it may have been revoked
 	case f.app == nil && f.gate == nil && f.login.Empty():
 		shown = anonymousHints
 	}

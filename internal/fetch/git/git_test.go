@@ -128,8 +128,8 @@ func TestOnlyTheNewestCommitIsTransferred(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = objects.Close() })
-	if len(objects.objects) != 3 {
-		t.Errorf("%d objects instead of commit, tree and blob", len(objects.objects))
+	if objects.Len() != 3 {
+		t.Errorf("%d objects instead of commit, tree and blob", objects.Len())
 	}
 }
 
@@ -166,7 +166,7 @@ func TestDeltasAreRebuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = objects.Close() })
-	if objects.written == 0 {
+	if objects.Rebuilt() == 0 {
 		t.Error("the pack had no deltas, so this tested nothing")
 	}
 }

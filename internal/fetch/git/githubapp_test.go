@@ -25,6 +25,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git/githubapp"
 )
 
 // hub is GitHub's API, as far as an app needs it to log in.
@@ -123,8 +124,8 @@ func (h *hub) pem(pkcs8 bool) []byte {
 	return pem.EncodeToMemory(block)
 }
 
-func (h *hub) app(change func(*GitHubApp)) *GitHubApp {
-	a := &GitHubApp{ID: "7", InstallationID: "42", PrivateKey: h.pem(false), BaseURL: h.server.URL + "/api/v3"}
+func (h *hub) app(change func(*githubapp.Options)) *githubapp.Options {
+	a := &githubapp.Options{ID: "7", InstallationID: "42", PrivateKey: h.pem(false), BaseURL: h.server.URL + "/api/v3"}
 	if change != nil {
 		change(a)
 	}
@@ -150,15 +151,15 @@ func TestGitHubApps(t *testing.T) {
 	const buying = "POST /api/v3/app/installations/42/access_tokens"
 	cases := map[string]struct {
 		reason string
-		change func(*GitHubApp)
+		change func(*githubapp.Options)
 		want   []string
 	}{
 		"Installation": {"its ID is known", nil, []string{buying}},
 		"PKCS8":        {"the other form of keys", nil, []string{buying}},
-		"Organization": {"its owner is", func(a *GitHubApp) { a.InstallationID, a.Owner = "", "team" }, []string{"GET /api/v3/orgs/team/installation", buying}},
-		"User": {"its owner is no organization", func(a *GitHubApp) { a.InstallationID, a.Owner = "", "someone" },
+		"Organization": {"its owner is", func(a *githubapp.Options) { a.InstallationID, a.Owner = "", "team" }, []string{"GET /api/v3/orgs/team/installation", buying}},
+		"User": {"its owner is no organization", func(a *githubapp.Options) { a.InstallationID, a.Owner = "", "someone" },
 			[]string{"GET /api/v3/orgs/someone/installation", "GET /api/v3/users/someone/installation", buying}},
-		"Slash": {"as people write it", func(a *GitHubApp) { a.BaseURL += "/" }, []string{buying}},
+		"Slash": {"as people write it", func(a *githubapp.Options) { a.BaseURL += "/" }, []string{buying}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -185,9 +186,9 @@ func TestGitHubApps(t *testing.T) {
 func TestGitHubTokensAreKept(t *testing.T) {
 	r := newRepository(t)
 	r.files("main", "a", "1")
-	h, tokens, clock := newHub(t), NewTokens(), time.Now()
-	tokens.now = func() time.Time { return clock }
-	h.now = tokens.now
+	h, tokens, clock := newHub(t), githubapp.NewTokens(), time.Now()
+	tokens.Now = func() time.Time { return clock }
+	h.now = tokens.Now
 	p := &private{repository: r}
 	wanted := "CANARY-1"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -198,8 +199,8 @@ func TestGitHubTokensAreKept(t *testing.T) {
 		p.forward(w, q)
 	}))
 	t.Cleanup(server.Close)
-	resolve := func(change func(*GitHubApp)) error {
-		_, err := fetcher(t, Options{URL: server.URL + "/org/repo.git", App: h.app(func(a *GitHubApp) {
+	resolve := func(change func(*githubapp.Options)) error {
+		_, err := fetcher(t, Options{URL: server.URL + "/org/repo.git", App: h.app(func(a *githubapp.Options) {
 			a.Tokens = tokens
 			if change != nil {
 				change(a)
@@ -230,24 +231,24 @@ func TestGitHubTokensAreKept(t *testing.T) {
 		}
 	}
 	wanted = "CANARY-4"
-	if err := resolve(func(a *GitHubApp) { a.InstallationID, a.Owner = "", "team" }); err != nil || h.sold != 4 {
+	if err := resolve(func(a *githubapp.Options) { a.InstallationID, a.Owner = "", "team" }); err != nil || h.sold != 4 {
 		t.Errorf("another installation has a token of its own: %v, %d", err, h.sold)
 	}
-	if err := resolve(func(a *GitHubApp) { a.PrivateKey = newHub(t).pem(false) }); fetch.ReasonOf(err) != fetch.Unauthorized {
+	if err := resolve(func(a *githubapp.Options) { a.PrivateKey = newHub(t).pem(false) }); fetch.ReasonOf(err) != fetch.Unauthorized {
 		t.Errorf("who does not have the key gets no token: %v", err)
 	}
 }
 
 func TestGitHubTokensAreBoughtOnce(t *testing.T) {
-	h, tokens := newHub(t), NewTokens()
-	a, err := newApp(*h.app(func(a *GitHubApp) { a.Tokens = tokens }), client())
+	h, tokens := newHub(t), githubapp.NewTokens()
+	a, err := githubapp.New(*h.app(func(a *githubapp.Options) { a.Tokens = tokens }), client())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var group sync.WaitGroup
 	for range 20 {
 		group.Go(func() {
-			if login, err := a.login(t.Context()); err != nil || login.Password != "CANARY-1" {
+			if login, err := a.Login(t.Context()); err != nil || login.Password != "CANARY-1" {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -255,20 +256,6 @@ func TestGitHubTokensAreBoughtOnce(t *testing.T) {
 	group.Wait()
 	if h.sold != 1 {
 		t.Errorf("%d were bought", h.sold)
-	}
-	for i := range 2 * maxTokens {
-		if _, err := tokens.get(t.Context(), sha256.Sum256(fmt.Append(nil, i)), func() (string, time.Time, error) { return "x", h.ends, nil }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(tokens.kept) > maxTokens {
-		t.Errorf("%d are kept", len(tokens.kept))
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	tokens.place(a.same).buying <- struct{}{}
-	if _, err := a.login(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("waiting ends with the context: %v", err)
 	}
 }
 
@@ -313,19 +300,19 @@ func TestM15GitHubAppRefusals(t *testing.T) {
 	h := newHub(t)
 	cases := map[string]struct {
 		reason string
-		change func(*GitHubApp)
+		change func(*githubapp.Options)
 	}{
-		"NoID":       {"who asks", func(a *GitHubApp) { a.ID = "" }},
-		"BadID":      {"leaves the statement", func(a *GitHubApp) { a.ID = "7\"," }},
-		"Neither":    {"no installation", func(a *GitHubApp) { a.InstallationID = "" }},
-		"Both":       {"ambiguous", func(a *GitHubApp) { a.Owner = "team" }},
-		"Path":       {"leaves the path", func(a *GitHubApp) { a.InstallationID = "42/../../user" }},
-		"OwnerPath":  {"leaves the path", func(a *GitHubApp) { a.InstallationID, a.Owner = "", "../x" }},
-		"NoKey":      {"nothing signs", func(a *GitHubApp) { a.PrivateKey = []byte("CANARY") }},
-		"SSHKey":     {"another kind of key", func(a *GitHubApp) { a.PrivateKey = newKey(t, "ed25519").pem(t, "") }},
-		"WeakKey":    {"1024 bits", func(a *GitHubApp) { a.PrivateKey = weakAppKey(t) }},
-		"FileURL":    {"reads this machine", func(a *GitHubApp) { a.BaseURL = "file:///etc" }},
-		"Credential": {"would be shown", func(a *GitHubApp) { a.BaseURL = "https://u:CANARY@example.org" }},
+		"NoID":       {"who asks", func(a *githubapp.Options) { a.ID = "" }},
+		"BadID":      {"leaves the statement", func(a *githubapp.Options) { a.ID = "7\"," }},
+		"Neither":    {"no installation", func(a *githubapp.Options) { a.InstallationID = "" }},
+		"Both":       {"ambiguous", func(a *githubapp.Options) { a.Owner = "team" }},
+		"Path":       {"leaves the path", func(a *githubapp.Options) { a.InstallationID = "42/../../user" }},
+		"OwnerPath":  {"leaves the path", func(a *githubapp.Options) { a.InstallationID, a.Owner = "", "../x" }},
+		"NoKey":      {"nothing signs", func(a *githubapp.Options) { a.PrivateKey = []byte("CANARY") }},
+		"SSHKey":     {"another kind of key", func(a *githubapp.Options) { a.PrivateKey = newKey(t, "ed25519").pem(t, "") }},
+		"WeakKey":    {"1024 bits", func(a *githubapp.Options) { a.PrivateKey = weakAppKey(t) }},
+		"FileURL":    {"reads this machine", func(a *githubapp.Options) { a.BaseURL = "file:///etc" }},
+		"Credential": {"would be shown", func(a *githubapp.Options) { a.BaseURL = "https://u:CANARY@example.org" }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -337,10 +324,6 @@ func TestM15GitHubAppRefusals(t *testing.T) {
 	}
 	if _, err := New(Options{URL: "https://example.org/r", App: h.app(nil), Login: fetch.Login{Token: "x"}, Client: client()}); fetch.ReasonOf(err) != fetch.Refused {
 		t.Errorf("two logins: %v", err)
-	}
-	a, err := newApp(*h.app(func(a *GitHubApp) { a.BaseURL = "" }), client())
-	if err != nil || a.base.String() != "https://api.github.com" {
-		t.Errorf("%v %v", a, err)
 	}
 }
 

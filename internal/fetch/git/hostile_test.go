@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/tests/packs"
 )
 
 // hostile is a server that advertises one commit and answers with what it likes.
@@ -136,7 +137,7 @@ func TestM17BadAnswers(t *testing.T) {
 		"NoPack":    {"something else", "hello", fetch.InvalidContent},
 		"Error":     {"the server's words are shown safely", line("ERR upload-pack: \x1b[2J"), fetch.Unreachable},
 		"Truncated": {"half a pack", line("NAK\n") + "PACK\x00\x00\x00\x02\x00\x00\x00\x05", fetch.InvalidContent},
-		"Empty":     {"a pack without the commit", line("NAK\n") + string(packOf()), fetch.InvalidContent},
+		"Empty":     {"a pack without the commit", line("NAK\n") + string(packs.Of()), fetch.InvalidContent},
 		"Garbage":   {"no pack", line("NAK\n") + "XXXXXXXXXXXXXXXXXXXXXXXX", fetch.InvalidContent},
 	}
 	for name, tc := range cases {

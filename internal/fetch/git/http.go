@@ -13,10 +13,10 @@ import (
 	"unicode"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git/protocol"
 )
 
 const (
-	service = "git-upload-pack"
 	// listPath is where below a repository its references are (gitprotocol-http(5)).
 	listPath = "/info/refs"
 	// versionHeader offers the newer version of the protocol.
@@ -46,16 +46,16 @@ func checkLogin(l fetch.Login) error {
 	return nil
 }
 
-// list implements remote. A redirect moves the whole repository, as in git itself.
-func (w *web) list(ctx context.Context, newer bool) (io.ReadCloser, error) {
-	target := below(w.home, listPath)
-	target.RawQuery = "service=" + service
+// List implements remote. A redirect moves the whole repository, as in git itself.
+func (w *web) List(ctx context.Context, newer bool) (io.ReadCloser, error) {
+	target := fetch.Below(w.home, listPath)
+	target.RawQuery = "service=" + protocol.Service
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
 		return nil, err
 	}
 	if newer {
-		request.Header.Set(versionHeader, versionTwo)
+		request.Header.Set(versionHeader, protocol.VersionTwo)
 	}
 	response, err := w.send(w.client, request)
 	if err != nil {
@@ -74,34 +74,27 @@ func (w *web) list(ctx context.Context, newer bool) (io.ReadCloser, error) {
 	return response.Body, nil
 }
 
-// ask implements remote. Redirects end it: the list of references is where they count.
-func (w *web) ask(ctx context.Context, content []byte, newer bool) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, below(w.place, "/"+service).String(), bytes.NewReader(content))
+// Ask implements remote. Redirects end it: the list of references is where they count.
+func (w *web) Ask(ctx context.Context, content []byte, newer bool) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, fetch.Below(w.place, "/"+protocol.Service).String(), bytes.NewReader(content))
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Content-Type", "application/x-"+service+"-request")
-	request.Header.Set("Accept", "application/x-"+service+"-result")
+	request.Header.Set("Content-Type", "application/x-"+protocol.Service+"-request")
+	request.Header.Set("Accept", "application/x-"+protocol.Service+"-result")
 	if newer {
-		request.Header.Set(versionHeader, versionTwo)
+		request.Header.Set(versionHeader, protocol.VersionTwo)
 	}
-	response, err := w.send(notRedirected(w.client), request)
+	response, err := w.send(fetch.NotRedirected(w.client), request)
 	if err != nil {
 		return nil, err
 	}
 	return response.Body, nil
 }
 
-// notRedirected returns the client with redirects being answers of their own.
-func notRedirected(client *http.Client) *http.Client {
-	own := *client
-	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &own
-}
-
 // send sends a request, with the login when it goes to the configured server. What is no success is an error.
 func (w *web) send(client *http.Client, request *http.Request) (*http.Response, error) {
-	request.Header.Set("User-Agent", agent)
+	request.Header.Set("User-Agent", protocol.Agent)
 	if request.URL.Scheme == w.home.Scheme && request.URL.Host == w.home.Host {
 		w.login.Authorize(request)
 	}
@@ -117,13 +110,3 @@ func (w *web) send(client *http.Client, request *http.Request) (*http.Response, 
 
 // Close implements remote.
 func (*web) Close() error { return nil }
-
-// below returns the URL of something that belongs to a repository.
-func below(repository *url.URL, path string) *url.URL {
-	target := *repository
-	target.Path, target.RawPath = strings.TrimRight(target.Path, "/")+path, ""
-	if repository.RawPath != "" {
-		target.RawPath = strings.TrimRight(repository.RawPath, "/") + path
-	}
-	return &target
-}

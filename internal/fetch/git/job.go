@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git/pack"
 )
 
 // job is the fetch of one repository with its submodules, which share its limits.
@@ -86,7 +87,7 @@ func (j *job) one(ctx context.Context, f *Fetcher, t target, tree *fetch.Tree) (
 
 // download fetches the pack of one commit without history and indexes it. With the tag that leads to it, it returns which
 // object that is.
-func (j *job) download(ctx context.Context, f *Fetcher, t target, scratch string) (*pack, plumbing.Hash, error) {
+func (j *job) download(ctx context.Context, f *Fetcher, t target, scratch string) (*pack.File, plumbing.Hash, error) {
 	file, err := os.OpenFile(filepath.Join(scratch, "pack"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, plumbing.ZeroHash, err
@@ -99,12 +100,12 @@ func (j *job) download(ctx context.Context, f *Fetcher, t target, scratch string
 		return nil, plumbing.ZeroHash, errors.Join(err, file.Close())
 	}
 	j.packed += counted.came
-	opened, err := openPack(ctx, file, scratch, limits)
+	opened, err := pack.Open(ctx, file, scratch, limits)
 	return opened, asked, err
 }
 
 // checkout writes what the fetcher wants of a commit.
-func (j *job) checkout(ctx context.Context, f *Fetcher, objects *pack, commit plumbing.Hash, tree *fetch.Tree) ([]submodule, error) {
+func (j *job) checkout(ctx context.Context, f *Fetcher, objects *pack.File, commit plumbing.Hash, tree *fetch.Tree) ([]submodule, error) {
 	root, err := rootOf(objects, commit)
 	if err != nil {
 		return nil, err

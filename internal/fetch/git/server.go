@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git/protocol"
 )
 
 const (
@@ -21,16 +22,14 @@ const (
 	refsOverhead = 64 << 10
 	// patience is how long a list of references may get before only a part of it is asked for.
 	patience = 256 << 10
-	// agent is the user agent of requests; some servers serve Git only to names like this.
-	agent = "git/2.40.0-satchel"
 )
 
 // remote is the program git-upload-pack of one repository, however it is reached.
 type remote interface {
 	// list starts the program and returns what it says first. It is offered the newer version of the protocol, or not.
-	list(ctx context.Context, newer bool) (io.ReadCloser, error)
+	List(ctx context.Context, newer bool) (io.ReadCloser, error)
 	// ask sends a request and returns the answer.
-	ask(ctx context.Context, request []byte, newer bool) (io.ReadCloser, error)
+	Ask(ctx context.Context, request []byte, newer bool) (io.ReadCloser, error)
 	io.Closer
 }
 
@@ -61,7 +60,7 @@ func (f *Fetcher) references(ctx context.Context, selected func() selection) (*r
 	if c.newer {
 		err = c.listReferences(ctx, s)
 	}
-	return c.refs, errors.Join(said(err, fetch.NotFound), closed(c.remote, err))
+	return c.refs, errors.Join(said(err, fetch.NotFound), fetch.CloseBody(c.remote, err))
 }
 
 // connect starts a conversation. In the older version of the protocol the references that are needed are known then.
@@ -78,12 +77,12 @@ func (f *Fetcher) connect(ctx context.Context, s selection, newer bool) (*server
 }
 
 func (c *server) begin(ctx context.Context, s selection, newer bool) error {
-	body, err := c.remote.list(ctx, newer)
+	body, err := c.remote.List(ctx, newer)
 	if err != nil {
 		return err
 	}
 	counted := c.counted(body)
-	lines := newPackets(counted)
+	lines := protocol.NewReader(counted)
 	first, err := firstLine(lines)
 	switch {
 	case err != nil:
@@ -94,21 +93,12 @@ func (c *server) begin(ctx context.Context, s selection, newer bool) error {
 		long := func() bool { return !newer && counted.came > patience }
 		c.able, err = (&listing{selection: s, most: c.limits.GitRefs, found: c.refs, long: long}).read(first, lines)
 	}
-	return errors.Join(err, closed(body, err))
+	return errors.Join(err, fetch.CloseBody(body, err))
 }
 
 // counted bounds what a list of references may take.
 func (c *server) counted(body io.Reader) *metered {
 	return &metered{Reader: body, limit: int64(c.limits.GitRefs)*refBytes + refsOverhead}
-}
-
-// closed closes a body. How it ends does not matter after a failure.
-func closed(body io.Closer, failed error) error {
-	err := body.Close()
-	if failed != nil {
-		return nil
-	}
-	return fetch.NetworkError(err)
 }
 
 // save writes the pack of one commit to a file, and returns which object it was had by.
@@ -121,13 +111,13 @@ func (f *Fetcher) save(ctx context.Context, t target, file *written) (asked plum
 	if err != nil {
 		return asked, err
 	}
-	defer func() { err = errors.Join(err, closed(c.remote, err)) }()
+	defer func() { err = errors.Join(err, fetch.CloseBody(c.remote, err)) }()
 	asked, sure, err := c.lookUp(ctx, t)
 	if err != nil {
 		return asked, said(err, fetch.NotFound)
 	}
 	err = c.fetch(ctx, asked, file)
-	if !sure && errors.As(err, new(*refusal)) {
+	if !sure && errors.As(err, new(*protocol.Refusal)) {
 		return asked, moved(t.commit)
 	}
 	return asked, said(err, fetch.Unreachable)
@@ -161,17 +151,17 @@ func (c *server) fetch(ctx context.Context, want plumbing.Hash, file *written) e
 	if c.newer {
 		request, find = c.newerRequest(want), findNewerPack
 	}
-	body, err := c.remote.ask(ctx, request, c.newer)
+	body, err := c.remote.Ask(ctx, request, c.newer)
 	if err != nil {
 		return err
 	}
 	counted := &metered{Reader: body, limit: file.limit}
-	pack, err := find(newPackets(counted))
+	pack, err := find(protocol.NewReader(counted))
 	if err == nil {
 		_, err = io.Copy(file.to, pack)
 	}
 	file.came = counted.came
-	return errors.Join(err, closed(body, err))
+	return errors.Join(err, fetch.CloseBody(body, err))
 }
 
 // written is a file for what a server sends, as much as limit.
@@ -187,7 +177,7 @@ func moved(commit plumbing.Hash) error {
 
 // said gives what a server says instead of an answer a reason.
 func said(err error, reason fetch.Reason) error {
-	if errors.As(err, new(*refusal)) {
+	if errors.As(err, new(*protocol.Refusal)) {
 		return fetch.Errorf(reason, "%w", err)
 	}
 	return err
@@ -203,13 +193,13 @@ func (c *server) request(want plumbing.Hash) []byte {
 		}
 	}
 	if c.able.has("agent") {
-		line.WriteString(" agent=" + agent)
+		line.WriteString(" agent=" + protocol.Agent)
 	}
-	request := appendPacket(nil, "%s\n", line.String())
+	request := protocol.AppendPacket(nil, "%s\n", line.String())
 	if c.able.has("shallow") {
-		request = appendPacket(request, "deepen 1\n")
+		request = protocol.AppendPacket(request, "deepen 1\n")
 	}
-	return appendPacket(appendMark(request, flushPacket), "done\n")
+	return protocol.AppendPacket(protocol.AppendMark(request, protocol.Flush), "done\n")
 }
 
 // multiplexed returns how the pack shares the answer with what the server says beside it.
@@ -221,21 +211,21 @@ func (c *server) multiplexed() string {
 }
 
 // findPack returns the pack in the answer to a request.
-func (c *server) findPack(lines *packets) (io.Reader, error) {
+func (c *server) findPack(lines *protocol.Reader) (io.Reader, error) {
 	for more := c.able.has("shallow"); more; { // where the history is cut
 		var err error
-		if _, more, err = lines.text(); err != nil {
+		if _, more, err = lines.Text(); err != nil {
 			return nil, err
 		}
 	}
 	if c.able.has(c.multiplexed()) {
-		return &channel{lines: lines}, nil
+		return &protocol.Channel{Lines: lines}, nil
 	}
-	line, _, err := lines.text()
-	if err == nil && !acknowledges(line) {
-		err = notGit("it has the line %s", fetch.Quote(string(line)))
+	line, _, err := lines.Text()
+	if err == nil && !protocol.Acknowledges(line) {
+		err = protocol.NotGit("it has the line %s", fetch.Quote(string(line)))
 	}
-	return lines.reader, err
+	return lines.Reader, err
 }
 
 // metered fails the read that goes beyond what may come.

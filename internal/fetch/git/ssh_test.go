@@ -22,6 +22,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git/sshremote"
 )
 
 func TestSSHRepositories(t *testing.T) {
@@ -49,7 +50,7 @@ func TestSSHRepositories(t *testing.T) {
 			t.Run(fmt.Sprint(name, deaf), func(t *testing.T) {
 				server.deaf = deaf
 				tc.o.URL, tc.o.Dial = server.url(r.dir), localDial()
-				tc.o.SSH = &SSH{
+				tc.o.SSH = &sshremote.Options{
 					Identity: newKey(t, tc.key).pem(t, tc.encrypted), Passphrase: []byte(tc.encrypted), KnownHosts: []byte(server.line(host.PublicKey())),
 				}
 				resolved, files, err := pull(t, tc.o)
@@ -80,7 +81,7 @@ func TestSSHWithFluxServer(t *testing.T) {
 	address := strings.TrimPrefix(server.SSHAddress(), "ssh://git@")
 	known := "[" + strings.Replace(address, ":", "]:", 1) + " " + string(ssh.MarshalAuthorizedKey(host.PublicKey()))
 	resolved, files, err := pull(t, Options{
-		URL: server.SSHAddress() + "/org/repo.git", Dial: localDial(), SSH: &SSH{Identity: key.pem(t, ""), KnownHosts: []byte(known)},
+		URL: server.SSHAddress() + "/org/repo.git", Dial: localDial(), SSH: &sshremote.Options{Identity: key.pem(t, ""), KnownHosts: []byte(known)},
 	})
 	if err != nil || files["a"] != "1" || resolved.Reference != "main" {
 		t.Errorf("%+v %v %v", resolved, files, err)
@@ -371,14 +372,14 @@ func TestF14SSHBlackHole(t *testing.T) {
 // TestM18SSHNeedsItsOwnCredentials mixes up the two protocols.
 func TestM18SSHNeedsItsOwnCredentials(t *testing.T) {
 	key := newKey(t, "ed25519")
-	full := &SSH{Identity: key.pem(t, ""), KnownHosts: []byte(knownLine(key.PublicKey(), "example.org"))}
+	full := &sshremote.Options{Identity: key.pem(t, ""), KnownHosts: []byte(knownLine(key.PublicKey(), "example.org"))}
 	cases := map[string]struct {
 		reason string
 		o      Options
 	}{
 		"NoSSH":   {"no Secret", Options{}},
 		"Login":   {"a password would have to be sent to the server", Options{SSH: full, Login: fetch.Login{Username: "u", Password: "CANARY"}}},
-		"Unknown": {"another host is known", Options{SSH: &SSH{Identity: full.Identity, KnownHosts: []byte(knownLine(key.PublicKey(), "example.com"))}}},
+		"Unknown": {"another host is known", Options{SSH: &sshremote.Options{Identity: full.Identity, KnownHosts: []byte(knownLine(key.PublicKey(), "example.com"))}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

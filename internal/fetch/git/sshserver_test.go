@@ -25,6 +25,7 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git/sshremote"
 )
 
 // keyPair is an SSH key for tests.
@@ -158,7 +159,7 @@ func (s *sshServer) session(channel ssh.Channel, requests <-chan *ssh.Request) {
 		var payload struct{ Command string }
 		switch {
 		case request.Type == "env" && ssh.Unmarshal(request.Payload, &variable) == nil && variable.Name == "GIT_PROTOCOL" && !s.deaf:
-			environment = "GIT_PROTOCOL=" + quoted(variable.Value) + " "
+			environment = "GIT_PROTOCOL=" + sshremote.Quoted(variable.Value) + " "
 		case request.Type == "exec" && ssh.Unmarshal(request.Payload, &payload) == nil:
 			_ = request.Reply(true, nil)
 			go s.serve(channel, environment+payload.Command)
@@ -208,7 +209,7 @@ func (s *sshServer) line(key ssh.PublicKey) string {
 	return knownLine(key, knownhosts.Normalize(s.address))
 }
 
-func localDial() Dial {
+func localDial() sshremote.Dial {
 	return fetch.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}.Dialer(fetch.Access{})
 }
 
@@ -216,7 +217,7 @@ func localDial() Dial {
 func (s *sshServer) options(t *testing.T, dir string, known string) Options {
 	t.Helper()
 	return Options{
-		URL: s.url(dir), Dial: localDial(), SSH: &SSH{Identity: newKey(t, "ed25519").pem(t, ""), KnownHosts: []byte(known)},
+		URL: s.url(dir), Dial: localDial(), SSH: &sshremote.Options{Identity: newKey(t, "ed25519").pem(t, ""), KnownHosts: []byte(known)},
 	}
 }
 

@@ -13,6 +13,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git/modulesfile"
+	"github.com/satchel-dev/satchel/internal/fetch/git/pack"
+	"github.com/satchel-dev/satchel/internal/fetch/git/sshremote"
 )
 
 const (
@@ -35,7 +38,7 @@ type submodule struct {
 // modules finds the submodules of one commit. Which commit is taken is said by its tree, and which repository by the file
 // .gitmodules at its root.
 type modules struct {
-	pack      *pack
+	pack      *pack.File
 	root      plumbing.Hash
 	directory string            // the part of the repository that is taken
 	urls      map[string]string // by path; nil before the file was read
@@ -47,7 +50,7 @@ func (m *modules) add(e entry, place string) error {
 	if m.urls == nil {
 		content, err := m.read()
 		if err == nil {
-			m.urls, err = parseModules(content)
+			m.urls, err = modulesfile.Parse(content)
 		}
 		if err != nil {
 			return fetch.Describe(err, "file %s", modulesFile)
@@ -64,7 +67,7 @@ func (m *modules) add(e entry, place string) error {
 
 // read returns the file, which must be a regular one: a link could lead to content of another author.
 func (m *modules) read() ([]byte, error) {
-	data, err := m.pack.get(m.root, plumbing.TreeObject)
+	data, err := m.pack.Get(m.root, plumbing.TreeObject)
 	if err != nil {
 		return nil, err
 	}
@@ -79,14 +82,14 @@ func (m *modules) read() ([]byte, error) {
 	if !fileModes[entries[at].mode] {
 		return nil, fetch.Errorf(fetch.InvalidContent, "it is not a regular file")
 	}
-	blob, err := m.pack.find(entries[at].hash, plumbing.BlobObject)
+	blob, err := m.pack.Find(entries[at].hash, plumbing.BlobObject)
 	if err != nil {
 		return nil, err
 	}
-	if blob.size > maxModulesFile {
+	if blob.Size > maxModulesFile {
 		return nil, fetch.Errorf(fetch.LimitExceeded, "it has more than %d bytes", maxModulesFile)
 	}
-	return m.pack.read(blob)
+	return m.pack.Read(blob)
 }
 
 // resolveModule returns the URL of a submodule. It must be on the parent's server, the only one that the credentials, the
@@ -150,7 +153,7 @@ func plainPath(text string) bool {
 }
 
 // defaultPorts are those of the schemes.
-var defaultPorts = map[string]string{"https": "443", "http": "80", sshScheme: defaultSSHPort}
+var defaultPorts = map[string]string{"https": "443", "http": "80", sshScheme: sshremote.DefaultSSHPort}
 
 func hostAndPort(u *url.URL) string {
 	port := u.Port()

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git/modulesfile"
 )
 
 // sibling is another repository on the same server.
@@ -270,7 +271,7 @@ func FuzzGitModules(f *testing.F) {
 	}
 	file := filepath.Join(f.TempDir(), "modules")
 	f.Fuzz(func(t *testing.T, content []byte) {
-		urls, err := parseModules(content)
+		urls, err := modulesfile.Parse(content)
 		if err != nil || git == "" || len(content) > 4096 || bytes.ContainsAny(content, "\x00\r") {
 			return
 		}

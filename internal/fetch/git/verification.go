@@ -10,6 +10,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git/pack"
 	"github.com/satchel-dev/satchel/internal/fetch/verify/gitsig"
 )
 
@@ -93,7 +94,7 @@ type signature struct {
 const maxKept = 384 << 10
 
 // signers verifies what must be signed, over the bytes that the server sent, and returns the signer and the signature.
-func (v *Verification) signers(p *pack, t target, tag plumbing.Hash) (who, kept string, err error) {
+func (v *Verification) signers(p *pack.File, t target, tag plumbing.Hash) (who, kept string, err error) {
 	if v.Observe != nil {
 		began := time.Now()
 		defer func() { v.Observe(time.Since(began), err) }()
@@ -101,12 +102,12 @@ func (v *Verification) signers(p *pack, t target, tag plumbing.Hash) (who, kept 
 	s := signature{}
 	if v.Mode != VerifyHEAD {
 		s.TagName = strings.TrimPrefix(t.tag, tagPrefix)
-		if s.Tag, err = p.get(tag, plumbing.TagObject); err != nil {
+		if s.Tag, err = p.Get(tag, plumbing.TagObject); err != nil {
 			return "", "", err
 		}
 	}
 	if v.Mode != VerifyTag {
-		if s.Commit, err = p.get(t.commit, plumbing.CommitObject); err != nil {
+		if s.Commit, err = p.Get(t.commit, plumbing.CommitObject); err != nil {
 			return "", "", err
 		}
 	}

@@ -12,20 +12,20 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git/protocol"
 )
 
 // Version 2 of the protocol (gitprotocol-v2(5)), in which a server lists only references that are asked for, and gives
 // away every commit that it has.
 const (
-	versionTwo   = "version=2"
 	newerVersion = "version 2" // what such a server says first
 )
 
 // readCapabilities reads what a server says first in version 2.
-func readCapabilities(lines *packets) (capabilities, error) {
+func readCapabilities(lines *protocol.Reader) (capabilities, error) {
 	able := capabilities{}
 	for {
-		line, more, err := lines.text()
+		line, more, err := lines.Text()
 		if err != nil || !more {
 			return able, err
 		}
@@ -35,41 +35,41 @@ func readCapabilities(lines *packets) (capabilities, error) {
 
 // command begins a request.
 func (c *server) command(name string) []byte {
-	request := appendPacket(nil, "command=%s\n", name)
+	request := protocol.AppendPacket(nil, "command=%s\n", name)
 	if c.able.has("agent") {
-		request = appendPacket(request, "agent=%s\n", agent)
+		request = protocol.AppendPacket(request, "agent=%s\n", protocol.Agent)
 	}
 	if c.able.has("object-format") {
-		request = appendPacket(request, "object-format=sha1\n")
+		request = protocol.AppendPacket(request, "object-format=sha1\n")
 	}
-	return appendMark(request, delimiterPacket)
+	return protocol.AppendMark(request, protocol.Delimiter)
 }
 
 // listReferences asks for the references that are needed.
 func (c *server) listReferences(ctx context.Context, s selection) error {
-	request := appendPacket(appendPacket(c.command("ls-refs"), "peel\n"), "symrefs\n")
+	request := protocol.AppendPacket(protocol.AppendPacket(c.command("ls-refs"), "peel\n"), "symrefs\n")
 	for _, prefix := range s.prefixes {
-		request = appendPacket(request, "ref-prefix %s\n", prefix)
+		request = protocol.AppendPacket(request, "ref-prefix %s\n", prefix)
 	}
-	body, err := c.remote.ask(ctx, appendMark(request, flushPacket), true)
+	body, err := c.remote.Ask(ctx, protocol.AppendMark(request, protocol.Flush), true)
 	if err != nil {
 		return err
 	}
-	lines, list := newPackets(c.counted(body)), &listing{selection: s, most: c.limits.GitRefs, found: c.refs}
+	lines, list := protocol.NewReader(c.counted(body)), &listing{selection: s, most: c.limits.GitRefs, found: c.refs}
 	for more := true; more && err == nil; {
 		var line []byte
-		if line, more, err = lines.text(); err == nil && more {
+		if line, more, err = lines.Text(); err == nil && more {
 			err = list.takeNewer(string(line))
 		}
 	}
-	return errors.Join(err, closed(body, err))
+	return errors.Join(err, fetch.CloseBody(body, err))
 }
 
 // takeNewer looks at one line of a list: "<hash> <name>" and attributes.
 func (l *listing) takeNewer(line string) error {
 	words := strings.Split(line, " ")
 	if len(words) < 2 {
-		return notGit("it has the line %s", fetch.Quote(line))
+		return protocol.NotGit("it has the line %s", fetch.Quote(line))
 	}
 	hash, err := parseHash(words[0])
 	if err != nil {
@@ -99,29 +99,29 @@ func (l *listing) takeNewer(line string) error {
 
 // newerRequest asks for one object and what it leads to, without history.
 func (c *server) newerRequest(want plumbing.Hash) []byte {
-	request := appendPacket(c.command("fetch"), "ofs-delta\n")
-	request = appendPacket(appendPacket(request, "no-progress\n"), "want %s\n", want)
+	request := protocol.AppendPacket(c.command("fetch"), "ofs-delta\n")
+	request = protocol.AppendPacket(protocol.AppendPacket(request, "no-progress\n"), "want %s\n", want)
 	if slices.Contains(strings.Fields(c.able["fetch"]), "shallow") {
-		request = appendPacket(request, "deepen 1\n")
+		request = protocol.AppendPacket(request, "deepen 1\n")
 	}
-	return appendMark(appendPacket(request, "done\n"), flushPacket)
+	return protocol.AppendMark(protocol.AppendPacket(request, "done\n"), protocol.Flush)
 }
 
 // findNewerPack returns the pack in an answer, after sections about other things.
-func findNewerPack(lines *packets) (io.Reader, error) {
+func findNewerPack(lines *protocol.Reader) (io.Reader, error) {
 	for {
-		section, more, err := lines.text()
+		section, more, err := lines.Text()
 		switch {
 		case err != nil:
 			return nil, err
 		case !more:
-			return nil, notGit("it has no pack")
+			return nil, protocol.NotGit("it has no pack")
 		case string(section) == "packfile":
-			return &channel{lines: lines}, nil
+			return &protocol.Channel{Lines: lines}, nil
 		}
-		for kind := textPacket; kind == textPacket; {
-			if kind, _, err = lines.next(); errors.Is(err, io.EOF) {
-				err = cut(io.ErrUnexpectedEOF)
+		for kind := protocol.Text; kind == protocol.Text; {
+			if kind, _, err = lines.Next(); errors.Is(err, io.EOF) {
+				err = protocol.Cut(io.ErrUnexpectedEOF)
 			}
 			if err != nil {
 				return nil, err

@@ -50,9 +50,7 @@ func (r *registry) tokenFrom(ctx context.Context, realm *url.URL, service string
 	if err != nil {
 		return "", fetch.Errorf(fetch.Unauthorized, "the address makes no valid request")
 	}
-	straight := *r.client
-	straight.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	response, err := straight.Do(request)
+	response, err := fetch.NotRedirected(r.client).Do(request)
 	if err != nil {
 		return "", fetch.NetworkError(err)
 	}

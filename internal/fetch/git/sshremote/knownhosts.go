@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package git
+package sshremote
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	defaultSSHPort = "22"
+	DefaultSSHPort = "22"
 	// Marks of lines in known_hosts (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT).
 	authorityMark = "@cert-authority"
 	revokedMark   = "@revoked"
@@ -112,7 +112,7 @@ func hostNames(address string) []string {
 		return nil
 	}
 	withPort := "[" + host + "]:" + port
-	if port == defaultSSHPort {
+	if port == DefaultSSHPort {
 		return []string{host, withPort}
 	}
 	return []string{withPort}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package git
+package protocol
 
 import (
 	"bytes"
@@ -17,22 +17,22 @@ const (
 	failureChannel  = 3
 )
 
-// channel is the pack in an answer, without what the server says beside it.
-type channel struct {
-	lines *packets
+// Channel is the pack in an answer, without what the server says beside it.
+type Channel struct {
+	Lines *Reader
 	rest  []byte // of the present line
 }
 
 // Read implements io.Reader.
-func (c *channel) Read(p []byte) (int, error) {
+func (c *Channel) Read(p []byte) (int, error) {
 	for len(c.rest) == 0 {
-		kind, line, err := c.lines.next()
+		kind, line, err := c.Lines.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return 0, cut(io.ErrUnexpectedEOF)
+			return 0, Cut(io.ErrUnexpectedEOF)
 		case err != nil:
 			return 0, err
-		case kind == flushPacket:
+		case kind == Flush:
 			return 0, io.EOF
 		}
 		if c.rest, err = piece(line); err != nil {
@@ -47,7 +47,7 @@ func (c *channel) Read(p []byte) (int, error) {
 // piece returns what a line adds to the pack.
 func piece(line []byte) ([]byte, error) {
 	switch {
-	case len(line) == 0 || acknowledges(line):
+	case len(line) == 0 || Acknowledges(line):
 		return nil, nil
 	case line[0] == packChannel:
 		return line[1:], nil
@@ -56,10 +56,10 @@ func piece(line []byte) ([]byte, error) {
 	case line[0] == failureChannel:
 		return nil, fetch.Errorf(fetch.Unreachable, "the server failed: %s", fetch.Quote(string(bytes.TrimSpace(line[1:]))))
 	}
-	return nil, notGit("it has the line %s", fetch.Quote(string(line)))
+	return nil, NotGit("it has the line %s", fetch.Quote(string(line)))
 }
 
-// acknowledges tells whether a line says which commits both sides have. We have none, but some servers say so twice.
-func acknowledges(line []byte) bool {
+// Acknowledges tells whether a line says which commits both sides have. We have none, but some servers say so twice.
+func Acknowledges(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("NAK")) || bytes.HasPrefix(line, []byte("ACK "))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package git
+package pack
 
 import (
 	"bytes"
@@ -48,7 +48,7 @@ func (d *deltas) of(hash plumbing.Hash, offset int64) []int64 {
 
 // step is an object on the way from a base to a delta of a delta.
 type step struct {
-	found   object
+	found   Object
 	content []byte  // nil when it is to be read again
 	todo    []int64 // offsets of the deltas that build on it
 	depth   int
@@ -56,7 +56,7 @@ type step struct {
 
 // rebuild makes objects of all deltas, depth first, so that only one chain is in memory. It waits while other packs are
 // being rebuilt.
-func (p *pack) rebuild(ctx context.Context, todo *deltas) error {
+func (p *File) rebuild(ctx context.Context, todo *deltas) error {
 	if len(todo.byOffset)+len(todo.byHash) == 0 {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (p *pack) rebuild(ctx context.Context, todo *deltas) error {
 }
 
 // descend rebuilds what builds on one base. A step leaves the chain before its last delta is followed.
-func (p *pack) descend(ctx context.Context, todo *deltas, base step) error {
+func (p *File) descend(ctx context.Context, todo *deltas, base step) error {
 	chain := []step{base}
 	for len(chain) > 0 {
 		if ctx.Err() != nil {
@@ -114,17 +114,17 @@ func (p *pack) descend(ctx context.Context, todo *deltas, base step) error {
 }
 
 // hold has the content of a step in memory. Each time that is work, which counts against what may be inflated.
-func (p *pack) hold(s *step) error {
+func (p *File) hold(s *step) error {
 	if s.content != nil {
 		return nil
 	}
-	if s.found.size > maxRebuilt {
+	if s.found.Size > maxRebuilt {
 		return tooLargeToRebuild()
 	}
-	if err := p.inflate(s.found.size); err != nil {
+	if err := p.inflate(s.found.Size); err != nil {
 		return err
 	}
-	content, err := p.read(s.found)
+	content, err := p.Read(s.found)
 	s.content = content
 	return err
 }
@@ -140,7 +140,7 @@ func release(chain []step) {
 }
 
 // apply rebuilds one delta and stores the object.
-func (p *pack) apply(todo *deltas, base step, offset int64) (step, error) {
+func (p *File) apply(todo *deltas, base step, offset int64) (step, error) {
 	delta, err := p.delta(offset)
 	if err != nil {
 		return step{}, err
@@ -164,17 +164,17 @@ func (p *pack) apply(todo *deltas, base step, offset int64) (step, error) {
 }
 
 // delta reads a delta of the pack.
-func (p *pack) delta(offset int64) ([]byte, error) {
+func (p *File) delta(offset int64) ([]byte, error) {
 	header, err := p.scanner.SeekObjectHeader(offset)
 	if err != nil {
-		return nil, damaged(err)
+		return nil, Damaged(err)
 	}
 	if header.Length > maxRebuilt {
 		return nil, tooLargeToRebuild()
 	}
 	delta := bytes.NewBuffer(make([]byte, 0, header.Length))
 	if _, _, err := p.scanner.NextObject(delta); err != nil {
-		return nil, damaged(err)
+		return nil, Damaged(err)
 	}
 	return delta.Bytes(), nil
 }
@@ -186,7 +186,7 @@ func tooLargeToRebuild() error {
 }
 
 // keep appends a rebuilt object to the second file.
-func (p *pack) keep(hash plumbing.Hash, kind plumbing.ObjectType, content []byte) error {
+func (p *File) keep(hash plumbing.Hash, kind plumbing.ObjectType, content []byte) error {
 	if _, known := p.objects[hash]; known {
 		return nil
 	}
@@ -194,7 +194,7 @@ func (p *pack) keep(hash plumbing.Hash, kind plumbing.ObjectType, content []byte
 		return err
 	}
 	size := int64(len(content))
-	p.objects[hash] = object{kind: kind, offset: p.written, size: size, rebuilt: true}
+	p.objects[hash] = Object{kind: kind, offset: p.written, Size: size, rebuilt: true}
 	p.written += size
 	return nil
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package git
+package githubapp
 
 import (
 	"bytes"
@@ -25,13 +25,13 @@ import (
 	"unicode"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git/protocol"
 	"github.com/satchel-dev/satchel/internal/fetch/verify"
 )
 
-// GitHubApp logs in as an installation of a GitHub App: a key of the app buys a token that lasts an hour and can only read.
-//
-//nolint:revive // the name of the product, not a repetition of the package's
-type GitHubApp struct {
+// Options say as which installation of a GitHub App to log in: a key of the app buys a token that lasts an hour and can
+// only read.
+type Options struct {
 	// ID of the app, a number or the client ID.
 	ID string
 	// InstallationID, or else the organization or user that has installed it.
@@ -63,23 +63,24 @@ var (
 	account      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
 )
 
-// app is a checked GitHubApp.
-type app struct {
-	GitHubApp
+// App is a checked GitHubApp.
+type App struct {
+	Options
 	base   *url.URL
 	key    *rsa.PrivateKey
 	client *http.Client
 	same   [sha256.Size]byte // equal for apps that get the same tokens
 }
 
-func newApp(o GitHubApp, client *http.Client) (*app, error) {
+// New checks the options, without asking GitHub yet.
+func New(o Options, client *http.Client) (*App, error) {
 	if o.BaseURL == "" {
 		o.BaseURL = publicGitHub
 	}
 	if o.Tokens == nil {
 		o.Tokens = NewTokens()
 	}
-	a := &app{GitHubApp: o, client: client}
+	a := &App{Options: o, client: client}
 	switch {
 	case !appID.MatchString(o.ID):
 		return nil, fetch.Errorf(fetch.Refused, "the ID of the GitHub App is missing or malformed")
@@ -123,8 +124,8 @@ func parseAppKey(text []byte) (*rsa.PrivateKey, error) {
 	return key, nil
 }
 
-// login returns the credentials for the Git server.
-func (a *app) login(ctx context.Context) (fetch.Login, error) {
+// Login returns the credentials for the Git server.
+func (a *App) Login(ctx context.Context) (fetch.Login, error) {
 	token, err := a.Tokens.get(ctx, a.same, func() (string, time.Time, error) { return a.buy(ctx) })
 	if err != nil {
 		return fetch.Login{}, fetch.Describe(err, "GitHub App %s", a.ID)
@@ -132,11 +133,11 @@ func (a *app) login(ctx context.Context) (fetch.Login, error) {
 	return fetch.Login{Username: tokenUser, Password: token}, nil
 }
 
-// forget has the next login buy a new token.
-func (a *app) forget() { a.Tokens.forget(a.same) }
+// Forget has the next login buy a new token.
+func (a *App) Forget() { a.Tokens.forget(a.same) }
 
 // buy exchanges a statement that the app's key signs for a token, and returns when it ends.
-func (a *app) buy(ctx context.Context) (string, time.Time, error) {
+func (a *App) buy(ctx context.Context) (string, time.Time, error) {
 	id, err := a.installed(ctx)
 	if err != nil {
 		return "", time.Time{}, err
@@ -156,7 +157,7 @@ func (a *app) buy(ctx context.Context) (string, time.Time, error) {
 }
 
 // installed returns the ID of the installation.
-func (a *app) installed(ctx context.Context) (string, error) {
+func (a *App) installed(ctx context.Context) (string, error) {
 	if a.InstallationID != "" {
 		return a.InstallationID, nil
 	}
@@ -174,26 +175,26 @@ func (a *app) installed(ctx context.Context) (string, error) {
 }
 
 // call sends a request to the API, and follows no redirect.
-func (a *app) call(ctx context.Context, method, path, content string, answer any) (err error) {
-	statement, err := a.statement(a.Tokens.now())
+func (a *App) call(ctx context.Context, method, path, content string, answer any) (err error) {
+	statement, err := a.statement(a.Tokens.Now())
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, method, below(a.base, path).String(), strings.NewReader(content))
+	request, err := http.NewRequestWithContext(ctx, method, fetch.Below(a.base, path).String(), strings.NewReader(content))
 	if err != nil {
 		return err
 	}
 	request.Header.Set("Accept", "application/vnd.github+json")
-	request.Header.Set("User-Agent", agent)
+	request.Header.Set("User-Agent", protocol.Agent)
 	if content != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
 	fetch.Login{Token: statement}.Authorize(request)
-	response, err := notRedirected(a.client).Do(request)
+	response, err := fetch.NotRedirected(a.client).Do(request)
 	if err != nil {
 		return fetch.NetworkError(err)
 	}
-	defer func() { err = errors.Join(err, closed(response.Body, err)) }()
+	defer func() { err = errors.Join(err, fetch.CloseBody(response.Body, err)) }()
 	return readAnswer(response, answer)
 }
 
@@ -215,7 +216,7 @@ func readAnswer(response *http.Response, answer any) error {
 }
 
 // statement is a JSON Web Token (RFC 7519) that says who we are, signed with RS256.
-func (a *app) statement(now time.Time) (string, error) {
+func (a *App) statement(now time.Time) (string, error) {
 	claims, err := json.Marshal(map[string]any{
 		"iss": a.ID, "iat": now.Add(-statementSlip).Unix(), "exp": now.Add(statementLife).Unix(),
 	})

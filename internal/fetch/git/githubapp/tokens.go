@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package git
+package githubapp
 
 import (
 	"context"
@@ -20,7 +20,8 @@ const (
 
 // Tokens keeps the tokens that were bought until a minute before they end, in memory only. It is safe for concurrent use.
 type Tokens struct {
-	now func() time.Time
+	// Now is the clock.
+	Now func() time.Time
 
 	mutex sync.Mutex
 	kept  map[[sha256.Size]byte]*kept
@@ -35,7 +36,7 @@ type kept struct {
 
 // NewTokens returns an empty store.
 func NewTokens() *Tokens {
-	return &Tokens{now: time.Now, kept: map[[sha256.Size]byte]*kept{}}
+	return &Tokens{Now: time.Now, kept: map[[sha256.Size]byte]*kept{}}
 }
 
 // get returns the token under a key. The first caller that finds none buys it, and others with the same key wait for that.
@@ -63,7 +64,7 @@ func (t *Tokens) get(ctx context.Context, key [sha256.Size]byte, buy func() (str
 func (t *Tokens) valid(place *kept) (string, bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	return place.token, t.now().Before(place.until)
+	return place.token, t.Now().Before(place.until)
 }
 
 // place returns where the token under a key is, and makes room for it.
@@ -74,7 +75,7 @@ func (t *Tokens) place(key [sha256.Size]byte) *kept {
 		return found
 	}
 	for other, place := range t.kept {
-		if len(t.kept) >= maxTokens || !t.now().Before(place.until) && len(place.buying) == 0 {
+		if len(t.kept) >= maxTokens || !t.Now().Before(place.until) && len(place.buying) == 0 {
 			delete(t.kept, other)
 		}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package git
+package pack
 
 import (
 	"context"
@@ -14,20 +14,21 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/tests/packs"
 )
 
 // openObjects indexes a pack of some objects.
-func openObjects(ctx context.Context, t *testing.T, l fetch.Limits, objects ...raw) (*pack, error) {
+func openObjects(ctx context.Context, t *testing.T, l fetch.Limits, objects ...packs.Object) (*File, error) {
 	t.Helper()
 	dir := t.TempDir()
 	file, err := os.Create(filepath.Join(dir, "pack"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := file.Write(packOf(objects...)); err != nil {
+	if _, err := file.Write(packs.Of(objects...)); err != nil {
 		t.Fatal(err)
 	}
-	p, err := openPack(ctx, file, dir, l)
+	p, err := Open(ctx, file, dir, l)
 	if err == nil {
 		t.Cleanup(func() {
 			if err := p.Close(); err != nil {
@@ -36,11 +37,6 @@ func openObjects(ctx context.Context, t *testing.T, l fetch.Limits, objects ...r
 		})
 	}
 	return p, err
-}
-
-// deltaOf is an object as a delta of another blob.
-func deltaOf(base string, content []byte) raw {
-	return raw{deltaKind, len(content), hashOf(plumbing.BlobObject, base), content}
 }
 
 func TestM17WhatIsRebuiltInMemoryIsBounded(t *testing.T) {
@@ -55,14 +51,14 @@ func TestM17WhatIsRebuiltInMemoryIsBounded(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason  string
-		objects []raw
+		objects []packs.Object
 		want    fetch.Reason
 	}{
-		"AtLimit": {"base and target at the limit", []raw{whole(blobKind, limit), deltaOf(limit, delta(maxRebuilt, maxRebuilt, all(maxRebuilt)...))}, ""},
-		"Base":    {"the base is too large", []raw{whole(blobKind, beyond), deltaOf(beyond, delta(maxRebuilt+1, 1, 1, 'x'))}, fetch.LimitExceeded},
-		"Target":  {"the target is too large", []raw{whole(blobKind, limit), deltaOf(limit, delta(maxRebuilt, maxRebuilt+1, all(maxRebuilt+1)...))}, fetch.LimitExceeded},
-		"Delta":   {"the delta is too large", []raw{whole(blobKind, "b"), deltaOf("b", append(delta(1, 1, 1, 'x'), beyond...))}, fetch.LimitExceeded},
-		"Whole":   {"what is no delta is not rebuilt", []raw{whole(blobKind, beyond)}, ""},
+		"AtLimit": {"base and target at the limit", []packs.Object{packs.Whole(packs.Blob, limit), packs.DeltaOf(limit, packs.Difference(maxRebuilt, maxRebuilt, all(maxRebuilt)...))}, ""},
+		"Base":    {"the base is too large", []packs.Object{packs.Whole(packs.Blob, beyond), packs.DeltaOf(beyond, packs.Difference(maxRebuilt+1, 1, 1, 'x'))}, fetch.LimitExceeded},
+		"Target":  {"the target is too large", []packs.Object{packs.Whole(packs.Blob, limit), packs.DeltaOf(limit, packs.Difference(maxRebuilt, maxRebuilt+1, all(maxRebuilt+1)...))}, fetch.LimitExceeded},
+		"Delta":   {"the delta is too large", []packs.Object{packs.Whole(packs.Blob, "b"), packs.DeltaOf("b", append(packs.Difference(1, 1, 1, 'x'), beyond...))}, fetch.LimitExceeded},
+		"Whole":   {"what is no delta is not rebuilt", []packs.Object{packs.Whole(packs.Blob, beyond)}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +78,7 @@ func TestM17WhatIsRebuiltInMemoryIsBounded(t *testing.T) {
 func TestM17BranchingChain(t *testing.T) {
 	const length, size = 40, 1 << 20
 	content := strings.Repeat("c", size)
-	objects, ends := []raw{whole(blobKind, content)}, []string{}
+	objects, ends := []packs.Object{packs.Whole(packs.Blob, content)}, []string{}
 	for i := range length {
 		mark := fmt.Sprintf("%04d", i)
 		commands := []byte{} // all of the base but its last four bytes, then the mark
@@ -92,8 +88,8 @@ func TestM17BranchingChain(t *testing.T) {
 		}
 		next, end := content[:size-4]+mark, mark
 		objects = append(objects,
-			deltaOf(content, delta(size, size, append(append(commands, 4), mark...)...)),
-			deltaOf(content, delta(size, 4, append([]byte{4}, end...)...)))
+			packs.DeltaOf(content, packs.Difference(size, size, append(append(commands, 4), mark...)...)),
+			packs.DeltaOf(content, packs.Difference(size, 4, append([]byte{4}, end...)...)))
 		content, ends = next, append(ends, end)
 	}
 	p, err := openObjects(t.Context(), t, fetch.DefaultLimits(), objects...)
@@ -101,7 +97,7 @@ func TestM17BranchingChain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range append(ends, content) {
-		got, err := p.get(plumbing.Hash(hashOf(plumbing.BlobObject, want)), plumbing.BlobObject)
+		got, err := p.Get(plumbing.Hash(packs.Hash(plumbing.BlobObject, want)), plumbing.BlobObject)
 		if err != nil || string(got) != want {
 			t.Errorf("%.20q: %v", got, err)
 		}
@@ -131,7 +127,7 @@ func TestM17PacksWaitForEachOther(t *testing.T) {
 		rebuilding <- struct{}{}
 	}
 	release := func() { <-rebuilding }
-	objects := []raw{whole(blobKind, "base"), deltaOf("base", delta(4, 1, 1, 'x'))}
+	objects := []packs.Object{packs.Whole(packs.Blob, "base"), packs.DeltaOf("base", packs.Difference(4, 1, 1, 'x'))}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	done := make(chan error)
@@ -162,7 +158,7 @@ func TestM17PacksWaitForEachOther(t *testing.T) {
 }
 
 func TestM17ShorterThanDeclared(t *testing.T) {
-	_, err := openObjects(t.Context(), t, fetch.DefaultLimits(), raw{blobKind, 9, nil, []byte("x")})
+	_, err := openObjects(t.Context(), t, fetch.DefaultLimits(), packs.Raw(packs.Blob, 9, nil, []byte("x")))
 	if fetch.ReasonOf(err) != fetch.InvalidContent {
 		t.Errorf("got %v", err)
 	}

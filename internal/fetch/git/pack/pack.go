@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package git
+package pack
 
 import (
 	"bytes"
@@ -27,29 +27,29 @@ const (
 	maxMetadata = 8 << 20
 )
 
-// pack is a pack file with an index of its objects. Objects that the pack holds as they are stay in it; those it
+// File is a pack file with an index of its objects. Objects that the pack holds as they are stay in it; those it
 // holds as deltas are rebuilt once and kept in a second file. No more than one object and a bounded part of the chain of
 // deltas that leads to it is in memory at a time.
-type pack struct {
+type File struct {
 	limits  fetch.Limits
 	file    *os.File
 	scanner *packfile.Scanner
 	rebuilt *os.File
 	written int64 // bytes in rebuilt
 	left    int64 // bytes that may yet be inflated
-	objects map[plumbing.Hash]object
+	objects map[plumbing.Hash]Object
 }
 
-// object tells where the content of an object is.
-type object struct {
+// Object tells where the content of an object is.
+type Object struct {
 	kind    plumbing.ObjectType
 	offset  int64
-	size    int64
+	Size    int64
 	rebuilt bool
 }
 
-// openPack indexes the pack in a file, which it closes on failure and owns otherwise.
-func openPack(ctx context.Context, file *os.File, scratch string, l fetch.Limits) (*pack, error) {
+// Open indexes the pack in a file, which it closes on failure and owns otherwise.
+func Open(ctx context.Context, file *os.File, scratch string, l fetch.Limits) (*File, error) {
 	// The scanner counts from where the file stands when it is made.
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -58,20 +58,26 @@ func openPack(ctx context.Context, file *os.File, scratch string, l fetch.Limits
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	p := &pack{
+	p := &File{
 		limits: l, file: file, rebuilt: rebuilt, scanner: packfile.NewScanner(file),
-		left: inflation * l.GitPackBytes, objects: map[plumbing.Hash]object{},
+		left: inflation * l.GitPackBytes, objects: map[plumbing.Hash]Object{},
 	}
 	if err := p.index(ctx); err != nil {
-		return nil, errors.Join(damaged(err), p.Close())
+		return nil, errors.Join(Damaged(err), p.Close())
 	}
 	return p, nil
 }
 
-// Close releases the files; the owner of their folder removes them.
-func (p *pack) Close() error { return errors.Join(p.file.Close(), p.rebuilt.Close()) }
+// Len is how many objects the pack holds.
+func (p *File) Len() int { return len(p.objects) }
 
-func (p *pack) index(ctx context.Context) error {
+// Rebuilt is how many bytes of objects were rebuilt from deltas.
+func (p *File) Rebuilt() int64 { return p.written }
+
+// Close releases the files; the owner of their folder removes them.
+func (p *File) Close() error { return errors.Join(p.file.Close(), p.rebuilt.Close()) }
+
+func (p *File) index(ctx context.Context) error {
 	_, count, err := p.scanner.Header()
 	if err != nil {
 		return err
@@ -95,7 +101,7 @@ func (p *pack) index(ctx context.Context) error {
 }
 
 // scan reads one object of the pack.
-func (p *pack) scan(todo *deltas) error {
+func (p *File) scan(todo *deltas) error {
 	header, err := p.scanner.NextObjectHeader()
 	if err != nil {
 		return err
@@ -122,7 +128,7 @@ func (p *pack) scan(todo *deltas) error {
 		todo.byHash[header.Reference] = append(todo.byHash[header.Reference], header.Offset)
 	case plumbing.CommitObject, plumbing.TreeObject, plumbing.BlobObject, plumbing.TagObject:
 		hash := hasher.Sum()
-		p.objects[hash] = object{kind: header.Type, offset: header.Offset, size: header.Length}
+		p.objects[hash] = Object{kind: header.Type, offset: header.Offset, Size: header.Length}
 		todo.bases = append(todo.bases, hash)
 	default:
 		return fetch.Errorf(fetch.InvalidContent, "the pack has an object of the unknown kind %d", header.Type)
@@ -131,7 +137,7 @@ func (p *pack) scan(todo *deltas) error {
 }
 
 // inflate takes bytes off what may yet be inflated.
-func (p *pack) inflate(bytes int64) error {
+func (p *File) inflate(bytes int64) error {
 	if bytes < 0 || bytes > p.left {
 		return fetch.Errorf(fetch.LimitExceeded, "the objects of the commit have more than %d bytes",
 			inflation*p.limits.GitPackBytes)
@@ -140,54 +146,55 @@ func (p *pack) inflate(bytes int64) error {
 	return nil
 }
 
-// read returns the content of an object. The caller has checked its size, which is what read allocates.
-func (p *pack) read(found object) ([]byte, error) {
-	content, err := p.open(found)
+// Read returns the content of an object. The caller has checked its size, which is what read allocates.
+func (p *File) Read(found Object) ([]byte, error) {
+	content, err := p.Open(found)
 	if err != nil {
 		return nil, err
 	}
-	data := bytes.NewBuffer(make([]byte, 0, found.size+bytes.MinRead))
+	data := bytes.NewBuffer(make([]byte, 0, found.Size+bytes.MinRead))
 	_, err = data.ReadFrom(content)
-	return data.Bytes(), errors.Join(damaged(err), content.Close())
+	return data.Bytes(), errors.Join(Damaged(err), content.Close())
 }
 
-// open returns the content of an object. Only one can be open at a time.
-func (p *pack) open(found object) (io.ReadCloser, error) {
+// Open returns the content of an object. Only one can be open at a time.
+func (p *File) Open(found Object) (io.ReadCloser, error) {
 	if found.rebuilt {
-		return io.NopCloser(io.NewSectionReader(p.rebuilt, found.offset, found.size)), nil
+		return io.NopCloser(io.NewSectionReader(p.rebuilt, found.offset, found.Size)), nil
 	}
 	if _, err := p.scanner.SeekObjectHeader(found.offset); err != nil {
-		return nil, damaged(err)
+		return nil, Damaged(err)
 	}
 	content, err := p.scanner.ReadObject()
-	return content, damaged(err)
+	return content, Damaged(err)
 }
 
-// get returns the content of a commit or tree.
-func (p *pack) get(hash plumbing.Hash, kind plumbing.ObjectType) ([]byte, error) {
-	found, err := p.find(hash, kind)
+// Get returns the content of a commit or tree.
+func (p *File) Get(hash plumbing.Hash, kind plumbing.ObjectType) ([]byte, error) {
+	found, err := p.Find(hash, kind)
 	if err != nil {
 		return nil, err
 	}
-	if found.size > maxMetadata {
+	if found.Size > maxMetadata {
 		return nil, fetch.Errorf(fetch.LimitExceeded, "the %s %s has more than %d bytes", kind, hash, maxMetadata)
 	}
-	return p.read(found)
+	return p.Read(found)
 }
 
-func (p *pack) find(hash plumbing.Hash, kind plumbing.ObjectType) (object, error) {
+// Find returns an object of a kind that the pack must hold.
+func (p *File) Find(hash plumbing.Hash, kind plumbing.ObjectType) (Object, error) {
 	found, known := p.objects[hash]
 	if !known {
-		return object{}, fetch.Errorf(fetch.InvalidContent, "the server did not send the object %s", hash)
+		return Object{}, fetch.Errorf(fetch.InvalidContent, "the server did not send the object %s", hash)
 	}
 	if found.kind != kind {
-		return object{}, fetch.Errorf(fetch.InvalidContent, "the object %s is a %s, not a %s", hash, found.kind, kind)
+		return Object{}, fetch.Errorf(fetch.InvalidContent, "the object %s is a %s, not a %s", hash, found.kind, kind)
 	}
 	return found, nil
 }
 
-// damaged gives the scanner's findings a reason; those that have one, and failures of the disk, stay as they are.
-func damaged(err error) error {
+// Damaged gives the scanner's findings a reason; those that have one, and failures of the disk, stay as they are.
+func Damaged(err error) error {
 	var local *fs.PathError
 	if err == nil || fetch.ReasonOf(err) != "" || errors.As(err, &local) || errors.Is(err, context.Canceled) {
 		return err

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package git
+// Package modulesfile reads .gitmodules: the URL of each submodule, by its path. It follows no URL.
+package modulesfile
 
 import (
 	"bytes"
@@ -11,10 +12,10 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
-// parseModules returns the URLs in a .gitmodules file by path. Its other settings (update, branch) are for people who work
+// Parse returns the URLs in a .gitmodules file by path. Its other settings (update, branch) are for people who work
 // in the repository. Of git's syntax (git-config(1)) the unusual parts are refused: values over several lines, and settings
 // in the line of a section's name.
-func parseModules(content []byte) (map[string]string, error) {
+func Parse(content []byte) (map[string]string, error) {
 	sections := map[string]map[string]string{}
 	var present map[string]string // nil in sections that do not matter
 	number := 0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package git
+package pack
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/tests/packs"
 )
 
 // offsetKind is a delta with its base so many bytes before it.
@@ -36,27 +37,27 @@ func counted(pack []byte, objects uint32) []byte {
 // TestM17OddPacks has packs that no git writes.
 func TestM17OddPacks(t *testing.T) {
 	base := strings.Repeat("b", 100)
-	same := delta(100, 100, 0x90, 100)
-	back := func(distance byte) raw { return raw{offsetKind, len(same), []byte{distance}, same} }
-	one := packOf(whole(blobKind, base))
+	same := packs.Difference(100, 100, 0x90, 100)
+	back := func(distance byte) packs.Object { return packs.Raw(offsetKind, len(same), []byte{distance}, same) }
+	one := packs.Of(packs.Whole(packs.Blob, base))
 	cases := map[string]struct {
 		reason string
 		pack   []byte
 		want   fetch.Reason
 	}{
-		"Itself":    {"an object that is a delta of itself", packOf(whole(blobKind, base), back(0)), fetch.InvalidContent},
-		"Between":   {"a base in the middle of an object", packOf(whole(blobKind, base), back(3)), fetch.InvalidContent},
-		"Before":    {"a base before the pack", packOf(whole(blobKind, base), back(127)), fetch.InvalidContent},
-		"Far":       {"a base an impossible number of bytes away", packOf(whole(blobKind, base), raw{offsetKind, len(same), append(slices.Repeat([]byte{0xff}, 30), 0x7f), same}), fetch.InvalidContent},
-		"OwnResult": {"a delta of what it makes, beside the object itself", packOf(whole(blobKind, base), deltaOf(base, same)), ""},
-		"Each other": {"two deltas of objects that are not there", packOf(
-			raw{deltaKind, len(same), slices.Repeat([]byte{1}, 20), same}, raw{deltaKind, len(same), slices.Repeat([]byte{2}, 20), same}), fetch.InvalidContent},
-		"Reserved": {"a kind of object that does not exist", packOf(whole(5, base)), fetch.InvalidContent},
-		"Zero":     {"another kind of object that does not exist", packOf(whole(0, base)), fetch.InvalidContent},
+		"Itself":    {"an object that is a delta of itself", packs.Of(packs.Whole(packs.Blob, base), back(0)), fetch.InvalidContent},
+		"Between":   {"a base in the middle of an object", packs.Of(packs.Whole(packs.Blob, base), back(3)), fetch.InvalidContent},
+		"Before":    {"a base before the pack", packs.Of(packs.Whole(packs.Blob, base), back(127)), fetch.InvalidContent},
+		"Far":       {"a base an impossible number of bytes away", packs.Of(packs.Whole(packs.Blob, base), packs.Raw(offsetKind, len(same), append(slices.Repeat([]byte{0xff}, 30), 0x7f), same)), fetch.InvalidContent},
+		"OwnResult": {"a delta of what it makes, beside the object itself", packs.Of(packs.Whole(packs.Blob, base), packs.DeltaOf(base, same)), ""},
+		"Each other": {"two deltas of objects that are not there", packs.Of(
+			packs.Raw(packs.Delta, len(same), slices.Repeat([]byte{1}, 20), same), packs.Raw(packs.Delta, len(same), slices.Repeat([]byte{2}, 20), same)), fetch.InvalidContent},
+		"Reserved": {"a kind of object that does not exist", packs.Of(packs.Whole(5, base)), fetch.InvalidContent},
+		"Zero":     {"another kind of object that does not exist", packs.Of(packs.Whole(0, base)), fetch.InvalidContent},
 		"Fewer":    {"fewer objects than it says", counted(one, 2), fetch.InvalidContent},
 		"Most":     {"as many objects as can be said", counted(one, 1<<32-1), fetch.LimitExceeded},
-		"Empty":    {"no object at all", packOf(), ""},
-		"Twice":    {"an object twice", packOf(whole(blobKind, base), whole(blobKind, base)), ""},
+		"Empty":    {"no object at all", packs.Of(), ""},
+		"Twice":    {"an object twice", packs.Of(packs.Whole(packs.Blob, base), packs.Whole(packs.Blob, base)), ""},
 		"Version":  {"a version that does not exist", resummed(one, func(body []byte) []byte { body[7] = 4; return body }), fetch.InvalidContent},
 		"Magic":    {"no pack", []byte("<html>"), fetch.InvalidContent},
 		"Nothing":  {"no bytes", nil, fetch.InvalidContent},
@@ -75,7 +76,7 @@ func TestM17OddPacks(t *testing.T) {
 			if _, err := file.Write(tc.pack); err != nil {
 				t.Fatal(err)
 			}
-			opened, err := openPack(context.Background(), file, dir, fetch.DefaultLimits())
+			opened, err := Open(context.Background(), file, dir, fetch.DefaultLimits())
 			if fetch.ReasonOf(err) != tc.want && (tc.want != fetch.InvalidContent || fetch.ReasonOf(err) != fetch.LimitExceeded) || (err == nil) != (tc.want == "") {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package git
+package sshremote
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git/protocol"
 	"github.com/satchel-dev/satchel/internal/fetch/git/sshkey"
 )
 
@@ -26,84 +26,9 @@ const (
 	maxComplaint = 1 << 10
 )
 
-// SSH is what an ssh URL needs. Nothing else is used: no agent, no file, no environment.
-type SSH struct {
-	// Identity is a private key in PEM, Passphrase what it is encrypted with, "" when it is not.
-	Identity, Passphrase []byte
-	// KnownHosts are the keys of servers, in OpenSSH's format.
-	KnownHosts []byte
-}
-
-// Dial connects to an address.
-type Dial func(ctx context.Context, network, address string) (net.Conn, error)
-
-// gate is how a server is reached over SSH, and as which user.
-type gate struct {
-	dial     Dial
-	address  string
-	user     string
-	identity ssh.Signer
-	known    *knownHosts
-}
-
-// newGate checks what SSH needs before anything is connected to.
-func newGate(u *url.URL, o SSH, dial Dial) (*gate, error) {
-	port := u.Port()
-	if port == "" {
-		port = defaultSSHPort
-	}
-	g := &gate{dial: dial, address: net.JoinHostPort(u.Hostname(), port), user: u.User.Username()}
-	var err error
-	if g.identity, err = parseIdentity(o.Identity, o.Passphrase); err != nil {
-		return nil, err
-	}
-	if g.known, err = parseKnownHosts(o.KnownHosts); err != nil {
-		return nil, err
-	}
-	lines := g.known.of(g.address)
-	if len(lines) == 0 {
-		return nil, fetch.Errorf(fetch.Refused, "known_hosts has no key of %s, and a server's key is never trusted at first sight: "+
-			"add what ssh-keyscan prints for it, after comparing it with what its owner publishes", hostNames(g.address)[0])
-	}
-	if len(g.known.algorithms(g.address)) == 0 {
-		return nil, fetch.Errorf(fetch.Refused, "known_hosts, the only key of %s: %w", hostNames(g.address)[0], sshkey.Check(lines[0].key))
-	}
-	return g, nil
-}
-
-// parseIdentity reads a private key. The error never shows any of it.
-func parseIdentity(text, passphrase []byte) (ssh.Signer, error) {
-	signer, err := parsePrivate(text, passphrase)
-	switch {
-	case len(bytes.TrimSpace(text)) == 0:
-		return nil, fetch.Errorf(fetch.Refused, "the identity is missing: SSH needs a private key")
-	case errors.As(err, new(*ssh.PassphraseMissingError)):
-		return nil, fetch.Errorf(fetch.Refused, "the identity is encrypted, and there is no password for it")
-	case err != nil:
-		return nil, fetch.Errorf(fetch.Refused, "the identity is no private key in PEM, or its password is wrong")
-	}
-	if err := sshkey.Check(signer.PublicKey()); err != nil {
-		return nil, fetch.Errorf(fetch.Refused, "the identity: %w", err)
-	}
-	algorithms, ok := signer.(ssh.AlgorithmSigner)
-	if !ok {
-		return nil, fetch.Errorf(fetch.Refused, "the identity is of a type that is not supported")
-	}
-	// Without this an RSA key would sign with SHA-1 where the server does not say what it accepts.
-	return ssh.NewSignerWithAlgorithms(algorithms, sshkey.Algorithms(signer.PublicKey().Type()))
-}
-
-func parsePrivate(text, passphrase []byte) (ssh.Signer, error) {
-	signer, err := ssh.ParsePrivateKey(text)
-	if errors.As(err, new(*ssh.PassphraseMissingError)) && len(passphrase) > 0 {
-		return ssh.ParsePrivateKeyWithPassphrase(text, passphrase)
-	}
-	return signer, err
-}
-
-// shell is a repository behind SSH: one connection that runs git-upload-pack.
-type shell struct {
-	*gate
+// Session is a repository behind SSH: one connection that runs git-upload-pack.
+type Session struct {
+	*Server
 	command string
 
 	ctx     context.Context
@@ -118,22 +43,22 @@ type shell struct {
 	started bool // something of an answer came
 }
 
-// newShell returns a repository to which nothing was sent yet.
-func newShell(g *gate, path string) *shell {
+// NewSession returns a repository to which nothing was sent yet.
+func NewSession(g *Server, path string) *Session {
 	if strings.HasPrefix(path, "/~") {
 		path = path[1:] // below a home directory, as in git itself
 	}
-	return &shell{gate: g, command: service + " " + quoted(path)}
+	return &Session{Server: g, command: protocol.Service + " " + Quoted(path)}
 }
 
-// quoted makes a text one word of a POSIX shell, in which nothing is expanded. Git quotes "!" as well, for csh.
-func quoted(text string) string {
+// Quoted makes a text one word of a POSIX shell, in which nothing is expanded. Git quotes "!" as well, for csh.
+func Quoted(text string) string {
 	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(text) + "'"
 }
 
-// list implements remote. The newer version is offered always; a server that does not know it, or takes no environment, says
+// List implements remote. The newer version is offered always; a server that does not know it, or takes no environment, says
 // nothing to that.
-func (s *shell) list(ctx context.Context, _ bool) (io.ReadCloser, error) {
+func (s *Session) List(ctx context.Context, _ bool) (io.ReadCloser, error) {
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	conn, err := s.dial(s.ctx, "tcp", s.address)
 	if err != nil {
@@ -159,7 +84,7 @@ func (s *shell) list(ctx context.Context, _ bool) (io.ReadCloser, error) {
 }
 
 // greet agrees with the server on keys, and logs in.
-func (s *shell) greet() error {
+func (s *Session) greet() error {
 	all := ssh.SupportedAlgorithms()
 	conn, channels, requests, err := ssh.NewClientConn(s.conn, s.address, &ssh.ClientConfig{
 		Config:            ssh.Config{KeyExchanges: all.KeyExchanges, Ciphers: all.Ciphers, MACs: all.MACs},
@@ -176,7 +101,7 @@ func (s *shell) greet() error {
 }
 
 // run starts the program.
-func (s *shell) run() error {
+func (s *Session) run() error {
 	session, err := s.client.NewSession()
 	if err != nil {
 		return err
@@ -189,7 +114,7 @@ func (s *shell) run() error {
 		return err
 	}
 	session.Stderr = &s.said
-	offer := struct{ Name, Value string }{"GIT_PROTOCOL", versionTwo}
+	offer := struct{ Name, Value string }{"GIT_PROTOCOL", protocol.VersionTwo}
 	if _, err := session.SendRequest("env", false, ssh.Marshal(offer)); err != nil {
 		return err
 	}
@@ -197,7 +122,7 @@ func (s *shell) run() error {
 }
 
 // explain gives the failure of a connection its reason.
-func (s *shell) explain(err error) error {
+func (s *Session) explain(err error) error {
 	var (
 		ours  *fetch.Error
 		agree *ssh.AlgorithmNegotiationError
@@ -215,7 +140,7 @@ func (s *shell) explain(err error) error {
 		return fetch.Errorf(fetch.Unauthorized, "the server does not accept the key %s for the user %s",
 			sshkey.Show(s.identity.PublicKey()), fetch.Quote(s.user))
 	case s.session != nil:
-		return fetch.Errorf(fetch.NotFound, "the server does not run %s", service)
+		return fetch.Errorf(fetch.NotFound, "the server does not run %s", protocol.Service)
 	}
 	return fetch.NetworkError(err)
 }
@@ -227,7 +152,7 @@ func notAccepted(err error) bool {
 }
 
 // Read implements io.Reader on what the program writes. Its end is an error when the program failed.
-func (s *shell) Read(p []byte) (int, error) {
+func (s *Session) Read(p []byte) (int, error) {
 	n, err := s.output.Read(p)
 	s.started = s.started || n > 0
 	if !errors.Is(err, io.EOF) {
@@ -244,11 +169,11 @@ func (s *shell) Read(p []byte) (int, error) {
 	if !s.started {
 		reason = fetch.NotFound
 	}
-	return n, fetch.Errorf(reason, "%s failed on the server: %s", service, fetch.Quote(s.said.String()))
+	return n, fetch.Errorf(reason, "%s failed on the server: %s", protocol.Service, fetch.Quote(s.said.String()))
 }
 
-// ask implements remote.
-func (s *shell) ask(_ context.Context, request []byte, _ bool) (io.ReadCloser, error) {
+// Ask implements remote.
+func (s *Session) Ask(_ context.Context, request []byte, _ bool) (io.ReadCloser, error) {
 	if _, err := s.input.Write(request); err != nil {
 		return nil, s.explain(err)
 	}
@@ -256,9 +181,9 @@ func (s *shell) ask(_ context.Context, request []byte, _ bool) (io.ReadCloser, e
 }
 
 // Close implements remote. A program that still waits for a request is told that none comes.
-func (s *shell) Close() error {
+func (s *Session) Close() error {
 	if s.paced != nil && s.conn.SetDeadline(time.Now().Add(time.Second)) == nil {
-		_, _ = s.input.Write(appendMark(nil, flushPacket))
+		_, _ = s.input.Write(protocol.AppendMark(nil, protocol.Flush))
 	}
 	if s.cancel != nil {
 		s.cancel(nil)

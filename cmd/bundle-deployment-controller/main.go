@@ -13,7 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
 	"github.com/satchel-dev/satchel/internal/manager"
-	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/child"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
 
@@ -21,7 +21,7 @@ import (
 var version string
 
 func main() {
-	worker.Main(jobs.Handlers())
+	child.Main(jobs.Handlers())
 	process := manager.Options{Version: version}
 	var options deployment.Options
 	flags := pflag.NewFlagSet(deployment.FieldManager, pflag.ContinueOnError)

@@ -19,14 +19,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli"
 	"github.com/satchel-dev/satchel/internal/cli/inspect"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
-	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/child"
 )
 
 // version is set by the linker: -ldflags "-X main.version=v1.2.3".
 var version string
 
 func main() {
-	worker.Main(inspect.Handlers())
+	child.Main(inspect.Handlers())
 	klog.SetLogger(logr.Discard()) // what client libraries log is for programmers; errors are told anyway
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the first Ctrl-C cleans up, a second one ends at once

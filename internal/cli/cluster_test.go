@@ -21,12 +21,12 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/inspect"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/view"
-	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/child"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
 func TestMain(m *testing.M) {
-	worker.Main(inspect.Handlers())
+	child.Main(inspect.Handlers())
 	os.Exit(controlplane.RunMain(m))
 }
 

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/satchel-dev/satchel/internal/worker/protocol"
 )
 
 // usingPid returns the process that runs a job now, or 0.
@@ -90,7 +92,7 @@ func TestF45Idle(t *testing.T) {
 // TestF45Garbage lets a worker send an invalid answer, and close its socket.
 func TestF45Garbage(t *testing.T) {
 	p := newPool(t, testOptions())
-	header := header{kind: messageResult, job: 1, length: 1 << 40}.bytes()
+	header := protocol.Header{Kind: protocol.MessageResult, Job: 1, Length: 1 << 40}.Bytes()
 	for name, garbage := range map[string]string{"noise": strings.Repeat("x", 100), "length": string(header)} {
 		if _, err := run(t, p, "garbage", garbage); !errors.As(err, new(*CrashError)) {
 			t.Errorf("%s: got %v", name, err)

@@ -14,26 +14,28 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/satchel-dev/satchel/internal/worker/child"
 )
 
 func TestMain(m *testing.M) {
-	handlers := map[string]Handler{
-		"echo":     func(in Input) ([]byte, error) { return in.Data, nil },
-		"pid":      func(Input) ([]byte, error) { return []byte(strconv.Itoa(os.Getpid())), nil },
+	handlers := map[string]child.Handler{
+		"echo":     func(in child.Input) ([]byte, error) { return in.Data, nil },
+		"pid":      func(child.Input) ([]byte, error) { return []byte(strconv.Itoa(os.Getpid())), nil },
 		"spin":     spin,
 		"allocate": allocate,
-		"recurse":  func(Input) ([]byte, error) { return []byte(strconv.Itoa(recurse(0))), nil },
+		"recurse":  func(child.Input) ([]byte, error) { return []byte(strconv.Itoa(recurse(0))), nil },
 		"output":   output,
-		"error":    func(in Input) ([]byte, error) { return nil, errors.New(string(in.Data)) },
-		"panic":    func(in Input) ([]byte, error) { panic(string(in.Data)) }, //nolint:forbidigo // what libraries do
-		"index":    func(in Input) ([]byte, error) { return in.Data[len(in.Data)+1:], nil },
-		"exit":     func(Input) ([]byte, error) { os.Exit(7); return nil, nil },
+		"error":    func(in child.Input) ([]byte, error) { return nil, errors.New(string(in.Data)) },
+		"panic":    func(in child.Input) ([]byte, error) { panic(string(in.Data)) }, //nolint:forbidigo // what libraries do
+		"index":    func(in child.Input) ([]byte, error) { return in.Data[len(in.Data)+1:], nil },
+		"exit":     func(child.Input) ([]byte, error) { os.Exit(7); return nil, nil },
 		"sleep":    sleep,
 		"file":     readFile,
 		"threads":  manyThreads,
 	}
 	addSystemHandlers(handlers)
-	Main(handlers)
+	child.Main(handlers)
 	if len(os.Args) > 1 && os.Args[1] == controllerArgument {
 		controllerMain()
 	}
@@ -41,7 +43,7 @@ func TestMain(m *testing.M) {
 }
 
 // spin uses the CPU for the duration in its data, or for ever.
-func spin(in Input) ([]byte, error) {
+func spin(in child.Input) ([]byte, error) {
 	length, _ := time.ParseDuration(string(in.Data))
 	for began := time.Now(); length == 0 || time.Since(began) < length; {
 		for range 1 << 20 {
@@ -54,7 +56,7 @@ var kept [][]byte
 
 // allocate touches so many MiB as its data says, keeps them if asked to, and returns how
 // many processors it sees.
-func allocate(in Input) ([]byte, error) {
+func allocate(in child.Input) ([]byte, error) {
 	amount, keep := strings.CutSuffix(string(in.Data), " keep")
 	n, _ := strconv.Atoi(amount)
 	blocks := make([][]byte, 0, n)
@@ -77,19 +79,19 @@ func recurse(depth int) int {
 	return recurse(depth+1) + int(room[(depth+1)%1024])
 }
 
-func output(in Input) ([]byte, error) {
+func output(in child.Input) ([]byte, error) {
 	n, err := strconv.Atoi(string(in.Data))
 	return make([]byte, n), err
 }
 
-func sleep(in Input) ([]byte, error) {
+func sleep(in child.Input) ([]byte, error) {
 	length, err := time.ParseDuration(string(in.Data))
 	time.Sleep(length)
 	return nil, err
 }
 
 // readFile reads the job's file at offsets, and then tries to write to it.
-func readFile(in Input) ([]byte, error) {
+func readFile(in child.Input) ([]byte, error) {
 	if in.File == nil {
 		return nil, errors.New("no file")
 	}
@@ -104,7 +106,7 @@ func readFile(in Input) ([]byte, error) {
 }
 
 // manyThreads blocks in system calls of as many threads as its data says.
-func manyThreads(in Input) ([]byte, error) {
+func manyThreads(in child.Input) ([]byte, error) {
 	n, err := strconv.Atoi(string(in.Data))
 	ready, done := make(chan struct{}), make(chan struct{})
 	for range n {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/satchel-dev/satchel/internal/worker/protocol"
 )
 
 const (
@@ -79,8 +81,8 @@ func New(o Options) (*Pool, error) {
 // CrashError, JobError, ErrUnavailable, ErrClosed and that of the context. If the context
 // ends while the job runs, its process is killed.
 func (p *Pool) Run(ctx context.Context, r Request) ([]byte, error) {
-	if len(r.Kind) == 0 || len(r.Kind) > maxKind {
-		return nil, fmt.Errorf("the kind %q of a job is empty or longer than %d bytes", r.Kind, maxKind)
+	if len(r.Kind) == 0 || len(r.Kind) > protocol.MaxKind {
+		return nil, fmt.Errorf("the kind %q of a job is empty or longer than %d bytes", r.Kind, protocol.MaxKind)
 	}
 	if err := checkFile(r.File); err != nil {
 		return nil, err
@@ -219,8 +221,8 @@ func (p *Pool) begin() (*process, error) {
 	return w, nil
 }
 
-func (o *Options) limits() limits {
-	return limits{memory: uint64(o.Memory), output: uint64(o.Output), cpu: uint64(math.Ceil(o.CPU.Seconds()))} //nolint:gosec // validate: positive
+func (o *Options) limits() protocol.Limits {
+	return protocol.Limits{Memory: uint64(o.Memory), Output: uint64(o.Output), CPU: uint64(math.Ceil(o.CPU.Seconds()))} //nolint:gosec // validate: positive
 }
 
 // use records that the process runs the job from now on.

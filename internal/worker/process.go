@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/satchel-dev/satchel/internal/worker/protocol"
 )
 
 // process is the parent's side of a worker process.
@@ -130,9 +132,9 @@ func (w *process) do(ctx context.Context, r Request, o *Options) result {
 	got, err := w.exchange(r, before, o)
 	if err == nil {
 		cpu := max(cpuTime(w.handle.Pid)-before, 0)
-		return result{end: answerEnds[got.kind], data: got.data, cpu: cpu}
+		return result{end: answerEnds[got.Kind], data: got.Data, cpu: cpu}
 	}
-	if errors.Is(err, errGarbage) {
+	if errors.Is(err, protocol.ErrInvalid) {
 		w.kill(endCrash)
 	}
 	// The socket may be closed before the process has ended.
@@ -144,7 +146,7 @@ func (w *process) do(ctx context.Context, r Request, o *Options) result {
 	return end
 }
 
-var answerEnds = map[byte]end{messageResult: endDone, messageError: endError, messageLarge: endOutput}
+var answerEnds = map[byte]end{protocol.MessageResult: endDone, protocol.MessageError: endError, protocol.MessageLarge: endOutput}
 
 // awaitEnd gives a process with a closed socket some time to end, and then kills it.
 func (w *process) awaitEnd() {
@@ -158,31 +160,31 @@ func (w *process) awaitEnd() {
 	}
 }
 
-func (w *process) exchange(r Request, used time.Duration, o *Options) (answer, error) {
+func (w *process) exchange(r Request, used time.Duration, o *Options) (protocol.Answer, error) {
 	if err := raiseCPULimit(w.handle.Pid, used, o.CPU); err != nil {
 		w.kill(endCrash)
-		return answer{}, err
+		return protocol.Answer{}, err
 	}
 	if err := w.sendJob(r); err != nil {
-		return answer{}, err
+		return protocol.Answer{}, err
 	}
-	got, err := readAnswer(w.ends.socket, w.jobs, o.Output)
-	if err == nil && answerEnds[got.kind] == endNone {
-		err = errGarbage
+	got, err := protocol.ReadAnswer(w.ends.socket, w.jobs, o.Output)
+	if err == nil && answerEnds[got.Kind] == endNone {
+		err = protocol.ErrInvalid
 	}
 	return got, err
 }
 
 // sendJob writes the header together with the file, then the rest.
 func (w *process) sendJob(r Request) error {
-	h := header{kind: messageJob, name: uint8(len(r.Kind)), job: w.jobs, length: uint64(len(r.Data))} //nolint:gosec // checked in Run
+	h := protocol.Header{Kind: protocol.MessageJob, Name: uint8(len(r.Kind)), Job: w.jobs, Length: uint64(len(r.Data))} //nolint:gosec // checked in Run
 	if r.File == nil {
-		if _, err := w.ends.socket.Write(h.bytes()); err != nil {
+		if _, err := w.ends.socket.Write(h.Bytes()); err != nil {
 			return err
 		}
 	} else {
-		h.files = 1
-		if err := w.sendWithFile(h.bytes(), r.File); err != nil {
+		h.Files = 1
+		if err := w.sendWithFile(h.Bytes(), r.File); err != nil {
 			return err
 		}
 	}
@@ -228,7 +230,7 @@ func (w *process) classify() end {
 	switch {
 	case reason != endNone && (killed || reason != endCrash):
 		return reason
-	case w.status.Signaled() && w.status.Signal() == syscall.SIGXCPU, w.status.Exited() && w.status.ExitStatus() == exitCPU:
+	case w.status.Signaled() && w.status.Signal() == syscall.SIGXCPU, w.status.Exited() && w.status.ExitStatus() == protocol.ExitCPU:
 		return endCPU
 	case killed:
 		return endKernel

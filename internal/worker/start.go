@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/satchel-dev/satchel/internal/worker/protocol"
 )
 
 // startTimeout is how long a process may take until it is ready: the start of a large
@@ -62,7 +64,7 @@ func startProcess(attributes *os.ProcAttr) (*os.Process, error) {
 	if err := closeOnExec(); err != nil {
 		return nil, err
 	}
-	return os.StartProcess(executable(), []string{"satchel-worker", argument}, attributes)
+	return os.StartProcess(executable(), []string{"satchel-worker", protocol.Argument}, attributes)
 }
 
 func (s *starter) start(attributes *os.ProcAttr) (*os.Process, error) {
@@ -149,15 +151,15 @@ func connections() (theirs []*os.File, ours ends, err error) {
 }
 
 // greet sends a started process its limits and waits until it is confined.
-func (w *process) greet(l limits) error {
+func (w *process) greet(l protocol.Limits) error {
 	timeout := time.AfterFunc(startTimeout, func() { w.kill(endTime) })
 	defer timeout.Stop()
-	hello := append(header{kind: messageHello, length: limitsSize}.bytes(), l.bytes()...)
+	hello := append(protocol.Header{Kind: protocol.MessageHello, Length: protocol.LimitsSize}.Bytes(), l.Bytes()...)
 	_, err := w.ends.socket.Write(hello)
 	if err == nil {
-		var got answer
-		if got, err = readAnswer(w.ends.socket, 0, 0); err == nil && got.kind != messageReady {
-			err = errGarbage
+		var got protocol.Answer
+		if got, err = protocol.ReadAnswer(w.ends.socket, 0, 0); err == nil && got.Kind != protocol.MessageReady {
+			err = protocol.ErrInvalid
 		}
 	}
 	if err == nil {

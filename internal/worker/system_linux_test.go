@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/satchel-dev/satchel/internal/worker/child"
+	"github.com/satchel-dev/satchel/internal/worker/protocol"
 )
 
 var shortages = []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE}
@@ -26,9 +29,9 @@ var attempts = map[string]func() error{
 	"socketpair":      func() error { _, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0); return err },
 	"dial":            func() error { _, err := net.DialTimeout("tcp", "127.0.0.1:1", time.Second); return refusedOnly(err) },
 	"connect": func() error {
-		return refusedOnly(unix.Connect(socketFD, &unix.SockaddrUnix{Name: "/run/x"}))
+		return refusedOnly(unix.Connect(protocol.SocketFD, &unix.SockaddrUnix{Name: "/run/x"}))
 	},
-	"sendmsg":         func() error { return unix.Sendmsg(socketFD, []byte("x"), unix.UnixRights(0), nil, 0) },
+	"sendmsg":         func() error { return unix.Sendmsg(protocol.SocketFD, []byte("x"), unix.UnixRights(0), nil, 0) },
 	"exec":            func() error { return refusedOnly(unix.Exec("/proc/self/exe", []string{"x"}, nil)) },
 	"run a program":   func() error { return refusedOnly(exec.Command("/proc/self/exe").Run()) },
 	"fork":            func() error { return rawError(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0) },
@@ -88,8 +91,8 @@ func refusedOnly(err error) error {
 	return nil
 }
 
-func addSystemHandlers(handlers map[string]Handler) {
-	handlers["attempts"] = func(Input) ([]byte, error) {
+func addSystemHandlers(handlers map[string]child.Handler) {
+	handlers["attempts"] = func(child.Input) ([]byte, error) {
 		var possible []string
 		for name, attempt := range attempts {
 			if err := attempt(); err == nil || !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.ENOSYS) {
@@ -99,21 +102,21 @@ func addSystemHandlers(handlers map[string]Handler) {
 		sort.Strings(possible)
 		return []byte(strings.Join(possible, "\n")), nil
 	}
-	handlers["environment"] = func(Input) ([]byte, error) {
+	handlers["environment"] = func(child.Input) ([]byte, error) {
 		return []byte(strings.Join(append(os.Environ(), time.Local.String()), "\n")), nil
 	}
-	handlers["garbage"] = func(in Input) ([]byte, error) {
-		_, err := unix.Write(socketFD, in.Data)
+	handlers["garbage"] = func(in child.Input) ([]byte, error) {
+		_, err := unix.Write(protocol.SocketFD, in.Data)
 		return nil, err
 	}
-	handlers["close"] = func(Input) ([]byte, error) {
-		_ = unix.Close(socketFD)
+	handlers["close"] = func(child.Input) ([]byte, error) {
+		_ = unix.Close(protocol.SocketFD)
 		select {}
 	}
-	handlers["signal"] = func(Input) ([]byte, error) {
+	handlers["signal"] = func(child.Input) ([]byte, error) {
 		return nil, syscall.Kill(os.Getpid(), syscall.SIGXCPU)
 	}
-	handlers["other ABI"] = func(Input) ([]byte, error) {
+	handlers["other ABI"] = func(child.Input) ([]byte, error) {
 		const x32 = 0x40000000
 		_, _, errno := unix.RawSyscall(x32|unix.SYS_GETPID, 0, 0, 0)
 		return nil, errno

@@ -4,8 +4,12 @@
 
 package worker
 
-import "syscall"
+import (
+	"syscall"
+
+	"github.com/satchel-dev/satchel/internal/worker/child"
+)
 
 var shortages = []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE}
 
-func addSystemHandlers(map[string]Handler) {}
+func addSystemHandlers(map[string]child.Handler) {}

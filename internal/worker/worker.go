@@ -7,10 +7,10 @@
 // file, has no network, starts no program, and ends when it exceeds its CPU time or its
 // memory. See ADR 19.
 //
-// A binary that uses a Pool calls Main first:
+// A binary that uses a Pool calls child.Main first:
 //
 //	func main() {
-//		worker.Main(map[string]worker.Handler{"convert": convert})
+//		child.Main(map[string]child.Handler{"convert": convert})
 //		...
 //	}
 //
@@ -18,24 +18,7 @@
 // for other jobs of the same namespace calls it in a goroutine of its own.
 package worker
 
-import (
-	"os"
-)
-
-// Handler does one job inside a worker process. An error means that the job could not be
-// done for an internal reason and is returned by Pool.Run as a string; a refusal of the
-// input is part of the result, encoded by the handler. The handler has to reset the state
-// that libraries keep between calls, since a process serves many jobs of one namespace.
-type Handler func(Input) ([]byte, error)
-
-// Input is the input of a handler.
-type Input struct {
-	// Data is the job's own copy.
-	Data []byte
-	// File is nil if the job has none. It can be read only, with ReadAt: the offset is
-	// shared with the process that opened the file. It is closed after the job.
-	File *os.File
-}
+import "os"
 
 // Request is a job.
 type Request struct {
@@ -48,16 +31,4 @@ type Request struct {
 	// stays open; the caller closes it after Run.
 	Data []byte
 	File *os.File
-}
-
-// argument is the argument with which a Pool starts its own binary.
-const argument = "satchel-worker-process"
-
-// Main runs the process as a worker and never returns if a Pool started it; else it
-// returns at once. It is the first call in main, and in TestMain of packages that use a Pool.
-func Main(handlers map[string]Handler) {
-	if len(os.Args) != 2 || os.Args[1] != argument {
-		return
-	}
-	os.Exit(serve(handlers)) //nolint:forbidigo // the main of a worker process
 }

@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/child"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
@@ -35,7 +35,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	worker.Main(jobs.Handlers())
+	child.Main(jobs.Handlers())
 	if point := os.Getenv(killVariable); point != "" {
 		os.Exit(runKilled(point))
 	}

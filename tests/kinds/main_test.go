@@ -6,11 +6,11 @@ import (
 	"os"
 	"testing"
 
-	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/child"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
 
 func TestMain(m *testing.M) {
-	worker.Main(jobs.Handlers())
+	child.Main(jobs.Handlers())
 	os.Exit(m.Run())
 }

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/child"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
@@ -30,7 +30,7 @@ import (
 const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
-	worker.Main(jobs.Handlers())
+	child.Main(jobs.Handlers())
 	ctrl.SetLogger(logr.Discard()) // what the controller says is in events and statuses
 	code := controlplane.RunMain(m)
 	_ = os.RemoveAll(shared.dir)

@@ -15,14 +15,15 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/packed"
 	"github.com/satchel-dev/satchel/internal/lint"
 	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/child"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
 
 // lintKind is the job that only the command line has: the controllers do not link the validators of operator-framework/api.
 const lintKind = "lint"
 
-// Handlers are the jobs of the worker process of the command line, for worker.Main.
-func Handlers() map[string]worker.Handler {
+// Handlers are the jobs of the worker process of the command line, for child.Main.
+func Handlers() map[string]child.Handler {
 	all := maps.Clone(jobs.Handlers())
 	all[lintKind] = lintBundle
 	return all
@@ -36,7 +37,7 @@ type lintRequest struct {
 }
 
 // lintBundle is the job.
-func lintBundle(in worker.Input) ([]byte, error) {
+func lintBundle(in child.Input) ([]byte, error) {
 	return jobs.Handle(in, func(request lintRequest) (lint.Report, error) {
 		files, err := packed.New(in.File, request.Index)
 		if err != nil {

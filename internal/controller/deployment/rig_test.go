@@ -37,13 +37,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/manager"
 	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/child"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
 func TestMain(m *testing.M) {
-	worker.Main(jobs.Handlers())
+	child.Main(jobs.Handlers())
 	ctrl.SetLogger(logr.Discard())     // what the controller says is in events and statuses
 	_ = flag.Set("test.parallel", "8") // the tests mostly wait
 	code := controlplane.RunMain(m)

@@ -16,7 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert/kustomize"
 	"github.com/satchel-dev/satchel/internal/fetch/packed"
 	"github.com/satchel-dev/satchel/internal/spec"
-	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/child"
 )
 
 // Conversion is a bundle to convert.
@@ -137,7 +137,7 @@ func (c *Converted) Result() (convert.Result, error) {
 }
 
 // convertBundle is the job.
-func convertBundle(in worker.Input) ([]byte, error) {
+func convertBundle(in child.Input) ([]byte, error) {
 	return Handle(in, func(request convertRequest) (convertAnswer, error) {
 		kustomize.Reset()
 		files, err := packed.New(in.File, request.Index)

@@ -8,7 +8,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/helm"
 	"github.com/satchel-dev/satchel/internal/fetch/packed"
-	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/child"
 )
 
 type describeRequest struct {
@@ -31,7 +31,7 @@ func DescribeChart(ctx context.Context, runner Runner, namespace string, files F
 }
 
 // describeChart is the job.
-func describeChart(in worker.Input) ([]byte, error) {
+func describeChart(in child.Input) ([]byte, error) {
 	return Handle(in, func(request describeRequest) (describeAnswer, error) {
 		files, err := packed.New(in.File, request.Index)
 		if err != nil {

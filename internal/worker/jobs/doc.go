@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch/packed"
 	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/child"
 )
 
 // Kinds of jobs.
@@ -25,9 +26,9 @@ const (
 	judgeKind    = "judge"
 )
 
-// Handlers are the jobs, for worker.Main.
-func Handlers() map[string]worker.Handler {
-	return map[string]worker.Handler{convertKind: convertBundle, describeKind: describeChart, judgeKind: judgeUpgrade}
+// Handlers are the jobs, for child.Main.
+func Handlers() map[string]child.Handler {
+	return map[string]child.Handler{convertKind: convertBundle, describeKind: describeChart, judgeKind: judgeUpgrade}
 }
 
 // Runner runs jobs in worker processes: a worker.Pool.
@@ -106,7 +107,7 @@ func decode(data []byte, into any) error {
 }
 
 // Handle reads a request and encodes the answer to it.
-func Handle[Request, Answer any](in worker.Input, do func(Request) (Answer, error)) ([]byte, error) {
+func Handle[Request, Answer any](in child.Input, do func(Request) (Answer, error)) ([]byte, error) {
 	var request Request
 	if err := decoding.Unmarshal(in.Data, &request); err != nil {
 		return nil, fmt.Errorf("decoding a job: %w", err)

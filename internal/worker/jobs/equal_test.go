@@ -22,6 +22,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 	"github.com/satchel-dev/satchel/internal/fetch/packed"
 	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/child"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
 
@@ -29,7 +30,7 @@ import (
 type inProcess struct{}
 
 func (inProcess) Run(_ context.Context, request worker.Request) ([]byte, error) {
-	return jobs.Handlers()[request.Kind](worker.Input{Data: request.Data, File: request.File})
+	return jobs.Handlers()[request.Kind](child.Input{Data: request.Data, File: request.File})
 }
 
 // pack packs files for the time of a test.

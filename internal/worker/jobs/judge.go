@@ -10,6 +10,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
 	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/child"
 )
 
 type judgeRequest struct{ Live, Desired map[string]any }
@@ -27,7 +28,7 @@ func Judge(ctx context.Context, runner Runner, namespace string, live, desired *
 }
 
 // judgeUpgrade is the job. The limits of the process end it.
-func judgeUpgrade(in worker.Input) ([]byte, error) {
+func judgeUpgrade(in child.Input) ([]byte, error) {
 	return Handle(in, func(request judgeRequest) (crdsafety.Judgement, error) {
 		return crdsafety.Judge(context.Background(), &unstructured.Unstructured{Object: request.Live}, &unstructured.Unstructured{Object: request.Desired})
 	})

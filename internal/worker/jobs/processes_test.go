@@ -18,11 +18,12 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/child"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
 
 func TestMain(m *testing.M) {
-	worker.Main(jobs.Handlers())
+	child.Main(jobs.Handlers())
 	if dir := os.Getenv(convertingIn); dir != "" {
 		os.Exit(convertForEver(dir))
 	}

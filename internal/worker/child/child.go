@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package worker
+package child
 
 import (
 	"errors"
@@ -12,18 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// Exit codes of a worker process. Go's runtime exits with 2.
-const (
-	exitSetup = 3 // the process could not be confined
-	exitCPU   = 4 // the CPU time is used up, on systems where the signal does not end the process
-)
-
-// File descriptors that a worker process starts with, after stdin, stdout and stderr.
-const (
-	socketFD = 3
-	lifeFD   = 4 // on systems without a signal for the parent's end
+	"github.com/satchel-dev/satchel/internal/worker/protocol"
 )
 
 // processors is how many threads of a worker run Go code at once. The garbage collector
@@ -33,14 +23,14 @@ const processors = 2
 // serve is the main of a worker process. It returns the exit code when the parent closes
 // the socket.
 func serve(handlers map[string]Handler) int {
-	c := child{socket: socketFD, handlers: handlers}
+	c := child{socket: protocol.SocketFD, handlers: handlers}
 	if err := c.setup(); err != nil {
 		_, _ = fmt.Fprintf(os.Stderr, "worker process: %v\n", err)
-		return exitSetup
+		return protocol.ExitSetup
 	}
 	if err := c.serve(); err != nil && !errors.Is(err, io.EOF) {
 		_, _ = fmt.Fprintf(os.Stderr, "worker process: %v\n", err)
-		return exitSetup
+		return protocol.ExitSetup
 	}
 	return 0
 }
@@ -49,7 +39,7 @@ func serve(handlers map[string]Handler) int {
 type child struct {
 	socket   socket
 	handlers map[string]Handler
-	limits   limits
+	limits   protocol.Limits
 }
 
 // setup reads the limits, which the parent sends and which contain no input, confines
@@ -59,23 +49,23 @@ func (c *child) setup() error {
 	if err != nil {
 		return fmt.Errorf("reading from the parent (only Satchel itself starts this process): %w", err)
 	}
-	if h.kind != messageHello || h.length != limitsSize {
-		return errGarbage
+	if h.Kind != protocol.MessageHello || h.Length != protocol.LimitsSize {
+		return protocol.ErrInvalid
 	}
-	var encoded [limitsSize]byte
+	var encoded [protocol.LimitsSize]byte
 	if _, err := io.ReadFull(c.socket, encoded[:]); err != nil {
 		return err
 	}
-	c.limits = parseLimits(encoded)
+	c.limits = protocol.ParseLimits(encoded)
 	runtime.GOMAXPROCS(processors)
 	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(int64(c.limits.memory / 16 * 13)) //nolint:gosec // Options.validate bounds it
+	debug.SetMemoryLimit(int64(c.limits.Memory / 16 * 13)) //nolint:gosec // Options.validate bounds it
 	debug.SetTraceback("none")
 	time.Local = time.UTC // so that the time zone file is not read later
 	if err := confine(c.limits); err != nil {
 		return err
 	}
-	return c.send(header{kind: messageReady}, nil)
+	return c.send(protocol.Header{Kind: protocol.MessageReady}, nil)
 }
 
 // serve does jobs until the parent closes the socket.
@@ -85,14 +75,14 @@ func (c *child) serve() error {
 		if err != nil {
 			return err
 		}
-		if h.kind != messageJob || h.files > 0 && file == nil {
-			return errGarbage
+		if h.Kind != protocol.MessageJob || h.Files > 0 && file == nil {
+			return protocol.ErrInvalid
 		}
-		kind := make([]byte, h.name)
+		kind := make([]byte, h.Name)
 		if _, err := io.ReadFull(c.socket, kind); err != nil {
 			return err
 		}
-		data := make([]byte, h.length)
+		data := make([]byte, h.Length)
 		if _, err := io.ReadFull(c.socket, data); err != nil {
 			return err
 		}
@@ -101,7 +91,7 @@ func (c *child) serve() error {
 		if file != nil {
 			_ = file.Close()
 		}
-		if err := c.reply(h.job, result, err); err != nil {
+		if err := c.reply(h.Job, result, err); err != nil {
 			return err
 		}
 	}
@@ -120,17 +110,17 @@ func (c *child) reply(job uint32, result []byte, err error) error {
 	switch {
 	case err != nil:
 		text := err.Error()
-		return c.send(header{kind: messageError, job: job}, []byte(text[:min(len(text), maxErrorText)]))
-	case uint64(len(result)) > c.limits.output:
-		return c.send(header{kind: messageLarge, job: job}, nil)
+		return c.send(protocol.Header{Kind: protocol.MessageError, Job: job}, []byte(text[:min(len(text), protocol.MaxErrorText)]))
+	case uint64(len(result)) > c.limits.Output:
+		return c.send(protocol.Header{Kind: protocol.MessageLarge, Job: job}, nil)
 	default:
-		return c.send(header{kind: messageResult, job: job}, result)
+		return c.send(protocol.Header{Kind: protocol.MessageResult, Job: job}, result)
 	}
 }
 
-func (c *child) send(h header, data []byte) error {
-	h.length = uint64(len(data))
-	if _, err := c.socket.Write(h.bytes()); err != nil {
+func (c *child) send(h protocol.Header, data []byte) error {
+	h.Length = uint64(len(data))
+	if _, err := c.socket.Write(h.Bytes()); err != nil {
 		return err
 	}
 	_, err := c.socket.Write(data)
@@ -170,27 +160,27 @@ func (s socket) Write(p []byte) (int, error) {
 }
 
 // readHeader reads a header and the file that comes with it.
-func (s socket) readHeader() (header, *os.File, error) {
-	var encoded [headerSize]byte
+func (s socket) readHeader() (protocol.Header, *os.File, error) {
+	var encoded [protocol.HeaderSize]byte
 	var file *os.File
-	for read := 0; read < headerSize; {
+	for read := 0; read < protocol.HeaderSize; {
 		oob := make([]byte, unix.CmsgSpace(4))
 		n, oobn, _, _, err := unix.Recvmsg(int(s), encoded[read:], oob, receiveFlags)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil {
-			return header{}, nil, err
+			return protocol.Header{}, nil, err
 		}
 		if n == 0 {
-			return header{}, nil, io.EOF
+			return protocol.Header{}, nil, io.EOF
 		}
 		read += n
 		if received := receivedFile(oob[:oobn]); received != nil {
 			file = received
 		}
 	}
-	h, err := parseHeader(encoded)
+	h, err := protocol.ParseHeader(encoded)
 	return h, file, err
 }
 

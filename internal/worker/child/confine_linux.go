@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package worker
+package child
 
 import (
 	"fmt"
@@ -9,12 +9,14 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/satchel-dev/satchel/internal/worker/protocol"
 )
 
 const receiveFlags = unix.MSG_CMSG_CLOEXEC
 
 // confine drops all privileges and resources that a job does not need. The nice value is inherited.
-func confine(l limits) error {
+func confine(l protocol.Limits) error {
 	runtime.LockOSThread() // one thread sets no_new_privs and the filter for all
 	defer runtime.UnlockOSThread()
 	if err := endBySIGXCPU(); err != nil {
@@ -46,13 +48,13 @@ func endBySIGXCPU() error {
 
 // limitResources limits memory and resources that no job needs. The parent limits the
 // CPU time before each job.
-func limitResources(l limits) error {
+func limitResources(l protocol.Limits) error {
 	for _, bound := range []struct {
 		resource int
 		name     string
 		value    uint64
 	}{
-		{unix.RLIMIT_DATA, "data", l.memory},
+		{unix.RLIMIT_DATA, "data", l.Memory},
 		{unix.RLIMIT_CORE, "core", 0},
 		{unix.RLIMIT_FSIZE, "file size", 0},
 		{unix.RLIMIT_MEMLOCK, "locked memory", 0},
@@ -67,4 +69,4 @@ func limitResources(l limits) error {
 }
 
 // raiseOwnCPULimit has nothing to do: the parent does it, and the filter refuses it here.
-func raiseOwnCPULimit(limits) {}
+func raiseOwnCPULimit(protocol.Limits) {}

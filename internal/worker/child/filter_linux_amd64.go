@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package worker
+package child
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+)
 
 const architecture = unix.AUDIT_ARCH_X86_64
 

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
@@ -28,13 +29,13 @@ func setApproval(s *state, err error) {
 		pipeline.SetCondition(s.object, v1alpha1.ApprovalPendingCondition, metav1.ConditionTrue, reason, message)
 	}
 	switch {
-	case awaitsApproval(err):
+	case approval.AwaitsApproval(err):
 		pending(failure.Of(err).Reason, failure.Of(err).Error())
-	case s.decided.plan.Held != nil && s.decided.consent != nil && s.decided.consent.denied != nil:
-		pending(v1alpha1.ReasonApprovalDenied, s.deniedText()+"\n"+s.decided.plan.Held.String())
+	case s.decided.plan.Held != nil && s.decided.consent != nil && s.decided.consent.Denied != nil:
+		pending(v1alpha1.ReasonApprovalDenied, s.decided.consent.DeniedText(s.revision())+"\n"+s.decided.plan.Held.String())
 	case s.decided.plan.Held != nil && s.decided.consent != nil:
 		pending(v1alpha1.ReasonPruneHeld, s.decided.plan.Held.String()+fmt.Sprintf(", or approve it with satchel approve %s -n %s --plan %s",
-			s.object.Name, s.object.Namespace, s.decided.consent.digest))
+			s.object.Name, s.object.Namespace, s.decided.consent.Digest))
 	default:
 		conditions.Delete(s.object, v1alpha1.ApprovalPendingCondition)
 	}
@@ -81,7 +82,7 @@ func (r *Reconciler) emitApproval(s *state) {
 			r.normal(s, "ApprovalRequired", "Approve", is.Message)
 		}
 	}
-	if c := s.decided.consent; c != nil && c.begun && s.object.Status.Executed.Approval != "" {
-		r.normal(s, "Approved", "Approve", fmt.Sprintf("the plan %s for revision %s is executed, as bundleapproval %s allows", c.digest, s.revision(), s.object.Status.Executed.Approval))
+	if c := s.decided.consent; c != nil && c.Begun && s.object.Status.Executed.Approval != "" {
+		r.normal(s, "Approved", "Approve", fmt.Sprintf("the plan %s for revision %s is executed, as bundleapproval %s allows", c.Digest, s.revision(), s.object.Status.Executed.Approval))
 	}
 }

@@ -35,7 +35,7 @@ func setPlan(s *state) {
 // digested adds the digests of the plan, where they are known.
 func (s *state) digested(sum *v1alpha1.PlanStatus) {
 	if c := s.decided.consent; c != nil {
-		sum.Digest, sum.Content = c.digest, c.content
+		sum.Digest, sum.Content = c.Digest, c.Content
 		sum.Inputs, sum.Capabilities = s.resolved.inputs.digest, s.rendered.capabilities
 		if s.resolved.inputs.secret() {
 			sum.Content = "" // a reader could test guesses of secret values against it

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // emit emits events for what this reconcile changed; none if nothing changed.
@@ -99,7 +100,7 @@ func (r *Reconciler) emitRecreated(s *state) {
 		}
 	}
 	if len(recreated) > 0 {
-		r.normal(s, "Recreated", "Apply", fmt.Sprintf("deleted %d objects to recreate them, since immutable fields of them change: %s", len(recreated), names(recreated)))
+		r.normal(s, "Recreated", "Apply", fmt.Sprintf("deleted %d objects to recreate them, since immutable fields of them change: %s", len(recreated), pipeline.JoinNames(recreated)))
 	}
 }
 
@@ -138,7 +139,7 @@ func (r *Reconciler) emitPruned(s *state) {
 		return
 	}
 	if deleted := s.delivered.pruned.DeletedIDs; len(deleted) > 0 {
-		r.normal(s, "Pruned", "Prune", fmt.Sprintf("deleted %d objects that left the bundle: %s", len(deleted), names(deleted)))
+		r.normal(s, "Pruned", "Prune", fmt.Sprintf("deleted %d objects that left the bundle: %s", len(deleted), pipeline.JoinNames(deleted)))
 	}
 	r.notes(s, "Prune", s.delivered.pruned.Notes)
 }
@@ -196,12 +197,4 @@ func (r *Reconciler) emitRemoval(s *state) {
 	if is.Status == metav1.ConditionFalse && (was == nil || was.Message != is.Message) {
 		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, is.Reason, "Remove", "%s", is.Message)
 	}
-}
-
-func names[T fmt.Stringer](ids []T) string {
-	words := make([]string, 0, len(ids))
-	for _, id := range ids {
-		words = append(words, id.String())
-	}
-	return strings.Join(words, ", ")
 }

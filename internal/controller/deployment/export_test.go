@@ -49,10 +49,10 @@ func (r *Reconciler) DoNotWaitForConversions() { r.conversions.Patience = 0 }
 func (r *Reconciler) Watching() drift.Figures { return r.watches.Figures() }
 
 // Prove gives the record of a plan in a status its proof, and Proven tells whether it is believed.
-func (r *Reconciler) Prove(d *v1alpha1.BundleDeployment) { r.prove(d, d.Status.Executed) }
+func (r *Reconciler) Prove(d *v1alpha1.BundleDeployment) { r.approvals().Prove(d, d.Status.Executed) }
 
 // Proven tells whether what the status says was carried out is believed.
-func (r *Reconciler) Proven(d *v1alpha1.BundleDeployment) bool { return r.proven(d) != nil }
+func (r *Reconciler) Proven(d *v1alpha1.BundleDeployment) bool { return r.approvals().Proven(d) != nil }
 
 // Converting tells whether the conversion of some bundle is under way, or its result waits to be taken.
 func (r *Reconciler) Converting() bool { return r.conversions.Pending() > 0 }

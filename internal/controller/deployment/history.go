@@ -62,7 +62,7 @@ func (s *state) newRecord() *v1alpha1.RevisionRecord {
 		finish(&status.History[0], v1alpha1.OutcomeSuperseded, "", s)
 	}
 	status.History = slices.Insert(status.History, 0, v1alpha1.RevisionRecord{
-		Revision: s.revision(), Digest: s.resolved.artifact.Digest, Generation: s.object.Generation, StartedTime: metaTime(s.now),
+		Revision: s.revision(), Digest: s.resolved.artifact.Digest, Generation: s.object.Generation, StartedTime: pipeline.StatusTime(s.now),
 	})
 	s.resolved.lifted = false
 	return &status.History[0]
@@ -105,7 +105,7 @@ func settleRecord(s *state, record *v1alpha1.RevisionRecord, err error) {
 
 func finish(record *v1alpha1.RevisionRecord, outcome v1alpha1.Outcome, message string, s *state) {
 	if record.Outcome != outcome {
-		record.FinishedTime = new(metaTime(s.now))
+		record.FinishedTime = new(pipeline.StatusTime(s.now))
 	}
 	record.Outcome, record.Message = outcome, pipeline.Shorten(message, longestCause)
 }

@@ -39,7 +39,7 @@ func (r *Reconciler) operate(ctx context.Context, s *state) (pipeline.Outcome, e
 		}
 		s.object.Status.Hooks = r.newOperation(s, was)
 		if recovered && was == nil {
-			s.object.Status.Hooks.Completed, s.object.Status.Hooks.FinishedTime = s.object.Status.Hooks.Total, new(metaTime(s.now))
+			s.object.Status.Hooks.Completed, s.object.Status.Hooks.FinishedTime = s.object.Status.Hooks.Total, new(pipeline.StatusTime(s.now))
 		}
 	}
 	if failed := s.object.Status.Hooks.Failed; failed != nil && !comesAfter(failed.Event) {
@@ -54,12 +54,12 @@ func (r *Reconciler) operate(ctx context.Context, s *state) (pipeline.Outcome, e
 func (r *Reconciler) continues(s *state, was *v1alpha1.HooksStatus) bool {
 	key := s.keyID()
 	if was.Key == key {
-		return was.Material == s.rendered.material
+		return was.Material == s.rendered.Material
 	}
 	if was.Digest != s.resolved.artifact.Digest || was.Generation != s.object.Generation {
 		return false
 	}
-	was.Key, was.Material = key, s.rendered.material
+	was.Key, was.Material = key, s.rendered.Material
 	return true
 }
 
@@ -96,8 +96,8 @@ func (r *Reconciler) newOperation(s *state, was *v1alpha1.HooksStatus) *v1alpha1
 	}
 	record := &v1alpha1.HooksStatus{
 		Operation: v1alpha1.HookOperation(operation), Revision: s.revision(), Digest: s.resolved.artifact.Digest, Generation: s.object.Generation,
-		Material: s.rendered.material, Key: s.keyID(),
-		Run:      shortDigest("satchel.dev/hook-run/v1", string(s.object.UID), string(operation), s.rendered.material, former),
+		Material: s.rendered.Material, Key: s.keyID(),
+		Run:      shortDigest("satchel.dev/hook-run/v1", string(s.object.UID), string(operation), s.rendered.Material, former),
 		Total:    count32(plan.HookRuns(s.decided.plan.Hooks, operation)),
 		OnDelete: onDelete,
 	}

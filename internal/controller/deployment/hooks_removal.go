@@ -41,7 +41,7 @@ func (r *Reconciler) afterRemoval(ctx context.Context, s *state) (pipeline.Outco
 		return pipeline.Stop, err
 	}
 	if record = s.object.Status.Hooks; record.FinishedTime == nil {
-		record.FinishedTime = new(metaTime(s.now))
+		record.FinishedTime = new(pipeline.StatusTime(s.now))
 	}
 	if s.listed.inventory.Len() == 0 {
 		return pipeline.Continue, nil
@@ -111,7 +111,7 @@ func (r *Reconciler) skipsHooks(ctx context.Context, s *state) (why string, err 
 	if strings.EqualFold(s.object.Annotations[v1alpha1.DeleteHooksAnnotation], "Skip") {
 		return "the annotation " + v1alpha1.DeleteHooksAnnotation + " says so", nil
 	}
-	if pruning, err := r.allowedPruning(ctx, s); err != nil || pruning.Orphan {
+	if pruning, err := r.approvals().AllowedPruning(ctx, s.object); err != nil || pruning.Orphan {
 		return "everything is kept", err
 	}
 	var namespace corev1.Namespace
@@ -132,7 +132,7 @@ func (r *Reconciler) skipHooks(s *state, why string, err error) error {
 	was := s.object.Status.Hooks
 	r.normal(s, "HooksSkipped", "Remove", fmt.Sprintf("%d hooks of the deletion do not run: %s", was.OnDelete, why))
 	s.object.Status.Hooks = &v1alpha1.HooksStatus{
-		Operation: v1alpha1.HookDelete, Run: was.Run, Revision: was.Revision, Removed: true, FinishedTime: new(metaTime(s.now)),
+		Operation: v1alpha1.HookDelete, Run: was.Run, Revision: was.Revision, Removed: true, FinishedTime: new(pipeline.StatusTime(s.now)),
 	}
 	return nil
 }

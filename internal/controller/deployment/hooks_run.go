@@ -101,7 +101,7 @@ func (r *Reconciler) announceHook(ctx context.Context, s *state, run plan.HookRu
 	if record.Running != nil {
 		return nil
 	}
-	record.Running = &v1alpha1.RunningHook{HookReference: referenceTo(run), StartedTime: metaTime(s.now)}
+	record.Running = &v1alpha1.RunningHook{HookReference: referenceTo(run), StartedTime: pipeline.StatusTime(s.now)}
 	if err := s.keepHook(run); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (r *Reconciler) start(ctx context.Context, s *state, runs []plan.HookRun) (
 	case start.Waiting != "":
 		return run.String() + " is about to run: " + start.Waiting, nil
 	}
-	record.Running.UID, record.Running.StartedTime = string(start.UID), metaTime(s.now) // the time for it begins now
+	record.Running.UID, record.Running.StartedTime = string(start.UID), pipeline.StatusTime(s.now) // the time for it begins now
 	return "", r.write(ctx, s)
 }
 
@@ -271,7 +271,7 @@ func (r *Reconciler) afterHealth(ctx context.Context, s *state) (pipeline.Outcom
 			s.settled.hookFailed = err != nil
 			return pipeline.Stop, err
 		}
-		s.object.Status.Hooks.FinishedTime = new(metaTime(s.now))
+		s.object.Status.Hooks.FinishedTime = new(pipeline.StatusTime(s.now))
 		if s.decided.plan != nil {
 			s.object.Status.Hooks.OnDelete = count32(plan.HookRuns(s.decided.plan.Hooks, plan.Removing))
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/conversion"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
@@ -42,7 +43,7 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 	}
 	kept := &state{
 		subject: s.subject, listed: listing{inventory: s.listed.inventory}, snapshot: snapshot.NewReader(r.Snapshots, string(s.object.UID)),
-		resolved: resolved{due: true, unapproved: awaitsApproval(err)},
+		resolved: resolved{due: true, unapproved: approval.AwaitsApproval(err)},
 		rendered: rendered{desired: last.Objects, wanted: last.Certificates},
 	}
 	kept.keeping = true

@@ -36,6 +36,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/conversion"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/figures"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/scrub"
@@ -176,7 +177,7 @@ func NewReconciler(deps Deps) *Reconciler {
 // reconciles at once.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, statusLost())
-	if err := indexApprovals(mgr); err != nil {
+	if err := approval.Index(mgr); err != nil {
 		return fmt.Errorf("indexing bundleapprovals: %w", err)
 	}
 	running, err := ctrl.NewControllerManagedBy(mgr).
@@ -185,7 +186,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(packageChanged())).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.dependents)).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.downstream), builder.WithPredicates(dependenciesChanged())).
-		Watches(&v1alpha1.BundleApproval{}, handler.EnqueueRequestsFromMapFunc(wakeDecided), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.BundleApproval{}, handler.EnqueueRequestsFromMapFunc(approval.Wake), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(r.shares.Source()).
 		WatchesRawSource(r.conversions.Turns.Source()).
 		WatchesRawSource(r.turns.Source()).

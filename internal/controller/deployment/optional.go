@@ -10,6 +10,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // awaitKinds waits for the kinds of the objects that were skipped.
@@ -38,5 +39,5 @@ func skippedText(skipped []inventory.ID) string {
 	if len(named) > mostSkippedNamed {
 		named, more = named[:mostSkippedNamed], fmt.Sprintf(" and %d more", len(skipped)-mostSkippedNamed)
 	}
-	return fmt.Sprintf("; %d of spec.optionalKinds left out until their kinds are served: %s%s", len(skipped), names(named), more)
+	return fmt.Sprintf("; %d of spec.optionalKinds left out until their kinds are served: %s%s", len(skipped), pipeline.JoinNames(named), more)
 }

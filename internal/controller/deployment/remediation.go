@@ -64,7 +64,7 @@ func (r *Reconciler) keepHealthy(s *state) {
 	s.object.Status.LastHealthyArtifact = &v1alpha1.KeptArtifact{
 		Source: s.resolved.source.Owner.Kind + "/" + s.resolved.source.Owner.Name,
 		URL:    s.resolved.artifact.URL, Revision: s.resolved.artifact.Revision, Digest: s.resolved.artifact.Digest,
-		Material: s.note.planned.material, Proof: r.proveHealthy(s.object, s.note.planned.material),
+		Material: s.note.planned.material, Proof: r.approvals().ProveHealthy(s.object, s.note.planned.material),
 	}
 }
 
@@ -94,7 +94,7 @@ func setRemediation(s *state, err error) {
 		return
 	}
 	record.Attempts++
-	record.LastFailedTime = new(metaTime(s.now))
+	record.LastFailedTime = new(pipeline.StatusTime(s.now))
 	switch {
 	case record.Attempts <= s.object.Spec.Remediation.Retries:
 		s.note.checked = time.Time{} // all is compared and applied again

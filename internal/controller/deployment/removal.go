@@ -90,7 +90,7 @@ func (r *Reconciler) removeObjects(ctx context.Context, s *state) (pipeline.Outc
 		s.delivered.removed = &removal.Removed{} // the inventory lists only running hooks
 		return pipeline.Continue, nil
 	}
-	pruning, err := r.allowedPruning(ctx, s)
+	pruning, err := r.approvals().AllowedPruning(ctx, s.object)
 	if err != nil {
 		return pipeline.Stop, err
 	}
@@ -177,7 +177,7 @@ func (r *Reconciler) endsAnyway(ctx context.Context, s *state, err error) bool {
 
 // orphans tells that everything is to be kept; false while that is unknown.
 func (r *Reconciler) orphans(ctx context.Context, s *state) bool {
-	pruning, err := r.allowedPruning(ctx, s)
+	pruning, err := r.approvals().AllowedPruning(ctx, s.object)
 	return err == nil && pruning.Orphan
 }
 
@@ -191,7 +191,7 @@ func (r *Reconciler) listUnreleased(s *state, err error) {
 		left = append(left, entry.ID)
 	}
 	r.warning(s, "LeftBehind", "Remove", fmt.Sprintf("%d objects are kept, and could not be annotated as orphaned (%s): %s",
-		len(left), failure.Of(err).Error(), names(left)))
+		len(left), failure.Of(err).Error(), pipeline.JoinNames(left)))
 }
 
 // listLeftovers emits an event with the objects left behind, without those that are
@@ -211,7 +211,7 @@ func (r *Reconciler) listLeftovers(s *state, err error) {
 	namespace.Name = s.object.Namespace
 	r.Events.Eventf(namespace, s.object, corev1.EventTypeWarning, "LeftBehind", "Remove", "%s",
 		fmt.Sprintf("bundledeployment %s/%s was deleted with its namespace and could not remove its objects (%s); delete these yourself: %s",
-			s.object.Namespace, s.object.Name, failure.Of(err).Error(), names(left)))
+			s.object.Namespace, s.object.Name, failure.Of(err).Error(), pipeline.JoinNames(left)))
 }
 
 // pollPause is the pause before unfinished work is checked again: short at first, then

@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/certificates"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
 	"github.com/satchel-dev/satchel/internal/convert"
@@ -91,12 +92,12 @@ type rendered struct {
 	requires []convert.Requirement
 	contains convert.Package
 
-	substance // of desired
+	approval.Substance // of desired
 }
 
 // decided is the plan and what is known about it: the result of the steps plan to approve.
 type decided struct {
-	consent  *consent
+	consent  *approval.Consent
 	plan     *plan.Plan
 	observed map[inventory.ID]plan.Live // the live objects that the plan was made from
 	compared bool                       // drift lists differences that are not corrected

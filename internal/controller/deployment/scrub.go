@@ -79,6 +79,6 @@ func (s *state) scrub(cleaner scrub.Cleaner) {
 		}
 	}
 	if s.decided.consent != nil {
-		all(s.decided.consent.asks)
+		all(s.decided.consent.Asks)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
@@ -190,7 +191,7 @@ func setReady(s *state, err error) {
 		setRolledBack(s, err)
 		return
 	}
-	if awaitsApproval(err) {
+	if approval.AwaitsApproval(err) {
 		setAwaiting(s, err)
 		return
 	}
@@ -225,7 +226,7 @@ func stillGoing(s *state) string {
 	if s.delivered.pruned == nil || len(s.delivered.pruned.Waiting) == 0 {
 		return ""
 	}
-	return "; objects that left the bundle still exist: " + names(s.delivered.pruned.Waiting)
+	return "; objects that left the bundle still exist: " + pipeline.JoinNames(s.delivered.pruned.Waiting)
 }
 
 func setUnready(s *state, err error) {
@@ -301,7 +302,7 @@ func reportRemoval(s *state, err error) {
 			return
 		}
 	}
-	pipeline.SetProgressing(s.object, v1alpha1.ReasonRemoving, "waiting until these are gone: "+names(s.delivered.removed.Waiting))
+	pipeline.SetProgressing(s.object, v1alpha1.ReasonRemoving, "waiting until these are gone: "+pipeline.JoinNames(s.delivered.removed.Waiting))
 }
 
 // markSuspended updates the status of a suspended deployment.
@@ -313,5 +314,3 @@ func markSuspended(d *v1alpha1.BundleDeployment) {
 			"suspended before the first revision was applied: set spec.suspend to false")
 	}
 }
-
-func metaTime(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }

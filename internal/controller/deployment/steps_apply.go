@@ -142,7 +142,9 @@ func (r *Reconciler) remember(ctx context.Context, s *state) (pipeline.Outcome, 
 	if err := s.record(s.withHooks(s.decided.plan.Inventory)); err != nil {
 		return pipeline.Stop, err
 	}
-	r.begin(s)
+	if !s.keeping {
+		r.approvals().Begin(s.decided.consent, s.object, s.now)
+	}
 	s.did(v1alpha1.PlannedCondition)
 	announce(s)
 	err := r.write(ctx, s)
@@ -208,7 +210,7 @@ func (r *Reconciler) settle(s *state) error {
 	}
 	status := &s.object.Status
 	if status.LastAppliedRevision != s.revision() || s.decided.plan.Count(plan.Create, plan.Adopt, plan.Update, plan.Recreate) > 0 || status.LastAppliedTime == nil {
-		status.LastAppliedTime = new(metaTime(s.now))
+		status.LastAppliedTime = new(pipeline.StatusTime(s.now))
 	}
 	status.LastAppliedRevision = s.revision()
 	if err := r.Artifacts.Keep(string(s.object.UID), s.worthKeeping()...); err != nil {

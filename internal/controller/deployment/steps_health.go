@@ -139,7 +139,7 @@ func (r *Reconciler) newNote(s *state) note {
 		uid: s.object.UID, attempt: s.attempt(), checked: s.now, applying: applyingNote{wrote: s.note.applying.wrote},
 		planned: plannedNote{
 			prune: s.decided.plan.Prune, held: s.decided.plan.Held, skipped: len(s.decided.plan.Skipped),
-			contains: packageStatus(s.rendered.contains), material: s.rendered.material, conflicts: s.note.planned.conflicts,
+			contains: packageStatus(s.rendered.contains), material: s.rendered.Material, conflicts: s.note.planned.conflicts,
 		},
 		health: healthNote{looked: s.note.health.looked},
 	}

@@ -23,7 +23,7 @@ func (r *Reconciler) pruneFirst(ctx context.Context, s *state) (pipeline.Outcome
 	pruned, err := r.pruneStages(ctx, s, s.decided.plan.PruneFirst)
 	s.decided.plan.Inventory = s.decided.plan.Inventory.Without(pruned.Gone...)
 	if err == nil && !pruned.Complete() {
-		s.wait("deleted before the revision is applied, and not gone yet: " + names(pruned.Waiting))
+		s.wait("deleted before the revision is applied, and not gone yet: " + pipeline.JoinNames(pruned.Waiting))
 		return pipeline.Stop, nil
 	}
 	return pipeline.Continue, err

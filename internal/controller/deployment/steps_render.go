@@ -72,7 +72,7 @@ func (r *Reconciler) convert(ctx context.Context, s *state) (pipeline.Outcome, e
 		return pipeline.Stop, err
 	}
 	s.rendered.desired, s.rendered.hooks = result.Objects, spec.Hooks(result)
-	s.rendered.substance.content = converted.Content
+	s.rendered.Substance.Content = converted.Content
 	if err := r.digestMaterial(s); err != nil {
 		return pipeline.Stop, err
 	}

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package deployment
+package approval
 
 import (
 	"context"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
 )
 
 // demand is the approval that the spec and the namespace of a deployment require for a plan.
@@ -28,9 +27,9 @@ type demand struct {
 //	OnEscalation                           OnEscalation
 //	Automatic, as it was approved          Automatic
 //	Automatic                              OnEscalation, and the plan waits in any case
-func (r *Reconciler) demandOn(ctx context.Context, s *state, record *v1alpha1.ExecutedPlan) (demand, error) {
-	d := demand{mode: s.object.Spec.ApprovalModeOrDefault(), grounds: s.grounds()}
-	required, err := r.labels.Required(ctx, r.APIReader, s.object.Namespace)
+func (a Approvals) demandOn(ctx context.Context, object *v1alpha1.BundleDeployment, grounds func() string, record *v1alpha1.ExecutedPlan) (demand, error) {
+	d := demand{mode: object.Spec.ApprovalModeOrDefault(), grounds: grounds()}
+	required, err := a.Labels.Required(ctx, a.Live, object.Namespace)
 	if err != nil || !required.Approval || d.mode == v1alpha1.ApprovalManual {
 		return d, err
 	}
@@ -45,16 +44,4 @@ func (r *Reconciler) demandOn(ctx context.Context, s *state, record *v1alpha1.Ex
 	}
 	d.mode = v1alpha1.ApprovalOnEscalation
 	return d, nil
-}
-
-// grounds is the digest of what users of the namespace control of a plan: the spec without its intervals,
-// the spec of the source, and the contents of the inputs.
-func (s *state) grounds() string {
-	if s.resolved.source == nil || s.resolved.source.Grounds == "" {
-		return ""
-	}
-	spec := s.object.Spec.DeepCopy()
-	spec.Suspend, spec.Source = false, nil
-	spec.Interval, spec.RetryInterval = v1alpha1.Duration{}, v1alpha1.Duration{}
-	return resolve.DigestOfAll("satchel.dev/grounds/v1", spec, s.resolved.source.Grounds, s.resolved.inputs.digest)
 }

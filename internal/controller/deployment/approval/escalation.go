@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package deployment
+package approval
 
 import (
 	"fmt"
@@ -18,10 +18,10 @@ import (
 // escalations lists what in the plan goes beyond the last executed plan, except deletions:
 // other ServiceAccounts and clusters, another deletionPolicy, new permissions, changes of CRDs,
 // objects that are adopted or recreated, and what package escalation finds.
-func (r *Reconciler) escalations(s *state) ([]string, error) {
-	found := s.reaches()
+func (a Approvals) escalations(c *Consent, p Proposal) ([]string, error) {
+	found := reaches(c.record, &p.Object.Spec)
 	var recreated, adopted []inventory.ID
-	for _, action := range s.decided.plan.Actions() {
+	for _, action := range p.Plan.Actions() {
 		switch action.Verb {
 		case plan.Recreate:
 			recreated = append(recreated, action.ID)
@@ -30,17 +30,16 @@ func (r *Reconciler) escalations(s *state) ([]string, error) {
 		}
 	}
 	found = slices.Concat(found, destroysText("recreated", recreated), destroysText("adopted from other owners", adopted))
-	contents, err := r.contentEscalations(s)
+	contents, err := a.contentEscalations(c, p)
 	return append(found, contents...), err
 }
 
 // reaches lists what in the spec goes beyond the last plan, whatever the content.
-func (s *state) reaches() []string {
-	was, spec := s.decided.consent.record, &s.object.Spec
+func reaches(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentSpec) []string {
 	if was == nil {
 		return nil
 	}
-	found := s.reachesElsewhere()
+	found := Elsewhere(was, spec)
 	switch kept, keeps := was.DeletionPolicy == v1alpha1.DeletionOrphan, spec.DeletionPolicy == v1alpha1.DeletionOrphan; {
 	case kept && !keeps:
 		found = append(found, "the objects would be deleted with the BundleDeployment, as spec.deletionPolicy says now")
@@ -53,13 +52,8 @@ func (s *state) reaches() []string {
 	return found
 }
 
-// reachesElsewhere lists changes of the ServiceAccount or the cluster since the last plan.
-func (s *state) reachesElsewhere() []string {
-	return elsewhere(s.decided.consent.record, &s.object.Spec)
-}
-
-// elsewhere lists the differences in ServiceAccount and cluster between a spec and an executed plan.
-func elsewhere(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentSpec) []string {
+// Elsewhere lists the differences in ServiceAccount and cluster between a spec and an executed plan.
+func Elsewhere(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentSpec) []string {
 	var found []string
 	changed := func(what, before, now string) {
 		if before != now {
@@ -75,21 +69,21 @@ func elsewhere(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentSpec) 
 // contentEscalations lists new permissions and changed CRDs, compared with what was
 // applied last, which is read from the controller's cache. If it is missing there, the
 // result says so.
-func (r *Reconciler) contentEscalations(s *state) ([]string, error) {
-	last, found, err := snapshot.Read(r.Snapshots, string(s.object.UID))
+func (a Approvals) contentEscalations(c *Consent, p Proposal) ([]string, error) {
+	last, found, err := snapshot.Read(a.Snapshots, string(p.Object.UID))
 	if err != nil {
 		return nil, err
 	}
-	if !found && (s.object.Status.LastAppliedRevision != "" || s.decided.consent.record != nil && s.listed.inventory.Len() > 0) {
+	if !found && (p.Object.Status.LastAppliedRevision != "" || c.record != nil && p.Listed.Len() > 0) {
 		return []string{"what was applied last is not in the controller's cache any more, so new permissions and CRD changes are not known"}, nil
 	}
-	desired, err := s.bare(s.decided.plan.Objects())
+	desired, err := p.Bare(p.Plan.Objects())
 	if err != nil {
 		return nil, fmt.Errorf("comparing with what was applied last: %w", err)
 	}
-	before, after := slices.Concat(last.Objects, plan.Rendered(last.Hooks)), slices.Concat(desired, plan.Rendered(s.rendered.hooks))
-	change := impact.Of(before, after, s.object.InstallNamespaceOrDefault())
-	further := escalation.Of(before, after, s.object.InstallNamespaceOrDefault())
+	before, after := slices.Concat(last.Objects, plan.Rendered(last.Hooks)), slices.Concat(desired, plan.Rendered(p.Hooks))
+	change := impact.Of(before, after, p.Object.InstallNamespaceOrDefault())
+	further := escalation.Of(before, after, p.Object.InstallNamespaceOrDefault())
 	return slices.Concat(listed("new permissions", change.Permissions), listed("changes of CRDs", change.Definitions), listed("reaching further", further)), nil
 }
 

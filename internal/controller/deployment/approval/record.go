@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package approval
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+)
+
+// decisionField selects the decisions about a deployment.
+const decisionField = "spec.deployment"
+
+// list returns the decisions about a deployment, the oldest first.
+func (a Approvals) list(ctx context.Context, d *v1alpha1.BundleDeployment) ([]v1alpha1.BundleApproval, error) {
+	var list v1alpha1.BundleApprovalList
+	if err := a.Client.List(ctx, &list, client.InNamespace(d.Namespace), client.MatchingFields{decisionField: d.Name}); err != nil {
+		return nil, fmt.Errorf("listing the bundleapprovals of bundledeployment %s/%s: %w", d.Namespace, d.Name, err)
+	}
+	slices.SortFunc(list.Items, func(a, b v1alpha1.BundleApproval) int {
+		if order := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); order != 0 {
+			return order
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return list.Items, nil
+}
+
+// decisions finds the bundleapprovals that approve and deny the plan. Those that have
+// expired, were consumed or are being deleted do not count.
+func (a Approvals) decisions(ctx context.Context, d *v1alpha1.BundleDeployment, now time.Time, c *Consent) error {
+	all, err := a.list(ctx, d)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		switch one := &all[i]; {
+		case one.Spec.Plan != c.Digest || !one.DeletionTimestamp.IsZero():
+		case one.Spec.ExpirationTime != nil && !now.Before(one.Spec.ExpirationTime.Time):
+		case one.Spec.Decision == v1alpha1.DecisionDeny && c.Denied == nil:
+			c.Denied = one
+		case allows(one, c.Digest) && c.approved == nil:
+			c.approved = one
+		}
+	}
+	return nil
+}
+
+// Begin records that the plan is executed, and by which approval, unless that is
+// recorded already.
+func (a Approvals) Begin(c *Consent, d *v1alpha1.BundleDeployment, now time.Time) {
+	if c == nil || c.settled() || c.underWay && c.record.Plan == c.Digest && c.approved == nil {
+		return
+	}
+	spec := &d.Spec
+	record := &v1alpha1.ExecutedPlan{
+		Plan: c.Digest, Key: c.key, Terms: c.terms, Base: c.base, Time: pipeline.StatusTime(now),
+		ServiceAccountName: spec.ServiceAccountName, RemoteServiceAccountName: spec.RemoteServiceAccountName, KubeConfig: spec.KubeConfig.DeepCopy(),
+		DeletionPolicy: spec.DeletionPolicy, DeletesDefinitions: spec.DeletesCRDs(),
+	}
+	if c.record != nil {
+		record.Grounds = c.record.Grounds
+	}
+	if c.approved != nil && c.Denied == nil {
+		record.Approval, record.Grounds = c.approved.Name, c.demand.grounds
+	}
+	a.Prove(d, record)
+	c.Begun, d.Status.Executed = true, record
+}
+
+// Consume marks the approval of the plan as consumed before anything is written, so that
+// it allows nothing else. withdrawn says that the approval was withdrawn before that. After a
+// crash, the approval is found by the record.
+func (a Approvals) Consume(ctx context.Context, c *Consent, d *v1alpha1.BundleDeployment, now time.Time) (withdrawn, err error) {
+	record := d.Status.Executed
+	if c == nil || record == nil || record.Approval == "" {
+		return nil, nil
+	}
+	all, err := a.list(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if !allows(&all[i], record.Plan) {
+			continue
+		}
+		err := a.markConsumed(ctx, &all[i], now)
+		switch gone := apierrors.IsConflict(err) || apierrors.IsNotFound(err); {
+		case gone && c.Begun && all[i].Name == record.Approval:
+			return err, nil
+		case err != nil && !gone:
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// allows tells whether a decision approves a plan and was not used yet.
+func allows(one *v1alpha1.BundleApproval, digest string) bool {
+	return one.Spec.Plan == digest && one.Spec.Decision == v1alpha1.DecisionApprove && one.Status.ConsumedTime == nil
+}
+
+// markConsumed records in the approval that its plan was begun.
+func (a Approvals) markConsumed(ctx context.Context, one *v1alpha1.BundleApproval, now time.Time) error {
+	before := one.DeepCopy()
+	one.Status.ConsumedTime = new(pipeline.StatusTime(now))
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := a.Client.Status().Patch(ctx, one, patch, client.FieldOwner(a.Manager)); err != nil {
+		return fmt.Errorf("marking bundleapproval %s/%s as consumed: %w", one.Namespace, one.Name, err)
+	}
+	return nil
+}
+
+// Withdraw records that the approval of a plan was withdrawn after the plan was begun, and before anything was written. It
+// returns the failure.
+func (c *Consent) Withdraw(d *v1alpha1.BundleDeployment, revision, summary string, err error) error {
+	c.Begun, c.approved, c.Asks = false, nil, []string{summary}
+	return failure.Error{Reason: v1alpha1.ReasonApprovalRequired, Waiting: true, Err: fmt.Errorf("the approval was withdrawn: %w\n%s", err, c.requiredText(d, revision))}
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package approval
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/spec"
+)
+
+// Substance holds the digests of what a plan contains: see package plan. The content
+// digest reveals nothing about Secrets; the material digest includes them, keyed.
+type Substance struct{ Content, Material, terms, key string }
+
+// termsOf are the settings of the spec, on the target cluster.
+func termsOf(d *v1alpha1.BundleDeployment, target string) plan.Terms {
+	of := &d.Spec
+	terms := plan.Terms{
+		Account: of.ServiceAccountName, RemoteAccount: of.RemoteServiceAccountName, KubeConfig: kubeConfigText(of.KubeConfig),
+		Target: target, InstallNamespace: d.InstallNamespaceOrDefault(), CreateNamespace: of.CreateNamespace,
+		Pruning: spec.Pruning(of), Protection: plan.Protection(of.CollisionProtectionOrDefault()),
+		Recreate:      of.Recreate == v1alpha1.RecreateOnImmutableChange,
+		UpgradeSafety: plan.Enforcement(of.UpgradeSafetyOrDefault()), Ignore: spec.IgnoreRules(d),
+	}
+	if of.CRDs != nil {
+		terms.Exempt = of.CRDs.UpgradeSafetyExemptions
+	}
+	return terms
+}
+
+// kubeConfigText is a reference to a kubeconfig as a string; "" for none.
+func kubeConfigText(ref *v1alpha1.KubeConfigReference) string {
+	if ref == nil {
+		return ""
+	}
+	return strings.TrimSuffix(ref.SecretRef.Name+"/"+ref.SecretRef.Key, "/")
+}
+
+// proofParts are the signed parts of a proof: only this installation can make it, and it is valid for one deployment
+// and purpose.
+func proofParts(d *v1alpha1.BundleDeployment, purpose string, text []byte) []string {
+	return []string{"satchel.dev/proof/v1", string(d.UID), purpose, string(text)}
+}
+
+// Prove signs the record of a plan.
+func (a Approvals) Prove(d *v1alpha1.BundleDeployment, record *v1alpha1.ExecutedPlan) {
+	record.Proof = a.Keys.Sign(proofParts(d, "executed", recordBytes(*record))...)
+}
+
+// recordBytes is a record as it is signed.
+func recordBytes(record v1alpha1.ExecutedPlan) []byte {
+	record.Proof = ""
+	text, err := json.Marshal(record) // strings, a time and a flag: it cannot fail
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// Proven is the executed plan in the status; nil if this installation did not sign it.
+func (a Approvals) Proven(d *v1alpha1.BundleDeployment) *v1alpha1.ExecutedPlan {
+	record := d.Status.Executed
+	if record == nil || !a.Keys.Verify(record.Proof, proofParts(d, "executed", recordBytes(*record))...) {
+		return nil
+	}
+	return record
+}
+
+// ProveHealthy signs that a revision was healthy, for remediation.
+func (a Approvals) ProveHealthy(d *v1alpha1.BundleDeployment, material string) string {
+	return a.Keys.Sign(proofParts(d, "healthy", []byte(material))...)
+}
+
+func (a Approvals) WasHealthy(d *v1alpha1.BundleDeployment, kept *v1alpha1.KeptArtifact) bool {
+	return a.Keys.Verify(kept.Proof, proofParts(d, "healthy", []byte(kept.Material))...)
+}
+
+// returns tells whether the revision that remediation rolls back to was executed before
+// with the current terms.
+func (a Approvals) returns(d *v1alpha1.BundleDeployment, c *Consent) bool {
+	kept := d.Status.LastHealthyArtifact
+	return kept != nil && c.record != nil && c.record.Terms == c.terms && kept.Material == c.Material && a.WasHealthy(d, kept)
+}

@@ -2,7 +2,8 @@
 
 // Package fetch brings bytes in: it resolves a source reference once to a digest or commit, fetches exactly that,
 // and fills a Tree with its files. The sub-packages hold one adapter for each kind of source; this one holds what
-// they share: limits, the tree, errors with reasons, and the HTTP client that decides which addresses are reached.
+// they share: limits, the tree and errors with reasons. Package guard makes the clients that decide which addresses are
+// reached.
 //
 // It knows no image or Git library and no Kubernetes client.
 package fetch

@@ -180,3 +180,10 @@ func CloseBody(body io.Closer, failed error) error {
 	}
 	return NetworkError(err)
 }
+
+// NotRedirected returns the client with redirects being answers of their own.
+func NotRedirected(client *http.Client) *http.Client {
+	own := *client
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &own
+}

@@ -134,7 +134,7 @@ var importRules = []importRule{{
 	name:   "the vocabulary of fetch is free of registries and Git",
 	why:    "the deployment controller imports fetch and artifact, and must not link that code",
 	remedy: "put the code into the adapter's package, internal/fetch/image or internal/fetch/git",
-	from:   []string{"./internal/fetch", "./internal/artifact/..."},
+	from:   []string{"./internal/fetch", "./internal/fetch/guard/...", "./internal/artifact/..."},
 	not:    append([]string{"./internal/fetch/image/...", "./internal/fetch/git/...", "./internal/fetch/verify/..."}, upstreamLibraries...),
 }, {
 	name:   "no subprocess",

@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
 )
 
@@ -125,7 +126,7 @@ func (r *Repository) Index(t testing.TB) (index, child name.Digest) {
 // Client reaches the servers of tests.
 func Client(t testing.TB) *http.Client {
 	t.Helper()
-	c := fetch.AddressPolicy{
+	c := guard.AddressPolicy{
 		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, InsecureHosts: []string{"127.0.0.1"},
 	}.HTTPClient(fetch.DefaultLimits())
 	t.Cleanup(c.CloseIdleConnections)

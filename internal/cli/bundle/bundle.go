@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
 )
 
@@ -90,8 +91,8 @@ func FolderName(what string) string {
 }
 
 // LocalPolicy is what may be reached from the user's own machine: its own servers too.
-func LocalPolicy(insecure []string) fetch.AddressPolicy {
-	return fetch.AddressPolicy{
+func LocalPolicy(insecure []string) guard.AddressPolicy {
+	return guard.AddressPolicy{
 		Allow:         []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		InsecureHosts: insecure,
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/worker"
 )
 
@@ -50,7 +51,7 @@ type Options struct {
 	// CacheMiB bounds the loaded artifacts in it.
 	CacheMiB int64
 	// Egress decides which addresses kubeconfigs may lead to.
-	Egress fetch.AddressPolicy
+	Egress guard.AddressPolicy
 	// OwnCluster permits kubeconfigs that lead to the cluster of the controller itself.
 	OwnCluster bool
 	// PerNamespace is how many deployments of one namespace are reconciled at once.
@@ -194,7 +195,7 @@ func (o Options) collaborators(ctx context.Context, mgr ctrl.Manager) (Deps, err
 func (o Options) dialer(apiServer string) tenant.Dial {
 	policy := o.Egress
 	if !o.OwnCluster {
-		policy.Protected = fetch.NewProtected(egress.APIServers(apiServer, os.Getenv("KUBERNETES_SERVICE_HOST"))...)
+		policy.Protected = guard.NewProtected(egress.APIServers(apiServer, os.Getenv("KUBERNETES_SERVICE_HOST"))...)
 	}
-	return policy.Dialer(fetch.Access{})
+	return policy.Dialer(guard.Access{})
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/egress"
-	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
@@ -369,11 +369,11 @@ func TestT9OwnClusterIsRefused(t *testing.T) {
 	if got := refusal(); !strings.Contains(got, "is denied (loopback): only --egress-allow can permit it") {
 		t.Errorf("it says %s", got)
 	}
-	guarded := fetch.AddressPolicy{
+	guarded := guard.AddressPolicy{
 		Allow:     []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-		Protected: fetch.NewProtected(egress.APIServers(r.cp.RESTConfig().Host, "")...),
+		Protected: guard.NewProtected(egress.APIServers(r.cp.RESTConfig().Host, "")...),
 	}
-	driven.Remotes = tenant.NewRemotes(guarded.Dialer(fetch.Access{}), tenant.Options{})
+	driven.Remotes = tenant.NewRemotes(guarded.Dialer(guard.Access{}), tenant.Options{})
 	if got := refusal(); !strings.Contains(got, "the Kubernetes API server") {
 		t.Errorf("it says %s", got)
 	}
@@ -408,10 +408,10 @@ func TestCertificatesAreOnTheOtherCluster(t *testing.T) {
 // remotes may go to loopback; strictRemotes may not.
 func remotes(t *testing.T) *tenant.Remotes {
 	t.Helper()
-	policy := fetch.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
-	return tenant.NewRemotes(policy.Dialer(fetch.Access{}), tenant.Options{})
+	policy := guard.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	return tenant.NewRemotes(policy.Dialer(guard.Access{}), tenant.Options{})
 }
 
 func strictRemotes() *tenant.Remotes {
-	return tenant.NewRemotes(fetch.AddressPolicy{}.Dialer(fetch.Access{}), tenant.Options{})
+	return tenant.NewRemotes(guard.AddressPolicy{}.Dialer(guard.Access{}), tenant.Options{})
 }

@@ -35,6 +35,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/manager"
 	"github.com/satchel-dev/satchel/internal/worker"
 	"github.com/satchel-dev/satchel/internal/worker/child"
@@ -141,7 +142,7 @@ func runController(ctx context.Context, cp *controlplane.ControlPlane, artifacts
 		return err
 	}
 	options := deployment.Options{Namespace: installation.Namespace, ArtifactServers: []string{artifacts}, FluxServers: []string{flux}, CachePath: cache, CacheMiB: 64, WatchLimit: 2000, Limits: fetch.DefaultLimits(),
-		Egress: fetch.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, OwnCluster: true}
+		Egress: guard.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, OwnCluster: true}
 	options.Workers = worker.DefaultOptions()
 	if !releaseSuite() {
 		options.Workers.CPU, options.Workers.NamespaceCPU = 3*time.Second, 30*time.Second // so that limits are reached soon

@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 )
 
 // kubernetesService is the API server's Service.
@@ -18,34 +18,34 @@ const kubernetesService = "kubernetes.default.svc"
 // APIServers are the addresses of the API server, which no source or kubeconfig may use:
 // the URL that this process uses, the address in the environment of its Pod, and the
 // Service. On loopback, as in tests, only its port is protected.
-func APIServers(host, service string) []fetch.Server {
+func APIServers(host, service string) []guard.Server {
 	const what = "the Kubernetes API server"
-	servers := []fetch.Server{{What: what, Host: kubernetesService}}
+	servers := []guard.Server{{What: what, Host: kubernetesService}}
 	if parsed, err := url.Parse(host); err == nil && parsed.Hostname() != "" {
-		servers = append(servers, fetch.Server{What: what, Host: parsed.Hostname(), Port: portOf(parsed.Port())})
+		servers = append(servers, guard.Server{What: what, Host: parsed.Hostname(), Port: portOf(parsed.Port())})
 	}
 	if service != "" {
-		servers = append(servers, fetch.Server{What: what, Host: service})
+		servers = append(servers, guard.Server{What: what, Host: service})
 	}
 	return servers
 }
 
 // ArtifactServer are the addresses of this installation's artifacts: the advertised
 // host, optionally with a port, and the listen address.
-func ArtifactServer(advertised, listen string) []fetch.Server {
+func ArtifactServer(advertised, listen string) []guard.Server {
 	const what = "Satchel's artifact server"
-	own := fetch.Server{What: what, Host: advertised, Shared: true}
+	own := guard.Server{What: what, Host: advertised, Shared: true}
 	if host, port, err := net.SplitHostPort(advertised); err == nil {
 		own.Host, own.Port = host, portOf(port)
 	}
-	return append([]fetch.Server{own}, listening(what, listen)...)
+	return append([]guard.Server{own}, listening(what, listen)...)
 }
 
 // UploadServer is the address of the upload server; "" for none.
-func UploadServer(listen string) []fetch.Server { return listening("Satchel's upload server", listen) }
+func UploadServer(listen string) []guard.Server { return listening("Satchel's upload server", listen) }
 
 // listening is a server that listens on a local address.
-func listening(what, listen string) []fetch.Server {
+func listening(what, listen string) []guard.Server {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil || portOf(port) == 0 {
 		return nil
@@ -53,7 +53,7 @@ func listening(what, listen string) []fetch.Server {
 	if net.ParseIP(host).IsUnspecified() {
 		host = ""
 	}
-	return []fetch.Server{{What: what, Host: host, Port: portOf(port)}}
+	return []guard.Server{{What: what, Host: host, Port: portOf(port)}}
 }
 
 // portOf reads a port; 0 for none.

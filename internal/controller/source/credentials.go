@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/git"
 	"github.com/satchel-dev/satchel/internal/fetch/git/githubapp"
 	"github.com/satchel-dev/satchel/internal/fetch/git/sshremote"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
 )
 
@@ -83,8 +84,8 @@ func checkLogin(secret *corev1.Secret, l fetch.Login) error {
 
 // access reads certificates and the proxy of a source. The client certificate is for
 // the server, a host with the port of the URL.
-func access(ctx context.Context, s *secrets, server string, certificates, proxy *v1alpha1.LocalReference) (fetch.Access, error) {
-	var a fetch.Access
+func access(ctx context.Context, s *secrets, server string, certificates, proxy *v1alpha1.LocalReference) (guard.Access, error) {
+	var a guard.Access
 	if certificates != nil {
 		secret, err := s.get(ctx, certificates.Name)
 		if err != nil {
@@ -111,9 +112,9 @@ func hasCertificates(secret *corev1.Secret) bool {
 	return len(secret.Data[keyCA]) > 0 || len(secret.Data[keyCertificate]) > 0 || len(secret.Data[keyPrivateKey]) > 0
 }
 
-func addCertificates(a *fetch.Access, secret *corev1.Secret, server string) error {
+func addCertificates(a *guard.Access, secret *corev1.Secret, server string) error {
 	if authorities := secret.Data[keyCA]; len(authorities) > 0 {
-		roots, ok := fetch.SystemRoots(authorities)
+		roots, ok := guard.SystemRoots(authorities)
 		if !ok {
 			return malformed(secret, "its %s has no PEM certificate", keyCA)
 		}

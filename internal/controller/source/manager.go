@@ -32,6 +32,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/git/githubapp"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
 )
 
@@ -65,7 +66,7 @@ type Deps struct {
 	// Limits bound everything that is fetched.
 	Limits fetch.Limits
 	// Policy says which addresses may be reached.
-	Policy fetch.AddressPolicy
+	Policy guard.AddressPolicy
 	// Retain is how many superseded artifacts a source keeps at least.
 	Retain int
 	// RetainFor is how long a superseded artifact is kept at least, so that clients

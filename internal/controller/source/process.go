@@ -27,6 +27,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/fetch/image/cloud"
 )
 
@@ -66,7 +67,7 @@ type Options struct {
 	// Limits bound everything that is fetched.
 	Limits fetch.Limits
 	// Policy says which addresses may be reached.
-	Policy fetch.AddressPolicy
+	Policy guard.AddressPolicy
 	// Files is the file system for artifacts; nil for the real one. Tests inject failures.
 	Files volume.FileSystem
 }
@@ -142,7 +143,7 @@ func (o Options) Setup(_ context.Context, mgr ctrl.Manager, concurrent int, part
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	policy := o.Policy
-	policy.Protected = fetch.NewProtected(slices.Concat(egress.APIServers(mgr.GetConfig().Host, os.Getenv("KUBERNETES_SERVICE_HOST")),
+	policy.Protected = guard.NewProtected(slices.Concat(egress.APIServers(mgr.GetConfig().Host, os.Getenv("KUBERNETES_SERVICE_HOST")),
 		egress.ArtifactServer(o.StorageAdvAddr, o.StorageAddr), egress.UploadServer(o.UploadAddr))...)
 	deps := Deps{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager), Shard: part,

@@ -30,6 +30,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/source"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/manager"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
@@ -128,7 +129,7 @@ func options(dir, addr string) source.Options {
 		StoragePath: dir, StorageAddr: addr, StorageAdvAddr: addr, Retain: 1, RetainFor: time.Millisecond, PerNamespace: 5,
 		StorageQuota: quota, TrustEvery: 500 * time.Millisecond,
 		Limits: fetch.DefaultLimits(),
-		Policy: fetch.AddressPolicy{
+		Policy: guard.AddressPolicy{
 			Allow:         []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 			InsecureHosts: []string{"127.0.0.1"},
 		},

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 )
 
 // private is a repository that is shown only to clients with a header, and records what it received.
@@ -147,15 +148,15 @@ func TestM18LoginOverPlainHTTP(t *testing.T) {
 		t.Errorf("a request came: %v", q.Header)
 	}))
 	t.Cleanup(canary.Close)
-	strict := fetch.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}.HTTPClient(fetch.DefaultLimits())
+	strict := guard.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}.HTTPClient(fetch.DefaultLimits())
 	_, _, err := pull(t, Options{URL: canary.URL, Login: fetch.Login{Token: "CANARY"}, Client: strict})
 	if fetch.ReasonOf(err) != fetch.Refused || strings.Contains(err.Error(), "CANARY") {
 		t.Errorf("got %v", err)
 	}
 	secure := httptest.NewTLSServer(http.RedirectHandler(canary.URL+"/info/refs", http.StatusFound))
 	t.Cleanup(secure.Close)
-	access := fetch.Access{Roots: secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
-	local := fetch.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, InsecureHosts: []string{"127.0.0.1"}}
+	access := guard.Access{Roots: secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
+	local := guard.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, InsecureHosts: []string{"127.0.0.1"}}
 	_, _, err = pull(t, Options{URL: secure.URL, Login: fetch.Login{Token: "CANARY"}, Client: local.Client(fetch.DefaultLimits(), access)})
 	if fetch.ReasonOf(err) != fetch.Refused || !strings.Contains(err.Error(), "from https to http") {
 		t.Errorf("got %v", err)

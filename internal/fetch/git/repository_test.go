@@ -21,6 +21,7 @@ import (
 	"github.com/fluxcd/pkg/gittestserver"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 )
 
 func TestMain(m *testing.M) {
@@ -134,7 +135,7 @@ func (r *repository) seen() []string {
 }
 
 func client() *http.Client {
-	return fetch.AddressPolicy{
+	return guard.AddressPolicy{
 		Allow:         []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
 		InsecureHosts: []string{"127.0.0.1", "localhost", "satchel.invalid"},
 	}.HTTPClient(fetch.DefaultLimits())

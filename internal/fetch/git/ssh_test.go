@@ -23,6 +23,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/git/sshremote"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 )
 
 func TestSSHRepositories(t *testing.T) {
@@ -363,7 +364,7 @@ func TestF14SSHBlackHole(t *testing.T) {
 		t.Errorf("connection refused: %v", err)
 	}
 	denied := s.options(t, "/r", s.line(host.PublicKey()))
-	denied.Dial = fetch.AddressPolicy{}.Dialer(fetch.Access{})
+	denied.Dial = guard.AddressPolicy{}.Dialer(guard.Access{})
 	if err := reach(t, denied); fetch.ReasonOf(err) != fetch.Refused || !strings.Contains(err.Error(), "loopback") {
 		t.Errorf("a denied address: %v", err)
 	}

@@ -26,6 +26,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/git/sshremote"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 )
 
 // keyPair is an SSH key for tests.
@@ -210,7 +211,7 @@ func (s *sshServer) line(key ssh.PublicKey) string {
 }
 
 func localDial() sshremote.Dial {
-	return fetch.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}.Dialer(fetch.Access{})
+	return guard.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}.Dialer(guard.Access{})
 }
 
 // options are those that reach the server.

@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/tests/measure"
 )
 
@@ -45,7 +46,7 @@ var ways = map[string]func(url, folder string) error{
 	"ours": func(url, folder string) error {
 		limits := fetch.DefaultLimits()
 		limits.DownloadBytes, limits.ExtractedBytes = 1<<30, 1<<30
-		policy := fetch.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, InsecureHosts: []string{"127.0.0.1"}}
+		policy := guard.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, InsecureHosts: []string{"127.0.0.1"}}
 		f, err := New(Options{URL: url, Client: policy.HTTPClient(limits), Limits: limits})
 		if err != nil {
 			return err

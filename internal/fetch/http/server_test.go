@@ -19,11 +19,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 )
 
 func client(t *testing.T) *http.Client {
 	t.Helper()
-	c := fetch.AddressPolicy{
+	c := guard.AddressPolicy{
 		Allow:         []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
 		InsecureHosts: []string{"127.0.0.1", "satchel.invalid"},
 	}.HTTPClient(fetch.DefaultLimits())

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 )
 
 // canary is a server on 127.0.0.1 that must not be reached.
@@ -51,7 +52,7 @@ func elsewhere(t *testing.T, handler http.HandlerFunc) (host string, o Options) 
 	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: handler}} //nolint:gosec // a test server
 	server.Start()
 	t.Cleanup(server.Close)
-	client := fetch.AddressPolicy{
+	client := guard.AddressPolicy{
 		Allow:         []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")},
 		InsecureHosts: []string{"127.0.0.2", "localhost", "127.0.0.1", "::ffff:127.0.0.1", "169.254.169.254"},
 	}.HTTPClient(fetch.DefaultLimits())
@@ -190,7 +191,7 @@ func TestT15NoPlainHTTPUnlessInsecure(t *testing.T) {
 // where a listed one leads there.
 func TestT15InsecureOnlyForListedHosts(t *testing.T) {
 	port := canary(t)
-	client := fetch.AddressPolicy{
+	client := guard.AddressPolicy{
 		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, InsecureHosts: []string{"127.0.0.2", "127.0.0.1:1", "other.localhost", "registry.localhost:5000"},
 	}.HTTPClient(fetch.DefaultLimits())
 	t.Cleanup(client.CloseIdleConnections)
@@ -258,7 +259,7 @@ func TestS2LayersAreStreamed(t *testing.T) {
 
 func TestT14References(t *testing.T) {
 	port := canary(t)
-	client := fetch.AddressPolicy{InsecureHosts: []string{"localhost", "127.0.0.1", "[::ffff:127.0.0.1]", "2130706433", "0177.0.0.1"}}.
+	client := guard.AddressPolicy{InsecureHosts: []string{"localhost", "127.0.0.1", "[::ffff:127.0.0.1]", "2130706433", "0177.0.0.1"}}.
 		HTTPClient(fetch.DefaultLimits())
 	t.Cleanup(client.CloseIdleConnections)
 	for _, host := range []string{

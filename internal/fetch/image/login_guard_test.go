@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 )
 
 // listener records every secret that it is sent, wherever in a request.
@@ -60,7 +61,7 @@ func (l *listener) secrets() []string {
 // anywhere is a client that may reach all of 127.0.0.0/8, also over plain HTTP.
 func anywhere(t *testing.T) *http.Client {
 	t.Helper()
-	client := fetch.AddressPolicy{
+	client := guard.AddressPolicy{
 		Allow:         []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		InsecureHosts: []string{"127.0.0.1", "127.0.0.2"},
 	}.HTTPClient(fetch.DefaultLimits())
@@ -178,9 +179,9 @@ func TestM12NoLoginOverPlainHTTP(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	t.Cleanup(server.Close)
-	policy := fetch.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, InsecureHosts: []string{"127.0.0.1"}}
+	policy := guard.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, InsecureHosts: []string{"127.0.0.1"}}
 	roots := server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
-	client := policy.Client(fetch.DefaultLimits(), fetch.Access{Roots: roots})
+	client := policy.Client(fetch.DefaultLimits(), guard.Access{Roots: roots})
 	t.Cleanup(client.CloseIdleConnections)
 	host, login := strings.TrimPrefix(server.URL, "https://"), fetch.Login{Username: user, Password: password}
 	_, _, err := pull(t, Options{

@@ -32,6 +32,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 )
 
 // upstream is a registry that records what it is asked.
@@ -103,7 +104,7 @@ func small(t testing.TB) *upstream {
 }
 
 func client() *http.Client {
-	return fetch.AddressPolicy{
+	return guard.AddressPolicy{
 		Allow:         []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
 		InsecureHosts: []string{"127.0.0.1", "localhost"},
 	}.HTTPClient(fetch.DefaultLimits())

@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/git/protocol"
 	"github.com/satchel-dev/satchel/internal/fetch/git/sshkey"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 )
 
 const (
@@ -79,7 +80,7 @@ func (s *Session) List(ctx context.Context, _ bool) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, s.explain(err)
 	}
-	s.paced = fetch.Paced(s.ctx, s.cancel, io.NopCloser(s))
+	s.paced = guard.Paced(s.ctx, s.cancel, io.NopCloser(s))
 	return io.NopCloser(s.paced), nil
 }
 

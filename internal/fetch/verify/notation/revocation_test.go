@@ -19,6 +19,7 @@ import (
 	"golang.org/x/crypto/ocsp"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/tests/images"
 )
 
@@ -138,8 +139,8 @@ func TestM14RevocationsAreGuarded(t *testing.T) {
 	r := newRepository(t, true)
 	clients := map[string]*http.Client{
 		"None":    nil,
-		"Address": fetch.AddressPolicy{InsecureHosts: []string{"127.0.0.1"}}.HTTPClient(fetch.DefaultLimits()),
-		"Plain":   fetch.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}.HTTPClient(fetch.DefaultLimits()),
+		"Address": guard.AddressPolicy{InsecureHosts: []string{"127.0.0.1"}}.HTTPClient(fetch.DefaultLimits()),
+		"Plain":   guard.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}.HTTPClient(fetch.DefaultLimits()),
 		"Default": {}, // would be the default transport, which nothing guards
 	}
 	for title, guarded := range clients {

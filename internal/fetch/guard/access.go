@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fetch
+package guard
 
 import (
 	"crypto/tls"
@@ -72,24 +72,4 @@ func hostPort(host string) string {
 		host = net.JoinHostPort(strings.Trim(strings.TrimSuffix(host, ":"), "[]"), "443")
 	}
 	return strings.ToLower(host)
-}
-
-// Login are credentials for a server: a user name and password, or a token. The zero value is anonymous.
-type Login struct {
-	Username, Password string
-	// Token is sent as a bearer token, and instead of the others.
-	Token string
-}
-
-// Empty tells whether there are no credentials.
-func (l Login) Empty() bool { return l == Login{} }
-
-// Authorize puts the login on a request. Redirects to other servers lose it in the guard of AddressPolicy.Client.
-func (l Login) Authorize(request *http.Request) {
-	switch {
-	case l.Token != "":
-		request.Header.Set("Authorization", "Bearer "+l.Token)
-	case !l.Empty():
-		request.SetBasicAuth(l.Username, l.Password)
-	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fetch
+package guard
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
 // names is a DNS server that changes its answers between queries.
@@ -122,11 +124,11 @@ func TestM12NamesOfDeniedAddresses(t *testing.T) {
 	resolveBy(t, answers)
 	for _, host := range hosts {
 		for _, asked := range []string{host, strings.ToUpper(host), host + "."} {
-			client := AddressPolicy{InsecureHosts: []string{asked}}.HTTPClient(DefaultLimits())
-			if _, err := get(t, client, "http://"+asked+":"+port); ReasonOf(err) != Refused || !strings.Contains(err.Error(), " is denied (") {
+			client := AddressPolicy{InsecureHosts: []string{asked}}.HTTPClient(fetch.DefaultLimits())
+			if _, err := get(t, client, "http://"+asked+":"+port); fetch.ReasonOf(err) != fetch.Refused || !strings.Contains(err.Error(), " is denied (") {
 				t.Errorf("%s: %v", asked, err)
 			}
-			if _, err := (AddressPolicy{}).Dialer(Access{})(t.Context(), "tcp", net.JoinHostPort(asked, port)); ReasonOf(err) != Refused {
+			if _, err := (AddressPolicy{}).Dialer(Access{})(t.Context(), "tcp", net.JoinHostPort(asked, port)); fetch.ReasonOf(err) != fetch.Refused {
 				t.Errorf("%s, without HTTP: %v", asked, err)
 			}
 		}
@@ -161,14 +163,14 @@ func TestM12Rebinding(t *testing.T) {
 	})
 	client := AddressPolicy{
 		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}, InsecureHosts: []string{"moves.example", "redirects.example", "both.example"},
-	}.HTTPClient(DefaultLimits())
+	}.HTTPClient(fetch.DefaultLimits())
 	if body, err := get(t, client, "http://moves.example:"+port); err != nil || body != "done" {
 		t.Errorf("before: %q, %v", body, err)
 	}
-	if _, err := get(t, client, "http://moves.example:"+port); ReasonOf(err) != Refused {
+	if _, err := get(t, client, "http://moves.example:"+port); fetch.ReasonOf(err) != fetch.Refused {
 		t.Errorf("after it moved: %v", err)
 	}
-	if _, err := get(t, client, "http://redirects.example:"+port+"/away"); ReasonOf(err) != Refused {
+	if _, err := get(t, client, "http://redirects.example:"+port+"/away"); fetch.ReasonOf(err) != fetch.Refused {
 		t.Errorf("moved between a request and the redirect: %v", err)
 	}
 	if body, err := get(t, client, "http://both.example:"+port); err == nil && body != "done" {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fetch
+package guard
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
 // greeting is a server that speaks first, as those of SSH do.
@@ -51,11 +53,11 @@ func TestT14DialerJudgesResolvedAddresses(t *testing.T) {
 	}
 	_ = conn.Close()
 	for _, host := range []string{"127.0.0.1", "localhost", "::ffff:127.0.0.1", "0.0.0.0"} {
-		if _, err := (AddressPolicy{}).Dialer(Access{})(t.Context(), "tcp", net.JoinHostPort(host, port)); ReasonOf(err) != Refused {
+		if _, err := (AddressPolicy{}).Dialer(Access{})(t.Context(), "tcp", net.JoinHostPort(host, port)); fetch.ReasonOf(err) != fetch.Refused {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
-	if _, err := local().Dialer(Access{})(t.Context(), "tcp", "127.0.0.1:1"); ReasonOf(err) != Unreachable {
+	if _, err := local().Dialer(Access{})(t.Context(), "tcp", "127.0.0.1:1"); fetch.ReasonOf(err) != fetch.Unreachable {
 		t.Errorf("connection refused: %v", err)
 	}
 }
@@ -80,18 +82,18 @@ func TestT14DialerThroughAProxy(t *testing.T) {
 		t.Errorf("the proxy saw %d requests, login %q", requests.Load(), login.Load())
 	}
 	for _, address := range []string{"169.254.169.254:22", "[fe80::1]:22", "2852039166:22", "no port"} {
-		if _, err := dial(t.Context(), "tcp", address); ReasonOf(err) != Refused {
+		if _, err := dial(t.Context(), "tcp", address); fetch.ReasonOf(err) != fetch.Refused {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	if _, err := dial(t.Context(), "tcp", "127.0.0.1:1"); ReasonOf(err) != Unreachable || strings.Contains(err.Error(), "CANARY") {
+	if _, err := dial(t.Context(), "tcp", "127.0.0.1:1"); fetch.ReasonOf(err) != fetch.Unreachable || strings.Contains(err.Error(), "CANARY") {
 		t.Errorf("the proxy gets no connection: %v", err)
 	}
-	if _, err := (AddressPolicy{}).Dialer(Access{Proxy: way})(t.Context(), "tcp", "example.org:22"); ReasonOf(err) != Refused {
+	if _, err := (AddressPolicy{}).Dialer(Access{Proxy: way})(t.Context(), "tcp", "example.org:22"); fetch.ReasonOf(err) != fetch.Refused {
 		t.Errorf("a proxy at an address that is denied: %v", err)
 	}
 	socks := &url.URL{Scheme: "socks5", Host: way.Host}
-	if _, err := local().Dialer(Access{Proxy: socks})(t.Context(), "tcp", "example.org:22"); ReasonOf(err) != Refused {
+	if _, err := local().Dialer(Access{Proxy: socks})(t.Context(), "tcp", "example.org:22"); fetch.ReasonOf(err) != fetch.Refused {
 		t.Errorf("a proxy of another kind: %v", err)
 	}
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusProxyAuthRequired) }))
@@ -99,7 +101,7 @@ func TestT14DialerThroughAProxy(t *testing.T) {
 	if way, err = url.Parse(refusing.URL); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := local().Dialer(Access{Proxy: way})(t.Context(), "tcp", "example.org:22"); ReasonOf(err) != Unauthorized {
+	if _, err := local().Dialer(Access{Proxy: way})(t.Context(), "tcp", "example.org:22"); fetch.ReasonOf(err) != fetch.Unauthorized {
 		t.Errorf("a proxy that wants a login: %v", err)
 	}
 }
@@ -114,7 +116,7 @@ func TestF14SilentProxy(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	way := &url.URL{Scheme: "http", Host: listener.Addr().String()}
-	if _, err := local().Dialer(Access{Proxy: way})(ctx, "tcp", "example.org:22"); ReasonOf(err) != Timeout {
+	if _, err := local().Dialer(Access{Proxy: way})(ctx, "tcp", "example.org:22"); fetch.ReasonOf(err) != fetch.Timeout {
 		t.Errorf("got %v", err)
 	}
 }
@@ -139,7 +141,7 @@ func TestF14PacedEndsSilence(t *testing.T) {
 	}
 	watched.guard.idle = 10 * time.Millisecond
 	watched.timer.Reset(watched.guard.idle)
-	if _, err := watched.Read(make([]byte, 1)); ReasonOf(err) != Timeout {
+	if _, err := watched.Read(make([]byte, 1)); fetch.ReasonOf(err) != fetch.Timeout {
 		t.Errorf("got %v", err)
 	}
 }

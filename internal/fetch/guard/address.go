@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fetch
+package guard
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
 // AddressPolicy decides which servers may be reached. The decision is made in the dialer, on the address that a name
@@ -77,7 +79,7 @@ func (p AddressPolicy) Check(address netip.Addr) error {
 	forms := append(embedded(address), address)
 	for _, form := range forms {
 		if containedIn(p.Deny, form) {
-			return Errorf(Refused, "the address %s is denied by --egress-deny", address)
+			return fetch.Errorf(fetch.Refused, "the address %s is denied by --egress-deny", address)
 		}
 	}
 	if containedIn(p.Allow, address) {
@@ -85,7 +87,7 @@ func (p AddressPolicy) Check(address netip.Addr) error {
 	}
 	for _, form := range forms {
 		if what := deniedAs(form); what != "" && !containedIn(p.Allow, form) {
-			return Errorf(Refused, "the address %s is denied (%s): only --egress-allow can permit it", address, what)
+			return fetch.Errorf(fetch.Refused, "the address %s is denied (%s): only --egress-allow can permit it", address, what)
 		}
 	}
 	return nil

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fetch
+package guard
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
 // cluster has an API server with a Service and another name, and an artifact server that listens everywhere.
@@ -52,7 +54,7 @@ func TestT14NamesOfTheCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, client := range map[string]*http.Client{
-		"direct": policy.HTTPClient(DefaultLimits()), "proxied": policy.Client(DefaultLimits(), Access{Proxy: way}),
+		"direct": policy.HTTPClient(fetch.DefaultLimits()), "proxied": policy.Client(fetch.DefaultLimits(), Access{Proxy: way}),
 	} {
 		for _, host := range []string{
 			"kubernetes", "kubernetes.", "kubernetes.default", "Kubernetes.Default", "kubernetes.default.svc", "KUBERNETES.DEFAULT.SVC.",
@@ -60,7 +62,7 @@ func TestT14NamesOfTheCluster(t *testing.T) {
 			"kubernetes。default。svc", "ｋubernetes.default", "kubernetes%E3%80%82default", "kubernetes.default.svc:6443",
 			"api.example.org", "api.example.org.", "sources", "sources.system", "sources.system.svc.cluster.local", "artifacts.example.org",
 		} {
-			if _, err := get(t, client, "https://"+host+"/x"); ReasonOf(err) != Refused || !strings.Contains(err.Error(), " server, which is refused") {
+			if _, err := get(t, client, "https://"+host+"/x"); fetch.ReasonOf(err) != fetch.Refused || !strings.Contains(err.Error(), " server, which is refused") {
 				t.Errorf("%s: %s: %v", name, host, err)
 			}
 		}
@@ -74,7 +76,7 @@ func TestT14NamesOfTheCluster(t *testing.T) {
 		}
 	}
 	for _, proxied := range []Access{{}, {Proxy: way}} {
-		if _, err := policy.Dialer(proxied)(t.Context(), "tcp", "kubernetes.default:22"); ReasonOf(err) != Refused {
+		if _, err := policy.Dialer(proxied)(t.Context(), "tcp", "kubernetes.default:22"); fetch.ReasonOf(err) != fetch.Refused {
 			t.Errorf("for SSH: %v", err)
 		}
 	}
@@ -107,7 +109,7 @@ func TestT14AddressesOfTheCluster(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			err := policy.checkTarget(t.Context(), netip.MustParseAddrPort(tc.target))
-			if (err == nil) != tc.allowed || err != nil && ReasonOf(err) != Refused {
+			if (err == nil) != tc.allowed || err != nil && fetch.ReasonOf(err) != fetch.Refused {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 		})
@@ -132,20 +134,20 @@ func TestT14ProtectedInTheDialer(t *testing.T) {
 	policy := local()
 	policy.InsecureHosts = append(policy.InsecureHosts, "localhost", "[::ffff:127.0.0.1]", "kubernetes.default")
 	policy.Protected = NewProtected(Server{What: "the API server", Host: "127.0.0.1", Port: portNumber(target.Port(), "")})
-	client := policy.HTTPClient(DefaultLimits())
+	client := policy.HTTPClient(fetch.DefaultLimits())
 	if body, err := get(t, client, other.URL); err != nil || body != "done" {
 		t.Errorf("the same address, another port: %q, %v", body, err)
 	}
 	for _, link := range []string{forbidden.URL, "http://localhost:" + target.Port(), "http://[::ffff:127.0.0.1]:" + target.Port(), other.URL + "/away"} {
-		if _, err := get(t, client, link); ReasonOf(err) != Refused || !strings.Contains(err.Error(), "that of the API server") {
+		if _, err := get(t, client, link); fetch.ReasonOf(err) != fetch.Refused || !strings.Contains(err.Error(), "that of the API server") {
 			t.Errorf("%s: %v", link, err)
 		}
 	}
-	if _, err := policy.Dialer(Access{})(t.Context(), "tcp", target.Host); ReasonOf(err) != Refused {
+	if _, err := policy.Dialer(Access{})(t.Context(), "tcp", target.Host); fetch.ReasonOf(err) != fetch.Refused {
 		t.Errorf("for SSH: %v", err)
 	}
-	proxied := policy.Client(DefaultLimits(), Access{Proxy: target})
-	if _, err := get(t, proxied, other.URL); ReasonOf(err) != Refused {
+	proxied := policy.Client(fetch.DefaultLimits(), Access{Proxy: target})
+	if _, err := get(t, proxied, other.URL); fetch.ReasonOf(err) != fetch.Refused {
 		t.Errorf("as a proxy: %v", err)
 	}
 }

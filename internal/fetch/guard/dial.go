@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fetch
+package guard
 
 import (
 	"bufio"
@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
 // Dialer returns a function that connects as Client does, for protocols other than HTTP: only to addresses that the
@@ -21,14 +23,14 @@ func (p AddressPolicy) Dialer(a Access) func(ctx context.Context, network, addre
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, port, err := net.SplitHostPort(address)
 		if err != nil {
-			return nil, Errorf(Refused, "connecting to %s: %w", Quote(address), err)
+			return nil, fetch.Errorf(fetch.Refused, "connecting to %s: %w", fetch.Quote(address), err)
 		}
 		if a.Proxy == nil {
 			if err := p.Protected.checkName(host); err != nil {
 				return nil, err
 			}
 			conn, err := p.dialer().DialContext(ctx, network, address)
-			return conn, NetworkError(err)
+			return conn, fetch.NetworkError(err)
 		}
 		if err := p.checkHost(ctx, host, portNumber(port, "")); err != nil {
 			return nil, err
@@ -40,7 +42,7 @@ func (p AddressPolicy) Dialer(a Access) func(ctx context.Context, network, addre
 // dialThrough asks an HTTP proxy for a connection.
 func (p AddressPolicy) dialThrough(ctx context.Context, proxy *url.URL, network, address string) (net.Conn, error) {
 	if proxy.Scheme != "http" {
-		return nil, Errorf(Refused, "a proxy with the scheme %s is not supported here: use one with http", Quote(proxy.Scheme))
+		return nil, fetch.Errorf(fetch.Refused, "a proxy with the scheme %s is not supported here: use one with http", fetch.Quote(proxy.Scheme))
 	}
 	port := proxy.Port()
 	if port == "" {
@@ -48,7 +50,7 @@ func (p AddressPolicy) dialThrough(ctx context.Context, proxy *url.URL, network,
 	}
 	conn, err := p.dialer().DialContext(ctx, network, net.JoinHostPort(proxy.Hostname(), port))
 	if err != nil {
-		return nil, Describe(NetworkError(err), "connecting to the proxy")
+		return nil, fetch.Describe(fetch.NetworkError(err), "connecting to the proxy")
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	through, err := connectThrough(conn, proxy, address)
@@ -57,7 +59,7 @@ func (p AddressPolicy) dialThrough(ctx context.Context, proxy *url.URL, network,
 	}
 	if err != nil {
 		_ = conn.Close()
-		return nil, Describe(NetworkError(err), "asking the proxy for a connection")
+		return nil, fetch.Describe(fetch.NetworkError(err), "asking the proxy for a connection")
 	}
 	return through, nil
 }
@@ -83,7 +85,7 @@ func connectThrough(conn net.Conn, proxy *url.URL, address string) (net.Conn, er
 		return nil, err
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, StatusError(response.StatusCode, response.Header, "")
+		return nil, fetch.StatusError(response.StatusCode, response.Header, "")
 	}
 	early, err := reader.Peek(reader.Buffered()) // what the server said while the proxy's answer was read
 	if err != nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fetch
+package guard
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
 // paced is a body that delays its chunks, on a clock of its own.
@@ -37,12 +39,12 @@ func TestM18PaceOfABody(t *testing.T) {
 		reason string
 		body   paced
 		pause  time.Duration // of the reader, after each chunk
-		want   Reason
+		want   fetch.Reason
 	}{
 		"Fast":       {"the normal case", paced{chunk: 32 << 10, takes: time.Millisecond, chunks: 1000}, 0, ""},
 		"AtLimit":    {"a slow line", paced{chunk: 10 << 10, takes: 10 * time.Second, chunks: 100}, 0, ""},
-		"Crawl":      {"a byte less a second", paced{chunk: 10<<10 - 10, takes: 10 * time.Second, chunks: 100}, 0, Timeout},
-		"Trickle":    {"a byte now and then, which is no idle line", paced{chunk: 1, takes: 29 * time.Second, chunks: 100}, 0, Timeout},
+		"Crawl":      {"a byte less a second", paced{chunk: 10<<10 - 10, takes: 10 * time.Second, chunks: 100}, 0, fetch.Timeout},
+		"Trickle":    {"a byte now and then, which is no idle line", paced{chunk: 1, takes: 29 * time.Second, chunks: 100}, 0, fetch.Timeout},
 		"Short":      {"an answer that is complete before it is judged", paced{chunk: 1, takes: 29 * time.Second, chunks: 2}, 0, ""},
 		"SlowReader": {"the disk is slow, not the server", paced{chunk: 100, takes: time.Millisecond, chunks: 100}, time.Minute, ""},
 	}
@@ -58,7 +60,7 @@ func TestM18PaceOfABody(t *testing.T) {
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
-			if ReasonOf(err) != tc.want || (err == nil) != (tc.want == "") {
+			if fetch.ReasonOf(err) != tc.want || (err == nil) != (tc.want == "") {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
 			if err != nil && (!strings.Contains(err.Error(), "the server is too slow: it sent") || !errors.Is(err, context.Cause(ctx))) {
@@ -82,7 +84,7 @@ func TestM18PaceIsJudgedOverWindows(t *testing.T) {
 			source.chunk = 1
 		}
 		_, err := body.Read(buffer)
-		if want := map[bool]Reason{true: Timeout}[i == 3]; ReasonOf(err) != want {
+		if want := map[bool]fetch.Reason{true: fetch.Timeout}[i == 3]; fetch.ReasonOf(err) != want {
 			t.Errorf("read %d: %v", i, err)
 		}
 	}
@@ -102,9 +104,9 @@ func TestM18ATricklingServerIsLeft(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	client := local().HTTPClient(DefaultLimits())
+	client := local().HTTPClient(fetch.DefaultLimits())
 	client.Transport.(*guard).period = 100 * time.Millisecond
-	if _, err := get(t, client, server.URL); ReasonOf(err) != Timeout || !strings.Contains(err.Error(), "too slow") {
+	if _, err := get(t, client, server.URL); fetch.ReasonOf(err) != fetch.Timeout || !strings.Contains(err.Error(), "too slow") {
 		t.Errorf("got %v", err)
 	}
 	select {

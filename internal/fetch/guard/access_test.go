@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fetch
+package guard
 
 import (
 	"crypto/ecdsa"
@@ -20,6 +20,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
 func rootsOf(servers ...*httptest.Server) *x509.CertPool {
@@ -68,7 +70,7 @@ func asking(t *testing.T, handler http.HandlerFunc) (*httptest.Server, *atomic.V
 func TestM12ClientCertificateIsForOneServer(t *testing.T) {
 	second, atSecond := asking(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "done") })
 	first, atFirst := asking(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, second.URL, http.StatusFound) })
-	client := local().Client(DefaultLimits(), Access{
+	client := local().Client(fetch.DefaultLimits(), Access{
 		Server: strings.TrimPrefix(first.URL, "https://"), Certificate: clientCertificate(t, "team-a"), Roots: rootsOf(first, second),
 	})
 	if body, err := get(t, client, first.URL); err != nil || body != "done" {
@@ -137,14 +139,14 @@ func TestProxyIsUsedAndBound(t *testing.T) {
 		_, _ = io.WriteString(w, "seen "+r.Header.Get("Proxy-Authorization"))
 	}))
 	t.Cleanup(server.Close)
-	client := local().Client(DefaultLimits(), Access{Proxy: address, Roots: rootsOf(server)})
+	client := local().Client(fetch.DefaultLimits(), Access{Proxy: address, Roots: rootsOf(server)})
 	if body, err := get(t, client, server.URL); err != nil || body != "seen " {
 		t.Fatalf("got %q, %v", body, err)
 	}
 	if requests.Load() != 1 || !strings.HasPrefix(login.Load().(string), "Basic ") {
 		t.Errorf("the proxy saw %d requests, login %q", requests.Load(), login.Load())
 	}
-	if _, err := get(t, AddressPolicy{}.Client(DefaultLimits(), Access{Proxy: address}), "https://example.org/"); ReasonOf(err) != Refused ||
+	if _, err := get(t, AddressPolicy{}.Client(fetch.DefaultLimits(), Access{Proxy: address}), "https://example.org/"); fetch.ReasonOf(err) != fetch.Refused ||
 		strings.Contains(err.Error(), "CANARY") {
 		t.Errorf("a proxy at an address that is denied: %v", err)
 	}
@@ -159,15 +161,15 @@ func TestT14ProxyIsNoWayAround(t *testing.T) {
 	}
 	policy := local()
 	policy.Deny = policy.Allow[1:] // ::1
-	client := policy.Client(DefaultLimits(), Access{Proxy: address})
+	client := policy.Client(fetch.DefaultLimits(), Access{Proxy: address})
 	for _, host := range []string{
 		"169.254.169.254", "[fe80::1]", "[::1]", "2852039166", "0xa9fea9fe", "0251.0376.0251.0376", "169.254.43518", "[::ffff:169.254.169.254]", "169.254.169.254.",
 	} {
-		if _, err := get(t, client, "https://"+host+"/"); ReasonOf(err) != Refused {
+		if _, err := get(t, client, "https://"+host+"/"); fetch.ReasonOf(err) != fetch.Refused {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
-	if _, err := get(t, AddressPolicy{Allow: nil}.Client(DefaultLimits(), Access{Proxy: address}), "https://localhost/"); ReasonOf(err) != Refused {
+	if _, err := get(t, AddressPolicy{Allow: nil}.Client(fetch.DefaultLimits(), Access{Proxy: address}), "https://localhost/"); fetch.ReasonOf(err) != fetch.Refused {
 		t.Errorf("localhost: %v", err)
 	}
 	if n := requests.Load(); n > 0 {
@@ -189,13 +191,13 @@ func TestSystemRoots(t *testing.T) {
 
 func TestLogin(t *testing.T) {
 	tests := map[string]struct {
-		login Login
+		login fetch.Login
 		want  string
 	}{
-		"anonymous":     {Login{}, ""},
-		"password":      {Login{Username: "me", Password: "x"}, "Basic bWU6eA=="},
-		"password only": {Login{Password: "x"}, "Basic Ong="},
-		"token":         {Login{Username: "me", Password: "x", Token: "t"}, "Bearer t"},
+		"anonymous":     {fetch.Login{}, ""},
+		"password":      {fetch.Login{Username: "me", Password: "x"}, "Basic bWU6eA=="},
+		"password only": {fetch.Login{Password: "x"}, "Basic Ong="},
+		"token":         {fetch.Login{Username: "me", Password: "x", Token: "t"}, "Bearer t"},
 	}
 	for name, tt := range tests {
 		request := httptest.NewRequest(http.MethodGet, "/", nil)

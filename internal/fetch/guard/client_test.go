@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fetch
+package guard
 
 import (
 	"fmt"
@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
 // local permits what a test server needs.
@@ -64,12 +66,12 @@ func TestT14LoopbackIsDeniedInTheDialer(t *testing.T) {
 		"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::127.0.0.1]", "[::1]", "0.0.0.0",
 		"127.1", "2130706433", "0x7f000001", "0177.0.0.1", "[::]",
 	} {
-		client := AddressPolicy{InsecureHosts: []string{strings.Trim(host, "[]")}}.HTTPClient(DefaultLimits())
+		client := AddressPolicy{InsecureHosts: []string{strings.Trim(host, "[]")}}.HTTPClient(fetch.DefaultLimits())
 		_, err := get(t, client, "http://"+host+":"+port)
 		// The odd spellings are names to Go, so that they are unknown hosts where the resolver does not expand them.
-		if r := ReasonOf(err); r != Refused && r != Unreachable {
+		if r := fetch.ReasonOf(err); r != fetch.Refused && r != fetch.Unreachable {
 			t.Errorf("%s: %v", host, err)
-		} else if r == Refused && !strings.Contains(err.Error(), " is denied (") {
+		} else if r == fetch.Refused && !strings.Contains(err.Error(), " is denied (") {
 			t.Errorf("%s was refused for another reason: %v", host, err)
 		}
 	}
@@ -84,7 +86,7 @@ func TestM12RedirectToADeniedAddress(t *testing.T) {
 		Allow:         []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
 		InsecureHosts: []string{"127.0.0.1", "127.0.0.2"},
 	}
-	if _, err := get(t, policy.HTTPClient(DefaultLimits()), server.URL); ReasonOf(err) != Refused {
+	if _, err := get(t, policy.HTTPClient(fetch.DefaultLimits()), server.URL); fetch.ReasonOf(err) != fetch.Refused {
 		t.Errorf("got %v", err)
 	}
 }
@@ -94,7 +96,7 @@ func TestM12NoProxyFromEnvironment(t *testing.T) {
 	t.Setenv("HTTP_PROXY", proxy.URL)
 	t.Setenv("http_proxy", proxy.URL)
 	policy := AddressPolicy{InsecureHosts: []string{"satchel.invalid"}}
-	if _, err := get(t, policy.HTTPClient(DefaultLimits()), "http://satchel.invalid/"); ReasonOf(err) != Unreachable {
+	if _, err := get(t, policy.HTTPClient(fetch.DefaultLimits()), "http://satchel.invalid/"); fetch.ReasonOf(err) != fetch.Unreachable {
 		t.Errorf("got %v", err)
 	}
 }
@@ -103,7 +105,7 @@ func TestT15PlainHTTPOnlyToListedHosts(t *testing.T) {
 	server := canary(t)
 	policy := local()
 	policy.InsecureHosts = []string{"127.0.0.1:1"}
-	if _, err := get(t, policy.HTTPClient(DefaultLimits()), server.URL); ReasonOf(err) != Refused {
+	if _, err := get(t, policy.HTTPClient(fetch.DefaultLimits()), server.URL); fetch.ReasonOf(err) != fetch.Refused {
 		t.Errorf("got %v", err)
 	}
 }
@@ -119,12 +121,12 @@ func TestT15OtherSpellingsAreNotListed(t *testing.T) {
 	policy := local()
 	policy.InsecureHosts = []string{"registry.example:5000", "git.example"}
 	for name, access := range map[string]Access{"straight": {}, "proxied": {Proxy: address}} {
-		client := policy.Client(DefaultLimits(), access)
+		client := policy.Client(fetch.DefaultLimits(), access)
 		for _, host := range []string{
 			"registry.example", "registry.example:5001", "registry.example.:5000", "registry.example:05000", "git.example.", "git.example.evil.example",
 			"evil-git.example", "git.example@evil.example", "git.exampl\u0435", "127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "localhost",
 		} {
-			if _, err := get(t, client, "http://"+host+"/"); ReasonOf(err) != Refused || !strings.Contains(err.Error(), "--insecure-hosts") {
+			if _, err := get(t, client, "http://"+host+"/"); fetch.ReasonOf(err) != fetch.Refused || !strings.Contains(err.Error(), "--insecure-hosts") {
 				t.Errorf("%s, %s: %v", name, host, err)
 			}
 		}
@@ -132,7 +134,7 @@ func TestT15OtherSpellingsAreNotListed(t *testing.T) {
 	if n := requests.Load(); n > 0 {
 		t.Errorf("the proxy saw %d requests", n)
 	}
-	if body, err := get(t, policy.Client(DefaultLimits(), Access{Proxy: address}), "http://GIT.example:3000/"); err != nil || body != "plain" {
+	if body, err := get(t, policy.Client(fetch.DefaultLimits(), Access{Proxy: address}), "http://GIT.example:3000/"); err != nil || body != "plain" {
 		t.Errorf("the listed host: %q, %v", body, err)
 	}
 }
@@ -144,7 +146,7 @@ func TestM20RedirectsElsewhere(t *testing.T) {
 		"http://localhost:1/x", "http://u:p@localhost:1/x", "//localhost:1/x", "http://127.0.0.1.:1/x", "http://[::ffff:127.0.0.1]:1/x",
 	} {
 		server := httptest.NewServer(http.RedirectHandler(target, http.StatusFound))
-		if _, err := get(t, local().HTTPClient(DefaultLimits()), server.URL+"/a"); ReasonOf(err) != Refused {
+		if _, err := get(t, local().HTTPClient(fetch.DefaultLimits()), server.URL+"/a"); fetch.ReasonOf(err) != fetch.Refused {
 			t.Errorf("%s: %v", target, err)
 		}
 		server.Close()
@@ -162,12 +164,12 @@ func TestM20Redirects(t *testing.T) {
 		http.Redirect(w, r, fmt.Sprintf("%s/%d", server.URL, left-1), http.StatusFound)
 	}))
 	t.Cleanup(server.Close)
-	limits := DefaultLimits()
+	limits := fetch.DefaultLimits()
 	if body, err := get(t, local().HTTPClient(limits), server.URL+"/5"); err != nil || body != "done" {
 		t.Errorf("five redirects are the limit: %v", err)
 	}
 	for _, path := range []string{"/6", "/20"} {
-		if _, err := get(t, local().HTTPClient(limits), server.URL+path); ReasonOf(err) != Refused {
+		if _, err := get(t, local().HTTPClient(limits), server.URL+path); fetch.ReasonOf(err) != fetch.Refused {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -181,18 +183,18 @@ func TestM20HTTPSNeverBecomesHTTP(t *testing.T) {
 	plain := canary(t)
 	server := httptest.NewTLSServer(http.RedirectHandler(plain.URL, http.StatusFound))
 	t.Cleanup(server.Close)
-	client := trusting(server, DefaultLimits())
-	if _, err := get(t, client, server.URL); ReasonOf(err) != Refused || !strings.Contains(err.Error(), "from https to http") {
+	client := trusting(server, fetch.DefaultLimits())
+	if _, err := get(t, client, server.URL); fetch.ReasonOf(err) != fetch.Refused || !strings.Contains(err.Error(), "from https to http") {
 		t.Errorf("got %v", err)
 	}
-	_, err := get(t, local().HTTPClient(DefaultLimits()), server.URL)
-	if ReasonOf(err) != Unreachable || !strings.Contains(err.Error(), "certificate is not trusted") {
+	_, err := get(t, local().HTTPClient(fetch.DefaultLimits()), server.URL)
+	if fetch.ReasonOf(err) != fetch.Unreachable || !strings.Contains(err.Error(), "certificate is not trusted") {
 		t.Errorf("an unknown certificate: %v", err)
 	}
 }
 
 // trusting is a guarded client that accepts the certificate of a test server.
-func trusting(server *httptest.Server, l Limits) *http.Client {
+func trusting(server *httptest.Server, l fetch.Limits) *http.Client {
 	return local().Client(l, Access{Roots: rootsOf(server)})
 }
 
@@ -217,7 +219,7 @@ func TestM20HeadersStayWithTheirServer(t *testing.T) {
 	for _, name := range []string{"Authorization", "Cookie", "X-Token", "Private-Token", "Accept"} {
 		request.Header.Set(name, "CANARY-header")
 	}
-	response, err := local().HTTPClient(DefaultLimits()).Do(request)
+	response, err := local().HTTPClient(fetch.DefaultLimits()).Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}

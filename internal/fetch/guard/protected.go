@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fetch
+package guard
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/net/idna"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
 // Server is a server of the cluster itself.
@@ -80,7 +82,7 @@ func (p *Protected) checkName(host string) error {
 	host = canonicalHost(host)
 	for _, server := range p.servers {
 		if server.isNamed(host) {
-			return Errorf(Refused, "%s is %s, which is refused", Quote(host), server.What)
+			return fetch.Errorf(fetch.Refused, "%s is %s, which is refused", fetch.Quote(host), server.What)
 		}
 	}
 	return nil
@@ -96,7 +98,7 @@ func (p *Protected) checkAddress(ctx context.Context, target netip.AddrPort) err
 	for i, known := range p.addresses(ctx) {
 		for _, each := range known {
 			if slices.Contains(forms, each) && p.servers[i].isAt(each, target.Port()) {
-				return Errorf(Refused, "the address %s is that of %s, which is refused", address, p.servers[i].What)
+				return fetch.Errorf(fetch.Refused, "the address %s is that of %s, which is refused", address, p.servers[i].What)
 			}
 		}
 	}

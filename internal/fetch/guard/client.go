@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fetch
+package guard
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
 // Timeouts for a server that does not answer. A fetch as a whole is bounded by its context.
@@ -35,7 +37,7 @@ const maxHeaderBytes = 256 << 10
 var keptHeaders = []string{"Accept", "Accept-Encoding", "Content-Type", "Git-Protocol", "User-Agent"}
 
 // HTTPClient is Client without anything that a source brings along.
-func (p AddressPolicy) HTTPClient(l Limits) *http.Client { return p.Client(l, Access{}) }
+func (p AddressPolicy) HTTPClient(l fetch.Limits) *http.Client { return p.Client(l, Access{}) }
 
 // Client returns a client that reaches only what the policy permits. It uses no environment, follows at most
 // l.Redirects redirects, never one from https to http, speaks plain HTTP only to InsecureHosts, sends no credentials,
@@ -43,7 +45,7 @@ func (p AddressPolicy) HTTPClient(l Limits) *http.Client { return p.Client(l, Ac
 // hold in the client's Transport, so libraries that take only that are bound as well. Failures are *Error with a reason.
 //
 // Share one client where nothing is brought along: each keeps connections of its own, which have to be closed.
-func (p AddressPolicy) Client(l Limits, a Access) *http.Client {
+func (p AddressPolicy) Client(l fetch.Limits, a Access) *http.Client {
 	to := transports{any: p.transport(a, false)}
 	if a.Certificate != nil {
 		to.server, to.own = hostPort(a.Server), p.transport(a, true)
@@ -81,7 +83,7 @@ func (p AddressPolicy) dialer() *net.Dialer {
 		ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
 			target, err := netip.ParseAddrPort(address)
 			if err != nil {
-				return Errorf(Refused, "connecting to %s: %w", Quote(address), err)
+				return fetch.Errorf(fetch.Refused, "connecting to %s: %w", fetch.Quote(address), err)
 			}
 			return p.checkTarget(ctx, target)
 		},
@@ -91,7 +93,7 @@ func (p AddressPolicy) dialer() *net.Dialer {
 // guard applies the rules that need a whole request.
 type guard struct {
 	policy  AddressPolicy
-	limits  Limits
+	limits  fetch.Limits
 	proxied bool // the dialer sees the proxy's address only
 	idle    time.Duration
 	period  time.Duration
@@ -109,7 +111,7 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := g.next.RoundTrip(request.WithContext(ctx))
 	if err != nil {
 		cancel(nil)
-		return nil, NetworkError(err)
+		return nil, fetch.NetworkError(err)
 	}
 	response.Body = g.guarded(ctx, cancel, response.Body)
 	return response, nil
@@ -130,7 +132,7 @@ func (g *guard) checked(request *http.Request) (*http.Request, error) {
 		first, hops = first.Response.Request, hops+1
 	}
 	if hops > g.limits.Redirects {
-		return nil, Errorf(Refused, "stopped after %d redirects", g.limits.Redirects)
+		return nil, fetch.Errorf(fetch.Refused, "stopped after %d redirects", g.limits.Redirects)
 	}
 	if err := errors.Join(g.checkScheme(request), g.checkHost(request)); err != nil {
 		return nil, err
@@ -153,14 +155,14 @@ func (g *guard) checkScheme(request *http.Request) error {
 		return nil
 	case "http":
 	default:
-		return Errorf(Refused, "the scheme %s is not supported", Quote(request.URL.Scheme))
+		return fetch.Errorf(fetch.Refused, "the scheme %s is not supported", fetch.Quote(request.URL.Scheme))
 	}
 	if previous := request.Response; previous != nil && previous.Request != nil && previous.Request.URL.Scheme == "https" {
-		return Errorf(Refused, "the server redirects from https to http, which is refused")
+		return fetch.Errorf(fetch.Refused, "the server redirects from https to http, which is refused")
 	}
 	if !g.policy.Insecure(request.URL.Host) {
-		return Errorf(Refused, "plain HTTP to %s is refused: use https, or list the host in --insecure-hosts",
-			Quote(request.URL.Host))
+		return fetch.Errorf(fetch.Refused, "plain HTTP to %s is refused: use https, or list the host in --insecure-hosts",
+			fetch.Quote(request.URL.Host))
 	}
 	return nil
 }
@@ -188,7 +190,7 @@ func (p AddressPolicy) checkHost(ctx context.Context, host string, port uint16) 
 		return p.checkTarget(ctx, netip.AddrPortFrom(address, port))
 	}
 	if last := host[strings.LastIndex(host, ".")+1:]; last != "" && (last[0] >= '0' && last[0] <= '9') {
-		return Errorf(Refused, "the host %s is a number in an unusual spelling: write the address as usual", Quote(host))
+		return fetch.Errorf(fetch.Refused, "the host %s is a number in an unusual spelling: write the address as usual", fetch.Quote(host))
 	}
 	return nil
 }
@@ -218,7 +220,7 @@ type guardedBody struct {
 }
 
 func (g *guard) guarded(ctx context.Context, cancel context.CancelCauseFunc, body io.ReadCloser) *guardedBody {
-	stalled := Errorf(Timeout, "the server sent nothing for %v", g.idle)
+	stalled := fetch.Errorf(fetch.Timeout, "the server sent nothing for %v", g.idle)
 	timer := time.AfterFunc(g.idle, func() { cancel(stalled) })
 	timer.Stop()
 	return &guardedBody{ReadCloser: body, ctx: ctx, cancel: cancel, guard: g, timer: timer}
@@ -236,10 +238,10 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 		return n, b.checkPace()
 	case err == io.EOF:
 		return n, err
-	case ReasonOf(context.Cause(b.ctx)) != "":
+	case fetch.ReasonOf(context.Cause(b.ctx)) != "":
 		return n, context.Cause(b.ctx)
 	}
-	return n, NetworkError(fmt.Errorf("reading the answer: %w", err))
+	return n, fetch.NetworkError(fmt.Errorf("reading the answer: %w", err))
 }
 
 // checkPace ends the transfer when too little came in a period, and begins the next one.
@@ -248,7 +250,7 @@ func (b *guardedBody) checkPace() error {
 		return nil
 	}
 	if float64(b.came) < leastPace*b.waited.Seconds() {
-		slow := Errorf(Timeout, "the server is too slow: it sent %d bytes in %v, where at least %d a second are expected",
+		slow := fetch.Errorf(fetch.Timeout, "the server is too slow: it sent %d bytes in %v, where at least %d a second are expected",
 			b.came, b.waited.Round(time.Second), leastPace)
 		b.cancel(slow)
 		return slow
@@ -263,11 +265,4 @@ func (b *guardedBody) Close() error {
 	err := b.ReadCloser.Close()
 	b.cancel(nil)
 	return err
-}
-
-// NotRedirected returns the client with redirects being answers of their own.
-func NotRedirected(client *http.Client) *http.Client {
-	own := *client
-	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &own
 }

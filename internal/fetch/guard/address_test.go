@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fetch
+package guard
 
 import (
 	"net/netip"
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
 func TestT14AddressPolicy(t *testing.T) {
@@ -72,7 +74,7 @@ func TestT14AddressPolicy(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			err := tc.policy.Check(netip.MustParseAddr(tc.address))
-			if (err == nil) != tc.allowed || err != nil && ReasonOf(err) != Refused {
+			if (err == nil) != tc.allowed || err != nil && fetch.ReasonOf(err) != fetch.Refused {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 		})
@@ -98,7 +100,7 @@ func TestT15InsecureHosts(t *testing.T) {
 
 func TestPolicyFlags(t *testing.T) {
 	var policy AddressPolicy
-	limits := DefaultLimits()
+	limits := fetch.DefaultLimits()
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	policy.BindFlags(flags)
 	limits.BindFlags(flags)

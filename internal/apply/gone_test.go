@@ -19,7 +19,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/removal"
-	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
@@ -169,7 +169,7 @@ func TestF39NamespaceWithUnknownKinds(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	w.aWidget()
 	server := w.restart(false)
-	if _, err := w.Client.Kinds().Namespaced(t.Context()); !tenant.IsUnsettled(err) {
+	if _, err := w.Client.Kinds().Namespaced(t.Context()); !discovery.IsUnsettled(err) {
 		t.Errorf("the first answer is relied on: %v", err)
 	}
 	server.over.Store(true)

@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
 
 // Runner runs hooks as the tenant, one step of one hook at each call. No call waits.
@@ -132,13 +133,13 @@ func (h Runner) Look(ctx context.Context, hook plan.HookObject, uid string) (hea
 // more, or is not of this deployment; an object that is still terminating is not gone.
 func (h Runner) Clear(ctx context.Context, id inventory.ID) (gone bool, err error) {
 	served, err := h.Client.Kinds().Preferred(ctx, id.GroupKind())
-	if tenant.IsNoKind(err) {
+	if discovery.IsNoKind(err) {
 		err = h.Client.Gone(ctx, id.GroupKind(), tenant.Ref{Namespace: id.Namespace, Name: id.Name})
 		if err == nil {
 			return true, nil
 		}
 	}
-	if tenant.IsUnconfirmed(err) {
+	if discovery.IsUnconfirmed(err) {
 		return false, nil
 	}
 	if err != nil {
@@ -147,7 +148,7 @@ func (h Runner) Clear(ctx context.Context, id inventory.ID) (gone bool, err erro
 	ref := tenant.RefTo(id, served.Resource)
 	live, err := h.Client.Metadata(ctx, ref)
 	switch {
-	case tenant.IsUnserved(err):
+	case discovery.IsUnserved(err):
 		return false, nil
 	case apierrors.IsNotFound(err):
 		return true, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
 
 // askFacts reads what the requirements are about: whether kinds are served, by
@@ -22,7 +23,7 @@ func (o Request) askFacts(ctx context.Context, client *tenant.Client, in *plan.I
 	in.Facts.Kinds = map[schema.GroupVersionKind]bool{}
 	for _, kind := range kinds {
 		err := serves(ctx, client.Kinds(), definitions, kind)
-		if err != nil && !tenant.IsNoKind(err) {
+		if err != nil && !discovery.IsNoKind(err) {
 			return fmt.Errorf("observing what the bundle requires: %w", err)
 		}
 		in.Facts.Kinds[kind] = err == nil
@@ -39,7 +40,7 @@ func (o Request) askFacts(ctx context.Context, client *tenant.Client, in *plan.I
 }
 
 // serves is findKind, where no version means any.
-func serves(ctx context.Context, kinds *tenant.Kinds, definitions map[schema.GroupKind]plan.Definition, kind schema.GroupVersionKind) error {
+func serves(ctx context.Context, kinds *discovery.Cache, definitions map[schema.GroupKind]plan.Definition, kind schema.GroupVersionKind) error {
 	if kind.Version != "" {
 		_, err := findKind(ctx, kinds, definitions, kind)
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
 
 // crowd is how many foreign objects a LIST may return for each of ours before
@@ -242,7 +243,7 @@ func Object(ctx context.Context, client *tenant.Client, owner inventory.Owner, i
 func (l looking) object(ctx context.Context, s single) Sighting {
 	object, err := l.client.Metadata(ctx, s.ref)
 	if apierrors.IsNotFound(err) {
-		return Sighting{id: s.id, Unserved: tenant.IsUnserved(err)}
+		return Sighting{id: s.id, Unserved: discovery.IsUnserved(err)}
 	}
 	if err != nil {
 		return Sighting{id: s.id, Error: err}

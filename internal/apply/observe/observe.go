@@ -19,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
@@ -112,7 +113,7 @@ func Cluster(ctx context.Context, client *tenant.Client, o Request) (plan.Input,
 
 // complete looks up how each desired kind is served, by the bundle's own CRDs first,
 // and completes the objects.
-func (o Request) complete(ctx context.Context, kinds *tenant.Kinds, in *plan.Input) error {
+func (o Request) complete(ctx context.Context, kinds *discovery.Cache, in *plan.Input) error {
 	c := completing{
 		observing: o, kinds: kinds, definitions: plan.Definitions(o.Desired),
 		completion: plan.Completion{Owner: o.Owner, InstallNamespace: o.InstallNamespace, HashKey: o.HashKey, Ignore: o.Ignore},
@@ -142,7 +143,7 @@ func (o Request) complete(ctx context.Context, kinds *tenant.Kinds, in *plan.Inp
 // completing completes objects.
 type completing struct {
 	observing   Request
-	kinds       *tenant.Kinds
+	kinds       *discovery.Cache
 	definitions map[schema.GroupKind]plan.Definition
 	completion  plan.Completion
 }
@@ -151,7 +152,7 @@ type completing struct {
 func (c completing) object(ctx context.Context, object *unstructured.Unstructured, in *plan.Input) (completed plan.Object, found bool, err error) {
 	gvk, id := object.GroupVersionKind(), inventory.IDOf(object)
 	kind, err := findKind(ctx, c.kinds, c.definitions, gvk)
-	var none *tenant.NoKindError
+	var none *discovery.NoKindError
 	switch {
 	case errors.As(err, &none) && len(none.Served) == 0 && slices.Contains(c.observing.Optional, gvk.GroupKind()):
 		in.Skipped = append(in.Skipped, id)
@@ -183,11 +184,11 @@ func unreachable(id inventory.ID, err error) plan.Violation {
 	return plan.Violation{Rule: plan.Unreachable, Object: id, Message: fmt.Sprintf("%s cannot be looked at: %s", id, objecterror.OneLine(err.Error()))}
 }
 
-func findKind(ctx context.Context, kinds *tenant.Kinds, definitions map[schema.GroupKind]plan.Definition, gvk schema.GroupVersionKind) (plan.Kind, error) {
+func findKind(ctx context.Context, kinds *discovery.Cache, definitions map[schema.GroupKind]plan.Definition, gvk schema.GroupVersionKind) (plan.Kind, error) {
 	if definition, found := definitions[gvk.GroupKind()]; found {
 		kind, served := definition.Kind(gvk.Version)
 		if !served {
-			return plan.Kind{}, &tenant.NoKindError{Kind: gvk, Served: definition.Served}
+			return plan.Kind{}, &discovery.NoKindError{Kind: gvk, Served: definition.Served}
 		}
 		return kind, nil
 	}
@@ -215,7 +216,7 @@ func previousKinds(ctx context.Context, client *tenant.Client, in *plan.Input) e
 				in.Kinds[kind] = found
 				continue
 			}
-			if tenant.IsNoKind(err) {
+			if discovery.IsNoKind(err) {
 				err = client.Gone(ctx, kind, EntryRef(entry))
 			}
 			unknown[kind] = err
@@ -232,7 +233,7 @@ func previousKinds(ctx context.Context, client *tenant.Client, in *plan.Input) e
 // nothing when the kind is gone.
 func noteUnknown(in *plan.Input, id inventory.ID, err error) {
 	switch {
-	case tenant.IsUnconfirmed(err):
+	case discovery.IsUnconfirmed(err):
 		in.Unconfirmed[id] = objecterror.OneLine(err.Error())
 	case err != nil:
 		in.Unreadable[id] = objecterror.OneLine(err.Error())
@@ -252,7 +253,7 @@ func previousKind(ctx context.Context, client *tenant.Client, previous inventory
 	if err == nil {
 		return plan.Kind{Resource: served.Resource, Namespaced: served.Namespaced}, nil
 	}
-	if !tenant.IsNoKind(err) {
+	if !discovery.IsNoKind(err) {
 		return plan.Kind{}, err
 	}
 	for _, entry := range previous.Entries {

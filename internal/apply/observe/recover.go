@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
 
 // Recovered is the part of a lost inventory that was found again.
@@ -65,7 +66,7 @@ type recoveredKind struct {
 }
 
 // kind searches one kind in the cluster, or else in the namespaces.
-func (r recovery) kind(ctx context.Context, kind tenant.Listed) recoveredKind {
+func (r recovery) kind(ctx context.Context, kind discovery.Listed) recoveredKind {
 	ref := tenant.Ref{Resource: kind.Served.Resource}
 	found, err := r.list(ctx, ref, kind.GroupVersionKind)
 	if !apierrors.IsForbidden(err) {

@@ -20,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/connection"
 )
 
 // nowhere is an impossible namespace name. The permissions of an account in it are its
@@ -172,7 +173,7 @@ type ruling struct {
 
 func (a *permissionCheck) ruling(ctx context.Context, place string) (ruling, error) {
 	status, err := a.client.Rules(ctx, cmp.Or(place, nowhere))
-	var large *tenant.AnswerTooLargeError
+	var large *connection.AnswerTooLargeError
 	switch {
 	case apierrors.IsForbidden(err), errors.As(err, &large):
 		return ruling{hidden: true}, nil

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
 
 // longestChain is the maximum length of a chain of controllers:
@@ -88,7 +89,7 @@ func (c controllers) goes(ctx context.Context, controller *metav1.OwnerReference
 func (c controllers) lookUp(ctx context.Context, controller *metav1.OwnerReference) (bool, error) {
 	kind := schema.FromAPIVersionAndKind(controller.APIVersion, controller.Kind)
 	served, err := c.client.Kinds().Find(ctx, kind)
-	if tenant.IsNoKind(err) {
+	if discovery.IsNoKind(err) {
 		return false, nil
 	}
 	if err != nil {
@@ -101,7 +102,7 @@ func (c controllers) lookUp(ctx context.Context, controller *metav1.OwnerReferen
 	live, err := c.client.Metadata(ctx, ref)
 	var nowhere *tenant.RefError
 	switch {
-	case tenant.IsUnserved(err):
+	case discovery.IsUnserved(err):
 		return false, nil
 	case apierrors.IsNotFound(err):
 		return true, nil

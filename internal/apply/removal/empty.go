@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
 
 // ignoredKinds are kinds that do not keep a namespace: every namespace has them, they
@@ -35,13 +36,13 @@ const enough = 20
 // the namespace.
 func (d deleter) deleteEmpty(ctx context.Context, deletion plan.Deletion) end {
 	kinds, err := d.client.Kinds().Namespaced(ctx)
-	if tenant.IsUnsettled(err) {
+	if discovery.IsUnsettled(err) {
 		return end{waiting: "waits to be looked through: " + err.Error()}
 	}
 	if err != nil {
 		return end{denied: &objecterror.Error{ID: deletion.ID, Message: objecterror.OneLine(err.Error())}}
 	}
-	inhabitants := parallel.Each(ctx, d.limit, kinds, func(ctx context.Context, kind tenant.Listed) inhabitant {
+	inhabitants := parallel.Each(ctx, d.limit, kinds, func(ctx context.Context, kind discovery.Listed) inhabitant {
 		return d.inhabitant(ctx, kind, deletion.Name)
 	})
 	if ctx.Err() != nil {
@@ -82,7 +83,7 @@ type leaver struct {
 	controller *metav1.OwnerReference
 }
 
-func (d deleter) inhabitant(ctx context.Context, kind tenant.Listed, namespace string) inhabitant {
+func (d deleter) inhabitant(ctx context.Context, kind discovery.Listed, namespace string) inhabitant {
 	name := kind.GroupKind().String()
 	if ignoredKinds[name] {
 		return inhabitant{}

@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/storageversion"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 	"github.com/satchel-dev/satchel/internal/apply/write"
 )
 
@@ -143,7 +144,7 @@ func (d deleter) delete(ctx context.Context, deletion plan.Deletion) end {
 	for range write.Attempts {
 		gone, err := d.client.Delete(ctx, ref, live.UID, live.ResourceVersion)
 		switch {
-		case tenant.IsUnserved(err):
+		case discovery.IsUnserved(err):
 			return end{waiting: notServedNow}
 		case apierrors.IsNotFound(err):
 			return end{gone: true}
@@ -197,7 +198,7 @@ func (d deleter) orphan(ctx context.Context, deletion plan.Deletion, live *unstr
 func (d deleter) release(ctx context.Context, deletion plan.Deletion) end {
 	ref := tenant.RefTo(deletion.ID, deletion.Resource)
 	live, err := d.client.Get(ctx, ref)
-	if tenant.IsUnserved(err) {
+	if discovery.IsUnserved(err) {
 		return end{waiting: notServedNow}
 	}
 	if apierrors.IsNotFound(err) {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/connection"
 )
 
 // hostile makes a client of a remote cluster that gives every request the same answer.
@@ -74,7 +75,7 @@ func TestT22RemoteAnswersAreBounded(t *testing.T) {
 
 func checkBound(t *testing.T, what string, err error, refused bool) {
 	t.Helper()
-	var large *tenant.AnswerTooLargeError
+	var large *connection.AnswerTooLargeError
 	if errors.As(err, &large) != refused || !refused && err != nil {
 		t.Errorf("%s: got %v, want it refused: %t", what, err, refused)
 		return
@@ -185,7 +186,7 @@ func TestT21SlowAnswersOpenTheBreaker(t *testing.T) {
 			t.Fatalf("slow answer %d was not taken: %v", i+1, err)
 		}
 	}
-	var unreachable *tenant.UnreachableError
+	var unreachable *connection.UnreachableError
 	if err := get(); !errors.As(err, &unreachable) || !strings.Contains(err.Error(), "longer than 10s") {
 		t.Errorf("after two slow answers: %v", err)
 	}
@@ -230,7 +231,7 @@ func TestT21FiguresOfRemoteClusters(t *testing.T) {
 	t.Cleanup(func() { close(silent) })
 	remotes := tenant.NewRemotes(dialAnywhere, tenant.Options{RequestTimeout: 2 * time.Second})
 	client := remoteClient(t, remotes, kubeconfigOf(t, server, "a"), "shop", "")
-	turn, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, tenant.ErrTurnOver)
+	turn, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, connection.ErrTurnOver)
 	defer cancel()
 	if _, err := client.Get(turn, one); err == nil {
 		t.Fatal("a server that says nothing answered")

@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
 
 // Client sends requests as one ServiceAccount. It is safe for concurrent use.
@@ -31,7 +33,7 @@ type account struct {
 	identity Identity
 	raw      rest.Interface
 	metadata metadata.Interface
-	kinds    *Kinds
+	kinds    *discovery.Cache
 	timeout  time.Duration
 	requests *atomic.Int64
 	now      func() time.Time
@@ -47,7 +49,7 @@ func (c *Client) For(deployment string) *Client {
 	return &Client{account: c.account, deployment: c.identity.Namespace + "/" + deployment}
 }
 
-func newClient(id Identity, config *rest.Config, transport *http.Client, kinds *Kinds, o Options) (*Client, error) {
+func newClient(id Identity, config *rest.Config, transport *http.Client, kinds *discovery.Cache, o Options) (*Client, error) {
 	requests := &atomic.Int64{}
 	counted := *transport
 	counted.Transport = countingTransport{next: transport.Transport, requests: requests}
@@ -71,7 +73,7 @@ func newClient(id Identity, config *rest.Config, transport *http.Client, kinds *
 func (c *Client) Identity() Identity { return c.identity }
 
 // Kinds is what the cluster serves.
-func (c *Client) Kinds() *Kinds { return c.kinds }
+func (c *Client) Kinds() *discovery.Cache { return c.kinds }
 
 // Requests is the number of requests sent as this account since the client was made.
 func (c *Client) Requests() int64 { return c.requests.Load() }

@@ -16,6 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"github.com/satchel-dev/satchel/internal/apply/tenant/connection"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
 
 // Options bound a Pool. The zero value of each has the default given here.
@@ -61,12 +64,16 @@ func (o Options) defaulted() Options {
 	return o
 }
 
+func (o Options) kinds() discovery.Options {
+	return discovery.Options{Timeout: o.RequestTimeout, Period: o.RefreshPeriod, Now: o.Now}
+}
+
 // Pool makes and caches the clients of one cluster. They share connections and
 // the discovery of the cluster's kinds. It is safe for concurrent use.
 type Pool struct {
 	base     *rest.Config
 	options  Options
-	kinds    *Kinds
+	kinds    *discovery.Cache
 	metadata metadata.Interface // the controller's own; see the package comment
 
 	mu      sync.Mutex // held while a client is made, so that there is one for each identity
@@ -97,7 +104,7 @@ func NewPool(base *rest.Config, o Options) (*Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
 	}
-	kinds, err := newKinds(config, client, o)
+	kinds, err := discovery.New(config, client, o.kinds())
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +129,7 @@ func prepared(base *rest.Config, o Options) *rest.Config {
 	config.Timeout = 0 // requests are bounded by their contexts
 	config.WarningHandler, config.WarningHandlerWithContext = nil, warningHandler{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return limitedTransport{next: next, limit: o.AnswerBytes}
+		return connection.LimitedTransport{Next: next, Limit: o.AnswerBytes}
 	})
 	return config
 }
@@ -175,7 +182,7 @@ func (p *Pool) newClient(id Identity) (*Client, error) {
 }
 
 // Kinds is what the cluster serves.
-func (p *Pool) Kinds() *Kinds { return p.kinds }
+func (p *Pool) Kinds() *discovery.Cache { return p.kinds }
 
 // Target is the identity of the cluster: the UID of its kube-system namespace,
 // read with the controller's own permissions, and cached for a minute.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
 
 func newPool(t *testing.T, s *server, o tenant.Options) *tenant.Pool {
@@ -133,7 +134,7 @@ func TestS7DiscoveryIsSharedAndBounded(t *testing.T) {
 		t.Errorf("asked %d times for five accounts", asked())
 	}
 	for range 5 {
-		if err := find("a", "Novelty"); !tenant.IsNoKind(err) {
+		if err := find("a", "Novelty"); !discovery.IsNoKind(err) {
 			t.Errorf("got %v, want no such kind", err)
 		}
 	}
@@ -145,7 +146,7 @@ func TestS7DiscoveryIsSharedAndBounded(t *testing.T) {
 	s.mu.Unlock()
 	for range 5 { // everybody who misses a kind says so, and shares one answer
 		pool.Kinds().Forget()
-		if err := find("a", "Novelty"); !tenant.IsNoKind(err) || asked() != 1 {
+		if err := find("a", "Novelty"); !discovery.IsNoKind(err) || asked() != 1 {
 			t.Errorf("just after an answer: %v, asked %d times", err, asked())
 		}
 	}
@@ -168,17 +169,17 @@ func TestF22FailingGroupIsNotGone(t *testing.T) {
 	s.failing = "metrics.example.org"
 	kinds := newPool(t, s, tenant.Options{}).Kinds()
 	_, err := kinds.Find(t.Context(), schema.GroupVersionKind{Group: s.failing, Version: "v1", Kind: "Metric"})
-	if err == nil || tenant.IsNoKind(err) {
+	if err == nil || discovery.IsNoKind(err) {
 		t.Errorf("got %v, want an error that says nothing about the kind", err)
 	}
-	if _, err := kinds.Preferred(t.Context(), schema.GroupKind{Group: s.failing, Kind: "Metric"}); err == nil || tenant.IsNoKind(err) {
+	if _, err := kinds.Preferred(t.Context(), schema.GroupKind{Group: s.failing, Kind: "Metric"}); err == nil || discovery.IsNoKind(err) {
 		t.Errorf("got %v, want an error that says nothing about the kind", err)
 	}
 	if _, err := kinds.Namespaced(t.Context()); err == nil {
 		t.Error("an incomplete list is given for a complete one")
 	}
 	_, err = kinds.Find(t.Context(), schema.GroupVersionKind{Version: "v2", Kind: "ConfigMap"})
-	var none *tenant.NoKindError
+	var none *discovery.NoKindError
 	if !errors.As(err, &none) || !slices.Equal(none.Served, []string{"v1"}) {
 		t.Errorf("got %v, want the served version named", err)
 	}

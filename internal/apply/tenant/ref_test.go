@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/connection"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
 
 // calls are all requests that an address can be part of.
@@ -101,7 +103,7 @@ func TestS5AnswersAreBounded(t *testing.T) {
 	all["rules"] = func() error { _, err := client.Rules(t.Context(), "shop"); return err }
 	all["discovery"] = func() error { _, err := client.Kinds().Find(t.Context(), configMap); return err }
 	for call, send := range all {
-		var large *tenant.AnswerTooLargeError
+		var large *connection.AnswerTooLargeError
 		if err := send(); !errors.As(err, &large) || large.Limit != 1<<16 {
 			t.Errorf("%s: got %v", call, err)
 		}
@@ -132,7 +134,7 @@ func TestRulesAreBounded(t *testing.T) {
 	for padding, read := range map[int]bool{1 << 20: true, 2 << 20: false} {
 		s.padding = padding
 		_, err := client.Rules(t.Context(), "shop")
-		var large *tenant.AnswerTooLargeError
+		var large *connection.AnswerTooLargeError
 		if read && err != nil || !read && (!errors.As(err, &large) || large.Limit != 2<<20) {
 			t.Errorf("%d bytes: got %v", padding, err)
 		}
@@ -191,7 +193,7 @@ func TestS7KnownKindsDoNotWait(t *testing.T) {
 		t.Error("the reader waits for the asker")
 	}
 	close(release)
-	if err := <-asker; !tenant.IsNoKind(err) {
+	if err := <-asker; !discovery.IsNoKind(err) {
 		t.Errorf("got %v", err)
 	}
 }

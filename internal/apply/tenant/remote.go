@@ -16,6 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+
+	"github.com/satchel-dev/satchel/internal/apply/tenant/connection"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
 
 // The number of remote clusters that are cached, one for each pair of a namespace and a
@@ -54,7 +57,7 @@ func (r *Remotes) Figures() Figures {
 	figures := Figures{Refused: r.refused.Load()}
 	for _, key := range r.clusters.Keys() {
 		kept, found := r.clusters.Get(key)
-		if cluster, ok := kept.(*remote); found && ok && cluster.breaker.open() {
+		if cluster, ok := kept.(*remote); found && ok && cluster.breaker.Open() {
 			figures.Unreachable++
 		}
 	}
@@ -102,7 +105,7 @@ func (r *Remotes) Client(of *Kubeconfig, namespace, account string) (*Client, er
 type remote struct {
 	config  *rest.Config
 	server  http.RoundTripper
-	breaker *breaker
+	breaker *connection.Breaker
 	clients *cache.LRUExpireCache // by account
 	// decoding is held while a large answer is decoded, which takes many times its size.
 	decoding *sync.Mutex
@@ -121,11 +124,11 @@ func (r *Remotes) cluster(of *Kubeconfig, namespace string) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	breaker := &breaker{host: of.Host(), next: connections, now: r.options.Now}
+	breaker := &connection.Breaker{Host: of.Host(), Next: connections, Now: r.options.Now}
 	made := &remote{
 		config:   config,
 		breaker:  breaker,
-		server:   remoteTransport{next: breaker, host: of.Host(), room: r.room(namespace), refused: &r.refused},
+		server:   connection.RemoteTransport{Next: breaker, Host: of.Host(), Room: r.room(namespace), Refused: &r.refused},
 		decoding: &sync.Mutex{},
 		clients:  cache.NewLRUExpireCacheWithClock(mostAccountsACluster, clock(r.options.Now)),
 	}
@@ -140,7 +143,7 @@ func (r *Remotes) room(namespace string) *semaphore.Weighted {
 			return room
 		}
 	}
-	room := semaphore.NewWeighted(namespaceRoom)
+	room := semaphore.NewWeighted(connection.NamespaceRoom)
 	r.rooms.Add(namespace, room, r.options.ClientTTL)
 	return room
 }
@@ -177,7 +180,7 @@ func (r *remote) client(id Identity, o Options) (*Client, error) {
 	transport := &http.Client{Transport: wrapped, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // a redirect would receive the credentials
 	}}
-	kinds, err := newKinds(config, transport, o)
+	kinds, err := discovery.New(config, transport, o.kinds())
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/connection"
 )
 
 // secured makes the small API server serve TLS, and returns a kubeconfig for it.
@@ -125,7 +126,7 @@ func TestS7DeadClusterCostsLittle(t *testing.T) {
 		return err
 	}
 	for i := range 20 {
-		var unreachable *tenant.UnreachableError
+		var unreachable *connection.UnreachableError
 		if err := ask(fmt.Sprint("account-", i)); !errors.As(err, &unreachable) || unreachable.Host != of.Host() || !strings.Contains(err.Error(), "the address is denied") {
 			t.Fatalf("got %v", err)
 		}

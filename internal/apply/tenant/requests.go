@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+
+	"github.com/satchel-dev/satchel/internal/apply/tenant/connection"
 )
 
 // Answer is an object as the API server returned it.
@@ -221,7 +223,7 @@ func (c *Client) Rules(ctx context.Context, namespace string) (authorizationv1.S
 		return review.Status, fmt.Errorf("reading the rules in namespace %q: %w", namespace, err)
 	}
 	if len(raw) > mostRules {
-		return review.Status, &AnswerTooLargeError{Limit: mostRules}
+		return review.Status, &connection.AnswerTooLargeError{Limit: mostRules}
 	}
 	if err := json.Unmarshal(raw, &review); err != nil {
 		return review.Status, fmt.Errorf("decoding the API server's answer: %w", err)
@@ -269,7 +271,7 @@ func (c *Client) sendAccepting(ctx context.Context, request *rest.Request, accep
 	if err != nil {
 		return nil, err
 	}
-	if c.decoding != nil && len(raw) > largeAnswer {
+	if c.decoding != nil && len(raw) > connection.LargeAnswer {
 		c.decoding.Lock()
 		defer c.decoding.Unlock()
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
 
 // ForUser makes a client for the user of a configuration, for command-line programs:
@@ -19,7 +21,7 @@ func ForUser(base *rest.Config, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
 	}
-	kinds, err := newKinds(config, transport, o)
+	kinds, err := discovery.New(config, transport, o.kinds())
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/connection"
 )
 
 const (
@@ -29,11 +29,11 @@ func Begin(ctx context.Context, budget time.Duration) (context.Context, context.
 	if budget <= 0 {
 		budget = Default
 	}
-	return context.WithTimeoutCause(ctx, budget, tenant.ErrTurnOver)
+	return context.WithTimeoutCause(ctx, budget, connection.ErrTurnOver)
 }
 
 // Over tells whether the context of a turn ended because its budget is used up.
-func Over(turn context.Context) bool { return errors.Is(context.Cause(turn), tenant.ErrTurnOver) }
+func Over(turn context.Context) bool { return errors.Is(context.Cause(turn), connection.ErrTurnOver) }
 
 // Turns remembers the progress of the last turns of each object. The zero value is ready for use; it is safe for concurrent
 // use.

@@ -12,7 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
-	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 )
 
@@ -43,7 +43,7 @@ func healthChecks(ctx context.Context, s *state) ([]plan.Object, error) {
 		object := plan.Object{ID: inventory.ID{Group: kind.Group, Kind: kind.Kind, Namespace: check.Namespace, Name: check.Name}}
 		found, err := s.resolved.access.Client.Kinds().Find(ctx, kind)
 		switch {
-		case tenant.IsNoKind(err):
+		case discovery.IsNoKind(err):
 			objects = append(objects, object)
 			continue
 		case err != nil:

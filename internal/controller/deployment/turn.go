@@ -16,7 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/dryrun"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
-	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/connection"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
@@ -90,7 +90,7 @@ func (r *Reconciler) endTurn(turn context.Context, s *state, err error) error {
 // cluster may be caused by the end of the turn.
 func decidedOtherwise(err error) bool {
 	var known failure.Error
-	if errors.Is(err, tenant.ErrTurnOver) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, connection.ErrTurnOver) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
 	return errors.As(err, &known) && known.Reason != v1alpha1.ReasonClusterUnreachable

@@ -13,6 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/connection"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
@@ -141,7 +142,7 @@ func (r Accounts) Identify(ctx context.Context, d *v1alpha1.BundleDeployment, a 
 //	any other answer                            ClusterUnreachable
 func (a Access) remoteFailure(d *v1alpha1.BundleDeployment, err error) error {
 	id := a.Client.Identity()
-	var unreachable *tenant.UnreachableError
+	var unreachable *connection.UnreachableError
 	switch {
 	case fetch.ReasonOf(err) == fetch.Refused && errors.As(err, &unreachable):
 		return failure.Error{Reason: v1alpha1.ReasonKubeConfigRefused, Stalled: true, Err: fmt.Errorf("%s: %w", a.Remote, unreachable)}
@@ -175,7 +176,7 @@ func (a Access) orImpersonate() string {
 // AsRemoteFailure reports a step that failed because a remote cluster did not answer as
 // unreachable.
 func (a Access) AsRemoteFailure(d *v1alpha1.BundleDeployment, err error) error {
-	var unreachable *tenant.UnreachableError
+	var unreachable *connection.UnreachableError
 	var known failure.Error
 	var failed *pipeline.StepError
 	if a.Remote != "" && errors.As(err, &failed) && !errors.As(err, &known) && errors.As(err, &unreachable) {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
-	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
 
 const (
@@ -43,7 +43,7 @@ type Kinds struct {
 
 // kindWait is what one deployment waits for, on its cluster.
 type kindWait struct {
-	on    *tenant.Kinds
+	on    *discovery.Cache
 	kinds []schema.GroupKind
 	came  bool
 }
@@ -53,7 +53,7 @@ func NewKinds() *Kinds {
 }
 
 // Set replaces the kinds that a deployment waits for; with no kinds it is forgotten.
-func (w *Kinds) Set(key types.NamespacedName, on *tenant.Kinds, kinds []schema.GroupKind) {
+func (w *Kinds) Set(key types.NamespacedName, on *discovery.Cache, kinds []schema.GroupKind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(kinds) == 0 {
@@ -112,7 +112,7 @@ func (w *Kinds) Start(ctx context.Context) error {
 
 // kindQuestion is about one kind on one cluster.
 type kindQuestion struct {
-	on   *tenant.Kinds
+	on   *discovery.Cache
 	kind schema.GroupKind
 }
 

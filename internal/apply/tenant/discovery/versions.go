@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tenant
+package discovery
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // Versions returns all API versions and kinds that the cluster serves, as "group/version" and "group/version/Kind", sorted,
 // by a recent answer of discovery; and the groups with unknown kinds because their servers do not answer.
-func (k *Kinds) Versions(ctx context.Context) (versions, silent []string, err error) {
+func (k *Cache) Versions(ctx context.Context) (versions, silent []string, err error) {
 	known, err := k.young(ctx)
 	if err != nil {
 		return nil, nil, err

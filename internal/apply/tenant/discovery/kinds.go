@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tenant
+package discovery
 
 import (
 	"context"
@@ -44,10 +44,10 @@ func (e *NoKindError) Error() string {
 	return fmt.Sprintf("the cluster does not know kind %s of %s", e.Kind.Kind, e.Kind.GroupVersion())
 }
 
-// Kinds caches what a cluster serves. It repeats discovery when it does not know a
+// Cache caches what a cluster serves. It repeats discovery when it does not know a
 // kind, at most once in the refresh period, and otherwise after maxAge. It is safe
 // for concurrent use; cached answers are read without waiting for others.
-type Kinds struct {
+type Cache struct {
 	ask    func() (catalog, error)
 	small  discovery.DiscoveryInterface // for one group; see Served
 	period time.Duration
@@ -73,26 +73,34 @@ type catalog struct {
 	versions []string
 }
 
-func newKinds(config *rest.Config, client *http.Client, o Options) (*Kinds, error) {
+// Options bound what a Cache asks.
+type Options struct {
+	Timeout time.Duration // of one request
+	Period  time.Duration // discovery is asked again at most this often
+	Now     func() time.Time
+}
+
+// New makes a cache over the connection of a client.
+func New(config *rest.Config, client *http.Client, o Options) (*Cache, error) {
 	config = rest.CopyConfig(config)
-	config.Timeout = o.RequestTimeout // discovery takes no context
+	config.Timeout = o.Timeout // discovery takes no context
 	bounded := *client
-	bounded.Timeout = o.RequestTimeout
+	bounded.Timeout = o.Timeout
 	asking, err := discovery.NewDiscoveryClientForConfigAndClient(config, &bounded)
 	if err != nil {
 		return nil, fmt.Errorf("preparing discovery: %w", err)
 	}
-	return &Kinds{
+	return &Cache{
 		ask:    func() (catalog, error) { return ask(asking) },
 		small:  asking,
-		period: o.RefreshPeriod,
+		period: o.Period,
 		now:    o.Now,
 	}, nil
 }
 
 // Find returns how a kind is served. A *NoKindError means for certain that it is not;
 // any other error means that this is unknown at the moment.
-func (k *Kinds) Find(ctx context.Context, kind schema.GroupVersionKind) (Kind, error) {
+func (k *Cache) Find(ctx context.Context, kind schema.GroupVersionKind) (Kind, error) {
 	known, err := k.catalog(ctx, func(c *catalog) bool { _, found := c.kinds[kind]; return found })
 	if err != nil {
 		return Kind{}, err
@@ -108,7 +116,7 @@ func (k *Kinds) Find(ctx context.Context, kind schema.GroupVersionKind) (Kind, e
 
 // Preferred is Find in the version that the API server prefers, for a kind of
 // which only the group is known.
-func (k *Kinds) Preferred(ctx context.Context, kind schema.GroupKind) (Kind, error) {
+func (k *Cache) Preferred(ctx context.Context, kind schema.GroupKind) (Kind, error) {
 	known, err := k.catalog(ctx, func(c *catalog) bool { return len(c.served[kind]) > 0 })
 	if err != nil {
 		return Kind{}, err
@@ -126,7 +134,7 @@ func (k *Kinds) Preferred(ctx context.Context, kind schema.GroupKind) (Kind, err
 // each in its preferred version, sorted, including those that were served lately. It fails
 // when the server of some group does not answer, or when the first answer of discovery is too
 // recent to be reliable, for then the list may be incomplete.
-func (k *Kinds) Namespaced(ctx context.Context) ([]Listed, error) {
+func (k *Cache) Namespaced(ctx context.Context) ([]Listed, error) {
 	known, err := k.young(ctx)
 	if err != nil {
 		return nil, err
@@ -161,7 +169,7 @@ func sortListed(kinds []Listed) {
 // sorted, and the groups with unknown kinds because their servers do not answer.
 //
 // A kind that was served a moment ago may be gone when it is listed: the answer is then not found.
-func (k *Kinds) Listable(ctx context.Context) (kinds []Listed, silent []string, err error) {
+func (k *Cache) Listable(ctx context.Context) (kinds []Listed, silent []string, err error) {
 	known, err := k.young(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -170,7 +178,7 @@ func (k *Kinds) Listable(ctx context.Context) (kinds []Listed, silent []string, 
 }
 
 // young returns what is served, by a recent answer of discovery.
-func (k *Kinds) young(ctx context.Context) (*catalog, error) {
+func (k *Cache) young(ctx context.Context) (*catalog, error) {
 	return k.catalog(ctx, func(c *catalog) bool { return k.now().Sub(c.asked) < k.period })
 }
 
@@ -189,11 +197,11 @@ func (c *catalog) listable(wanted func(Kind) bool) []Listed {
 // Forget says that the cached answer may be outdated: CRDs were just established, or
 // a kind that should be served was not found. An unknown kind is then looked up soon,
 // everything else when the refresh period is over.
-func (k *Kinds) Forget() { k.stale.Store(true) }
+func (k *Cache) Forget() { k.stale.Store(true) }
 
 // catalog returns the cached one when it satisfies, else repeats discovery, if it is due.
 // A caller that the cached one satisfies does not wait for a discovery in progress.
-func (k *Kinds) catalog(ctx context.Context, satisfies func(*catalog) bool) (*catalog, error) {
+func (k *Cache) catalog(ctx context.Context, satisfies func(*catalog) bool) (*catalog, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -228,7 +236,7 @@ func (k *Kinds) catalog(ctx context.Context, satisfies func(*catalog) bool) (*ca
 //	satisfied  fresh   after maxAge
 //	not        stale   after a fifth of the period: all callers share it, any of them may call Forget
 //	not        fresh   when the period is over
-func (k *Kinds) due(known *catalog, satisfied bool) bool {
+func (k *Cache) due(known *catalog, satisfied bool) bool {
 	age, stale := k.now().Sub(known.asked), k.stale.Load()
 	switch {
 	case satisfied && !stale:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tenant
+package connection
 
 import (
 	"fmt"
@@ -30,20 +30,20 @@ func (e *AnswerTooLargeError) Error() string {
 	return fmt.Sprintf("the API server %s: its answer to %s is larger than %d MiB", e.Host, e.Request, e.Limit>>20)
 }
 
-// limitedTransport stops reading answers at a limit. It wraps
+// LimitedTransport stops reading answers at a limit. It wraps
 // the decompression, so that it counts the bytes in memory.
-type limitedTransport struct {
-	next  http.RoundTripper
-	limit int64
+type LimitedTransport struct {
+	Next  http.RoundTripper
+	Limit int64
 }
 
 // RoundTrip implements http.RoundTripper.
-func (t limitedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := t.next.RoundTrip(request)
+func (t LimitedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.Next.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}
-	response.Body = &limitedBody{ReadCloser: response.Body, left: t.limit, limit: t.limit}
+	response.Body = &limitedBody{ReadCloser: response.Body, left: t.Limit, limit: t.Limit}
 	return response, nil
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tenant
+package discovery
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // Served asks, bypassing the cache, whether a kind is served in some version: one small
 // request while its group does not exist, and one more for each version when it does. It
 // does not change the cache: see Forget.
-func (k *Kinds) Served(ctx context.Context, kind schema.GroupKind) (bool, error) {
+func (k *Cache) Served(ctx context.Context, kind schema.GroupKind) (bool, error) {
 	var group metav1.APIGroup
 	found, err := k.read(ctx, &group, "/apis", kind.Group)
 	if err != nil || !found {
@@ -36,7 +36,7 @@ func (k *Kinds) Served(ctx context.Context, kind schema.GroupKind) (bool, error)
 }
 
 // read gets one document of discovery; false when there is none.
-func (k *Kinds) read(ctx context.Context, into runtime.Object, path ...string) (bool, error) {
+func (k *Cache) read(ctx context.Context, into runtime.Object, path ...string) (bool, error) {
 	err := k.small.RESTClient().Get().AbsPath(path...).SetHeader("Accept", "application/json").Do(ctx).Into(into)
 	switch {
 	case apierrors.IsNotFound(err):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tenant
+package connection
 
 import (
 	"context"
@@ -66,13 +66,13 @@ func timedOut(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &network) && network.Timeout()
 }
 
-// breaker stops requests to a server that does not answer: after a failure they
+// Breaker stops requests to a server that does not answer: after a failure they
 // fail at once for a while, which doubles with each failure in a row. Then one request is sent
 // to try again. So a dead cluster occasionally blocks one worker for one time-out.
-type breaker struct {
-	host string
-	next http.RoundTripper
-	now  func() time.Time
+type Breaker struct {
+	Host string
+	Next http.RoundTripper
+	Now  func() time.Time
 
 	mu       sync.Mutex
 	slow     int // answers in a row that took longer than slowAnswer
@@ -98,12 +98,12 @@ const (
 var errSlow = errors.New("its answers take longer than " + slowAnswer.String())
 
 // RoundTrip implements http.RoundTripper.
-func (b *breaker) RoundTrip(request *http.Request) (*http.Response, error) {
+func (b *Breaker) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err := b.admit(); err != nil {
 		return nil, err
 	}
-	began := b.now()
-	response, err := b.next.RoundTrip(request)
+	began := b.Now()
+	response, err := b.Next.RoundTrip(request)
 	if err != nil && endedByCaller(request.Context()) {
 		b.abandoned()
 		return nil, err // nothing is known
@@ -117,7 +117,7 @@ func (b *breaker) RoundTrip(request *http.Request) (*http.Response, error) {
 			b.abandoned()
 		case failed != nil:
 			_ = b.judge(failed) // it began to answer, and stopped
-		case b.tooSlow(b.now().Sub(began)):
+		case b.tooSlow(b.Now().Sub(began)):
 			_ = b.judge(errSlow) // affects the next requests; this answer is good
 		default:
 			_ = b.judge(nil)
@@ -159,7 +159,7 @@ func (b *timedBody) Close() error {
 }
 
 // tooSlow counts slow answers in a row.
-func (b *breaker) tooSlow(took time.Duration) bool {
+func (b *Breaker) tooSlow(took time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if took <= slowAnswer {
@@ -171,33 +171,33 @@ func (b *breaker) tooSlow(took time.Duration) bool {
 }
 
 // admit returns the known failure of a server that does not answer; nil sends a request.
-func (b *breaker) admit() error {
+func (b *Breaker) admit() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failures == 0 {
 		return nil
 	}
-	if b.trying || b.now().Before(b.until) {
-		return &UnreachableError{Host: b.host, Err: b.last}
+	if b.trying || b.Now().Before(b.until) {
+		return &UnreachableError{Host: b.Host, Err: b.last}
 	}
 	b.trying = true
 	return nil
 }
 
-// open tells that the server did not answer the last request.
-func (b *breaker) open() bool {
+// Open tells that the server did not answer the last request.
+func (b *Breaker) Open() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.failures > 0
 }
 
-func (b *breaker) abandoned() {
+func (b *Breaker) abandoned() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.trying = false
 }
 
-func (b *breaker) judge(err error) error {
+func (b *Breaker) judge(err error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.trying = false
@@ -205,11 +205,11 @@ func (b *breaker) judge(err error) error {
 		b.failures, b.last = 0, nil
 		return nil
 	}
-	if b.failures > 0 && b.now().Before(b.until) {
-		return &UnreachableError{Host: b.host, Err: err} // it was sent before the first of these failures was known
+	if b.failures > 0 && b.Now().Before(b.until) {
+		return &UnreachableError{Host: b.Host, Err: err} // it was sent before the first of these failures was known
 	}
-	b.until = b.now().Add(min(firstPause<<min(b.failures, 10), longestPause))
+	b.until = b.Now().Add(min(firstPause<<min(b.failures, 10), longestPause))
 	b.failures++
 	b.last = err
-	return &UnreachableError{Host: b.host, Err: err}
+	return &UnreachableError{Host: b.Host, Err: err}
 }

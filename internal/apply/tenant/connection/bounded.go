@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tenant
+package connection
 
 import (
 	"fmt"
@@ -27,35 +27,35 @@ const (
 // largeAnswer is the size from which an answer counts towards namespaceRoom, the number of MiB of such answers that are read
 // at once for all deployments of a namespace. Further answers wait, without blocking other namespaces.
 const (
-	largeAnswer   = 64 << 10
-	namespaceRoom = 16
+	LargeAnswer   = 64 << 10
+	NamespaceRoom = 16
 )
 
-// remoteTransport bounds what is read of a remote cluster's answers. It wraps the decompression.
-type remoteTransport struct {
-	next http.RoundTripper
-	host string
-	room *semaphore.Weighted
+// RemoteTransport bounds what is read of a remote cluster's answers. It wraps the decompression.
+type RemoteTransport struct {
+	Next http.RoundTripper
+	Host string
+	Room *semaphore.Weighted
 	// refused counts answers that are too large.
-	refused *atomic.Uint64
+	Refused *atomic.Uint64
 }
 
 // RoundTrip implements http.RoundTripper. It requests and accepts only JSON, so that values can be counted while they arrive.
-func (t remoteTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+func (t RemoteTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if accept := request.Header.Get("Accept"); accept != "" {
 		request = request.Clone(request.Context())
 		request.Header.Set("Accept", onlyJSON(accept))
 	}
-	response, err := t.next.RoundTrip(request)
+	response, err := t.Next.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if response.StatusCode < http.StatusMultipleChoices && kind != "" && kind != "application/json" {
 		_ = response.Body.Close() // nothing of it is wanted
-		return nil, fmt.Errorf("the API server %s answers %s in place of JSON", t.host, kind)
+		return nil, fmt.Errorf("the API server %s answers %s in place of JSON", t.Host, kind)
 	}
-	response.Body = &boundedBody{ReadCloser: response.Body, request: request, host: t.host, room: t.room, bounds: boundsOf(request), refused: t.refused}
+	response.Body = &boundedBody{ReadCloser: response.Body, request: request, host: t.Host, room: t.Room, bounds: boundsOf(request), refused: t.Refused}
 	return response, nil
 }
 
@@ -127,7 +127,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.failed != nil {
 		return 0, b.failed
 	}
-	if b.read > largeAnswer && !b.roomy {
+	if b.read > LargeAnswer && !b.roomy {
 		if err := b.room.Acquire(b.request.Context(), b.bounds.weight); err != nil {
 			return 0, err
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package overlay
+package variables
 
 import (
 	"errors"
@@ -16,21 +16,6 @@ const (
 	longestName    = 253 // of a variable
 )
 
-// variables are the values by name.
-type variables struct {
-	given, read map[string]string
-	used        map[string]bool
-}
-
-func (v *variables) value(name string) (string, bool) {
-	v.used[name] = true
-	if value, ok := v.given[name]; ok {
-		return value, true
-	}
-	value, ok := v.read[name]
-	return value, ok
-}
-
 var (
 	errOpen     = errors.New("a ${ has no end")
 	errNoForm   = errors.New("a ${ begins no variable such as ${name} or ${name:=default}")
@@ -42,7 +27,7 @@ var (
 
 // expand replaces the variables in a text. whole tells that the text was nothing but one variable. What a variable gives is
 // not looked through again, so that a value can name no other variable.
-func (v *variables) expand(text string, depth int) (out string, whole bool, err error) {
+func (v *Values) expand(text string, depth int) (out string, whole bool, err error) {
 	var b strings.Builder
 	for rest := text; ; {
 		i := strings.Index(rest, "${")
@@ -86,17 +71,17 @@ func closing(text string) int {
 }
 
 // evaluate is what stands between the braces: a name, and what becomes of its value.
-func (v *variables) evaluate(expression string, depth int) (string, error) {
-	if name, isLength := strings.CutPrefix(expression, "#"); isLength && Variable(name) {
+func (v *Values) evaluate(expression string, depth int) (string, error) {
+	if name, isLength := strings.CutPrefix(expression, "#"); isLength && IsName(name) {
 		value, err := v.known(name)
 		return strconv.Itoa(utf8.RuneCountInString(value)), err
 	}
 	length := 0
-	for length < len(expression) && isName(expression[length], length) {
+	for length < len(expression) && isNameByte(expression[length], length) {
 		length++
 	}
 	name, operation := expression[:length], expression[length:]
-	if !Variable(name) {
+	if !IsName(name) {
 		return "", errNoForm
 	}
 	for _, by := range []string{":=", ":-", "=", "-"} {
@@ -111,22 +96,22 @@ func (v *variables) evaluate(expression string, depth int) (string, error) {
 	return transform(name, value, operation)
 }
 
-// Variable tells whether a text can name a variable.
-func Variable(name string) bool {
+// IsName tells whether a string can name a variable.
+func IsName(name string) bool {
 	for i := range len(name) {
-		if !isName(name[i], i) {
+		if !isNameByte(name[i], i) {
 			return false
 		}
 	}
 	return name != "" && len(name) <= longestName
 }
 
-func isName(c byte, at int) bool {
+func isNameByte(c byte, at int) bool {
 	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || at > 0 && c >= '0' && c <= '9'
 }
 
 // known is the value of a variable that has to have one.
-func (v *variables) known(name string) (string, error) {
+func (v *Values) known(name string) (string, error) {
 	value, ok := v.value(name)
 	if !ok {
 		return "", fmt.Errorf(errNoValue, name)
@@ -138,7 +123,7 @@ func (v *variables) known(name string) (string, error) {
 }
 
 // defaulted is the value, or the default where there is none; also where it is empty, with a colon.
-func (v *variables) defaulted(name, fallback string, colon bool, depth int) (string, error) {
+func (v *Values) defaulted(name, fallback string, colon bool, depth int) (string, error) {
 	if value, ok := v.value(name); ok && (value != "" || !colon) {
 		return v.known(name)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/satchel-dev/satchel/internal/convert/helm"
+	"github.com/satchel-dev/satchel/internal/convert/helm/load"
 	"github.com/satchel-dev/satchel/internal/convert/kustomize"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
@@ -282,6 +282,6 @@ func (d *detector) look() contents {
 
 // hasPackage tells whether the root holds one package of a chart.
 func (d *detector) hasPackage() bool {
-	name, err := helm.Packaged(d.files)
+	name, err := load.Packaged(d.files)
 	return d.read(".", err) && name != ""
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/satchel-dev/satchel/internal/convert/helm"
+	"github.com/satchel-dev/satchel/internal/convert/helm/load"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
@@ -50,7 +51,7 @@ func enter(files fs.FS, folder string) (root fs.FS, packaged string, problem *Pr
 	if problem != nil {
 		return nil, "", problem
 	}
-	if info.Mode().IsRegular() && helm.IsPackage(clean) {
+	if info.Mode().IsRegular() && load.IsPackage(clean) {
 		clean, packaged = path.Split(clean)
 		if clean = path.Clean(clean); clean == "." {
 			return files, packaged, nil

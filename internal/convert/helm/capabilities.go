@@ -8,14 +8,12 @@ import (
 
 	"helm.sh/helm/v4/pkg/chart/common"
 
+	"github.com/satchel-dev/satchel/internal/convert/helm/message"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
 // DefaultKubeVersion is what a chart sees where no cluster is known: the version of the libraries, as Helm has it.
 const DefaultKubeVersion = "v1.36.0"
-
-// RuleHelm is the rule of problems that are of charts, as Problem.Rule.
-const RuleHelm = "helm"
 
 // DefaultAPIVersions are those that a chart sees where no cluster is known: those of Kubernetes itself, as
 // "helm template" has it. The list is the caller's.
@@ -31,7 +29,7 @@ func capabilities(of Capabilities) (*common.Capabilities, *manifest.Problem) {
 	}
 	version, err := common.ParseKubeVersion(text)
 	if err != nil {
-		return nil, &manifest.Problem{Rule: RuleHelm, Message: fmt.Sprintf("%q is no version of Kubernetes", shorten(text)), Remedy: "give one like v1.36.0"}
+		return nil, &manifest.Problem{Rule: message.Rule, Message: fmt.Sprintf("%q is no version of Kubernetes", message.Shorten(text)), Remedy: "give one like v1.36.0"}
 	}
 	served := of.APIVersions
 	if len(served) == 0 {

@@ -8,6 +8,8 @@ import (
 
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 
+	"github.com/satchel-dev/satchel/internal/convert/helm/load"
+	"github.com/satchel-dev/satchel/internal/convert/helm/schema"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
@@ -17,15 +19,15 @@ import (
 func Convert(files fs.FS, packaged, namespace string, o Options, limits manifest.Limits) (Result, []manifest.Problem) {
 	limits = limits.OrDefault()
 	if packaged == "" {
-		_, err := fs.Stat(files, chartFile)
+		_, err := fs.Stat(files, load.ChartFile)
 		if errors.Is(err, fs.ErrNotExist) {
-			packaged, err = Packaged(files)
+			packaged, err = load.Packaged(files)
 		}
 		if err != nil {
-			return Result{}, []manifest.Problem{*manifest.Unreadable(chartFile, err)}
+			return Result{}, []manifest.Problem{*manifest.Unreadable(load.ChartFile, err)}
 		}
 	}
-	c, problem := load(files, packaged, limits)
+	c, problem := load.Chart(files, packaged, limits)
 	if problem != nil {
 		return Result{}, []manifest.Problem{*problem}
 	}
@@ -58,7 +60,7 @@ func render(c *chart.Chart, namespace string, o Options) (map[string]string, []s
 		return nil, nil, []manifest.Problem{*problem}
 	}
 	if given, err := all.Table("Values"); err == nil {
-		if problems := checkSchemas(c, given); len(problems) > 0 {
+		if problems := schema.Check(c, given); len(problems) > 0 {
 			return nil, nil, problems
 		}
 	}

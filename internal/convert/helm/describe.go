@@ -5,6 +5,7 @@ package helm
 import (
 	"io/fs"
 
+	"github.com/satchel-dev/satchel/internal/convert/helm/load"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
@@ -20,13 +21,13 @@ type Description struct {
 // Describe reads a chart, of a folder or of the package in it that is named, without rendering it.
 func Describe(files fs.FS, packaged string, limits manifest.Limits) (Description, *manifest.Problem) {
 	if packaged == "" {
-		if _, err := fs.Stat(files, chartFile); err != nil {
-			if packaged, err = Packaged(files); err != nil {
+		if _, err := fs.Stat(files, load.ChartFile); err != nil {
+			if packaged, err = load.Packaged(files); err != nil {
 				return Description{}, manifest.Unreadable(".", err)
 			}
 		}
 	}
-	loaded, problem := load(files, packaged, limits.OrDefault())
+	loaded, problem := load.Chart(files, packaged, limits.OrDefault())
 	if problem != nil {
 		return Description{}, problem
 	}

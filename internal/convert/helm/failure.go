@@ -10,27 +10,12 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/satchel-dev/satchel/internal/convert/helm/message"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
-// Bounds of what messages hold.
-const (
-	longestName    = 200
-	longestMessage = 1000
-)
-
-// shorten keeps a text from spoiling a message.
-func shorten(text string) string { return cut(text, longestName) }
-
-func cut(text string, longest int) string {
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + "…"
-	}
-	return text
-}
-
-// oneLine joins the lines of a text.
-func oneLine(text string) string { return strings.Join(strings.Fields(printable(text)), " ") }
+// longestMessage bounds a message.
+const longestMessage = 1000
 
 // place is where a template was when it failed.
 type place struct {
@@ -63,18 +48,18 @@ const (
 
 // problem says why a chart cannot be rendered: where, in the names of the bundle, and without values.
 func (r *renderer) problem(err error) manifest.Problem {
-	p := manifest.Problem{Rule: RuleHelm, Remedy: "correct the template, or the values"}
+	p := manifest.Problem{Rule: message.Rule, Remedy: "correct the template, or the values"}
 	if match := unparsed.FindStringSubmatch(err.Error()); match != nil {
 		p.File, p.Remedy = r.file(match[1]), "correct the template"
-		p.Message = fmt.Sprintf("line %s: this is no template: %s", match[2], cut(oneLine(match[3]), longestName))
+		p.Message = fmt.Sprintf("line %s: this is no template: %s", match[2], message.Cut(message.OneLine(match[3]), message.MaxQuoted))
 		return p
 	}
 	where, cause := locate(err)
-	message, remedy := r.why(where, cause)
+	text, remedy := r.why(where, cause)
 	if remedy != "" {
 		p.Remedy = remedy
 	}
-	p.Message = cut(r.called(&p, where)+message, longestMessage)
+	p.Message = message.Cut(r.called(&p, where)+text, longestMessage)
 	return p
 }
 
@@ -149,7 +134,7 @@ func (r *renderer) called(p *manifest.Problem, where []place) string {
 }
 
 // why says what was wrong, and what to do where that is known.
-func (r *renderer) why(where []place, cause error) (message, remedy string) {
+func (r *renderer) why(where []place, cause error) (why, remedy string) {
 	var refused *refusal
 	var complained *complaint
 	text := cause.Error()
@@ -159,7 +144,7 @@ func (r *renderer) why(where []place, cause error) (message, remedy string) {
 	case errors.As(cause, &complained) && r.secret:
 		return "the chart refuses the values; what it says is not shown, because values come from Secrets", remedyWithheld
 	case errors.As(cause, &complained):
-		return "the chart says: " + cut(oneLine(complained.text), longestMessage/2), "give the values that it asks for"
+		return "the chart says: " + message.Cut(message.OneLine(complained.text), longestMessage/2), "give the values that it asks for"
 	case strings.HasPrefix(text, saysUnparsedText):
 		return "a string that tpl runs as a template is not a valid template", "correct the value, or the template"
 	case strings.HasPrefix(text, saysRecursion):
@@ -170,7 +155,7 @@ func (r *renderer) why(where []place, cause error) (message, remedy string) {
 		return besides(where, "the template fails, and why is not shown, because values come from Secrets"), remedyWithheld
 	}
 	if name := unknown.FindStringSubmatch(text); name != nil {
-		return besides(where, "no template "+cut(oneLine(name[1]), longestName)+" is defined"), ""
+		return besides(where, "no template "+message.Cut(message.OneLine(name[1]), message.MaxQuoted)+" is defined"), ""
 	}
 	return besides(where, plainly(text)), ""
 }
@@ -185,31 +170,31 @@ func ofTemplate(where []place, cause error) bool {
 const remedyWithheld = "run satchel render with values of your own to read it"
 
 // besides adds the function that failed, and the part of the template.
-func besides(where []place, message string) string {
+func besides(where []place, text string) string {
 	if len(where) == 0 {
-		return message
+		return text
 	}
 	last := where[len(where)-1]
 	if last.function != "" {
-		message = "the function " + last.function + " fails: " + message
+		text = "the function " + last.function + " fails: " + text
 	}
 	if last.file != tplName {
-		message += " at " + cut(oneLine(last.at), longestName)
+		text += " at " + message.Cut(message.OneLine(last.at), message.MaxQuoted)
 	}
-	return message
+	return text
 }
 
 // printsValue begins messages of text/template that print a value.
 var printsValue = regexp.MustCompile(`(?s)(range can't iterate over|if/with can't use|can't use) .*`)
 
 // plainly is a message of a library without what it quotes, which may be a value.
-func plainly(message string) string {
+func plainly(text string) string {
 	switch {
-	case unknownTemplate.MatchString(message) || evaluating.MatchString(message):
-		return cut(oneLine(message), longestName)
+	case unknownTemplate.MatchString(text) || evaluating.MatchString(text):
+		return message.Cut(message.OneLine(text), message.MaxQuoted)
 	}
-	message = printsValue.ReplaceAllString(message, "$1 this value")
-	return cut(oneLine(quoted.ReplaceAllString(message, "…")), longestName)
+	text = printsValue.ReplaceAllString(text, "$1 this value")
+	return message.Cut(message.OneLine(message.Quoted.ReplaceAllString(text, "…")), message.MaxQuoted)
 }
 
 var (

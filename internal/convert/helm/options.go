@@ -2,7 +2,9 @@
 
 package helm
 
-import "github.com/satchel-dev/satchel/internal/convert/manifest"
+import (
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
+)
 
 // Options are what a chart is rendered with, beside its files.
 type Options struct {

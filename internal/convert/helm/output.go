@@ -17,6 +17,8 @@ import (
 	release "helm.sh/helm/v4/pkg/release/v1"
 	"helm.sh/helm/v4/pkg/release/v1/util"
 
+	"github.com/satchel-dev/satchel/internal/convert/helm/load"
+	"github.com/satchel-dev/satchel/internal/convert/helm/message"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
@@ -112,12 +114,12 @@ func (o *output) object(m manifest.Manifest) {
 		case events[event]:
 			h.Events = append(h.Events, event)
 		case !unused[event]: // as Helm has it, such an object is nothing at all
-			o.warn(fmt.Sprintf("%s: %s is left out: %q is no event of a hook", m.File, manifest.Describe(m.Object), shorten(printable(event))))
+			o.warn(fmt.Sprintf("%s: %s is left out: %q is no event of a hook", m.File, manifest.Describe(m.Object), message.Shorten(message.Printable(event))))
 			return
 		}
 	}
 	if len(h.Events) == 0 {
-		o.warn(fmt.Sprintf("%s: %s is left out: it is a hook for %s, which does not happen here", m.File, manifest.Describe(m.Object), shorten(printable(written))))
+		o.warn(fmt.Sprintf("%s: %s is left out: it is a hook for %s, which does not happen here", m.File, manifest.Describe(m.Object), message.Shorten(message.Printable(written))))
 		return
 	}
 	h.Weight = o.weight(m, annotations[release.HookWeightAnnotation])
@@ -182,7 +184,7 @@ func (o *output) result() (Result, []manifest.Problem) {
 	}
 	problems := append(o.reader.Problems(), manifest.Identities(all)...)
 	if len(problems) == 0 && len(all) == 0 {
-		problems = append(problems, manifest.Problem{File: chartFile, Rule: RuleHelm, Message: "nothing comes out of the chart", Remedy: "check the values that switch its parts on"})
+		problems = append(problems, manifest.Problem{File: load.ChartFile, Rule: message.Rule, Message: "nothing comes out of the chart", Remedy: "check the values that switch its parts on"})
 	}
 	return Result{Manifests: o.manifests, Hooks: o.hooks, Warnings: slices.Compact(o.warnings)}, problems
 }

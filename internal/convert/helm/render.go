@@ -205,6 +205,3 @@ func replaceFiles(scope map[string]any) (string, error) {
 	}
 	return "", nil
 }
-
-// library is the type of charts that only define templates for others.
-const library = "library"

@@ -12,6 +12,8 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 
+	"github.com/satchel-dev/satchel/internal/convert/helm/load"
+	"github.com/satchel-dev/satchel/internal/convert/helm/message"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
@@ -20,10 +22,10 @@ import (
 func values(c *chart.Chart, given map[string]any, release common.ReleaseOptions, cluster *common.Capabilities) (common.Values, *manifest.Problem) {
 	own, err := plain(given)
 	if err != nil {
-		return nil, &manifest.Problem{Rule: RuleHelm, Message: "the values cannot be written as JSON", Remedy: "correct them"}
+		return nil, &manifest.Problem{Rule: message.Rule, Message: "the values cannot be written as JSON", Remedy: "correct them"}
 	}
 	var all common.Values
-	err = quietly(func() error {
+	err = load.Quietly(func() error {
 		if err := chartutil.ProcessDependencies(c, own); err != nil {
 			return err
 		}
@@ -31,7 +33,7 @@ func values(c *chart.Chart, given map[string]any, release common.ReleaseOptions,
 		return err
 	})
 	if err != nil {
-		return nil, &manifest.Problem{Rule: RuleHelm, Message: valuesSay(err), Remedy: "correct the values"}
+		return nil, &manifest.Problem{Rule: message.Rule, Message: valuesSay(err), Remedy: "correct the values"}
 	}
 	return all, sameName(c)
 }
@@ -55,7 +57,7 @@ func valuesSay(err error) string {
 	const mismatch = "type mismatch on "
 	if after, ok := strings.CutPrefix(err.Error(), mismatch); ok {
 		name, _, _ := strings.Cut(after, ":")
-		return fmt.Sprintf("the values of the chart %s, which this one contains, are not a mapping", shorten(name))
+		return fmt.Sprintf("the values of the chart %s, which this one contains, are not a mapping", message.Shorten(name))
 	}
 	return "the values cannot be joined with those of the chart"
 }
@@ -65,7 +67,7 @@ func sameName(c *chart.Chart) *manifest.Problem {
 	seen := map[string]bool{}
 	for _, child := range c.Dependencies() {
 		if seen[child.Name()] {
-			return problemOf(c, fmt.Sprintf("charts/ holds two charts of the name %s", shorten(child.Name())), "name each version in dependencies, with an alias, or keep one of them")
+			return load.ProblemOf(c, fmt.Sprintf("charts/ holds two charts of the name %s", message.Shorten(child.Name())), "name each version in dependencies, with an alias, or keep one of them")
 		}
 		seen[child.Name()] = true
 		if problem := sameName(child); problem != nil {
@@ -81,7 +83,7 @@ func checkKube(c *chart.Chart, cluster *common.Capabilities) *manifest.Problem {
 	if wanted == "" || chartutil.IsCompatibleRange(wanted, cluster.KubeVersion.String()) {
 		return nil
 	}
-	return problemOf(c, fmt.Sprintf("the chart is for Kubernetes %s, and this is %s", shorten(wanted), cluster.KubeVersion.Version), "use a version of the chart for this cluster")
+	return load.ProblemOf(c, fmt.Sprintf("the chart is for Kubernetes %s, and this is %s", message.Shorten(wanted), cluster.KubeVersion.Version), "use a version of the chart for this cluster")
 }
 
 // releaseOf is what templates see as .Release: always that of a first installation, so that a chart means the same objects at
@@ -92,7 +94,7 @@ func releaseOf(c *chart.Chart, name, namespace string) (common.ReleaseOptions, *
 	}
 	if err := chartutil.ValidateReleaseName(name); err != nil {
 		return common.ReleaseOptions{}, &manifest.Problem{
-			Rule: RuleHelm, Message: fmt.Sprintf("%q is no name for a release", shorten(name)),
+			Rule: message.Rule, Message: fmt.Sprintf("%q is no name for a release", message.Shorten(name)),
 			Remedy: "give one of at most 53 lower-case letters, digits, dots and dashes in spec.helm.releaseName",
 		}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package helm
+package schema
 
 import (
 	"encoding/json"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/satchel-dev/satchel/internal/convert/helm/message"
 )
 
 // allowed says what a schema asks of a value. It quotes the schema, never the value.
@@ -33,9 +35,9 @@ func allowed(of jsonschema.ErrorKind) string {
 	case *kind.FalseSchema:
 		return "this may not be given"
 	case *kind.DependentRequired:
-		return fmt.Sprintf("missing beside %s: %s", shorten(k.Prop), list(k.Missing))
+		return fmt.Sprintf("missing beside %s: %s", message.Shorten(k.Prop), list(k.Missing))
 	case *kind.Dependency:
-		return fmt.Sprintf("missing beside %s: %s", shorten(k.Prop), list(k.Missing))
+		return fmt.Sprintf("missing beside %s: %s", message.Shorten(k.Prop), list(k.Missing))
 	}
 	return bounds(of)
 }
@@ -72,7 +74,7 @@ func bounds(of jsonschema.ErrorKind) string {
 	if len(path) == 0 {
 		return "this is not allowed"
 	}
-	return "this is not allowed by " + shorten(path[0])
+	return "this is not allowed by " + message.Shorten(path[0])
 }
 
 func number64(n *big.Rat) string {
@@ -86,7 +88,7 @@ func list(names []string) string {
 	if len(names) > shown {
 		text += ", …"
 	}
-	return shorten(printable(text))
+	return message.Shorten(message.Printable(text))
 }
 
 // inJSON quotes a part of the schema.
@@ -99,5 +101,5 @@ func inJSON(values ...any) string {
 		}
 		parts = append(parts, string(text))
 	}
-	return shorten(strings.Join(parts, ", "))
+	return message.Shorten(strings.Join(parts, ", "))
 }

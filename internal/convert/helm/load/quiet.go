@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package helm
+package load
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 // quietTurn serializes the callers of functions of Helm that write to the log of the process.
 var quietTurn sync.Mutex
 
-// quietly calls a function of Helm's library and keeps what it says from the log: it quotes values, which may be secret.
-func quietly(call func() error) error {
+// Quietly calls a function of Helm's library and keeps what it says from the log: it quotes values, which may be secret.
+func Quietly(call func() error) error {
 	quietTurn.Lock()
 	defer quietTurn.Unlock()
 	before := log.Writer()

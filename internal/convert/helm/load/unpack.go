@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package helm
+package load
 
 import (
 	"archive/tar"
@@ -17,6 +17,7 @@ import (
 
 	"helm.sh/helm/v4/pkg/chart/loader/archive"
 
+	"github.com/satchel-dev/satchel/internal/convert/helm/message"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
@@ -62,7 +63,7 @@ func (b *budget) unpack(name string, data []byte) ([]*archive.BufferedFile, *man
 }
 
 func notPackage(name, why string) *manifest.Problem {
-	return &manifest.Problem{File: name, Rule: RuleHelm, Message: "this is no package of a chart: " + why, Remedy: "make it with helm package"}
+	return &manifest.Problem{File: name, Rule: message.Rule, Message: "this is no package of a chart: " + why, Remedy: "make it with helm package"}
 }
 
 func (b *budget) broken(name string, limited *io.LimitedReader) *manifest.Problem {
@@ -79,12 +80,12 @@ func (b *budget) entry(archived string, header *tar.Header, content io.Reader) (
 	case tar.TypeDir, tar.TypeXGlobalHeader:
 		return nil, b.take(archived, 0)
 	default:
-		return nil, irregular(archived + "/" + shorten(printable(header.Name)))
+		return nil, irregular(archived + "/" + message.Shorten(message.Printable(header.Name)))
 	}
 	name, ok := belowTop(header.Name)
 	if !ok {
 		return nil, &manifest.Problem{File: archived, Rule: manifest.RuleFile, Remedy: "package the chart again",
-			Message: fmt.Sprintf("the package holds %q, which is not in the folder of the chart", shorten(printable(header.Name)))}
+			Message: fmt.Sprintf("the package holds %q, which is not in the folder of the chart", message.Shorten(message.Printable(header.Name)))}
 	}
 	if problem := b.take(archived+"/"+name, header.Size); problem != nil {
 		return nil, problem
@@ -105,16 +106,6 @@ func belowTop(name string) (string, bool) {
 		return "", false
 	}
 	return below, true
-}
-
-// printable takes away what could not be shown.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, text)
 }
 
 // flatten replaces packages among the charts that a chart contains by their files, so that the loader unpacks nothing.

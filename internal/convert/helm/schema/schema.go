@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package helm
+// Package schema holds the values of a chart against its values.schema.json. It loads nothing that a schema refers to, and quotes
+// no value.
+package schema
 
 import (
 	"bytes"
@@ -12,15 +14,16 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 
+	"github.com/satchel-dev/satchel/internal/convert/helm/message"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
 // schemaFile holds the schema of a chart's values.
 const schemaFile = "values.schema.json"
 
-// checkSchemas holds the values of a chart, and of those it contains, against their schemas. Nothing is loaded: a schema that
+// Check holds the values of a chart, and of those it contains, against their schemas. Nothing is loaded: a schema that
 // refers to a URL or a file is refused.
-func checkSchemas(c *chart.Chart, values map[string]any) []manifest.Problem {
+func Check(c *chart.Chart, values map[string]any) []manifest.Problem {
 	var problems []manifest.Problem
 	if len(c.Schema) > 0 {
 		problems = append(problems, checkSchema(c, values)...)
@@ -30,7 +33,7 @@ func checkSchemas(c *chart.Chart, values map[string]any) []manifest.Problem {
 		if !ok {
 			continue // joining the values has looked at it
 		}
-		problems = append(problems, checkSchemas(child, own)...)
+		problems = append(problems, Check(child, own)...)
 	}
 	return problems
 }
@@ -38,8 +41,8 @@ func checkSchemas(c *chart.Chart, values map[string]any) []manifest.Problem {
 func checkSchema(c *chart.Chart, values map[string]any) (problems []manifest.Problem) {
 	_, below, _ := strings.Cut(c.ChartFullPath(), "/")
 	file := path.Join(below, schemaFile)
-	wrong := func(message, remedy string) []manifest.Problem {
-		return []manifest.Problem{{File: file, Rule: RuleHelm, Message: message, Remedy: remedy}}
+	wrong := func(text, remedy string) []manifest.Problem {
+		return []manifest.Problem{{File: file, Rule: message.Rule, Message: text, Remedy: remedy}}
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -65,7 +68,7 @@ func checkSchema(c *chart.Chart, values map[string]any) (problems []manifest.Pro
 
 // schemaSays is why a schema does not compile, without what it quotes.
 func schemaSays(err error) string {
-	return shorten(oneLine(quoted.ReplaceAllString(strings.ReplaceAll(err.Error(), schemaURL, schemaFile), "…")))
+	return message.Shorten(message.OneLine(message.Quoted.ReplaceAllString(strings.ReplaceAll(err.Error(), schemaURL, schemaFile), "…")))
 }
 
 // schemaURL is what a schema is called while it is compiled.
@@ -115,5 +118,5 @@ func valuePath(parts []string) string {
 	if len(parts) == 0 {
 		return "the values as a whole"
 	}
-	return shorten(printable(strings.Join(parts, ".")))
+	return message.Shorten(message.Printable(strings.Join(parts, ".")))
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package helm
+// Package load reads untrusted charts, of folders or packages, into memory, within bounds: what a chart depends on has to be in
+// it. It renders nothing, and looks at no values.
+package load
 
 import (
 	"cmp"
@@ -17,20 +19,24 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 
+	"github.com/satchel-dev/satchel/internal/convert/helm/message"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
-// chartFile is what makes a folder a chart.
-const chartFile = "Chart.yaml"
+// ChartFile is what makes a folder a chart.
+const ChartFile = "Chart.yaml"
 
-// load reads a chart that lies in files: the folder itself, or a package in it.
-func load(files fs.FS, packaged string, limits manifest.Limits) (*chart.Chart, *manifest.Problem) {
+// library is the type of charts that only define templates for others.
+const library = "library"
+
+// Chart reads a chart that lies in files: the folder itself, or a package in it.
+func Chart(files fs.FS, packaged string, limits manifest.Limits) (*chart.Chart, *manifest.Problem) {
 	b := newBudget(limits)
 	all, problem := b.read(files, packaged)
 	if problem != nil {
 		return nil, problem
 	}
-	if !slices.ContainsFunc(all, func(f *archive.BufferedFile) bool { return f.Name == chartFile }) {
+	if !slices.ContainsFunc(all, func(f *archive.BufferedFile) bool { return f.Name == ChartFile }) {
 		return nil, missingChart(packaged)
 	}
 	if all, problem = b.flatten(all, 0); problem != nil {
@@ -41,7 +47,7 @@ func load(files fs.FS, packaged string, limits manifest.Limits) (*chart.Chart, *
 	}
 	c, err := parseChart(all)
 	if err != nil {
-		return nil, &manifest.Problem{File: chartFile, Rule: RuleHelm, Message: loaderSays(err), Remedy: "correct the chart; helm lint says more"}
+		return nil, &manifest.Problem{File: ChartFile, Rule: message.Rule, Message: loaderSays(err), Remedy: "correct the chart; helm lint says more"}
 	}
 	if problem = sorted(c); problem != nil {
 		return nil, problem
@@ -73,16 +79,18 @@ func (b *budget) read(files fs.FS, packaged string) ([]*archive.BufferedFile, *m
 
 func missingChart(packaged string) *manifest.Problem {
 	if packaged != "" {
-		return notPackage(packaged, "its folder holds no "+chartFile)
+		return notPackage(packaged, "its folder holds no "+ChartFile)
 	}
 	return &manifest.Problem{
-		Rule: RuleHelm, Message: "the folder has no " + chartFile + ", and is not the folder of one package of a chart",
+		Rule: message.Rule, Message: "the folder has no " + ChartFile + ", and is not the folder of one package of a chart",
 		Remedy: "point spec.path at the folder of the chart, or at its package",
 	}
 }
 
 // parsed are files that the loader parses as YAML.
-var parsed = words("Chart.yaml Chart.lock values.yaml requirements.yaml requirements.lock")
+var parsed = map[string]bool{
+	"Chart.yaml": true, "Chart.lock": true, "values.yaml": true, "requirements.yaml": true, "requirements.lock": true,
+}
 
 // checkYAML bounds the files that the loader parses.
 func checkYAML(all []*archive.BufferedFile, limits manifest.Limits) *manifest.Problem {
@@ -107,20 +115,17 @@ func parseChart(all []*archive.BufferedFile) (c *chart.Chart, err error) {
 			err = errors.New("the loader broke off")
 		}
 	}()
-	err = quietly(func() error {
+	err = Quietly(func() error {
 		c, err = loader.LoadFiles(all)
 		return err
 	})
 	return c, err
 }
 
-// quoted are parts of the library's messages that may be values of a file.
-var quoted = regexp.MustCompile("(?s)`.*`|\"(?:[^\"\\\\]|\\\\.)*\"|'[^']*'")
-
 // loaderSays is why the loader fails, in the names of the bundle and without values.
 func loaderSays(err error) string {
-	message := quoted.ReplaceAllString(strings.ReplaceAll(err.Error(), unpacked, ""), "…")
-	return oneLine(strings.TrimPrefix(message, "validation: "))
+	text := message.Quoted.ReplaceAllString(strings.ReplaceAll(err.Error(), unpacked, ""), "…")
+	return message.OneLine(strings.TrimPrefix(text, "validation: "))
 }
 
 // sorted puts the charts that a chart contains into an order of their own: the loader leaves it to chance.
@@ -131,7 +136,7 @@ func sorted(c *chart.Chart) *manifest.Problem {
 	})
 	for i, child := range within {
 		if i > 0 && child.Name() == within[i-1].Name() && child.Metadata.Version == within[i-1].Metadata.Version {
-			return problemOf(c, fmt.Sprintf("charts/ holds the chart %s %s twice", shorten(child.Name()), shorten(child.Metadata.Version)), "keep one of them")
+			return ProblemOf(c, fmt.Sprintf("charts/ holds the chart %s %s twice", message.Shorten(child.Name()), message.Shorten(child.Metadata.Version)), "keep one of them")
 		}
 		if problem := sorted(child); problem != nil {
 			return problem
@@ -141,10 +146,10 @@ func sorted(c *chart.Chart) *manifest.Problem {
 	return nil
 }
 
-// problemOf is a problem of a chart.
-func problemOf(c *chart.Chart, message, remedy string) *manifest.Problem {
+// ProblemOf is a problem of a chart.
+func ProblemOf(c *chart.Chart, text, remedy string) *manifest.Problem {
 	_, below, _ := strings.Cut(c.ChartFullPath(), "/")
-	return &manifest.Problem{File: path.Join(below, chartFile), Rule: RuleHelm, Message: message, Remedy: remedy}
+	return &manifest.Problem{File: path.Join(below, ChartFile), Rule: message.Rule, Message: text, Remedy: remedy}
 }
 
 // chartName is what a chart may be called: its name becomes part of paths.
@@ -153,7 +158,7 @@ var chartName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,249}$`)
 // checkRoot refuses a chart that cannot be installed.
 func checkRoot(c *chart.Chart) *manifest.Problem {
 	if strings.EqualFold(c.Metadata.Type, library) {
-		return problemOf(c, "this is a library chart: it only defines templates for others", "install a chart that depends on it")
+		return ProblemOf(c, "this is a library chart: it only defines templates for others", "install a chart that depends on it")
 	}
 	return nil
 }
@@ -161,10 +166,10 @@ func checkRoot(c *chart.Chart) *manifest.Problem {
 // checkCharts looks at a chart and all that it contains.
 func checkCharts(c *chart.Chart) *manifest.Problem {
 	if !chartName.MatchString(c.Name()) {
-		return problemOf(c, fmt.Sprintf("%q is no name for a chart", shorten(c.Name())), "use letters, digits, dots and dashes")
+		return ProblemOf(c, fmt.Sprintf("%q is no name for a chart", message.Shorten(c.Name())), "use letters, digits, dots and dashes")
 	}
 	if v := c.Metadata.APIVersion; v != chart.APIVersionV1 && v != chart.APIVersionV2 {
-		return problemOf(c, fmt.Sprintf("the apiVersion %q is not supported", shorten(v)), "use v2")
+		return ProblemOf(c, fmt.Sprintf("the apiVersion %q is not supported", message.Shorten(v)), "use v2")
 	}
 	for _, dependency := range c.Metadata.Dependencies {
 		if problem := checkDependency(c, dependency); problem != nil {
@@ -191,12 +196,12 @@ func checkDependency(c *chart.Chart, wanted *chart.Dependency) *manifest.Problem
 		}
 		found = child.Metadata.Version
 	}
-	name := fmt.Sprintf("%s %s", shorten(wanted.Name), shorten(wanted.Version))
+	name := fmt.Sprintf("%s %s", message.Shorten(wanted.Name), message.Shorten(wanted.Version))
 	if found != "" {
-		return problemOf(c, fmt.Sprintf("the chart depends on %s, and charts/ holds its version %s", strings.TrimSpace(name), shorten(found)),
+		return ProblemOf(c, fmt.Sprintf("the chart depends on %s, and charts/ holds its version %s", strings.TrimSpace(name), message.Shorten(found)),
 			"run helm dependency update before publishing the chart")
 	}
-	return problemOf(c, fmt.Sprintf("the chart depends on %s, which charts/ does not hold", strings.TrimSpace(name)),
+	return ProblemOf(c, fmt.Sprintf("the chart depends on %s, which charts/ does not hold", strings.TrimSpace(name)),
 		"run helm dependency build before publishing the chart: nothing is fetched while a bundle is rendered")
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package helm
+package load
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/loader/archive"
 	"helm.sh/helm/v4/pkg/ignore"
 
+	"github.com/satchel-dev/satchel/internal/convert/helm/message"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
@@ -126,7 +127,7 @@ func ignored(files fs.FS) (*ignore.Rules, *manifest.Problem) {
 			return nil, problem
 		}
 		if rules, err = ignore.Parse(bytes.NewReader(data)); err != nil {
-			return nil, &manifest.Problem{File: ignore.HelmIgnore, Rule: RuleHelm, Message: "a line is no pattern: " + err.Error(), Remedy: "correct it"}
+			return nil, &manifest.Problem{File: ignore.HelmIgnore, Rule: message.Rule, Message: "a line is no pattern: " + err.Error(), Remedy: "correct it"}
 		}
 	}
 	rules.AddDefaults()

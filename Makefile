@@ -61,6 +61,10 @@ release: ## Build everything that a release consists of into dist/, reproducibly
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
 		go run ./build/release -version '$(VERSION)' -registry '$(REGISTRY)' -out dist
 
+.PHONY: pages
+pages: ## Write the reference pages of the command line, Markdown and man pages, into dist/pages/.
+	go run ./build/pages -out dist/pages
+
 ##@ Develop
 
 .PHONY: generate
@@ -68,7 +72,6 @@ generate: ## Regenerate deep copies, CRDs, the embedded manifests and the refere
 	$(TOOL) controller-gen object:headerFile=tools/boilerplate.go.txt paths=./api/...
 	$(TOOL) controller-gen crd paths=./api/... output:crd:dir=config/crd/bases
 	go test -count=1 -run TestManifestsAreCurrent ./internal/install -update >/dev/null
-	go test -count=1 -run TestDocsAreCurrent ./internal/cli -update >/dev/null
 	go test -count=1 -run TestReferenceIsCurrent ./tests/docs/reference -update >/dev/null
 
 .PHONY: verify

@@ -17,6 +17,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/cli"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/pages"
 )
 
 // programs are built for every target.
@@ -87,11 +88,19 @@ func companions() ([]file, error) {
 		}
 		files = append(files, file{name: path.Join("completions", name), mode: 0o644, content: script})
 	}
-	pages, err := filepath.Glob("docs/man/*.1")
-	if err != nil || len(pages) == 0 {
-		return nil, fmt.Errorf("there are no man pages in docs/man: run this in the root of the repository, after make generate")
+	manual, err := os.MkdirTemp("", "satchel-man-*")
+	if err != nil {
+		return nil, err
 	}
-	for _, page := range pages {
+	defer os.RemoveAll(manual) //nolint:errcheck // a folder of temporary files
+	if err := pages.Man(manual); err != nil {
+		return nil, err
+	}
+	written, err := filepath.Glob(filepath.Join(manual, "*.1"))
+	if err != nil {
+		return nil, err
+	}
+	for _, page := range written {
 		content, err := os.ReadFile(page)
 		if err != nil {
 			return nil, err

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,71 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 )
-
-// TestDocsAreCurrent generates docs/cli and docs/man and compares them with what is committed.
-func TestDocsAreCurrent(t *testing.T) {
-	for folder, generate := range map[string]func(*cobra.Command, string) error{
-		"../../docs/cli": doc.GenMarkdownTree,
-		"../../docs/man": func(root *cobra.Command, dir string) error {
-			epoch := time.Unix(0, 0).UTC()
-			header := &doc.GenManHeader{Section: "1", Source: "Satchel", Manual: "Satchel", Date: &epoch}
-			return doc.GenManTree(root, header, dir)
-		},
-	} {
-		t.Run(filepath.Base(folder), func(t *testing.T) {
-			generated := t.TempDir()
-			if err := generate(rootCommand(testApp(&bytes.Buffer{})), generated); err != nil {
-				t.Fatal(err)
-			}
-			want := readFolder(t, generated)
-			if *update {
-				writeFolder(t, folder, want)
-			}
-			if diff := cmp.Diff(want, readFolder(t, folder)); diff != "" {
-				t.Errorf("%s is not current; regenerate it with: go test ./internal/cli -update\n-want +got:\n%s", folder, diff)
-			}
-		})
-	}
-}
-
-// readFolder returns the files of a folder.
-func readFolder(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	found := map[string]string{}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		content, err := os.ReadFile(filepath.Join(dir, entry.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		found[entry.Name()] = strings.TrimSpace(string(content)) + "\n"
-	}
-	return found
-}
-
-// writeFolder makes a folder hold these files only.
-func writeFolder(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // TestEveryCommandExplainsItself checks that each command has a description, examples and exit codes, and that each flag with
 // a few allowed values has completion.

@@ -29,6 +29,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/tree"
 )
 
+// Root returns the program with all its commands, without running it.
+func Root(p kit.Program) *cobra.Command { return rootCommand(newApp(p)) }
+
 // rootCommand returns the program with all its commands.
 func rootCommand(a *kit.App) *cobra.Command {
 	root := &cobra.Command{

@@ -51,7 +51,7 @@ type TreeNode struct {
 	Created   *metav1.Time `json:"created,omitempty"`
 	Owned     []*TreeNode  `json:"owned,omitempty"`
 
-	UID      types.UID      `json:"-"`
+	UID        types.UID      `json:"-"`
 	selector   string         // of the Pods of a workload
 	Containers []LogContainer `json:"-"` // of a Pod
 }

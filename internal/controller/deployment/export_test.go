@@ -40,10 +40,10 @@ func (r *Reconciler) CloseWatches() {
 }
 
 // WaitForConversions has each reconcile wait until the conversion that it starts has ended.
-func (r *Reconciler) WaitForConversions() { r.conversions.Patience = time.Minute }
+func (r *Reconciler) WaitForConversions() { r.renderer.Conversions.Patience = time.Minute }
 
 // DoNotWaitForConversions has each reconcile end while the conversion that it starts is under way.
-func (r *Reconciler) DoNotWaitForConversions() { r.conversions.Patience = 0 }
+func (r *Reconciler) DoNotWaitForConversions() { r.renderer.Conversions.Patience = 0 }
 
 // Watching tells what is watched.
 func (r *Reconciler) Watching() drift.Figures { return r.watches.Figures() }
@@ -55,4 +55,4 @@ func (r *Reconciler) Prove(d *v1alpha1.BundleDeployment) { r.approvals().Prove(d
 func (r *Reconciler) Proven(d *v1alpha1.BundleDeployment) bool { return r.approvals().Proven(d) != nil }
 
 // Converting tells whether the conversion of some bundle is under way, or its result waits to be taken.
-func (r *Reconciler) Converting() bool { return r.conversions.Pending() > 0 }
+func (r *Reconciler) Converting() bool { return r.renderer.Conversions.Pending() > 0 }

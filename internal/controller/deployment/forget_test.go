@@ -40,7 +40,7 @@ func TestForget(t *testing.T) {
 	r.Expiry.Show(forgotten, map[string]time.Time{"secret": time.Now()})
 	r.Holds.Show(forgotten, 1)
 	r.Work.Written(forgotten, &apply.Result{Outcomes: []apply.Outcome{{Kind: apply.Repaired}}})
-	_, _ = r.conversions.Convert(t.Context(), forgotten, "", func(ctx context.Context) (*jobs.Converted, error) {
+	_, _ = r.renderer.Conversions.Convert(t.Context(), forgotten, "", func(ctx context.Context) (*jobs.Converted, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}, func() {})
@@ -55,7 +55,7 @@ func TestForget(t *testing.T) {
 		}
 		filled[path] = m
 	})
-	for _, path := range []string{"Reconciler.memory.notes", "Reconciler.scrubs.of", "Reconciler.watches.subs", "Reconciler.names.subs", "Reconciler.conversions.pending"} {
+	for _, path := range []string{"Reconciler.memory.notes", "Reconciler.scrubs.of", "Reconciler.watches.subs", "Reconciler.names.subs", "Reconciler.renderer.Conversions.pending"} {
 		if !filled[path].IsValid() {
 			t.Errorf("%s is not among the maps that were found", path)
 		}
@@ -69,7 +69,7 @@ func TestForget(t *testing.T) {
 			if !m.MapIndex(reflect.ValueOf(forgotten)).IsValid() {
 				break
 			}
-			if path != "Reconciler.conversions.pending" || time.Now().After(deadline) { // which is dropped once its process has ended
+			if path != "Reconciler.renderer.Conversions.pending" || time.Now().After(deadline) { // which is dropped once its process has ended
 				t.Errorf("%s is not forgotten: have forget call its owner", path)
 				break
 			}
@@ -121,7 +121,7 @@ func newForgetful(t *testing.T, registry *prometheus.Registry) *Reconciler {
 		Artifacts: loader, Snapshots: snapshots, Expiry: expiry, Holds: holds, Work: work, Watches: drift.Options{Limit: 1},
 		PerNamespace: 1, Remotely: 1, RemotelyPerNamespace: 1,
 	})
-	r.conversions.Patience = 0
+	r.renderer.Conversions.Patience = 0
 	return r
 }
 

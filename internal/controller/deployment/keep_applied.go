@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/conversion"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/render"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
@@ -52,7 +53,7 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 		return
 	}
 	s.drop() // or both states would wait for the room that the other one holds
-	if s.keepErr = r.hold(kept, valuesOf(kept.rendered.desired)); s.keepErr != nil {
+	if kept.rendered.release, s.keepErr = r.renderer.Hold(kept.object, render.ValuesOf(kept.rendered.desired)); s.keepErr != nil {
 		return
 	}
 	turn, cancel := r.beginTurn(ctx, s)

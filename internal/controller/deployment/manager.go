@@ -13,7 +13,6 @@ import (
 
 	"github.com/fluxcd/pkg/runtime/predicates"
 	"golang.org/x/sync/semaphore"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -22,10 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/drift"
@@ -38,9 +35,10 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/conversion"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/figures"
-	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/render"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/scrub"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/trigger"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/waiting"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
 	"github.com/satchel-dev/satchel/internal/controller/nslabel"
@@ -126,10 +124,7 @@ type Reconciler struct {
 	awaited waiting.Names
 	// dependencies are those that deployments currently wait for.
 	dependencies waiting.Names
-	conversions  *conversion.Queue
-	excesses     conversion.Excesses
-	room         *conversion.Room // of decoded objects
-	remoteRoom   *conversion.Room // of those for other clusters
+	renderer     *render.Renderer
 	migrations   *storageversion.Migrations
 	kinds        *waiting.Kinds
 	shares       *pipeline.Turns     // of all deployments, by namespace
@@ -140,7 +135,7 @@ type Reconciler struct {
 	labels       nslabel.Reader
 	names        *drift.Names // watches the Secrets and ConfigMaps that conversions need
 	scrubs       scrub.Memory
-	waker        *waker
+	waker        *trigger.Waker
 }
 
 // NewReconciler returns a reconciler with the given dependencies.
@@ -153,17 +148,16 @@ func NewReconciler(deps Deps) *Reconciler {
 	}
 	deps.Events = pipeline.EventRecorder(deps.Events)
 	r := &Reconciler{
-		Deps: deps, migrations: &storageversion.Migrations{Now: deps.Now}, waker: &waker{},
+		Deps: deps, migrations: &storageversion.Migrations{Now: deps.Now}, waker: &trigger.Waker{},
 		writer: pipeline.StatusWriter{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager}, turns: pipeline.NewTurns(deps.RemotelyPerNamespace),
 		shares:  pipeline.NewTurns(deps.PerNamespace).Within(deps.Concurrent),
 		demands: pipeline.NewDemands(),
 		kinds:   waiting.NewKinds(),
 	}
-	again := func(key types.NamespacedName) { r.waker.wake(key, 0) }
-	r.conversions, r.room = conversion.NewQueue(again), conversion.NewRoom(mostValues, freeValues, again)
-	r.remoteRoom = conversion.NewRoom(mostRemoteValues, freeValues, again)
+	again := func(key types.NamespacedName) { r.waker.Wake(key, 0) }
+	r.renderer = render.New(deps.Workers, deps.Manifests, again)
 	watches := deps.Watches
-	watches.Wake, watches.Exists = r.waker.wake, r.accountExists
+	watches.Wake, watches.Exists = r.waker.Wake, r.accountExists
 	if r.names = drift.NewNames(watches); watches.Limit > 0 {
 		r.watches = drift.New(watches)
 	}
@@ -176,22 +170,23 @@ func NewReconciler(deps Deps) *Reconciler {
 // SetupWithManager registers the controller, running the given number of
 // reconciles at once.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
-	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, statusLost())
+	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, trigger.StatusLost())
 	if err := approval.Index(mgr); err != nil {
 		return fmt.Errorf("indexing bundleapprovals: %w", err)
 	}
+	changes := trigger.Mapper{Client: r.Client, Packages: &r.awaited, Dependencies: &r.dependencies}
 	running, err := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.BundleDeployment{}, builder.WithPredicates(r.abandon(), r.Shard.Predicate(changed))).
-		Watches(&v1alpha1.BundleSource{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(sourceChanged())).
-		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(packageChanged())).
-		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.dependents)).
-		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(r.downstream), builder.WithPredicates(dependenciesChanged())).
+		For(&v1alpha1.BundleDeployment{}, builder.WithPredicates(r.renderer.Unwanted(), r.Shard.Predicate(changed))).
+		Watches(&v1alpha1.BundleSource{}, handler.EnqueueRequestsFromMapFunc(changes.UsersOf), builder.WithPredicates(trigger.SourceChanged())).
+		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(changes.WaitingFor), builder.WithPredicates(trigger.PackageChanged())).
+		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(changes.Dependents)).
+		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(changes.Downstream), builder.WithPredicates(trigger.DependenciesChanged())).
 		Watches(&v1alpha1.BundleApproval{}, handler.EnqueueRequestsFromMapFunc(approval.Wake), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(r.shares.Source()).
-		WatchesRawSource(r.conversions.Turns.Source()).
+		WatchesRawSource(r.renderer.Source()).
 		WatchesRawSource(r.turns.Source()).
 		WatchesRawSource(r.kinds.Source()).
-		WatchesRawSource(r.waker.source()).
+		WatchesRawSource(r.waker.Source()).
 		WatchesRawSource(r.Timeline.Source(r.APIReader, func() client.ObjectList { return &v1alpha1.BundleDeploymentList{} })).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Build(r)
@@ -210,43 +205,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 			return err
 		}
 	}
-	return mgr.Add(&fluxWatches{reconciler: r, controller: running, cache: mgr.GetCache(), mapper: mgr.GetRESTMapper()})
-}
-
-// statusLost passes updates that emptied a status, as a restore from a backup does, so
-// that it is written again at once.
-func statusLost() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*v1alpha1.BundleDeployment)
-		after, fine := e.ObjectNew.(*v1alpha1.BundleDeployment)
-		return ok && fine && (len(before.Status.Conditions) > 0 && len(after.Status.Conditions) == 0 ||
-			before.Status.Inventory != nil && after.Status.Inventory == nil)
-	}}
-}
-
-// sourceChanged passes creation and deletion of a source, and changes of its artifact,
-// trust and readiness.
-func sourceChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*v1alpha1.BundleSource)
-		after, fine := e.ObjectNew.(*v1alpha1.BundleSource)
-		if !ok || !fine {
-			return true
-		}
-		return before.Status.SourcesDigest != after.Status.SourcesDigest ||
-			!equality.Semantic.DeepEqual(before.Status.Artifact, after.Status.Artifact) ||
-			resolve.Untrusted(before) != resolve.Untrusted(after) ||
-			!equality.Semantic.DeepEqual(resolve.Readiness(before), resolve.Readiness(after))
-	}}
-}
-
-// usersOf lists the deployments to wake when a source changes.
-func (r *Reconciler) usersOf(ctx context.Context, source client.Object) []reconcile.Request {
-	requests, err := r.sources().Users(ctx, source)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot wake the deployments of a source", "source", client.ObjectKeyFromObject(source))
-	}
-	return requests
+	return mgr.Add(&trigger.FluxWatches{Mapper: changes, Controller: running, Cache: mgr.GetCache(), RESTMapper: mgr.GetRESTMapper()})
 }
 
 // Reconcile brings one deployment up to date, or removes what it installed.
@@ -277,8 +236,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	s := r.newState(object)
 	defer s.close()
 	if !object.DeletionTimestamp.IsZero() || object.Spec.Suspend {
-		r.conversions.End(request.NamespacedName)
-		r.conversions.Leave(request.NamespacedName)
+		r.renderer.Abandon(request.NamespacedName)
 	}
 	if s.old() {
 		return r.behind(ctx, s)
@@ -350,7 +308,7 @@ func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Resu
 	defer cancel()
 	r.countWork(s)
 	r.subscribe(s, err)
-	r.releasePlaces(s, err)
+	r.renderer.End(client.ObjectKeyFromObject(s.object), err, s.keepErr)
 	pending := errors.Is(err, conversion.ErrPending) && s.sameAsBefore() // while the same revision is converted again the status stays
 	if !pending && !s.keepsTold() {
 		updateStatus(s, err)

@@ -64,7 +64,7 @@ func (r *Reconciler) observing(ctx context.Context, s *state) (observe.Request, 
 	if err != nil {
 		return o, failure.Error{Reason: v1alpha1.ReasonPlanRefused, Stalled: true, Err: err}
 	}
-	o.Judge = r.judgeUpgrade(s.object.Namespace)
+	o.Judge = r.renderer.JudgeUpgrade(s.object.Namespace)
 	o.Owner, o.Desired, o.Ranks, o.Hooks, o.HashKey = s.owner, s.rendered.issued.Complete(s.rendered.desired, s.rendered.wanted), s.rendered.ranks, s.rendered.hooks, s.hashKey
 	o.Previous = r.watches.Adopt(client.ObjectKeyFromObject(s.object), s.listed.inventory)
 	o.CreateNamespace = o.CreateNamespace && !s.resolved.unapproved

@@ -64,7 +64,7 @@ func (r *Reconciler) convert(ctx context.Context, s *state) (pipeline.Outcome, e
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	if err := r.hold(s, converted.Values); err != nil {
+	if s.rendered.release, err = r.renderer.Hold(s.object, converted.Values); err != nil {
 		return pipeline.Stop, err
 	}
 	result, err := converted.Result()

@@ -5,13 +5,8 @@ package deployment
 import (
 	"context"
 	"slices"
-	"sync/atomic"
-	"time"
 
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/drift"
@@ -20,26 +15,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 )
-
-// waker adds deployments to the queue of the controller, once that runs.
-type waker struct {
-	queue atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
-}
-
-// source hands the queue to the waker.
-func (w *waker) source() source.Source {
-	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		w.queue.Store(&queue)
-		return nil
-	})
-}
-
-// wake queues a deployment after a pause.
-func (w *waker) wake(key drift.Key, pause time.Duration) {
-	if queue := w.queue.Load(); queue != nil {
-		(*queue).AddAfter(reconcile.Request{NamespacedName: key}, pause)
-	}
-}
 
 // accountExists tells whether a ServiceAccount exists; one on another cluster is
 // assumed to, since that cluster checks it.

@@ -179,7 +179,7 @@ func (r Sources) dropInlineSource(ctx context.Context, d *v1alpha1.BundleDeploym
 	case err != nil:
 		return fmt.Errorf("reading bundlesource %s: %w", key, err)
 	}
-	if users, err := r.Users(ctx, &source); err != nil || len(users) > 0 {
+	if users, err := Users(ctx, r.Client, &source); err != nil || len(users) > 0 {
 		return err
 	}
 	err = r.Client.Delete(ctx, &source, client.Preconditions{UID: &source.UID})
@@ -228,9 +228,9 @@ func (r Sources) updateInlineSource(ctx context.Context, d *v1alpha1.BundleDeplo
 }
 
 // Users lists the deployments that install a source.
-func (r Sources) Users(ctx context.Context, source client.Object) ([]reconcile.Request, error) {
+func Users(ctx context.Context, reader client.Reader, source client.Object) ([]reconcile.Request, error) {
 	var deployments v1alpha1.BundleDeploymentList
-	if err := r.Client.List(ctx, &deployments, client.InNamespace(source.GetNamespace())); err != nil {
+	if err := reader.List(ctx, &deployments, client.InNamespace(source.GetNamespace())); err != nil {
 		return nil, fmt.Errorf("listing the deployments of bundlesource %s: %w", client.ObjectKeyFromObject(source), err)
 	}
 	var requests []reconcile.Request

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package deployment
+package trigger
 
 import (
 	"context"
@@ -25,20 +25,20 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
 )
 
-// fluxWatches watches Flux sources once the cluster serves them, which may be long
+// FluxWatches watches Flux sources once the cluster serves them, which may be long
 // after this controller started, or never.
-type fluxWatches struct {
-	reconciler *Reconciler
-	controller controller.Controller
-	cache      cache.Cache
-	mapper     apimeta.RESTMapper
+type FluxWatches struct {
+	Mapper
+	Controller controller.Controller
+	Cache      cache.Cache
+	RESTMapper apimeta.RESTMapper
 }
 
 // lookForFlux is the interval of checks for kinds that are not served yet.
 const lookForFlux = 30 * time.Second
 
 // Start implements manager.Runnable.
-func (w *fluxWatches) Start(ctx context.Context) error {
+func (w *FluxWatches) Start(ctx context.Context) error {
 	missing := map[string]bool{}
 	for kind := range resolve.FluxKinds {
 		missing[kind] = true
@@ -61,14 +61,14 @@ func (w *fluxWatches) Start(ctx context.Context) error {
 }
 
 // watch starts to watch a kind, and tells whether the cluster serves it.
-func (w *fluxWatches) watch(ctx context.Context, kind string) bool {
-	if _, err := w.mapper.RESTMapping(sourcev1.GroupVersion.WithKind(kind).GroupKind(), sourcev1.GroupVersion.Version); err != nil {
+func (w *FluxWatches) watch(ctx context.Context, kind string) bool {
+	if _, err := w.RESTMapper.RESTMapping(sourcev1.GroupVersion.WithKind(kind).GroupKind(), sourcev1.GroupVersion.Version); err != nil {
 		return false
 	}
 	handle := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-		return w.reconciler.usersOfFlux(ctx, kind, object)
+		return w.usersOfFlux(ctx, kind, object)
 	})
-	err := w.controller.Watch(source.Kind(w.cache, client.Object(resolve.FluxKinds[kind]()), handle, fluxSourceChanged()))
+	err := w.Controller.Watch(source.Kind(w.Cache, client.Object(resolve.FluxKinds[kind]()), handle, fluxSourceChanged()))
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Flux sources are not watched: deployments read them at their interval", "kind", kind)
 	}
@@ -86,7 +86,7 @@ func fluxSourceChanged() predicate.Predicate {
 }
 
 // usersOfFlux lists the deployments to wake when a Flux source changes.
-func (r *Reconciler) usersOfFlux(ctx context.Context, kind string, object client.Object) []reconcile.Request {
+func (r Mapper) usersOfFlux(ctx context.Context, kind string, object client.Object) []reconcile.Request {
 	var deployments v1alpha1.BundleDeploymentList
 	if err := r.Client.List(ctx, &deployments, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot wake the deployments of a source", "kind", kind, "source", client.ObjectKeyFromObject(object))

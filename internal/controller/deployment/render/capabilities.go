@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package deployment
+package render
 
 import (
 	"context"
@@ -8,24 +8,15 @@ import (
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/convert/helm"
-	"github.com/satchel-dev/satchel/internal/spec"
 )
-
-// given are the inputs of the conversion beside the bundle and the spec.
-func (r *Reconciler) given(ctx context.Context, s *state) (spec.Given, error) {
-	if err := r.readInputs(ctx, s); err != nil {
-		return spec.Given{}, err
-	}
-	return spec.Given{Contents: s.resolved.inputs.contents, Values: s.resolved.inputs.values}, nil
-}
 
 // askingCapabilities returns a function that asks the target cluster for its capabilities, for charts. An API group with a
 // server that does not answer must not look unserved: the chart would leave objects out, and they would be deleted. On the
-// first install a warning is enough. The conversion may outlive the reconcile, so the state is not changed.
-func (s *state) askingCapabilities() func(context.Context) (helm.Capabilities, []string, error) {
-	tenant, first := s.resolved.access.Client, s.listed.inventory.Len() == 0
+// first install a warning is enough. The conversion may outlive the reconcile.
+func askingCapabilities(tenant *tenant.Client, first bool) func(context.Context) (helm.Capabilities, []string, error) {
 	return func(ctx context.Context) (helm.Capabilities, []string, error) {
 		version, err := tenant.ServerVersion(ctx)
 		if err != nil {

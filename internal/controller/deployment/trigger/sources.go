@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trigger
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/waiting"
+)
+
+// Mapper map changes of objects to the deployments that they concern.
+type Mapper struct {
+	Client client.Reader
+	// Packages are the names of packages, and Dependencies those of deployments, that deployments wait for.
+	Packages, Dependencies *waiting.Names
+}
+
+// StatusLost passes updates that emptied a status, as a restore from a backup does, so
+// that it is written again at once.
+func StatusLost() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.BundleDeployment)
+		after, fine := e.ObjectNew.(*v1alpha1.BundleDeployment)
+		return ok && fine && (len(before.Status.Conditions) > 0 && len(after.Status.Conditions) == 0 ||
+			before.Status.Inventory != nil && after.Status.Inventory == nil)
+	}}
+}
+
+// SourceChanged passes creation and deletion of a source, and changes of its artifact,
+// trust and readiness.
+func SourceChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.BundleSource)
+		after, fine := e.ObjectNew.(*v1alpha1.BundleSource)
+		if !ok || !fine {
+			return true
+		}
+		return before.Status.SourcesDigest != after.Status.SourcesDigest ||
+			!equality.Semantic.DeepEqual(before.Status.Artifact, after.Status.Artifact) ||
+			resolve.Untrusted(before) != resolve.Untrusted(after) ||
+			!equality.Semantic.DeepEqual(resolve.Readiness(before), resolve.Readiness(after))
+	}}
+}
+
+// UsersOf lists the deployments to wake when a source changes.
+func (r Mapper) UsersOf(ctx context.Context, source client.Object) []reconcile.Request {
+	requests, err := resolve.Users(ctx, r.Client, source)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot wake the deployments of a source", "source", client.ObjectKeyFromObject(source))
+	}
+	return requests
+}

@@ -108,6 +108,16 @@ var importRules = []importRule{{
 		"./internal/artifact/storage/...", "./internal/artifact/server/...", "./internal/artifact/upload/...",
 	},
 }, {
+	name:   "stages of the deployment controller do not import each other",
+	why:    "what one stage knows of another is its result, which the reconcile hands over",
+	remedy: "let the reconcile pass a value, or move what both need to a package below internal/controller/deployment that is no stage",
+	from: []string{
+		"./internal/controller/deployment/resolve/...", "./internal/controller/deployment/render/...", "./internal/controller/deployment/approval/...",
+	},
+	not: []string{
+		"./internal/controller/deployment/resolve/...", "./internal/controller/deployment/render/...", "./internal/controller/deployment/approval/...",
+	},
+}, {
 	name:   "the pipeline is generic",
 	why:    "all controllers use it, with kinds and states of their own",
 	remedy: "pass the state as a type parameter, and what depends on a kind as a value or a function",

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/source/credentials"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/configmap"
 	"github.com/satchel-dev/satchel/internal/fetch/git"
@@ -46,7 +47,7 @@ func (r *Reconciler) gitFetcher(ctx context.Context, s *state, spec *v1alpha1.Gi
 	}
 	err := r.gitAccess(ctx, s, spec, &o)
 	if err == nil {
-		o.Verify, err = gitVerification(ctx, s.secrets, spec.Verify)
+		o.Verify, err = credentials.GitVerification(ctx, s.secrets, spec.Verify)
 	}
 	if err != nil {
 		return nil, err
@@ -62,14 +63,14 @@ func (r *Reconciler) gitFetcher(ctx context.Context, s *state, spec *v1alpha1.Gi
 func (r *Reconciler) gitAccess(ctx context.Context, s *state, spec *v1alpha1.GitSource, o *git.Options) error {
 	certificates := spec.SecretRef
 	if spec.SecretRef != nil {
-		secret, err := s.secrets.get(ctx, spec.SecretRef.Name)
+		secret, err := s.secrets.Get(ctx, spec.SecretRef.Name)
 		if err != nil {
 			return err
 		}
-		if err := gitCredentials(secret, spec, o); err != nil {
+		if err := credentials.GitCredentials(secret, spec, o); err != nil {
 			return err
 		}
-		if !hasCertificates(secret) {
+		if !credentials.HasCertificates(secret) {
 			certificates = nil
 		}
 	}
@@ -77,7 +78,7 @@ func (r *Reconciler) gitAccess(ctx context.Context, s *state, spec *v1alpha1.Git
 		o.App.Tokens = r.tokens
 	}
 	if o.SSH != nil {
-		through, err := access(ctx, s.secrets, "", nil, spec.ProxySecretRef)
+		through, err := credentials.Access(ctx, s.secrets, "", nil, spec.ProxySecretRef)
 		o.Dial = r.Policy.Dialer(through)
 		return err
 	}
@@ -101,7 +102,7 @@ func (r *Reconciler) imageFetcher(ctx context.Context, s *state, spec *v1alpha1.
 	if o.Client, err = r.client(ctx, s, host, spec.CertSecretRef, spec.ProxySecretRef); err != nil {
 		return nil, err
 	}
-	if o.Verify, err = imageVerifier(ctx, s.secrets, spec.Verify, o.Client); err != nil {
+	if o.Verify, err = credentials.ImageVerifier(ctx, s.secrets, spec.Verify, o.Client); err != nil {
 		return nil, err
 	}
 	if o.Verify != nil {
@@ -115,23 +116,23 @@ func (r *Reconciler) imageFetcher(ctx context.Context, s *state, spec *v1alpha1.
 func (r *Reconciler) keychain(ctx context.Context, s *state, spec *v1alpha1.ImageSource, host string) (image.Keychain, error) {
 	var found []image.Keychain
 	if spec.SecretRef != nil {
-		secret, err := s.secrets.get(ctx, spec.SecretRef.Name)
+		secret, err := s.secrets.Get(ctx, spec.SecretRef.Name)
 		if err != nil {
 			return nil, err
 		}
-		own, err := dockerConfig(secret)
+		own, err := credentials.DockerConfig(secret)
 		if err != nil {
 			return nil, err
 		}
 		found = append(found, own)
 	}
 	if account := s.object.Spec.ServiceAccountName; account != "" {
-		pulling, err := s.secrets.pullSecrets(ctx, account)
+		pulling, err := s.secrets.PullSecrets(ctx, account)
 		if err != nil {
 			return nil, err
 		}
 		for _, secret := range pulling {
-			next, err := dockerConfig(secret)
+			next, err := credentials.DockerConfig(secret)
 			if err != nil {
 				return nil, err
 			}
@@ -173,7 +174,7 @@ func (r *Reconciler) httpFetcher(ctx context.Context, s *state, spec *v1alpha1.H
 		return nil, fetch.Describe(err, "archive")
 	}
 	o := http.Options{URL: spec.URL, Digest: spec.Digest, Limits: r.Limits}
-	if o.Login, err = login(ctx, s.secrets, spec.SecretRef); err != nil {
+	if o.Login, err = credentials.Login(ctx, s.secrets, spec.SecretRef); err != nil {
 		return nil, err
 	}
 	if o.Client, err = r.client(ctx, s, parsed.Host, spec.CertSecretRef, spec.ProxySecretRef); err != nil {
@@ -181,7 +182,7 @@ func (r *Reconciler) httpFetcher(ctx context.Context, s *state, spec *v1alpha1.H
 	}
 	if v := spec.Verify; v != nil {
 		o.Signature = v.SignatureURL
-		verify, err := archiveVerifier(ctx, s.secrets, v)
+		verify, err := credentials.ArchiveVerifier(ctx, s.secrets, v)
 		if err != nil {
 			return nil, err
 		}
@@ -197,7 +198,7 @@ func (r *Reconciler) client(ctx context.Context, s *state, server string, certif
 	if certificates == nil && proxy == nil {
 		return r.http, nil
 	}
-	a, err := access(ctx, s.secrets, server, certificates, proxy)
+	a, err := credentials.Access(ctx, s.secrets, server, certificates, proxy)
 	if err != nil {
 		return nil, err
 	}
@@ -206,14 +207,14 @@ func (r *Reconciler) client(ctx context.Context, s *state, server string, certif
 	return own, nil
 }
 
-func configMapFetcher(ctx context.Context, s *secrets, name string) (fetch.Fetcher, error) {
+func configMapFetcher(ctx context.Context, s *credentials.Secrets, name string) (fetch.Fetcher, error) {
 	var object corev1.ConfigMap
-	found, err := s.load(ctx, "ConfigMap", name, &object)
+	found, err := s.Load(ctx, "ConfigMap", name, &object)
 	if err != nil {
 		return nil, err
 	}
 	if !found {
-		return nil, fetch.Errorf(fetch.NotFound, "configmap %s/%s does not exist: create it, or correct the name in the source", s.namespace, name)
+		return nil, fetch.Errorf(fetch.NotFound, "configmap %s/%s does not exist: create it, or correct the name in the source", s.Namespace, name)
 	}
-	return configmap.New(configmap.Options{Name: s.namespace + "/" + name, Data: object.Data, BinaryData: object.BinaryData})
+	return configmap.New(configmap.Options{Name: s.Namespace + "/" + name, Data: object.Data, BinaryData: object.BinaryData})
 }

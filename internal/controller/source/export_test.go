@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact/server"
 	"github.com/satchel-dev/satchel/internal/artifact/storage"
+	"github.com/satchel-dev/satchel/internal/controller/source/tokenreview"
 )
 
 // Put stores fetched files like a reconcile of the object.
@@ -25,7 +26,7 @@ func (r *Reconciler) Put(ctx context.Context, object *v1alpha1.BundleSource, fil
 
 // NewTokens authorizes readers of artifacts like --artifact-auth=token.
 func NewTokens(c client.Client, audience string, readers []string) server.Readers {
-	return newTokens(c, audience, readers).identify
+	return tokenreview.New(c, audience, readers).Identify
 }
 
 // AddServer adds the artifact server to a manager as Setup does.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/source/credentials"
 )
 
 // stuckReader is an API server that does not answer until the test allows it.
@@ -40,7 +41,7 @@ func TestT16FewLookAtSecretsAtOnce(t *testing.T) {
 	pauses := make(chan time.Duration, 100)
 	look := func(namespace string, i int) {
 		o := object(namespace, i)
-		w.keep(o, seen{{"Secret", "x"}: ""}, now, time.Hour, lookEvery)
+		w.keep(o, credentials.Seen{{Kind: "Secret", Name: "x"}: ""}, now, time.Hour, lookEvery)
 		pauses <- w.pause(t.Context(), reader, o, now)
 	}
 	for i := range mostLooks {

@@ -252,8 +252,8 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 	if !v.stalled {
 		pause = max(r.backoff.Failed(key, interval), pipeline.RequestedPause(v.wait))
 	}
-	if len(s.secrets.seen) > 0 && fixableBySecret(err) {
-		return r.waiting.keep(s.object, s.secrets.seen, time.Now(), pause, lookEvery)
+	if len(s.secrets.Seen) > 0 && fixableBySecret(err) {
+		return r.waiting.keep(s.object, s.secrets.Seen, time.Now(), pause, lookEvery)
 	}
 	return r.untilTrustCheck(s, pause)
 }

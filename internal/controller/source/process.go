@@ -25,6 +25,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/egress"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
+	"github.com/satchel-dev/satchel/internal/controller/source/tokenreview"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
@@ -175,7 +176,7 @@ func (o Options) readers(c client.Client) (server.Readers, error) {
 		if o.AuthAudience == "" {
 			return nil, errors.New("--artifact-audience is empty: name the audience of tokens for artifacts")
 		}
-		return newTokens(c, o.AuthAudience, o.Readers).identify, nil
+		return tokenreview.New(c, o.AuthAudience, o.Readers).Identify, nil
 	}
 	return nil, fmt.Errorf("--artifact-auth is %q: want %s or %s", o.Auth, AuthOff, AuthToken)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/source/credentials"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	archive "github.com/satchel-dev/satchel/internal/fetch/http"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
@@ -86,7 +87,7 @@ func (r *Reconciler) retrustPart(ctx context.Context, s *state, source v1alpha1.
 		if ref == nil {
 			continue
 		}
-		if _, err := s.secrets.find(ctx, ref.Name); err != nil {
+		if _, err := s.secrets.Find(ctx, ref.Name); err != nil {
 			return err
 		}
 	}
@@ -95,7 +96,7 @@ func (r *Reconciler) retrustPart(ctx context.Context, s *state, source v1alpha1.
 		return nil
 	}
 	by, err := r.judgeKept(ctx, s, source, published)
-	s.secrets.patterns = pattern.NewBudget() // the fetch has its own budget
+	s.secrets.Patterns = pattern.NewBudget() // the fetch has its own budget
 	switch {
 	case err == nil:
 		s.accepted[source.Destination] = acceptance{trust, by}
@@ -142,18 +143,18 @@ type judgeFunc func(ctx context.Context, digest, signature string) (by string, e
 func (r *Reconciler) judgeOf(ctx context.Context, s *state, source v1alpha1.Source) (judgeFunc, error) {
 	switch {
 	case source.Image != nil:
-		v, err := imageVerifier(ctx, s.secrets, source.Image.Verify, r.http)
+		v, err := credentials.ImageVerifier(ctx, s.secrets, source.Image.Verify, r.http)
 		return func(ctx context.Context, digest, signature string) (string, error) {
 			return image.Judge(ctx, v, digest, signature)
 		}, err
 	case source.Git != nil:
-		v, err := gitVerification(ctx, s.secrets, source.Git.Verify)
+		v, err := credentials.GitVerification(ctx, s.secrets, source.Git.Verify)
 		if err != nil {
 			return nil, err
 		}
 		return func(_ context.Context, digest, signature string) (string, error) { return v.Judge(digest, signature) }, nil
 	case source.HTTP != nil:
-		v, err := archiveVerifier(ctx, s.secrets, source.HTTP.Verify)
+		v, err := credentials.ArchiveVerifier(ctx, s.secrets, source.HTTP.Verify)
 		return func(ctx context.Context, digest, signature string) (string, error) {
 			return archive.Judge(ctx, v, digest, signature)
 		}, err
@@ -192,16 +193,16 @@ func (s *state) offered() *meta.Artifact {
 }
 
 // trustSeen are the Secrets with trust that were read.
-func (s *state) trustSeen() seen {
-	found := seen{}
+func (s *state) trustSeen() credentials.Seen {
+	found := credentials.Seen{}
 	for _, source := range s.object.Spec.Sources {
 		_, from := demands(source)
 		for _, ref := range from {
 			if ref == nil {
 				continue
 			}
-			object := seenObject{"Secret", ref.Name}
-			if version, known := s.secrets.seen[object]; known {
+			object := credentials.SeenObject{Kind: "Secret", Name: ref.Name}
+			if version, known := s.secrets.Seen[object]; known {
 				found[object] = version
 			}
 		}

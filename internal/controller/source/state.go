@@ -11,6 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/controller/source/credentials"
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
@@ -21,7 +22,7 @@ type state struct {
 	owner  artifact.Owner
 
 	// secrets reads the Secrets that the source references.
-	secrets *secrets
+	secrets *credentials.Secrets
 	// atEnd is called when the steps have ended.
 	atEnd []func()
 
@@ -52,7 +53,7 @@ func newState(object *v1alpha1.BundleSource, reader client.Reader) *state {
 	return &state{
 		object:  object,
 		owner:   artifact.SourceOwner(object.Namespace, object.Name),
-		secrets: newSecrets(reader, object.Namespace),
+		secrets: credentials.NewSecrets(reader, object.Namespace),
 
 		accepted: map[string]acceptance{},
 	}

@@ -160,7 +160,7 @@ func explain(s *state, err error) string {
 		err = failed.Err
 	}
 	message := err.Error()
-	if names := s.secrets.names(); judge(err).reason == v1alpha1.ReasonUnauthorized && len(names) > 0 && !strings.Contains(message, "secret "+s.object.Namespace+"/") {
+	if names := s.secrets.Names(); judge(err).reason == v1alpha1.ReasonUnauthorized && len(names) > 0 && !strings.Contains(message, "secret "+s.object.Namespace+"/") {
 		message += " (the credentials of the source are in secret " + strings.Join(names, ", ") + ")"
 	}
 	if judge(err).reason == v1alpha1.ReasonTimeout {

@@ -21,6 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/upload"
 	"github.com/satchel-dev/satchel/internal/artifact/volume"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/source/tokenreview"
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
@@ -75,7 +76,7 @@ func (r *Reconciler) publishUpload(ctx context.Context, s *state) (pipeline.Outc
 type uploads struct {
 	*Reconciler
 
-	tokens *tokens
+	tokens *tokenreview.Reviewer
 }
 
 // present tells whether content is stored. If it is, the source is queued again, in case

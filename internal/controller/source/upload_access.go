@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact/server"
 	"github.com/satchel-dev/satchel/internal/artifact/upload"
+	"github.com/satchel-dev/satchel/internal/controller/source/tokenreview"
 )
 
 const (
@@ -30,7 +31,7 @@ func (o Options) addUploads(mgr ctrl.Manager, r *Reconciler) error {
 	if o.UploadAddr == "" {
 		return nil
 	}
-	u := &uploads{Reconciler: r, tokens: newTokens(mgr.GetClient(), upload.Audience, nil)}
+	u := &uploads{Reconciler: r, tokens: tokenreview.New(mgr.GetClient(), upload.Audience, nil)}
 	s := &leaderServer{what: "receiving uploads", flag: "--upload-addr", standby: notLeading, elected: mgr.Elected()}
 	s.http = upload.Server(o.UploadAddr, upload.Options{
 		Identify: u.identify, Accept: u.accept, Present: u.present, Store: u.take, Observe: r.Measures.upload, Tell: u.tell,
@@ -47,7 +48,7 @@ func notLeading(w http.ResponseWriter, _ *http.Request) {
 
 // identify returns the user of a token.
 func (u *uploads) identify(ctx context.Context, token string) (string, error) {
-	user, err := u.tokens.user(ctx, token)
+	user, err := u.tokens.User(ctx, token)
 	if errors.Is(err, server.ErrUnauthenticated) {
 		return "", upload.Errorf(upload.Unauthenticated, "the token is not valid here: it has to be of a ServiceAccount, with the audience %s, and not expired", upload.Audience)
 	}
@@ -57,8 +58,8 @@ func (u *uploads) identify(ctx context.Context, token string) (string, error) {
 // accept tells whether a user may upload this. ServiceAccounts upload for BundleSources
 // of their own namespace only, since Satchel's references never cross namespaces.
 func (u *uploads) accept(ctx context.Context, user string, t upload.Target) error {
-	namespace, name, isAccount := strings.Cut(strings.TrimPrefix(user, accountPrefix), ":")
-	if !isAccount || !strings.HasPrefix(user, accountPrefix) || namespace != t.Namespace {
+	namespace, name, isAccount := strings.Cut(strings.TrimPrefix(user, tokenreview.AccountPrefix), ":")
+	if !isAccount || !strings.HasPrefix(user, tokenreview.AccountPrefix) || namespace != t.Namespace {
 		return upload.Errorf(upload.Forbidden, "the token is of %s: it has to be of a ServiceAccount of the namespace %s", user, t.Namespace)
 	}
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{

@@ -12,6 +12,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/source/credentials"
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
@@ -36,7 +37,7 @@ type waiting struct {
 
 // wait is one such source.
 type wait struct {
-	seen       seen
+	seen       credentials.Seen
 	generation int64
 	requested  string
 	until      time.Time // when it is reconciled again in any case
@@ -45,14 +46,14 @@ type wait struct {
 
 // keep makes a source wait until the given pause is over, and returns the pause until
 // the next check of its Secrets.
-func (w *waiting) keep(object *v1alpha1.BundleSource, s seen, now time.Time, pause, every time.Duration) time.Duration {
+func (w *waiting) keep(object *v1alpha1.BundleSource, s credentials.Seen, now time.Time, pause, every time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.kept == nil {
 		w.kept = map[types.NamespacedName]wait{}
 	}
 	w.kept[client.ObjectKeyFromObject(object)] = wait{
-		seen: s.clone(), generation: object.Generation, requested: pipeline.Requested(object), until: now.Add(pause), every: every,
+		seen: s.Clone(), generation: object.Generation, requested: pipeline.Requested(object), until: now.Add(pause), every: every,
 	}
 	return min(pause, every)
 }
@@ -86,7 +87,7 @@ func (w *waiting) pause(ctx context.Context, reader client.Reader, object *v1alp
 		return min(left, busyPause)
 	}
 	defer end()
-	if kept.seen.changed(ctx, reader, object.Namespace) {
+	if kept.seen.Changed(ctx, reader, object.Namespace) {
 		return 0
 	}
 	return min(left, kept.every)

@@ -16,8 +16,8 @@ const maxReference = 640
 // The grammar of names is that of the OCI distribution specification and of RFC 3986 hosts. go-containerregistry is
 // more liberal: it takes "host/../x" and "oci://host/x".
 var (
-	hostText       = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
-	repositoryText = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
+	HostText       = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+	RepositoryText = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 	tagText        = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 )
 
@@ -66,7 +66,7 @@ func Host(text string) (string, error) {
 }
 
 func wellFormed(repository name.Repository) bool {
-	return hostText.MatchString(repository.RegistryStr()) && repositoryText.MatchString(repository.RepositoryStr())
+	return HostText.MatchString(repository.RegistryStr()) && RepositoryText.MatchString(repository.RepositoryStr())
 }
 
 func malformed(text string) error {

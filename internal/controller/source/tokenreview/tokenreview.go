@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package source
+package tokenreview
 
 import (
 	"context"
@@ -36,13 +36,13 @@ const (
 	mostReviews = 16
 	// reviewTimeout bounds one request.
 	reviewTimeout = 5 * time.Second
-	// accountPrefix is the prefix of the user name of a ServiceAccount.
-	accountPrefix = "system:serviceaccount:"
+	// AccountPrefix is the prefix of the user name of a ServiceAccount.
+	AccountPrefix = "system:serviceaccount:"
 )
 
-// tokens authenticates tokens of ServiceAccounts by TokenReview. Tokens are kept as
+// Reviewer authenticates tokens of ServiceAccounts by TokenReview. Tokens are kept as
 // keyed hashes only.
-type tokens struct {
+type Reviewer struct {
 	client   client.Client
 	audience string
 	readers  []string // users who may read the artifacts of every namespace
@@ -64,31 +64,31 @@ type answer struct {
 	until time.Time
 }
 
-// newTokens returns an authenticator of tokens for an audience.
-func newTokens(c client.Client, audience string, readers []string) *tokens {
+// New returns an authenticator of tokens for an audience.
+func New(c client.Client, audience string, readers []string) *Reviewer {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
-	return &tokens{
+	return &Reviewer{
 		client: c, audience: audience, readers: readers, now: time.Now, key: key, asking: make(chan struct{}, mostReviews),
 		accepted: map[string]answer{}, refused: map[string]answer{},
 	}
 }
 
-// identify implements server.Readers: the readers may read everything, any other
+// Identify implements server.Readers: the readers may read everything, any other
 // ServiceAccount the artifacts of its own namespace.
-func (t *tokens) identify(ctx context.Context, token string) (func(namespace string) bool, error) {
-	user, err := t.user(ctx, token)
+func (t *Reviewer) Identify(ctx context.Context, token string) (func(namespace string) bool, error) {
+	user, err := t.User(ctx, token)
 	if err != nil {
 		return nil, err
 	}
-	own, _, _ := strings.Cut(strings.TrimPrefix(user, accountPrefix), ":")
+	own, _, _ := strings.Cut(strings.TrimPrefix(user, AccountPrefix), ":")
 	return func(namespace string) bool {
-		return slices.Contains(t.readers, user) || (strings.HasPrefix(user, accountPrefix) && namespace == own)
+		return slices.Contains(t.readers, user) || (strings.HasPrefix(user, AccountPrefix) && namespace == own)
 	}, nil
 }
 
-// user is the name of the user of a token.
-func (t *tokens) user(ctx context.Context, token string) (string, error) {
+// User is the name of the user of a token.
+func (t *Reviewer) User(ctx context.Context, token string) (string, error) {
 	if !t.worthAsking(token) {
 		return "", server.ErrUnauthenticated
 	}
@@ -120,7 +120,7 @@ func found(user string) (string, error) {
 // worthAsking rejects strings that cannot be a valid token for this audience by their
 // unverified claims, so that the API server is not asked about them. The claims are not
 // trusted otherwise.
-func (t *tokens) worthAsking(token string) bool {
+func (t *Reviewer) worthAsking(token string) bool {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
 		return false
@@ -152,14 +152,14 @@ func (a *audiences) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(a))
 }
 
-func (t *tokens) hash(token string) string {
+func (t *Reviewer) hash(token string) string {
 	mac := hmac.New(sha256.New, t.key)
 	mac.Write([]byte(token))
 	return string(mac.Sum(nil))
 }
 
 // remembered is the cached result of a review; no user for a refused token.
-func (t *tokens) remembered(hash string) (user string, known bool) {
+func (t *Reviewer) remembered(hash string) (user string, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if a := t.accepted[hash]; t.now().Before(a.until) {
@@ -170,7 +170,7 @@ func (t *tokens) remembered(hash string) (user string, known bool) {
 
 // remember caches an answer. Accepted and refused tokens have separate caches, so that
 // refused ones do not evict the others.
-func (t *tokens) remember(hash, user string) {
+func (t *Reviewer) remember(hash, user string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	to, last := t.accepted, acceptedFor
@@ -189,7 +189,7 @@ func (t *tokens) remember(hash, user string) {
 
 // review asks the API server. It continues when the first caller is gone, since others
 // may wait for the same answer.
-func (t *tokens) review(hash, token string) (string, error) {
+func (t *Reviewer) review(hash, token string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), reviewTimeout)
 	defer cancel()
 	select {
@@ -212,7 +212,7 @@ func (t *tokens) review(hash, token string) (string, error) {
 }
 
 // tell logs a failure, once a minute.
-func (t *tokens) tell(err error) {
+func (t *Reviewer) tell(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if now := t.now(); now.Sub(t.told) > time.Minute {

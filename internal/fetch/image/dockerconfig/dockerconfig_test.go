@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package image
+package dockerconfig
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/image"
 )
 
 // entriesOf is a Docker configuration with entries of the users user0, user1 and so on.
@@ -64,7 +65,7 @@ func TestDockerConfigHosts(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			keychain, err := ParseDockerConfig([]byte(entriesOf(tc.keys...)))
+			keychain, err := Parse([]byte(entriesOf(tc.keys...)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +88,7 @@ func TestDockerConfigLogins(t *testing.T) {
 		"Colons":    {"belong to the password", `{"auth":"` + encoded([]byte("u:p:q")) + `"}`, fetch.Login{Username: "u", Password: "p:q"}},
 		"Plain":     {"as kubectl writes it", `{"username":"u","password":"p","email":"e"}`, fetch.Login{Username: "u", Password: "p"}},
 		"Both":      {"auth counts", `{"username":"x","password":"y","auth":"` + encoded([]byte("u:p")) + `"}`, fetch.Login{Username: "u", Password: "p"}},
-		"Identity":  {"as az acr login writes it", `{"auth":"` + encoded([]byte("00000000:")) + `","identitytoken":"t"}`, fetch.Login{Username: IdentityToken, Password: "t"}},
+		"Identity":  {"as az acr login writes it", `{"auth":"` + encoded([]byte("00000000:")) + `","identitytoken":"t"}`, fetch.Login{Username: image.IdentityToken, Password: "t"}},
 		"Registry":  {"the narrowest", `{"identitytoken":"t","registrytoken":"r"}`, fetch.Login{Token: "r"}},
 		"Zeros":     {"what docker pads with", `{"auth":"` + encoded([]byte("u:p\x00\x00")) + `"}`, fetch.Login{Username: "u", Password: "p"}},
 		"NoSecret":  {"some registries want no password", `{"username":"u"}`, fetch.Login{Username: "u"}},
@@ -96,7 +97,7 @@ func TestDockerConfigLogins(t *testing.T) {
 	for name, tc := range cases {
 		for form, file := range map[string]string{"": `{"auths":{"quay.io":%s},"HttpHeaders":{}}`, "Old": `{"quay.io":%s}`} {
 			t.Run(name+form, func(t *testing.T) {
-				keychain, err := ParseDockerConfig(fmt.Appendf(nil, file, tc.entry))
+				keychain, err := Parse(fmt.Appendf(nil, file, tc.entry))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -134,7 +135,7 @@ func TestM23DockerConfigRefusals(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := ParseDockerConfig([]byte(tc.file))
+			_, err := Parse([]byte(tc.file))
 			if fetch.ReasonOf(err) != fetch.Refused || !strings.Contains(err.Error(), tc.text) || strings.Contains(err.Error(), "CANARY") {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
@@ -143,7 +144,7 @@ func TestM23DockerConfigRefusals(t *testing.T) {
 }
 
 func TestDockerConfigEntryWithoutLogin(t *testing.T) {
-	keychain, err := ParseDockerConfig([]byte(`{"auths":{"quay.io":{},"ghcr.io":{"username":"u","password":"p"}},"credsStore":"desktop"}`))
+	keychain, err := Parse([]byte(`{"auths":{"quay.io":{},"ghcr.io":{"username":"u","password":"p"}},"credsStore":"desktop"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func FuzzDockerConfig(f *testing.F) {
 	f.Add([]byte(`{"auths":{"a":{"identitytoken":"CANARY"},"b[":{"auth":"CANARY"},"c@d":{}}}`), "a", "")
 	f.Add([]byte(`{"a.?.c":{"username":"CANARY","password":"\u0000"}}`), "a.b.c", "d")
 	f.Fuzz(func(t *testing.T, data []byte, host, repository string) {
-		keychain, err := ParseDockerConfig(data)
+		keychain, err := Parse(data)
 		if err != nil {
 			if fetch.ReasonOf(err) != fetch.Refused || len(err.Error()) > 2<<10 {
 				t.Errorf("%v", err)

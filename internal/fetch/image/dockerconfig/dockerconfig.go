@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package image
+package dockerconfig
 
 import (
 	"bytes"
@@ -17,16 +17,17 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/image"
 )
 
-// ParseDockerConfig reads the logins of a Docker configuration: config.json, which is the key .dockerconfigjson of a
+// Parse reads the logins of a Docker configuration: config.json, which is the key .dockerconfigjson of a
 // Secret, or its predecessor .dockercfg. Errors name the entry and nothing of its content.
 //
 // An entry is for a host with its port, as written, and for the repositories below its path, if it has one. "*" and "?"
 // stand for characters between two dots of the host, as in the kubelet: *.example.org is no login for a.b.example.org.
 // Unlike there, a path ends where a folder does: example.org/team is none for example.org/team-b. Of several entries
 // that match, the one with the longest path counts, then the one without wildcards. All names of Docker Hub are one.
-func ParseDockerConfig(data []byte) (Keychain, error) {
+func Parse(data []byte) (image.Keychain, error) {
 	entries, err := dockerEntries(data)
 	if err != nil {
 		return nil, err
@@ -177,7 +178,7 @@ func parseServer(key string) (host, folder string, ok bool) {
 	}
 	plain := strings.NewReplacer("*", "x", "?", "x").Replace(host)
 	parsed, err := url.Parse(scheme + "://" + plain)
-	if err != nil || !hostText.MatchString(plain) || parsed.Host != plain || folder != "" && !repositoryText.MatchString(folder) {
+	if err != nil || !image.HostText.MatchString(plain) || parsed.Host != plain || folder != "" && !image.RepositoryText.MatchString(folder) {
 		return "", "", false
 	}
 	return oneHub(host), folder, true
@@ -217,7 +218,7 @@ func parseLogin(raw json.RawMessage) (fetch.Login, error) {
 	case entry.RegistryToken != "":
 		login = fetch.Login{Token: entry.RegistryToken}
 	case entry.IdentityToken != "":
-		login = fetch.Login{Username: IdentityToken, Password: entry.IdentityToken}
+		login = fetch.Login{Username: image.IdentityToken, Password: entry.IdentityToken}
 	}
 	if strings.Contains(login.Username, ":") || strings.ContainsFunc(login.Username+login.Password+login.Token, control) {
 		return fetch.Login{}, errors.New("it has a colon in the user name, or a control character")

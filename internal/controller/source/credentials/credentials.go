@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package source
+package credentials
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/git/sshremote"
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
+	"github.com/satchel-dev/satchel/internal/fetch/image/dockerconfig"
 )
 
 // The keys of Secrets are the same as for Flux's sources.
@@ -49,12 +50,12 @@ func text(secret *corev1.Secret, key string) string {
 	return strings.TrimRight(string(secret.Data[key]), "\r\n")
 }
 
-// login reads the login of a source.
-func login(ctx context.Context, s *secrets, ref *v1alpha1.LocalReference) (fetch.Login, error) {
+// Login reads the login of a source.
+func Login(ctx context.Context, s *Secrets, ref *v1alpha1.LocalReference) (fetch.Login, error) {
 	if ref == nil {
 		return fetch.Login{}, nil
 	}
-	secret, err := s.get(ctx, ref.Name)
+	secret, err := s.Get(ctx, ref.Name)
 	if err != nil {
 		return fetch.Login{}, err
 	}
@@ -82,16 +83,16 @@ func checkLogin(secret *corev1.Secret, l fetch.Login) error {
 	return nil
 }
 
-// access reads certificates and the proxy of a source. The client certificate is for
+// Access reads certificates and the proxy of a source. The client certificate is for
 // the server, a host with the port of the URL.
-func access(ctx context.Context, s *secrets, server string, certificates, proxy *v1alpha1.LocalReference) (guard.Access, error) {
+func Access(ctx context.Context, s *Secrets, server string, certificates, proxy *v1alpha1.LocalReference) (guard.Access, error) {
 	var a guard.Access
 	if certificates != nil {
-		secret, err := s.get(ctx, certificates.Name)
+		secret, err := s.Get(ctx, certificates.Name)
 		if err != nil {
 			return a, err
 		}
-		if !hasCertificates(secret) {
+		if !HasCertificates(secret) {
 			return a, malformed(secret, "it has no certificates: set %s, or %s and %s, or all three", keyCA, keyCertificate, keyPrivateKey)
 		}
 		if err := addCertificates(&a, secret, server); err != nil {
@@ -101,14 +102,15 @@ func access(ctx context.Context, s *secrets, server string, certificates, proxy 
 	if proxy == nil {
 		return a, nil
 	}
-	secret, err := s.get(ctx, proxy.Name)
+	secret, err := s.Get(ctx, proxy.Name)
 	if err == nil {
 		a.Proxy, err = proxyOf(secret)
 	}
 	return a, err
 }
 
-func hasCertificates(secret *corev1.Secret) bool {
+// HasCertificates tells whether a Secret has certificates for TLS.
+func HasCertificates(secret *corev1.Secret) bool {
 	return len(secret.Data[keyCA]) > 0 || len(secret.Data[keyCertificate]) > 0 || len(secret.Data[keyPrivateKey]) > 0
 }
 
@@ -156,11 +158,11 @@ func proxyOf(secret *corev1.Secret) (*url.URL, error) {
 	return address, checkLogin(secret, l)
 }
 
-// dockerConfig reads a Secret with logins to registries.
-func dockerConfig(secret *corev1.Secret) (image.Keychain, error) {
+// DockerConfig reads a Secret with logins to registries.
+func DockerConfig(secret *corev1.Secret) (image.Keychain, error) {
 	for _, key := range []string{corev1.DockerConfigJsonKey, corev1.DockerConfigKey} {
 		if data, found := secret.Data[key]; found {
-			logins, err := image.ParseDockerConfig(data)
+			logins, err := dockerconfig.Parse(data)
 			return logins, fetch.Describe(err, "secret %s/%s, %s", secret.Namespace, secret.Name, key)
 		}
 	}
@@ -170,8 +172,8 @@ func dockerConfig(secret *corev1.Secret) (image.Keychain, error) {
 // githubProvider logs in to repositories as a GitHub App.
 const githubProvider = "github"
 
-// gitCredentials reads the login to a repository.
-func gitCredentials(secret *corev1.Secret, spec *v1alpha1.GitSource, o *git.Options) error {
+// GitCredentials reads the login to a repository.
+func GitCredentials(secret *corev1.Secret, spec *v1alpha1.GitSource, o *git.Options) error {
 	switch {
 	case strings.HasPrefix(spec.Repository, "ssh:"):
 		if len(secret.Data[keyIdentity]) == 0 || len(secret.Data[keyKnownHosts]) == 0 {
@@ -183,7 +185,7 @@ func gitCredentials(secret *corev1.Secret, spec *v1alpha1.GitSource, o *git.Opti
 		return gitHubApp(secret, o)
 	}
 	o.Login = loginOf(secret)
-	if o.Login.Empty() && !hasCertificates(secret) {
+	if o.Login.Empty() && !HasCertificates(secret) {
 		return malformed(secret, "it has neither login nor certificates: set %s and %s, or %s", keyUsername, keyPassword, keyBearerToken)
 	}
 	return checkLogin(secret, o.Login)

@@ -40,7 +40,7 @@ func TestPageHasTheKeysOfSecrets(t *testing.T) {
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	keys := []string{"tls.crt", "tls.key", ".dockerconfigjson", ".dockercfg", cosign.KeySuffix, notation.PolicyName}
-	for _, file := range []string{"credentials.go", "trust.go"} {
+	for _, file := range []string{"credentials/credentials.go", "credentials/verifiers.go"} {
 		code, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func TestPageHasTheKeysOfSecrets(t *testing.T) {
 // TestPageHasTheMetrics wants a row about each metric of sources and of the store, and no other.
 func TestPageHasTheMetrics(t *testing.T) {
 	want := []string{"gotk_reconcile_duration_seconds", "satchel_conditions", "satchel_suspended"}
-	for _, file := range []string{"figures.go", "measures.go", "../step/metrics.go", "../notify/notify.go", "../running/running.go"} {
+	for _, file := range []string{"figures.go", "measures.go", "../pipeline/metrics.go", "../notify/notify.go", "../pipeline/running.go"} {
 		code, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

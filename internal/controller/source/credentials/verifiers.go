@@ -19,11 +19,11 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/verify/notation"
 )
 
-// keyTrustedRoot is the key of a Secret with a trusted root, which has the file name of the tools.
-const keyTrustedRoot = "trusted_root.json"
-
-// keyTrustPolicy is the key of a Secret with a trust policy.
-const keyTrustPolicy = notation.PolicyName
+// The keys of Secrets with trust have the file names of the tools.
+const (
+	keyTrustedRoot = "trusted_root.json"
+	keyTrustPolicy = notation.PolicyName
+)
 
 // ImageVerifier verifies an image; nil if no signature is required. The client checks
 // for revocations.

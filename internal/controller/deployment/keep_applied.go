@@ -14,7 +14,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
-	"github.com/satchel-dev/satchel/internal/controller/conversion"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/render"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
@@ -31,7 +30,7 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 	if s.object.Status.LastAppliedRevision == "" || s.resolved.access.Client == nil {
 		return
 	}
-	if errors.Is(err, conversion.ErrPending) && s.applying() {
+	if errors.Is(err, render.ErrPending) && s.applying() {
 		return // it goes on in a moment, and would find undone what it did
 	}
 	last, found, readErr := snapshot.Read(r.Snapshots, string(s.object.UID))

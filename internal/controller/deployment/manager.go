@@ -32,7 +32,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
-	"github.com/satchel-dev/satchel/internal/controller/conversion"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/figures"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/render"
@@ -309,7 +308,7 @@ func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Resu
 	r.countWork(s)
 	r.subscribe(s, err)
 	r.renderer.End(client.ObjectKeyFromObject(s.object), err, s.keepErr)
-	pending := errors.Is(err, conversion.ErrPending) && s.sameAsBefore() // while the same revision is converted again the status stays
+	pending := errors.Is(err, render.ErrPending) && s.sameAsBefore() // while the same revision is converted again the status stays
 	if !pending && !s.keepsTold() {
 		updateStatus(s, err)
 	}

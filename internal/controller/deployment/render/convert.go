@@ -15,7 +15,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
-	"github.com/satchel-dev/satchel/internal/controller/conversion"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/spec"
@@ -78,7 +77,7 @@ func (r *Renderer) conversionFailure(key types.NamespacedName, about, revision s
 	var budget *worker.BudgetError
 	var known failure.Error
 	switch {
-	case errors.Is(err, conversion.ErrPending):
+	case errors.Is(err, ErrPending):
 		return failure.Error{Reason: v1alpha1.ReasonConverting, Waiting: true, Woken: true, Err: fmt.Errorf("converting revision %s: %w", revision, err)}
 	case errors.As(err, &known):
 		return known

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/conversion"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
@@ -34,17 +33,17 @@ type Renderer struct {
 	Workers   jobs.Runner
 	Manifests convert.Limits
 
-	Conversions *conversion.Queue
-	excesses    conversion.Excesses
-	room        *conversion.Room // of decoded objects
-	remoteRoom  *conversion.Room // of those for other clusters
+	Conversions *Queue
+	excesses    Excesses
+	room        *Room // of decoded objects
+	remoteRoom  *Room // of those for other clusters
 }
 
 // New returns a renderer that wakes a deployment when its conversion has ended, or when there is memory for it.
 func New(workers jobs.Runner, manifests convert.Limits, wake func(types.NamespacedName)) *Renderer {
 	return &Renderer{
-		Workers: workers, Manifests: manifests, Conversions: conversion.NewQueue(wake),
-		room: conversion.NewRoom(mostValues, freeValues, wake), remoteRoom: conversion.NewRoom(mostRemoteValues, freeValues, wake),
+		Workers: workers, Manifests: manifests, Conversions: NewQueue(wake),
+		room: NewRoom(mostValues, freeValues, wake), remoteRoom: NewRoom(mostRemoteValues, freeValues, wake),
 	}
 }
 
@@ -52,7 +51,7 @@ func New(workers jobs.Runner, manifests convert.Limits, wake func(types.Namespac
 func (r *Renderer) Source() source.Source { return r.Conversions.Turns.Source() }
 
 // roomOf is the memory limit that the objects of a deployment count against.
-func (r *Renderer) roomOf(d *v1alpha1.BundleDeployment) *conversion.Room {
+func (r *Renderer) roomOf(d *v1alpha1.BundleDeployment) *Room {
 	if d.Spec.KubeConfig != nil {
 		return r.remoteRoom
 	}
@@ -85,7 +84,7 @@ func (r *Renderer) End(key types.NamespacedName, err, keepErr error) {
 		r.room.Forget(key)
 		r.remoteRoom.Forget(key)
 	}
-	if !errors.Is(err, conversion.ErrPending) {
+	if !errors.Is(err, ErrPending) {
 		r.Conversions.Leave(key)
 	}
 }

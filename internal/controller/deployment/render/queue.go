@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conversion lets reconciles convert bundles in worker processes without blocking a worker of the controller
-// meanwhile, and shares the memory for converted objects between namespaces.
-package conversion
+package render
 
 import (
 	"context"

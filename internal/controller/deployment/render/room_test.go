@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package conversion_test
+package render_test
 
 import (
 	"math/rand/v2"
@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/satchel-dev/satchel/internal/controller/conversion"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/render"
 )
 
 func key(namespace, name string) types.NamespacedName {
@@ -26,7 +26,7 @@ func (w *woken) wake(key types.NamespacedName) { *w = append(*w, key) }
 // half of the room to others.
 func TestM9RoomIsShared(t *testing.T) {
 	var called woken
-	room := conversion.NewRoom(1000, 20, called.wake)
+	room := render.NewRoom(1000, 20, called.wake)
 	take := func(want bool, namespace, name string, values int64) {
 		t.Helper()
 		if got := room.Take(key(namespace, name), values); got != want {
@@ -65,7 +65,7 @@ func TestM9RoomIsShared(t *testing.T) {
 func TestAllGetRoom(t *testing.T) {
 	const total = 1000
 	var called woken
-	room := conversion.NewRoom(total, 20, called.wake)
+	room := render.NewRoom(total, 20, called.wake)
 	random := rand.New(rand.NewPCG(1, 2))
 	open := map[types.NamespacedName]int64{}
 	for i := range 300 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package conversion_test
+package render_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/satchel-dev/satchel/internal/controller/conversion"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/render"
 	"github.com/satchel-dev/satchel/internal/worker"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
@@ -39,7 +39,7 @@ func (c *task) run(ctx context.Context) (*jobs.Converted, error) {
 
 func (c *task) end() { c.ended.Add(1) }
 
-func convertWith(t *testing.T, q *conversion.Queue, k types.NamespacedName, about string, c *task) error {
+func convertWith(t *testing.T, q *render.Queue, k types.NamespacedName, about string, c *task) error {
 	t.Helper()
 	converted, err := q.Convert(t.Context(), k, about, c.run, c.end)
 	if (converted == nil) == (err == nil) {
@@ -53,13 +53,13 @@ func convertWith(t *testing.T, q *conversion.Queue, k types.NamespacedName, abou
 func TestLongConversionsHoldNoWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var called atomic.Int32
-		q := conversion.NewQueue(func(types.NamespacedName) { called.Add(1) })
+		q := render.NewQueue(func(types.NamespacedName) { called.Add(1) })
 		c := &task{takes: time.Minute}
 		began := time.Now()
-		if err := convertWith(t, q, key("a", "1"), "x", c); !errors.Is(err, conversion.ErrPending) {
+		if err := convertWith(t, q, key("a", "1"), "x", c); !errors.Is(err, render.ErrPending) {
 			t.Fatal(err)
 		}
-		if err := convertWith(t, q, key("a", "1"), "x", c); !errors.Is(err, conversion.ErrPending) {
+		if err := convertWith(t, q, key("a", "1"), "x", c); !errors.Is(err, render.ErrPending) {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); took > 5*time.Second {
@@ -83,11 +83,11 @@ func TestLongConversionsHoldNoWorker(t *testing.T) {
 // without an error of its own context.
 func TestConversionsOutliveTheirReconcile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := conversion.NewQueue(func(types.NamespacedName) {})
+		q := render.NewQueue(func(types.NamespacedName) {})
 		c := &task{takes: 500 * time.Millisecond}
 		turn, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("the turn is over"))
 		defer cancel()
-		if _, err := q.Convert(turn, key("a", "1"), "x", c.run, c.end); !errors.Is(err, conversion.ErrPending) {
+		if _, err := q.Convert(turn, key("a", "1"), "x", c.run, c.end); !errors.Is(err, render.ErrPending) {
 			t.Errorf("got %v, want that it is under way", err)
 		}
 		time.Sleep(time.Second)
@@ -103,7 +103,7 @@ func TestConversionsOutliveTheirReconcile(t *testing.T) {
 func TestShortConversionsAreWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var called atomic.Int32
-		q := conversion.NewQueue(func(types.NamespacedName) { called.Add(1) })
+		q := render.NewQueue(func(types.NamespacedName) { called.Add(1) })
 		for range 3 {
 			if err := convertWith(t, q, key("a", "1"), "x", &task{takes: 100 * time.Millisecond}); err != nil || q.Pending() != 0 {
 				t.Errorf("%v, %d pending", err, q.Pending())
@@ -125,12 +125,12 @@ func TestShortConversionsAreWaitedFor(t *testing.T) {
 func TestNoConversionIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var called atomic.Int32
-		q := conversion.NewQueue(func(types.NamespacedName) { called.Add(1) })
+		q := render.NewQueue(func(types.NamespacedName) { called.Add(1) })
 		for range 200 {
 			before := called.Load()
 			err := convertWith(t, q, key("a", "1"), "x", &task{takes: time.Second}) // as long as it is waited for
 			synctest.Wait()
-			pending := errors.Is(err, conversion.ErrPending)
+			pending := errors.Is(err, render.ErrPending)
 			if woken := called.Load() - before; pending && woken != 1 || !pending && woken != 0 {
 				t.Fatalf("%v, and woken %d times", err, woken)
 			}
@@ -147,10 +147,10 @@ func TestNoConversionIsLost(t *testing.T) {
 // TestNamespacesWaitForTheirOwn: two of a namespace at a time; other namespaces are not affected.
 func TestNamespacesWaitForTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := conversion.NewQueue(func(types.NamespacedName) {})
+		q := render.NewQueue(func(types.NamespacedName) {})
 		long := &task{takes: time.Hour}
 		for _, name := range []string{"1", "2", "3"} {
-			if err := convertWith(t, q, key("a", name), "x", long); !errors.Is(err, conversion.ErrPending) {
+			if err := convertWith(t, q, key("a", name), "x", long); !errors.Is(err, render.ErrPending) {
 				t.Fatal(err)
 			}
 		}
@@ -175,14 +175,14 @@ func TestNamespacesWaitForTheirOwn(t *testing.T) {
 func TestChangedInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var called atomic.Int32
-		q := conversion.NewQueue(func(types.NamespacedName) { called.Add(1) })
+		q := render.NewQueue(func(types.NamespacedName) { called.Add(1) })
 		limit := &worker.LimitError{Limit: worker.LimitCPU, Budget: "20s"}
-		for about, want := range map[error]error{nil: conversion.ErrPending, limit: limit, errors.New("refused"): conversion.ErrPending} {
+		for about, want := range map[error]error{nil: render.ErrPending, limit: limit, errors.New("refused"): render.ErrPending} {
 			old, changed := &task{takes: time.Minute, err: about}, &task{}
 			if about != nil {
 				old.err = about
 			}
-			if err := convertWith(t, q, key("a", "1"), "old", old); !errors.Is(err, conversion.ErrPending) {
+			if err := convertWith(t, q, key("a", "1"), "old", old); !errors.Is(err, render.ErrPending) {
 				t.Fatal(err)
 			}
 			time.Sleep(2 * time.Minute)
@@ -191,7 +191,7 @@ func TestChangedInput(t *testing.T) {
 			if err := convertWith(t, q, key("a", "1"), "new", changed); !errors.Is(err, want) {
 				t.Errorf("after %v: %v", about, err)
 			}
-			if errors.Is(want, conversion.ErrPending) && called.Load() != before+1 {
+			if errors.Is(want, render.ErrPending) && called.Load() != before+1 {
 				t.Error("nothing begins with the new input")
 			}
 			if err := convertWith(t, q, key("a", "1"), "new", changed); err != nil {
@@ -204,7 +204,7 @@ func TestChangedInput(t *testing.T) {
 // TestEndOfAConversion: deleting the deployment cancels its conversion.
 func TestEndOfAConversion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := conversion.NewQueue(func(types.NamespacedName) {})
+		q := render.NewQueue(func(types.NamespacedName) {})
 		c := &task{takes: 24 * time.Hour}
 		_ = convertWith(t, q, key("a", "1"), "x", c)
 		q.End(key("a", "1"))
@@ -219,7 +219,7 @@ func TestEndOfAConversion(t *testing.T) {
 // TestLimitsAreFinal: limits are final at once, except CPU time, which depends on the machine's load; other input is
 // tried.
 func TestLimitsAreFinal(t *testing.T) {
-	var known conversion.Excesses
+	var known render.Excesses
 	cpu, memory := &worker.LimitError{Limit: worker.LimitCPU}, &worker.LimitError{Limit: worker.LimitMemory}
 	if known.Note(key("a", "1"), "x", cpu) || known.Final(key("a", "1"), "x") != nil {
 		t.Error("CPU time is not tried again")

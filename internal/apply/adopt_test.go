@@ -17,11 +17,12 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // adopting plans and applies with a protection.
-func (w *world) adopting(manifests string, protection plan.Protection) apply.Result {
+func (w *world) adopting(manifests string, protection ownership.Protection) apply.Result {
 	w.T.Helper()
 	p := w.planWith(manifests, protection)
 	if len(p.Violations) > 0 {
@@ -36,7 +37,7 @@ func (w *world) adopting(manifests string, protection plan.Protection) apply.Res
 	return result
 }
 
-func (w *world) planWith(manifests string, protection plan.Protection) plan.Plan {
+func (w *world) planWith(manifests string, protection ownership.Protection) plan.Plan {
 	w.T.Helper()
 	in, err := observe.Cluster(w.T.Context(), w.Client, observe.Request{
 		Owner: w.Owner, Desired: w.Objects(manifests), Previous: w.Inventory, InstallNamespace: w.Namespace, Protection: protection,
@@ -90,15 +91,15 @@ func TestAdopt(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, workspace.Everything...)
 			w.formerly(tc.manager, tc.how)
-			if p := w.planWith(adoptedDeployment, plan.IfUnmanaged); len(p.Violations) != 1 || !strings.Contains(p.Violations[0].String(), "Flux Kustomization y/x") {
+			if p := w.planWith(adoptedDeployment, ownership.IfUnmanaged); len(p.Violations) != 1 || !strings.Contains(p.Violations[0].String(), "Flux Kustomization y/x") {
 				t.Fatalf("IfUnmanaged: %v", p.Violations)
 			}
-			result := w.adopting(adoptedDeployment, plan.None)
+			result := w.adopting(adoptedDeployment, ownership.None)
 			if result.Count(apply.Adopted) != 1 {
 				t.Errorf("outcomes %v", result.Outcomes)
 			}
 			w.wantAdopted()
-			if p := w.planWith(adoptedDeployment, plan.Prevent); !p.Quiet() {
+			if p := w.planWith(adoptedDeployment, ownership.Prevent); !p.Quiet() {
 				t.Errorf("adopted once, then: %s", p.Summary())
 			}
 		})
@@ -163,7 +164,7 @@ func (w *world) wantAdopted() {
 		w.T.Error("a finalizer went")
 	}
 	for _, entry := range live.ManagedFields {
-		if plan.IsFormer(entry.Manager) && !strings.Contains(entry.FieldsV1.GetRawString(), "f:finalizers") {
+		if ownership.IsFormer(entry.Manager) && !strings.Contains(entry.FieldsV1.GetRawString(), "f:finalizers") {
 			w.T.Errorf("%s still manages %s", entry.Manager, entry.FieldsV1.GetRawString())
 		}
 	}
@@ -181,7 +182,7 @@ func TestAdoptLeavesTheAutoscaler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.adopting(adoptedDeployment, plan.None)
+	w.adopting(adoptedDeployment, ownership.None)
 	live, err := w.Admin.AppsV1().Deployments(w.Namespace).Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil || *live.Spec.Replicas != 5 {
 		t.Errorf("replicas %d, %v", *live.Spec.Replicas, err)
@@ -194,18 +195,18 @@ func TestT13NoneDoesNotTakeFromDeployments(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	w.MustApply(oneMap)
 	other := w.second()
-	p := other.planWith(oneMap, plan.None)
+	p := other.planWith(oneMap, ownership.None)
 	if len(p.Violations) != 1 || !strings.Contains(p.Violations[0].String(), "BundleDeployment "+w.Namespace+"/app") {
 		t.Errorf("violations %v", p.Violations)
 	}
 	forged := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"two","labels":{"satchel.dev/deployment":"app","satchel.dev/namespace":"` + w.Namespace + `"}},"data":{"colour":"green"}}`
 	w.Patch(types.ApplyPatchType, "two", forged, "attacker")
 	two := strings.Replace(oneMap, "one", "two", 1)
-	if p := other.planWith(two, plan.IfUnmanaged); len(p.Violations) != 1 {
+	if p := other.planWith(two, ownership.IfUnmanaged); len(p.Violations) != 1 {
 		t.Errorf("labels of another deployment count as those of an owner: %v", p.Violations)
 	}
-	late := other.planWith(two, plan.None)
-	other.adopting(two, plan.None)
+	late := other.planWith(two, ownership.None)
+	other.adopting(two, ownership.None)
 	third := w.second()
 	third.Owner.Name = "third"
 	late.Owner = third.Owner
@@ -225,6 +226,6 @@ func TestAdoptMarked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.adopting(adoptedDeployment, plan.Prevent)
+	w.adopting(adoptedDeployment, ownership.Prevent)
 	w.wantAdopted()
 }

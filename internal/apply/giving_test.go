@@ -17,13 +17,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/fieldmanager"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // ignoring ignores fields of all objects.
-func (w *world) ignoring(paths ...string) plan.Ignore {
+func (w *world) ignoring(paths ...string) ignore.Rules {
 	w.T.Helper()
-	ignore, err := plan.NewIgnore([]plan.IgnoreRule{{Paths: paths}})
+	ignore, err := ignore.New([]ignore.Rule{{Paths: paths}})
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func (w *world) ignoring(paths ...string) plan.Ignore {
 }
 
 // planIgnoring is plan with ignored fields.
-func (w *world) planIgnoring(objects []*unstructured.Unstructured, ignore plan.Ignore) plan.Plan {
+func (w *world) planIgnoring(objects []*unstructured.Unstructured, ignore ignore.Rules) plan.Plan {
 	w.T.Helper()
 	in, err := observe.Cluster(w.T.Context(), w.Client, observe.Request{
 		Owner: w.Owner, Desired: objects, Previous: w.Inventory, InstallNamespace: w.Namespace, Ignore: ignore,
@@ -42,7 +43,7 @@ func (w *world) planIgnoring(objects []*unstructured.Unstructured, ignore plan.I
 	return plan.Make(in)
 }
 
-func (w *world) applyIgnoring(manifests string, ignore plan.Ignore) apply.Result {
+func (w *world) applyIgnoring(manifests string, ignore ignore.Rules) apply.Result {
 	w.T.Helper()
 	p := w.planIgnoring(w.Objects(manifests), ignore)
 	check, err := dryrun.Run(w.T.Context(), w.Client, p, dryrun.Options{})

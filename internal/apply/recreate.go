@@ -12,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/apply/write"
 )
@@ -60,10 +61,10 @@ func (a *application) recreate(ctx context.Context, action plan.Action, outcome 
 
 // keeps says why a live object must not be deleted; nothing when it may.
 func (a *application) keeps(live *unstructured.Unstructured) string {
-	seen := plan.LiveOf(live, a.owner)
+	seen := ownership.LiveOf(live, a.owner)
 	retention, _, _ := unstructured.NestedString(live.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
 	switch {
-	case seen.ClaimOf(a.owner, plan.Prevent) != plan.Owned:
+	case seen.ClaimOf(a.owner, ownership.Prevent) != ownership.Owned:
 		return "it is not this deployment's any more"
 	case seen.Ending.Kept != "":
 		return "its annotation " + seen.Ending.Kept + " says so"

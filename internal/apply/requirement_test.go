@@ -12,11 +12,12 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // needy plans one ConfigMap with requirements on the cluster.
-func (w *world) needy(policy plan.Enforcement, packages []plan.Package, requirements ...plan.Requirement) (plan.Plan, int64) {
+func (w *world) needy(policy plan.Enforcement, packages []requirement.Package, requirements ...requirement.Requirement) (plan.Plan, int64) {
 	w.T.Helper()
 	before := w.Client.Requests()
 	in, err := observe.Cluster(w.T.Context(), w.Client, observe.Request{
@@ -37,15 +38,15 @@ func TestRequirementsOnTheCluster(t *testing.T) {
 	bundle := w.widgets()
 	kind := schema.GroupVersionKind{Group: w.widget().Group, Version: "v1", Kind: "Widget"}
 	name := "widgets." + kind.Group
-	requirements := []plan.Requirement{
-		{Kind: plan.RequireCRD, Name: name, GVK: kind},
-		{Kind: plan.RequireCRD, Name: name, GVK: kind.GroupKind().WithVersion("")},
-		{Kind: plan.RequireAPI, GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}},
-		{Kind: plan.RequireAPI, GVK: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}},
-		{Kind: plan.RequireKubeVersion, Versions: "1.30.0"},
-		{Kind: plan.RequirePackage, Name: "etcd", Versions: ">=1.0.0"},
+	requirements := []requirement.Requirement{
+		{Kind: requirement.RequireCRD, Name: name, GVK: kind},
+		{Kind: requirement.RequireCRD, Name: name, GVK: kind.GroupKind().WithVersion("")},
+		{Kind: requirement.RequireAPI, GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}},
+		{Kind: requirement.RequireAPI, GVK: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}},
+		{Kind: requirement.RequireKubeVersion, Versions: "1.30.0"},
+		{Kind: requirement.RequirePackage, Name: "etcd", Versions: ">=1.0.0"},
 	}
-	packages := []plan.Package{{Name: "etcd", Version: "1.2.3"}}
+	packages := []requirement.Package{{Name: "etcd", Version: "1.2.3"}}
 	refused, asked := w.needy(plan.Enforce, packages, requirements...)
 	if len(refused.Violations) != 2 || refused.Violations[0].Rule != plan.RequirementMissing || !strings.Contains(refused.Violations[0].Message, name) {
 		t.Errorf("violations %v", refused.Violations)
@@ -61,7 +62,7 @@ func TestRequirementsOnTheCluster(t *testing.T) {
 		}
 		return nil
 	})
-	tooNew, _ := w.needy(plan.Enforce, nil, plan.Requirement{Kind: plan.RequireKubeVersion, Versions: "99.0.0"})
+	tooNew, _ := w.needy(plan.Enforce, nil, requirement.Requirement{Kind: requirement.RequireKubeVersion, Versions: "99.0.0"})
 	if len(tooNew.Violations) != 1 || !strings.Contains(tooNew.Violations[0].Message, "the cluster has v1.") {
 		t.Errorf("violations %v", tooNew.Violations)
 	}
@@ -74,7 +75,7 @@ func TestRequirementsTheBundleMeets(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: w.widget().Group, Version: "v1", Kind: "Widget"}
 	in, err := observe.Cluster(t.Context(), w.Client, observe.Request{
 		Owner: w.Owner, Desired: w.Objects(w.widgets()), InstallNamespace: w.Namespace, RequirementsPolicy: plan.Enforce,
-		Requirements: []plan.Requirement{{Kind: plan.RequireGVK, GVK: kind}, {Kind: plan.RequireGVK, GVK: kind.GroupKind().WithVersion("")}},
+		Requirements: []requirement.Requirement{{Kind: requirement.RequireGVK, GVK: kind}, {Kind: requirement.RequireGVK, GVK: kind.GroupKind().WithVersion("")}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +90,7 @@ func TestRequirementsTheBundleMeets(t *testing.T) {
 func TestRequirementOfAVersionThatIsHidden(t *testing.T) {
 	client := (&authority{}).client(t)
 	in, err := observe.Cluster(t.Context(), client, observe.Request{
-		RequirementsPolicy: plan.Enforce, Requirements: []plan.Requirement{{Kind: plan.RequireKubeVersion, Versions: "1.30.0"}},
+		RequirementsPolicy: plan.Enforce, Requirements: []requirement.Requirement{{Kind: requirement.RequireKubeVersion, Versions: "1.30.0"}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/digest"
 	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/spec"
@@ -24,7 +24,7 @@ func contentOfFolder(t *testing.T, folder string, o convert.Options) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	digest, err := plan.Content(result.Objects, o.InstallNamespace)
+	digest, err := digest.Content(result.Objects, o.InstallNamespace)
 	if err != nil {
 		t.Fatal(err)
 	}

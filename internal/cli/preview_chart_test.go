@@ -13,6 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/digest"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/convert"
@@ -62,7 +63,7 @@ func (c playedCluster) contentAsController(d *v1alpha1.BundleDeployment, dir str
 	if given.Capabilities.KubeVersion == helm.DefaultKubeVersion || !slices.Contains(given.Capabilities.APIVersions, "satchel.dev/v1alpha1/BundleDeployment") {
 		c.t.Errorf("the cluster says nothing of its own: %s, %d versions", given.Capabilities.KubeVersion, len(given.Capabilities.APIVersions))
 	}
-	digest, err := plan.Content(slices.Concat(result.Objects, plan.Rendered(spec.Hooks(result))), d.InstallNamespaceOrDefault())
+	digest, err := digest.Content(slices.Concat(result.Objects, plan.Rendered(spec.Hooks(result))), d.InstallNamespaceOrDefault())
 	if err != nil {
 		c.t.Fatal(err)
 	}

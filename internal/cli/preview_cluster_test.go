@@ -22,6 +22,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/digest"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
@@ -188,7 +189,7 @@ func (c playedCluster) install() {
 	}
 	d.Status.ObservedGeneration, d.Status.LastAppliedRevision = d.Generation, source.Status.Artifact.Revision
 	d.Status.Conditions = []metav1.Condition{}
-	digest, err := plan.Content(result.Objects, d.InstallNamespaceOrDefault())
+	digest, err := digest.Content(result.Objects, d.InstallNamespaceOrDefault())
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -14,6 +14,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 	"github.com/satchel-dev/satchel/internal/convert"
 )
 
@@ -30,7 +33,7 @@ func Observing(d *v1alpha1.BundleDeployment, keeping bool) (observe.Request, err
 	}
 	o.Pruning = Pruning(&d.Spec)
 	o.PodSecurity = d.Spec.AllowPodSecurityLabels || d.Spec.ApprovalModeOrDefault() != v1alpha1.ApprovalAutomatic
-	o.Protection = plan.Protection(d.Spec.CollisionProtectionOrDefault())
+	o.Protection = ownership.Protection(d.Spec.CollisionProtectionOrDefault())
 	o.UpgradeSafety = plan.Enforcement(d.Spec.UpgradeSafetyOrDefault())
 	o.RequirementsPolicy = plan.Enforcement(d.Spec.RequirementsOrDefault())
 	if crds := d.Spec.CRDs; crds != nil {
@@ -40,17 +43,17 @@ func Observing(d *v1alpha1.BundleDeployment, keeping bool) (observe.Request, err
 }
 
 // Ignore compiles the rules for fields that drift correction ignores.
-func Ignore(d *v1alpha1.BundleDeployment) (plan.Ignore, error) {
-	return plan.NewIgnore(IgnoreRules(d))
+func Ignore(d *v1alpha1.BundleDeployment) (ignore.Rules, error) {
+	return ignore.New(IgnoreRules(d))
 }
 
 // IgnoreRules are these rules, not compiled.
-func IgnoreRules(d *v1alpha1.BundleDeployment) []plan.IgnoreRule {
-	var rules []plan.IgnoreRule
+func IgnoreRules(d *v1alpha1.BundleDeployment) []ignore.Rule {
+	var rules []ignore.Rule
 	for _, rule := range d.Spec.IgnoredPaths() {
-		r := plan.IgnoreRule{Paths: rule.Paths}
+		r := ignore.Rule{Paths: rule.Paths}
 		if t := rule.Target; t != nil {
-			r.Target = plan.Selector{
+			r.Target = ignore.Selector{
 				Group: t.Group, Version: t.Version, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name,
 				LabelSelector: t.LabelSelector, AnnotationSelector: t.AnnotationSelector,
 			}
@@ -84,16 +87,16 @@ func optionalKinds(d *v1alpha1.BundleDeployment) []schema.GroupKind {
 
 // Packages are those that other deployments of the same namespace have installed on the cluster with the identity
 // target, sorted. During an upgrade it is the last version that was healthy.
-func Packages(deployments []v1alpha1.BundleDeployment, of *v1alpha1.BundleDeployment, target string) []plan.Package {
-	installed := map[plan.Package]bool{}
+func Packages(deployments []v1alpha1.BundleDeployment, of *v1alpha1.BundleDeployment, target string) []requirement.Package {
+	installed := map[requirement.Package]bool{}
 	for i := range deployments {
 		other := &deployments[i]
 		there := other.Status.Inventory != nil && other.Status.Inventory.Target == target
 		if provided := other.Status.Package; other.Name != of.Name && there && provided != nil && other.DeletionTimestamp.IsZero() {
-			installed[plan.Package{Name: provided.Name, Version: provided.Version}] = true
+			installed[requirement.Package{Name: provided.Name, Version: provided.Version}] = true
 		}
 	}
-	return slices.SortedFunc(maps.Keys(installed), func(a, b plan.Package) int {
+	return slices.SortedFunc(maps.Keys(installed), func(a, b requirement.Package) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version))
 	})
 }

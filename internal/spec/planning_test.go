@@ -11,7 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
@@ -75,7 +75,7 @@ func TestPackages(t *testing.T) {
 		with("e", "here", "6", func(d *v1alpha1.BundleDeployment) { d.Status.Package = nil }),
 		with("f", "here", "3"),
 	}, deployment(), "here")
-	if diff := cmp.Diff([]plan.Package{{Name: "etcd", Version: "2"}, {Name: "etcd", Version: "3"}}, got); diff != "" {
+	if diff := cmp.Diff([]requirement.Package{{Name: "etcd", Version: "2"}, {Name: "etcd", Version: "3"}}, got); diff != "" {
 		t.Errorf("neither its own, nor of another cluster, nor on their way out: (-want +got)\n%s", diff)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
 	"github.com/satchel-dev/satchel/internal/spec"
@@ -24,25 +24,25 @@ func TestRequirements(t *testing.T) {
 			{Kind: bundle.RequirePackage, Name: "etcd", Versions: ">1.0.0"},
 		},
 	}})
-	want := []plan.Requirement{{
-		Kind: plan.RequireAny, Message: "a store", Of: []plan.Requirement{
-			{Kind: plan.RequireCRD, Name: "etcds.db.example.org", GVK: kind},
-			{Kind: plan.RequirePackage, Name: "etcd", Versions: ">1.0.0"},
+	want := []requirement.Requirement{{
+		Kind: requirement.RequireAny, Message: "a store", Of: []requirement.Requirement{
+			{Kind: requirement.RequireCRD, Name: "etcds.db.example.org", GVK: kind},
+			{Kind: requirement.RequirePackage, Name: "etcd", Versions: ">1.0.0"},
 		},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	for from, to := range map[bundle.RequirementKind]plan.RequirementKind{
-		bundle.RequireCRD: plan.RequireCRD, bundle.RequireAPI: plan.RequireAPI, bundle.RequireGVK: plan.RequireGVK,
-		bundle.RequirePackage: plan.RequirePackage, bundle.RequireKubeVersion: plan.RequireKubeVersion,
-		bundle.RequireAll: plan.RequireAll, bundle.RequireAny: plan.RequireAny, bundle.RequireNone: plan.RequireNone,
+	for from, to := range map[bundle.RequirementKind]requirement.Kind{
+		bundle.RequireCRD: requirement.RequireCRD, bundle.RequireAPI: requirement.RequireAPI, bundle.RequireGVK: requirement.RequireGVK,
+		bundle.RequirePackage: requirement.RequirePackage, bundle.RequireKubeVersion: requirement.RequireKubeVersion,
+		bundle.RequireAll: requirement.RequireAll, bundle.RequireAny: requirement.RequireAny, bundle.RequireNone: requirement.RequireNone,
 	} {
 		if string(from) != string(to) {
 			t.Errorf("conversion says %q, planning %q", from, to)
 		}
 	}
-	if a, b := reflect.TypeFor[convert.Requirement]().NumField(), reflect.TypeFor[plan.Requirement]().NumField(); a != b {
+	if a, b := reflect.TypeFor[convert.Requirement]().NumField(), reflect.TypeFor[requirement.Requirement]().NumField(); a != b {
 		t.Errorf("%d fields become %d", a, b)
 	}
 }

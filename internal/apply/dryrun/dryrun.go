@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/apply/write"
 )
@@ -116,7 +117,7 @@ func newcomersOf(p plan.Plan) newcomers {
 	for _, action := range p.Actions() {
 		created := action.Verb == plan.Create || action.Verb == plan.Repair
 		switch {
-		case plan.IsNamespace(action.ID):
+		case ownership.IsNamespace(action.ID):
 			n.namespaces[action.Name] = created
 		case plan.IsDefinition(action.ID):
 			n.definitions[action.Name] = action.Writes()

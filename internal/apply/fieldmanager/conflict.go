@@ -15,6 +15,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
 )
 
 // strippedManager is the name under which the API server keeps the fields of an
@@ -128,12 +129,12 @@ func Describe(conflicts []Conflict) string {
 
 // isIgnored tells whether the spec ignores the field of a conflict.
 func isIgnored(action plan.Action, path string) bool {
-	bare, some := plan.Without(action.Desired, action.Given)
+	bare, some := ignore.Without(action.Desired, action.Given)
 	return some && hasPath(action.Desired, path) && !hasPath(bare, path)
 }
 
 // DesiredWithoutIgnored is an object without its ignored fields.
 func DesiredWithoutIgnored(object plan.Object) *unstructured.Unstructured {
-	bare, _ := plan.Without(object.Desired, object.Given)
+	bare, _ := ignore.Without(object.Desired, object.Given)
 	return bare
 }

@@ -13,7 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
 )
 
 // ownedFields are the fields of a managedFields entry: a mapping for each level, with
@@ -98,7 +98,7 @@ func (f ownedFields) below(key string) ownedFields {
 }
 
 // remove removes what a pointer into the value leads to, and tells whether that was owned.
-func (f ownedFields) remove(value any, pointer plan.Pointer) bool {
+func (f ownedFields) remove(value any, pointer ignore.Pointer) bool {
 	key, found := f.part(value, pointer[0])
 	if !found {
 		return false

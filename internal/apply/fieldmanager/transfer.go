@@ -9,11 +9,11 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 // spared are fields that an adoption leaves to their managers: the status and the
@@ -33,7 +33,7 @@ func HandOver(entries []metav1.ManagedFieldsEntry, to string) ([]metav1.ManagedF
 		case left:
 			return applied(entry, inventory.OrphanManager)
 		}
-		return plan.IsFormer(entry.Manager) || inventory.IsManager(entry.Manager)
+		return ownership.IsFormer(entry.Manager) || inventory.IsManager(entry.Manager)
 	}
 	ours := metav1.ManagedFieldsEntry{Manager: to, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1"}
 	fields, rest := fieldpath.NewSet(), []metav1.ManagedFieldsEntry(nil)

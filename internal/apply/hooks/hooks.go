@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
@@ -23,7 +24,7 @@ import (
 type Runner struct {
 	Client     *tenant.Client
 	Owner      inventory.Owner
-	Protection plan.Protection // of existing objects of others; empty is Prevent
+	Protection ownership.Protection // of existing objects of others; empty is Prevent
 	Rules      health.Rules
 }
 
@@ -68,9 +69,9 @@ func (h Runner) Start(ctx context.Context, hook plan.HookObject, run string) (St
 	case live.Annotations[v1alpha1.HookRunAnnotation] == run && live.DeletionTimestamp == nil:
 		return Started{UID: live.UID}, nil
 	}
-	seen := plan.LiveOf(live, h.Owner)
-	if seen.ClaimOf(h.Owner, h.Protection) == plan.Foreign {
-		return Started{Refused: &objecterror.Error{ID: hook.ID, Reason: "Conflict", Message: objecterror.OneLine(seen.Collides(hook.ID, h.Owner).String())}}, nil
+	seen := ownership.LiveOf(live, h.Owner)
+	if seen.ClaimOf(h.Owner, h.Protection) == ownership.Foreign {
+		return Started{Refused: &objecterror.Error{ID: hook.ID, Reason: "Conflict", Message: objecterror.OneLine(plan.Collides(seen, hook.ID, h.Owner).String())}}, nil
 	}
 	if guard := seen.GuardedNamespace(hook.ID); guard != "" {
 		return Started{Refused: &objecterror.Error{ID: hook.ID, Reason: "Forbidden", Message: "has the label " + guard + ", so that no hook deletes it"}}, nil
@@ -82,7 +83,7 @@ func (h Runner) Start(ctx context.Context, hook plan.HookObject, run string) (St
 	case gone:
 		return h.create(ctx, hook, run)
 	}
-	return Started{Waiting: fmt.Sprintf("%s is left from an earlier run and %s", hook.ID, plan.BeingDeleted(seen))}, nil
+	return Started{Waiting: fmt.Sprintf("%s is left from an earlier run and %s", hook.ID, ownership.BeingDeleted(seen))}, nil
 }
 
 func (h Runner) create(ctx context.Context, hook plan.HookObject, run string) (Started, error) {
@@ -152,9 +153,9 @@ func (h Runner) Clear(ctx context.Context, id inventory.ID) (gone bool, err erro
 		return false, nil
 	case apierrors.IsNotFound(err):
 		return true, nil
-	case err == nil && !plan.LiveOf(live, h.Owner).Ours(h.Owner):
+	case err == nil && !ownership.LiveOf(live, h.Owner).Ours(h.Owner):
 		return true, nil
-	case err == nil && plan.LiveOf(live, h.Owner).GuardedNamespace(id) != "":
+	case err == nil && ownership.LiveOf(live, h.Owner).GuardedNamespace(id) != "":
 		return true, nil // it is kept
 	case err == nil:
 		gone, err = h.delete(ctx, ref, live)

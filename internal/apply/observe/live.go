@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
@@ -28,7 +29,7 @@ const crowd = 100
 // Sighting is the result of reading one object.
 type Sighting struct {
 	id    inventory.ID
-	Live  *plan.Live // nil: it does not exist
+	Live  *ownership.Live // nil: it does not exist
 	Error error
 	// unserved: the API server has no such resource.
 	Unserved bool
@@ -217,7 +218,7 @@ func (l looking) unserved(c collection) collectionResult {
 }
 
 func (l looking) seen(id inventory.ID, object metav1.Object) Sighting {
-	live := plan.LiveOf(object, l.owner)
+	live := ownership.LiveOf(object, l.owner)
 	return Sighting{id: id, Live: &live}
 }
 

@@ -18,6 +18,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 	"github.com/satchel-dev/satchel/internal/pattern"
@@ -34,10 +37,10 @@ type Request struct {
 	Optional         []schema.GroupKind   // of Desired, those of which objects are left out while their kind is not served
 	Ranks            map[inventory.ID]int // of Desired, as it is rendered: see plan.Object
 	HashKey          []byte               // see inventory.HashRendered; may be empty
-	Ignore           plan.Ignore          // fields that other managers may change
+	Ignore           ignore.Rules         // fields that other managers may change
 	Parallelism      int                  // 16
 
-	Protection plan.Protection // of existing objects of others; empty is Prevent
+	Protection ownership.Protection // of existing objects of others; empty is Prevent
 	// PodSecurity: see plan.Input.
 	PodSecurity bool
 	Lineage     plan.Lineage // deployments that must not be among Desired
@@ -49,9 +52,9 @@ type Request struct {
 	Exempt        []string         // CRDs that are not judged, by name
 	Judge         Judge            // of CRDs; without it their changes remain unjudged
 
-	RequirementsPolicy plan.Enforcement   // empty is EnforcementNone
-	Requirements       []plan.Requirement // of the bundle
-	Packages           []plan.Package     // that are installed and may meet them
+	RequirementsPolicy plan.Enforcement          // empty is EnforcementNone
+	Requirements       []requirement.Requirement // of the bundle
+	Packages           []requirement.Package     // that are installed and may meet them
 }
 
 // Cluster gathers what a plan depends on: how the desired kinds are served and which
@@ -64,7 +67,7 @@ func Cluster(ctx context.Context, client *tenant.Client, o Request) (plan.Input,
 	in := plan.Input{
 		Owner:      o.Owner,
 		Previous:   o.Previous,
-		Live:       map[inventory.ID]plan.Live{},
+		Live:       map[inventory.ID]ownership.Live{},
 		Unreadable: map[inventory.ID]string{},
 
 		Unconfirmed: map[inventory.ID]string{},
@@ -82,7 +85,7 @@ func Cluster(ctx context.Context, client *tenant.Client, o Request) (plan.Input,
 
 		RequirementsPolicy: o.RequirementsPolicy,
 		Requirements:       o.Requirements,
-		Facts:              plan.Facts{Packages: o.Packages},
+		Facts:              requirement.Facts{Packages: o.Packages},
 	}
 	if o.CreateNamespace {
 		in.CreateNamespace = o.InstallNamespace

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 // decide returns the action for one desired object that was read, or the violation that
@@ -33,22 +34,22 @@ func (in Input) decide(object Object) (Action, *Violation) {
 		return action, nil
 	}
 	claim := in.claim(entry, live)
-	if claim == Foreign {
-		collision := live.Collides(object.ID, in.Owner)
+	if claim == ownership.Foreign {
+		collision := Collides(live, object.ID, in.Owner)
 		return Action{}, &collision
 	}
 	action.Verb, action.Reason = compare(object, entry, live)
 	if action.Verb == Repair && !live.Shared {
 		action.At = live.ResourceVersion
 	}
-	if claim == Adoptable && !live.Deleting {
+	if claim == ownership.Adoptable && !live.Deleting {
 		action.Verb, action.Reason = Adopt, in.adopting(live)
 	}
 	return action, nil
 }
 
 // forbids returns the violation that forbids any action on an object; nil for most.
-func (in Input) forbids(object Object, entry inventory.Entry, live Live) *Violation {
+func (in Input) forbids(object Object, entry inventory.Entry, live ownership.Live) *Violation {
 	if forbidden := in.Lineage.forbids(object.ID, live); forbidden != nil {
 		return forbidden
 	}
@@ -56,7 +57,7 @@ func (in Input) forbids(object Object, entry inventory.Entry, live Live) *Violat
 }
 
 // adopting says why an object is adopted.
-func (in Input) adopting(live Live) string {
+func (in Input) adopting(live ownership.Live) string {
 	if live.Orphaned {
 		return "was left behind by an earlier deployment"
 	}
@@ -78,10 +79,10 @@ func completed(object Object, entry inventory.Entry) bool {
 //	our fields differ       Repair
 //	UID or generation moved Settle
 //	else                    Unchanged
-func compare(object Object, entry inventory.Entry, live Live) (Verb, string) {
+func compare(object Object, entry inventory.Entry, live ownership.Live) (Verb, string) {
 	switch {
 	case live.Deleting:
-		return Wait, BeingDeleted(live)
+		return Wait, ownership.BeingDeleted(live)
 	case !entry.Confirmed(), entry.Begun:
 		return Update, "was not applied completely"
 	case entry.Rendered != object.Rendered:

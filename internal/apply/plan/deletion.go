@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 // How an object of the inventory that is not desired any more is removed.
@@ -38,8 +38,8 @@ type Deletion struct {
 	Kind
 	How    How
 	Reason string
-	Note   string // why it is left alone on purpose; mostly empty
-	Live   Live   // zero for Forget and Keep
+	Note   string         // why it is left alone on purpose; mostly empty
+	Live   ownership.Live // zero for Forget and Keep
 	// First: it is removed before the rest of the plan is applied, when the spec or its annotation says so.
 	First bool
 	// Whole: it is released with everything else, so that the objects that serve it stay.
@@ -73,7 +73,7 @@ func Removal(in Input) []DeletionStage {
 // deletions decides about each entry, and sorts the results into the order of deleting.
 func deletions(in Input, entries inventory.Inventory, removal bool) []DeletionStage {
 	byPlace := map[deletionPlace][]Deletion{}
-	lowest := farthestPhase
+	lowest := ownership.FarthestPhase
 	for _, entry := range entries.Entries {
 		kind := in.Kinds[entry.GroupKind()]
 		if kind.Definition == "" && in.Previous.Has(definitionID(kind.Resource.GroupResource())) {
@@ -113,7 +113,7 @@ type deletionPlace struct {
 func deletionPlaceOf(stage string, phase int) deletionPlace {
 	switch stage {
 	case stageAdmission, stageDefinitions, stageNamespaces:
-		phase = -farthestPhase
+		phase = -ownership.FarthestPhase
 	}
 	return deletionPlace{stage: stage, phase: phase}
 }
@@ -169,7 +169,7 @@ func (in Input) decideDeletion(entry inventory.Entry, removal bool) Deletion {
 		note := "is not kept: it is being deleted already"
 		return Deletion{How: Forget, Reason: note, Note: note}
 	case live.Deleting:
-		return Deletion{How: Await, Reason: BeingDeleted(live), Live: live}
+		return Deletion{How: Await, Reason: ownership.BeingDeleted(live), Live: live}
 	}
 	deletion := in.ending(entry.ID, live, removal)
 	deletion.Live, deletion.First = live, in.Pruning.first(live.Ending)
@@ -177,7 +177,7 @@ func (in Input) decideDeletion(entry inventory.Entry, removal bool) Deletion {
 }
 
 // ending is the part of decideDeletion about objects that we own.
-func (in Input) ending(id inventory.ID, live Live, removal bool) Deletion {
+func (in Input) ending(id inventory.ID, live ownership.Live, removal bool) Deletion {
 	kept := in.Pruning.kept(removal, live.Ending)
 	switch {
 	case live.GuardedNamespace(id) != "":
@@ -188,16 +188,8 @@ func (in Input) ending(id inventory.ID, live Live, removal bool) Deletion {
 		return Deletion{How: DeleteUnused, Reason: "is deleted when no resource of its kind is left"}
 	case IsDefinition(id):
 		return Deletion{How: Release, Reason: "is kept with the resources of its kind"}
-	case IsNamespace(id):
+	case ownership.IsNamespace(id):
 		return Deletion{How: DeleteEmpty, Reason: "is deleted when nothing else lives in it"}
 	}
 	return Deletion{How: Delete}
-}
-
-// BeingDeleted says what a terminating object waits for.
-func BeingDeleted(live Live) string {
-	if len(live.Finalizers) == 0 {
-		return "is being deleted"
-	}
-	return fmt.Sprintf("is being deleted and waits for its finalizers %s", strings.Join(live.Finalizers, ", "))
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/digest"
 )
 
 func parsed(t *testing.T, manifests ...string) []*unstructured.Unstructured {
@@ -30,7 +30,7 @@ func parsed(t *testing.T, manifests ...string) []*unstructured.Unstructured {
 
 func contentOf(t *testing.T, namespace string, objects ...*unstructured.Unstructured) string {
 	t.Helper()
-	digest, err := plan.Content(objects, namespace)
+	digest, err := digest.Content(objects, namespace)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 // TestDisown: everything is removed by which a former owner would delete an object, and nothing else.
@@ -28,10 +28,10 @@ func TestDisown(t *testing.T) {
 		"finalizers":      []string{"example.org/backup", "foregroundDeletion"},
 		"ownerReferences": []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "friend"}},
 	}
-	if diff := cmp.Diff(want, plan.Disown(object)); diff != "" {
+	if diff := cmp.Diff(want, ownership.Disown(object)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]any{"annotations": map[string]any{"satchel.dev/orphaned": "true"}}, plan.Disown(&metav1.ObjectMeta{})); diff != "" {
+	if diff := cmp.Diff(map[string]any{"annotations": map[string]any{"satchel.dev/orphaned": "true"}}, ownership.Disown(&metav1.ObjectMeta{})); diff != "" {
 		t.Errorf("orphaned: -want +got:\n%s", diff)
 	}
 }

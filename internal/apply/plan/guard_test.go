@@ -10,13 +10,14 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 // guardLabels are the labels that no bundle removes.
 var guardLabels = []string{"satchel.dev/approval", "satchel.dev/signatures"}
 
 // labelled is a live object with such a label, which a manager applied.
-func labelled(label, value, manager string) *plan.Live {
+func labelled(label, value, manager string) *ownership.Live {
 	object := &metav1.ObjectMeta{UID: "live", Labels: map[string]string{label: value}}
 	object.ManagedFields = []metav1.ManagedFieldsEntry{{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1",
@@ -24,7 +25,7 @@ func labelled(label, value, manager string) *plan.Live {
 	}, {
 		Manager: owner.Manager(), Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{"f:app":{}}}}`)},
 	}}
-	live := plan.LiveOf(object, owner)
+	live := ownership.LiveOf(object, owner)
 	return &live
 }
 
@@ -33,16 +34,16 @@ func TestT24WhatNoBundleMayDo(t *testing.T) {
 	approval := inventory.ID{Group: "satchel.dev", Kind: "BundleApproval", Namespace: "shop", Name: "yes"}
 	namespace := inventory.ID{Kind: "Namespace", Name: "shop"}
 	for _, label := range guardLabels {
-		by := func(value, manager string) *plan.Live { return labelled(label, value, manager) }
+		by := func(value, manager string) *ownership.Live { return labelled(label, value, manager) }
 		for name, tc := range map[string]struct {
 			reason  string
 			id      inventory.ID
 			label   string // of the object in the bundle
-			live    *plan.Live
+			live    *ownership.Live
 			refused bool
 		}{
 			"approval":           {"it would approve itself", approval, "", nil, true},
-			"existing approval":  {"or change a denial", approval, "", &plan.Live{UID: "one"}, true},
+			"existing approval":  {"or change a denial", approval, "", &ownership.Live{UID: "one"}, true},
 			"label set":          {"more approval is an escalation, not forbidden", namespace, "required", nil, false},
 			"label kept":         {"the same as it is", namespace, "required", by("required", "kubectl"), false},
 			"label of others":    {"the bundle says nothing of it, and applying leaves it", namespace, "", by("required", "kubectl"), false},
@@ -59,7 +60,7 @@ func TestT24WhatNoBundleMayDo(t *testing.T) {
 				}
 				for _, hook := range []bool{false, true} {
 					in := plan.Input{
-						Owner: owner, Protection: plan.Prevent, Live: map[inventory.ID]plan.Live{}, Desired: []plan.Object{object},
+						Owner: owner, Protection: ownership.Prevent, Live: map[inventory.ID]ownership.Live{}, Desired: []plan.Object{object},
 						Previous: inventory.New("cluster", confirmed(tc.id)),
 					}
 					if tc.live != nil {
@@ -86,7 +87,7 @@ func TestT24LabelledNamespacesAreKept(t *testing.T) {
 	for _, label := range guardLabels {
 		for value, want := range map[string]plan.How{"required": plan.Release, "none": plan.DeleteEmpty} {
 			in := plan.Input{
-				Owner: owner, Live: map[inventory.ID]plan.Live{namespace: *labelled(label, value, owner.Manager())},
+				Owner: owner, Live: map[inventory.ID]ownership.Live{namespace: *labelled(label, value, owner.Manager())},
 				Previous: inventory.New("cluster", confirmed(namespace)),
 			}
 			stages := plan.Removal(in)

@@ -10,11 +10,12 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 // installed is an input with an inventory of so many ConfigMaps, all of them ours.
 func installed(count int) plan.Input {
-	in := plan.Input{Owner: owner, Live: map[inventory.ID]plan.Live{}}
+	in := plan.Input{Owner: owner, Live: map[inventory.ID]ownership.Live{}}
 	entries := make([]inventory.Entry, 0, count)
 	for i := range count {
 		id := configMap(i)
@@ -100,7 +101,7 @@ func TestPruneLimit(t *testing.T) {
 		"kept anyhow": {"what is not deleted does not count", 20, 4, percent(50), func(in *plan.Input) { in.Pruning.Disabled = true }, 0},
 		"not ours": {"nor do objects of other owners", 20, 4, percent(50), func(in *plan.Input) {
 			for i := 4; i < 20; i++ {
-				in.Live[configMap(i)] = plan.Live{Owner: other, Managers: []string{other.Manager()}}
+				in.Live[configMap(i)] = ownership.Live{Owner: other, Managers: []string{other.Manager()}}
 			}
 		}, 0},
 		"while a newer one fails": {"drift correction deletes nothing", 20, 4, percent(50), func(in *plan.Input) { in.Keeping = true }, 0},
@@ -234,10 +235,10 @@ func TestEndings(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			live := plan.LiveOf(annotated(tc.annotations), owner)
+			live := ownership.LiveOf(annotated(tc.annotations), owner)
 			in := plan.Input{
 				Owner: owner, Previous: inventory.New("target", confirmed(tc.id)), Pruning: tc.pruning,
-				Desired: []plan.Object{desired(configMap(1), "")}, Live: map[inventory.ID]plan.Live{tc.id: live},
+				Desired: []plan.Object{desired(configMap(1), "")}, Live: map[inventory.ID]ownership.Live{tc.id: live},
 			}
 			p, removal := plan.Make(in), plan.Removal(in)
 			stages, none := p.Prune, p.PruneFirst

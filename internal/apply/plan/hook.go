@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 // Events at which hooks run, as Helm names them.
@@ -161,8 +162,8 @@ func (in Input) hooks(desired []Object) (listed []inventory.Entry, violations []
 			}
 			entry, _ := in.Previous.Get(hook.ID)
 			// objects that no bundle may contain are reported by guarded
-			if in.guards(hook.Object, Owned) == nil && in.claim(entry, live) == Foreign {
-				violations = append(violations, live.Collides(hook.ID, in.Owner))
+			if in.guards(hook.Object, ownership.Owned) == nil && in.claim(entry, live) == ownership.Foreign {
+				violations = append(violations, Collides(live, hook.ID, in.Owner))
 				continue
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 var job = inventory.ID{Group: "batch", Kind: "Job", Namespace: "shop", Name: "job"}
@@ -68,7 +69,7 @@ func TestHooksInAPlan(t *testing.T) {
 	listed := inventory.Entry{ID: job, Version: "v1", Mark: inventory.RunOnce}
 	in := plan.Input{
 		Owner: owner, Desired: []plan.Object{desired(one, "")}, Hooks: []plan.HookObject{hookOf("job", 0, plan.PreInstall)},
-		Previous: inventory.New("target", confirmed(one), listed), Live: map[inventory.ID]plan.Live{one: ours(), job: ours()},
+		Previous: inventory.New("target", confirmed(one), listed), Live: map[inventory.ID]ownership.Live{one: ours(), job: ours()},
 		Pruning: plan.Pruning{Limit: &plan.Limit{}},
 	}
 	p := plan.Make(in)
@@ -85,7 +86,7 @@ func TestHooksInAPlan(t *testing.T) {
 		t.Errorf("it is deleted, without a need for approval: %+v", p)
 	}
 	in.Hooks = []plan.HookObject{hookOf("job", 0, plan.PreInstall)}
-	in.Previous, in.Live[job] = inventory.New("target", confirmed(one)), plan.Live{Tool: "Helm release shop/web"}
+	in.Previous, in.Live[job] = inventory.New("target", confirmed(one)), ownership.Live{Tool: "Helm release shop/web"}
 	if p := plan.Make(in); len(p.Violations) != 1 || p.Violations[0].Rule != plan.Collision {
 		t.Errorf("it is Helm's: %v", p.Violations)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 )
 
 // Input is everything that a plan depends on.
@@ -26,7 +28,7 @@ type Input struct {
 
 	// Live holds the existing objects, desired ones and those of the inventory. An object
 	// in none of Live, Unreadable and Unconfirmed does not exist.
-	Live       map[inventory.ID]Live
+	Live       map[inventory.ID]ownership.Live
 	Unreadable map[inventory.ID]string // the reason
 	// Unconfirmed are objects of the inventory with a kind that is not served at the moment, and the
 	// reason: it is not known yet whether the kind is gone.
@@ -47,7 +49,7 @@ type Input struct {
 	Keeping bool
 
 	// Protection says which existing objects of other owners are adopted.
-	Protection Protection
+	Protection ownership.Protection
 
 	// PodSecurity: Namespaces may carry labels of pod-security.kubernetes.io.
 	PodSecurity bool
@@ -68,8 +70,8 @@ type Input struct {
 
 	// RequirementsPolicy says how to handle Requirements that the Facts do not meet.
 	RequirementsPolicy Enforcement
-	Requirements       []Requirement
-	Facts              Facts
+	Requirements       []requirement.Requirement
+	Facts              requirement.Facts
 }
 
 // Enforcement says how to handle a breach of a rule. Empty is EnforcementNone.

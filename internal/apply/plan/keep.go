@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 // Keeps tells that a plan brings nothing new: all that it writes was applied before, with
@@ -29,7 +30,7 @@ func (p *Plan) leaveOut(actions []Action) []Action {
 	}
 	p.LeftOut, p.Violations = p.Violations, nil
 	return slices.DeleteFunc(actions, func(a Action) bool {
-		return a.Writes() && !IsNamespace(a.ID) && (objects[a.ID] || namespaces[a.Namespace])
+		return a.Writes() && !ownership.IsNamespace(a.ID) && (objects[a.ID] || namespaces[a.Namespace])
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 // Lineage is the chain of deployments that created a deployment by their bundles. None may
@@ -30,7 +31,7 @@ func IsDeployment(id inventory.ID) bool {
 }
 
 // forbids says why an object must not be in the bundle; nil when it may.
-func (l Lineage) forbids(id inventory.ID, live Live) *Violation {
+func (l Lineage) forbids(id inventory.ID, live ownership.Live) *Violation {
 	if who, found := l.Members[live.UID]; found && live.UID != "" {
 		return &Violation{Rule: Recursion, Object: id, Message: fmt.Sprintf("%s is %s", id, who), Remedy: "take it out of the bundle"}
 	}

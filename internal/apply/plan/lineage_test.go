@@ -9,6 +9,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 func TestLineage(t *testing.T) {
@@ -16,13 +17,13 @@ func TestLineage(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		id      inventory.ID
-		live    *plan.Live // nil: it does not exist
+		live    *ownership.Live // nil: it does not exist
 		depth   int
 		refused bool
 	}{
-		"itself":          {"it would change itself", deployment, &plan.Live{UID: "self"}, 0, true},
-		"itself, ours":    {"labels on it do not matter", deployment, &plan.Live{UID: "self", Owner: owner, Fields: inventory.Hash{1}}, 0, true},
-		"above":           {"each would wait for the other to go", deployment, &plan.Live{UID: "parent"}, 1, true},
+		"itself":          {"it would change itself", deployment, &ownership.Live{UID: "self"}, 0, true},
+		"itself, ours":    {"labels on it do not matter", deployment, &ownership.Live{UID: "self", Owner: owner, Fields: inventory.Hash{1}}, 0, true},
+		"above":           {"each would wait for the other to go", deployment, &ownership.Live{UID: "parent"}, 1, true},
 		"another":         {"it is its own to bring", deployment, nil, 1, false},
 		"too deep":        {"somewhere it ends", deployment, nil, plan.MostNested, true},
 		"as deep":         {"one less is in order", deployment, nil, plan.MostNested - 1, false},
@@ -30,7 +31,7 @@ func TestLineage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := plan.Input{
-				Owner: owner, Desired: []plan.Object{desired(tc.id, "")}, Protection: plan.None, Live: map[inventory.ID]plan.Live{},
+				Owner: owner, Desired: []plan.Object{desired(tc.id, "")}, Protection: ownership.None, Live: map[inventory.ID]ownership.Live{},
 				Lineage: plan.Lineage{Members: map[types.UID]string{"self": "this deployment itself", "parent": "the deployment shop/parent"}, Depth: tc.depth},
 			}
 			if tc.live != nil {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 // Make plans how to make the cluster match the rendered bundle. The same input
@@ -128,7 +129,7 @@ func (in Input) absent(desired []Object) []string {
 	for _, object := range desired {
 		_, exists := in.Live[object.ID]
 		_, hidden := in.Unreadable[object.ID]
-		if IsNamespace(object.ID) && !exists && !hidden {
+		if ownership.IsNamespace(object.ID) && !exists && !hidden {
 			names = append(names, object.Name)
 		}
 	}
@@ -144,7 +145,7 @@ func (in Input) missing(desired []Object) []Violation {
 	}
 	brought := map[string]bool{in.CreateNamespace: true, "": true}
 	for _, object := range desired {
-		if IsNamespace(object.ID) {
+		if ownership.IsNamespace(object.ID) {
 			brought[object.Name] = true
 		}
 	}
@@ -185,7 +186,7 @@ func (m MissingKind) violation() Violation {
 func (in Input) createsNamespace(desired []Object) bool {
 	return in.CreateNamespace != "" && in.Namespaces[in.CreateNamespace] == Absent &&
 		!slices.ContainsFunc(desired, func(o Object) bool {
-			return IsNamespace(o.ID) && o.Name == in.CreateNamespace
+			return ownership.IsNamespace(o.ID) && o.Name == in.CreateNamespace
 		})
 }
 

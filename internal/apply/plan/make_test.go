@@ -13,6 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 var (
@@ -42,13 +43,13 @@ func confirmed(id inventory.ID) inventory.Entry {
 	return inventory.Entry{ID: id, Version: "v1", Rendered: rendered, Fields: fields, Seen: seen}
 }
 
-func ours() plan.Live {
-	return plan.Live{UID: "uid", ResourceVersion: "7", Owner: owner, Fields: fields, Seen: seen}
+func ours() ownership.Live {
+	return ownership.Live{UID: "uid", ResourceVersion: "7", Owner: owner, Fields: fields, Seen: seen}
 }
 
 // The action for a desired object, by its entry and its live state.
 func TestDecideDesired(t *testing.T) {
-	with := func(change func(*plan.Live)) *plan.Live {
+	with := func(change func(*ownership.Live)) *ownership.Live {
 		live := ours()
 		change(&live)
 		return &live
@@ -60,39 +61,39 @@ func TestDecideDesired(t *testing.T) {
 	}
 	same := func(*inventory.Entry) {}
 	planned := &inventory.Entry{ID: one, Version: "v1"}
-	taken := func(l *plan.Live) { l.Owner, l.Managers = other, []string{other.Manager()} }
+	taken := func(l *ownership.Live) { l.Owner, l.Managers = other, []string{other.Manager()} }
 	tests := map[string]struct {
 		reason string
 		entry  *inventory.Entry
-		live   *plan.Live
+		live   *ownership.Live
 		want   plan.Verb // empty: refused
 	}{
 		"new":                        {"it does not exist and never did", nil, nil, plan.Create},
 		"planned":                    {"an apply died before it came to it", planned, nil, plan.Create},
 		"deleted":                    {"another client deleted it", entry(same), nil, plan.Repair},
-		"as it was":                  {"nothing moved: no request", entry(same), with(func(*plan.Live) {}), plan.Unchanged},
-		"rendered again":             {"the bundle changed", entry(func(e *inventory.Entry) { e.Rendered = changed }), with(func(*plan.Live) {}), plan.Update},
-		"field taken":                {"our managed fields differ", entry(same), with(func(l *plan.Live) { l.Fields = changed }), plan.Repair},
-		"managed fields stripped":    {"our entry is gone", entry(same), with(func(l *plan.Live) { l.Fields = inventory.Hash{} }), plan.Repair},
-		"generation moved":           {"perhaps a value changed and our entry was written back", entry(same), with(func(l *plan.Live) { l.Seen = changed }), plan.Settle},
-		"untraceable":                {"the API server keeps no fields of it: no repair loop", entry(func(e *inventory.Entry) { e.Fields = inventory.Untraceable }), with(func(l *plan.Live) { l.Fields = inventory.Hash{} }), plan.Unchanged},
-		"untraceable, written":       {"what was seen of it is all there is", entry(func(e *inventory.Entry) { e.Fields = inventory.Untraceable }), with(func(l *plan.Live) { l.Fields, l.Seen = inventory.Hash{}, changed }), plan.Settle},
-		"killed before record":       {"our manager applied it, our labels are on it", planned, with(func(*plan.Live) {}), plan.Update},
-		"record lost":                {"the same with a lost status", nil, with(func(*plan.Live) {}), plan.Update},
-		"killed in an adoption":      {"our manager holds it and it has no owner's labels", nil, with(func(l *plan.Live) { l.Owner = inventory.Owner{} }), plan.Update},
-		"terminating":                {"it can be applied when it is gone", entry(same), with(func(l *plan.Live) { l.Deleting = true }), plan.Wait},
-		"orphaned":                   {"an earlier deployment left it behind", nil, with(func(l *plan.Live) { l.Owner, l.Fields, l.Orphaned = inventory.Owner{}, inventory.Hash{}, true }), plan.Adopt},
-		"orphaned, but taken":        {"another deployment adopted it already", nil, with(func(l *plan.Live) { l.Orphaned = true; taken(l); l.Fields = inventory.Hash{} }), ""},
-		"of another client":          {"it exists and is not ours", nil, with(func(l *plan.Live) { l.Owner, l.Fields = inventory.Owner{}, inventory.Hash{} }), ""},
-		"of another client, planned": {"it was created between plan and write", planned, with(func(l *plan.Live) { l.Owner, l.Fields = inventory.Owner{}, inventory.Hash{} }), ""},
-		"forged labels":              {"labels alone prove nothing", nil, with(func(l *plan.Live) { l.Fields = inventory.Hash{} }), ""},
-		"another deployment's":       {"two deployments claim it", nil, with(func(l *plan.Live) { taken(l); l.Fields = inventory.Hash{} }), ""},
+		"as it was":                  {"nothing moved: no request", entry(same), with(func(*ownership.Live) {}), plan.Unchanged},
+		"rendered again":             {"the bundle changed", entry(func(e *inventory.Entry) { e.Rendered = changed }), with(func(*ownership.Live) {}), plan.Update},
+		"field taken":                {"our managed fields differ", entry(same), with(func(l *ownership.Live) { l.Fields = changed }), plan.Repair},
+		"managed fields stripped":    {"our entry is gone", entry(same), with(func(l *ownership.Live) { l.Fields = inventory.Hash{} }), plan.Repair},
+		"generation moved":           {"perhaps a value changed and our entry was written back", entry(same), with(func(l *ownership.Live) { l.Seen = changed }), plan.Settle},
+		"untraceable":                {"the API server keeps no fields of it: no repair loop", entry(func(e *inventory.Entry) { e.Fields = inventory.Untraceable }), with(func(l *ownership.Live) { l.Fields = inventory.Hash{} }), plan.Unchanged},
+		"untraceable, written":       {"what was seen of it is all there is", entry(func(e *inventory.Entry) { e.Fields = inventory.Untraceable }), with(func(l *ownership.Live) { l.Fields, l.Seen = inventory.Hash{}, changed }), plan.Settle},
+		"killed before record":       {"our manager applied it, our labels are on it", planned, with(func(*ownership.Live) {}), plan.Update},
+		"record lost":                {"the same with a lost status", nil, with(func(*ownership.Live) {}), plan.Update},
+		"killed in an adoption":      {"our manager holds it and it has no owner's labels", nil, with(func(l *ownership.Live) { l.Owner = inventory.Owner{} }), plan.Update},
+		"terminating":                {"it can be applied when it is gone", entry(same), with(func(l *ownership.Live) { l.Deleting = true }), plan.Wait},
+		"orphaned":                   {"an earlier deployment left it behind", nil, with(func(l *ownership.Live) { l.Owner, l.Fields, l.Orphaned = inventory.Owner{}, inventory.Hash{}, true }), plan.Adopt},
+		"orphaned, but taken":        {"another deployment adopted it already", nil, with(func(l *ownership.Live) { l.Orphaned = true; taken(l); l.Fields = inventory.Hash{} }), ""},
+		"of another client":          {"it exists and is not ours", nil, with(func(l *ownership.Live) { l.Owner, l.Fields = inventory.Owner{}, inventory.Hash{} }), ""},
+		"of another client, planned": {"it was created between plan and write", planned, with(func(l *ownership.Live) { l.Owner, l.Fields = inventory.Owner{}, inventory.Hash{} }), ""},
+		"forged labels":              {"labels alone prove nothing", nil, with(func(l *ownership.Live) { l.Fields = inventory.Hash{} }), ""},
+		"another deployment's":       {"two deployments claim it", nil, with(func(l *ownership.Live) { taken(l); l.Fields = inventory.Hash{} }), ""},
 		"really taken over":          {"it was ours, and another deployment applied it since", entry(same), with(taken), ""},
-		"label edited":               {"a changed owner label alone is drift", entry(same), with(func(l *plan.Live) { l.Owner, l.Fields = other, changed }), plan.Repair},
+		"label edited":               {"a changed owner label alone is drift", entry(same), with(func(l *ownership.Live) { l.Owner, l.Fields = other, changed }), plan.Repair},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			in := plan.Input{Owner: owner, Desired: []plan.Object{desired(one, "")}, Live: map[inventory.ID]plan.Live{}}
+			in := plan.Input{Owner: owner, Desired: []plan.Object{desired(one, "")}, Live: map[inventory.ID]ownership.Live{}}
 			if tc.entry != nil {
 				in.Previous = inventory.New("target", *tc.entry)
 			}
@@ -117,20 +118,20 @@ func TestDecideDesired(t *testing.T) {
 // The owner of an object that is refused, by the best evidence.
 func TestT13CollisionNamesTheOwner(t *testing.T) {
 	tests := map[string]struct {
-		live plan.Live
+		live ownership.Live
 		want string
 	}{
-		"labels":          {plan.Live{Owner: other, Tool: "Helm release x"}, "belongs to BundleDeployment shop/other"},
-		"manager":         {plan.Live{Managers: []string{"kubectl", "satchel/b/c"}, Tool: "Helm release x"}, "belongs to BundleDeployment b/c"},
-		"tool":            {plan.Live{Tool: "Helm release shop/web", Managers: []string{"helm"}}, "belongs to Helm release shop/web: adopt the whole release, without a restart, with satchel adopt web -n shop"},
-		"owner reference": {plan.Live{Controller: "ReplicaSet web-5d"}, "is controlled by ReplicaSet web-5d"},
-		"forged":          {plan.Live{Owner: owner, Managers: []string{"x"}}, "never applied it"},
-		"field managers":  {plan.Live{Managers: []string{"a", "b"}}, "was written by a, b"},
-		"no evidence":     {plan.Live{}, "was created by another client"},
+		"labels":          {ownership.Live{Owner: other, Tool: "Helm release x"}, "belongs to BundleDeployment shop/other"},
+		"manager":         {ownership.Live{Managers: []string{"kubectl", "satchel/b/c"}, Tool: "Helm release x"}, "belongs to BundleDeployment b/c"},
+		"tool":            {ownership.Live{Tool: "Helm release shop/web", Managers: []string{"helm"}}, "belongs to Helm release shop/web: adopt the whole release, without a restart, with satchel adopt web -n shop"},
+		"owner reference": {ownership.Live{Controller: "ReplicaSet web-5d"}, "is controlled by ReplicaSet web-5d"},
+		"forged":          {ownership.Live{Owner: owner, Managers: []string{"x"}}, "never applied it"},
+		"field managers":  {ownership.Live{Managers: []string{"a", "b"}}, "was written by a, b"},
+		"no evidence":     {ownership.Live{}, "was created by another client"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := plan.Make(plan.Input{Owner: owner, Desired: []plan.Object{desired(one, "")}, Live: map[inventory.ID]plan.Live{one: tc.live}})
+			p := plan.Make(plan.Input{Owner: owner, Desired: []plan.Object{desired(one, "")}, Live: map[inventory.ID]ownership.Live{one: tc.live}})
 			if len(p.Violations) != 1 || !strings.Contains(p.Violations[0].String(), tc.want) {
 				t.Errorf("got %v, want %q", p.Violations, tc.want)
 			}
@@ -142,34 +143,34 @@ func TestT13CollisionNamesTheOwner(t *testing.T) {
 func TestDecideDeletion(t *testing.T) {
 	crd := inventory.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "widgets.example.org"}
 	namespace := inventory.ID{Kind: "Namespace", Name: "shop"}
-	with := func(change func(*plan.Live)) *plan.Live {
+	with := func(change func(*ownership.Live)) *ownership.Live {
 		live := ours()
 		change(&live)
 		return &live
 	}
-	same := func(*plan.Live) {}
+	same := func(*ownership.Live) {}
 	tests := map[string]struct {
 		reason     string
 		id         inventory.ID
 		planned    bool // never confirmed
-		live       *plan.Live
+		live       *ownership.Live
 		unreadable bool
 		want       plan.How
 	}{
 		"ours":                 {"it goes", one, false, with(same), false, plan.Delete},
 		"gone":                 {"nothing to do", one, false, nil, false, plan.Forget},
 		"unreadable":           {"a failed read deletes nothing", one, false, nil, true, plan.Keep},
-		"terminating":          {"it goes already", one, false, with(func(l *plan.Live) { l.Deleting = true }), false, plan.Await},
+		"terminating":          {"it goes already", one, false, with(func(l *ownership.Live) { l.Deleting = true }), false, plan.Await},
 		"CRD":                  {"the resources of its kind would go with it", crd, false, with(same), false, plan.Release},
 		"namespace":            {"everything in it would go with it", namespace, false, with(same), false, plan.DeleteEmpty},
-		"labels of others":     {"T11: it changed hands, or the inventory is forged", one, false, with(func(l *plan.Live) { l.Owner = other }), false, plan.Forget},
-		"no proof":             {"T11: neither labels nor fields are ours", one, false, with(func(l *plan.Live) { l.Owner, l.Fields = inventory.Owner{}, inventory.Hash{} }), false, plan.Forget},
-		"labels stripped":      {"our fields still prove it", one, false, with(func(l *plan.Live) { l.Owner = inventory.Owner{} }), false, plan.Delete},
-		"fields stripped":      {"our labels still prove what was applied once", one, false, with(func(l *plan.Live) { l.Fields = inventory.Hash{} }), false, plan.Delete},
+		"labels of others":     {"T11: it changed hands, or the inventory is forged", one, false, with(func(l *ownership.Live) { l.Owner = other }), false, plan.Forget},
+		"no proof":             {"T11: neither labels nor fields are ours", one, false, with(func(l *ownership.Live) { l.Owner, l.Fields = inventory.Owner{}, inventory.Hash{} }), false, plan.Forget},
+		"labels stripped":      {"our fields still prove it", one, false, with(func(l *ownership.Live) { l.Owner = inventory.Owner{} }), false, plan.Delete},
+		"fields stripped":      {"our labels still prove what was applied once", one, false, with(func(l *ownership.Live) { l.Fields = inventory.Hash{} }), false, plan.Delete},
 		"planned, applied":     {"F4: the apply died before it was recorded", one, true, with(same), false, plan.Delete},
-		"planned, not by us":   {"another client created it, with our labels", one, true, with(func(l *plan.Live) { l.Fields = inventory.Hash{} }), false, plan.Forget},
-		"CRD of others":        {"a CRD is not stolen", crd, false, with(func(l *plan.Live) { l.Owner = other }), false, plan.Forget},
-		"namespace, not by us": {"nor a namespace", namespace, true, with(func(l *plan.Live) { l.Owner, l.Fields = inventory.Owner{}, inventory.Hash{} }), false, plan.Forget},
+		"planned, not by us":   {"another client created it, with our labels", one, true, with(func(l *ownership.Live) { l.Fields = inventory.Hash{} }), false, plan.Forget},
+		"CRD of others":        {"a CRD is not stolen", crd, false, with(func(l *ownership.Live) { l.Owner = other }), false, plan.Forget},
+		"namespace, not by us": {"nor a namespace", namespace, true, with(func(l *ownership.Live) { l.Owner, l.Fields = inventory.Owner{}, inventory.Hash{} }), false, plan.Forget},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +181,7 @@ func TestDecideDeletion(t *testing.T) {
 			in := plan.Input{
 				Owner: owner, Previous: inventory.New("target", entry),
 				Desired: []plan.Object{desired(inventory.ID{Kind: "ConfigMap", Namespace: "shop", Name: "new"}, "")},
-				Live:    map[inventory.ID]plan.Live{}, Unreadable: map[inventory.ID]string{},
+				Live:    map[inventory.ID]ownership.Live{}, Unreadable: map[inventory.ID]string{},
 			}
 			if tc.live != nil {
 				in.Live[tc.id] = *tc.live
@@ -213,7 +214,7 @@ func TestPlanKnowsWhatIsAbsent(t *testing.T) {
 			desired(inventory.ID{Kind: "ConfigMap", Namespace: "new", Name: "c"}, ""), desired(inventory.ID{Kind: "ConfigMap", Namespace: "gone", Name: "c"}, ""),
 		},
 		Namespaces: map[string]plan.Presence{"new": plan.Absent, "gone": plan.Absent, "there": plan.Present, "hidden": plan.Unknown, "going": plan.Terminating},
-		Live:       map[inventory.ID]plan.Live{namespace("there"): ours()},
+		Live:       map[inventory.ID]ownership.Live{namespace("there"): ours()},
 		Unreadable: map[inventory.ID]string{namespace("hidden"): "forbidden"},
 	}
 	if diff := cmp.Diff([]string{"empty", "gone", "new"}, plan.Make(in).Absent); diff != "" {

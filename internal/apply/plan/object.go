@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan/digest"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
 )
 
 // Kind describes how the API server serves a kind.
@@ -28,7 +30,7 @@ type Object struct {
 	Desired  *unstructured.Unstructured
 	Rendered inventory.Hash // without the ignored fields
 	// Given are ignored fields: they are applied when the object is created, and not afterwards.
-	Given []Pointer
+	Given []ignore.Pointer
 	// Phase in which it is applied: see AnnotationPhase.
 	Phase int
 	// Rank orders the objects of a stage in a phase: lower ones are applied before.
@@ -38,9 +40,9 @@ type Object struct {
 // Completion are the settings for completing the objects of a bundle.
 type Completion struct {
 	Owner            inventory.Owner
-	InstallNamespace string // for namespaced objects that carry no namespace
-	HashKey          []byte // see inventory.HashRendered; may be empty
-	Ignore           Ignore // fields that other managers may change
+	InstallNamespace string       // for namespaced objects that carry no namespace
+	HashKey          []byte       // see inventory.HashRendered; may be empty
+	Ignore           ignore.Rules // fields that other managers may change
 }
 
 // Complete copies an object and completes it for applying: its namespace is
@@ -76,7 +78,7 @@ func (c Completion) Complete(object *unstructured.Unstructured, kind Kind) (Obje
 	if err != nil {
 		return Object{}, err
 	}
-	bare, some := Without(desired, given)
+	bare, some := ignore.Without(desired, given)
 	if !some {
 		given = nil
 	}
@@ -118,13 +120,11 @@ func dropNullTimestamps(value any) {
 	}
 }
 
-func isSecret(id inventory.ID) bool { return id.Group == "" && id.Kind == "Secret" }
-
 // foldStringData changes a Secret as the API server does on every write.
 // Errors name keys, never values.
 func foldStringData(object *unstructured.Unstructured) error {
 	plain, found := object.Object["stringData"]
-	if !found || !isSecret(inventory.IDOf(object)) {
+	if !found || !digest.IsSecret(inventory.IDOf(object)) {
 		return nil
 	}
 	delete(object.Object, "stringData")

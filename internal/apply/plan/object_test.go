@@ -15,6 +15,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 func parse(t *testing.T, text string) *unstructured.Unstructured {
@@ -178,12 +179,12 @@ func TestLiveOf(t *testing.T) {
 			{Manager: owner.Manager(), Operation: "Apply", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{}}`)}},
 		},
 	}
-	want := plan.Live{
+	want := ownership.Live{
 		UID: "u", ResourceVersion: "7", Owner: owner, Orphaned: true, Deleting: true, Finalizers: []string{"f"},
 		Managers: []string{"a", "z"}, Controller: "Shop main", Tool: "Helm release shop/web",
 		Fields: inventory.HashFields(object.ManagedFields, owner.Manager()), Seen: inventory.HashSeen(object),
 	}
-	got := plan.LiveOf(object, owner)
+	got := ownership.LiveOf(object, owner)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 var kindsInOrder = []struct {
@@ -61,7 +62,7 @@ func TestStagesInOrder(t *testing.T) {
 
 // The order of deletion starts with custom resources and ends with the namespace.
 func TestDeletionsInOrder(t *testing.T) {
-	in := plan.Input{Owner: owner, Live: map[inventory.ID]plan.Live{}, Kinds: map[schema.GroupKind]plan.Kind{}}
+	in := plan.Input{Owner: owner, Live: map[inventory.ID]ownership.Live{}, Kinds: map[schema.GroupKind]plan.Kind{}}
 	var entries []inventory.Entry
 	for _, kind := range kindsInOrder {
 		entries = append(entries, confirmed(kind.id))
@@ -84,7 +85,7 @@ func TestDeletionsInOrder(t *testing.T) {
 // Higher phases are deleted first, each awaited by the lower ones, except webhooks, CRDs and namespaces,
 // which block other objects. RBAC is deleted late in any case.
 func TestDeletionsByPhase(t *testing.T) {
-	in := plan.Input{Owner: owner, Live: map[inventory.ID]plan.Live{}, Kinds: map[schema.GroupKind]plan.Kind{}}
+	in := plan.Input{Owner: owner, Live: map[inventory.ID]ownership.Live{}, Kinds: map[schema.GroupKind]plan.Kind{}}
 	var entries []inventory.Entry
 	for _, kind := range kindsInOrder {
 		for _, phase := range []int{-5, 0, 10} {
@@ -128,7 +129,7 @@ func TestDeletionsByPhase(t *testing.T) {
 
 // An empty bundle is a mistake unless the deployment is deleted.
 func TestEmptyRenderPrunesNothing(t *testing.T) {
-	in := plan.Input{Owner: owner, Previous: inventory.New("target", confirmed(one)), Live: map[inventory.ID]plan.Live{one: ours()}}
+	in := plan.Input{Owner: owner, Previous: inventory.New("target", confirmed(one)), Live: map[inventory.ID]ownership.Live{one: ours()}}
 	p := plan.Make(in)
 	if len(p.Violations) != 1 || p.Violations[0].Rule != plan.EmptyRender || len(p.Prune) != 0 || p.Inventory.Len() != 1 {
 		t.Errorf("got %+v", p)
@@ -226,7 +227,7 @@ func TestPlanIsComplete(t *testing.T) {
 }
 
 func randomInput(source *rand.Rand) plan.Input {
-	in := plan.Input{Owner: owner, Live: map[inventory.ID]plan.Live{}, Unreadable: map[inventory.ID]string{}, Kinds: map[schema.GroupKind]plan.Kind{}}
+	in := plan.Input{Owner: owner, Live: map[inventory.ID]ownership.Live{}, Unreadable: map[inventory.ID]string{}, Kinds: map[schema.GroupKind]plan.Kind{}}
 	hash := func() inventory.Hash { return inventory.Hash{byte(source.IntN(3))} }
 	var entries []inventory.Entry
 	for _, kind := range kindsInOrder {
@@ -241,7 +242,7 @@ func randomInput(source *rand.Rand) plan.Input {
 		case 0:
 			in.Unreadable[kind.id] = "forbidden"
 		case 1, 2:
-			in.Live[kind.id] = plan.Live{
+			in.Live[kind.id] = ownership.Live{
 				Fields: hash(), Seen: hash(), Orphaned: source.IntN(4) == 0, Deleting: source.IntN(4) == 0,
 				Owner: []inventory.Owner{{}, owner, other}[source.IntN(3)], Managers: []string{"kubectl", other.Manager()}[:source.IntN(3)],
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 // Which objects may be adopted: a letter for each of Prevent, IfUnmanaged and None;
@@ -19,29 +20,29 @@ func TestClaims(t *testing.T) {
 	theirs := []string{other.Manager()}
 	tests := map[string]struct {
 		reason string
-		live   plan.Live
+		live   ownership.Live
 		want   string
 	}{
-		"without owner":            {"a person created it", plan.Live{Managers: []string{"kubectl"}}, "-aa"},
-		"a tool's":                 {"its marks are those of a controller", plan.Live{Tool: "Helm release x"}, "--a"},
-		"controlled":               {"an owner reference says so", plan.Live{Controller: "ReplicaSet web"}, "--a"},
-		"labelled":                 {"labels of another deployment which never applied it count as its marks", plan.Live{Owner: other, Managers: []string{"kubectl"}}, "--a"},
-		"another deployment's":     {"T13: two deployments never conflict", plan.Live{Owner: other, Managers: theirs}, "---"},
-		"stripped of labels":       {"T13: it is the other one's still", plan.Live{Managers: theirs}, "---"},
-		"stripped of fields":       {"T13: only the labels are left, and no other manager wrote it", plan.Live{Owner: other}, "---"},
-		"hashed manager":           {"T13: a deployment with a long name is one", plan.Live{Managers: []string{"satchel/0123"}}, "---"},
-		"our labels":               {"they were forged", plan.Live{Owner: owner, Managers: []string{"kubectl"}}, "-aa"},
-		"our labels, their fields": {"T13: another client changed the other deployment's labels", plan.Live{Owner: owner, Managers: theirs}, "---"},
-		"ours":                     {"an apply was killed before it was recorded", plan.Live{Owner: owner, Fields: fields}, "ooo"},
-		"orphaned":                 {"it is to be adopted", plan.Live{Orphaned: true, Tool: "Helm release x"}, "aaa"},
-		"orphaned, and had":        {"T13: the mark does not take it from a deployment that has it", plan.Live{Orphaned: true, Owner: other, Managers: theirs}, "---"},
-		"orphaned, unlabelled":     {"a deployment that is gone for good had it", plan.Live{Orphaned: true, Managers: theirs}, "aaa"},
+		"without owner":            {"a person created it", ownership.Live{Managers: []string{"kubectl"}}, "-aa"},
+		"a tool's":                 {"its marks are those of a controller", ownership.Live{Tool: "Helm release x"}, "--a"},
+		"controlled":               {"an owner reference says so", ownership.Live{Controller: "ReplicaSet web"}, "--a"},
+		"labelled":                 {"labels of another deployment which never applied it count as its marks", ownership.Live{Owner: other, Managers: []string{"kubectl"}}, "--a"},
+		"another deployment's":     {"T13: two deployments never conflict", ownership.Live{Owner: other, Managers: theirs}, "---"},
+		"stripped of labels":       {"T13: it is the other one's still", ownership.Live{Managers: theirs}, "---"},
+		"stripped of fields":       {"T13: only the labels are left, and no other manager wrote it", ownership.Live{Owner: other}, "---"},
+		"hashed manager":           {"T13: a deployment with a long name is one", ownership.Live{Managers: []string{"satchel/0123"}}, "---"},
+		"our labels":               {"they were forged", ownership.Live{Owner: owner, Managers: []string{"kubectl"}}, "-aa"},
+		"our labels, their fields": {"T13: another client changed the other deployment's labels", ownership.Live{Owner: owner, Managers: theirs}, "---"},
+		"ours":                     {"an apply was killed before it was recorded", ownership.Live{Owner: owner, Fields: fields}, "ooo"},
+		"orphaned":                 {"it is to be adopted", ownership.Live{Orphaned: true, Tool: "Helm release x"}, "aaa"},
+		"orphaned, and had":        {"T13: the mark does not take it from a deployment that has it", ownership.Live{Orphaned: true, Owner: other, Managers: theirs}, "---"},
+		"orphaned, unlabelled":     {"a deployment that is gone for good had it", ownership.Live{Orphaned: true, Managers: theirs}, "aaa"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			for _, protection := range []plan.Protection{"", plan.IfUnmanaged, plan.None} {
-				got += map[plan.Claim]string{plan.Foreign: "-", plan.Owned: "o", plan.Adoptable: "a"}[tc.live.ClaimOf(owner, protection)]
+			for _, protection := range []ownership.Protection{"", ownership.IfUnmanaged, ownership.None} {
+				got += map[ownership.Claim]string{ownership.Foreign: "-", ownership.Owned: "o", ownership.Adoptable: "a"}[tc.live.ClaimOf(owner, protection)]
 			}
 			if got != tc.want {
 				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
@@ -54,16 +55,16 @@ func TestClaims(t *testing.T) {
 // deployment.
 func TestCollisionSaysTheWayOut(t *testing.T) {
 	tests := map[string]struct {
-		live      plan.Live
+		live      ownership.Live
 		want, not string
 	}{
-		"without owner":        {plan.Live{}, "spec.collisionProtection to IfUnmanaged", "None"},
-		"a tool's":             {plan.Live{Tool: "Helm release x"}, "spec.collisionProtection to None", "IfUnmanaged"},
-		"another deployment's": {plan.Live{Owner: other, Managers: []string{other.Manager()}}, "take the labels", "spec.collisionProtection"},
+		"without owner":        {ownership.Live{}, "spec.collisionProtection to IfUnmanaged", "None"},
+		"a tool's":             {ownership.Live{Tool: "Helm release x"}, "spec.collisionProtection to None", "IfUnmanaged"},
+		"another deployment's": {ownership.Live{Owner: other, Managers: []string{other.Manager()}}, "take the labels", "spec.collisionProtection"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := tc.live.Collides(one, owner).String()
+			got := plan.Collides(tc.live, one, owner).String()
 			if !strings.Contains(got, tc.want) || strings.Contains(got, tc.not) {
 				t.Error(got)
 			}
@@ -95,11 +96,11 @@ func TestUnmark(t *testing.T) {
 		"annotations":     map[string]any{inventory.AnnotationOrphaned: nil, "argocd.argoproj.io/tracking-id": nil},
 		"ownerReferences": object.OwnerReferences[2:],
 	}
-	if diff := cmp.Diff(want, plan.Unmark(object)); diff != "" {
+	if diff := cmp.Diff(want, ownership.Unmark(object)); diff != "" {
 		t.Error(diff)
 	}
 	object.Labels["app.kubernetes.io/managed-by"] = "us"
-	if _, found := plan.Unmark(object)["labels"].(map[string]any)["app.kubernetes.io/managed-by"]; found {
+	if _, found := ownership.Unmark(object)["labels"].(map[string]any)["app.kubernetes.io/managed-by"]; found {
 		t.Error("a label that says nothing of Helm goes")
 	}
 }

@@ -7,44 +7,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
-
-// AnnotationPhase assigns an object to a phase, a whole number; the default is 0. The
-// objects of a phase are applied when those of all lower ones are applied and healthy, and
-// deleted when those of all higher ones are gone, as far as deleteOrder allows.
-const AnnotationPhase = "satchel.dev/phase"
-
-// farthestPhase limits the numbers of phases on both sides of 0.
-const farthestPhase = 1000
-
-// phaseIn is the phase in the annotations of a live object; 0 when it is invalid, as an object
-// with an invalid phase is never applied.
-func phaseIn(annotations map[string]string) int {
-	phase, err := readPhase(annotations)
-	if err != nil {
-		return 0
-	}
-	return phase
-}
 
 // phaseOf reads the phase of a desired object.
 func phaseOf(object *unstructured.Unstructured) (int, error) {
-	return readPhase(object.GetAnnotations())
-}
-
-func readPhase(annotations map[string]string) (int, error) {
-	text, given := annotations[AnnotationPhase]
-	if !given {
-		return 0, nil
-	}
-	phase, err := strconv.Atoi(text)
-	if err != nil || phase < -farthestPhase || phase > farthestPhase {
-		return 0, fmt.Errorf("the annotation %s is %q: write a whole number from -%d to %d", AnnotationPhase, text, farthestPhase, farthestPhase)
-	}
-	return phase, nil
+	return ownership.ReadPhase(object.GetAnnotations())
 }
 
 // place is the position of an object in the order of applying: by its phase, then

@@ -12,6 +12,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 // The order is by phase, then by stage, then by rank.
@@ -84,7 +85,7 @@ func TestPhaseAnnotation(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "0": 0, "10": 10, "-10": -10, "+3": 3, "1000": 1000, "1001": 0, "ten": 0, "1.5": 0, " 1": 0, "99999999999999999999": 0} {
 		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}}
 		if text != "" {
-			object.SetAnnotations(map[string]string{plan.AnnotationPhase: text})
+			object.SetAnnotations(map[string]string{ownership.AnnotationPhase: text})
 		}
 		got, err := plan.Completion{Owner: owner, InstallNamespace: "shop"}.Complete(object, plan.Kind{Namespaced: true})
 		wrong := want == 0 && text != "" && text != "0"

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 // Verb is the kind of an action.
@@ -77,7 +78,7 @@ type Stage struct {
 type Plan struct {
 	Owner inventory.Owner
 	// Protection under which objects are adopted.
-	Protection Protection
+	Protection ownership.Protection
 	// Upgrade: objects of an earlier plan were applied already.
 	Upgrade bool
 	// Keeping: all planned objects were applied before, while a newer revision

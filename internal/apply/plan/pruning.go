@@ -4,11 +4,11 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 // Pruning says how objects are deleted or released. The zero value deletes objects that left
@@ -59,40 +59,8 @@ func (l Limit) exceeded(deletions, of int) bool {
 	return deletions > l.Most
 }
 
-// Ending is what annotations of a live object say about its deletion. They are read from
-// the live object, which has those of the bundle that was applied last: users who may
-// annotate an object can protect it, too, but not cause its deletion.
-type Ending struct {
-	Unpruned bool   // it is kept when it leaves the bundle
-	Kept     string // the annotation that keeps it in any case; empty: none
-	Timing   string // BeforeApply, AfterHealthy, or what the deployment says
-}
-
-// endingOf reads the annotations. A protecting annotation holds with any value except
-// the opposite: a misspelt value must not cost data.
-func endingOf(annotations map[string]string) Ending {
-	protects := func(key, unless string) bool {
-		value, found := annotations[key]
-		return found && !strings.EqualFold(value, unless)
-	}
-	return Ending{
-		Unpruned: protects(v1alpha1.PruneAnnotation, "Enabled"),
-		Kept:     keptBy(protects, v1alpha1.DeletionPolicyAnnotation, v1alpha1.ResourcePolicyAnnotation),
-		Timing:   annotations[v1alpha1.PruneTimingAnnotation],
-	}
-}
-
-// keptBy returns the first of the annotations that protect an object from any deletion.
-func keptBy(protects func(key, unless string) bool, keys ...string) string {
-	at := slices.IndexFunc(keys, func(key string) bool { return protects(key, string(v1alpha1.DeletionDelete)) })
-	if at < 0 {
-		return ""
-	}
-	return keys[at]
-}
-
 // kept says why an object is released rather than deleted; empty when it is not.
-func (p Pruning) kept(removal bool, ending Ending) string {
+func (p Pruning) kept(removal bool, ending ownership.Ending) string {
 	switch {
 	case removal && p.Orphan:
 		return "is kept, for spec.deletionPolicy is Orphan"
@@ -107,7 +75,7 @@ func (p Pruning) kept(removal bool, ending Ending) string {
 }
 
 // first tells whether an object is removed before the rest is applied.
-func (p Pruning) first(ending Ending) bool {
+func (p Pruning) first(ending ownership.Ending) bool {
 	switch ending.Timing {
 	case string(v1alpha1.PruneBeforeApply):
 		return true

@@ -11,57 +11,59 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 )
 
 var (
 	etcd    = schema.GroupVersionKind{Group: "db.example.org", Version: "v1", Kind: "Etcd"}
-	etcdCRD = plan.Requirement{Kind: plan.RequireCRD, Name: "etcds.db.example.org", GVK: etcd}
-	anyEtcd = plan.Requirement{Kind: plan.RequireGVK, GVK: etcd}
+	etcdCRD = requirement.Requirement{Kind: requirement.RequireCRD, Name: "etcds.db.example.org", GVK: etcd}
+	anyEtcd = requirement.Requirement{Kind: requirement.RequireGVK, GVK: etcd}
 )
 
-func pkg(name, versions string) plan.Requirement {
-	return plan.Requirement{Kind: plan.RequirePackage, Name: name, Versions: versions}
+func pkg(name, versions string) requirement.Requirement {
+	return requirement.Requirement{Kind: requirement.RequirePackage, Name: name, Versions: versions}
 }
 
-func kube(version string) plan.Requirement {
-	return plan.Requirement{Kind: plan.RequireKubeVersion, Versions: version}
+func kube(version string) requirement.Requirement {
+	return requirement.Requirement{Kind: requirement.RequireKubeVersion, Versions: version}
 }
 
-func of(kind plan.RequirementKind, parts ...plan.Requirement) plan.Requirement {
-	return plan.Requirement{Kind: kind, Of: parts}
+func of(kind requirement.Kind, parts ...requirement.Requirement) requirement.Requirement {
+	return requirement.Requirement{Kind: kind, Of: parts}
 }
 
 // requiring is a plan of one object with requirements.
-func requiring(policy plan.Enforcement, facts plan.Facts, requirements ...plan.Requirement) plan.Plan {
+func requiring(policy plan.Enforcement, facts requirement.Facts, requirements ...requirement.Requirement) plan.Plan {
 	return plan.Make(plan.Input{
-		Owner: owner, Desired: []plan.Object{desired(one, "")}, Live: map[inventory.ID]plan.Live{},
+		Owner: owner, Desired: []plan.Object{desired(one, "")}, Live: map[inventory.ID]ownership.Live{},
 		RequirementsPolicy: policy, Requirements: requirements, Facts: facts,
 	})
 }
 
 // Each unmet requirement is refused, with words that say what would provide it.
 func TestRequirements(t *testing.T) {
-	served := plan.Facts{Kinds: map[schema.GroupVersionKind]bool{etcd: true}}
-	version := func(text string) plan.Facts { return plan.Facts{KubeVersion: text} }
-	installed := func(versions ...string) plan.Facts {
-		facts := plan.Facts{Packages: []plan.Package{{Name: "other", Version: "1.0.0"}}}
+	served := requirement.Facts{Kinds: map[schema.GroupVersionKind]bool{etcd: true}}
+	version := func(text string) requirement.Facts { return requirement.Facts{KubeVersion: text} }
+	installed := func(versions ...string) requirement.Facts {
+		facts := requirement.Facts{Packages: []requirement.Package{{Name: "other", Version: "1.0.0"}}}
 		for _, v := range versions {
-			facts.Packages = append(facts.Packages, plan.Package{Name: "etcd", Version: v})
+			facts.Packages = append(facts.Packages, requirement.Package{Name: "etcd", Version: v})
 		}
 		return facts
 	}
-	compound := of(plan.RequireAny, pkg("etcd", ">=2.0.0"), of(plan.RequireAll, anyEtcd, of(plan.RequireNone, pkg("other", ""))))
+	compound := of(requirement.RequireAny, pkg("etcd", ">=2.0.0"), of(requirement.RequireAll, anyEtcd, of(requirement.RequireNone, pkg("other", ""))))
 	tests := map[string]struct {
 		reason   string
-		requires plan.Requirement
-		facts    plan.Facts
+		requires requirement.Requirement
+		facts    requirement.Facts
 		want     []string // words of the violation; none: met
 	}{
 		"CRD":                    {"its kind is served", etcdCRD, served, nil},
-		"CRD missing":            {"its name and group say what to install", etcdCRD, plan.Facts{}, []string{"CustomResourceDefinition etcds.db.example.org", "kind Etcd of db.example.org/v1", `group "db.example.org"`}},
+		"CRD missing":            {"its name and group say what to install", etcdCRD, requirement.Facts{}, []string{"CustomResourceDefinition etcds.db.example.org", "kind Etcd of db.example.org/v1", `group "db.example.org"`}},
 		"kind":                   {"it is served", anyEtcd, served, nil},
-		"kind missing":           {"its group says what to install", anyEtcd, plan.Facts{}, []string{"kind Etcd of db.example.org/v1", `group "db.example.org"`}},
-		"API missing":            {"the same", plan.Requirement{Kind: plan.RequireAPI, GVK: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}}, plan.Facts{}, []string{"kind Pod of v1"}},
+		"kind missing":           {"its group says what to install", anyEtcd, requirement.Facts{}, []string{"kind Etcd of db.example.org/v1", `group "db.example.org"`}},
+		"API missing":            {"the same", requirement.Requirement{Kind: requirement.RequireAPI, GVK: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}}, requirement.Facts{}, []string{"kind Pod of v1"}},
 		"package":                {"in range", pkg("etcd", ">=1.0.0 <2.0.0"), installed("1.5.0"), nil},
 		"package, any":           {"of no known version", pkg("etcd", ""), installed(""), nil},
 		"package, one of two":    {"in range", pkg("etcd", ">=1.0.0 <2.0.0"), installed("0.9.0", "1.5.0"), nil},
@@ -74,12 +76,12 @@ func TestRequirements(t *testing.T) {
 		"Kubernetes of a vendor": {"what a distribution adds is no pre-release", kube("1.29.1"), version("v1.29.1-gke.100+k3s1"), nil},
 		"Kubernetes, prerelease": {"any release is newer", kube("1.19.0-0"), version("v1.19.0"), nil},
 		"Kubernetes, unknown":    {"the account may not ask", kube("1.19.0"), version(""), []string{"needs Kubernetes 1.19.0", "grant the account permission to get the URL /version"}},
-		"compound, unknown":      {"the account may not ask", plan.Requirement{Kind: plan.RequireAll, Of: []plan.Requirement{kube("1.19.0")}}, version(""), []string{"permission to get the URL /version", "to Warn"}},
+		"compound, unknown":      {"the account may not ask", requirement.Requirement{Kind: requirement.RequireAll, Of: []requirement.Requirement{kube("1.19.0")}}, version(""), []string{"permission to get the URL /version", "to Warn"}},
 		"compound, first":        {"one will do", compound, installed("2.0.0"), nil},
 		"compound, second":       {"and what is excluded is not there", compound, served, nil},
-		"compound, neither":      {"what is excluded is there", compound, plan.Facts{Kinds: served.Kinds, Packages: installed().Packages}, []string{"any of (package etcd in version >=2.0.0; all of (kind Etcd of db.example.org/v1; none of (package other)))"}},
-		"author's word":          {"it is told", plan.Requirement{Kind: plan.RequireAny, Message: "needs a store", Of: []plan.Requirement{anyEtcd}}, plan.Facts{}, []string{"its author says: needs a store"}},
-		"unknown":                {"fail closed", plan.Requirement{Kind: "Moon"}, plan.Facts{}, []string{"moon of ()"}},
+		"compound, neither":      {"what is excluded is there", compound, requirement.Facts{Kinds: served.Kinds, Packages: installed().Packages}, []string{"any of (package etcd in version >=2.0.0; all of (kind Etcd of db.example.org/v1; none of (package other)))"}},
+		"author's word":          {"it is told", requirement.Requirement{Kind: requirement.RequireAny, Message: "needs a store", Of: []requirement.Requirement{anyEtcd}}, requirement.Facts{}, []string{"its author says: needs a store"}},
+		"unknown":                {"fail closed", requirement.Requirement{Kind: "Moon"}, requirement.Facts{}, []string{"moon of ()"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -111,10 +113,10 @@ func TestRequirements(t *testing.T) {
 
 // All unmet requirements are reported at once, in one order.
 func TestRequirementsAllAtOnce(t *testing.T) {
-	all := []plan.Requirement{kube("9.0.0"), pkg("etcd", ""), etcdCRD, anyEtcd}
-	first := requiring(plan.Enforce, plan.Facts{}, all...)
+	all := []requirement.Requirement{kube("9.0.0"), pkg("etcd", ""), etcdCRD, anyEtcd}
+	first := requiring(plan.Enforce, requirement.Facts{}, all...)
 	slices.Reverse(all)
-	second := requiring(plan.Enforce, plan.Facts{}, all...)
+	second := requiring(plan.Enforce, requirement.Facts{}, all...)
 	if len(first.Violations) != 4 || !slices.Equal(first.Violations, second.Violations) {
 		t.Errorf("%v, then %v", first.Violations, second.Violations)
 	}
@@ -123,9 +125,9 @@ func TestRequirementsAllAtOnce(t *testing.T) {
 // An object of the bundle with a missing kind reports everything that the requirement would.
 func TestRequirementIsNotReportedTwice(t *testing.T) {
 	in := plan.Input{
-		Owner: owner, Desired: []plan.Object{desired(one, "")}, Live: map[inventory.ID]plan.Live{},
+		Owner: owner, Desired: []plan.Object{desired(one, "")}, Live: map[inventory.ID]ownership.Live{},
 		Missing:            []plan.MissingKind{{ID: inventory.ID{Group: etcd.Group, Kind: etcd.Kind, Namespace: "shop", Name: "store"}, Version: "v1"}},
-		RequirementsPolicy: plan.Enforce, Requirements: []plan.Requirement{etcdCRD},
+		RequirementsPolicy: plan.Enforce, Requirements: []requirement.Requirement{etcdCRD},
 	}
 	if p := plan.Make(in); len(p.Violations) != 1 || p.Violations[0].Rule != plan.KindMissing {
 		t.Errorf("violations %v", p.Violations)
@@ -135,8 +137,8 @@ func TestRequirementIsNotReportedTwice(t *testing.T) {
 // Only the kinds in requirements are looked up, once each, and none when they
 // are off.
 func TestToAsk(t *testing.T) {
-	in := plan.Input{RequirementsPolicy: plan.Warn, Requirements: []plan.Requirement{
-		etcdCRD, anyEtcd, of(plan.RequireAny, of(plan.RequireAll, kube("1.0.0")), pkg("a", "")),
+	in := plan.Input{RequirementsPolicy: plan.Warn, Requirements: []requirement.Requirement{
+		etcdCRD, anyEtcd, of(requirement.RequireAny, of(requirement.RequireAll, kube("1.0.0")), pkg("a", "")),
 	}}
 	if kinds, version := in.ToAsk(); len(kinds) != 1 || kinds[0] != etcd || !version {
 		t.Errorf("kinds %v, version %t", kinds, version)
@@ -152,7 +154,7 @@ func FuzzRequirements(f *testing.F) {
 	f.Add("1.2.3", ">=1.x || <0.5.0 !1.0.0", "v1.36.3")
 	f.Add("", "1..x", "1")
 	f.Fuzz(func(t *testing.T, installed, versions, cluster string) {
-		facts := plan.Facts{KubeVersion: cluster, Packages: []plan.Package{{Name: "etcd", Version: installed}}}
+		facts := requirement.Facts{KubeVersion: cluster, Packages: []requirement.Package{{Name: "etcd", Version: installed}}}
 		first := requiring(plan.Enforce, facts, pkg("etcd", versions), kube(versions))
 		if second := requiring(plan.Enforce, facts, kube(versions), pkg("etcd", versions)); !slices.Equal(first.Violations, second.Violations) {
 			t.Errorf("%v, then %v", first.Violations, second.Violations)

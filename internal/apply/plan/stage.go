@@ -4,6 +4,7 @@ package plan
 
 import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan/digest"
 )
 
 // The stages in the order of applying. Objects of one stage do not depend on
@@ -105,13 +106,13 @@ func applyStage(object Object) string {
 
 // IsCertificate tells whether a desired object is the Secret of a self-signed certificate.
 func IsCertificate(object Object) bool {
-	return isSecret(object.ID) && object.Desired.GetLabels()[LabelCertificate] != ""
+	return digest.IsSecret(object.ID) && object.Desired.GetLabels()[LabelCertificate] != ""
 }
 
 // isAccountToken tells a Secret for the token of a service account from others: Kubernetes deletes such a Secret
 // unless the account exists before it.
 func isAccountToken(object Object) bool {
-	return isSecret(object.ID) && object.Desired.Object["type"] == "kubernetes.io/service-account-token"
+	return digest.IsSecret(object.ID) && object.Desired.Object["type"] == "kubernetes.io/service-account-token"
 }
 
 func stageOf(id inventory.ID, kind Kind) string {
@@ -127,6 +128,3 @@ func stageOf(id inventory.ID, kind Kind) string {
 // IsAccess tells whether an object grants permissions: the API server checks these kinds for
 // escalation on every write.
 func IsAccess(id inventory.ID) bool { return id.Group == "rbac.authorization.k8s.io" }
-
-// IsNamespace tells whether an object is a namespace.
-func IsNamespace(id inventory.ID) bool { return id.Group == "" && id.Kind == "Namespace" }

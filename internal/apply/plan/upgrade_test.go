@@ -12,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 var gadgets = inventory.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "gadgets.example.org"}
@@ -24,7 +25,7 @@ func upgrading(enforcement plan.Enforcement, annotations map[string]any, exempt 
 	entry.Rendered = changed
 	return plan.Input{
 		Owner: owner, Desired: []plan.Object{object}, Previous: inventory.New("target", entry),
-		Live: map[inventory.ID]plan.Live{gadgets: ours()}, UpgradeSafety: enforcement, Exempt: exempt,
+		Live: map[inventory.ID]ownership.Live{gadgets: ours()}, UpgradeSafety: enforcement, Exempt: exempt,
 	}
 }
 
@@ -36,9 +37,9 @@ func TestToJudge(t *testing.T) {
 	created := upgrading(plan.Enforce, nil)
 	created.Live = nil
 	foreign := upgrading(plan.Enforce, nil)
-	foreign.Previous, foreign.Live = inventory.Inventory{}, map[inventory.ID]plan.Live{gadgets: {}}
+	foreign.Previous, foreign.Live = inventory.Inventory{}, map[inventory.ID]ownership.Live{gadgets: {}}
 	orphaned := upgrading(plan.Enforce, nil)
-	orphaned.Previous, orphaned.Live = inventory.Inventory{}, map[inventory.ID]plan.Live{gadgets: {Orphaned: true}}
+	orphaned.Previous, orphaned.Live = inventory.Inventory{}, map[inventory.ID]ownership.Live{gadgets: {Orphaned: true}}
 	tests := map[string]struct {
 		reason string
 		in     plan.Input

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/storageversion"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
@@ -151,7 +152,7 @@ func (d deleter) delete(ctx context.Context, deletion plan.Deletion) end {
 		case err == nil && gone:
 			return end{gone: true, deleted: true}
 		case err == nil:
-			return end{deleted: true, waiting: plan.BeingDeleted(live)}
+			return end{deleted: true, waiting: ownership.BeingDeleted(live)}
 		case !apierrors.IsConflict(err):
 			return end{denied: objecterror.Of(deletion.ID, err)}
 		}
@@ -168,7 +169,7 @@ func (d deleter) delete(ctx context.Context, deletion plan.Deletion) end {
 		case again.Live.GuardedNamespace(deletion.ID) != "":
 			return end{waiting: write.WasChanging} // it is released by the next attempt
 		case again.Live.Deleting:
-			return end{waiting: plan.BeingDeleted(*again.Live)}
+			return end{waiting: ownership.BeingDeleted(*again.Live)}
 		}
 		live = *again.Live
 	}
@@ -207,7 +208,7 @@ func (d deleter) release(ctx context.Context, deletion plan.Deletion) end {
 	if err != nil {
 		return end{denied: objecterror.Of(deletion.ID, err)}
 	}
-	if !plan.LiveOf(live, d.owner).Ours(d.owner) {
+	if !ownership.LiveOf(live, d.owner).Ours(d.owner) {
 		return end{gone: true, note: notOurs}
 	}
 	kept, err := d.orphan(ctx, deletion, live)

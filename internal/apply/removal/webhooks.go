@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
@@ -47,7 +48,7 @@ func unreachableWebhooks(ctx context.Context, client *tenant.Client, owner inven
 		}
 		resource := strings.ToLower(entry.Kind) + "s"
 		live, err := client.Get(ctx, tenant.Ref{Resource: observe.EntryRef(entry).Resource.GroupVersion().WithResource(resource), Name: entry.Name})
-		if err != nil || !plan.LiveOf(live, owner).Ours(owner) {
+		if err != nil || !ownership.LiveOf(live, owner).Ours(owner) {
 			continue // what cannot be read does not count as the cause
 		}
 		for _, name := range webhooksOf(live) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 // Notes are for the administrator who grants the permissions, in the
@@ -23,7 +24,7 @@ func (r Request) Notes() []string {
 		}
 	}
 	for _, object := range r.Objects {
-		if plan.IsNamespace(object.ID) {
+		if ownership.IsNamespace(object.ID) {
 			notes = append(notes, object.ID.String()+" "+r.namespaceNote(object.Name))
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 // Request is the input of Of.
@@ -109,7 +110,7 @@ type brought map[string]bool
 func (r Request) brought() brought {
 	names := brought{}
 	for _, object := range r.Objects {
-		if plan.IsNamespace(object.ID) && !r.exists(object.Name) {
+		if ownership.IsNamespace(object.ID) && !r.exists(object.Name) {
 			names[object.Name] = true
 		}
 	}
@@ -238,7 +239,7 @@ func Ending(object plan.Object, pruning plan.Pruning) []Need {
 		return Verbs(object, "get", "patch")
 	case plan.IsDefinition(object.ID): // its resources may be in use
 		return append(Verbs(object, "delete", "get", "patch"), listing(object))
-	case plan.IsNamespace(object.ID): // it may not be empty
+	case ownership.IsNamespace(object.ID): // it may not be empty
 		return Verbs(object, "delete", "get", "patch")
 	}
 	return Verbs(object, "delete", "get")

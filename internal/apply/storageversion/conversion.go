@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/crds"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/apply/write"
 )
@@ -106,7 +106,7 @@ func (r Migrator) Forget(crd *unstructured.Unstructured) { r.Migrations.forget(r
 // The CRD is released later, in its stage.
 func (r Migrator) RemoveDeadConversion(ctx context.Context, ref tenant.Ref) (waiting, note string, err error) {
 	live, err := r.Client.Get(ctx, ref)
-	if apierrors.IsNotFound(err) || err == nil && !plan.LiveOf(live, r.Owner).Ours(r.Owner) {
+	if apierrors.IsNotFound(err) || err == nil && !ownership.LiveOf(live, r.Owner).Ours(r.Owner) {
 		return "", "", nil
 	}
 	if err != nil {

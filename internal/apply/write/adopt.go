@@ -12,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/fieldmanager"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
@@ -27,12 +28,12 @@ func (w Writer) adopt(ctx context.Context, action plan.Action) error {
 		if live, err = w.Client.Metadata(ctx, ref); err != nil {
 			break
 		}
-		seen := plan.LiveOf(live, w.Owner)
+		seen := ownership.LiveOf(live, w.Owner)
 		switch seen.ClaimOf(w.Owner, w.Protection) {
-		case plan.Owned:
+		case ownership.Owned:
 			return nil // adopted by an earlier attempt
-		case plan.Foreign:
-			return &Refusal{Why: seen.Collides(action.ID, w.Owner).String()}
+		case ownership.Foreign:
+			return &Refusal{Why: plan.Collides(seen, action.ID, w.Owner).String()}
 		}
 		if err = w.takeOver(ctx, ref, live); !apierrors.IsConflict(err) {
 			break
@@ -50,7 +51,7 @@ func (w Writer) takeOver(ctx context.Context, ref tenant.Ref, live *metav1.Parti
 	if err != nil {
 		return err
 	}
-	metadata := plan.Unmark(live)
+	metadata := ownership.Unmark(live)
 	metadata["managedFields"] = entries
 	_, err = w.Client.Merge(ctx, ref, MetadataPatch(live, metadata), inventory.OrphanManager)
 	return err

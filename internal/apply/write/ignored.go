@@ -11,6 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/fieldmanager"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
@@ -35,7 +36,7 @@ func (w Writer) applyIgnoring(ctx context.Context, action plan.Action) (*tenant.
 	if _, err := w.releaseIgnored(ctx, action, live); err != nil {
 		return nil, err
 	}
-	action.Desired, _ = plan.Without(action.Desired, action.Given)
+	action.Desired, _ = ignore.Without(action.Desired, action.Given)
 	return w.claim(ctx, action)
 }
 

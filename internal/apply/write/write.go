@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
@@ -22,7 +23,7 @@ import (
 type Writer struct {
 	Client     *tenant.Client
 	Owner      inventory.Owner
-	Protection plan.Protection
+	Protection ownership.Protection
 	Earlier    func(inventory.Entry) []*unstructured.Unstructured
 	DryRun     bool
 	Whole      bool // answers are wanted with the object

@@ -18,7 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/certificate"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/convert"
 )
@@ -157,12 +157,12 @@ func (w *adopter) lookAt(ctx context.Context, object *unstructured.Unstructured)
 		return one, fmt.Errorf("reading %s: %w", one.ID, err)
 	}
 	one.Live = live
-	seen := plan.LiveOf(live, w.owner)
+	seen := ownership.LiveOf(live, w.owner)
 	one.Owner = seen.Holder(w.owner)
-	switch seen.ClaimOf(w.owner, plan.None) {
-	case plan.Owned:
+	switch seen.ClaimOf(w.owner, ownership.None) {
+	case ownership.Owned:
 		one.Action, one.Owner = kept, ""
-	case plan.Foreign:
+	case ownership.Foreign:
 		one.Action = inTheWay
 	default:
 		one.Action = TakenOver

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/view"
 )
@@ -39,11 +39,11 @@ func (w *adopter) release(ctx context.Context, o AdoptedObject) error {
 		if err = w.any.Get(ctx, types.NamespacedName{Namespace: o.id.Namespace, Name: o.id.Name}, live); err != nil {
 			return fmt.Errorf("reading %s: %w", o.ID, err)
 		}
-		seen := plan.LiveOf(live, w.owner)
-		switch seen.ClaimOf(w.owner, plan.None) {
-		case plan.Owned:
+		seen := ownership.LiveOf(live, w.owner)
+		switch seen.ClaimOf(w.owner, ownership.None) {
+		case ownership.Owned:
 			return nil
-		case plan.Foreign:
+		case ownership.Foreign:
 			return fmt.Errorf("%s %s now, and is not taken over", o.ID, seen.Holder(w.owner))
 		}
 		if live.UID != o.Live.UID {
@@ -60,7 +60,7 @@ func (w *adopter) release(ctx context.Context, o AdoptedObject) error {
 }
 
 func (w *adopter) patchReleased(ctx context.Context, live *metav1.PartialObjectMetadata) error {
-	metadata := plan.Disown(live)
+	metadata := ownership.Disown(live)
 	metadata["uid"], metadata["resourceVersion"] = live.UID, live.ResourceVersion
 	body, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {

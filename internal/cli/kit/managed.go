@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/view"
 )
@@ -26,7 +26,7 @@ var deliverers = []struct{ manager, name string }{
 // Deliverer names the owner that reconciles an object from a repository, such as a Kustomization of Flux; empty if there is
 // none.
 func Deliverer(o client.Object) string {
-	live := plan.LiveOf(o, inventory.Owner{})
+	live := ownership.LiveOf(o, inventory.Owner{})
 	if live.Tool != "" {
 		return live.Tool
 	}

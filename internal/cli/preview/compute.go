@@ -19,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
+	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 	"github.com/satchel-dev/satchel/internal/apply/preflight"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/convert"
@@ -95,7 +96,7 @@ func (p *Previewer) trusting(ctx context.Context, result convert.Result) ([]*uns
 }
 
 // packages are those that other deployments of the namespace have installed.
-func (p *Previewer) packages(ctx context.Context) []plan.Package {
+func (p *Previewer) packages(ctx context.Context) []requirement.Package {
 	var list v1alpha1.BundleDeploymentList
 	if err := p.cluster.Client.List(ctx, &list, client.InNamespace(p.Deployment.Namespace)); err != nil {
 		p.note("packages that other deployments have installed were not looked for: %v", err)

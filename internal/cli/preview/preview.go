@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/dryrun"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/digest"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
@@ -125,7 +126,7 @@ func (p *Previewer) convert(ctx context.Context) (result convert.Result, err err
 	if p.Out.secret = spec.FromSecrets(read.Needed, read.Contents); p.Out.secret {
 		return result, nil
 	}
-	p.Out.Content, err = plan.Content(slices.Concat(result.Objects, plan.Rendered(spec.Hooks(result))), p.Deployment.InstallNamespaceOrDefault())
+	p.Out.Content, err = digest.Content(slices.Concat(result.Objects, plan.Rendered(spec.Hooks(result))), p.Deployment.InstallNamespaceOrDefault())
 	return result, err
 }
 

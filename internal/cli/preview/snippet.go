@@ -10,6 +10,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 )
@@ -63,7 +64,7 @@ func ignorable(o ObjectPreview, change fields.Change) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	_, err := plan.NewIgnore([]plan.IgnoreRule{{Paths: []string{pointer}}})
+	_, err := ignore.New([]ignore.Rule{{Paths: []string{pointer}}})
 	return pointer, err == nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/view"
@@ -81,7 +82,7 @@ func RemovalPlanOf(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeplo
 	}
 	in := plan.Input{
 		Owner: inventory.Owner{Namespace: d.Namespace, Name: d.Name}, Previous: listed,
-		Live: map[inventory.ID]plan.Live{}, Unreadable: map[inventory.ID]string{}, Kinds: map[schema.GroupKind]plan.Kind{},
+		Live: map[inventory.ID]ownership.Live{}, Unreadable: map[inventory.ID]string{}, Kinds: map[schema.GroupKind]plan.Kind{},
 		Pruning: plan.Pruning{Orphan: how.orphan, Definitions: how.definitions},
 	}
 	f := RemovalPlan{Namespace: d.Namespace, Name: d.Name, Goes: []AffectedObject{}, Stays: []AffectedObject{}}
@@ -109,7 +110,7 @@ func RemovalPlanOf(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeplo
 // assumeInventory takes the objects from the inventory, where the cluster of the objects is out of reach.
 func assumeInventory(in *plan.Input) {
 	for _, entry := range in.Previous.Entries {
-		in.Live[entry.ID] = plan.Live{Owner: in.Owner, Fields: entry.Fields}
+		in.Live[entry.ID] = ownership.Live{Owner: in.Owner, Fields: entry.Fields}
 		in.Kinds[entry.GroupKind()] = plan.Kind{Namespaced: entry.Namespace != ""}
 	}
 }
@@ -117,7 +118,7 @@ func assumeInventory(in *plan.Input) {
 // lookAtAll reads the metadata of all objects of the inventory.
 func lookAtAll(ctx context.Context, x *kit.Explorer, in *plan.Input) {
 	type look struct {
-		live *plan.Live
+		live *ownership.Live
 		kind plan.Kind
 		why  string
 	}
@@ -139,7 +140,7 @@ func lookAtAll(ctx context.Context, x *kit.Explorer, in *plan.Input) {
 		case err != nil:
 			return look{kind: kind, why: err.Error()}
 		}
-		live := plan.LiveOf(object, in.Owner)
+		live := ownership.LiveOf(object, in.Owner)
 		return look{kind: kind, live: &live}
 	}) {
 		entry := in.Previous.Entries[at]

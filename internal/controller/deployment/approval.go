@@ -9,6 +9,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/digest"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
@@ -94,7 +95,7 @@ func (s *state) undoBegin(err error) error {
 // digested the content.
 func (r *Reconciler) digestMaterial(s *state) (err error) {
 	all := slices.Concat(s.rendered.desired, plan.Rendered(s.rendered.hooks))
-	s.rendered.Substance.Material, err = plan.Material(s.rendered.Substance.Content, s.resolved.inputs.digest, all, s.hashKey)
+	s.rendered.Substance.Material, err = digest.Material(s.rendered.Substance.Content, s.resolved.inputs.digest, all, s.hashKey)
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/fieldmanager"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
@@ -31,12 +32,12 @@ func (s *state) leavesDrift() bool {
 func (s *state) warns() bool { return s.object.Spec.DriftModeOrDefault() == v1alpha1.DriftWarn }
 
 // ignoring are the rules that exclude fields from drift correction.
-func (s *state) ignoring() (plan.Ignore, error) {
-	ignore, err := spec.Ignore(s.object)
+func (s *state) ignoring() (ignore.Rules, error) {
+	rules, err := spec.Ignore(s.object)
 	if err != nil {
-		return plan.Ignore{}, failure.Error{Reason: v1alpha1.ReasonPlanRefused, Stalled: true, Err: err}
+		return ignore.Rules{}, failure.Error{Reason: v1alpha1.ReasonPlanRefused, Stalled: true, Err: err}
 	}
-	return ignore, nil
+	return rules, nil
 }
 
 // leave removes the repairs from a plan, and records the differences where drift is

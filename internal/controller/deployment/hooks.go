@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/hooks"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
@@ -171,7 +172,7 @@ func referenceTo(run plan.HookRun) v1alpha1.HookReference {
 }
 
 func (r *Reconciler) hookRunner(s *state) hooks.Runner {
-	return hooks.Runner{Client: s.resolved.access.Client, Owner: s.owner, Rules: s.rules, Protection: plan.Protection(s.object.Spec.CollisionProtectionOrDefault())}
+	return hooks.Runner{Client: s.resolved.access.Client, Owner: s.owner, Rules: s.rules, Protection: ownership.Protection(s.object.Spec.CollisionProtectionOrDefault())}
 }
 
 // hookFailure is the failure of a revision, or of a removal, by a failed hook.

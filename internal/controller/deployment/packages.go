@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
 	"github.com/satchel-dev/satchel/internal/spec"
@@ -26,7 +26,7 @@ func packageStatus(p convert.Package) *v1alpha1.PackageStatus {
 
 // packages are those that other deployments of the same namespace have installed on a
 // cluster. Packages of other namespaces stay private.
-func (r *Reconciler) packages(ctx context.Context, of *v1alpha1.BundleDeployment, target string) ([]plan.Package, error) {
+func (r *Reconciler) packages(ctx context.Context, of *v1alpha1.BundleDeployment, target string) ([]requirement.Package, error) {
 	var deployments v1alpha1.BundleDeploymentList
 	if err := r.Client.List(ctx, &deployments, client.InNamespace(of.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the deployments of namespace %s: %w", of.Namespace, err)

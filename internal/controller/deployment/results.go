@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
@@ -99,8 +100,8 @@ type rendered struct {
 type decided struct {
 	consent  *approval.Consent
 	plan     *plan.Plan
-	observed map[inventory.ID]plan.Live // the live objects that the plan was made from
-	compared bool                       // drift lists differences that are not corrected
+	observed map[inventory.ID]ownership.Live // the live objects that the plan was made from
+	compared bool                            // drift lists differences that are not corrected
 	drift    []string
 	// tried: some dry runs passed and need not be repeated.
 	tried bool

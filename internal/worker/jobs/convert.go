@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/digest"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/helm"
 	"github.com/satchel-dev/satchel/internal/convert/kustomize"
@@ -185,7 +186,7 @@ func answerOf(result convert.Result, installNamespace string) (convertAnswer, er
 		answer.Result.Undecided = append(answer.Result.Undecided, position[object])
 	}
 	var err error
-	if answer.Content, err = plan.Content(contentOf(result), installNamespace); err != nil {
+	if answer.Content, err = digest.Content(contentOf(result), installNamespace); err != nil {
 		return convertAnswer{}, err
 	}
 	answer.Objects, err = encoding.Marshal(bare)

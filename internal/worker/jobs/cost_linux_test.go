@@ -14,7 +14,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/digest"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/overlay"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
@@ -115,7 +115,7 @@ func measureCost(tb testing.TB, pool *worker.Pool, bundle fs.FS) cost {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		if _, err := plan.Content(result.Objects, "tenant"); err != nil {
+		if _, err := digest.Content(result.Objects, "tenant"); err != nil {
 			tb.Fatal(err)
 		}
 		for _, object := range result.Objects {

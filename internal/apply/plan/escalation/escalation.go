@@ -13,7 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
 // Finding is one way in which an object gets more power than before.
@@ -61,7 +61,7 @@ func index(list []*unstructured.Unstructured, installNamespace string) objects {
 			continue
 		}
 		id := inventory.IDOf(object)
-		if id.Namespace == "" && !plan.IsNamespace(id) && !slices.Contains(guardGroups[1:], id.Group) {
+		if id.Namespace == "" && !ownership.IsNamespace(id) && !slices.Contains(guardGroups[1:], id.Group) {
 			id.Namespace = installNamespace
 		}
 		all[id] = object
@@ -92,7 +92,7 @@ func content(object *unstructured.Unstructured) map[string]any {
 
 // labels reports labels of a Namespace that are added, changed or removed.
 func labels(id inventory.ID, was, will *unstructured.Unstructured) []string {
-	if !plan.IsNamespace(id) {
+	if !ownership.IsNamespace(id) {
 		return nil
 	}
 	before, after := decisive(was), decisive(will)
@@ -121,7 +121,7 @@ func decisive(namespace *unstructured.Unstructured) map[string]string {
 		return found
 	}
 	for name, value := range namespace.GetLabels() {
-		if strings.HasPrefix(name, plan.PodSecurityPrefix) || strings.HasPrefix(name, satchelPrefix) && !slices.Contains(tracking, name) {
+		if strings.HasPrefix(name, ownership.PodSecurityPrefix) || strings.HasPrefix(name, satchelPrefix) && !slices.Contains(tracking, name) {
 			found[name] = value
 		}
 	}

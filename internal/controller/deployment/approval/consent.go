@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/digest"
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
@@ -81,10 +82,10 @@ func (a Approvals) Consider(ctx context.Context, q Question, observed plan.Input
 	if c.terms, err = termsOf(q.Object, q.Listed.Target).Digest(); err != nil {
 		return nil, err
 	}
-	c.key = plan.Key(c.Material, c.terms)
+	c.key = digest.Key(c.Material, c.terms)
 	c.record = a.Proven(q.Object)
 	c.follow()
-	c.Digest = plan.Digest(string(q.Object.UID), c.key, c.base, made.Pruned())
+	c.Digest = digest.Plan(string(q.Object.UID), c.key, c.base, made.Pruned())
 	if c.settled() {
 		c.Digest = c.record.Plan
 	}

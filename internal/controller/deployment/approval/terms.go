@@ -8,6 +8,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
@@ -21,7 +22,7 @@ func termsOf(d *v1alpha1.BundleDeployment, target string) plan.Terms {
 	terms := plan.Terms{
 		Account: of.ServiceAccountName, RemoteAccount: of.RemoteServiceAccountName, KubeConfig: kubeConfigText(of.KubeConfig),
 		Target: target, InstallNamespace: d.InstallNamespaceOrDefault(), CreateNamespace: of.CreateNamespace,
-		Pruning: spec.Pruning(of), Protection: plan.Protection(of.CollisionProtectionOrDefault()),
+		Pruning: spec.Pruning(of), Protection: ownership.Protection(of.CollisionProtectionOrDefault()),
 		Recreate:      of.Recreate == v1alpha1.RecreateOnImmutableChange,
 		UpgradeSafety: plan.Enforcement(of.UpgradeSafetyOrDefault()), Ignore: spec.IgnoreRules(d),
 	}

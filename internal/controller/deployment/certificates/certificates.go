@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/convert"
 )
@@ -114,7 +115,7 @@ func (c Input) find(ctx context.Context) (*Issuance, error) {
 // owns tells whether an object provably belongs to the deployment, by the rule of the
 // plan: every other object is a collision.
 func (c Input) owns(object *unstructured.Unstructured) bool {
-	live := plan.LiveOf(object, c.Owner)
+	live := ownership.LiveOf(object, c.Owner)
 	entry, _ := c.Listed.Get(inventory.IDOf(object))
 	taken := !live.Owner.IsZero() && live.Owner != c.Owner && slices.Contains(live.Managers, live.Owner.Manager())
 	return entry.Confirmed() && !taken || live.Ours(c.Owner) && !live.Fields.IsZero()

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package digest
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -43,18 +44,18 @@ func Content(objects []*unstructured.Unstructured, installNamespace string) (str
 	if err != nil {
 		return "", fmt.Errorf("digesting the install namespace: %w", err)
 	}
-	return digestOf(slices.Concat([]string{contentVersion, string(namespace)}, lines)...), nil
+	return Of(slices.Concat([]string{contentVersion, string(namespace)}, lines)...), nil
 }
 
-// digestOf digests lines that contain no line ends.
-func digestOf(lines ...string) string {
+// Of digests lines that contain no line ends.
+func Of(lines ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // withoutValues is the object, or for a Secret its parts that are not secret.
 func withoutValues(object *unstructured.Unstructured) map[string]any {
-	if !isSecret(inventory.IDOf(object)) {
+	if !IsSecret(inventory.IDOf(object)) {
 		return object.Object
 	}
 	bare := maps.Clone(object.Object)
@@ -81,4 +82,44 @@ func keysOf(value any) map[string]any {
 		bare[key] = nil
 	}
 	return bare
+}
+
+func IsSecret(id inventory.ID) bool { return id.Group == "" && id.Kind == "Secret" }
+
+// Material is the digest of a converted bundle, by its Content, of further inputs beside the bundle, by their digest, which
+// may be empty, and of its Secrets, by an HMAC of the values: readers of the digest cannot guess them.
+func Material(content, inputs string, objects []*unstructured.Unstructured, key []byte) (string, error) {
+	var lines []string
+	for _, object := range objects {
+		if !IsSecret(inventory.IDOf(object)) {
+			continue
+		}
+		line, err := json.Marshal(object.Object)
+		if err != nil {
+			return "", fmt.Errorf("digesting %s: %w", inventory.IDOf(object), err)
+		}
+		lines = append(lines, string(line))
+	}
+	slices.Sort(lines)
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(strings.Join(lines, "\n")))
+	parts := []string{"satchel.dev/material/v1", content, hex.EncodeToString(mac.Sum(nil))}
+	if inputs != "" {
+		parts = append(parts, inputs)
+	}
+	return Of(parts...), nil
+}
+
+// Key is the digest of the parts of a plan that do not depend on what was there before.
+func Key(material, terms string) string { return Of("satchel.dev/key/v1", material, terms) }
+
+// Plan identifies a plan for its approval: the deployment, the key, the pruned objects in
+// any order, and the digest of the plan that was executed before.
+func Plan(uid, key, base string, pruned []inventory.ID) string {
+	lines := make([]string, 0, len(pruned))
+	for _, id := range pruned {
+		lines = append(lines, fmt.Sprintf("%q", []string{id.Group, id.Kind, id.Namespace, id.Name}))
+	}
+	slices.Sort(lines)
+	return Of(slices.Concat([]string{"satchel.dev/plan/v1", uid, key, base}, slices.Compact(lines))...)
 }

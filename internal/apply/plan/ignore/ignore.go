@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package ignore
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
-// IgnoreRule lets other managers change fields of some objects.
-type IgnoreRule struct {
+// Rule lets other managers change fields of some objects.
+type Rule struct {
 	Paths  []string // JSON pointers
 	Target Selector
 }
@@ -27,13 +27,13 @@ type Selector struct {
 	LabelSelector, AnnotationSelector     string
 }
 
-// Ignore are compiled rules. The zero value ignores nothing.
-type Ignore struct {
-	rules  []ignoreRule
+// Rules are compiled rules. The zero value ignores nothing.
+type Rules struct {
+	rules  []compiledRule
 	budget *pattern.Budget
 }
 
-type ignoreRule struct {
+type compiledRule struct {
 	pointers            []Pointer
 	identity            []identityPattern
 	labels, annotations labels.Selector
@@ -48,31 +48,31 @@ type identityPattern struct {
 // Pointer is a JSON pointer in its parts.
 type Pointer []string
 
-// NewIgnore compiles rules within one budget; its error names the invalid one.
-func NewIgnore(rules []IgnoreRule) (Ignore, error) {
-	ignore := Ignore{budget: pattern.NewBudget()}
+// New compiles rules within one budget; its error names the invalid one.
+func New(rules []Rule) (Rules, error) {
+	ignore := Rules{budget: pattern.NewBudget()}
 	for i, rule := range rules {
 		compiled, err := rule.compile(ignore.budget)
 		if err != nil {
-			return Ignore{}, fmt.Errorf("spec.driftDetection.ignore[%d].%w", i, err)
+			return Rules{}, fmt.Errorf("spec.driftDetection.ignore[%d].%w", i, err)
 		}
 		ignore.rules = append(ignore.rules, compiled)
 	}
 	return ignore, nil
 }
 
-func (r IgnoreRule) compile(budget *pattern.Budget) (ignoreRule, error) {
-	var compiled ignoreRule
+func (r Rule) compile(budget *pattern.Budget) (compiledRule, error) {
+	var compiled compiledRule
 	for _, path := range r.Paths {
 		if !strings.HasPrefix(path, "/") {
-			return ignoreRule{}, fmt.Errorf("paths: %q is no JSON pointer: it has to begin with /", path)
+			return compiledRule{}, fmt.Errorf("paths: %q is no JSON pointer: it has to begin with /", path)
 		}
 		parts := strings.Split(path[1:], "/")
 		for i := range parts {
 			parts[i] = strings.ReplaceAll(strings.ReplaceAll(parts[i], "~1", "/"), "~0", "~")
 		}
 		if identifies(parts) {
-			return ignoreRule{}, fmt.Errorf("paths: %q says what an object is, and cannot be given to others", path)
+			return compiledRule{}, fmt.Errorf("paths: %q says what an object is, and cannot be given to others", path)
 		}
 		compiled.pointers = append(compiled.pointers, parts)
 	}
@@ -84,16 +84,16 @@ func (r IgnoreRule) compile(budget *pattern.Budget) (ignoreRule, error) {
 		}
 		expression, err := pattern.CompileWhole(part[1], budget)
 		if err != nil {
-			return ignoreRule{}, fmt.Errorf("target.%s: %w", part[0], err)
+			return compiledRule{}, fmt.Errorf("target.%s: %w", part[0], err)
 		}
 		compiled.identity = append(compiled.identity, identityPattern{part[0], expression})
 	}
 	var err error
 	if compiled.labels, err = labels.Parse(r.Target.LabelSelector); err != nil {
-		return ignoreRule{}, fmt.Errorf("target.labelSelector: %w", err)
+		return compiledRule{}, fmt.Errorf("target.labelSelector: %w", err)
 	}
 	if compiled.annotations, err = labels.Parse(r.Target.AnnotationSelector); err != nil {
-		return ignoreRule{}, fmt.Errorf("target.annotationSelector: %w", err)
+		return compiledRule{}, fmt.Errorf("target.annotationSelector: %w", err)
 	}
 	return compiled, nil
 }
@@ -112,7 +112,7 @@ func identifies(p Pointer) bool {
 
 // Of returns the pointers of all rules for an object. It fails, with a *pattern.Error, when the rules match more than their
 // budget allows.
-func (g Ignore) Of(object *unstructured.Unstructured) ([]Pointer, error) {
+func (g Rules) Of(object *unstructured.Unstructured) ([]Pointer, error) {
 	var pointers []Pointer
 	for i, rule := range g.rules {
 		selects, err := rule.selects(object, g.budget)
@@ -126,7 +126,7 @@ func (g Ignore) Of(object *unstructured.Unstructured) ([]Pointer, error) {
 	return pointers, nil
 }
 
-func (r ignoreRule) selects(object *unstructured.Unstructured, budget *pattern.Budget) (bool, error) {
+func (r compiledRule) selects(object *unstructured.Unstructured, budget *pattern.Budget) (bool, error) {
 	for _, part := range r.identity {
 		matches, err := budget.Match(part.pattern, identityPart(object, part.part))
 		if err != nil {

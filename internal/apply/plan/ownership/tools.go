@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package ownership
 
 import (
 	"slices"
@@ -11,8 +11,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// helmRelease is the tool of objects that Helm installed.
-const helmRelease = "Helm release"
+// HelmRelease is the tool of objects that Helm installed.
+const HelmRelease = "Helm release"
 
 // marks are the labels and annotations of other tools on objects that they own: those with the
 // name and, if set, the namespace of the owning object, and further signs of ownership.
@@ -24,7 +24,7 @@ var marks = []struct {
 	{tool: "Flux HelmRelease", name: "helm.toolkit.fluxcd.io/name", namespace: "helm.toolkit.fluxcd.io/namespace"},
 	{tool: "Argo CD application", name: "argocd.argoproj.io/instance"},
 	{tool: "Argo CD application", name: "argocd.argoproj.io/tracking-id", further: []string{"argocd.argoproj.io/installation-id"}},
-	{tool: helmRelease, name: "meta.helm.sh/release-name", namespace: "meta.helm.sh/release-namespace"},
+	{tool: HelmRelease, name: "meta.helm.sh/release-name", namespace: "meta.helm.sh/release-namespace"},
 	{tool: "OLM", name: "olm.operatorframework.io/owner-name", further: []string{"olm.operatorframework.io/owner-kind"}},
 	{tool: "OLM", name: "olm.owner", namespace: "olm.owner.namespace", further: []string{"olm.owner.kind", "olm.managed"}},
 	{tool: "RukPak", name: "core.rukpak.io/owner-name", further: []string{"core.rukpak.io/owner-kind"}},

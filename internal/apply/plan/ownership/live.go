@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package ownership
 
 import (
 	"fmt"
@@ -74,9 +74,9 @@ func (l Live) Ours(owner inventory.Owner) bool {
 	return l.Owner == owner
 }
 
-// takenBy returns the other deployment that really applied the object and put its
+// TakenBy returns the other deployment that really applied the object and put its
 // labels on it; the zero Owner when there is none.
-func (l Live) takenBy(owner inventory.Owner) inventory.Owner {
+func (l Live) TakenBy(owner inventory.Owner) inventory.Owner {
 	if l.Owner.IsZero() || l.Owner == owner || !slices.Contains(l.Managers, l.Owner.Manager()) {
 		return inventory.Owner{}
 	}
@@ -105,4 +105,12 @@ func (l Live) Holder(owner inventory.Owner) string {
 		return fmt.Sprintf("was written by %s", strings.Join(l.Managers, ", "))
 	}
 	return "was created by another client"
+}
+
+// BeingDeleted says what a terminating object waits for.
+func BeingDeleted(live Live) string {
+	if len(live.Finalizers) == 0 {
+		return "is being deleted"
+	}
+	return fmt.Sprintf("is being deleted and waits for its finalizers %s", strings.Join(live.Finalizers, ", "))
 }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+)
+
+// claim is ClaimOf for an object that the inventory may list: an object that we applied is ours
+// whatever is left on it, unless another deployment really owns it, or it is another
+// object: another client created one with another UID in place of ours.
+func (in Input) claim(entry inventory.Entry, live ownership.Live) ownership.Claim {
+	claim := live.ClaimOf(in.Owner, in.Protection)
+	marked := live.Orphaned && claim == ownership.Adoptable
+	if entry.Confirmed() && !marked && live.TakenBy(in.Owner).IsZero() && (entry.Seen.SameObject(live.Seen) || live.Traced(in.Owner)) {
+		return ownership.Owned
+	}
+	return claim
+}
+
+// Collides is the violation for an object of another owner, with the remedies.
+func Collides(l ownership.Live, id inventory.ID, owner inventory.Owner) Violation {
+	violation := Violation{
+		Rule: Collision, Object: id,
+		Message: fmt.Sprintf("%s exists already and %s", id, l.Holder(owner)),
+	}
+	switch {
+	case l.HeldByAnother(owner):
+		violation.Remedy = fmt.Sprintf("remove it from one of the two, for two deployments never share an object; "+
+			"if the other one is gone for good, take the labels %s and %s off the object and annotate it with %s: \"true\"",
+			inventory.LabelDeployment, inventory.LabelNamespace, inventory.AnnotationOrphaned)
+	case strings.HasPrefix(l.Tool, ownership.HelmRelease):
+		violation.Remedy = fmt.Sprintf("adopt the whole release, without a restart, with satchel adopt %s -n %s --delete-former; "+
+			"or annotate the object with %s: \"true\" or set spec.collisionProtection to %s, and delete Helm's records of the release, so that helm uninstall does not delete the object",
+			owner.Name, owner.Namespace, inventory.AnnotationOrphaned, ownership.None)
+	case l.Controlled(owner):
+		violation.Remedy = fmt.Sprintf("have that owner release it; or, to adopt it, annotate it with %s: \"true\" or set spec.collisionProtection to %s",
+			inventory.AnnotationOrphaned, ownership.None)
+	default:
+		violation.Remedy = fmt.Sprintf("remove it; or, to adopt it, annotate it with %s: \"true\" or set spec.collisionProtection to %s",
+			inventory.AnnotationOrphaned, ownership.IfUnmanaged)
+	}
+	return violation
+}

@@ -30,7 +30,7 @@ func TestChartOptions(t *testing.T) {
 	}
 	o := bundle.ChartOptions{
 		ReleaseName: "shop", Files: []string{first, "-"}, Set: []string{"a.e=x", "a.c=3,f=true"},
-		KubeVersion: "v1.30.1", ApiVersions: []string{"example.org/v1/Gadget"},
+		KubeVersion: "v1.30.1", APIVersions: []string{"example.org/v1/Gadget"},
 	}
 	if err := o.Read(strings.NewReader("a: {c: 2}")); err != nil {
 		t.Fatal(err)

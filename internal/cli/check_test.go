@@ -28,7 +28,7 @@ import (
 )
 
 func TestCheckOutput(t *testing.T) {
-	r := check.CheckReport{Namespace: kit.SystemNamespace, Checks: []check.Finding{
+	r := check.Report{Namespace: kit.SystemNamespace, Checks: []check.Finding{
 		{Check: "Kubernetes", State: check.CheckOK, Detail: "v1.36.3"},
 		{Check: "Network policies", State: check.CheckWarning, Detail: "there is none", Hint: "Apply config/network."},
 		{Check: "Controller x", State: check.CheckFailed, Detail: "Pod a: " + steering + "\nsecond line", Hint: "See its log."},
@@ -52,11 +52,11 @@ func TestDefinitionsAsCommitted(t *testing.T) {
 			t.Fatal(err)
 		}
 		crd := parse(t, string(text))
-		if got := check.CrdProblems(crd, known.Spec, known.Status); len(got) != 1 || got[0].Text != "is not established" {
+		if got := check.CRDProblems(crd, known.Spec, known.Status); len(got) != 1 || got[0].Text != "is not established" {
 			t.Errorf("%s: %v", known.Resource, got)
 		}
 		crd.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": "True"}}}
-		if got := check.CrdProblems(crd, known.Spec, known.Status); len(got) != 0 {
+		if got := check.CRDProblems(crd, known.Spec, known.Status); len(got) != 0 {
 			t.Errorf("%s: %v", known.Resource, got)
 		}
 	}
@@ -66,7 +66,7 @@ spec: {versions: [{name: v1alpha1, served: true, schema: {openAPIV3Schema: {prop
   spec: {properties: {deployment: {}, decision: {}, reason: {}, expirationTime: {}, colour: {}}}, status: {properties: {consumedTime: {}}}}}}}]}`)
 	approvals := check.DefinedTypes[2]
 	var got []string
-	for _, d := range check.CrdProblems(crd, approvals.Spec, approvals.Status) {
+	for _, d := range check.CRDProblems(crd, approvals.Spec, approvals.Status) {
 		if strings.HasPrefix(d.Text, "is older than this program: it lacks spec.plan") && d.State == check.CheckFailed || strings.Contains(d.Text, "spec.colour") && d.State == check.CheckWarning {
 			got = append(got, d.Text)
 		}
@@ -77,7 +77,7 @@ spec: {versions: [{name: v1alpha1, served: true, schema: {openAPIV3Schema: {prop
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	versions[0].(map[string]any)["served"] = false
 	_ = unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions")
-	if got := check.CrdProblems(crd, approvals.Spec, approvals.Status); len(got) != 1 || got[0].Text != "does not serve v1alpha1" {
+	if got := check.CRDProblems(crd, approvals.Spec, approvals.Status); len(got) != 1 || got[0].Text != "does not serve v1alpha1" {
 		t.Errorf("got %v", got)
 	}
 }
@@ -113,7 +113,7 @@ func TestLeader(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, holder string
 		age            time.Duration
-		want           check.CheckState
+		want           check.State
 	}{
 		"leads":         {"", "pod-1", 5 * time.Second, check.CheckOK},
 		"skewed clocks": {"renewed in the future", "pod-1", -10 * time.Second, check.CheckOK},
@@ -161,7 +161,7 @@ func (c testCluster) checks(settled func(map[string]check.Finding) bool, args ..
 	defer cancel()
 	for {
 		got := c.satchel(append([]string{"check", "--system-namespace", c.namespace, "-o", "json"}, args...)...)
-		var report check.CheckReport
+		var report check.Report
 		if err := json.Unmarshal([]byte(got.out), &report); err != nil {
 			c.t.Fatalf("%v: %s", err, got)
 		}
@@ -182,7 +182,7 @@ func (c testCluster) checks(settled func(map[string]check.Finding) bool, args ..
 func TestCheck(t *testing.T) {
 	c := newTestCluster(t)
 	now := func(map[string]check.Finding) bool { return true }
-	states := func(found map[string]check.Finding, want map[string]check.CheckState) {
+	states := func(found map[string]check.Finding, want map[string]check.State) {
 		t.Helper()
 		for name, state := range want {
 			if found[name].State != state {
@@ -191,7 +191,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	found, got := c.checks(now)
-	states(found, map[string]check.CheckState{"Kubernetes": check.CheckOK, "CRDs": check.CheckOK, "Controllers": check.CheckFailed, "Leaders": check.CheckWarning,
+	states(found, map[string]check.State{"Kubernetes": check.CheckOK, "CRDs": check.CheckOK, "Controllers": check.CheckFailed, "Leaders": check.CheckWarning,
 		"Artifact server": check.CheckFailed, "Impersonation": check.CheckWarning, "Network policies": check.CheckWarning})
 	if got.code != kit.ExitNo {
 		t.Error(got)
@@ -217,7 +217,7 @@ metadata: {name: approving}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: approving}
 subjects: [{kind: ServiceAccount, name: approving, namespace: `+c.namespace+`}]`)
 	found, _ = c.checks(now)
-	states(found, map[string]check.CheckState{"Keys": check.CheckWarning, "Approvers": check.CheckWarning})
+	states(found, map[string]check.State{"Keys": check.CheckWarning, "Approvers": check.CheckWarning})
 	if text := found["Approvers"].Detail; !strings.Contains(text, c.namespace+"/approving may create bundleapprovals.satchel.dev in "+c.namespace) || strings.Contains(text, "/harmless") {
 		t.Errorf("approvers: %s", text)
 	}
@@ -228,7 +228,7 @@ subjects: [{kind: ServiceAccount, name: approving, namespace: `+c.namespace+`}]`
 	found, _ = c.checks(func(f map[string]check.Finding) bool {
 		return f["Controller "+check.DeploymentAccount].State == check.CheckOK
 	})
-	states(found, map[string]check.CheckState{"Controller " + check.DeploymentAccount: check.CheckOK, "Controller bundle-source-controller": check.CheckOK,
+	states(found, map[string]check.State{"Controller " + check.DeploymentAccount: check.CheckOK, "Controller bundle-source-controller": check.CheckOK,
 		"Controller " + check.DeploymentAccount + " version": check.CheckWarning, "Leader of " + check.DeploymentAccount: check.CheckOK,
 		"Artifact server": check.CheckWarning, "Impersonation": check.CheckFailed, "Network policies": check.CheckOK, "BundleDeployments": check.CheckWarning})
 	if text := found["Impersonation"].Detail; !strings.Contains(text, c.namespace) {
@@ -238,10 +238,10 @@ subjects: [{kind: ServiceAccount, name: approving, namespace: `+c.namespace+`}]`
 	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: impersonator}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: impersonator},
   subjects: [{kind: ServiceAccount, name: `+check.DeploymentAccount+`, namespace: `+c.namespace+`}]}`)
 	found, _ = c.checks(func(f map[string]check.Finding) bool { return f["Impersonation"].State == check.CheckOK })
-	states(found, map[string]check.CheckState{"Impersonation": check.CheckOK})
+	states(found, map[string]check.State{"Impersonation": check.CheckOK})
 
 	found, got = c.checks(now, "--as", "unprivileged")
-	states(found, map[string]check.CheckState{"CRDs": check.CheckUnknown, "Controllers": check.CheckUnknown, "Leaders": check.CheckUnknown, "Artifact server": check.CheckUnknown,
+	states(found, map[string]check.State{"CRDs": check.CheckUnknown, "Controllers": check.CheckUnknown, "Leaders": check.CheckUnknown, "Artifact server": check.CheckUnknown,
 		"Impersonation": check.CheckUnknown, "Network policies": check.CheckUnknown, "BundleDeployments": check.CheckUnknown})
 	if got.code != kit.ExitOK {
 		t.Errorf("what is not known is not broken: %s", got)
@@ -255,7 +255,7 @@ func TestArtifactServerAnswers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind, body string
 		code       int
-		want       check.CheckState
+		want       check.State
 	}{
 		"its own 404":    {"text/plain; charset=utf-8", "404 page not found\n", http.StatusNotFound, check.CheckOK},
 		"an empty 404":   {"text/plain; charset=utf-8", "", http.StatusNotFound, check.CheckOK},
@@ -298,7 +298,7 @@ func TestCheckPre(t *testing.T) {
 	c := newTestCluster(t)
 	now := func(map[string]check.Finding) bool { return true }
 	found, got := c.checks(now, "--pre")
-	for name, state := range map[string]check.CheckState{"Kubernetes": check.CheckOK, "Admission policies": check.CheckOK, "Names": check.CheckOK, "Your permissions": check.CheckOK, "Volumes": check.CheckOK, "Installed": check.CheckOK} {
+	for name, state := range map[string]check.State{"Kubernetes": check.CheckOK, "Admission policies": check.CheckOK, "Names": check.CheckOK, "Your permissions": check.CheckOK, "Volumes": check.CheckOK, "Installed": check.CheckOK} {
 		if found[name].State != state {
 			t.Errorf("%s: %+v", name, found[name])
 		}

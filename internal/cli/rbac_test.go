@@ -168,7 +168,7 @@ func publishedBundles(t *testing.T) []string {
 func TestRBACOfPublishedBundles(t *testing.T) {
 	for _, dir := range publishedBundles(t) {
 		t.Run(filepath.Base(filepath.Dir(dir)), func(t *testing.T) {
-			o := rbac.RbacOptions{Deployment: "app", ServiceAccount: "installer"}
+			o := rbac.Options{Deployment: "app", ServiceAccount: "installer"}
 			o.InstallNamespace = "demo"
 			result, err := convert.Convert(os.DirFS(dir), o.Convert())
 			if err != nil { // it cannot watch all namespaces

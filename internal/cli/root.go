@@ -81,8 +81,8 @@ func commands(a *kit.App) []*cobra.Command {
 	return []*cobra.Command{
 		see.GetCommand(a),
 		see.StatusCommand(a),
-		tree.TreeCommand(a),
-		trace.TraceCommand(a),
+		tree.Command(a),
+		trace.Command(a),
 		see.EventsCommand(a),
 		see.HistoryCommand(a),
 		see.LogsCommand(a),
@@ -91,8 +91,8 @@ func commands(a *kit.App) []*cobra.Command {
 		preview.DiffCommand(a),
 		inspect.RenderCommand(a),
 		inspect.ValidateCommand(a),
-		inspect.InspectCommand(a),
-		rbac.RbacCommand(a),
+		inspect.Command(a),
+		rbac.Command(a),
 
 		author.InitCommand(a),
 		author.BuildCommand(a),
@@ -100,7 +100,7 @@ func commands(a *kit.App) []*cobra.Command {
 		author.PullCommand(a),
 		author.TagCommand(a),
 		author.VerifyCommand(a),
-		run.RunCommand(a),
+		run.Command(a),
 		run.CleanupCommand(a),
 
 		act.ApproveCommand(a),
@@ -116,10 +116,10 @@ func commands(a *kit.App) []*cobra.Command {
 
 		setup.InstallCommand(a),
 		setup.UninstallCommand(a),
-		check.CheckCommand(a),
+		check.Command(a),
 		dump.DebugCommand(a),
-		migrate.MigrateCommand(a),
-		adopt.AdoptCommand(a),
+		migrate.Command(a),
+		adopt.Command(a),
 
 		versionCommand(a),
 		completionCommand(a),

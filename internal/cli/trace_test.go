@@ -21,11 +21,11 @@ import (
 
 func aTrace() trace.Traced {
 	return trace.Traced{
-		Object:  trace.TraceLink{Kind: "Pod", Namespace: "demo", Name: "web-1-a"},
-		Owners:  []trace.TraceLink{{Group: "apps", Kind: "ReplicaSet", Namespace: "demo", Name: "web-1"}, {Group: "apps", Kind: "Deployment", Namespace: "demo", Name: "web"}},
+		Object:  trace.Link{Kind: "Pod", Namespace: "demo", Name: "web-1-a"},
+		Owners:  []trace.Link{{Group: "apps", Kind: "ReplicaSet", Namespace: "demo", Name: "web-1"}, {Group: "apps", Kind: "Deployment", Namespace: "demo", Name: "web"}},
 		Verdict: trace.ListedVerdict, Explanation: "the inventory of BundleDeployment demo/podinfo lists Deployment.apps demo/web",
 		Deployment: trace.NewTraceDeployment(aDeployment(operator)),
-		Source: &trace.TraceSource{Kind: "BundleSource", Namespace: "demo", Name: "podinfo", Revision: revisionB, Current: true, Upstreams: []trace.TraceUpstream{
+		Source: &trace.Source{Kind: "BundleSource", Namespace: "demo", Name: "podinfo", Revision: revisionB, Current: true, Upstreams: []trace.Upstream{
 			{From: "image example.org/podinfo:v1.3.0", Reference: "v1.3.0", Digest: digestA, Signer: "key sha256:0123 of Secret keys", Demanded: true},
 			{From: "archive https://example.org/a.tgz", Destination: "web", Digest: digestB},
 		}},
@@ -35,12 +35,12 @@ func aTrace() trace.Traced {
 func TestTraceOutput(t *testing.T) {
 	moved, foreign, evil := aTrace(), aTrace(), aTrace()
 	moved.Source.Current, moved.Notes = false, []string{"the source publishes revision v2 now, so the upstream digest and the signer of the applied revision are unknown"}
-	moved.Source.Upstreams = []trace.TraceUpstream{{From: "image example.org/podinfo:v1.3.0", Demanded: true}}
+	moved.Source.Upstreams = []trace.Upstream{{From: "image example.org/podinfo:v1.3.0", Demanded: true}}
 	foreign.Deployment, foreign.Source, foreign.Verdict, foreign.Explanation = nil, nil, trace.ForeignVerdict, "Deployment.apps demo/web has no owner, and no inventory that you may read lists it"
 	bad := "a" + steering + "\nb"
 	evil.Object.Name, evil.Owners[0].Name, evil.Explanation, evil.Notes = bad, bad, bad, []string{bad}
 	evil.Deployment.Revision, evil.Deployment.Digest, evil.Deployment.Package = bad, bad, &v1alpha1.PackageStatus{Name: bad}
-	evil.Source.Kind, evil.Source.Upstreams[0] = bad, trace.TraceUpstream{From: bad, Destination: bad, Reference: bad, Digest: bad, Signer: bad}
+	evil.Source.Kind, evil.Source.Upstreams[0] = bad, trace.Upstream{From: bad, Destination: bad, Reference: bad, Digest: bad, Signer: bad}
 	for name, found := range map[string]trace.Traced{"listed": aTrace(), "moved": moved, "foreign": foreign, "hostile": evil} {
 		text := found.Print(printer.Style{}, noon)
 		golden(t, "trace/"+name, text)

@@ -21,10 +21,10 @@ import (
 )
 
 // leaf is an object of a tree.
-func leaf(kind, name, state, reason string, owned ...*tree.TreeNode) *tree.TreeNode {
+func leaf(kind, name, state, reason string, owned ...*tree.Node) *tree.Node {
 	created := ago(3 * time.Hour)
 	group, kind, _ := strings.Cut(kind, "/")
-	return &tree.TreeNode{Group: group, Kind: kind, Namespace: "demo", Name: name, Health: state, Reason: reason,
+	return &tree.Node{Group: group, Kind: kind, Namespace: "demo", Name: name, Health: state, Reason: reason,
 		Created: &created, Owned: owned, UID: types.UID(kind + name)}
 }
 
@@ -43,7 +43,7 @@ func aTree() tree.Tree {
 }
 
 func TestTreeOutput(t *testing.T) {
-	for name, o := range map[string]tree.TreeOptions{"table": {Output: printer.OutputTable}, "wide": {Output: printer.OutputWide}, "all": {Output: printer.OutputTable, All: true}} {
+	for name, o := range map[string]tree.Options{"table": {Output: printer.OutputTable}, "wide": {Output: printer.OutputWide}, "all": {Output: printer.OutputTable, All: true}} {
 		text := aTree().Print(printer.Style{}, noon, o)
 		golden(t, "tree/"+name, text)
 		if odd := hiddenIn(text); odd != "" {
@@ -78,7 +78,7 @@ func TestTreeOfMany(t *testing.T) {
 	}
 	many.Objects[19_000].Health = "Missing"
 	began := time.Now()
-	text := many.Print(printer.Style{}, noon, tree.TreeOptions{Output: printer.OutputTable})
+	text := many.Print(printer.Style{}, noon, tree.Options{Output: printer.OutputTable})
 	if lines := strings.Count(text, "\n"); lines != 2+tree.MostAlike+2 || !strings.Contains(text, "… and 19979 more ConfigMap of demo") || !strings.Contains(text, "c19000") {
 		t.Errorf("%d lines:\n%.3000s", lines, text)
 	}
@@ -123,7 +123,7 @@ func TestTreeOfCluster(t *testing.T) {
 		t.Fatalf("no JSON: %s", got)
 	}
 	states := map[string]string{}
-	found.Walk(func(n *tree.TreeNode) { states[n.Kind+" "+strings.SplitN(n.Name, "-", 2)[0]] += n.Health + " " })
+	found.Walk(func(n *tree.Node) { states[n.Kind+" "+strings.SplitN(n.Name, "-", 2)[0]] += n.Health + " " })
 	want := map[string]string{"ServiceAccount many": "Healthy Healthy Healthy Healthy Healthy Missing ", "ConfigMap no": "Healthy ", "Secret gone": "Missing ",
 		"Widget unserved": "Missing ", "Deployment web": "Healthy ", "ReplicaSet web": "Healthy ", "Pod web": "Healthy ", "Pod crashing": "Failed ",
 		"ReplicaSet crashing": "InProgress ", "Deployment crashing": "InProgress ", "BundleSource parent": "Healthy ", "Service child": "Healthy "}

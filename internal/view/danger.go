@@ -40,6 +40,7 @@ var dangers = []danger{
 // Rank orders rules: what to look at first is greater.
 type Rank int
 
+// The ranks, in order.
 const (
 	Harmless   Rank = iota
 	Unknown         // only a cluster knows
@@ -48,6 +49,7 @@ const (
 	Everything      // all of them
 )
 
+// What the worst rules amount to.
 const (
 	DoesEverything = "may do everything"
 	actsAsOthers   = "may impersonate other users"

@@ -59,6 +59,7 @@ type SourcePart struct {
 // StepState says how far a step is.
 type StepState string
 
+// The states of a step.
 const (
 	StepDone    StepState = "Done"
 	StepFailed  StepState = "Failed"

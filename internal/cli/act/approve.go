@@ -29,6 +29,7 @@ type deciding struct {
 	dryRun   bool
 }
 
+// ApproveCommand returns the command .
 func ApproveCommand(a *kit.App) *cobra.Command {
 	o := deciding{decision: v1alpha1.DecisionApprove}
 	cmd := decisionCommand(a, &o, "approve NAME", "Approve the pending plan of a BundleDeployment",
@@ -54,6 +55,7 @@ satchel approve podinfo --export > approvals/podinfo.yaml`)
 	return cmd
 }
 
+// DenyCommand returns the command .
 func DenyCommand(a *kit.App) *cobra.Command {
 	o := deciding{decision: v1alpha1.DecisionDeny}
 	cmd := decisionCommand(a, &o, "deny NAME", "Deny the pending plan of a BundleDeployment",

@@ -26,6 +26,7 @@ type exportOptions struct {
 	output printer.Output
 }
 
+// ExportCommand returns the command export.
 func ExportCommand(a *kit.App) *cobra.Command {
 	var o exportOptions
 	cmd := &cobra.Command{

@@ -26,6 +26,7 @@ type ReconcileOptions struct {
 	Timeout    time.Duration
 }
 
+// ReconcileCommand returns the command reconcile.
 func ReconcileCommand(a *kit.App) *cobra.Command {
 	var o ReconcileOptions
 	cmd := &cobra.Command{

@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
+// RetryCommand returns the command retry.
 func RetryCommand(a *kit.App) *cobra.Command {
 	o := ReconcileOptions{Wait: true}
 	cmd := &cobra.Command{

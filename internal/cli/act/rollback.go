@@ -30,6 +30,7 @@ type rollbackOptions struct {
 	timeout time.Duration
 }
 
+// RollbackCommand returns the command rollback.
 func RollbackCommand(a *kit.App) *cobra.Command {
 	var o rollbackOptions
 	cmd := &cobra.Command{

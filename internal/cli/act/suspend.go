@@ -25,6 +25,7 @@ type pausing struct {
 	timeout time.Duration
 }
 
+// SuspendCommand returns the command suspend.
 func SuspendCommand(a *kit.App) *cobra.Command {
 	o := pausing{suspend: true}
 	cmd := &cobra.Command{
@@ -59,6 +60,7 @@ satchel suspend all -l team=payments --dry-run`),
 	return cmd
 }
 
+// ResumeCommand returns the command resume.
 func ResumeCommand(a *kit.App) *cobra.Command {
 	var o pausing
 	cmd := &cobra.Command{

@@ -31,6 +31,7 @@ type waitOptions struct {
 	timeout time.Duration
 }
 
+// WaitCommand returns the command wait.
 func WaitCommand(a *kit.App) *cobra.Command {
 	var o waitOptions
 	cmd := &cobra.Command{
@@ -137,11 +138,11 @@ func chooseToWait(ctx context.Context, a *kit.App, c *kit.Cluster, o waitOptions
 
 // waitOne waits for one object.
 func waitOne(ctx context.Context, a *kit.App, c *kit.Cluster, o waitOptions, t kit.Target) error {
-	return a.WaitFor(ctx, t, o.timeout, func() (kit.WaitState, error) { return look(ctx, a, c, o, t) })
+	return a.WaitFor(ctx, t, o.timeout, func() (kit.WaitState, error) { return look(ctx, c, o, t) })
 }
 
 // look reads the object, and its source where that matters.
-func look(ctx context.Context, a *kit.App, c *kit.Cluster, o waitOptions, t kit.Target) (kit.WaitState, error) {
+func look(ctx context.Context, c *kit.Cluster, o waitOptions, t kit.Target) (kit.WaitState, error) {
 	found := t.Kind.Empty()
 	err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: t.Name}, found)
 	switch {

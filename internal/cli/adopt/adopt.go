@@ -30,7 +30,8 @@ type adoptOptions struct {
 	output          printer.Output
 }
 
-func AdoptCommand(a *kit.App) *cobra.Command {
+// Command returns the command adopt.
+func Command(a *kit.App) *cobra.Command {
 	var o adoptOptions
 	cmd := &cobra.Command{
 		Use:     "adopt [deployment] NAME",

@@ -97,6 +97,7 @@ var formerWords = map[string]Former{
 	"helm":             {Kind: ReleaseKind},
 }
 
+// IsFormer tells whether a text names one owner as KIND/NAME.
 func IsFormer(text string) bool { return len(FormerNamed(text, "")) == 1 }
 
 // FormerNamed is the former owner that the user named, if he did.

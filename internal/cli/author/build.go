@@ -45,6 +45,7 @@ const (
 	revisionAnnotation = "org.opencontainers.image.revision"
 )
 
+// BuildCommand returns the command build.
 func BuildCommand(a *kit.App) *cobra.Command {
 	var (
 		o      buildOptions

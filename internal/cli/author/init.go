@@ -39,6 +39,7 @@ type initOptions struct {
 	output           printer.Output
 }
 
+// InitCommand returns the command init.
 func InitCommand(a *kit.App) *cobra.Command {
 	var o initOptions
 	cmd := &cobra.Command{

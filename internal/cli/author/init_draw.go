@@ -45,7 +45,7 @@ func drawUp(ctx context.Context, a *kit.App, o *initOptions, taken scaffold.Bund
 	if files[deploymentFile], err = o.deploymentText(taken); err != nil {
 		return nil, err
 	}
-	named := rbac.RbacOptions{ConversionOptions: bundle.ConversionOptions{InstallNamespace: o.installNamespace}, Deployment: o.name, Named: true,
+	named := rbac.Options{ConversionOptions: bundle.ConversionOptions{InstallNamespace: o.installNamespace}, Deployment: o.name, Named: true,
 		Namespace: o.namespace, ServiceAccount: o.serviceAccount}
 	request, guesses := named.Request(result)
 	parts, err := rights.Manifests(request)

@@ -31,6 +31,7 @@ type writing struct {
 	dir string
 }
 
+// SortedKeys are the keys of a map, sorted.
 func SortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // planWriting compares the files with what is in the folder, which need not exist.

@@ -25,7 +25,7 @@ import (
 
 // pullOptions are the flags of pull.
 type pullOptions struct {
-	bundle.BundleOptions
+	bundle.OpenOptions
 
 	output printer.Output
 }
@@ -39,6 +39,7 @@ type pulled struct {
 	SignedBy  string `json:"signedBy,omitempty"`
 }
 
+// PullCommand returns the command pull.
 func PullCommand(a *kit.App) *cobra.Command {
 	var o pullOptions
 	cmd := &cobra.Command{
@@ -137,7 +138,7 @@ func isDir(name string) bool {
 
 // pullInto fetches into a temporary folder beside the wanted one, and renames it in the end.
 func pullInto(ctx context.Context, a *kit.App, o pullOptions, what string, ref name.Reference, dir string) (p pulled, err error) {
-	b, err := bundle.OpenImageBundle(ctx, a, what, o.BundleOptions)
+	b, err := bundle.OpenImageBundle(ctx, a, what, o.OpenOptions)
 	if err != nil {
 		return p, err
 	}

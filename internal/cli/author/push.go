@@ -30,6 +30,7 @@ type pushOptions struct {
 	output   printer.Output
 }
 
+// PushCommand returns the command push.
 func PushCommand(a *kit.App) *cobra.Command {
 	var o pushOptions
 	cmd := &cobra.Command{

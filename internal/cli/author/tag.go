@@ -19,6 +19,7 @@ import (
 // tagText matches valid tags (OCI distribution specification).
 var tagText = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
+// TagCommand returns the command tag.
 func TagCommand(a *kit.App) *cobra.Command {
 	var insecure bool
 	var o printer.Output

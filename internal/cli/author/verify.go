@@ -21,7 +21,7 @@ import (
 
 // verifyOptions are the flags of verify.
 type verifyOptions struct {
-	bundle.BundleOptions
+	bundle.OpenOptions
 
 	output printer.Output
 }
@@ -35,6 +35,7 @@ type verified struct {
 	Problem   string `json:"problem,omitempty"`
 }
 
+// VerifyCommand returns the command verify.
 func VerifyCommand(a *kit.App) *cobra.Command {
 	var o verifyOptions
 	cmd := &cobra.Command{
@@ -106,7 +107,7 @@ func lookForSignature(ctx context.Context, a *kit.App, o verifyOptions, what str
 	client := bundle.LocalPolicy(plain).HTTPClient(limits)
 	defer client.CloseIdleConnections()
 	options := image.Options{Ref: ref.String(), Insecure: len(plain) > 0, Client: client, Limits: limits}
-	if err := bundle.Trust(ctx, a, o.BundleOptions, ref, &options); err != nil {
+	if err := bundle.Trust(ctx, a, o.OpenOptions, ref, &options); err != nil {
 		return verified{}, err
 	}
 	fetcher, err := image.New(options)

@@ -33,7 +33,7 @@ type Bundle struct {
 }
 
 // OpenBundle reads a folder of the disk, or else an image. What exists on the disk wins.
-func OpenBundle(ctx context.Context, a *kit.App, what string, o BundleOptions) (*Bundle, error) {
+func OpenBundle(ctx context.Context, a *kit.App, what string, o OpenOptions) (*Bundle, error) {
 	info, err := os.Stat(what)
 	switch {
 	case err == nil && info.IsDir():
@@ -60,6 +60,7 @@ func isArchive(file string) bool {
 	return false
 }
 
+// OpenFolderBundle opens a bundle in a folder or an archive.
 func OpenFolderBundle(what string) (*Bundle, error) {
 	files, err := OpenFolder(what)
 	if err != nil {
@@ -99,7 +100,7 @@ func LocalPolicy(insecure []string) guard.AddressPolicy {
 }
 
 // OpenImageBundle downloads an image into a temporary folder, which close removes.
-func OpenImageBundle(ctx context.Context, a *kit.App, what string, o BundleOptions) (b *Bundle, err error) {
+func OpenImageBundle(ctx context.Context, a *kit.App, what string, o OpenOptions) (b *Bundle, err error) {
 	ref, err := name.ParseReference(what, name.WeakValidation)
 	if err != nil {
 		return nil, fmt.Errorf("%q is neither a folder that exists nor an image reference such as quay.io/org/bundle:v1.2.3", what)
@@ -136,7 +137,7 @@ func describeImage(ref name.Reference, r fetch.Resolved) string {
 }
 
 // download resolves the image and fetches what it resolved to.
-func download(ctx context.Context, a *kit.App, ref name.Reference, dir string, o BundleOptions) (*fetch.Tree, fetch.Resolved, error) {
+func download(ctx context.Context, a *kit.App, ref name.Reference, dir string, o OpenOptions) (*fetch.Tree, fetch.Resolved, error) {
 	var insecure []string
 	if o.Insecure {
 		insecure = []string{ref.Context().RegistryStr()}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/convert/helm"
 	"github.com/satchel-dev/satchel/internal/spec/values"
 )
@@ -22,20 +21,20 @@ type ChartOptions struct {
 	Files       []string // with values
 	Set         []string
 	KubeVersion string
-	ApiVersions []string
+	APIVersions []string
 
 	values map[string]any // of the files and of set, see read
 }
 
 // chartFlags adds the flags about charts.
-func chartFlags(a *kit.App, cmd *cobra.Command, o *ChartOptions) {
+func chartFlags(cmd *cobra.Command, o *ChartOptions) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.ReleaseName, "release-name", "", "Name of the release of a chart, as spec.helm.releaseName; without it: the name of the chart.")
 	flags.StringArrayVar(&o.Files, "values", nil,
 		"File with values for a chart in YAML, as spec.helm.values, or - for standard input; may be repeated, each over those before it.")
 	flags.StringArrayVar(&o.Set, "set", nil, "Value for a chart as path=value, over those of the files; may be repeated, and may be several with commas between.")
 	flags.StringVar(&o.KubeVersion, "kube-version", "", "Version of Kubernetes that a chart is told; without it: "+helm.DefaultKubeVersion+".")
-	flags.StringSliceVar(&o.ApiVersions, "api-versions", nil,
+	flags.StringSliceVar(&o.APIVersions, "api-versions", nil,
 		"API versions and kinds that a chart is told beside those of Kubernetes itself, such as monitoring.coreos.com/v1/ServiceMonitor.")
 	_ = cmd.MarkFlagFilename("values", "yaml", "yml", "json") // it only fails for a flag that does not exist
 }
@@ -85,13 +84,13 @@ func readValuesFile(file string, in io.Reader) ([]byte, error) {
 // Options are those of the format.
 func (o *ChartOptions) Options() helm.Options {
 	told := helm.Capabilities{KubeVersion: o.KubeVersion}
-	if len(o.ApiVersions) > 0 {
-		told.APIVersions = slices.Compact(slices.Sorted(slices.Values(append(helm.DefaultAPIVersions(), o.ApiVersions...))))
+	if len(o.APIVersions) > 0 {
+		told.APIVersions = slices.Compact(slices.Sorted(slices.Values(append(helm.DefaultAPIVersions(), o.APIVersions...))))
 	}
 	return helm.Options{ReleaseName: o.ReleaseName, Values: o.values, Capabilities: told}
 }
 
 // Given tells that one of the flags was given.
 func (o *ChartOptions) Given() bool {
-	return o.ReleaseName != "" || len(o.Files) > 0 || len(o.Set) > 0 || o.KubeVersion != "" || len(o.ApiVersions) > 0
+	return o.ReleaseName != "" || len(o.Files) > 0 || len(o.Set) > 0 || o.KubeVersion != "" || len(o.APIVersions) > 0
 }

@@ -13,23 +13,23 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 )
 
-// folder is a local folder as the controllers would see it after fetching it: without symbolic links and files outside of it.
-type folder struct {
+// Folder is a local folder as the controllers would see it after fetching it: without symbolic links and files outside of it.
+type Folder struct {
 	root    *os.Root
 	skipped map[string]bool // links that were met
 }
 
 // OpenFolder opens a folder; close it.
-func OpenFolder(name string) (*folder, error) {
+func OpenFolder(name string) (*Folder, error) {
 	root, err := os.OpenRoot(name)
 	if err != nil {
 		return nil, fmt.Errorf("opening the folder %s: %w", name, kit.WithoutPath(err))
 	}
-	return &folder{root: root, skipped: map[string]bool{}}, nil
+	return &Folder{root: root, skipped: map[string]bool{}}, nil
 }
 
 // Open implements fs.FS.
-func (f *folder) Open(name string) (fs.File, error) {
+func (f *Folder) Open(name string) (fs.File, error) {
 	if err := f.check("open", name); err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (f *folder) Open(name string) (fs.File, error) {
 }
 
 // ReadDir implements fs.ReadDirFS.
-func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
+func (f *Folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err := f.check("readdir", name); err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 // check fails for a path that leads over a link.
-func (f *folder) check(operation, name string) error {
+func (f *Folder) check(operation, name string) error {
 	if !fs.ValidPath(name) {
 		return &fs.PathError{Op: operation, Path: name, Err: fs.ErrInvalid}
 	}
@@ -72,7 +72,7 @@ func (f *folder) check(operation, name string) error {
 }
 
 // Links returns the links that were met, sorted.
-func (f *folder) Links() []string {
+func (f *Folder) Links() []string {
 	names := make([]string, 0, len(f.skipped))
 	for name := range f.skipped {
 		names = append(names, name)
@@ -82,4 +82,4 @@ func (f *folder) Links() []string {
 }
 
 // Close closes the folder.
-func (f *folder) Close() error { return f.root.Close() }
+func (f *Folder) Close() error { return f.root.Close() }

@@ -20,8 +20,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec/values"
 )
 
-// inputsRead are the Secrets and ConfigMaps that a conversion needs, as the user read them.
-type inputsRead struct {
+// InputsRead are the Secrets and ConfigMaps that a conversion needs, as the user read them.
+type InputsRead struct {
 	Given  spec.Given
 	Needed []spec.Input
 	// contents of them, and what of that must not be shown.
@@ -31,7 +31,7 @@ type inputsRead struct {
 
 // ReadInputs reads, with the user's permissions, the further inputs of a deployment's conversion: values from Secrets and
 // ConfigMaps in its namespace, and for a chart the capabilities of the target cluster.
-func ReadInputs(ctx context.Context, d *v1alpha1.BundleDeployment, user, target *tenant.Client, files fs.FS) (read inputsRead, err error) {
+func ReadInputs(ctx context.Context, d *v1alpha1.BundleDeployment, user, target *tenant.Client, files fs.FS) (read InputsRead, err error) {
 	read.Needed, read.Contents = spec.Inputs(d), spec.Contents{}
 	var problems []error
 	for _, ref := range spec.InputRefs(read.Needed) {

@@ -21,8 +21,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
-// BundleOptions name a bundle: the flags of all commands that read one.
-type BundleOptions struct {
+// OpenOptions name a bundle: the flags of all commands that read one.
+type OpenOptions struct {
 	Path, Format string
 	Platform     string // of an image
 	Insecure     bool   // an image's registry speaks plain HTTP
@@ -31,7 +31,7 @@ type BundleOptions struct {
 
 // ConversionOptions say what a bundle becomes: the flags of all commands that convert one.
 type ConversionOptions struct {
-	BundleOptions
+	OpenOptions
 	ChartOptions
 
 	InstallNamespace    string
@@ -44,8 +44,8 @@ type ConversionOptions struct {
 	overlays overlay.Options            // of the other file
 }
 
-// BundleFlags adds the flags that name a bundle.
-func BundleFlags(a *kit.App, cmd *cobra.Command, o *BundleOptions) {
+// Flags adds the flags that name a bundle.
+func Flags(a *kit.App, cmd *cobra.Command, o *OpenOptions) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.Path, "path", "", "Folder inside the folder or image that holds the bundle.")
 	flags.StringVar(&o.Platform, "platform", "", "Platform of the image, as os/arch; without it: linux/amd64, or the only one.")
@@ -56,7 +56,7 @@ func BundleFlags(a *kit.App, cmd *cobra.Command, o *BundleOptions) {
 
 // ConversionFlags adds the flags that name a bundle and say what it becomes. installNamespace is the help of that flag.
 func ConversionFlags(a *kit.App, cmd *cobra.Command, o *ConversionOptions, installNamespace string) {
-	BundleFlags(a, cmd, &o.BundleOptions)
+	Flags(a, cmd, &o.OpenOptions)
 	flags := cmd.Flags()
 	flags.StringVar(&o.InstallNamespace, "install-namespace", "", installNamespace)
 	flags.StringArrayVar(&o.WatchNamespaces, "watch-namespace", nil,
@@ -70,7 +70,7 @@ func ConversionFlags(a *kit.App, cmd *cobra.Command, o *ConversionOptions, insta
 	flags.StringVar(&o.overlaysFile, "overlays", "", "File with a BundleDeployment, or - for standard input: its patches, names, images, variables, "+
 		"common metadata and image rewrites adapt the bundle. ConfigMaps and Secrets of the file give the values of substituteFrom.")
 	_ = cmd.MarkFlagFilename("overlays", "yaml", "yml", "json") // it only fails for a flag that does not exist
-	chartFlags(a, cmd, &o.ChartOptions)
+	chartFlags(cmd, &o.ChartOptions)
 	a.CompleteFlag(cmd, "install-namespace", a.CompleteNamespaces)
 	a.CompleteFlag(cmd, "watch-namespace", a.CompleteNamespaces)
 }
@@ -142,7 +142,7 @@ func Open(ctx context.Context, a *kit.App, o *ConversionOptions, what string) (R
 	if err := o.Read(a); err != nil {
 		return Reading{}, err
 	}
-	b, err := OpenBundle(ctx, a, what, o.BundleOptions)
+	b, err := OpenBundle(ctx, a, what, o.OpenOptions)
 	if err != nil {
 		return Reading{}, err
 	}

@@ -109,7 +109,7 @@ func login(ctx context.Context, repository name.Repository) (image.Keychain, err
 
 // Trust adds the user's login, and the key that must have signed the image. If the login cannot be read, it continues
 // without: most bundles are public.
-func Trust(ctx context.Context, a *kit.App, o BundleOptions, ref name.Reference, to *image.Options) error {
+func Trust(ctx context.Context, a *kit.App, o OpenOptions, ref name.Reference, to *image.Options) error {
 	keychain, err := login(ctx, ref.Context())
 	if err != nil {
 		a.Note([]string{view.Inline(err.Error()) + "; continuing without a login"})

@@ -55,6 +55,7 @@ func servicePort(service *unstructured.Unstructured) string {
 	return "80"
 }
 
+// ArtifactServer asks the artifact server for one artifact, through the API server, and records what it answers.
 func (e *Examiner) ArtifactServer(ctx context.Context, check, service, port string) {
 	path := e.published(ctx, service)
 	request := e.Raw.Get().AbsPath("/api/v1/namespaces", e.Namespace, "services", "http:"+service+":"+port, "proxy", path)

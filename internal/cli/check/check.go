@@ -24,7 +24,8 @@ type checkOptions struct {
 	namespace string // of the controllers
 }
 
-func CheckCommand(a *kit.App) *cobra.Command {
+// Command returns the command check.
+func Command(a *kit.App) *cobra.Command {
 	var o checkOptions
 	cmd := &cobra.Command{
 		Use:     "check",
@@ -67,32 +68,32 @@ satchel check -o json | jq '.checks[] | select(.state == "Failed")'`),
 	return cmd
 }
 
-// CheckState is the result of a check.
-type CheckState string
+// State is the result of a check.
+type State string
 
 // States of checks.
 const (
-	CheckOK      CheckState = "OK"
-	CheckWarning CheckState = "Warning"
-	CheckFailed  CheckState = "Failed"
-	CheckUnknown CheckState = "Unknown"
+	CheckOK      State = "OK"
+	CheckWarning State = "Warning"
+	CheckFailed  State = "Failed"
+	CheckUnknown State = "Unknown"
 )
 
 // checkMarks are the signs and colours of the states.
-var checkMarks = map[CheckState]printer.Cell{
+var checkMarks = map[State]printer.Cell{
 	CheckOK: {Text: "✓", Color: printer.Green}, CheckWarning: {Text: "!", Color: printer.Yellow}, CheckFailed: {Text: "✗", Color: printer.Red}, CheckUnknown: {Text: "?", Color: printer.Yellow},
 }
 
 // Finding is what one check found.
 type Finding struct {
-	Check  string     `json:"check"`
-	State  CheckState `json:"state"`
-	Detail string     `json:"detail"`
-	Hint   string     `json:"hint,omitempty"`
+	Check  string `json:"check"`
+	State  State  `json:"state"`
+	Detail string `json:"detail"`
+	Hint   string `json:"hint,omitempty"`
 }
 
-// CheckReport is what check prints.
-type CheckReport struct {
+// Report is what check prints.
+type Report struct {
 	Program   kit.VersionInfo `json:"program"`
 	Namespace string          `json:"namespace"`
 	Checks    []Finding       `json:"checks"`
@@ -105,10 +106,10 @@ type Examiner struct {
 	Discovery *discovery.DiscoveryClient
 	Raw       rest.Interface
 	Now       time.Time
-	Report    CheckReport
+	Report    Report
 }
 
-func (e *Examiner) add(check string, state CheckState, hint, format string, args ...any) {
+func (e *Examiner) add(check string, state State, hint, format string, args ...any) {
 	e.Report.Checks = append(e.Report.Checks, Finding{Check: check, State: state, Hint: hint, Detail: fmt.Sprintf(format, args...)})
 }
 
@@ -118,7 +119,7 @@ func NewExaminer(a *kit.App, namespace string) (*Examiner, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Examiner{Explorer: x, Namespace: namespace, Now: a.Now(), Report: CheckReport{Program: a.Version, Namespace: namespace, Checks: []Finding{}}}
+	e := &Examiner{Explorer: x, Namespace: namespace, Now: a.Now(), Report: Report{Program: a.Version, Namespace: namespace, Checks: []Finding{}}}
 	if e.Discovery, err = discovery.NewDiscoveryClientForConfig(x.Config); err != nil {
 		return nil, fmt.Errorf("preparing the connection to the cluster: %w", err)
 	}
@@ -165,7 +166,8 @@ func (e *Examiner) Examine(ctx context.Context, pre bool) error {
 	return nil
 }
 
-func (r CheckReport) Broken() bool {
+// Broken tells whether a check failed.
+func (r Report) Broken() bool {
 	for _, f := range r.Checks {
 		if f.State == CheckFailed {
 			return true
@@ -175,7 +177,7 @@ func (r CheckReport) Broken() bool {
 }
 
 // Print writes the report for people.
-func (r CheckReport) Print(s printer.Style) string {
+func (r Report) Print(s printer.Style) string {
 	var out strings.Builder
 	for _, f := range r.Checks {
 		mark := checkMarks[f.State]

@@ -164,6 +164,7 @@ func (e *Examiner) leaders(ctx context.Context) {
 	}
 }
 
+// Leader checks that the holder of a lease renews it.
 func (e *Examiner) Leader(lease *unstructured.Unstructured) {
 	check := "Leader of " + lease.GetName()
 	holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")

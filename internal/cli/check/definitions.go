@@ -47,7 +47,7 @@ func (e *Examiner) definitions(ctx context.Context) {
 			return
 		}
 		versions = ServedVersions(crd.Body)
-		for _, p := range CrdProblems(crd.Body, t.Spec, t.Status) {
+		for _, p := range CRDProblems(crd.Body, t.Spec, t.Status) {
 			problems = append(problems, name+" "+p.Text)
 			if state != CheckFailed {
 				state = p.State
@@ -61,37 +61,37 @@ func (e *Examiner) definitions(ctx context.Context) {
 	e.add(check, CheckOK, "", "%s kinds, served in %s, as this program knows them", fmt.Sprint(len(DefinedTypes)), strings.Join(versions, ", "))
 }
 
-// difference is a problem of a CRD.
-type difference struct {
-	State CheckState
+// Difference is a problem of a CRD.
+type Difference struct {
+	State State
 	Text  string
 }
 
-// CrdProblems compares one CRD.
-func CrdProblems(crd *unstructured.Unstructured, spec, status reflect.Type) []difference {
+// CRDProblems compares one CRD.
+func CRDProblems(crd *unstructured.Unstructured, spec, status reflect.Type) []Difference {
 	if !ConditionTrue(crd, "Established") {
-		return []difference{{CheckFailed, "is not established"}}
+		return []Difference{{CheckFailed, "is not established"}}
 	}
 	schema := schemaOf(crd, v1alpha1.GroupVersion.Version)
 	if schema == nil {
-		return []difference{{CheckFailed, "does not serve " + v1alpha1.GroupVersion.Version}}
+		return []Difference{{CheckFailed, "does not serve " + v1alpha1.GroupVersion.Version}}
 	}
-	var found []difference
+	var found []Difference
 	for part, known := range map[string]reflect.Type{"spec": spec, "status": status} {
 		properties, _, _ := unstructured.NestedMap(schema, "properties", part, "properties")
 		fields := jsonFields(known)
 		for _, field := range fields {
 			if _, defined := properties[field]; !defined {
-				found = append(found, difference{CheckFailed, "is older than this program: it lacks " + part + "." + field})
+				found = append(found, Difference{CheckFailed, "is older than this program: it lacks " + part + "." + field})
 			}
 		}
 		for field := range properties {
 			if !slices.Contains(fields, field) {
-				found = append(found, difference{CheckWarning, "is newer than this program, which does not know " + part + "." + field})
+				found = append(found, Difference{CheckWarning, "is newer than this program, which does not know " + part + "." + field})
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b difference) int { return strings.Compare(a.Text, b.Text) })
+	slices.SortFunc(found, func(a, b Difference) int { return strings.Compare(a.Text, b.Text) })
 	return found
 }
 

@@ -20,8 +20,8 @@ const (
 	MostOfDump = 256 << 20 // bytes of all files, uncompressed
 )
 
-// archive is a .tar.gz that is written to a temporary file beside its final path.
-type archive struct {
+// Archive is a .tar.gz that is written to a temporary file beside its final path.
+type Archive struct {
 	file    *os.File
 	gzip    *gzip.Writer
 	tar     *tar.Writer
@@ -33,7 +33,7 @@ type archive struct {
 }
 
 // NewArchive begins an archive. A file that exists is not overwritten.
-func NewArchive(wanted string, now time.Time) (*archive, error) {
+func NewArchive(wanted string, now time.Time) (*Archive, error) {
 	if _, err := os.Lstat(wanted); err == nil {
 		return nil, fmt.Errorf("the file %s exists already: choose another with -o", wanted)
 	}
@@ -43,14 +43,14 @@ func NewArchive(wanted string, now time.Time) (*archive, error) {
 	}
 	zipped := gzip.NewWriter(file)
 	base, _, _ := strings.Cut(filepath.Base(wanted), ".")
-	return &archive{file: file, gzip: zipped, tar: tar.NewWriter(zipped), wanted: wanted, root: base, now: now}, nil
+	return &Archive{file: file, gzip: zipped, tar: tar.NewWriter(zipped), wanted: wanted, root: base, now: now}, nil
 }
 
 // room is how many bytes a further file may have.
-func (a *archive) room() int64 { return max(0, min(MostOfFile, MostOfDump-a.Written)) }
+func (a *Archive) room() int64 { return max(0, min(MostOfFile, MostOfDump-a.Written)) }
 
 // Add writes a file. A file that is too long is cut, with a note at its end.
-func (a *archive) Add(name string, content []byte) error {
+func (a *Archive) Add(name string, content []byte) error {
 	if room := a.room(); int64(len(content)) > room {
 		content = append(content[:room:room], "\n[cut here: the dump is bounded]\n"...)
 	}
@@ -67,7 +67,7 @@ func (a *archive) Add(name string, content []byte) error {
 }
 
 // Close ends the archive and moves it to its final path.
-func (a *archive) Close() error {
+func (a *Archive) Close() error {
 	err := errors.Join(a.tar.Close(), a.gzip.Close(), a.file.Sync(), a.file.Close())
 	if err == nil {
 		err = os.Link(a.file.Name(), a.wanted) // unlike a rename it replaces nothing
@@ -85,7 +85,7 @@ func (a *archive) Close() error {
 }
 
 // Drop removes what was written. After close it does nothing.
-func (a *archive) Drop() {
+func (a *Archive) Drop() {
 	_ = a.file.Close()
 	_ = os.Remove(a.file.Name())
 }

@@ -30,6 +30,7 @@ const (
 // unsafeName matches the characters that a file name of the archive must not take from the name of an object.
 var unsafeName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
+// SafeName is a name that is safe as a file name.
 func SafeName(name string) string {
 	return strings.TrimLeft(unsafeName.ReplaceAllString(name, "_"), ".")
 }

@@ -28,6 +28,7 @@ const dumpExitCodes = `Exit codes:
     2    failed: no access to the cluster, the file cannot be written or exists
     130  interrupted by Ctrl-C; no file is left`
 
+// DebugCommand returns the command debug.
 func DebugCommand(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "debug",
@@ -87,7 +88,7 @@ satchel debug dump -n demo --all-namespaces=false`),
 // dumper collects into an archive.
 type dumper struct {
 	*check.Examiner
-	archive    *archive
+	archive    *Archive
 	everywhere bool
 	taken      []string
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/lint"
 )
 
-func InspectCommand(a *kit.App) *cobra.Command {
+// Command returns the command inspect.
+func Command(a *kit.App) *cobra.Command {
 	var (
 		o      bundle.ConversionOptions
 		format printer.Output

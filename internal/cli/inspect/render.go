@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
+// RenderCommand returns the command render.
 func RenderCommand(a *kit.App) *cobra.Command {
 	var o bundle.ConversionOptions
 	cmd := &cobra.Command{

@@ -73,6 +73,7 @@ Exit codes:
     2    errors, wrong use, or the bundle could not be read
     130  interrupted by Ctrl-C`
 
+// ValidateCommand returns the command validate.
 func ValidateCommand(a *kit.App) *cobra.Command {
 	var o validateOptions
 	cmd := &cobra.Command{
@@ -163,6 +164,7 @@ func judge(r bundle.Reading, what string, report lint.Report) Verdict {
 	return v
 }
 
+// Count is the number of problems of a severity.
 func (v Verdict) Count(severity lint.Severity) int {
 	n := 0
 	for _, p := range v.Problems {

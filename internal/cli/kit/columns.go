@@ -101,6 +101,7 @@ func objectCount(counts *v1alpha1.ObjectCounts) string {
 	return text
 }
 
+// Dash is the text, or a dash for none.
 func Dash(text string) string {
 	if text == "" {
 		return "-"

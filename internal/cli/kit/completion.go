@@ -18,24 +18,24 @@ import (
 // CompletionTimeout bounds what pressing Tab may take.
 const CompletionTimeout = 3 * time.Second
 
-// completer suggests words; cobra calls it when the user presses Tab.
-type completer = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
+// Completer suggests words; cobra calls it when the user presses Tab.
+type Completer = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
 
 // CompleteFlag sets how a flag's value is completed. It can only fail for a flag that does not exist, which the test
 // of all flags would show.
-func (a *App) CompleteFlag(cmd *cobra.Command, flag string, complete completer) {
+func (a *App) CompleteFlag(cmd *cobra.Command, flag string, complete Completer) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, complete)
 }
 
 // Fixed completes a few words.
-func Fixed(words ...string) completer {
+func Fixed(words ...string) Completer {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // CompleteOne completes the name of one object.
-func (a *App) CompleteOne(k Kind) completer {
+func (a *App) CompleteOne(k Kind) Completer {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -45,7 +45,7 @@ func (a *App) CompleteOne(k Kind) completer {
 }
 
 // CompleteTargets completes [KIND] NAME; with many, further names.
-func (a *App) CompleteTargets(many bool) completer {
+func (a *App) CompleteTargets(many bool) Completer {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		k, isKind := Deployments, false
 		if len(args) > 0 {

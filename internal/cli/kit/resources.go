@@ -12,4 +12,5 @@ const SystemNamespace = "satchel-system"
 // DefinitionsResource is the resource of CRDs.
 var DefinitionsResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
+// SecretResource are the Secrets.
 var SecretResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}

@@ -113,6 +113,7 @@ func (c *Cluster) Find(ctx context.Context, o GetOptions, t Target) ([]*unstruct
 	return []*unstructured.Unstructured{one}, err
 }
 
+// NothingFound says that nothing was found, and where.
 func NothingFound(o GetOptions, namespace string) string {
 	text := "Nothing found"
 	if o.Selector != "" {

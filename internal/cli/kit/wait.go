@@ -86,7 +86,7 @@ func (c *Cluster) SourceOf(ctx context.Context, o view.Object) (*v1alpha1.Bundle
 	return source, nil
 }
 
-// JudgeReadiness: the first line that holds decides.
+// JudgeReadiness says how far an object is. The first line that holds decides.
 //
 //	being deleted                             never
 //	Ready, with the source's revision         done, if it is the wanted one
@@ -151,6 +151,7 @@ func behindSource(o view.Object, source *v1alpha1.BundleSource) string {
 	return ""
 }
 
+// WithText is the message of an object, to follow what is said about it.
 func WithText(s view.Summary) string {
 	if s.Message == "" {
 		return ""

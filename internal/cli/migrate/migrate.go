@@ -28,7 +28,8 @@ type migrateOptions struct {
 	output     printer.Output
 }
 
-func MigrateCommand(a *kit.App) *cobra.Command {
+// Command returns the command migrate.
+func Command(a *kit.App) *cobra.Command {
 	var o migrateOptions
 	cmd := &cobra.Command{
 		Use:     "migrate [FILE|FOLDER|-]...",

@@ -31,7 +31,7 @@ func Man(dir string) error {
 }
 
 func write(dir string, generate func(*cobra.Command, string) error) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return fmt.Errorf("creating the folder of the pages: %w", err)
 	}
 	program := kit.Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.NewTestIOStreamsDiscard()}

@@ -35,7 +35,7 @@ func (p *Previewer) bundle(ctx context.Context) (b *bundle.Bundle, err error) {
 	case p.options.Path != "":
 		return bundle.OpenFolderBundle(p.options.Path)
 	case p.options.image != "":
-		return bundle.OpenImageBundle(ctx, p.app, p.options.image, p.options.BundleOptions)
+		return bundle.OpenImageBundle(ctx, p.app, p.options.image, p.options.OpenOptions)
 	}
 	source, err := p.source(ctx)
 	if err != nil {

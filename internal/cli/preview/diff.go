@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
+// DiffCommand returns the command diff.
 func DiffCommand(a *kit.App) *cobra.Command {
 	var o previewOptions
 	cmd := &cobra.Command{
@@ -59,7 +60,7 @@ satchel diff podinfo --ignore-snippet`),
 	}
 	a.OutputFlag(cmd, &o.output, printer.OutputText, printer.OutputJSON, printer.OutputYAML)
 	cmd.Flags().BoolVar(&o.ignoreSnippet, "ignore-snippet", false, "Print the rules for spec.driftDetection.ignore that would leave the differences alone.")
-	previewFlags(a, cmd, &o)
+	previewFlags(cmd, &o)
 	return cmd
 }
 

@@ -28,12 +28,14 @@ type PermissionPreview struct {
 	May       []string `json:"may"`
 }
 
+// DefinitionPreview is what would change in a CRD.
 type DefinitionPreview struct {
 	Name    string   `json:"name"`
 	Change  string   `json:"change"`
 	Details []string `json:"details,omitempty"`
 }
 
+// ImagePreview is an image that would change.
 type ImagePreview struct {
 	Object    string `json:"object"`
 	Container string `json:"container"`
@@ -41,6 +43,7 @@ type ImagePreview struct {
 	To        string `json:"to,omitempty"`
 }
 
+// RestartPreview is a workload whose Pods would be replaced, and the fields that cause it.
 type RestartPreview struct {
 	Object string   `json:"object"`
 	Fields []string `json:"fields"`

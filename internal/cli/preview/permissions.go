@@ -185,6 +185,7 @@ func (p Permission) Rank() view.Rank {
 	return most
 }
 
+// Rank is that of the most dangerous permission.
 func (h PermissionHolder) Rank() view.Rank {
 	most := view.Harmless
 	for _, scope := range h.Scopes {

@@ -20,6 +20,7 @@ const previewExitCodes = `Exit codes:
     2    failed: not found, no access, a bundle that cannot be converted
     130  interrupted by Ctrl-C`
 
+// PlanCommand returns the command plan.
 func PlanCommand(a *kit.App) *cobra.Command {
 	var o previewOptions
 	cmd := &cobra.Command{
@@ -61,12 +62,12 @@ satchel plan podinfo --image quay.io/org/bundle:v2 -o json | jq '.violations, .i
 	}
 	a.OutputFlag(cmd, &o.output, printer.OutputText, printer.OutputWide, printer.OutputJSON, printer.OutputYAML)
 	cmd.Flags().BoolVar(&o.fields, "fields", false, "Show the fields that change; -o wide does so, too.")
-	previewFlags(a, cmd, &o)
+	previewFlags(cmd, &o)
 	return cmd
 }
 
 // previewFlags adds the flags that say what is previewed.
-func previewFlags(a *kit.App, cmd *cobra.Command, o *previewOptions) {
+func previewFlags(cmd *cobra.Command, o *previewOptions) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.Path, "path", "", "Folder on this machine to preview in place of the source's artifact.")
 	flags.StringVar(&o.image, "image", "", "Image to preview in place of the source's artifact.")

@@ -31,7 +31,7 @@ import (
 
 // previewOptions are the flags of plan and diff.
 type previewOptions struct {
-	bundle.BundleOptions
+	bundle.OpenOptions
 
 	output          printer.Output
 	image, revision string

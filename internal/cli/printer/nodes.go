@@ -14,6 +14,7 @@ type Node struct {
 	Below []Node
 }
 
+// Padding is the space between a name and what follows it in a column of the width.
 func Padding(name string, width int) string {
 	return strings.Repeat(" ", width-utf8.RuneCountInString(name)+2)
 }

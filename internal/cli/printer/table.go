@@ -34,7 +34,7 @@ func (t *Table) Add(texts ...string) []Cell {
 	return row
 }
 
-// String lays the table out.
+// Render lays the table out.
 func (t *Table) Render(s Style) string {
 	widths := make([]int, len(t.Headers))
 	for i, header := range t.Headers {

@@ -63,6 +63,7 @@ func WriteWrapped(out *strings.Builder, text, first, further string, width int) 
 // Color is an escape sequence that begins a colour.
 type Color string
 
+// The colours and emphases that are used.
 const (
 	Plain  Color = ""
 	Red    Color = "\x1b[31m"

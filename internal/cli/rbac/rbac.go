@@ -23,8 +23,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
-// RbacOptions are the flags of rbac.
-type RbacOptions struct {
+// Options are the flags of rbac.
+type Options struct {
 	bundle.ConversionOptions
 
 	Deployment     string
@@ -38,8 +38,9 @@ type RbacOptions struct {
 	keeps          bool // nothing is deleted
 }
 
-func RbacCommand(a *kit.App) *cobra.Command {
-	var o RbacOptions
+// Command returns the command rbac.
+func Command(a *kit.App) *cobra.Command {
+	var o Options
 	cmd := &cobra.Command{
 		Use:     "rbac PATH|IMAGE --install-namespace NS",
 		GroupID: kit.GroupPreview,
@@ -92,7 +93,7 @@ satchel rbac quay.io/org/operator-bundle:v1.3.0 --upgrade-from quay.io/org/opera
 }
 
 // rbacFlags adds the flags of rbac.
-func rbacFlags(a *kit.App, cmd *cobra.Command, o *RbacOptions) {
+func rbacFlags(a *kit.App, cmd *cobra.Command, o *Options) {
 	bundle.ConversionFlags(a, cmd, &o.ConversionOptions, "Namespace of the objects that name none, and of the operator. Required.")
 	flags := cmd.Flags()
 	flags.StringVar(&o.Deployment, "name", "", "Name of the BundleDeployment; without it: that of the package, or else the last part of PATH or IMAGE. "+
@@ -115,7 +116,7 @@ func BaseName(what string) string {
 }
 
 // rbac writes the RBAC that a bundle needs.
-func rbac(ctx context.Context, a *kit.App, o RbacOptions, what string) error {
+func rbac(ctx context.Context, a *kit.App, o Options, what string) error {
 	if len(o.upgradeFrom) > 0 { // the file may be standard input, which can be read once
 		if err := o.Read(a); err != nil {
 			return err
@@ -148,7 +149,7 @@ func rbac(ctx context.Context, a *kit.App, o RbacOptions, what string) error {
 }
 
 // Request is the input of the computation of permissions, and the kinds that had to be guessed.
-func (o RbacOptions) Request(result convert.Result, earlier ...convert.Result) (rights.Request, guesses) {
+func (o Options) Request(result convert.Result, earlier ...convert.Result) (rights.Request, Guesses) {
 	applied := o.applied(result)
 	request := rights.Request{
 		Deployment:       o.owner(),
@@ -170,12 +171,12 @@ func (o RbacOptions) Request(result convert.Result, earlier ...convert.Result) (
 }
 
 // owner is the BundleDeployment.
-func (o RbacOptions) owner() inventory.Owner {
+func (o Options) owner() inventory.Owner {
 	return inventory.Owner{Namespace: cmp.Or(o.Namespace, o.InstallNamespace), Name: o.Deployment}
 }
 
 // assumed says which name of the deployment was assumed, where that matters.
-func (o RbacOptions) assumed(result convert.Result) []string {
+func (o Options) assumed(result convert.Result) []string {
 	if o.Named || len(result.Certificates) == 0 {
 		return nil
 	}

@@ -21,10 +21,11 @@ import (
 type appliedObjects struct {
 	objects []plan.Object
 	hooks   []plan.Object // that run once
-	guessed guesses
+	guessed Guesses
 }
 
-type guesses []guess
+// Guesses are what rbac assumed where the bundle does not say it.
+type Guesses []guess
 
 // guess is a kind of which only a cluster knows its resource and scope.
 type guess struct {
@@ -35,7 +36,7 @@ type guess struct {
 
 // applied are the objects that a deployment would apply, and the Secrets of
 // their certificates.
-func (o RbacOptions) applied(result convert.Result) appliedObjects {
+func (o Options) applied(result convert.Result) appliedObjects {
 	found := appliedObjects{}
 	definitions := plan.Definitions(result.Objects)
 	for _, object := range result.Objects {
@@ -83,7 +84,7 @@ func (f *appliedObjects) add(object *unstructured.Unstructured, definitions map[
 }
 
 // unique are the guesses, sorted, each once.
-func (g guesses) unique() guesses {
+func (g Guesses) unique() Guesses {
 	slices.SortFunc(g, func(a, b guess) int {
 		return cmp.Or(cmp.Compare(a.kind.Group, b.kind.Group), cmp.Compare(a.kind.Kind, b.kind.Kind))
 	})
@@ -91,7 +92,7 @@ func (g guesses) unique() guesses {
 }
 
 // Notes say what was guessed.
-func (g guesses) Notes() []string {
+func (g Guesses) Notes() []string {
 	var lines []string
 	for _, kind := range g {
 		line := fmt.Sprintf("neither Kubernetes nor the bundle defines %s: its resource is taken to be %s", kind.kind, kind.resource)
@@ -104,7 +105,7 @@ func (g guesses) Notes() []string {
 }
 
 // Comments say the same above the rules. The resources have been checked to be words.
-func (g guesses) Comments() []string {
+func (g Guesses) Comments() []string {
 	var lines []string
 	for _, kind := range g {
 		lines = append(lines, "guessed, because neither Kubernetes nor the bundle defines it: "+kind.resource.String())

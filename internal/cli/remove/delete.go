@@ -29,6 +29,7 @@ type DeleteOptions struct {
 	Timeout     time.Duration
 }
 
+// DeleteCommand returns the command delete.
 func DeleteCommand(a *kit.App) *cobra.Command {
 	var o DeleteOptions
 	cmd := &cobra.Command{
@@ -75,7 +76,7 @@ satchel delete podinfo --orphan`),
 			case o.Output != printer.OutputText && !o.dryRun:
 				return kit.UsageError(cmd, "-o %s is for --dry-run", o.Output)
 			}
-			return delete(cmd.Context(), a, o, t)
+			return deleteDeployment(cmd.Context(), a, o, t)
 		},
 	}
 	a.OutputFlag(cmd, &o.Output, printer.OutputText, printer.OutputJSON, printer.OutputYAML)
@@ -88,7 +89,7 @@ satchel delete podinfo --orphan`),
 	return cmd
 }
 
-func delete(ctx context.Context, a *kit.App, o DeleteOptions, t kit.Target) error {
+func deleteDeployment(ctx context.Context, a *kit.App, o DeleteOptions, t kit.Target) error {
 	x, err := a.Explore()
 	if err != nil {
 		return err
@@ -118,6 +119,7 @@ func delete(ctx context.Context, a *kit.App, o DeleteOptions, t kit.Target) erro
 	return AwaitGone(waiting, a, x, o, t)
 }
 
+// PrintRemovalPlan prints what goes and what stays.
 func PrintRemovalPlan(a *kit.App, o DeleteOptions, f RemovalPlan) error {
 	if o.Output != printer.OutputText {
 		return printer.PrintValue(a.Streams.Out, o.Output, f)
@@ -251,6 +253,7 @@ func stillThere(ctx context.Context, x *kit.Explorer, p Population) (kit.WaitSta
 	return kit.WaitState{Text: fmt.Sprintf("%s left, such as %s", view.Plural(left, "custom resource"), view.Inline(example))}, nil
 }
 
+// WithFinalizers names the finalizers of an object, in parentheses; empty for none.
 func WithFinalizers(o metav1.Object) string {
 	if len(o.GetFinalizers()) == 0 {
 		return ""

@@ -31,10 +31,12 @@ type AffectedObject struct {
 	Why       string `json:"why,omitempty"`
 }
 
+// KindText is the kind with its group.
 func (d AffectedObject) KindText() string {
 	return schema.GroupKind{Group: d.Group, Kind: d.Kind}.String()
 }
 
+// Place is the name with its namespace.
 func (d AffectedObject) Place() string {
 	if d.Namespace == "" {
 		return view.Inline(d.Name)
@@ -60,22 +62,22 @@ type RemovalPlan struct {
 	Needed []string `json:"neededBy,omitempty"`
 }
 
-// removalPolicy says whether objects are orphaned, and whether CRDs are deleted.
-type removalPolicy struct {
+// RemovalPolicy says whether objects are orphaned, and whether CRDs are deleted.
+type RemovalPolicy struct {
 	orphan      bool
 	definitions bool // CRDs are deleted, and the custom resources of others with them
 }
 
 // RemovalPolicyOf combines a spec and the flags.
-func RemovalPolicyOf(spec *v1alpha1.BundleDeploymentSpec, o DeleteOptions) removalPolicy {
-	return removalPolicy{
+func RemovalPolicyOf(spec *v1alpha1.BundleDeploymentSpec, o DeleteOptions) RemovalPolicy {
+	return RemovalPolicy{
 		orphan:      o.orphan || spec.DeletionPolicy == v1alpha1.DeletionOrphan,
 		definitions: o.definitions || spec.DeletesCRDs(),
 	}
 }
 
 // RemovalPlanOf plans the removal as the controller does, from the objects that the user may read.
-func RemovalPlanOf(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeployment, how removalPolicy, force bool) (RemovalPlan, error) {
+func RemovalPlanOf(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeployment, how RemovalPolicy, force bool) (RemovalPlan, error) {
 	listed, err := inventory.Decode(d.Status.Inventory)
 	if err != nil {
 		return RemovalPlan{}, fmt.Errorf("the status of %s %s cannot be read: %w", kit.Deployments.Name, d.Name, err)

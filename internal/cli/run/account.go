@@ -38,7 +38,7 @@ func (r *run) accountObjects(ctx context.Context, of *unstructured.Unstructured)
 	if err != nil {
 		return nil, err
 	}
-	named := rbac.RbacOptions{
+	named := rbac.Options{
 		ConversionOptions: bundle.ConversionOptions{InstallNamespace: d.InstallNamespaceOrDefault()}, Deployment: d.Name, Named: true,
 		Namespace: d.Namespace, ServiceAccount: d.Spec.ServiceAccountName, Definitions: d.Spec.DeletesCRDs(),
 	}
@@ -67,7 +67,7 @@ func (r *run) convertFor(ctx context.Context, d *v1alpha1.BundleDeployment) (res
 	if r.snapshot != nil {
 		files = r.snapshot.FS()
 	} else {
-		b, err := bundle.OpenBundle(ctx, r.App, r.options.what, r.options.BundleOptions)
+		b, err := bundle.OpenBundle(ctx, r.App, r.options.what, r.options.OpenOptions)
 		if err != nil {
 			return result, err
 		}

@@ -32,6 +32,7 @@ type cleanupOptions struct {
 	installNamespace string // known to run; searched where the user may not list all namespaces
 }
 
+// CleanupCommand returns the command cleanup.
 func CleanupCommand(a *kit.App) *cobra.Command {
 	o := cleanupOptions{}
 	cmd := &cobra.Command{

@@ -19,7 +19,7 @@ import (
 
 // runOptions are the flags of run.
 type runOptions struct {
-	bundle.BundleOptions
+	bundle.OpenOptions
 	uploadOptions
 
 	name, what       string
@@ -41,7 +41,8 @@ type uploadOptions struct {
 	address         string
 }
 
-func RunCommand(a *kit.App) *cobra.Command {
+// Command returns the command run.
+func Command(a *kit.App) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
 		Use:     "run NAME PATH|IMAGE",
@@ -95,7 +96,7 @@ satchel run greeter quay.io/org/greeter-bundle:v1.2.3`),
 }
 
 func runFlags(a *kit.App, cmd *cobra.Command, o *runOptions) {
-	bundle.BundleFlags(a, cmd, &o.BundleOptions)
+	bundle.Flags(a, cmd, &o.OpenOptions)
 	o.uploadOptions.flags(a, cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.installNamespace, "install-namespace", "", "Namespace of the objects that name none; without it: that of the BundleDeployment.")

@@ -98,7 +98,7 @@ func (r *run) pack(ctx context.Context) error {
 	what := r.options.what
 	if info, err := os.Stat(what); err != nil || !info.IsDir() {
 		if err == nil || what == "" || kit.LooksLikePath(what) {
-			_, err := bundle.OpenBundle(ctx, r.App, what, r.options.BundleOptions) // which says what is wrong with it
+			_, err := bundle.OpenBundle(ctx, r.App, what, r.options.OpenOptions) // which says what is wrong with it
 			return err
 		}
 		return nil

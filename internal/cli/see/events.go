@@ -23,6 +23,7 @@ type eventsOptions struct {
 	limit    int
 }
 
+// EventsCommand returns the command events.
 func EventsCommand(a *kit.App) *cobra.Command {
 	var o eventsOptions
 	cmd := &cobra.Command{

@@ -74,7 +74,7 @@ func (r *eventReader) fresh(ctx context.Context, e *corev1.Event) bool {
 		return false
 	}
 	r.seen[uid] = e.ResourceVersion
-	id := NewEvent(e).Object.Id()
+	id := NewEvent(e).Object.ID()
 	return r.mayConcern(id) && r.concerns(ctx, id, tree.Deepest)
 }
 

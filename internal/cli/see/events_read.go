@@ -97,7 +97,7 @@ func (r *eventReader) read(ctx context.Context, o eventsOptions) (EventList, err
 			r.Unreadable("list", eventResource, namespace, err)
 		}
 		for _, e := range raw {
-			if found := NewEvent(e); r.concerns(ctx, found.Object.Id(), tree.Deepest) {
+			if found := NewEvent(e); r.concerns(ctx, found.Object.ID(), tree.Deepest) {
 				events = append(events, found)
 				r.seen[string(e.UID)] = e.ResourceVersion
 			}
@@ -115,7 +115,7 @@ func (r *eventReader) read(ctx context.Context, o eventsOptions) (EventList, err
 func (r *eventReader) eachEvent(ctx context.Context, namespace string, do func(*corev1.Event)) error {
 	l := kit.Listing{Resource: eventResource, Namespace: namespace, Whole: true, Limit: mostEvents, Page: pageOfEvents}
 	more, err := r.Each(ctx, l, func(found kit.Sighting) {
-		if e := typedEvent(found.Body); e != nil && r.mayConcern(NewEvent(e).Object.Id()) {
+		if e := typedEvent(found.Body); e != nil && r.mayConcern(NewEvent(e).Object.ID()) {
 			do(e)
 		}
 	})

@@ -30,14 +30,14 @@ type EventList struct {
 
 // Event is what happened to an object, once or again.
 type Event struct {
-	First   metav1.Time     `json:"first"`
-	Last    metav1.Time     `json:"last"`
-	Count   int             `json:"count"`
-	Type    string          `json:"type"`
-	Reason  string          `json:"reason"`
-	Object  trace.TraceLink `json:"object"`
-	Message string          `json:"message"`
-	From    string          `json:"from,omitempty"`
+	First   metav1.Time `json:"first"`
+	Last    metav1.Time `json:"last"`
+	Count   int         `json:"count"`
+	Type    string      `json:"type"`
+	Reason  string      `json:"reason"`
+	Object  trace.Link  `json:"object"`
+	Message string      `json:"message"`
+	From    string      `json:"from,omitempty"`
 }
 
 // NewEvent reads an event of either API.
@@ -45,7 +45,7 @@ func NewEvent(e *corev1.Event) Event {
 	about := e.InvolvedObject
 	found := Event{Type: e.Type, Reason: e.Reason, Message: e.Message, Count: max(1, int(e.Count)),
 		From:   cmp.Or(e.ReportingController, e.Source.Component),
-		Object: trace.TraceLink{Group: schema.FromAPIVersionAndKind(about.APIVersion, about.Kind).Group, Kind: about.Kind, Namespace: about.Namespace, Name: about.Name},
+		Object: trace.Link{Group: schema.FromAPIVersionAndKind(about.APIVersion, about.Kind).Group, Kind: about.Kind, Namespace: about.Namespace, Name: about.Name},
 		First:  e.FirstTimestamp, Last: e.LastTimestamp,
 	}
 	times := []metav1.Time{e.FirstTimestamp, e.LastTimestamp, {Time: e.EventTime.Time}}
@@ -72,7 +72,7 @@ func Merged(events []Event) []Event {
 	var kept []Event
 	at := map[key]int{}
 	for _, e := range events {
-		k := key{e.Type, e.Object.Id(), e.Reason, e.Message, e.From}
+		k := key{e.Type, e.Object.ID(), e.Reason, e.Message, e.From}
 		i, again := at[k]
 		if !again {
 			at[k] = len(kept)
@@ -89,7 +89,7 @@ func Merged(events []Event) []Event {
 		}
 	}
 	slices.SortStableFunc(kept, func(a, b Event) int {
-		return cmp.Or(a.Last.Compare(b.Last.Time), a.First.Compare(b.First.Time), a.Object.Id().Compare(b.Object.Id()))
+		return cmp.Or(a.Last.Compare(b.Last.Time), a.First.Compare(b.First.Time), a.Object.ID().Compare(b.Object.ID()))
 	})
 	return kept
 }
@@ -115,7 +115,7 @@ func (l EventList) Table(wide bool, now time.Time) *printer.Table {
 
 // title names the object without its group.
 func (e Event) title() string {
-	id := e.Object.Id()
+	id := e.Object.ID()
 	id.Group = ""
 	return id.String()
 }

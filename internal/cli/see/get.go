@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 )
 
+// GetCommand returns the command get.
 func GetCommand(a *kit.App) *cobra.Command {
 	var o kit.GetOptions
 	cmd := &cobra.Command{

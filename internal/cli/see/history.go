@@ -20,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
+// HistoryCommand returns the command history.
 func HistoryCommand(a *kit.App) *cobra.Command {
 	var o printer.Output
 	cmd := &cobra.Command{

@@ -29,6 +29,7 @@ type logsOptions struct {
 	systemNamespace    string
 }
 
+// LogsCommand returns the command logs.
 func LogsCommand(a *kit.App) *cobra.Command {
 	var o logsOptions
 	cmd := &cobra.Command{

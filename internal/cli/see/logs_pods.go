@@ -39,7 +39,7 @@ func (r *logReader) podsOf(ctx context.Context, t kit.Target) ([]LogSource, erro
 	if err != nil {
 		return nil, err
 	}
-	found, err := tree.TreeOf(ctx, r.Explorer, d, func(kind schema.GroupKind) bool {
+	found, err := tree.Of(ctx, r.Explorer, d, func(kind schema.GroupKind) bool {
 		_, makesPods := tree.Makes[tree.MakerOf(kind)]
 		return makesPods || kind == tree.PodKind.GroupKind()
 	})
@@ -47,7 +47,7 @@ func (r *logReader) podsOf(ctx context.Context, t kit.Target) ([]LogSource, erro
 		return nil, err
 	}
 	var sources []LogSource
-	found.Walk(func(n *tree.TreeNode) {
+	found.Walk(func(n *tree.Node) {
 		for _, c := range n.Containers {
 			if r.options.container == "" || r.options.container == c.Name {
 				sources = append(sources, LogSource{LogContainer: c, namespace: n.Namespace, Pod: n.Name, uid: string(n.UID)})

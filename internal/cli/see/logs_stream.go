@@ -110,6 +110,7 @@ type LastLines struct {
 	Lines []string
 }
 
+// Add appends a line, and forgets the oldest one beyond the limit.
 func (l *LastLines) Add(line string) {
 	l.Lines = append(l.Lines, line)
 	if len(l.Lines) > l.Limit {

@@ -12,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 )
 
+// StatusCommand returns the command status.
 func StatusCommand(a *kit.App) *cobra.Command {
 	var o printer.Output
 	cmd := &cobra.Command{

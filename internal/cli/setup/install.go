@@ -31,6 +31,7 @@ type installOptions struct {
 	given     func(flag string) bool // on the command line
 }
 
+// InstallCommand returns the command install.
 func InstallCommand(a *kit.App) *cobra.Command {
 	var o installOptions
 	cmd := &cobra.Command{

@@ -28,6 +28,7 @@ type uninstallOptions struct {
 	timeout     time.Duration
 }
 
+// UninstallCommand returns the command uninstall.
 func UninstallCommand(a *kit.App) *cobra.Command {
 	var o uninstallOptions
 	cmd := &cobra.Command{

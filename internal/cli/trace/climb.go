@@ -42,25 +42,26 @@ const (
 
 // Traced is where an object comes from. Its JSON form is what trace -o json prints.
 type Traced struct {
-	Object      TraceLink        `json:"object"`
-	Owners      []TraceLink      `json:"owners,omitempty"`
-	Verdict     traceVerdict     `json:"verdict"`
-	Explanation string           `json:"explanation"`
-	Deployment  *traceDeployment `json:"deployment,omitempty"`
-	Source      *TraceSource     `json:"source,omitempty"`
-	Notes       []string         `json:"notes,omitempty"`
-	Omitted     []string         `json:"omitted,omitempty"`
+	Object      Link         `json:"object"`
+	Owners      []Link       `json:"owners,omitempty"`
+	Verdict     traceVerdict `json:"verdict"`
+	Explanation string       `json:"explanation"`
+	Deployment  *Deployment  `json:"deployment,omitempty"`
+	Source      *Source      `json:"source,omitempty"`
+	Notes       []string     `json:"notes,omitempty"`
+	Omitted     []string     `json:"omitted,omitempty"`
 }
 
-// TraceLink is an object on the way up.
-type TraceLink struct {
+// Link is an object on the way up.
+type Link struct {
 	Group     string `json:"group"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 }
 
-func (l TraceLink) Id() inventory.ID {
+// ID is the identity of the object in inventories.
+func (l Link) ID() inventory.ID {
 	return inventory.ID{Group: l.Group, Kind: l.Kind, Namespace: l.Namespace, Name: l.Name}
 }
 
@@ -71,13 +72,13 @@ const highest = 16
 type Climber struct {
 	*kit.Explorer
 	Result Traced
-	Links  []TraceLink // the object and its owners
-	claims []claim
+	Links  []Link // the object and its owners
+	claims []Claim
 	known  map[inventory.Owner]*v1alpha1.BundleDeployment // nil for those that do not exist
 }
 
-// claim is a deployment that the metadata of an object names.
-type claim struct {
+// Claim is a deployment that the metadata of an object names.
+type Claim struct {
 	link     int // the object with the metadata
 	owner    inventory.Owner
 	labelled bool // by labels; else by a field manager
@@ -108,7 +109,7 @@ func trace(ctx context.Context, x *kit.Explorer, word, name string) (Traced, err
 func (c *Climber) climb(ctx context.Context, mapping *meta.RESTMapping, object kit.Sighting) (*v1alpha1.BundleDeployment, error) {
 	for range highest {
 		kind := mapping.GroupVersionKind
-		c.Links = append(c.Links, TraceLink{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()})
+		c.Links = append(c.Links, Link{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()})
 		if d, err := c.claimed(ctx, object); d != nil || err != nil {
 			return d, err
 		}
@@ -144,10 +145,10 @@ func ControllerOf(object metav1.Object) *metav1.OwnerReference {
 // Owner reads an owner; without a mapping the trace ends there, and the verdict says why.
 func (c *Climber) Owner(ctx context.Context, namespace string, ref metav1.OwnerReference) (*meta.RESTMapping, kit.Sighting, error) {
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
-	link := TraceLink{Group: kind.Group, Kind: kind.Kind, Namespace: namespace, Name: ref.Name}
+	link := Link{Group: kind.Group, Kind: kind.Kind, Namespace: namespace, Name: ref.Name}
 	broken := func(how string) (*meta.RESTMapping, kit.Sighting, error) {
 		c.Links = append(c.Links, link)
-		c.Result.Verdict, c.Result.Explanation = BrokenVerdict, "its owner "+link.Id().String()+" "+how
+		c.Result.Verdict, c.Result.Explanation = BrokenVerdict, "its owner "+link.ID().String()+" "+how
 		return nil, kit.Sighting{}, nil
 	}
 	if !IsName(ref.Name) {
@@ -169,7 +170,7 @@ func (c *Climber) Owner(ctx context.Context, namespace string, ref metav1.OwnerR
 		c.Unreadable("get", mapping.Resource, link.Namespace, err)
 		return broken("cannot be read by you, so its own owners are unknown")
 	case err != nil:
-		return nil, kit.Sighting{}, fmt.Errorf("reading the owner %s: %w", link.Id(), err)
+		return nil, kit.Sighting{}, fmt.Errorf("reading the owner %s: %w", link.ID(), err)
 	case found.GetUID() != ref.UID:
 		return broken("is gone; another object of its name took its place")
 	}
@@ -181,7 +182,7 @@ func (c *Climber) claimed(ctx context.Context, object kit.Sighting) (*v1alpha1.B
 	at := len(c.Links) - 1
 	if former := object.GetAnnotations()[v1alpha1.OrphanedAnnotation]; former != "" && (c.Result.Verdict == "" || c.Result.Verdict == orphanedVerdict) {
 		c.Result.Verdict = orphanedVerdict
-		c.Result.Explanation = fmt.Sprintf("%s was orphaned by BundleDeployment %s; the next deployment that contains it adopts it", c.Links[at].Id(), former)
+		c.Result.Explanation = fmt.Sprintf("%s was orphaned by BundleDeployment %s; the next deployment that contains it adopts it", c.Links[at].ID(), former)
 	}
 	for _, made := range ClaimsOf(object) {
 		made.link = at
@@ -199,15 +200,15 @@ func (c *Climber) claimed(ctx context.Context, object kit.Sighting) (*v1alpha1.B
 }
 
 // ClaimsOf are the deployments that an object's labels and field managers name.
-func ClaimsOf(object metav1.Object) []claim {
-	var claims []claim
+func ClaimsOf(object metav1.Object) []Claim {
+	var claims []Claim
 	if owner := inventory.OwnerOf(object.GetLabels()); IsName(owner.Name) && IsName(owner.Namespace) {
-		claims = append(claims, claim{owner: owner, labelled: true})
+		claims = append(claims, Claim{owner: owner, labelled: true})
 	}
 	for _, entry := range object.GetManagedFields() {
 		owner := inventory.OwnerOfManager(entry.Manager)
-		if IsName(owner.Name) && IsName(owner.Namespace) && !slices.ContainsFunc(claims, func(c claim) bool { return c.owner == owner }) {
-			claims = append(claims, claim{owner: owner})
+		if IsName(owner.Name) && IsName(owner.Namespace) && !slices.ContainsFunc(claims, func(c Claim) bool { return c.owner == owner }) {
+			claims = append(claims, Claim{owner: owner})
 		}
 	}
 	return claims
@@ -258,7 +259,7 @@ func (c *Climber) lookUp(ctx context.Context, owner inventory.Owner) (*v1alpha1.
 }
 
 // lists tells whether the inventory of a deployment on this cluster has one of the objects.
-func (c *Climber) lists(d *v1alpha1.BundleDeployment, links []TraceLink) bool {
+func (c *Climber) lists(d *v1alpha1.BundleDeployment, links []Link) bool {
 	if d.Spec.KubeConfig != nil {
 		return false // it lists objects of another cluster
 	}
@@ -267,5 +268,5 @@ func (c *Climber) lists(d *v1alpha1.BundleDeployment, links []TraceLink) bool {
 		c.Omitted.Add("what BundleDeployment %s/%s installed: %v", d.Namespace, d.Name, err)
 		return false
 	}
-	return slices.ContainsFunc(links, func(l TraceLink) bool { return listed.Has(l.Id()) })
+	return slices.ContainsFunc(links, func(l Link) bool { return listed.Has(l.ID()) })
 }

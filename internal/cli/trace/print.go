@@ -14,10 +14,10 @@ import (
 // Print writes the trace for people: from the object up.
 func (t Traced) Print(s printer.Style, now time.Time) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s\n", s.Paint(printer.Bold, view.Inline(t.Object.Id().String())))
+	fmt.Fprintf(&out, "%s\n", s.Paint(printer.Bold, view.Inline(t.Object.ID().String())))
 	var lines []printer.Node
 	for _, owner := range t.Owners {
-		lines = append(lines, printer.Node{Text: "owned by " + view.Inline(owner.Id().String())})
+		lines = append(lines, printer.Node{Text: "owned by " + view.Inline(owner.ID().String())})
 	}
 	if t.Deployment == nil {
 		lines = append(lines, printer.Node{Text: s.Paint(printer.Red, "not installed by a BundleDeployment: ") + view.Bounded(t.Explanation)})
@@ -34,7 +34,7 @@ func (t Traced) Print(s printer.Style, now time.Time) string {
 	return out.String()
 }
 
-func (d *traceDeployment) node(s printer.Style, now time.Time, why string) printer.Node {
+func (d *Deployment) node(s printer.Style, now time.Time, why string) printer.Node {
 	n := printer.Node{Text: "installed by BundleDeployment " + s.Paint(printer.Bold, view.Inline(d.Namespace+"/"+d.Name)) + ": " + s.Paint(d.color, d.state)}
 	add := func(name, text string) {
 		if text != "" {
@@ -52,7 +52,7 @@ func (d *traceDeployment) node(s printer.Style, now time.Time, why string) print
 	return n
 }
 
-func (f *TraceSource) node(s printer.Style) printer.Node {
+func (f *Source) node(s printer.Style) printer.Node {
 	n := printer.Node{Text: fmt.Sprintf("from %s %s", view.Inline(f.Kind), s.Paint(printer.Bold, view.Inline(f.Namespace+"/"+f.Name)))}
 	for _, up := range f.Upstreams {
 		text := view.Inline(up.From)
@@ -65,7 +65,7 @@ func (f *TraceSource) node(s printer.Style) printer.Node {
 }
 
 // nodes are the lines about what was fetched.
-func (up TraceUpstream) nodes(s printer.Style) []printer.Node {
+func (up Upstream) nodes(s printer.Style) []printer.Node {
 	if up.Digest == "" {
 		return nil // not known any more
 	}

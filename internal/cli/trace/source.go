@@ -19,8 +19,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
-// traceDeployment is the deployment that an object is traced to.
-type traceDeployment struct {
+// Deployment is the deployment that an object is traced to.
+type Deployment struct {
 	Namespace string                  `json:"namespace"`
 	Name      string                  `json:"name"`
 	Ready     string                  `json:"ready"`
@@ -35,18 +35,18 @@ type traceDeployment struct {
 	color printer.Color
 }
 
-// TraceSource is where the bundle of the deployment comes from.
-type TraceSource struct {
-	Kind      string          `json:"kind"`
-	Namespace string          `json:"namespace"`
-	Name      string          `json:"name"`
-	Revision  string          `json:"revision,omitempty"` // published now
-	Current   bool            `json:"current"`            // the published revision is applied, so digests and signers are those of it
-	Upstreams []TraceUpstream `json:"upstreams"`
+// Source is where the bundle of the deployment comes from.
+type Source struct {
+	Kind      string     `json:"kind"`
+	Namespace string     `json:"namespace"`
+	Name      string     `json:"name"`
+	Revision  string     `json:"revision,omitempty"` // published now
+	Current   bool       `json:"current"`            // the published revision is applied, so digests and signers are those of it
+	Upstreams []Upstream `json:"upstreams"`
 }
 
-// TraceUpstream is a place that files were fetched from.
-type TraceUpstream struct {
+// Upstream is a place that files were fetched from.
+type Upstream struct {
 	From        string `json:"from"`
 	Destination string `json:"destination,omitempty"`
 	Reference   string `json:"reference,omitempty"`
@@ -55,9 +55,10 @@ type TraceUpstream struct {
 	Demanded    bool   `json:"signatureDemanded"`
 }
 
-func NewTraceDeployment(d *v1alpha1.BundleDeployment) *traceDeployment {
+// NewTraceDeployment is what trace shows of a deployment.
+func NewTraceDeployment(d *v1alpha1.BundleDeployment) *Deployment {
 	s := view.Summarize(d)
-	found := &traceDeployment{Namespace: d.Namespace, Name: d.Name, Ready: s.Readiness(), Revision: d.Status.LastAppliedRevision,
+	found := &Deployment{Namespace: d.Namespace, Name: d.Name, Ready: s.Readiness(), Revision: d.Status.LastAppliedRevision,
 		Digest: appliedRecord(d).Digest, Applied: d.Status.LastAppliedTime, Account: d.Spec.ServiceAccountName,
 		Format: string(d.Status.Format), Package: d.Status.Package, state: view.StateOf(s), color: printer.SummaryColor(s)}
 	if kept := d.Status.LastHealthyArtifact; found.Digest == "" && kept != nil && kept.Revision == found.Revision {
@@ -77,7 +78,7 @@ func appliedRecord(d *v1alpha1.BundleDeployment) v1alpha1.RevisionRecord {
 }
 
 // sourceOf reads the source of a deployment; nil if it is gone or may not be read, which is noted.
-func (c *Climber) sourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) *TraceSource {
+func (c *Climber) sourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) *Source {
 	if d.SourceName() == "" {
 		return c.fluxSourceOf(ctx, d)
 	}
@@ -94,11 +95,11 @@ func (c *Climber) sourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) *T
 		return nil
 	}
 	source := read.(*v1alpha1.BundleSource) //nolint:errcheck,forcetypeassert // the kind makes no other
-	found := &TraceSource{Kind: v1alpha1.BundleSourceKind, Namespace: d.Namespace, Name: source.Name}
+	found := &Source{Kind: v1alpha1.BundleSourceKind, Namespace: d.Namespace, Name: source.Name}
 	c.settleCurrent(found, d, source.Status.Artifact)
 	recorded := appliedRecord(d).Sources
 	for _, s := range source.Spec.Sources {
-		up := TraceUpstream{From: view.Upstream(s), Destination: s.Destination, Demanded: demandsSignature(s)}
+		up := Upstream{From: view.Upstream(s), Destination: s.Destination, Demanded: demandsSignature(s)}
 		for _, r := range source.Status.Resolved {
 			if r.Destination == s.Destination && found.Current {
 				up.Reference, up.Digest, up.Signer = r.Reference, r.Digest, r.VerifiedBy
@@ -128,7 +129,7 @@ func upstreamBefore(o v1alpha1.RevisionOrigin) string {
 }
 
 // settleCurrent compares the published revision of a source with the applied one.
-func (c *Climber) settleCurrent(found *TraceSource, d *v1alpha1.BundleDeployment, artifact *meta.Artifact) {
+func (c *Climber) settleCurrent(found *Source, d *v1alpha1.BundleDeployment, artifact *meta.Artifact) {
 	if artifact == nil && len(appliedRecord(d).Sources) > 0 {
 		return
 	}
@@ -153,10 +154,10 @@ func demandsSignature(s v1alpha1.Source) bool {
 }
 
 // fluxSourceOf reads a source of Flux, and the result of its own verification.
-func (c *Climber) fluxSourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) *TraceSource {
+func (c *Climber) fluxSourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) *Source {
 	ref := d.Spec.SourceRef
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
-	found := &TraceSource{Kind: kind.Kind, Namespace: d.Namespace, Name: ref.Name}
+	found := &Source{Kind: kind.Kind, Namespace: d.Namespace, Name: ref.Name}
 	mapping, err := c.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		c.Result.Notes = append(c.Result.Notes, fmt.Sprintf("its source %s %s cannot be read: the cluster does not serve that kind", kind.Kind, ref.Name))
@@ -180,13 +181,13 @@ func (c *Climber) fluxSourceOf(ctx context.Context, d *v1alpha1.BundleDeployment
 		artifact = &meta.Artifact{Revision: revision, Digest: text("status", "artifact", "digest")}
 	}
 	c.settleCurrent(found, d, artifact)
-	up := TraceUpstream{From: kind.Kind + " " + text("spec", "url")}
+	up := Upstream{From: kind.Kind + " " + text("spec", "url")}
 	_, up.Demanded, _ = unstructured.NestedMap(one.Body.Object, "spec", "verify")
 	if found.Current {
 		up.Digest = artifact.Revision
 		up.Signer = verifiedByFlux(one.Body)
 	}
-	found.Upstreams = []TraceUpstream{up}
+	found.Upstreams = []Upstream{up}
 	return found
 }
 

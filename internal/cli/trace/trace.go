@@ -20,7 +20,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
-func TraceCommand(a *kit.App) *cobra.Command {
+// Command returns the command trace.
+func Command(a *kit.App) *cobra.Command {
 	var o printer.Output
 	cmd := &cobra.Command{
 		Use:     "trace KIND/NAME",

@@ -24,12 +24,12 @@ const (
 )
 
 // found records that a deployment's inventory lists an object on the way up.
-func (c *Climber) found(d *v1alpha1.BundleDeployment, at TraceLink) {
+func (c *Climber) found(d *v1alpha1.BundleDeployment, at Link) {
 	owner := inventory.Owner{Namespace: d.Namespace, Name: d.Name}
-	c.Result.Verdict, c.Result.Explanation = ListedVerdict, fmt.Sprintf("the inventory of %s lists %s", owner, at.Id())
+	c.Result.Verdict, c.Result.Explanation = ListedVerdict, fmt.Sprintf("the inventory of %s lists %s", owner, at.ID())
 	for _, made := range c.claims {
 		if made.owner != owner && made.labelled {
-			c.Result.Notes = append(c.Result.Notes, fmt.Sprintf("the labels of %s name %s, and its inventory does not list the object: they are copied or forged, and are ignored", c.Links[made.link].Id(), made.owner))
+			c.Result.Notes = append(c.Result.Notes, fmt.Sprintf("the labels of %s name %s, and its inventory does not list the object: they are copied or forged, and are ignored", c.Links[made.link].ID(), made.owner))
 		}
 	}
 	if revision := d.Status.LastAttemptedRevision; revision != "" && revision != d.Status.LastAppliedRevision {
@@ -59,13 +59,13 @@ func (c *Climber) searched(ctx context.Context) (*v1alpha1.BundleDeployment, err
 }
 
 // search pages through deployments, and returns the first that lists the object or the nearest of its owners.
-func (c *Climber) search(ctx context.Context, namespace string) (*v1alpha1.BundleDeployment, TraceLink, error) {
+func (c *Climber) search(ctx context.Context, namespace string) (*v1alpha1.BundleDeployment, Link, error) {
 	options := metav1.ListOptions{Limit: pageOfInventories}
 	resource := c.Bodies.Resource(v1alpha1.GroupVersion.WithResource(kit.Deployments.Resource)).Namespace(namespace)
 	for seen := 0; seen < mostSearched; {
 		list, err := resource.List(ctx, options)
 		if err != nil {
-			return nil, TraceLink{}, &kit.AccessError{Verb: "list", Resource: kit.Deployments.Resource, Namespace: namespace, Err: err}
+			return nil, Link{}, &kit.AccessError{Verb: "list", Resource: kit.Deployments.Resource, Namespace: namespace, Err: err}
 		}
 		for i := range list.Items {
 			d := new(v1alpha1.BundleDeployment)
@@ -74,18 +74,18 @@ func (c *Climber) search(ctx context.Context, namespace string) (*v1alpha1.Bundl
 				continue
 			}
 			for _, link := range c.Links {
-				if c.lists(d, []TraceLink{link}) {
+				if c.lists(d, []Link{link}) {
 					return d, link, nil
 				}
 			}
 		}
 		seen += len(list.Items)
 		if options.Continue = list.GetContinue(); options.Continue == "" {
-			return nil, TraceLink{}, nil
+			return nil, Link{}, nil
 		}
 	}
 	c.Omitted.Add("deployments beyond the first %d: their inventories were not searched", mostSearched)
-	return nil, TraceLink{}, nil
+	return nil, Link{}, nil
 }
 
 // judge says why the object belongs to no deployment, by its labels; a verdict about an owner takes precedence.
@@ -95,7 +95,7 @@ func (c *Climber) search(ctx context.Context, namespace string) (*v1alpha1.Bundl
 //	nothing                            not installed by Satchel
 func (c *Climber) judge() {
 	for _, made := range c.claims {
-		who, what := c.Links[made.link].Id(), "the labels of %s name %s, "
+		who, what := c.Links[made.link].ID(), "the labels of %s name %s, "
 		if !made.labelled {
 			what = "fields of %s were written for %s, "
 		}
@@ -112,7 +112,7 @@ func (c *Climber) judge() {
 	}
 	if len(c.Links) > 1 {
 		top := c.Links[len(c.Links)-1]
-		c.conclude(ForeignVerdict, fmt.Sprintf("%s has no owner, and no inventory that you may read lists it", top.Id()))
+		c.conclude(ForeignVerdict, fmt.Sprintf("%s has no owner, and no inventory that you may read lists it", top.ID()))
 	}
 	c.conclude(ForeignVerdict, "no inventory that you may read lists it, and it has no owner")
 }

@@ -60,6 +60,7 @@ func MakerOf(kind schema.GroupKind) schema.GroupKind {
 	return kind
 }
 
+// Bounds of what is read about owned objects.
 const (
 	Deepest     = 6    // generations of owned objects
 	MostScanned = 5000 // objects of one kind and namespace among which owned ones are looked for
@@ -73,9 +74,9 @@ type KindInNamespace struct {
 }
 
 // descend finds what the objects own, a generation at a time.
-func (r *treeReader) descend(ctx context.Context, nodes []*TreeNode) {
-	known := map[types.UID]*TreeNode{}
-	walkNodes(nodes, func(n *TreeNode) { known[n.UID] = n })
+func (r *treeReader) descend(ctx context.Context, nodes []*Node) {
+	known := map[types.UID]*Node{}
+	walkNodes(nodes, func(n *Node) { known[n.UID] = n })
 	for range Deepest {
 		if nodes = r.generation(ctx, nodes, known); len(nodes) == 0 {
 			return
@@ -84,8 +85,8 @@ func (r *treeReader) descend(ctx context.Context, nodes []*TreeNode) {
 }
 
 // generation finds objects of the owners that are not known yet, and adds them to their owners.
-func (r *treeReader) generation(ctx context.Context, owners []*TreeNode, known map[types.UID]*TreeNode) []*TreeNode {
-	owning := map[KindInNamespace][]*TreeNode{}
+func (r *treeReader) generation(ctx context.Context, owners []*Node, known map[types.UID]*Node) []*Node {
+	owning := map[KindInNamespace][]*Node{}
 	var scopes []KindInNamespace
 	for _, owner := range owners {
 		if owner.UID == "" {
@@ -101,7 +102,7 @@ func (r *treeReader) generation(ctx context.Context, owners []*TreeNode, known m
 		}
 	}
 	found := parallel.Each(ctx, kit.AtOnce, scopes, func(ctx context.Context, at KindInNamespace) []ownership { return r.ownedBy(ctx, at, owning[at]) })
-	var generation []*TreeNode
+	var generation []*Node
 	for _, b := range slices.Concat(found...) {
 		if known[b.node.UID] == nil {
 			known[b.node.UID] = b.node
@@ -110,16 +111,16 @@ func (r *treeReader) generation(ctx context.Context, owners []*TreeNode, known m
 		}
 	}
 	for _, owner := range owners {
-		slices.SortFunc(owner.Owned, func(a, b *TreeNode) int { return a.id().Compare(b.id()) })
+		slices.SortFunc(owner.Owned, func(a, b *Node) int { return a.id().Compare(b.id()) })
 	}
 	return generation
 }
 
 // ownership is an object and what owns it.
-type ownership struct{ owner, node *TreeNode }
+type ownership struct{ owner, node *Node }
 
 // ownedBy finds objects of one kind and namespace that the owners own.
-func (r *treeReader) ownedBy(ctx context.Context, at KindInNamespace, owners []*TreeNode) []ownership {
+func (r *treeReader) ownedBy(ctx context.Context, at KindInNamespace, owners []*Node) []ownership {
 	mapping, err := r.Mapper.RESTMapping(at.Kind.GroupKind(), at.Kind.Version)
 	if err != nil {
 		if !apimeta.IsNoMatchError(err) {
@@ -127,7 +128,7 @@ func (r *treeReader) ownedBy(ctx context.Context, at KindInNamespace, owners []*
 		}
 		return nil
 	}
-	byUID := map[types.UID]*TreeNode{}
+	byUID := map[types.UID]*Node{}
 	for _, owner := range owners {
 		byUID[owner.UID] = owner
 	}
@@ -136,7 +137,7 @@ func (r *treeReader) ownedBy(ctx context.Context, at KindInNamespace, owners []*
 		l := kit.Listing{Resource: mapping.Resource, Namespace: at.Namespace, Selector: selector, Whole: true, Limit: MostScanned}
 		more, err := r.Each(ctx, l, func(one kit.Sighting) {
 			if owner := ownerAmong(byUID, one); owner != nil && !retired(one.Body) {
-				n := &TreeNode{Group: at.Kind.Group, Version: at.Kind.Version, Kind: at.Kind.Kind, Namespace: one.GetNamespace(), Name: one.GetName()}
+				n := &Node{Group: at.Kind.Group, Version: at.Kind.Version, Kind: at.Kind.Kind, Namespace: one.GetNamespace(), Name: one.GetName()}
 				r.see(ctx, n, one)
 				found = append(found, ownership{owner: owner, node: n})
 			}
@@ -155,7 +156,7 @@ func (r *treeReader) ownedBy(ctx context.Context, at KindInNamespace, owners []*
 }
 
 // selectorsOf are the selectors to list owned objects: that of each owner if they are few, else one for all objects.
-func selectorsOf(owners []*TreeNode) []string {
+func selectorsOf(owners []*Node) []string {
 	var selectors []string
 	for _, owner := range owners {
 		if !Makes[MakerOf(owner.groupKind())].selected || owner.selector == "" || len(owners) > fewOwners {
@@ -168,8 +169,8 @@ func selectorsOf(owners []*TreeNode) []string {
 }
 
 // ownerAmong is which of the owners an object names; the controlling one first.
-func ownerAmong(owners map[types.UID]*TreeNode, one kit.Sighting) *TreeNode {
-	var found *TreeNode
+func ownerAmong(owners map[types.UID]*Node, one kit.Sighting) *Node {
+	var found *Node
 	for _, ref := range one.GetOwnerReferences() {
 		owner := owners[ref.UID]
 		if owner == nil {

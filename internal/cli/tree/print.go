@@ -39,7 +39,7 @@ type treeTable struct {
 }
 
 // Print writes the tree for people.
-func (t Tree) Print(s printer.Style, now time.Time, o TreeOptions) string {
+func (t Tree) Print(s printer.Style, now time.Time, o Options) string {
 	drawn := treeTable{Table: &printer.Table{Headers: []string{"OBJECT", "HEALTH", "AGE", "REASON"}}, now: now, wide: o.Output == printer.OutputWide, all: o.All}
 	drawn.row(view.Inline(v1alpha1.BundleDeploymentKind+" "+t.Namespace+"/"+t.Name), printer.Cell{Text: t.State, Color: t.color}, view.Age(now, t.Created), t.Message)
 	drawn.draw(t.Objects, "")
@@ -56,8 +56,8 @@ func (t treeTable) row(object string, state printer.Cell, age, reason string) {
 	t.Rows = append(t.Rows, []printer.Cell{{Text: object}, state, {Text: age}, {Text: view.OneLine(reason, limit)}})
 }
 
-func (t treeTable) draw(nodes []*TreeNode, indent string) {
-	shown, hidden := nodes, map[*TreeNode]int(nil)
+func (t treeTable) draw(nodes []*Node, indent string) {
+	shown, hidden := nodes, map[*Node]int(nil)
 	if !t.all {
 		shown, hidden = condensed(nodes)
 	}
@@ -80,7 +80,7 @@ func (t treeTable) draw(nodes []*TreeNode, indent string) {
 }
 
 // title names an object, wide with its group.
-func (n *TreeNode) title(wide bool) string {
+func (n *Node) title(wide bool) string {
 	if wide {
 		return view.Inline(n.id().String())
 	}
@@ -89,7 +89,7 @@ func (n *TreeNode) title(wide bool) string {
 	return view.Inline(id.String())
 }
 
-func (n *TreeNode) kindAndPlace() string {
+func (n *Node) kindAndPlace() string {
 	if n.Namespace == "" {
 		return view.Inline(n.Kind)
 	}
@@ -98,9 +98,9 @@ func (n *TreeNode) kindAndPlace() string {
 
 // condensed leaves out healthy objects where there are many of a kind. The last node of each
 // such run has the number of those that are left out.
-func condensed(nodes []*TreeNode) (shown []*TreeNode, hidden map[*TreeNode]int) {
+func condensed(nodes []*Node) (shown []*Node, hidden map[*Node]int) {
 	type alike struct{ group, kind, namespace, health string }
-	hidden, seen, last := map[*TreeNode]int{}, map[alike]int{}, map[alike]*TreeNode{}
+	hidden, seen, last := map[*Node]int{}, map[alike]int{}, map[alike]*Node{}
 	for _, n := range nodes {
 		key := alike{n.Group, n.Kind, n.Namespace, n.Health}
 		unlooked := n.Health == string(health.Unknown) && n.Created == nil
@@ -122,8 +122,8 @@ func condensed(nodes []*TreeNode) (shown []*TreeNode, hidden map[*TreeNode]int) 
 	return shown, hidden
 }
 
-// happening is a change of an object between two reads.
-type happening struct {
+// Happening is a change of an object between two reads.
+type Happening struct {
 	at     metav1.Time
 	object string
 	state  printer.Cell
@@ -131,7 +131,7 @@ type happening struct {
 }
 
 // Line is how it is shown.
-func (c happening) Line(s printer.Style) string {
+func (c Happening) Line(s printer.Style) string {
 	text := c.at.Format(time.TimeOnly) + "  " + c.object + "  " + s.Paint(c.state.Color, c.state.Text)
 	if c.reason != "" {
 		text += "  " + c.reason
@@ -140,12 +140,12 @@ func (c happening) Line(s printer.Style) string {
 }
 
 // Happenings lists the differences of two reads: new objects, gone ones, and changed states or reasons.
-func Happenings(before, after Tree, now time.Time) []happening {
-	known := map[inventory.ID]*TreeNode{}
-	before.Walk(func(n *TreeNode) { known[n.id()] = n })
-	var found []happening
+func Happenings(before, after Tree, now time.Time) []Happening {
+	known := map[inventory.ID]*Node{}
+	before.Walk(func(n *Node) { known[n.id()] = n })
+	var found []Happening
 	report := func(object, state string, c printer.Color, reason string) {
-		found = append(found, happening{at: metav1.NewTime(now), object: object, state: printer.Cell{Text: view.Inline(state), Color: c}, reason: view.OneLine(reason, 0)})
+		found = append(found, Happening{at: metav1.NewTime(now), object: object, state: printer.Cell{Text: view.Inline(state), Color: c}, reason: view.OneLine(reason, 0)})
 	}
 	if before.State != after.State || before.Message != after.Message || before.Revision != after.Revision {
 		text := after.Message
@@ -154,7 +154,7 @@ func Happenings(before, after Tree, now time.Time) []happening {
 		}
 		report(view.Inline(v1alpha1.BundleDeploymentKind+" "+after.Namespace+"/"+after.Name), after.State, after.color, text)
 	}
-	after.Walk(func(n *TreeNode) {
+	after.Walk(func(n *Node) {
 		was := known[n.id()]
 		delete(known, n.id())
 		switch {
@@ -166,7 +166,7 @@ func Happenings(before, after Tree, now time.Time) []happening {
 			report(n.title(false), was.Health+" → "+n.Health, healthColors[n.Health], n.Reason)
 		}
 	})
-	before.Walk(func(n *TreeNode) {
+	before.Walk(func(n *Node) {
 		if known[n.id()] != nil {
 			report(n.title(false), "gone", printer.Faint, "")
 		}

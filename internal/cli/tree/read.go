@@ -32,15 +32,15 @@ type Tree struct {
 	Created   metav1.Time            `json:"created"`
 	Revision  string                 `json:"revision,omitempty"`
 	Remote    string                 `json:"kubeConfigSecret,omitempty"` // objects are on the cluster of this Secret
-	Objects   []*TreeNode            `json:"objects"`
+	Objects   []*Node                `json:"objects"`
 	Omitted   []string               `json:"omitted,omitempty"`
 
 	State string `json:"-"`
 	color printer.Color
 }
 
-// TreeNode is an object.
-type TreeNode struct {
+// Node is an object.
+type Node struct {
 	Group     string       `json:"group"`
 	Version   string       `json:"version,omitempty"`
 	Kind      string       `json:"kind"`
@@ -49,7 +49,7 @@ type TreeNode struct {
 	Health    string       `json:"health"`
 	Reason    string       `json:"reason,omitempty"`
 	Created   *metav1.Time `json:"created,omitempty"`
-	Owned     []*TreeNode  `json:"owned,omitempty"`
+	Owned     []*Node      `json:"owned,omitempty"`
 
 	UID        types.UID      `json:"-"`
 	selector   string         // of the Pods of a workload
@@ -59,18 +59,18 @@ type TreeNode struct {
 // HealthyWord is the state of healthy objects; other states are those of the package health.
 const HealthyWord = "Healthy"
 
-func (n *TreeNode) groupKind() schema.GroupKind {
+func (n *Node) groupKind() schema.GroupKind {
 	return schema.GroupKind{Group: n.Group, Kind: n.Kind}
 }
 
-func (n *TreeNode) id() inventory.ID {
+func (n *Node) id() inventory.ID {
 	return inventory.ID{Group: n.Group, Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}
 }
 
 // Walk visits all objects, owners before what they own.
-func (t Tree) Walk(visit func(*TreeNode)) { walkNodes(t.Objects, visit) }
+func (t Tree) Walk(visit func(*Node)) { walkNodes(t.Objects, visit) }
 
-func walkNodes(nodes []*TreeNode, visit func(*TreeNode)) {
+func walkNodes(nodes []*Node, visit func(*Node)) {
 	for _, n := range nodes {
 		visit(n)
 		walkNodes(n.Owned, visit)
@@ -98,11 +98,11 @@ func readTree(ctx context.Context, x *kit.Explorer, t kit.Target) (Tree, error) 
 	if err != nil {
 		return Tree{}, err
 	}
-	return TreeOf(ctx, x, d, func(schema.GroupKind) bool { return true })
+	return Of(ctx, x, d, func(schema.GroupKind) bool { return true })
 }
 
-// TreeOf is readTree of a deployment that has been read, with the wanted kinds of its inventory only.
-func TreeOf(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeployment, wanted func(schema.GroupKind) bool) (Tree, error) {
+// Of is readTree of a deployment that has been read, with the wanted kinds of its inventory only.
+func Of(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeployment, wanted func(schema.GroupKind) bool) (Tree, error) {
 	x.Omitted.Clear()
 	listed, err := inventory.Decode(d.Status.Inventory)
 	if err != nil {
@@ -115,7 +115,7 @@ func TreeOf(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeployment, 
 	found := NewTree(d)
 	for _, entry := range listed.Entries {
 		if wanted(entry.GroupKind()) {
-			found.Objects = append(found.Objects, &TreeNode{Group: entry.Group, Version: entry.Version, Kind: entry.Kind,
+			found.Objects = append(found.Objects, &Node{Group: entry.Group, Version: entry.Version, Kind: entry.Kind,
 				Namespace: entry.Namespace, Name: entry.Name, Health: string(health.Unknown)})
 		}
 	}
@@ -130,10 +130,11 @@ func TreeOf(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeployment, 
 	return found, context.Cause(ctx)
 }
 
+// NewTree is the tree of a deployment, still without objects.
 func NewTree(d *v1alpha1.BundleDeployment) Tree {
 	s := view.Summarize(d)
 	found := Tree{Namespace: d.Namespace, Name: d.Name, Ready: metav1.ConditionUnknown, Created: d.CreationTimestamp,
-		Revision: d.Status.LastAppliedRevision, Objects: []*TreeNode{}, State: view.StateOf(s), color: printer.SummaryColor(s)}
+		Revision: d.Status.LastAppliedRevision, Objects: []*Node{}, State: view.StateOf(s), color: printer.SummaryColor(s)}
 	if ready := apimeta.FindStatusCondition(d.Status.Conditions, meta.ReadyCondition); ready != nil && !s.Unseen {
 		found.Ready = ready.Status
 	}
@@ -154,8 +155,8 @@ type place struct {
 }
 
 // look reads the objects of the inventory, a kind and namespace at a time.
-func (r *treeReader) look(ctx context.Context, nodes []*TreeNode) {
-	at := map[place][]*TreeNode{}
+func (r *treeReader) look(ctx context.Context, nodes []*Node) {
+	at := map[place][]*Node{}
 	var places []place
 	for _, n := range nodes {
 		p := place{kind: n.groupKind(), version: n.Version, namespace: n.Namespace}
@@ -170,7 +171,7 @@ func (r *treeReader) look(ctx context.Context, nodes []*TreeNode) {
 	})
 }
 
-func (r *treeReader) lookAt(ctx context.Context, p place, nodes []*TreeNode) {
+func (r *treeReader) lookAt(ctx context.Context, p place, nodes []*Node) {
 	mapping, err := r.Mapper.RESTMapping(p.kind, p.version)
 	if apimeta.IsNoMatchError(err) {
 		mapping, err = r.Mapper.RESTMapping(p.kind)
@@ -192,8 +193,8 @@ func (r *treeReader) lookAt(ctx context.Context, p place, nodes []*TreeNode) {
 }
 
 // lookAmong lists the objects with the deployment's labels, and returns the nodes that were not among them.
-func (r *treeReader) lookAmong(ctx context.Context, resource schema.GroupVersionResource, namespace string, nodes []*TreeNode, whole bool) []*TreeNode {
-	wanted := make(map[string]*TreeNode, len(nodes))
+func (r *treeReader) lookAmong(ctx context.Context, resource schema.GroupVersionResource, namespace string, nodes []*Node, whole bool) []*Node {
+	wanted := make(map[string]*Node, len(nodes))
 	for _, n := range nodes {
 		wanted[n.Name] = n
 	}
@@ -209,7 +210,7 @@ func (r *treeReader) lookAmong(ctx context.Context, resource schema.GroupVersion
 	if err != nil {
 		r.Unreadable("list", resource, namespace, err)
 	}
-	var left []*TreeNode
+	var left []*Node
 	for _, n := range nodes {
 		if wanted[n.Name] != nil {
 			left = append(left, n)
@@ -219,8 +220,8 @@ func (r *treeReader) lookAmong(ctx context.Context, resource schema.GroupVersion
 }
 
 // lookUp reads objects one by one.
-func (r *treeReader) lookUp(ctx context.Context, resource schema.GroupVersionResource, nodes []*TreeNode, whole bool) {
-	parallel.Each(ctx, kit.AtOnce, nodes, func(ctx context.Context, n *TreeNode) struct{} {
+func (r *treeReader) lookUp(ctx context.Context, resource schema.GroupVersionResource, nodes []*Node, whole bool) {
+	parallel.Each(ctx, kit.AtOnce, nodes, func(ctx context.Context, n *Node) struct{} {
 		if r.lookups.Add(1) > mostLookups {
 			n.Reason = "not read"
 			r.Omitted.Add("the state of further objects: at most %d without the deployment's labels are read", mostLookups)
@@ -244,7 +245,7 @@ func (r *treeReader) lookUp(ctx context.Context, resource schema.GroupVersionRes
 }
 
 // see records the state of an object.
-func (r *treeReader) see(ctx context.Context, n *TreeNode, found kit.Sighting) {
+func (r *treeReader) see(ctx context.Context, n *Node, found kit.Sighting) {
 	created := found.GetCreationTimestamp()
 	n.UID, n.Created, n.Health, n.Reason = found.GetUID(), &created, HealthyWord, ""
 	if found.Body == nil {

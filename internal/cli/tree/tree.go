@@ -17,15 +17,16 @@ import (
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
-// TreeOptions are the flags of tree.
-type TreeOptions struct {
+// Options are the flags of tree.
+type Options struct {
 	Output printer.Output
 	follow bool
 	All    bool
 }
 
-func TreeCommand(a *kit.App) *cobra.Command {
-	var o TreeOptions
+// Command returns the command tree.
+func Command(a *kit.App) *cobra.Command {
+	var o Options
 	cmd := &cobra.Command{
 		Use:     "tree NAME",
 		GroupID: kit.GroupSee,
@@ -66,7 +67,7 @@ satchel tree podinfo -o name | grep ^pod/`),
 	return cmd
 }
 
-func tree(ctx context.Context, a *kit.App, o TreeOptions, t kit.Target) error {
+func tree(ctx context.Context, a *kit.App, o Options, t kit.Target) error {
 	x, err := a.Explore()
 	if err != nil {
 		return err
@@ -82,12 +83,12 @@ func tree(ctx context.Context, a *kit.App, o TreeOptions, t kit.Target) error {
 	return followTree(ctx, a, t, x, found)
 }
 
-func printTree(a *kit.App, o TreeOptions, found Tree) error {
+func printTree(a *kit.App, o Options, found Tree) error {
 	switch o.Output {
 	case printer.OutputJSON, printer.OutputYAML:
 		return printer.PrintValue(a.Streams.Out, o.Output, found)
 	case printer.OutputName:
-		found.Walk(func(n *TreeNode) { fmt.Fprintln(a.Streams.Out, n.resourceName()) })
+		found.Walk(func(n *Node) { fmt.Fprintln(a.Streams.Out, n.resourceName()) })
 		return nil
 	}
 	fmt.Fprint(a.Streams.Out, found.Print(printer.StyleFor(a.Streams.Out), a.Now(), o))
@@ -95,7 +96,7 @@ func printTree(a *kit.App, o TreeOptions, found Tree) error {
 }
 
 // resourceName is what kubectl calls the object, such as deployment.apps/web.
-func (n *TreeNode) resourceName() string {
+func (n *Node) resourceName() string {
 	return view.Inline(strings.ToLower(schema.GroupKind{Group: n.Group, Kind: n.Kind}.String()) + "/" + n.Name)
 }
 

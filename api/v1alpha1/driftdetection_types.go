@@ -116,11 +116,3 @@ func (in *BundleDeploymentSpec) DriftModeOrDefault() DriftMode {
 	}
 	return in.DriftDetection.Mode
 }
-
-// IgnoredPaths are the rules that leave fields to other clients.
-func (in *BundleDeploymentSpec) IgnoredPaths() []IgnoreRule {
-	if in.DriftDetection == nil {
-		return nil
-	}
-	return in.DriftDetection.Ignore
-}

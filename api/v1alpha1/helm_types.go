@@ -80,19 +80,3 @@ type Capabilities struct {
 
 // DefaultValuesKey is the key of a Secret or ConfigMap that holds values.
 const DefaultValuesKey = "values.yaml"
-
-// ValuesKeyOrDefault is the key that holds the values.
-func (in *ValuesReference) ValuesKeyOrDefault() string {
-	if in.ValuesKey == "" {
-		return DefaultValuesKey
-	}
-	return in.ValuesKey
-}
-
-// ReleaseNameOrDefault is the name of the release for the templates of a chart.
-func (in *BundleDeployment) ReleaseNameOrDefault() string {
-	if in.Spec.Helm == nil || in.Spec.Helm.ReleaseName == "" {
-		return in.Name
-	}
-	return in.Spec.Helm.ReleaseName
-}

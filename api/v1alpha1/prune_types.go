@@ -3,9 +3,6 @@
 package v1alpha1
 
 import (
-	"strconv"
-	"strings"
-
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -54,22 +51,4 @@ type PruneOptions struct {
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^(100|[1-9]?[0-9])%$')",message="must be a number, or a percentage from 0% to 100%"
 	Limit *intstr.IntOrString `json:"limit,omitempty"`
-}
-
-// IsEnabled tells whether objects that leave the bundle are deleted.
-func (in *PruneOptions) IsEnabled() bool { return in.Enabled == nil || *in.Enabled }
-
-// LimitOrDefault is the limit: a number, or so many percent.
-func (in *PruneOptions) LimitOrDefault() (most int, percent bool) {
-	if in.Limit == nil {
-		return DefaultPruneLimit, true
-	}
-	if in.Limit.Type == intstr.Int {
-		return int(in.Limit.IntVal), false
-	}
-	most, err := strconv.Atoi(strings.TrimSuffix(in.Limit.StrVal, "%"))
-	if err != nil || most < 0 {
-		return DefaultPruneLimit, true // stored under a CRD that did not validate it
-	}
-	return most, true
 }

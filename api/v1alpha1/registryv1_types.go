@@ -118,14 +118,6 @@ type CRDOptions struct {
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 }
 
-// RequirementsOrDefault is how the requirements of the bundle are enforced.
-func (in *BundleDeploymentSpec) RequirementsOrDefault() Enforcement {
-	if in.RegistryV1 == nil || in.RegistryV1.Requirements == "" {
-		return Enforce
-	}
-	return in.RegistryV1.Requirements
-}
-
 // UpgradeSafetyOrDefault is how changes of CustomResourceDefinitions are judged.
 func (in *BundleDeploymentSpec) UpgradeSafetyOrDefault() Enforcement {
 	if in.CRDs == nil || in.CRDs.UpgradeSafety == "" {

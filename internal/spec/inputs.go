@@ -55,7 +55,7 @@ func Inputs(d *v1alpha1.BundleDeployment) []Input {
 		for i := range helm.ValuesFrom {
 			from := &helm.ValuesFrom[i]
 			inputs = append(inputs, Input{
-				InputRef: InputRef{from.Kind, from.Name}, Key: from.ValuesKeyOrDefault(), Optional: from.Optional, Document: from.TargetPath == "",
+				InputRef: InputRef{from.Kind, from.Name}, Key: valuesKeyOf(from), Optional: from.Optional, Document: from.TargetPath == "",
 				Field: fmt.Sprintf("spec.helm.valuesFrom[%d]", i),
 			})
 		}
@@ -159,7 +159,7 @@ func DigestInputs(inputs []Input, contents Contents, key []byte) (string, error)
 // Scrubber returns a scrubber for the values of the Secrets among the inputs. Names in the spec are not secret.
 func Scrubber(d *v1alpha1.BundleDeployment, inputs []Input, contents Contents) *values.Scrubber {
 	scrubber := &values.Scrubber{}
-	scrubber.Public(d.Name, d.Namespace, d.InstallNamespaceOrDefault(), d.ReleaseNameOrDefault(), d.Spec.ServiceAccountName)
+	scrubber.Public(d.Name, d.Namespace, d.InstallNamespaceOrDefault(), releaseNameOf(d), d.Spec.ServiceAccountName)
 	for _, input := range inputs {
 		if input.Kind != SecretKind {
 			continue
@@ -215,7 +215,7 @@ func HelmValues(d *v1alpha1.BundleDeployment, contents Contents) (map[string]any
 	sources := make([]values.Source, 0, len(helm.ValuesFrom))
 	for i := range helm.ValuesFrom {
 		from := &helm.ValuesFrom[i]
-		ref, key := InputRef{from.Kind, from.Name}, from.ValuesKeyOrDefault()
+		ref, key := InputRef{from.Kind, from.Name}, valuesKeyOf(from)
 		content, found := contents[ref][key]
 		sources = append(sources, values.Source{
 			Where:   fmt.Sprintf("%s, key %s (spec.helm.valuesFrom[%d])", ref.In(d.Namespace), key, i),

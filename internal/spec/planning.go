@@ -35,7 +35,7 @@ func Observing(d *v1alpha1.BundleDeployment, keeping bool) (observe.Request, err
 	o.PodSecurity = d.Spec.AllowPodSecurityLabels || d.Spec.ApprovalModeOrDefault() != v1alpha1.ApprovalAutomatic
 	o.Protection = ownership.Protection(d.Spec.CollisionProtectionOrDefault())
 	o.UpgradeSafety = plan.Enforcement(d.Spec.UpgradeSafetyOrDefault())
-	o.RequirementsPolicy = plan.Enforcement(d.Spec.RequirementsOrDefault())
+	o.RequirementsPolicy = plan.Enforcement(requirementsPolicy(&d.Spec))
 	if crds := d.Spec.CRDs; crds != nil {
 		o.Exempt = crds.UpgradeSafetyExemptions
 	}
@@ -50,7 +50,7 @@ func Ignore(d *v1alpha1.BundleDeployment) (ignore.Rules, error) {
 // IgnoreRules are these rules, not compiled.
 func IgnoreRules(d *v1alpha1.BundleDeployment) []ignore.Rule {
 	var rules []ignore.Rule
-	for _, rule := range d.Spec.IgnoredPaths() {
+	for _, rule := range ignoreRules(&d.Spec) {
 		r := ignore.Rule{Paths: rule.Paths}
 		if t := rule.Target; t != nil {
 			r.Target = ignore.Selector{
@@ -65,9 +65,9 @@ func IgnoreRules(d *v1alpha1.BundleDeployment) []ignore.Rule {
 
 // Pruning returns the options for deleting and orphaning objects.
 func Pruning(of *v1alpha1.BundleDeploymentSpec) plan.Pruning {
-	most, percent := of.Prune.LimitOrDefault()
+	most, percent := pruneLimit(&of.Prune)
 	return plan.Pruning{
-		Disabled:    !of.Prune.IsEnabled(),
+		Disabled:    !prunes(&of.Prune),
 		First:       of.Prune.Timing == v1alpha1.PruneBeforeApply,
 		Limit:       &plan.Limit{Most: most, Percent: percent},
 		Orphan:      of.DeletionPolicy == v1alpha1.DeletionOrphan,

@@ -36,7 +36,7 @@ func Conversion(d *v1alpha1.BundleDeployment, given Given, limits convert.Limits
 		Format: convert.Format(d.Spec.Format), Path: d.Spec.Path, InstallNamespace: d.InstallNamespaceOrDefault(),
 		RegistryV1: RegistryV1(d.Spec.RegistryV1), Overlay: adapted, Limits: limits,
 		Helm: helm.Options{
-			ReleaseName: d.ReleaseNameOrDefault(), Values: given.Values, Secret: secretValues(d), Capabilities: given.Capabilities,
+			ReleaseName: releaseNameOf(d), Values: given.Values, Secret: secretValues(d), Capabilities: given.Capabilities,
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -274,7 +275,13 @@ func (p specPage) checkReasons(t *testing.T) {
 // usedReasons returns the constants for reasons that the controller of the kind uses.
 func (p specPage) usedReasons(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob(p.controller + "/*.go")
+	var files []string
+	err := filepath.WalkDir(p.controller, func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && filepath.Ext(file) == ".go" {
+			files = append(files, file)
+		}
+		return err
+	})
 	if err != nil || len(files) == 0 {
 		t.Fatal("no controller", err)
 	}

@@ -177,7 +177,7 @@ func unbegun(action plan.Action) inventory.Entry {
 
 func failed(outcome Outcome, err error) Outcome {
 	outcome.Kind, outcome.Reason = Failed, ""
-	var refused *write.Refusal
+	var refused *write.RefusalError
 	if errors.As(err, &refused) {
 		outcome.Kind = Conflict
 		outcome.Err = &objecterror.Error{ID: outcome.ID, Reason: "Conflict", Message: objecterror.OneLine(refused.Error())}

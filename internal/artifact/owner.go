@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
+// How artifacts and their digests are written.
 const (
 	ArchiveSuffix  = ".tar.gz"
 	ChecksumSuffix = ".sha256"

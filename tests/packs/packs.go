@@ -6,7 +6,7 @@ package packs
 import (
 	"bytes"
 	"compress/zlib"
-	"crypto/sha1" //nolint:gosec // the checksum of the format
+	"crypto/sha1"
 	"encoding/binary"
 
 	"github.com/go-git/go-git/v5/plumbing"

@@ -41,6 +41,7 @@ func Versions(crd *unstructured.Unstructured) (storage, served string) {
 	return storage, served
 }
 
+// ConvertsByWebhook tells whether the CRD converts its resources by a webhook.
 func ConvertsByWebhook(crd *unstructured.Unstructured) bool {
 	strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy")
 	return strategy == "Webhook"

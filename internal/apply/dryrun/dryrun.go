@@ -134,6 +134,7 @@ func (n newcomers) hides(action plan.Action) bool {
 	return n.namespaces[action.Namespace] || n.definitions[action.Definition]
 }
 
+// Runner runs dry runs of the objects of one plan.
 type Runner struct {
 	plan   newcomers
 	writer write.Writer
@@ -144,6 +145,7 @@ func NewRunner(client *tenant.Client, p plan.Plan, earlier func(inventory.Entry)
 	return Runner{plan: newcomersOf(p), writer: write.Writer{Client: client, Owner: p.Owner, Earlier: earlier, DryRun: true}}
 }
 
+// Answer is what the API server said about one object. Unknown: it cannot say it before the plan is applied.
 type Answer struct {
 	Failed   *objecterror.Error
 	Unknown  bool
@@ -151,6 +153,7 @@ type Answer struct {
 	accepted bool // false also where the context ended before it was tried
 }
 
+// Object asks about one object.
 func (d Runner) Object(ctx context.Context, action plan.Action) Answer {
 	_, err := d.writer.Write(ctx, action)
 	if err == nil {
@@ -161,7 +164,7 @@ func (d Runner) Object(ctx context.Context, action plan.Action) Answer {
 
 // answer evaluates a failed dry run.
 func (d Runner) answer(action plan.Action, err error) Answer {
-	var refused *write.Refusal
+	var refused *write.RefusalError
 	if errors.As(err, &refused) {
 		return Answer{Failed: &objecterror.Error{ID: action.ID, Reason: "Conflict", Message: objecterror.OneLine(refused.Error())}}
 	}

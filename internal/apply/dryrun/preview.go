@@ -134,7 +134,7 @@ func (s scout) insist(ctx context.Context, action plan.Action, desired *unstruct
 	}
 	verdict := fieldmanager.Decide(conflicts, action, earlier)
 	if len(verdict.Refused) > 0 {
-		return nil, &write.Refusal{Why: fieldmanager.Describe(verdict.Refused)}
+		return nil, &write.RefusalError{Why: fieldmanager.Describe(verdict.Refused)}
 	}
 	if len(verdict.Excluded) > 0 {
 		desired = fieldmanager.WithoutPaths(desired, verdict.Excluded)

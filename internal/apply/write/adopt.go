@@ -33,7 +33,7 @@ func (w Writer) adopt(ctx context.Context, action plan.Action) error {
 		case ownership.Owned:
 			return nil // adopted by an earlier attempt
 		case ownership.Foreign:
-			return &Refusal{Why: plan.Collides(seen, action.ID, w.Owner).String()}
+			return &RefusalError{Why: plan.Collides(seen, action.ID, w.Owner).String()}
 		}
 		if err = w.takeOver(ctx, ref, live); !apierrors.IsConflict(err) {
 			break

@@ -38,11 +38,11 @@ const (
 	WasChanging = "was changing"
 )
 
-// Refusal is an apply that was not forced because of other managers, which it names.
-type Refusal struct{ Why string }
+// RefusalError is an apply that was not forced because of other managers, which it names.
+type RefusalError struct{ Why string }
 
 // Error implements error.
-func (r *Refusal) Error() string { return r.Why }
+func (r *RefusalError) Error() string { return r.Why }
 
 // Write applies one object: first without force, so that the API server itself
 // reports the conflicting managers.
@@ -73,7 +73,7 @@ func (w Writer) claim(ctx context.Context, action plan.Action) (*tenant.Answer, 
 	}
 	verdict := fieldmanager.Decide(conflicts, action, w.Earlier(action.Previous))
 	if len(verdict.Refused) > 0 {
-		return nil, &Refusal{Why: fieldmanager.Describe(verdict.Refused)}
+		return nil, &RefusalError{Why: fieldmanager.Describe(verdict.Refused)}
 	}
 	desired := action.Desired
 	if len(verdict.Excluded) > 0 {
@@ -93,6 +93,7 @@ func (w Writer) takeBack(ctx context.Context, action plan.Action) (*tenant.Answe
 // a moment after its CRD says so.
 const servedPoll = 100 * time.Millisecond
 
+// Send sends one apply of the desired object, and waits a moment where its kind is not served yet.
 func (w Writer) Send(ctx context.Context, action plan.Action, desired *unstructured.Unstructured, force bool) (*tenant.Answer, error) {
 	ref := tenant.RefTo(action.ID, action.Resource)
 	options := tenant.ApplyOptions{

@@ -30,12 +30,12 @@ type absence struct {
 	err error
 }
 
-func (w wanted) absentKey() absentKey {
+func (w Wanted) absentKey() absentKey {
 	return absentKey{url: w.url, digest: w.digest, advertised: w.advertised}
 }
 
 // recall gives the answer of a server that was asked a moment ago and did not have it.
-func (a *absences) recall(want wanted, now time.Time) error {
+func (a *absences) recall(want Wanted, now time.Time) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	found, known := a.found[want.absentKey()]
@@ -46,7 +46,7 @@ func (a *absences) recall(want wanted, now time.Time) error {
 }
 
 // note remembers an answer that says so, and forgets those that are over.
-func (a *absences) note(want wanted, now time.Time, err error) {
+func (a *absences) note(want Wanted, now time.Time, err error) {
 	var answer *fetch.Error
 	if !errors.As(err, &answer) || answer.Reason != fetch.NotFound {
 		return

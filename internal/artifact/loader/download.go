@@ -30,7 +30,7 @@ func mostArchiveBytes(l fetch.Limits) int64 {
 }
 
 // download fetches an archive into the cache. Nothing is kept but the advertised bytes.
-func (l *Loader) download(ctx context.Context, want wanted) error {
+func (l *Loader) download(ctx context.Context, want Wanted) error {
 	response, err := l.request(ctx, want.url)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func answerError(response *http.Response) error {
 }
 
 // checkSize wants a length, the advertised one, within the limit, before any byte is read.
-func (l *Loader) checkSize(size int64, want wanted) error {
+func (l *Loader) checkSize(size int64, want Wanted) error {
 	switch most := mostArchiveBytes(l.limits); {
 	case size < 0:
 		return fetch.Errorf(fetch.Refused, "the artifact server did not say how long the archive is")

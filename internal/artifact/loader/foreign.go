@@ -22,13 +22,13 @@ const maxRevision = 512
 // admitForeign decides whether what the status of a Flux source advertises may be fetched for that source: its URL has to
 // be <server>/<kind>/<namespace>/<name>/<file>, the path under which Flux's controllers store, on a configured server.
 // An ExternalArtifact may show what is stored under any kind, but under its own namespace and name.
-func (l *Loader) admitForeign(o artifact.Owner, a meta.Artifact) (wanted, error) {
+func (l *Loader) admitForeign(o artifact.Owner, a meta.Artifact) (Wanted, error) {
 	digest, err := artifact.ParseDigest(a.Digest)
 	if err != nil {
-		return wanted{}, err
+		return Wanted{}, err
 	}
 	if a.Revision == "" || len(a.Revision) > maxRevision {
-		return wanted{}, fmt.Errorf("its revision is empty, or has more than %d bytes", maxRevision)
+		return Wanted{}, fmt.Errorf("its revision is empty, or has more than %d bytes", maxRevision)
 	}
 	servers := l.flux
 	if o.Kind == externalKind {
@@ -37,10 +37,10 @@ func (l *Loader) admitForeign(o artifact.Owner, a meta.Artifact) (wanted, error)
 	for _, server := range servers {
 		path, found := strings.CutPrefix(a.URL, server+"/")
 		if found && ownPath(o, path) {
-			return wanted{owner: o, url: a.URL, digest: digest, size: a.Size}, nil
+			return Wanted{owner: o, url: a.URL, digest: digest, size: a.Size}, nil
 		}
 	}
-	return wanted{}, fmt.Errorf("its URL %.300q is not a path of %s on an artifact server that this controller is configured for: "+
+	return Wanted{}, fmt.Errorf("its URL %.300q is not a path of %s on an artifact server that this controller is configured for: "+
 		"see the flag --flux-artifact-servers", a.URL, o)
 }
 

@@ -101,8 +101,8 @@ func serverURL(server string) (string, error) {
 	return strings.TrimRight(server, "/"), nil
 }
 
-// wanted is an artifact that has passed Loader.admit.
-type wanted struct {
+// Wanted is an artifact that has passed Loader.Admit.
+type Wanted struct {
 	owner    artifact.Owner
 	url      string
 	digest   string // of the file, hexadecimal
@@ -137,27 +137,27 @@ func (l *Loader) Load(ctx context.Context, o artifact.Owner, a meta.Artifact) (*
 
 // Admit decides whether what a status advertises may be fetched for this owner at all. The URL is compared as a whole:
 // a configured server, this owner's folder, the identity of the revision.
-func (l *Loader) Admit(o artifact.Owner, a meta.Artifact) (wanted, error) {
+func (l *Loader) Admit(o artifact.Owner, a meta.Artifact) (Wanted, error) {
 	if err := o.Validate(); err != nil {
-		return wanted{}, err
+		return Wanted{}, err
 	}
 	if o.Kind != artifact.SourceKind {
 		return l.admitForeign(o, a)
 	}
 	identity, err := artifact.ParseIdentity(a.Revision)
 	if err != nil {
-		return wanted{}, err
+		return Wanted{}, err
 	}
 	digest, err := artifact.ParseDigest(a.Digest)
 	if err != nil {
-		return wanted{}, err
+		return Wanted{}, err
 	}
 	for _, server := range l.servers {
 		if a.URL == server+"/"+o.File(identity) {
-			return wanted{owner: o, url: a.URL, digest: digest, identity: identity, size: a.Size}, nil
+			return Wanted{owner: o, url: a.URL, digest: digest, identity: identity, size: a.Size}, nil
 		}
 	}
-	return wanted{}, fmt.Errorf("its URL %.300q is not the path %q on an artifact server that this controller is configured for",
+	return Wanted{}, fmt.Errorf("its URL %.300q is not the path %q on an artifact server that this controller is configured for",
 		a.URL, "/"+o.File(identity))
 }
 
@@ -175,7 +175,7 @@ func (l *Loader) Stats() Stats {
 }
 
 // obtain opens the archive, and fetches it first when the cache has none that is sound.
-func (l *Loader) obtain(ctx context.Context, want wanted) (*os.File, error) {
+func (l *Loader) obtain(ctx context.Context, want Wanted) (*os.File, error) {
 	unlock, err := l.busy.Lock(ctx, cache.Key(want.owner, want.digest))
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
+// How files are made.
 const (
 	TemporaryPrefix = ".tmp-"
 	folderMode      = 0o700

@@ -43,7 +43,7 @@ type ImagePreview struct {
 	To        string `json:"to,omitempty"`
 }
 
-// RestartPreview is a workload whose Pods would be replaced, and the fields that cause it.
+// RestartPreview is a workload with Pods that would be replaced, and the fields that cause it.
 type RestartPreview struct {
 	Object string   `json:"object"`
 	Fields []string `json:"fields"`

@@ -117,7 +117,7 @@ func (f *Fetcher) save(ctx context.Context, t target, file *written) (asked plum
 		return asked, said(err, fetch.NotFound)
 	}
 	err = c.fetch(ctx, asked, file)
-	if !sure && errors.As(err, new(*protocol.Refusal)) {
+	if !sure && errors.As(err, new(*protocol.RefusalError)) {
 		return asked, moved(t.commit)
 	}
 	return asked, said(err, fetch.Unreachable)
@@ -177,7 +177,7 @@ func moved(commit plumbing.Hash) error {
 
 // said gives what a server says instead of an answer a reason.
 func said(err error, reason fetch.Reason) error {
-	if errors.As(err, new(*protocol.Refusal)) {
+	if errors.As(err, new(*protocol.RefusalError)) {
 		return fetch.Errorf(reason, "%w", err)
 	}
 	return err

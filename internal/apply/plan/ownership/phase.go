@@ -25,6 +25,7 @@ func phaseIn(annotations map[string]string) int {
 	return phase
 }
 
+// ReadPhase reads the annotation that sets the phase of an object; 0 without it.
 func ReadPhase(annotations map[string]string) (int, error) {
 	text, given := annotations[AnnotationPhase]
 	if !given {

@@ -159,6 +159,7 @@ func (r Requirement) Text() string {
 // mostParts is how many parts of a compound are named.
 const mostParts = 10
 
+// KindGroup is the group and version of a kind, as apiVersion has them.
 func KindGroup(gvk schema.GroupVersionKind) string {
 	return strings.Trim(gvk.GroupVersion().String(), "/")
 }

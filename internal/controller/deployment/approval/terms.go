@@ -75,6 +75,7 @@ func (a Approvals) ProveHealthy(d *v1alpha1.BundleDeployment, material string) s
 	return a.Keys.Sign(proofParts(d, "healthy", []byte(material))...)
 }
 
+// WasHealthy tells whether the proof of a kept artifact is that of ProveHealthy.
 func (a Approvals) WasHealthy(d *v1alpha1.BundleDeployment, kept *v1alpha1.KeptArtifact) bool {
 	return a.Keys.Verify(kept.Proof, proofParts(d, "healthy", []byte(kept.Material))...)
 }

@@ -79,6 +79,7 @@ func IDs(authority inventory.ID, wanted []convert.Certificate) []inventory.ID {
 	return ids
 }
 
+// Secrets is the resource in which certificates are kept.
 var Secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
 // find reads the Secrets by name, as the tenant. Secrets that do not exist,
@@ -145,6 +146,7 @@ func (c Input) issue(ctx context.Context, made *Issuance) error {
 	return nil
 }
 
+// Requests are the certificates that a bundle wants, as the issuer takes them.
 func Requests(wanted []convert.Certificate) []certificate.Request {
 	asked := make([]certificate.Request, 0, len(wanted))
 	for _, one := range wanted {

@@ -52,6 +52,7 @@ func (c *Memory) Find(key types.NamespacedName) *values.Scrubber {
 	return c.of[key]
 }
 
+// Forget drops what is kept for a deployment.
 func (c *Memory) Forget(key types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

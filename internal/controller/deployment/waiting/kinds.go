@@ -48,6 +48,7 @@ type kindWait struct {
 	came  bool
 }
 
+// NewKinds returns an empty list of waits.
 func NewKinds() *Kinds {
 	return &Kinds{waits: map[types.NamespacedName]*kindWait{}, some: make(chan struct{}, 1)}
 }

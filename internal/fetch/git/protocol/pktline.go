@@ -23,6 +23,7 @@ const (
 // Packet says what a pkt-line is.
 type Packet int
 
+// The packets: one with text, and those that are only a length.
 const (
 	Text      Packet = -1
 	Flush     Packet = 0 // the end of a message
@@ -62,7 +63,7 @@ func (p *Reader) Next() (Packet, []byte, error) {
 		return 0, nil, Cut(err)
 	}
 	if said, isError := bytes.CutPrefix(text, []byte("ERR ")); isError {
-		return 0, nil, &Refusal{string(bytes.TrimSpace(said))}
+		return 0, nil, &RefusalError{string(bytes.TrimSpace(said))}
 	}
 	return Text, text, nil
 }
@@ -76,11 +77,11 @@ func (p *Reader) Text() ([]byte, bool, error) {
 	return bytes.TrimSuffix(line, []byte("\n")), kind == Text, err
 }
 
-// Refusal is what a server says instead of an answer.
-type Refusal struct{ said string }
+// RefusalError is what a server says instead of an answer.
+type RefusalError struct{ said string }
 
 // Error quotes the server.
-func (r *Refusal) Error() string { return "the server says " + fetch.Quote(r.said) }
+func (r *RefusalError) Error() string { return "the server says " + fetch.Quote(r.said) }
 
 // NotGit is the error for an answer that makes no sense.
 func NotGit(format string, args ...any) error {

@@ -38,7 +38,7 @@ func TestM18Packets(t *testing.T) {
 				}
 				if err != nil {
 					got = []string{string(fetch.ReasonOf(err))}
-					if errors.As(err, new(*Refusal)) {
+					if errors.As(err, new(*RefusalError)) {
 						got = []string{err.Error()}
 					}
 					break

@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/git/sshkey"
 )
 
+// What known_hosts files contain.
 const (
 	DefaultSSHPort = "22"
 	// Marks of lines in known_hosts (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT).

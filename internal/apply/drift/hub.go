@@ -222,12 +222,12 @@ func (h *Hub) subscriber(key Key, s Subscription) *subscriber {
 	sub := h.subs[key]
 	if sub == nil {
 		sub = &subscriber{
-			key: key, streams: map[*stream]int{}, drifted: map[*item]struct{}{}, changed: map[*item]struct{}{},
+			key: key, manager: s.Owner.Manager(), streams: map[*stream]int{}, drifted: map[*item]struct{}{}, changed: map[*item]struct{}{},
 			calm: map[inventory.ID]time.Time{}, settle: map[inventory.ID]time.Time{},
 		}
 		h.subs[key] = sub
 	}
-	sub.manager, sub.drift, sub.driftResolved = s.Owner.Manager(), s.Drift, s.DriftResolved
+	sub.drift, sub.driftResolved = s.Drift, s.DriftResolved
 	return sub
 }
 

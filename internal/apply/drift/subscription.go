@@ -75,7 +75,7 @@ func (g Gap) String() string {
 // subscriber is a deployment that has subscribed.
 type subscriber struct {
 	key           Key
-	manager       string
+	manager       string // never changes: it is read without the lock
 	drift         bool
 	driftResolved bool
 	streams       map[*stream]int // with the number of objects

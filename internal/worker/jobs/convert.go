@@ -33,7 +33,7 @@ type Conversion struct {
 type Converted struct {
 	// Values is how many fields, list items and scalars the objects have.
 	Values int64
-	// Content is the digest of the objects and hooks: see plan.Content.
+	// Content is the digest of the objects and hooks: see digest.Content.
 	Content string
 	// Capabilities that were asked for; nil for none. Warnings are those of Conversion.Capabilities.
 	Capabilities *helm.Capabilities

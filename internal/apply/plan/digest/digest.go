@@ -84,7 +84,7 @@ func keysOf(value any) map[string]any {
 	return bare
 }
 
-// IsSecret tells whether the object is a Secret, whose values appear in no digest.
+// IsSecret tells whether the object is a Secret; its values appear in no digest.
 func IsSecret(id inventory.ID) bool { return id.Group == "" && id.Kind == "Secret" }
 
 // Material is the digest of a converted bundle, by its Content, of further inputs beside the bundle, by their digest, which

@@ -58,7 +58,7 @@ type attack struct {
 	deployments int
 	// spec of each deployment, if it is more than its source.
 	spec func(*v1alpha1.BundleDeployment)
-	// every is how often each deployment is changed.
+	// every is how often one deployment of each namespace is changed, one after the other.
 	every  time.Duration
 	change func(i int) string
 	// reason that each deployment has to give, and a word of its message; "" where the attack is nothing but load.
@@ -134,7 +134,7 @@ func (a attack) begin(t *testing.T, r *rig, namespaces int, suspended bool) (key
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var editing sync.WaitGroup
-	for _, key := range keys {
+	for owned := range slices.Chunk(keys, a.deployments) { // those of one namespace
 		editing.Go(func() {
 			ticker := time.NewTicker(a.every)
 			defer ticker.Stop()
@@ -144,8 +144,10 @@ func (a attack) begin(t *testing.T, r *rig, namespaces int, suspended bool) (key
 					return
 				case <-ticker.C:
 				}
+				key := owned[i%len(owned)]
 				d := &v1alpha1.BundleDeployment{}
-				d.Namespace, d.Name = key.Namespace, key.Name
+				d.Namespace = key.Namespace
+				d.Name = key.Name
 				_ = r.admin.Patch(ctx, d, client.RawPatch("application/merge-patch+json", []byte(a.change(i))))
 			}
 		})
